@@ -45,8 +45,8 @@ impl ExitCode {
                 "results folder missing, in use, changed, or of another config or kind of machine; a file that would be \
                  overwritten; a registry in use or without a round that the ledger has"
             }
-            Self::InputOutput => "reading or writing failed, a full disk for example; a server that cannot be reached",
-            Self::Computation => "computation failed, or would pass a privacy budget",
+            Self::InputOutput => "reading or writing failed (for example, a full disk), or a server cannot be reached",
+            Self::Computation => "computation failed, or would exceed a privacy budget",
             Self::Processor => "the binary was built for another processor",
         }
     }

@@ -5,7 +5,7 @@
 //! | [`VoteShape`] | teachers, queries and classes: the shape of everything that is voted on |
 //! | [`Votes`], [`VoteCounts`] | one label per teacher and query; one histogram per query |
 //! | [`Randomness`] | the origin of keys and noise, and so whether a run is a simulation |
-//! | [`NoisePlacement`] | noise in shares of the teachers, or whole from the server |
+//! | [`NoisePlacement`] | noise in shares of the teachers, or all from the server |
 //! | [`Circuit`] | the argmax circuit on ciphertexts |
 //! | [`Digest`] | a SHA-256 value as bytes and as text |
 //! | [`printable`] | a text of others as it may be shown in a terminal |

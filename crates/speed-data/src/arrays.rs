@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn bytes_behind_labels_are_refused_as_behind_images() {
         assert!(
-            refused("train_labels.npy", &npy("|u1", "(2,)", &[0, 1, 1])).contains("nothing behind 2 entries, found 1")
+            refused("train_labels.npy", &npy("|u1", "(2,)", &[0, 1, 1])).contains("nothing after 2 entries, found 1")
         );
         assert!(
             refused("train_images.npy", &npy("|u1", "(2, 2, 1, 3)", &[0; 13]))

@@ -238,7 +238,7 @@ mod tests {
             (3, 2, 0),
             "row 1 sums to 4, expected the number of teachers, 3",
         );
-        fails(&histograms([2.5, 0.5, 0.0, 3.0, 0.0, 0.0]), (3, 2, 0), "expected whole numbers, found 2.5");
+        fails(&histograms([2.5, 0.5, 0.0, 3.0, 0.0, 0.0]), (3, 2, 0), "expected integers, found 2.5");
         fails(&histograms([4.0, -1.0, 0.0, 3.0, 0.0, 0.0]), (3, 2, 0), "row 0, column 1: expected 0 or more, found -1");
         fails(&histograms([3.0; 6]), (3, 9, 0), "ensemble.teachers = 3 and data.pool_images = 9");
         for length in 0..labels.len() {

@@ -1,4 +1,4 @@
-//! Queries as a ledger records them.
+//! Charges and requests for charges.
 
 use serde::{Deserialize, Serialize};
 use speed_accountant::{Budget, PrivacyEvent, QueryBatch};
@@ -9,50 +9,50 @@ use crate::error::Refusal;
 /// Queries of one kind that were charged together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Charge {
-    /// Their purpose, in the caller's words.
+    /// The purpose of the queries, in the caller's words.
     pub label: String,
     /// Number of queries.
     pub queries: usize,
-    /// Their noise.
+    /// The mechanism of their noise.
     #[serde(flatten)]
     pub mechanism: Mechanism,
     /// The ratio of teachers whose noise is present and secret.
     pub tau: HonestRatio,
-    /// Number of classes that they choose between; none if it is not known, as in older ledgers: then it may be any.
+    /// Number of classes. `None` if it is unknown, as in older ledgers; then any number is assumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<usize>,
-    /// The noisy votes that an answer needs; none if every query is answered.
+    /// The threshold of the noisy count, in votes. `None` if every query is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
-    /// Total variation distance of all their draws from exact noise; 0 where the charge names no sampler.
+    /// Total variation distance between all draws and exact noise. 0 if the charge names no sampler.
     #[serde(rename = "sampling_distance")]
     pub sampling_total_variation: f64,
-    /// Pure epsilon of one of them, as it was known when they were charged; the spent epsilon is computed anew.
+    /// Pure epsilon of one query at the time of the charge. The spent epsilon is always recomputed.
     pub per_query_epsilon: f64,
-    /// The caller's digest of the question; older ledgers have none.
+    /// The caller's digest of the question. Empty in older ledgers.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub question: String,
-    /// The caller's digest of the noise of the answers, which tells two charges for one question apart.
+    /// The caller's digest of the answers' noise. It distinguishes two charges for the same question.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub noise_digest: String,
 }
 
-/// Queries that are to be charged.
+/// A request to charge queries.
 #[derive(Clone, Copy, Debug)]
 pub struct ChargeRequest<'a> {
-    /// Their purpose.
+    /// The purpose of the queries.
     pub label: &'a str,
-    /// Their noise.
+    /// The privacy event of one query.
     pub event: &'a PrivacyEvent,
-    /// Number of classes that they choose between; none if it may be any.
+    /// Number of classes. `None` if it may be any number.
     pub classes: Option<usize>,
     /// Number of queries.
     pub queries: usize,
-    /// [`Charge::question`], or nothing.
+    /// [`Charge::question`], or empty.
     pub question: &'a str,
-    /// [`Charge::noise_digest`], or nothing: a charge with the same one is there already, if there is any.
+    /// [`Charge::noise_digest`], or empty. If a charge has the same digest, the queries are already charged.
     pub noise_digest: &'a str,
-    /// A limit of the caller's beside the ledger's own.
+    /// An additional limit of the caller's.
     pub limit: Option<Budget>,
 }
 
@@ -81,28 +81,29 @@ impl Charge {
         })
     }
 
-    /// Returns the queries that are composed. The pure epsilon is computed anew, whatever an older version wrote.
+    /// Returns the queries to compose. Recomputes the pure epsilon, because an older version may have written another
+    /// value.
     pub(crate) fn batch(&self) -> QueryBatch {
         let event = PrivacyEvent::new(self.mechanism, self.tau);
-        // A distance of 1 uses up delta as well as one just below.
+        // A distance of 1 uses up delta just as a distance slightly below 1 does.
         let distance = self.sampling_total_variation.clamp(0.0, 1f64.next_down());
         let event = event.with_sampling_total_variation(distance).unwrap_or(event);
         match self.threshold.map(|threshold| event.with_threshold(threshold)) {
             None => QueryBatch::new(event, self.classes, self.queries),
             Some(Ok(event)) => QueryBatch::new(event, self.classes, self.queries),
-            // Refused when the line was read. Any number of classes costs as much as any threshold.
+            // Refused when the line was read. An unknown number of classes costs as much as any threshold.
             Some(Err(_)) => QueryBatch::new(event, None, self.queries),
         }
     }
 
-    /// Returns whether the charge says how far its samplers are from exact noise.
+    /// Returns whether the charge states the distance of its samplers from exact noise.
     #[must_use]
     pub fn names_sampler(&self) -> bool {
         self.sampling_total_variation > 0.0 || self.mechanism.has_exact_sampler()
     }
 }
 
-/// Checks that queries can be charged: there are some, between two classes or more, and each has a pure epsilon.
+/// Checks that queries can be charged: at least one query, at least two classes, and noise with a pure epsilon.
 pub(crate) fn check(batch: &QueryBatch) -> Result<(), Refusal> {
     if let Some(found) = batch.classes.filter(|classes| *classes < 2) {
         return Err(Refusal::Classes { found });

@@ -1,4 +1,4 @@
-//! Refusals of a ledger.
+//! Errors of a ledger.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use speed_accountant::{AccountError, CompositionRule};
 use speed_core::{ExitCode, printable_path};
 use speed_mechanism::Mechanism;
 
-/// Refusal of a ledger.
+/// An error of a ledger.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LedgerError {
@@ -17,37 +17,37 @@ pub enum LedgerError {
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// The operating system's word.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// A line is not the one that was written.
+    /// A line differs from the one that was written.
     #[error("ledger {}, line {line}: {source}", printable_path(path))]
     Damaged {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// Expected and found.
+        /// The difference.
         source: Damage,
     },
-    /// The queries would pass the budget. Nothing was charged.
+    /// The queries exceed the budget. Nothing was charged.
     #[error("ledger {}: {}", printable_path(path), over_budget(*queries, *would_be, *budget, *delta, *spent, *rule, calibrate))]
     OverBudget {
         /// The file.
         path: PathBuf,
-        /// Number of queries that were asked for.
+        /// Number of requested queries.
         queries: usize,
-        /// Epsilon with them.
+        /// Epsilon including the queries.
         would_be: f64,
         /// Epsilon of the budget.
         budget: f64,
         /// Delta of the budget.
         delta: f64,
-        /// Epsilon without them.
+        /// Epsilon without the queries.
         spent: f64,
-        /// The rule by which they would be composed.
+        /// The rule that composes the queries.
         rule: CompositionRule,
-        /// The options of `speed calibrate` that find noise which the budget allows.
+        /// Options of `speed calibrate` that find noise within the budget.
         calibrate: String,
     },
     /// The queries cannot be charged.
@@ -58,12 +58,12 @@ pub enum LedgerError {
         /// The reason.
         source: Refusal,
     },
-    /// The accountant refused.
+    /// An error of the accountant.
     #[error(transparent)]
     Account(#[from] AccountError),
 }
 
-/// Says why queries would pass a budget, and what to do.
+/// Describes why queries exceed a budget, and the next step.
 fn over_budget(
     queries: usize,
     would_be: f64,
@@ -75,8 +75,8 @@ fn over_budget(
 ) -> String {
     if would_be.is_infinite() {
         return format!(
-            "with {queries} more queries the samplers are further from exact noise than delta {delta:e} includes at the \
-             budget's epsilon of {budget}; nothing was charged; a ledger with a larger delta or a smaller budget may include them"
+            "with {queries} more queries, the samplers' distance from exact noise exceeds delta {delta:e} at the budget's \
+             epsilon of {budget}; nothing was charged; a ledger with a larger delta or a smaller budget may allow them"
         );
     }
     format!(
@@ -103,74 +103,74 @@ impl LedgerError {
     }
 }
 
-/// Difference between a line and the one that was written.
+/// A difference between a line and the one that was written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Damage {
     /// The file is not text.
     #[error("{0}")]
     NotText(#[from] std::str::Utf8Error),
-    /// The line has one part only.
+    /// The line has only one part.
     #[error("expected an entry and a checksum")]
     NoChecksum,
-    /// The checksum is another.
+    /// The checksum does not match the line.
     #[error("checksum is {found}, expected {expected}: a line was changed or is missing")]
     Checksum {
         /// The checksum in the line.
         found: String,
-        /// The checksum of the line.
+        /// The checksum computed for the line.
         expected: String,
     },
-    /// The entry is none.
+    /// The entry is invalid.
     #[error("{0}")]
     Entry(#[from] serde_json::Error),
-    /// An opening line is not the first, or of another format.
+    /// An opening line is not the first line, or has another format.
     #[error("expected one opening line of format {expected}, found format {found}")]
     Opening {
         /// The format in the line.
         found: u32,
-        /// The format that is read.
+        /// The format that this version reads.
         expected: u32,
     },
-    /// There is no opening line.
+    /// The opening line is missing.
     #[error("expected an opening line with the budget")]
     NoOpening,
-    /// There are more queries than are composed.
+    /// There are more queries than can be composed.
     #[error("{found} queries are charged, expected at most {max}")]
     Queries {
         /// Number of queries up to this line.
         found: usize,
-        /// The most that are composed.
+        /// The largest number that can be composed.
         max: usize,
     },
-    /// A threshold is not a number of votes that this noise can be held against.
-    #[error("threshold is {found:?}, expected a number of votes up to 1e15, a whole one with integer noise")]
+    /// A threshold is not a valid number of votes for this noise.
+    #[error("threshold is {found:?}, expected a number of votes up to 1e15, and an integer if the noise is")]
     Threshold {
         /// The value in the line.
         found: f64,
     },
-    /// The distance of a sampler is no distance.
+    /// The distance of a sampler is not between 0 and 1.
     #[error("sampling_distance is {found}, expected a number from 0 to 1")]
     TotalVariation {
         /// The value in the line.
         found: f64,
     },
-    /// The last line is not whole.
+    /// The last line is incomplete.
     #[error(
-        "only {bytes} bytes of it are there: a write that a crash cut short, whose queries were never answered (the next \
-         charge takes its place), or a copy that is not whole"
+        "only {bytes} bytes are left of it: a crash cut it short and its queries were never answered (the next charge \
+         replaces it), or the file is an incomplete copy"
     )]
     Torn {
-        /// Number of bytes that are there.
+        /// Number of bytes present.
         bytes: u64,
     },
 }
 
-/// Reason for which queries cannot be charged.
+/// The reason why queries cannot be charged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The budget is no positive finite epsilon.
+    /// The budget is not a positive finite epsilon.
     #[error("budget epsilon is {found}, expected a finite number above 0")]
     Budget {
         /// The refused value.
@@ -179,13 +179,13 @@ pub enum Refusal {
     /// Neither the ledger nor its caller has a budget.
     #[error("it has no budget of its own, expected a limit: give --epsilon")]
     NoBudget,
-    /// There is nothing to choose between.
+    /// There are fewer than two classes.
     #[error("classes is {found}, expected at least 2")]
     Classes {
         /// The refused number.
         found: usize,
     },
-    /// There are no queries, or their noise has no pure epsilon.
+    /// The number of queries is zero, or their noise has no pure epsilon.
     #[error("expected at least one query of Laplace noise, found {queries} of {mechanism}")]
     Queries {
         /// Number of queries.

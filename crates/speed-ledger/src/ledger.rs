@@ -20,28 +20,29 @@ pub struct Ledger {
     path: PathBuf,
 }
 
-/// The path of a ledger that is only a budget.
+/// The path shown for a ledger that is only a budget.
 const NEW: &str = "(a new one)";
 
 /// Checks that a new ledger with this budget would allow queries.
 ///
 /// # Errors
-/// As [`Ledger::would_allow`].
+/// Those of [`Ledger::would_allow`].
 pub fn would_allow(budget: Budget, queries: &[QueryBatch]) -> Result<(), LedgerError> {
     Ledger { path: PathBuf::from(NEW) }.check(budget, &[], queries, None)
 }
 
 impl Ledger {
-    /// Starts a ledger; the file must not exist.
+    /// Creates a ledger. The file must not exist.
     ///
     /// # Errors
-    /// [`LedgerError::Io`] if the file exists or cannot be written, [`LedgerError::Refused`] for a budget that is no
+    /// [`LedgerError::Io`] if the file exists or cannot be written, [`LedgerError::Refused`] if the budget is not a
     /// positive finite epsilon.
     pub fn create(path: &Path, budget: Budget) -> Result<Self, LedgerError> {
         let ledger = Self { path: path.to_path_buf() };
         ledger.check_budget(&budget)?;
         let line = Entry::Open { format: FORMAT, budget }.to_line("").map_err(|error| ledger.refused(error))?;
-        // Whole under another name first, then linked where nothing may be: nobody sees half a ledger, whenever this ends.
+        // Written completely under another name and then linked to the final name, so no reader sees half a ledger,
+        // even after a crash.
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let mut name = path.file_name().unwrap_or_default().to_os_string();
         name.push(format!(".new-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed)));
@@ -53,7 +54,7 @@ impl Ledger {
             std::fs::hard_link(&new, path)
         };
         let written = write();
-        // One that stays behind is in nobody's way.
+        // A leftover file is harmless.
         let _ = std::fs::remove_file(&new);
         written.map_err(ledger.io("create"))?;
         sync_folder(path);
@@ -63,14 +64,15 @@ impl Ledger {
     /// Opens a ledger and checks all of it.
     ///
     /// # Errors
-    /// [`LedgerError::Io`] if it cannot be read, [`LedgerError::Damaged`] if a line is not the one that was written.
+    /// [`LedgerError::Io`] if it cannot be read, [`LedgerError::Damaged`] if a line differs from the one that was
+    /// written.
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
         let ledger = Self { path: path.to_path_buf() };
         ledger.statement()?;
         Ok(ledger)
     }
 
-    /// Opens a ledger, or starts one where there is none.
+    /// Opens a ledger, or creates it if it does not exist.
     ///
     /// # Errors
     /// Those of [`Self::create`] and [`Self::open`].
@@ -104,12 +106,13 @@ impl Ledger {
         })
     }
 
-    /// Charges `queries` queries between `classes` classes, or any number of them for `None`, before they are answered. If
-    /// this returns, they may be answered.
+    /// Charges `queries` queries with `classes` classes (`None`: any number) before they are answered. They may be
+    /// answered once this returns.
     ///
     /// # Errors
-    /// [`LedgerError::OverBudget`] if they would pass the budget: nothing is charged. [`LedgerError::Refused`] for no
-    /// queries and for noise without a pure epsilon; [`LedgerError::Io`] and [`LedgerError::Damaged`] as above.
+    /// [`LedgerError::OverBudget`] if they exceed the budget; then nothing is charged. [`LedgerError::Refused`] if the
+    /// number of queries is zero or their noise has no pure epsilon. [`LedgerError::Io`] and [`LedgerError::Damaged`]
+    /// as above.
     pub fn charge(
         &self,
         label: &str,
@@ -122,8 +125,8 @@ impl Ledger {
         self.charge_once(&request)
     }
 
-    /// Charges as [`Self::charge`] unless the answers with this noise are charged already, held to a limit of the caller's
-    /// as well.
+    /// Charges like [`Self::charge`], unless answers with this noise are already charged. Checks the caller's limit as
+    /// well.
     ///
     /// # Errors
     /// Those of [`Self::charge`].
@@ -143,7 +146,7 @@ impl Ledger {
             return self.statement();
         }
         self.check(contents.budget, &contents.charges, &[request.batch()], request.limit)?;
-        // Half a line of a crash is cut off: its queries were never answered.
+        // Removes half a line left by a crash: its queries were never answered.
         file.set_len(contents.end).map_err(self.io("write"))?;
         file.seek(SeekFrom::Start(contents.end)).map_err(self.io("write"))?;
         let line = Entry::Charge(charge).to_line(&contents.checksum).map_err(|error| self.refused(error))?;
@@ -152,7 +155,7 @@ impl Ledger {
         self.statement()
     }
 
-    /// Checks that all of these queries could be charged now, within a `limit` of the caller's as well. Nothing is charged.
+    /// Checks that all of these queries could be charged now, also within the caller's `limit`. Charges nothing.
     ///
     /// # Errors
     /// Those of [`Self::charge`].
@@ -162,10 +165,10 @@ impl Ledger {
         self.check(contents.budget, &contents.charges, queries, limit)
     }
 
-    /// Returns the room that is left now in the ledger's budget and in a `limit` of the caller's.
+    /// Returns the remaining room in the ledger's budget and in the caller's `limit`.
     ///
     /// # Errors
-    /// Those of [`Self::open`], and [`LedgerError::Refused`] if neither is an epsilon.
+    /// Those of [`Self::open`], and [`LedgerError::Refused`] if neither has an epsilon.
     pub fn room(&self, limit: Option<Budget>) -> Result<Room, LedgerError> {
         limit.as_ref().map_or(Ok(()), |limit| self.check_budget(limit))?;
         let Contents { budget, charges, .. } = self.read_shared()?;
@@ -177,8 +180,8 @@ impl Ledger {
         Ok(Room::new(filters, charges.iter().map(|charge| charge.mechanism).collect()))
     }
 
-    /// Computes the cost of the charges without and with these queries; where the ledger has no budget, the least budgets
-    /// that would have allowed them.
+    /// Computes the cost of the charges without and with these queries. If the ledger has no budget, computes the
+    /// smallest budgets that would have allowed them.
     ///
     /// # Errors
     /// Those of [`Self::charge`].
@@ -191,7 +194,7 @@ impl Ledger {
         Ok((before, filter.spent()))
     }
 
-    /// Checks queries against a budget and the caller's limit, on top of charges.
+    /// Checks queries against a budget and the caller's limit, in addition to the charges.
     fn check(
         &self,
         budget: Budget,
@@ -230,7 +233,7 @@ impl Ledger {
         Contents::parse(&bytes).map_err(|(line, source)| LedgerError::Damaged { path: self.path.clone(), line, source })
     }
 
-    /// Returns the refusal of the ledger's own budget, or of a limit of the caller's.
+    /// Returns the error about the ledger's own budget, or about the caller's limit.
     fn over_budget(&self, error: AccountError, of_limit: bool) -> LedgerError {
         match error {
             AccountError::OverBudget { queries, would_be, budget, delta, spent, rule } => {
@@ -255,14 +258,15 @@ impl Ledger {
     }
 }
 
-/// Creates the filter that composed these charges.
+/// Creates a filter that has composed these charges.
 fn filter(budget: Budget, charges: &[Charge]) -> PrivacyFilter {
     let mut filter = PrivacyFilter::new(budget);
     charges.iter().for_each(|charge| filter.compose(&charge.batch()));
     filter
 }
 
-/// Syncs the folder: a new file is durable when its folder is; where that cannot be done the file itself still is.
+/// Syncs the folder, because a new file is durable only once its folder is. Where a folder cannot be synced, the file's
+/// content is still durable.
 fn sync_folder(path: &Path) {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if let Ok(folder) = File::open(folder) {

@@ -1,14 +1,14 @@
 //! A record of answered queries with a budget: append-only, checksummed, safe after a crash and between processes.
 //!
-//! A ledger is a text file with one JSON object per line. The first line holds the budget; each further line charges queries
-//! of one kind. Every line ends with the SHA-256 of the line and of the checksum before it, so that a line that was changed,
-//! removed or put elsewhere is found. A charge is written and synced **before** the queries are answered: after a crash
-//! the ledger may count an answer that was not given, never the other way round. The file is locked while it is read and
-//! extended, so two processes cannot spend the same budget.
+//! A ledger is a text file with one JSON object per line. The first line holds the budget; each further line charges
+//! queries of one kind. Every line ends with the SHA-256 of the line and of the previous checksum, which reveals
+//! changed, removed and reordered lines. A charge is written and synced **before** the queries are answered: after a
+//! crash the ledger may count an answer that was not given, but it never misses an answer. The file is locked while it
+//! is read and extended, so two processes cannot spend the same budget.
 //!
-//! Charges are composed without votes, in the worst case ([`PrivacyFilter`](speed_accountant::PrivacyFilter)): the ledger
-//! may be published, and refusing a query reveals nothing about votes. The budget holds however charges are chosen, also
-//! after looking at answers (docs/privacy.md, "Calibration, ledger, audit").
+//! Charges are composed without votes, in the worst case ([`PrivacyFilter`](speed_accountant::PrivacyFilter)): the
+//! ledger may be published, and refusing a query reveals nothing about votes. The budget also holds if charges are
+//! chosen after looking at answers (docs/privacy.md, "Calibration, ledger, audit").
 //!
 //! ```
 //! use speed_accountant::{Budget, Delta, PrivacyEvent};

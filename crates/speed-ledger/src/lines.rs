@@ -1,4 +1,4 @@
-//! The lines of a ledger: an entry as JSON, and a checksum that covers all lines before as well.
+//! The lines of a ledger: an entry as JSON, and a checksum that also covers all earlier lines.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -25,31 +25,31 @@ pub(crate) enum Entry {
 }
 
 impl Entry {
-    /// Writes the line, with its checksum.
+    /// Formats the line with its checksum.
     pub(crate) fn to_line(&self, before: &str) -> Result<String, serde_json::Error> {
         let entry = serde_json::to_string(self)?;
         Ok(format!("{entry} {}\n", chained(before, &entry)))
     }
 }
 
-/// A ledger that was read.
+/// The parsed content of a ledger.
 pub(crate) struct Contents {
     pub(crate) budget: Budget,
     pub(crate) charges: Vec<Charge>,
     /// The checksum of the last entry.
     pub(crate) checksum: String,
-    /// The end of the last whole line.
+    /// The end of the last complete line.
     pub(crate) end: u64,
     pub(crate) torn: Option<TornLine>,
 }
 
 impl Contents {
-    /// Reads and checks every line; a damaged one comes with its number, from 1.
+    /// Parses and checks every line. An error contains the number of the damaged line, from 1.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, (usize, Damage)> {
-        // The bytes after the last line end are a write that a crash cut short.
+        // Bytes after the last line end are a write that a crash cut short.
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
         let text = std::str::from_utf8(&bytes[..whole]).map_err(|error| (1, error.into()))?;
-        // An editor that saved the file may have put a byte order mark before it.
+        // An editor may have added a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (mut budget, mut charges, mut checksum, mut charged) = (None, Vec::new(), String::new(), 0usize);
         for (index, line) in text.lines().enumerate() {
@@ -73,7 +73,7 @@ impl Contents {
     }
 }
 
-/// Reads one line; `checksum` is that of the line before, and then its own.
+/// Parses one line. `checksum` holds the previous line's checksum and is replaced by this line's.
 fn entry(line: &str, checksum: &mut String) -> Result<Entry, Damage> {
     let (entry, found) = line.rsplit_once(' ').ok_or(Damage::NoChecksum)?;
     let expected = chained(checksum, entry);
@@ -84,7 +84,7 @@ fn entry(line: &str, checksum: &mut String) -> Result<Entry, Damage> {
     Ok(serde_json::from_str(entry)?)
 }
 
-/// Checks a charge; `charged` is the number of queries up to it.
+/// Checks a charge; `charged` is the number of queries including it.
 fn check(charge: &Charge, charged: usize) -> Result<(), Damage> {
     if charged > MAX_QUERIES {
         return Err(Damage::Queries { found: charged, max: MAX_QUERIES });
@@ -179,7 +179,7 @@ mod tests {
             let mut bytes = file(&charges);
             let place = place.index(bytes.len());
             bytes[place] ^= other;
-            // Without its line end the last line is half a line, and says so.
+            // Without its line end, the last line counts as torn.
             prop_assert!(Contents::parse(&bytes).map_or(true, |read| read.torn.is_some() && place + 1 == bytes.len()));
         }
 

@@ -1,47 +1,47 @@
-//! Noise and numbers of queries that a budget allows, by the filter that will be asked when they are charged.
+//! The noise and the number of queries that a budget allows, found with the filter that checks charges.
 
 use speed_accountant::composition::MAX_QUERIES;
 use speed_accountant::{AccountError, Budget, PrivacyFilter, QueryBatch, Spent};
 use speed_mechanism::{InverseScale, Mechanism, MechanismKind};
 
-/// Decimal digits of a scale that is found.
+/// Decimal digits of a found scale.
 const DIGITS: i32 = 6;
-/// Scales closer than this, relative to each other, are not told apart.
+/// Relative difference below which two scales count as equal.
 const CLOSE: f64 = 2e-6;
-/// Wider noise is composed by looser bounds, so epsilon jumps there.
+/// Scale below which noise is composed by looser bounds, so epsilon jumps there.
 const LOOSER_BELOW: f64 = 0.01;
 
-/// The room in a ledger at one moment: its budget and a limit of the caller's, with all charges so far.
+/// The room in a ledger at one moment: its budget and the caller's limit, less all charges so far.
 ///
-/// Nothing is charged, and a charge that another process makes meanwhile takes from the room.
+/// It charges nothing, and a later charge of another process reduces the actual room.
 #[derive(Clone, Debug)]
 pub struct Room {
-    /// Each of them must allow a charge.
+    /// Each filter must allow a charge.
     filters: Vec<PrivacyFilter>,
-    /// Scales of the noise of earlier charges: queries of the same kind are composed by a better rule.
+    /// Scales of the noise of earlier charges. Queries of the same kind are composed by a better rule.
     scales: Vec<Mechanism>,
 }
 
-/// Queries that a budget allows.
+/// Queries that fit into a budget.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
     /// The queries.
     pub batch: QueryBatch,
-    /// The budget that they use the most of.
+    /// The budget that is used up the most.
     pub budget: Budget,
-    /// The part of it that is spent with them.
+    /// The part of the budget that is spent, including the queries.
     pub spent: Spent,
 }
 
 impl Room {
-    /// Returns the room in budgets of which nothing is spent.
+    /// Returns the room in an unspent budget.
     #[must_use]
     pub fn of_new(budget: Budget) -> Self {
         Self::new(vec![PrivacyFilter::new(budget)], Vec::new())
     }
 
     pub(crate) fn new(filters: Vec<PrivacyFilter>, mut scales: Vec<Mechanism>) -> Self {
-        // The least noise first.
+        // The smallest noise first.
         scales.sort_by(|a, b| b.scale().total_cmp(&a.scale()));
         scales.dedup();
         Self { filters, scales }
@@ -50,7 +50,7 @@ impl Room {
     /// Checks that a charge of these queries would be accepted.
     ///
     /// # Errors
-    /// [`AccountError::OverBudget`] if it would not, [`AccountError::Queries`] for too many.
+    /// [`AccountError::OverBudget`] if it would not be accepted, [`AccountError::Queries`] for too many queries.
     pub fn fit(&self, batch: QueryBatch) -> Result<Fit, AccountError> {
         let mut most: Option<Fit> = None;
         for filter in &self.filters {
@@ -65,8 +65,8 @@ impl Room {
         most.ok_or(AccountError::NoQueries)
     }
 
-    /// Finds the least Laplace noise with which a charge would be accepted, to six digits; `batch_of` makes the queries of a
-    /// noise.
+    /// Finds the smallest Laplace noise with which a charge would be accepted, to six digits. `batch_of` creates the
+    /// queries for a mechanism.
     ///
     /// # Errors
     /// Those of [`Self::fit`] for the widest noise that can be drawn, and those of `batch_of`.
@@ -94,7 +94,7 @@ impl Room {
                 Err(_) => high = middle,
             }
         }
-        // Exactly the noise of an earlier charge may be allowed where noise next to it is not.
+        // The exact noise of an earlier charge may be allowed even if slightly different noise is not.
         for mechanism in self.scales.iter().filter(|earlier| earlier.kind() == kind && earlier.scale() > low) {
             if let Ok(fit) = at(mechanism.scale())? {
                 return Ok(fit);
@@ -103,7 +103,8 @@ impl Room {
         Ok(best)
     }
 
-    /// Finds the largest number of queries whose charge would be accepted; `batch_of` makes a number of them.
+    /// Finds the largest number of queries whose charge would be accepted. `batch_of` creates a given number of
+    /// queries.
     ///
     /// # Errors
     /// Those of [`Self::fit`] for one query, and those of `batch_of`.
@@ -125,12 +126,12 @@ impl Room {
     }
 }
 
-/// Rounds a scale down to a few digits: the decimal number that is printed is the one that was tried.
+/// Rounds a scale down to a few digits, so the printed decimal number is exactly the tested one.
 fn rounded_down(scale: f64) -> f64 {
     #[expect(clippy::cast_possible_truncation, reason = "from -5 to 6")]
     let magnitude = scale.log10().floor() as i32;
     let unit = 10f64.powi(DIGITS - 1 - magnitude);
-    // Division by a power of ten gives the double next to the decimal number; multiplication may not.
+    // Division by a power of ten gives the double nearest to the decimal number; multiplication may not.
     let down = (scale * unit).floor() / unit;
     if down <= scale { down } else { scale }
 }

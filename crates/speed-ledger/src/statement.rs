@@ -5,15 +5,15 @@ use speed_accountant::{Budget, Samplers, Spent, round_up};
 
 use crate::charge::Charge;
 
-/// Charges, or kinds of them, that a claim names one by one.
+/// Largest number of charges, or kinds of charges, that a claim lists individually.
 const MAX_NAMED: usize = 6;
 
-/// Half a line at the end of a ledger: a write that a crash cut short, or a copy that is not whole.
+/// An incomplete line at the end of a ledger: a write that a crash cut short, or an incomplete copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TornLine {
     /// Its number, from 1.
     pub line: usize,
-    /// Number of bytes that are there.
+    /// Number of bytes present.
     pub bytes: u64,
 }
 
@@ -22,29 +22,30 @@ pub struct TornLine {
 pub struct Statement {
     /// The budget.
     pub budget: Budget,
-    /// Everything charged, in order.
+    /// All charges, in order.
     pub charges: Vec<Charge>,
-    /// Number of all queries.
+    /// Total number of queries.
     pub queries: usize,
-    /// The part of the budget that is spent, however the charges were chosen; the cost of the answers that is told afterwards
-    /// is the budget's epsilon. Without a budget: one, fixed before the first answer, that would have allowed all of it at
-    /// this delta.
+    /// The spent part of the budget, however the charges were chosen. The cost of the answers to state afterwards is
+    /// the budget's epsilon. Without a budget: a budget, fixed before the first answer, that would have allowed all
+    /// charges at this delta.
     pub spent_epsilon: f64,
-    /// The same if number and kinds of all charges were fixed before the first answer.
+    /// The spent epsilon if the number and the kinds of all charges were fixed before the first answer.
     #[serde(default)]
     pub fixed_epsilon: f64,
-    /// True if every charge says how far its samplers are from exact noise, and delta covers that; both epsilons are of exact
-    /// noise otherwise.
+    /// True if every charge states the distance of its samplers from exact noise, and delta covers it. Otherwise both
+    /// epsilons are for exact noise.
     #[serde(default)]
     pub samplers_included: bool,
-    /// The meaning of both in words.
+    /// The claim: the meaning of both epsilons.
     pub claim: String,
-    /// Half a line at the end. If a crash cut it short its queries were never answered; if not, a charge is missing.
+    /// An incomplete last line. If a crash cut it short, its queries were never answered; otherwise a charge is
+    /// missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub torn: Option<TornLine>,
 }
 
-/// Says what the epsilons mean.
+/// Describes the meaning of the epsilons.
 pub(crate) fn claim(budget: &Budget, charges: &[Charge], spent: Spent, fixed: f64) -> String {
     let [shown, fixed] = [spent.epsilon, fixed].map(|epsilon| round_up(epsilon, 4));
     let delta = budget.delta.get();
@@ -69,7 +70,7 @@ pub(crate) fn claim(budget: &Budget, charges: &[Charge], spent: Spent, fixed: f6
     )
 }
 
-/// Says between what the answers chose: the claim is for no other number of classes and no other threshold.
+/// Describes the outcomes of the answers, because the claim holds only for these numbers of classes and thresholds.
 fn outcomes(charges: &[Charge]) -> String {
     let mut kinds: Vec<(Option<usize>, Option<f64>, usize)> = Vec::new();
     for charge in charges {
@@ -102,7 +103,7 @@ fn outcomes_of((classes, threshold, queries): (Option<usize>, Option<f64>, usize
     format!("{queries} between {classes} classes {threshold}")
 }
 
-/// Says whether delta includes the samplers, and of which charges it does not.
+/// Describes whether delta includes the samplers, and the charges for which it does not.
 fn samplers(charges: &[Charge], samplers: Samplers) -> String {
     let without: Vec<usize> =
         (1..).zip(charges).filter(|(_, charge)| !charge.names_sampler()).map(|(n, _)| n).collect();

@@ -32,7 +32,8 @@ fn queries_are_charged_until_the_budget_is_spent() {
     let folder = tempfile::tempdir().expect("a folder");
     let ledger = fresh(folder.path(), 10.0);
     let first = ledger.charge("the paper's hundred", &event(1.0), 10, 100).expect("within budget");
-    // One kind has nine tenths of delta but for the samplers' thousandth, and is composed as an account without votes.
+    // A single kind gets nine tenths of delta, less the samplers' thousandth, and is composed like an account without
+    // votes.
     let of = |queries: usize| {
         let delta = Delta::new(0.9 * 0.999 * 1e-5).expect("a delta");
         Accountant::new(event(1.0), delta).account_queries(queries).expect("queries").epsilon
@@ -44,7 +45,7 @@ fn queries_are_charged_until_the_budget_is_spent() {
     assert!(matches!(error, LedgerError::OverBudget { .. }), "{error}");
     assert_eq!(ledger.statement().expect("readable").queries, 100);
     ledger.charge("the rest", &event(1.0), 10, fit).expect("just within budget");
-    // Of several kinds moments add up, to more.
+    // For several kinds, moments are added, which costs more.
     let error = ledger.charge("another kind", &event(0.9), 10, 1).expect_err("over budget");
     assert!(error.to_string().contains("nothing was charged"), "{error}");
     let reopened = Ledger::open(&folder.path().join("ledger")).expect("readable");
@@ -147,7 +148,7 @@ fn refusals_say_why() {
     let gaussian = Mechanism::gaussian(NoiseDeviation::new(40.0).expect("valid"));
     let gaussian = PrivacyEvent::new(gaussian, HonestRatio::ALL);
     assert!(matches!(ledger.charge("gaussian", &gaussian, 10, 1), Err(LedgerError::Refused { .. })));
-    // A sampler so bad that it uses up delta passes every budget.
+    // A sampler that uses up delta exceeds every budget.
     let bad = event(1.0).with_sampling_total_variation(1e-5).expect("a distance");
     assert!(matches!(ledger.charge("bad sampler", &bad, 10, 1), Err(LedgerError::OverBudget { .. })));
     assert!(matches!(Ledger::open(&folder.path().join("nothing")), Err(LedgerError::Io { .. })));
@@ -190,7 +191,7 @@ fn a_limit_that_is_no_number_allows_nothing() {
 
 #[test]
 fn charges_of_one_kind_stay_of_one_kind() {
-    // A gamma that a careless reader of decimals does not read back.
+    // A gamma that an inexact decimal parser would not read back.
     let gamma = InverseScale::new(0.469_863_054_823_844_44).expect("valid");
     let event = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), HonestRatio::ALL);
     let folder = tempfile::tempdir().expect("a folder");
@@ -226,7 +227,7 @@ fn answers_with_the_same_noise_are_charged_once() {
         [charge("a"), charge("a"), charge("b"), charge("a"), charge(""), charge("")],
         [100, 100, 200, 200, 300, 400]
     );
-    // The same noise for another question would take both apart, and so would it for other outcomes.
+    // Reusing the noise for another question, or for other outcomes, would expose the votes on both.
     let same = ChargeRequest { question: "q", noise_digest: "a", ..request("row", &event, None) };
     let silent = event.with_threshold(30.0).expect("a threshold");
     for other in [
@@ -254,7 +255,7 @@ fn half_a_line_is_reported() {
     let torn = ledger.statement().expect("readable").torn.expect("half a line");
     assert!(torn.line == 3 && torn.bytes > 100, "{torn:?}");
     let TornLine { line, .. } = torn;
-    // What is charged next takes its place.
+    // The next charge replaces it.
     assert_eq!(ledger.charge("third", &event(0.9), 10, 10).expect("within budget").torn, None);
     assert_eq!(ledger.statement().expect("readable").charges.len() + 1, line);
 }
@@ -275,7 +276,7 @@ fn a_threshold_is_charged_from_the_file_as_it_was_asked() {
     };
     let two = spent("two", &event, Some(2));
     let [silent_two, any] = [spent("silent", &silent, Some(2)), spent("any", &event, None)];
-    // The exact least epsilon of three outcomes is 36.977.
+    // The exact smallest epsilon of three outcomes is 36.977.
     assert!(two < 22.0 && silent_two >= 36.977 && any == silent_two, "{two} {silent_two} {any}");
     assert_eq!(silent_two, spent("three", &event, Some(3)));
     let ledger = Ledger::open(&folder.path().join("any")).expect("readable");
@@ -300,12 +301,12 @@ fn what_a_room_finds_is_charged() {
     let within = noise_of(&room(Some(budget(3.0))), 100).expect("room");
     assert!(within.batch.event.mechanism().scale() < first.batch.event.mechanism().scale());
     assert_eq!(within.budget.epsilon, Some(3.0));
-    // Half of it first: the other half is best of exactly the same noise.
+    // Half of the budget first: the best noise for the other half is exactly the same.
     let event = first.batch.event;
     ledger.charge("half", &event, 10, 50).expect("within");
     let second = noise_of(&room(None), 50).expect("room");
     assert_eq!(second.batch.event.mechanism(), event.mechanism());
-    // Fewer queries may have less noise, and are charged as they are found.
+    // Fewer queries allow less noise, and the result can be charged.
     let third = noise_of(&room(None), 2).expect("room");
     let after = ledger.charge("few", &third.batch.event, 10, 2).expect("found");
     assert_eq!(after.spent_epsilon, third.spent.epsilon);

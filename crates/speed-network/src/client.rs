@@ -219,7 +219,7 @@ impl Caller {
         self.check_round(&mut connection).await?;
         let reply = connection.request(Method::GET, path, &[], Bytes::new(), most.max(SMALL)).await?;
         match reply.status {
-            202 => Err(Fault::Busy("the result is not there yet".to_owned())),
+            202 => Err(Fault::Busy("the result is not ready yet".to_owned())),
             _ => Ok(success(reply)?.body),
         }
     }

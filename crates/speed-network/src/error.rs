@@ -21,7 +21,7 @@ pub enum NetworkError {
         source: std::io::Error,
     },
     /// An invalid address.
-    #[error("cannot {purpose} {found:?}: expected host:port, as aggregator.example:7878")]
+    #[error("cannot {purpose} {found:?}: expected host:port, for example aggregator.example:7878")]
     Address {
         /// Its purpose.
         purpose: &'static str,
@@ -47,7 +47,7 @@ pub enum NetworkError {
         fault: Box<Fault>,
     },
     /// A keeper of messages that ended without an error.
-    #[error("messages are not kept any more")]
+    #[error("messages can no longer be stored")]
     Stopped,
     /// Tasks that cannot be started.
     #[error("cannot start the network: {0}")]
@@ -94,7 +94,7 @@ pub enum Fault {
         message: String,
     },
     /// An invalid answer.
-    #[error("answers with what is no {expected}")]
+    #[error("returns an invalid {expected}")]
     Answer {
         /// The expected kind of answer.
         expected: &'static str,

@@ -61,8 +61,13 @@ impl Metrics {
         );
         one("queries", "gauge", "Queries of the round, once the argmax began.", self.queries.get());
         one("queries_answered", "gauge", "Queries answered.", self.answered.get());
-        one("connections", "gauge", "Connections now.", connections.open());
-        one("connections_accepted_total", "counter", "Connections, whatever became of them.", connections.accepted());
+        one("connections", "gauge", "Open connections.", connections.open());
+        one(
+            "connections_accepted_total",
+            "counter",
+            "Accepted connections, including failed ones.",
+            connections.accepted(),
+        );
         one(
             "connections_busy_total",
             "counter",

@@ -132,7 +132,7 @@ async fn upload(
         return refuse(&desk, peer, found.reason, &found.words);
     }
     if desk.refused.is_tiresome(peer.0) {
-        let why = "as many messages of this party as may be were not proved to be well formed: no more are looked at until the server starts again";
+        let why = "too many messages of this party were not proved to be well formed: further ones are refused until the server restarts";
         return refuse(&desk, peer, "ignored", why);
     }
     // Before the body, so that the client does not send it in vain.
@@ -283,7 +283,7 @@ async fn fetched(State(desk): State<Arc<Desk>>, Extension(peer): Extension<PeerK
             desk.fetched.send_replace(true);
             StatusCode::NO_CONTENT.into_response()
         }
-        _ => reply(StatusCode::SERVICE_UNAVAILABLE, "it could not be noted"),
+        _ => reply(StatusCode::SERVICE_UNAVAILABLE, "the confirmation could not be stored"),
     }
 }
 

@@ -1,44 +1,44 @@
-//! Arrays of whole numbers from `.npy` files (NumPy's format) that nobody vouches for: no file makes this crate panic, allocate
-//! much more than the file's length, or run for long.
+//! Arrays of integers from untrusted `.npy` files (NumPy's format). No input makes this crate panic, allocate much more
+//! than the file's length, or run for long.
 
 use std::ops::Range;
 
 use half::f16;
 use npyz::{NpyFile, NpyHeader, Order};
 
-/// Longest header, in bytes: NumPy's own limit for files that nobody vouches for (`numpy.lib.format`, `max_header_size`).
+/// Longest header, in bytes: NumPy's own limit for untrusted files (`numpy.lib.format`, `max_header_size`).
 const MAX_HEADER: usize = 10_000;
-/// Most axes of an array, NumPy's own limit before version 2.
+/// Largest number of axes: NumPy's own limit before version 2.
 const MAX_AXES: usize = 32;
 
-/// Bytes that are no array of whole numbers in C order.
+/// Bytes that are not an array of integers in C order.
 #[derive(Debug, thiserror::Error)]
 pub enum NpyError {
     /// A header that is longer than the file.
     #[error("not an .npy array: the header is longer than the file")]
     HeaderLength,
-    /// A header that no array needs.
+    /// A header that is longer than any array needs.
     #[error("not an array of numbers: expected a header of at most {MAX_HEADER} bytes, found {bytes}")]
     LongHeader {
         /// Bytes of the header.
         bytes: usize,
     },
-    /// More axes than an array has.
+    /// More axes than an array may have.
     #[error("expected at most {MAX_AXES} axes, found {found}")]
     Axes {
         /// Axes found.
         found: usize,
     },
-    /// A header that is no `.npy` header.
+    /// An invalid `.npy` header.
     #[error("not an .npy array: {0}")]
     Header(#[source] std::io::Error),
-    /// An array of records.
-    #[error("expected whole numbers, found a structured array")]
+    /// A structured array.
+    #[error("expected integers, found a structured array")]
     Structured,
     /// An array in Fortran order.
     #[error("expected C order, found Fortran order: save it with numpy.ascontiguousarray")]
     FortranOrder,
-    /// A shape whose product is no number of this machine.
+    /// A shape whose product overflows.
     #[error("the shape is too large")]
     ShapeTooLarge,
     /// A header that promises more entries than the file has bytes.
@@ -52,25 +52,25 @@ pub enum NpyError {
     /// An entry that ends early.
     #[error("truncated: {0}")]
     Truncated(#[source] std::io::Error),
-    /// Another number of entries than the shape says.
+    /// A number of entries that differs from the shape.
     #[error("expected {expected} entries, found {found}")]
     Entries {
-        /// Entries of the shape.
+        /// Number of entries in the shape.
         expected: usize,
         /// Entries found.
         found: usize,
     },
-    /// Bytes behind the last entry.
-    #[error("expected nothing behind {entries} entries, found {bytes} more bytes: save the array again, alone")]
+    /// Bytes after the last entry.
+    #[error("expected nothing after {entries} entries, found {bytes} more bytes: save each array in its own file")]
     Behind {
-        /// Entries of the shape.
+        /// Number of entries in the shape.
         entries: usize,
-        /// Bytes behind them.
+        /// Number of bytes after them.
         bytes: usize,
     },
-    /// A type of entries that is no number.
+    /// A type of entries that is not numeric.
     #[error(
-        "expected numbers, found dtype {found}: save whole numbers, with array.astype(numpy.int64); the places of a mask are \
+        "expected numbers, found dtype {found}: save integers with array.astype(numpy.int64), or the indices of a mask with \
          numpy.flatnonzero(mask)"
     )]
     Type {
@@ -86,43 +86,45 @@ pub enum NpyError {
         /// The type.
         found: String,
     },
-    /// An integer beyond 64 bits with sign.
+    /// An integer that does not fit into 64 bits with sign.
     #[error("{found} is too large")]
     Large {
         /// The entry.
         found: i128,
     },
-    /// A number that is not whole.
-    #[error("expected whole numbers, found {found}")]
+    /// A number that is not an integer.
+    #[error("expected integers, found {found}")]
     Fraction {
         /// The entry.
         found: f64,
     },
-    /// A whole number beyond those that its type holds without gaps.
-    #[error("expected whole numbers up to {max} in this type of floating-point numbers, found {found}: save integers")]
+    /// An integer outside the range in which its floating-point type represents every integer.
+    #[error(
+        "expected integers up to {max} in this floating-point type, found {found}: save the array with an integer type"
+    )]
     Rounded {
-        /// The greatest number below which all have a floating-point number.
+        /// The largest number up to which every integer is representable.
         max: f64,
         /// The entry.
         found: f64,
     },
 }
 
-/// An array of whole numbers, in C order.
+/// An array of integers, in C order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WholeNumbers {
     /// Length of each axis.
     pub shape: Vec<usize>,
-    /// All values; as many as the product of the lengths.
+    /// All values, in C order.
     pub values: Vec<i64>,
 }
 
 impl WholeNumbers {
-    /// Reads an array of integers, or of floating-point numbers that are whole. Memory is bounded by a small multiple of the
-    /// length of `bytes`.
+    /// Parses an array of integers, or of floating-point numbers with integer values. Memory is bounded by a small
+    /// multiple of the length of `bytes`.
     ///
     /// # Errors
-    /// With what was expected and found, if the bytes are not such an array in C order.
+    /// If the bytes are not such an array in C order. The error states the expected and the found.
     pub fn parse(bytes: &[u8]) -> Result<Self, NpyError> {
         let Open { file, shape, entries, data } = open(bytes)?;
         let width = file.dtype().num_bytes();
@@ -137,7 +139,7 @@ impl WholeNumbers {
     }
 }
 
-/// Returns the lengths of an array's axes, from its header alone: what is no such array need not be unpacked.
+/// Returns the lengths of an array's axes from its header alone, so an unsuitable array need not be decoded.
 ///
 /// # Errors
 /// If the bytes do not begin like an array in C order.
@@ -150,22 +152,22 @@ pub fn shape(bytes: &[u8]) -> Result<Vec<usize>, NpyError> {
 pub struct ByteArray<'a> {
     /// Length of each axis.
     pub shape: Vec<usize>,
-    /// All values, where they lie in the file; as many as the product of the lengths.
+    /// All values, borrowed from the file's bytes, in C order.
     pub values: &'a [u8],
 }
 
 impl<'a> ByteArray<'a> {
-    /// Reads an array of unsigned bytes without a copy.
+    /// Parses an array of unsigned bytes without a copy.
     ///
     /// # Errors
-    /// With what was expected and found, if the bytes are not such an array in C order.
+    /// If the bytes are not such an array in C order. The error states the expected and the found.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, NpyError> {
         let Open { file, shape, entries, data: values } = open(bytes)?;
         let found = file.dtype().descr().to_string();
         if !matches!(found.trim_matches('\''), "|u1" | "<u1" | ">u1" | "=u1" | "u1") {
             return Err(NpyError::NoBytes { found });
         }
-        // Behind the header there are the entries and nothing else.
+        // The header must be followed by the entries and nothing else.
         if values.len() != entries {
             return Err(NpyError::Entries { expected: entries, found: values.len() });
         }
@@ -173,21 +175,21 @@ impl<'a> ByteArray<'a> {
     }
 }
 
-/// An array whose header was checked.
+/// An array with a checked header.
 struct Open<'a> {
     file: NpyFile<&'a [u8]>,
     /// The lengths of its axes.
     shape: Vec<usize>,
     /// Their product.
     entries: usize,
-    /// The bytes behind the header.
+    /// The bytes after the header.
     data: &'a [u8],
 }
 
 fn open(bytes: &[u8]) -> Result<Open<'_>, NpyError> {
     let (head, data) = check_header(bytes)?;
     let head = NpyHeader::from_reader(&*head).map_err(NpyError::Header)?;
-    // The order of one axis, whatever others of length 1 there are, is the same in C and in Fortran.
+    // If at most one axis is longer than 1, C order and Fortran order are the same.
     if head.order() != Order::C && head.shape().iter().filter(|&&length| length != 1).count() > 1 {
         return Err(NpyError::FortranOrder);
     }
@@ -199,8 +201,8 @@ fn open(bytes: &[u8]) -> Result<Open<'_>, NpyError> {
         entries = entries.checked_mul(length).ok_or(NpyError::ShapeTooLarge)?;
         shape.push(length);
     }
-    // Every entry takes at least a byte: a header that promises more than the file holds is refused before anything
-    // of that size is allocated.
+    // Every entry takes at least one byte. A header that promises more entries than the file has bytes is refused
+    // before an allocation of that size.
     if entries > bytes.len() {
         return Err(NpyError::Promise { entries, bytes: bytes.len() });
     }
@@ -240,7 +242,8 @@ fn whole_numbers(file: NpyFile<&[u8]>) -> Result<Vec<i64>, NpyError> {
     Err(NpyError::Type { found: file.dtype().descr().to_string() })
 }
 
-/// Returns a whole number that a type of so many binary digits holds exactly: one beyond may stand for a neighbour that was rounded.
+/// Returns the integer that `value` holds exactly, for a floating-point type with `digits` binary digits. A larger
+/// value may be a rounded neighbour.
 fn whole(value: f64, digits: u32) -> Result<i64, NpyError> {
     let max = f64::from(digits).exp2();
     if value.fract() != 0.0 || !value.is_finite() {
@@ -249,12 +252,12 @@ fn whole(value: f64, digits: u32) -> Result<i64, NpyError> {
     if value.abs() > max {
         return Err(NpyError::Rounded { max, found: value });
     }
-    #[expect(clippy::cast_possible_truncation, reason = "whole and at most 2^53")]
+    #[expect(clippy::cast_possible_truncation, reason = "an integer of at most 2^53")]
     Ok(value as i64)
 }
 
-/// Returns the places at which the header's text begins and ends: its length is two bytes in version 1 and four from version 2 on. None if it is
-/// longer than the file.
+/// Returns the byte range of the header's text, or `None` if it is longer than the file. The length field has two bytes
+/// in version 1 and four bytes in later versions.
 fn header_text(bytes: &[u8]) -> Option<Range<usize>> {
     let start = if *bytes.get(6)? == 1 { 10 } else { 12 };
     let length = bytes.get(8..start)?.iter().rev().fold(0, |length, &byte| length << 8 | usize::from(byte));
@@ -262,9 +265,10 @@ fn header_text(bytes: &[u8]) -> Option<Range<usize>> {
     (end <= bytes.len()).then_some(start..end)
 }
 
-/// Returns header and entries of a file. The header is checked before `npyz` parses it: it allocates the header's length before it reads, some
-/// kilobytes for each number of a tuple, and takes time exponential in the depth of nested brackets. An array of numbers has one dictionary,
-/// with one tuple in it. The L that Python 2 wrote behind long integers is taken out.
+/// Splits a file into header and entries. The header is checked before `npyz` parses it, because `npyz` allocates the
+/// header's length before it reads, allocates some kilobytes for each number of a tuple, and takes time exponential in
+/// the depth of nested brackets. An array of numbers has one dictionary with one tuple. The L that Python 2 wrote after
+/// long integers is removed.
 fn check_header(bytes: &[u8]) -> Result<(Vec<u8>, &[u8]), NpyError> {
     let text = header_text(bytes).ok_or(NpyError::HeaderLength)?;
     if text.len() > MAX_HEADER {
@@ -334,11 +338,11 @@ mod tests {
         let refused = |bytes: &[u8]| WholeNumbers::parse(bytes).expect_err("refused").to_string();
         assert_eq!(refused(&file(32, 1)), "expected at most 32 axes, found 33");
         assert_eq!(refused(&file(3000, 2)), "expected at most 32 axes, found 3001");
-        // A megabyte of header cost 420 MB and seconds.
+        // Without the limit, a megabyte of header took 420 MB and several seconds.
         assert!(refused(&file(350_000, 2)).contains("at most 10000 bytes, found 1050"));
     }
 
-    /// A file with this type, shape and order.
+    /// Creates a file with this type, shape and order.
     fn array(descr: &str, shape: &str, is_fortran: bool, values: &[u8]) -> Vec<u8> {
         let order = if is_fortran { "True" } else { "False" };
         let header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n");
@@ -356,17 +360,14 @@ mod tests {
             assert_eq!(WholeNumbers::parse(&good).expect(descr).values, [0; 6]);
             for more in [1, width, 6 * width] {
                 let text = refused(&[&good[..], &vec![0; more]].concat());
-                assert!(
-                    text.contains(&format!("nothing behind 6 entries, found {more} more bytes")),
-                    "{descr}: {text}"
-                );
+                assert!(text.contains(&format!("nothing after 6 entries, found {more} more bytes")), "{descr}: {text}");
             }
             assert!(refused(&good[..good.len() - 1]).contains("truncated"));
         }
-        // Two arrays in one file, as numpy.save writes them to an open one.
+        // Two arrays in one file, as numpy.save writes them to an open file.
         let empty = array("<i8", "(0,)", false, &[]);
         assert_eq!(WholeNumbers::parse(&empty).expect("an empty array").values, []);
-        assert!(refused(&[&empty[..], &empty].concat()).contains("nothing behind 0 entries"));
+        assert!(refused(&[&empty[..], &empty].concat()).contains("nothing after 0 entries"));
     }
 
     #[test]
@@ -376,10 +377,10 @@ mod tests {
             array("<f2", &format!("({},)", values.len() / 2), false, &values)
         };
         assert_eq!(WholeNumbers::parse(&half(&[3.0, -2.0, 2048.0])).expect("whole").values, [3, -2, 2048]);
-        assert!(refused(&half(&[0.5])).contains("whole numbers, found 0.5"));
-        assert!(refused(&half(&[f32::INFINITY])).contains("whole numbers, found inf"));
+        assert!(refused(&half(&[0.5])).contains("integers, found 0.5"));
+        assert!(refused(&half(&[f32::INFINITY])).contains("integers, found inf"));
         // 2049 is saved as 2048, and 2051 as 2052.
-        assert!(refused(&half(&[2051.0])).contains("up to 2048 in this type of floating-point numbers, found 2052"));
+        assert!(refused(&half(&[2051.0])).contains("up to 2048 in this floating-point type, found 2052"));
         let single = |value: f32| array("<f4", "(1,)", false, &value.to_le_bytes());
         assert_eq!(WholeNumbers::parse(&single(16_777_216.0)).expect("whole").values, [1 << 24]);
         assert!(refused(&single(16_777_218.0)).contains("up to 16777216"));

@@ -1,4 +1,4 @@
-//! Teacher, server and student of a labelling round, each with the files that it may hold.
+//! A labelling round of teachers, a server and a student, each with only the files that it may hold.
 //!
 //! ```console
 //! $ cargo run --release -p speed-roles --example three_parties
@@ -19,15 +19,15 @@ use speed_roles::{Identity, LedgerOptions, Party, Role, Roster, RoundRandomness,
 
 const RANDOMNESS: RoundRandomness = RoundRandomness::OPERATING_SYSTEM;
 
-/// A party makes its signing key, which stays with it, and gives its card to the student.
+/// Generates a party's signing key, which stays with the party, and returns the card that goes to the student.
 fn introduce(folder: &Path, role: Role, name: &str) -> Result<Party, Box<dyn Error>> {
     let path = folder.join(format!("{name}.key"));
     generate_identity(role, name, &path)?;
     Ok(Party::new(name, Identity::read(&path)?.key())?)
 }
 
-/// The student makes keys, a round, and the key with which teachers prove that their messages are well formed: `secret.key` stays,
-/// everything else goes to the others.
+/// The student generates keys, a round, and the key with which teachers prove that their messages are well formed.
+/// `secret.key` stays with the student; all other files go to the other parties.
 fn announce(folder: &Path, roster: Roster) -> Result<(), Box<dyn Error>> {
     student::keygen(folder, &Parameters::TOURNAMENT_128, RANDOMNESS)?;
     let terms = Terms {
@@ -54,7 +54,8 @@ fn announce(folder: &Path, roster: Roster) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A teacher encrypts its votes, with its share of the noise, into one message, proves that it is well formed, and signs it.
+/// A teacher encrypts its votes and its share of the noise into one message, proves that the message is well formed,
+/// and signs it.
 fn answer(folder: &Path, inbox: &Path, name: &str, votes: &str) -> Result<(), Box<dyn Error>> {
     let file = folder.join(format!("{name}.csv"));
     fs::write(&file, votes)?;
@@ -76,7 +77,7 @@ fn answer(folder: &Path, inbox: &Path, name: &str, votes: &str) -> Result<(), Bo
     Ok(())
 }
 
-/// A party's record of what its rounds cost.
+/// A party's ledger of its rounds.
 fn ledger(folder: &Path, name: &str) -> Result<LedgerOptions, Box<dyn Error>> {
     Ok(LedgerOptions { path: folder.join(format!("{name}.ledger")), delta: Delta::new(1e-5)? })
 }
@@ -100,7 +101,7 @@ fn label(folder: &Path, inbox: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Progress in lines.
+/// Prints progress as lines.
 struct Shown;
 
 impl Progress for Shown {
@@ -129,7 +130,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     label(folder, &inbox)?;
 
-    // The student decrypts the labels, and nothing but the labels.
+    // The student decrypts only the labels.
     let labels = folder.join("labels.csv");
     let report = student::open(&OpenOptions {
         secret_key: folder.join("secret.key"),

@@ -12,29 +12,30 @@ use crate::error::RolesError;
 use crate::fault::ResultsFault;
 use crate::round_file::RoundFile;
 
-/// The ledger of a party.
+/// A party's ledger.
 #[derive(Clone, Debug)]
 pub struct LedgerOptions {
-    /// Its file. One that is not there is started, without a budget: `speed ledger create` makes one with a budget.
+    /// The file. If it does not exist, a ledger without a budget is created; `speed ledger create` creates one with a
+    /// budget.
     pub path: PathBuf,
-    /// Delta of a ledger that is started.
+    /// Delta of a ledger that is created.
     pub delta: Delta,
 }
 
-/// Returns the ledger of the party with this signing key if no other is named: the key's name with the extension `ledger`.
+/// Returns the default ledger of the party with this signing key: the key's path with the extension `ledger`.
 #[must_use]
 pub fn default_ledger(signing_key: &Path) -> PathBuf {
     signing_key.with_extension("ledger")
 }
 
-/// Returns the privacy event of a query of a round in which the noise of `present` teachers is there and secret. Where the server adds the noise it
-/// is all there, against everyone else.
+/// Returns the privacy event of a query of a round in which the noise of `present` teachers is present and secret. If
+/// the server adds the noise, all noise is present, and secret from everyone else.
 ///
 /// # Errors
 /// If the noise cannot be described.
 pub fn privacy_event(file: &RoundFile, present: usize) -> Result<PrivacyEvent, RolesError> {
     let (round, noise) = (file.round(), file.noise());
-    // The server draws all noise at once, teachers a share each.
+    // The server draws all noise at once; each teacher draws a share.
     let (sharers, drawing) = match round.placement() {
         NoisePlacement::Central => (1, 1),
         NoisePlacement::Distributed => (round.shape().teachers(), present),
@@ -47,7 +48,8 @@ pub fn privacy_event(file: &RoundFile, present: usize) -> Result<PrivacyEvent, R
     Ok(event)
 }
 
-/// Refuses a round that a ledger has and the registry at this path does not know: its message or result may be out.
+/// Refuses a round that is in the ledger but not in the registry at this path, because its message or result may
+/// already be published.
 pub(crate) fn expect_uncharged(options: &LedgerOptions, file: &RoundFile, registry: &Path) -> Result<(), RolesError> {
     if file.round().is_simulation() || !options.path.exists() {
         return Ok(());
@@ -60,7 +62,7 @@ pub(crate) fn expect_uncharged(options: &LedgerOptions, file: &RoundFile, regist
     Ok(())
 }
 
-/// Checks that a ledger has budget for a round with this much noise, or has it already.
+/// Checks that a ledger has the budget for a round with this much noise, or that the round is already charged.
 pub(crate) fn expect_budget(options: &LedgerOptions, file: &RoundFile, present: usize) -> Result<(), RolesError> {
     if file.round().is_simulation() || !options.path.exists() {
         return Ok(());
@@ -73,7 +75,7 @@ pub(crate) fn expect_budget(options: &LedgerOptions, file: &RoundFile, present: 
     Ok(ledger.would_allow(&[QueryBatch::new(privacy_event(file, present)?, shape.classes(), shape.queries())], None)?)
 }
 
-/// Checks that a ledger can be written, or started where it is not there.
+/// Checks that a ledger can be written, or created if it does not exist.
 pub(crate) fn expect_writable(options: &LedgerOptions, file: &RoundFile) -> Result<(), RolesError> {
     if file.round().is_simulation() {
         return Ok(());
@@ -83,7 +85,7 @@ pub(crate) fn expect_writable(options: &LedgerOptions, file: &RoundFile) -> Resu
     writable.map_err(RolesError::io("write", &options.path))
 }
 
-/// Charges a round to a ledger, before it is answered, unless it is charged already. Simulations cost nothing.
+/// Charges a round to a ledger before it is answered, unless it is already charged. Simulations cost nothing.
 pub(crate) fn charge(options: &LedgerOptions, file: &RoundFile, present: usize) -> Result<(), RolesError> {
     if file.round().is_simulation() {
         return Ok(());
@@ -96,7 +98,7 @@ pub(crate) fn charge(options: &LedgerOptions, file: &RoundFile, present: usize) 
         classes: Some(shape.classes()),
         queries: shape.queries(),
         question: &file.round().query_list().map_or_else(String::new, |list| list.to_hex()),
-        // A round is answered once: its noise is known by its id.
+        // A round is answered once, so its id identifies its noise.
         noise_digest: &file.id().to_hex(),
         limit: None,
     })?;

@@ -1,4 +1,4 @@
-//! Checks of what a round's server gives.
+//! Checks of messages, receipts and results of a round.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::file_kind::FileKind;
 use crate::files::read_input;
 use crate::round_file::RoundFile;
 
-/// Reads the file of a teacher's message, which may have as many bytes as one of the round has at most.
+/// Reads the file of a teacher's message, up to the largest size of a message of the round.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -19,10 +19,10 @@ pub fn read_message(path: &Path, file: &RoundFile) -> Result<Vec<u8>, RolesError
     read_input(path, FileKind::message(Submission::max_size(file.round()) as u64))
 }
 
-/// Checks that the round's server signed a receipt for this round and this message of a teacher (its SHA-256).
+/// Checks that the round's server signed a receipt for this round and for a teacher's message with this SHA-256.
 ///
 /// # Errors
-/// [`LogFault`]: it is another round's, or not signed by the server for this message.
+/// [`LogFault`]: it belongs to another round, or the server did not sign it for this message.
 pub fn check_receipt(receipt: &Receipt, file: &RoundFile, teacher: usize, message: Digest) -> Result<(), LogFault> {
     if receipt.round() != file.id() {
         return Err(LogFault::OtherRound { expected: file.id(), found: receipt.round() });
@@ -35,10 +35,10 @@ pub fn check_receipt(receipt: &Receipt, file: &RoundFile, teacher: usize, messag
     }
 }
 
-/// Checks that a result is the round's, and signed by its server.
+/// Checks that a result belongs to the round and is signed by its server.
 ///
 /// # Errors
-/// [`InputFault`]: it is another round's, not signed by the server, or says other things of the round than its file.
+/// [`InputFault`]: it belongs to another round, is not signed by the server, or contradicts the round's file.
 pub fn check_result(result: &SignedResult, file: &RoundFile) -> Result<(), InputFault> {
     let (list, server) = (result.list(), file.roster().server());
     if list.round() != file.id() {

@@ -1,4 +1,4 @@
-//! Failures of a role's program, each kind with an exit code of its own.
+//! Errors of the roles' programs, each kind with its own exit code.
 
 use std::path::PathBuf;
 
@@ -15,16 +15,16 @@ use crate::refusal::Refusal;
 use crate::roster::RosterError;
 use crate::terms::TermsError;
 
-/// A program that stopped. [`RolesError::exit_code`] is the command line's.
+/// An error that stopped a program. [`RolesError::exit_code`] is the exit code of the command line.
 #[derive(Debug, thiserror::Error)]
 pub enum RolesError {
     /// Options that contradict the round.
     #[error(transparent)]
     Options(#[from] OptionsFault),
-    /// Terms that make no round.
+    /// Invalid terms of a round.
     #[error(transparent)]
     Terms(#[from] TermsError),
-    /// A party's name that is none.
+    /// An invalid roster or party's name.
     #[error(transparent)]
     Roster(#[from] RosterError),
     /// A round without an exact encoding under this key.
@@ -39,7 +39,7 @@ pub enum RolesError {
     /// A circuit that is not exact.
     #[error(transparent)]
     Circuit(#[from] InexactCircuit),
-    /// A round's file that is missing, damaged, or changed.
+    /// A round's file that is missing, damaged or changed.
     #[error("{}: {source}", printable_path(path))]
     Round {
         /// The file.
@@ -55,19 +55,19 @@ pub enum RolesError {
         /// The fault.
         source: InputFault,
     },
-    /// Too few teachers that gave an answer that can be used.
+    /// Too few teachers with a usable answer.
     #[error("{counted} of {teachers} teachers gave a usable answer, at least {minimum} must")]
     TooFew {
-        /// Teachers whose answers can be used.
+        /// Number of teachers with a usable answer.
         counted: usize,
         /// Teachers of the round.
         teachers: usize,
-        /// Teachers that must answer.
+        /// Number of teachers that must answer.
         minimum: usize,
-        /// Refused files, which [`Progress`](crate::server::Progress) was told of.
+        /// The refused files, which were already reported to [`Progress`](crate::server::Progress).
         refused: Vec<Refusal>,
     },
-    /// A file or folder that is in the way or in use.
+    /// A file or folder that already exists or is in use.
     #[error("{}: {source}", printable_path(path))]
     Results {
         /// The file or folder.
@@ -75,14 +75,14 @@ pub enum RolesError {
         /// The fault.
         source: ResultsFault,
     },
-    /// A failure of reading or writing, a full disk for example.
+    /// A failure of reading or writing, for example a full disk.
     #[error("cannot {action} {}: {source}", printable_path(path))]
     Io {
-        /// The action tried.
+        /// The attempted action.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// The operating system's word.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// A registry that is damaged, or cannot be read or written.
@@ -90,22 +90,22 @@ pub enum RolesError {
     Registry {
         /// The registry.
         path: PathBuf,
-        /// The database's word.
+        /// The database's error.
         source: Box<redb::Error>,
     },
     /// A ledger that refuses the round, or is damaged.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// A round whose price is not known.
+    /// A round whose price is unknown.
     #[error(transparent)]
     Price(#[from] AccountError),
-    /// A teacher that cannot encrypt.
+    /// A failed encryption of a teacher.
     #[error(transparent)]
     Teacher(#[from] TeacherError),
-    /// A server that cannot compute.
+    /// A failed computation of a server.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// A proof or a proof key that cannot be made.
+    /// A proof or a proof key that cannot be created.
     #[error(transparent)]
     Proof(#[from] ProofError),
     /// Answers that do not make a result.
@@ -119,12 +119,12 @@ pub enum RolesError {
 /// Options that contradict the round.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum OptionsFault {
-    /// An operator's number of teachers that is none of the round's.
+    /// A minimum of teachers that the round does not allow.
     #[error("--min-teachers {asked}: the round asks for at least {min} of its {max} teachers")]
     MinTeachers {
-        /// The number asked for.
+        /// The requested number.
         asked: usize,
-        /// The number that the round asks for.
+        /// The smallest number that the round allows.
         min: usize,
         /// Teachers of the round.
         max: usize,
@@ -132,8 +132,8 @@ pub enum OptionsFault {
     /// A program without a seed in a simulated round.
     #[error("this round is a simulation: give --simulation SEED")]
     SeedMissing,
-    /// A program with a seed in a round that is none.
-    #[error("this round is no simulation: --simulation is for rounds that were made with it")]
+    /// A program with a seed in a round that is not a simulation.
+    #[error("this round is not a simulation: remove --simulation")]
     SeedRefused,
     /// A mechanism that the teacher did not agree to.
     #[error("you ask for {}, the round has {}", asked.identifier(), found.identifier())]
@@ -143,40 +143,40 @@ pub enum OptionsFault {
         /// The mechanism of the round.
         found: Mechanism,
     },
-    /// Keys that were made for another round.
+    /// Keys that were generated for another round.
     #[error(
-        "these keys are those of round {round}, and keys are for one round: make new ones with `speed student keygen`, or say --reuse-keys"
+        "these keys are already used for round {round}, and keys are for one round: generate new ones with `speed student keygen`, or give --reuse-keys"
     )]
     KeyUsed {
         /// That round.
         round: RoundId,
     },
-    /// Keys of which a teacher could learn too much.
+    /// Keys that could reveal too much to a teacher.
     #[error(
-        "without proofs a teacher could read {here:.0} bits of the secret key out of this round's labels, and {before:.0} out of earlier ones'; \
-         with more than {most:.0} known it has less than 112 bits of security. Ask for proofs, or for fewer queries"
+        "without proofs a teacher could read {here:.0} bits of the secret key from this round's labels, and {before:.0} from earlier labels; \
+         if more than {most:.0} bits are known, the key has less than 112 bits of security: require proofs, or send fewer queries"
     )]
     KeyWornOut {
-        /// Bits that the key's other rounds may have given away.
+        /// Bits that the key's other rounds may have revealed.
         before: f64,
-        /// Bits that this one may give away.
+        /// Bits that this round may reveal.
         here: f64,
-        /// The most bits that may be known.
+        /// The largest number of bits that may be known.
         most: f64,
     },
-    /// Votes that may be read in two ways.
+    /// Votes with two possible readings.
     #[error(
-        "the file of votes has lines of two numbers, which are a query and its label or a histogram of two classes: give --form labels or \
+        "the file of votes has lines of two numbers, which may be a query and its label or a histogram of two classes: give --form labels or \
          --form histograms"
     )]
     VotesForm,
-    /// A program without the proof key in a round that asks for proofs.
+    /// A program without the proof key in a round that requires proofs.
     #[error(
-        "this round asks for proofs that messages are well formed: give --proof-key FILE, which the student made with the round"
+        "this round asks for proofs that messages are well formed: give --proof-key FILE, which the student created with the round"
     )]
     ProofKeyMissing,
-    /// A program with a proof key in a round that asks for no proofs.
-    #[error("this round asks for no proofs: --proof-key is for rounds that name one")]
+    /// A program with a proof key in a round that requires no proofs.
+    #[error("this round asks for no proofs: remove --proof-key")]
     ProofKeyRefused,
 }
 

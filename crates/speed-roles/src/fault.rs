@@ -9,10 +9,10 @@ use crate::identity::PartyKey;
 use crate::roster::RosterError;
 use crate::terms::TermsError;
 
-/// A file that was not read.
+/// A file that could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadFault {
-    /// A file that is longer than allowed; nothing of it was read.
+    /// A file that is longer than allowed; none of it was read.
     #[error("{found} bytes, expected at most {max}")]
     TooLong {
         /// Bytes of the file.
@@ -28,13 +28,13 @@ pub enum ReadFault {
     Io(#[from] std::io::Error),
 }
 
-/// A fault of a key, of votes, of a folder of messages, of a kept sum or of a result.
+/// A fault of a key, votes, a folder of messages, a stored sum or a result.
 #[derive(Debug, thiserror::Error)]
 pub enum InputFault {
-    /// A file that was not read.
+    /// A file that could not be read.
     #[error(transparent)]
     Read(#[from] ReadFault),
-    /// A file of another kind, as after two files were exchanged on a command line.
+    /// A file of another kind, for example because two files were exchanged on a command line.
     #[error("is {found}, expected {expected}: check which file each option names")]
     OtherKind {
         /// The kind expected.
@@ -42,13 +42,13 @@ pub enum InputFault {
         /// The kind found.
         found: &'static str,
     },
-    /// Bytes that are not the kind of file expected.
+    /// Bytes that are not the expected kind of file.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// Bytes that are no votes for the round.
+    /// Bytes that are not votes for the round.
     #[error(transparent)]
     Labels(#[from] AnswerError),
-    /// A kept sum that is damaged or another round's.
+    /// A stored sum that is damaged or belongs to another round.
     #[error(transparent)]
     Sum(Box<ServerError>),
     /// A key that is not the round's.
@@ -59,37 +59,37 @@ pub enum InputFault {
         /// The file's key.
         found: KeyId,
     },
-    /// A file that is no signing key.
-    #[error("no Ed25519 signing key in PEM (PKCS #8), as `speed teacher keygen` and `openssl genpkey` write it")]
+    /// A file that is not a signing key.
+    #[error("not an Ed25519 signing key in PEM (PKCS #8), as `speed teacher keygen` and `openssl genpkey` write it")]
     SigningKey,
-    /// A signing key of none of the round's teachers, or of another server than the round's.
+    /// A signing key of a party that has no such role in the round.
     #[error("is the key of {found}, which is {is}")]
     Party {
         /// The key's owner.
         found: Box<PartyKey>,
-        /// What the owner is.
+        /// The owner's relation to the round.
         is: &'static str,
     },
     /// A secret key that was destroyed when its labels were written.
-    #[error("was destroyed when its labels were written; they are there")]
+    #[error("was destroyed when its labels were written; the labels are in the output file")]
     Destroyed,
-    /// A list of a key's rounds that is damaged.
-    #[error("expected a line for each round of the key: its id, and a number of bits")]
+    /// A damaged list of a key's rounds.
+    #[error("expected one line for each round of the key: its id and a number of bits")]
     KeyUse,
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     #[error(transparent)]
     Text(#[from] TextError),
-    /// A text that is not TOML, or has other keys.
+    /// A text that is not TOML, or has unknown keys.
     #[error("{}", shortened(.0))]
     Toml(#[from] Box<toml::de::Error>),
-    /// Parties that make no roster.
+    /// Parties that do not form a roster.
     #[error(transparent)]
     Roster(#[from] RosterError),
     /// A proof key that is damaged or not the round's.
     #[error(transparent)]
     Proof(Box<ProofError>),
     /// A result that the round's server did not sign.
-    #[error("is not signed by the round's server {server:?}: it was changed, or another made it")]
+    #[error("is not signed by the round's server {server:?}: it was changed, or another party made it")]
     Unsigned {
         /// The server's name.
         server: String,
@@ -97,7 +97,7 @@ pub enum InputFault {
     /// A folder that cannot be listed.
     #[error("cannot read the folder of answers: {0}")]
     Folder(#[source] std::io::Error),
-    /// A log or a receipt that is another's, or says what it must not.
+    /// A log or a receipt that belongs to another round, or has the wrong content.
     #[error(transparent)]
     Log(#[from] LogFault),
     /// A list of queries that is not the round's.
@@ -105,7 +105,7 @@ pub enum InputFault {
     QueryList {
         /// The round's digest.
         expected: Digest,
-        /// The file's.
+        /// The file's digest.
         found: Digest,
     },
     /// A list of queries where the round has none.
@@ -120,9 +120,9 @@ pub enum InputFault {
         found: RoundId,
     },
     /// A result that contradicts its round.
-    #[error("says other things of the round than the round's file")]
+    #[error("contradicts the round's file")]
     Contradiction,
-    /// An answer that cannot be opened.
+    /// An answer that cannot be decrypted.
     #[error(transparent)]
     Open(#[from] OpenError),
 }
@@ -139,49 +139,53 @@ pub enum LogFault {
         found: RoundId,
     },
     /// A log or receipt that the round's server did not sign.
-    #[error("is not signed by the round's server {server:?}: it was changed, or another made it")]
+    #[error("is not signed by the round's server {server:?}: it was changed, or another party made it")]
     Unsigned {
         /// The server's name.
         server: String,
     },
-    /// A log from before the receipt.
+    /// A log that is older than the receipt.
     #[error(
-        "has {entries} entries and is older than the receipt, which is of one with {expected}: fetch the log again"
+        "has {entries} entries and is older than the receipt, which was signed at {expected} entries: fetch the log again"
     )]
     Older {
-        /// Entries of the log.
+        /// Number of entries of the log.
         entries: usize,
-        /// Entries that the receipt's log had.
+        /// Number of entries that the log had at the time of the receipt.
         expected: usize,
     },
-    /// A receipt that the round's server did not sign for this message. It proves nothing about it.
-    #[error("is no receipt of the round's server {server:?} for this message: it is another message's, or was changed")]
+    /// A receipt that the round's server did not sign for this message. It is not evidence about the message.
+    #[error(
+        "is not a receipt of the round's server {server:?} for this message: it belongs to another message, or was changed"
+    )]
     NotForMessage {
         /// The server's name.
         server: String,
     },
-    /// A log that lacks what its receipt says. Both are signed: together, with the message, they convict the server.
+    /// A log that contradicts the receipt. The server signed both, so log, receipt and message together convict the
+    /// server.
     #[error(
-        "does not say at entry {entry} that this message was received, as the receipt with the server's signature does: the server changed its log. \
-         Message, receipt and log convict it: keep them"
+        "does not record this message at entry {entry}, but the receipt with the server's signature does: the server changed its log. \
+         Keep message, receipt and log, because together they prove it"
     )]
     Contradiction {
         /// The entry, from 0.
         entry: usize,
     },
     /// A sum that was closed without the teacher's message.
-    #[error("says that the sum was closed without this message of teacher {teacher}")]
+    #[error("states that the sum was closed without this message of teacher {teacher}")]
     NotCounted {
         /// The teacher.
         teacher: usize,
     },
 }
 
-/// Returns a parser's message in one line: the place and the fault, without the line of the file, which may be anything.
+/// Returns a parser's message in one line: the place and the fault, without the file's line, whose content is
+/// untrusted.
 fn shortened(error: &toml::de::Error) -> String {
     let begin =
         |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect::<String>();
-    // The first line names line and column; without them it is the fault itself.
+    // The first line contains line and column; if there is no place, it is the fault itself.
     let text = error.to_string();
     let place = text.lines().next().unwrap_or_default();
     if place == error.message() { begin(place) } else { format!("{}: {}", begin(place), begin(error.message())) }
@@ -191,55 +195,55 @@ fn shortened(error: &toml::de::Error) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResultsFault {
     /// A file that would be overwritten.
-    #[error("is there already, and nothing is overwritten: move it away, or give another name")]
+    #[error("already exists and is never overwritten: move it away, or give another name")]
     Exists,
-    /// A file with other bytes in the place of a result, a log or a receipt.
-    #[error("is there already and holds something else: move it away, or give another name")]
+    /// A file with other bytes at the path of a result, a log or a receipt.
+    #[error("already exists with other content: move it away, or give another name")]
     Other,
-    /// Something in a result's place that is no file: a folder, or a link that leads nowhere.
-    #[error("is there already and is no file: move it away, or give another --out")]
+    /// Something at the path of a result that is not a file: a folder, or a dangling link.
+    #[error("already exists and is not a file: move it away, or give another --out")]
     NoFile,
     /// A result that another program is about to write.
-    #[error("another program works with it")]
+    #[error("another program uses it")]
     InUse,
-    /// A registry that does not know a round that was charged.
+    /// A registry without a round that was charged.
     #[error(
-        "knows nothing of this round, which the ledger was charged for: the round was answered with another registry, or this one was lost or put back. Give the \
-         right --registry; a second answer would have other noise"
+        "does not contain this round, but the ledger was charged for it: the round was answered with another registry, or this one was lost or restored. Give the \
+         right --registry, because a second answer would have other noise"
     )]
     Forgotten,
-    /// A registry that another program works with.
-    #[error("another program works with this registry: one at a time can")]
+    /// A registry that another program uses.
+    #[error("another program uses this registry: wait until it ends")]
     RegistryInUse,
 }
 
-/// A round's file that is missing, damaged, or changed.
+/// A round's file that is missing, damaged or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RoundFileFault {
-    /// A file that was not read.
+    /// A file that could not be read.
     #[error(transparent)]
     Read(#[from] ReadFault),
-    /// A file of another kind, as after two files were exchanged on a command line.
+    /// A file of another kind, for example because two files were exchanged on a command line.
     #[error("is {found}, expected a round's file: check which file each option names")]
     OtherKind {
         /// The kind found.
         found: &'static str,
     },
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     #[error("not a round's file: {0}")]
     Text(#[from] TextError),
-    /// A text that is not TOML, or has other keys.
+    /// A text that is not TOML, or has unknown keys.
     #[error("{}", shortened(.0))]
     Toml(#[from] Box<toml::de::Error>),
     /// A file of another version.
     #[error("format {found}, this program reads format {expected}")]
     Format {
-        /// The version that is read.
+        /// The version that this program reads.
         expected: u32,
         /// The version found.
         found: u32,
     },
-    /// A field that is no digest.
+    /// A field that is not a digest.
     #[error("{field}: {source}")]
     Digest {
         /// The field.
@@ -247,13 +251,13 @@ pub enum RoundFileFault {
         /// The cause.
         source: DigestError,
     },
-    /// Terms that make no round.
+    /// Invalid terms of a round.
     #[error(transparent)]
     Terms(#[from] TermsError),
     /// Privacy noise that cannot be bounded.
     #[error(transparent)]
     Mechanism(#[from] MechanismError),
-    /// A bound that the noise does not respect.
+    /// A bound that is too small for the noise.
     #[error("noise.bound is {found}, this noise needs at least {min}")]
     Bound {
         /// The smallest bound.
@@ -261,7 +265,7 @@ pub enum RoundFileFault {
         /// The bound found.
         found: u64,
     },
-    /// A content that is not the id's.
+    /// A content that does not match the id.
     #[error("the id is {id}.., but the file's content has {content}..: it was changed")]
     Changed {
         /// The id in the file.

@@ -1,4 +1,5 @@
-//! Kinds of files: how many bytes each may have, and their first bytes, by which a file in the place of another is named.
+//! Kinds of files: the largest size of each, and the first bytes that identify it, so that an error can name an
+//! exchanged file.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -8,10 +9,10 @@ use std::path::Path;
 use speed_aggregation::SignedResult;
 use speed_aggregation::{ProofKey, Receipt, RoundLog, file_kind};
 
-/// Bytes of the beginning of a file that tell its kind.
+/// Number of bytes at the beginning of a file that identify its kind.
 const HEAD: u64 = 4096;
 
-/// The kind of a file that a program expects.
+/// A kind of file that a program expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileKind {
     /// Its name in messages, as [`found`] returns it.
@@ -42,15 +43,15 @@ impl FileKind {
         Self { name: "a teacher's message", max }
     }
 
-    /// Returns the kind of the file at `path` if it is another one.
+    /// Returns the kind of the file at `path` if it differs from this one.
     pub(crate) fn other(self, path: &Path) -> Option<&'static str> {
         found(path).filter(|found| *found != self.name)
     }
 }
 
-/// Returns the kind of a file by its first bytes; none where they do not tell.
+/// Returns the kind of a file by its first bytes; `None` if they do not identify it.
 fn found(path: &Path) -> Option<&'static str> {
-    // Of a pipe or a device the opening alone may wait for ever.
+    // Opening a pipe or a device could block forever.
     if !std::fs::metadata(path).ok()?.is_file() {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Files: read only up to a limit, written whole or not at all, and never over another.
+//! File access: reads have a size limit, writes are atomic, and nothing is overwritten.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
@@ -17,12 +17,12 @@ use crate::file_kind::FileKind;
 pub(crate) enum Access {
     /// Its owner only.
     Owner,
-    /// Whomever the user's umask lets.
+    /// Everyone whom the user's umask allows.
     Shared,
 }
 
-/// Reads the whole content of a regular file of at most `max` bytes. Its length is checked before anything is read, and again
-/// while reading, since it may grow.
+/// Reads a regular file of at most `max` bytes. Its length is checked before anything is read, and again while reading,
+/// because the file may grow.
 pub(crate) fn read_up_to(path: &Path, max: u64) -> Result<Vec<u8>, ReadFault> {
     let length = regular_length(path)?;
     if length > max {
@@ -34,7 +34,7 @@ pub(crate) fn read_up_to(path: &Path, max: u64) -> Result<Vec<u8>, ReadFault> {
     if found > max { Err(ReadFault::TooLong { found, max }) } else { Ok(bytes) }
 }
 
-/// Returns the length of a regular file. (Opening a pipe or a device could block for ever.)
+/// Returns the length of a regular file. (Opening a pipe or a device could block forever.)
 fn regular_length(path: &Path) -> Result<u64, ReadFault> {
     let meta = fs::metadata(path)?;
     if meta.is_file() { Ok(meta.len()) } else { Err(ReadFault::NotRegular) }
@@ -54,7 +54,7 @@ pub(crate) fn decode_input<T, F: Into<InputFault>>(
     decode(&Zeroizing::new(read_input(path, kind)?)).map_err(|fault| refused(path, kind, fault))
 }
 
-/// Returns the error about a file: if it is of another kind than the expected one, that is its fault.
+/// Returns the error about a file. If the file is of another kind than expected, that is the reported fault.
 pub(crate) fn refused(path: &Path, kind: FileKind, fault: impl Into<InputFault>) -> RolesError {
     match kind.other(path) {
         Some(found) => RolesError::input(path)(InputFault::OtherKind { expected: kind.name, found }),
@@ -62,7 +62,7 @@ pub(crate) fn refused(path: &Path, kind: FileKind, fault: impl Into<InputFault>)
     }
 }
 
-/// Returns SHA-256 of a regular file, read in pieces.
+/// Returns SHA-256 of a regular file, which is read in pieces.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -76,7 +76,7 @@ pub fn hash_file(path: &Path) -> Result<Digest, RolesError> {
     hash().map_err(RolesError::input(path))
 }
 
-/// Refuses a path at which something is.
+/// Refuses a path at which something exists.
 pub(crate) fn expect_absent(path: &Path) -> Result<(), RolesError> {
     match fs::symlink_metadata(path) {
         Ok(_) => Err(exists(path)),
@@ -88,8 +88,8 @@ fn exists(path: &Path) -> RolesError {
     RolesError::results(path, ResultsFault::Exists)
 }
 
-/// Writes a new file through a temporary one in the same folder, synced before it takes its name: after a kill or a full
-/// disk it is whole or absent.
+/// Writes a new file atomically: through a temporary file in the same folder that is synced before it gets its name.
+/// After a kill or a full disk, the file is complete or absent.
 ///
 /// # Errors
 /// If something has that name already, or writing fails.
@@ -118,14 +118,15 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], access: Access) -> Result<(),
     })
 }
 
-/// Syncs a folder: a new name is durable when its folder is; where that cannot be done the file itself still is.
+/// Syncs a folder, because a new name is durable only once its folder is. Where a folder cannot be synced, the file's
+/// content is still durable.
 pub(crate) fn sync_folder(folder: &Path) {
     if let Ok(folder) = File::open(folder) {
         drop(folder.sync_all());
     }
 }
 
-/// Writes a file that may be there already, with the same bytes.
+/// Writes a file, unless it exists with the same bytes.
 ///
 /// # Errors
 /// If something else has that name, or writing fails.
@@ -137,7 +138,7 @@ pub fn write_once(path: &Path, bytes: &[u8]) -> Result<(), RolesError> {
     if is_same { Ok(()) } else { Err(RolesError::results(path, ResultsFault::Other)) }
 }
 
-/// Takes the lock of a folder until the file is dropped.
+/// Locks a file, creating it if necessary, until it is dropped.
 pub(crate) fn lock(path: &Path) -> Result<File, RolesError> {
     let file = File::options().create(true).append(true).open(path).map_err(RolesError::io("open", path))?;
     match file.try_lock() {

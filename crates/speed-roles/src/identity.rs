@@ -1,4 +1,4 @@
-//! Signing keys of the parties, and what they are known by.
+//! Signing keys and public keys of the parties.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,9 @@ use crate::file_kind::FileKind;
 use crate::files::{Access, decode_input, expect_absent, write_new};
 use crate::roster::{Party, Role};
 
-/// The signing key of a party: an Ed25519 key (RFC 8032), in its file as PKCS #8 in PEM (RFC 5958), as `openssl genpkey -algorithm ed25519`
-/// writes it. Whoever has it answers in the party's name. Neither `Clone` nor printable; wiped from memory when dropped.
+/// The signing key of a party: an Ed25519 key (RFC 8032), stored as PKCS #8 in PEM (RFC 5958), as `openssl genpkey
+/// -algorithm ed25519` writes it. Its holder can answer in the party's name. The key is neither `Clone` nor printable,
+/// and is wiped from memory when dropped.
 pub struct Identity(SigningKey);
 
 impl Identity {
@@ -35,7 +36,7 @@ impl Identity {
     /// Reads the file of a signing key.
     ///
     /// # Errors
-    /// If it cannot be read, or is no Ed25519 key in PEM.
+    /// If it cannot be read, or is not an Ed25519 key in PEM.
     pub fn read(path: &Path) -> Result<Self, RolesError> {
         decode_input(path, FileKind::SIGNING_KEY, |bytes| {
             let text = decode_text(bytes).map_err(|_| InputFault::SigningKey)?;
@@ -44,7 +45,8 @@ impl Identity {
     }
 
     fn to_pem(&self) -> Zeroizing<String> {
-        // Without the public half, as openssl writes it: not all programs read the newer form with both.
+        // Without the public half, as openssl writes it, because some programs do not read the newer form with both
+        // halves.
         let pair = KeypairBytes { secret_key: self.0.to_bytes(), public_key: None };
         pair.to_pkcs8_pem(LineEnding::LF).expect("a key of 32 bytes has a form in PEM")
     }
@@ -55,13 +57,13 @@ impl Identity {
         &self.0
     }
 
-    /// Returns what the party is known by.
+    /// Returns the party's public key.
     #[must_use]
     pub fn key(&self) -> PartyKey {
         PartyKey(self.0.verifying_key())
     }
 
-    /// Signs a digest, of which the caller says what it covers.
+    /// Signs a digest. The caller is responsible for domain separation.
     #[must_use]
     pub fn sign(&self, digest: Digest) -> Signature {
         Signature::from_bytes(self.0.sign(digest.as_bytes()).to_bytes())
@@ -74,11 +76,12 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// What a party is known by: its public Ed25519 key. As text 64 hexadecimal digits; `Display` gives the first 16.
+/// A party's public Ed25519 key, which identifies it. Its text form has 64 hexadecimal digits; `Display` prints the
+/// first 16.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PartyKey(VerifyingKey);
 
-/// A text that is no public key.
+/// A text that is not a public key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected the 64 hexadecimal digits of an Ed25519 public key, found {found:?}")]
 pub struct PartyKeyError {
@@ -87,14 +90,14 @@ pub struct PartyKeyError {
 }
 
 impl PartyKey {
-    /// Returns whether the signature of a digest is this party's.
+    /// Returns whether the signature of a digest is from this party.
     #[must_use]
     pub fn verifies(&self, digest: Digest, signature: &Signature) -> bool {
         let signature = ed25519_dalek::Signature::from_bytes(signature.as_bytes());
         self.0.verify_strict(digest.as_bytes(), &signature).is_ok()
     }
 
-    /// Reads a key; none if the bytes are none, or a weak one.
+    /// Reads a key; `None` if the bytes are not a key, or are a weak one.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
         VerifyingKey::from_bytes(bytes).ok().filter(|key| !key.is_weak()).map(Self)
@@ -119,7 +122,8 @@ impl FromStr for PartyKey {
     fn from_str(text: &str) -> Result<Self, PartyKeyError> {
         let mut bytes = [0; 32];
         let read = hex::decode_to_slice(text, &mut bytes).ok().and_then(|()| Self::from_bytes(&bytes));
-        // One key has one text: `hex` reads upper case as well. Under a weak key a signature may hold for anything.
+        // One key must have one text, but `hex` reads upper case as well. Under a weak key, a signature may hold for
+        // any message.
         read.filter(|key| key.to_hex() == text).ok_or_else(|| PartyKeyError { found: text.chars().take(80).collect() })
     }
 }
@@ -136,24 +140,25 @@ impl fmt::Debug for PartyKey {
     }
 }
 
-/// The report of a party that made its signing key.
+/// The report of a party that generated its signing key.
 #[derive(Clone, Debug, Serialize)]
 pub struct IdentityReport {
     /// The party's name.
     pub name: String,
-    /// What it is known by.
+    /// The party's public key, in hexadecimal.
     pub key: String,
     /// The signing key's file.
     pub signing_key: PathBuf,
-    /// The card: the lines of a roster with name and public key.
+    /// The card: the party's lines of a roster, with its name and public key.
     pub card: PathBuf,
 }
 
-/// Generates the signing key of a teacher or a server into `out`, which can be read by its owner only, and beside it the party's card,
-/// `out` with the extension `toml`, which goes to the student.
+/// Generates the signing key of a teacher or a server in the file `out`, which only its owner can read. Writes the
+/// party's card, which goes to the student, beside it: `out` with the extension `toml`.
 ///
 /// # Errors
-/// If the name is none, one of the files is there already, writing fails, or the operating system gives no randomness.
+/// If the name is invalid, one of the files already exists, writing fails, or the operating system returns no
+/// randomness.
 pub fn generate_identity(role: Role, name: &str, out: &Path) -> Result<IdentityReport, RolesError> {
     let card = out.with_extension("toml");
     [out, &card].into_iter().try_for_each(expect_absent)?;
@@ -200,7 +205,7 @@ mod tests {
         assert!(
             key.to_hex().to_uppercase().parse::<PartyKey>().is_err() || !key.to_hex().contains(char::is_alphabetic)
         );
-        // The neutral element: every message has a signature under it.
+        // The neutral element: every message has a valid signature under it.
         assert!(format!("01{}", "00".repeat(31)).parse::<PartyKey>().is_err());
         assert!("zz".parse::<PartyKey>().is_err());
     }

@@ -1,4 +1,4 @@
-//! The rounds that a student's keys are used for.
+//! The rounds that use a student's keys.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -13,19 +13,20 @@ use crate::file_kind::FileKind;
 use crate::files::{lock, read_input};
 use crate::round_file::RoundFile;
 
-/// The rounds of a key set: a text file beside the public key, with the extension `rounds`. A line is a round's id and the bits of the secret key
-/// that a teacher could read out of its labels: none where messages are proved, else at most the labels' own.
+/// The rounds of a key set: a text file beside the public key, with the extension `rounds`. Each line contains a
+/// round's id and the number of bits of the secret key that a teacher could read out of its labels: 0 if messages are
+/// proved, otherwise at most the information in the labels.
 pub(crate) struct KeyUse {
     path: PathBuf,
     rounds: Vec<(RoundId, f64)>,
-    /// Bytes of the whole lines.
+    /// Number of bytes of the complete lines.
     end: u64,
-    /// Nobody else notes a round in between.
+    /// Locked, so no other program records a round meanwhile.
     file: File,
 }
 
 impl KeyUse {
-    /// Reads the rounds of a public key, and lets nobody else until it is dropped.
+    /// Reads the rounds of a public key, and locks the list until it is dropped.
     pub(crate) fn open(public_key: &Path) -> Result<Self, RolesError> {
         let path = path_of(public_key);
         let file = lock(&path)?;
@@ -33,8 +34,9 @@ impl KeyUse {
         Ok(Self { path, rounds, end, file })
     }
 
-    /// Checks that the keys may be used for a round as well, with proofs or without: they were used for no other, or `reuse` says that they may be, and what
-    /// could be learnt about them without proofs leaves them secure ([`Parameters::leakage_bits`]). The keys of simulations are nobody's.
+    /// Checks that the keys may be used for another round, with or without proofs. Either no other round uses them or
+    /// `reuse` allows it, and the keys stay secure after all that could be learnt about them without proofs
+    /// ([`Parameters::leakage_bits`]). Keys of simulations are not checked, because they are public.
     pub(crate) fn check(
         &self,
         file: &RoundFile,
@@ -54,7 +56,7 @@ impl KeyUse {
         if !proofs && before + here > most { Err(OptionsFault::KeyWornOut { before, here, most }) } else { Ok(()) }
     }
 
-    /// Notes a round, durably, before its file is given to anybody.
+    /// Records a round durably before its file is given to anyone.
     pub(crate) fn note(&self, file: &RoundFile) -> Result<(), RolesError> {
         if file.round().is_simulation() || self.rounds.iter().any(|(id, _)| *id == file.id()) {
             return Ok(());
@@ -62,7 +64,7 @@ impl KeyUse {
         let bits = if file.round().proofs().is_some() { 0.0 } else { readable_bits(file) };
         let line = format!("{} {bits:.3}\n", file.id().to_hex());
         let append = || -> std::io::Result<()> {
-            // Half a line of a crash: its round's file was never written.
+            // Half a line left by a crash: its round's file was never written.
             self.file.set_len(self.end)?;
             (&self.file).write_all(line.as_bytes())?;
             self.file.sync_all()
@@ -71,7 +73,8 @@ impl KeyUse {
     }
 }
 
-/// Returns how many rounds a public key has beside this one. None if the list is not there, or lacks this round: it may have others.
+/// Returns the number of other rounds of a public key. Returns `None` if the list is missing or lacks this round,
+/// because it may then lack others too.
 pub(crate) fn other_rounds(public_key: &Path, round: RoundId) -> Result<Option<usize>, RolesError> {
     let path = path_of(public_key);
     let rounds = if path.exists() { read(&path)?.0 } else { Vec::new() };
@@ -83,7 +86,7 @@ fn path_of(public_key: &Path) -> PathBuf {
     public_key.with_extension("rounds")
 }
 
-/// Reads the whole lines of a list of rounds, and how many bytes they have.
+/// Reads the complete lines of a list of rounds, and returns their length in bytes.
 fn read(path: &Path) -> Result<(Vec<(RoundId, f64)>, u64), RolesError> {
     let bytes = read_input(path, FileKind::KEY_USE)?;
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
@@ -96,8 +99,8 @@ fn read(path: &Path) -> Result<(Vec<(RoundId, f64)>, u64), RolesError> {
     Ok((rounds, whole as u64))
 }
 
-/// Returns how many bits of the secret key a teacher could read out of the labels of a round without proofs: a label has no more than the logarithm of the number of
-/// outcomes.
+/// Returns the number of bits of the secret key that a teacher could read out of the labels of a round without proofs:
+/// per label, at most the logarithm of the number of outcomes.
 fn readable_bits(file: &RoundFile) -> f64 {
     let round = file.round();
     let outcomes = round.shape().classes() + usize::from(round.threshold().is_some());

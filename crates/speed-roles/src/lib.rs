@@ -6,18 +6,18 @@
 //! | [`teacher`] | public key, round, its own votes | one message |
 //! | [`server`] | evaluation key, round, a folder of messages | the result |
 //!
-//! A [`RoundFile`] is what all of them agree on; its id binds every message to it. docs/protocol.md specifies the files
-//! byte by byte, docs/threat-models.md says against whom which command protects.
+//! All parties agree on a [`RoundFile`]; its id binds every message to it. docs/protocol.md specifies the files byte by
+//! byte, and docs/threat-models.md describes the protection of each command and against whom it holds.
 //!
 //! # Features
 //! | feature | default | gives |
 //! |---|---|---|
-//! | `student` | yes | the student's program, and with it the type of the secret key |
+//! | `student` | yes | the student's program and the secret key's type |
 //!
-//! Without the feature `student` the type of a secret key does not exist in this crate or in `speed-aggregation`: a
-//! teacher or a server that is built so cannot name it.
+//! Without the feature `student`, the type of a secret key does not exist in this crate or in `speed-aggregation`, so a
+//! teacher or a server that is built without it cannot name the type.
 //!
-//! The same line compiles with the feature and does not compile without it:
+//! The same line compiles with the feature and fails to compile without it:
 #![cfg_attr(feature = "student", doc = "```\nuse speed_aggregation::SecretKey;\n```")]
 #![cfg_attr(not(feature = "student"), doc = "```compile_fail,E0432\nuse speed_aggregation::SecretKey;\n```")]
 

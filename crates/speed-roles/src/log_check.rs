@@ -1,4 +1,4 @@
-//! What a teacher can tell from the log of a round.
+//! A teacher's check of a round's log.
 
 use std::path::PathBuf;
 
@@ -13,20 +13,20 @@ use crate::file_kind::FileKind;
 use crate::files::{decode_input, refused};
 use crate::round_file::RoundFile;
 
-/// The options of a check of a log.
+/// The options of a log check.
 #[derive(Clone, Debug)]
 pub struct LogCheckOptions {
     /// The round's file.
     pub round: PathBuf,
     /// The teacher's message.
     pub message: PathBuf,
-    /// The server's receipt for it, if it came over a network.
+    /// The server's receipt for the message, if it was sent over a network.
     pub receipt: Option<PathBuf>,
     /// The round's log.
     pub log: PathBuf,
 }
 
-/// The report of a check of a log.
+/// The report of a log check.
 #[derive(Clone, Debug, Serialize)]
 pub struct LogCheckReport {
     /// The round's id.
@@ -35,21 +35,22 @@ pub struct LogCheckReport {
     pub teacher: usize,
     /// True if the sum is closed.
     pub closed: bool,
-    /// True if the message came over the network, as the server says.
+    /// True if the server states that the message came over the network.
     pub received: bool,
-    /// True if the message is in the sum, as the server says.
+    /// True if the server states that the message is in the sum.
     pub counted: bool,
-    /// Teachers whose messages are in the sum, as the server says.
+    /// Number of teachers whose messages are in the sum, according to the server.
     pub teachers_counted: usize,
-    /// Entries of the log.
+    /// Number of entries of the log.
     pub entries: usize,
 }
 
-/// Checks what became of a teacher's message: that the round's server signed the log, that the log agrees with the server's receipt, and that the message is
-/// counted if the sum is closed.
+/// Checks the treatment of a teacher's message: that the round's server signed the log, that the log agrees with the
+/// server's receipt, and that the message is counted if the sum is closed.
 ///
 /// # Errors
-/// If a file is missing or damaged; [`LogFault`] if the log is another's, says something else than the receipt, or lacks the message.
+/// If a file is missing or damaged; [`LogFault`] if the log is another round's, contradicts the receipt, or lacks the
+/// message.
 pub fn check_log(options: &LogCheckOptions) -> Result<LogCheckReport, RolesError> {
     let file = RoundFile::read(&options.round)?;
     let message = read_message(&options.message, &file)?;
@@ -72,7 +73,7 @@ pub fn check_log(options: &LogCheckOptions) -> Result<LogCheckReport, RolesError
     report.map_err(|fault| RolesError::input(&options.log)(InputFault::Log(fault)))
 }
 
-/// Reads a log, with the receipt that the server signed for this message.
+/// Reads a log, and the receipt that the server signed for this message.
 fn read_log(
     log: &RoundLog,
     receipt: Option<&Receipt>,
@@ -89,7 +90,7 @@ fn read_log(
         return Err(LogFault::Unsigned { server: server.name().to_owned() });
     }
     let of = |event| log.entries().iter().filter(move |entry| entry.event() == event);
-    // Whatever says that the sum is closed: nothing is received after it.
+    // Every event that shows that the sum is closed, because no message is received after it.
     let is_end = |event| matches!(event, LogEvent::Counted | LogEvent::Closed | LogEvent::Result);
     let end = log.entries().iter().position(|entry| is_end(entry.event()));
     let closed = end.is_some();

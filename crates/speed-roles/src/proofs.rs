@@ -25,19 +25,20 @@ pub(crate) fn generate(
     ProofKey::generate(parameters, file.round(), range_log(file), randomness)
 }
 
-/// Returns the bits of the range in which every value of an honest teacher lies, but for the probability of the noise's bound: a share is
-/// within the bound of the sum of all, since the rest of the sum is as likely to add to it as to take from it.
+/// Returns the number of bits of the range that contains every value of an honest teacher, except with the probability
+/// of the noise's bound. A share is within the bound of the sum of all shares, because the rest of the sum is equally
+/// likely to increase it and to decrease it.
 #[cfg(feature = "student")]
 fn range_log(file: &RoundFile) -> u32 {
     let noise = match file.round().placement() {
         NoisePlacement::Distributed => file.round().range().noise_bound(),
         NoisePlacement::Central => 0,
     };
-    // A vote, the noise, and [-2^(b - 1), 2^(b - 1)) with as many values above 0 as below.
+    // A vote plus the noise, in the range [-2^(b - 1), 2^(b - 1)).
     (noise + 2).next_power_of_two().ilog2() + 1
 }
 
-/// Reads the proof key that a round names; none if it asks for no proofs.
+/// Reads the proof key that a round names; `None` if the round requires no proofs.
 pub(crate) fn read(path: Option<&Path>, file: &RoundFile) -> Result<Option<ProofKey>, RolesError> {
     let (expected, path) = match (file.round().proofs(), path) {
         (None, None) => return Ok(None),
@@ -46,7 +47,7 @@ pub(crate) fn read(path: Option<&Path>, file: &RoundFile) -> Result<Option<Proof
         (Some(expected), Some(path)) => (expected, path),
     };
     let bytes = read_input(path, FileKind::PROOF_KEY)?;
-    // Before any of it is decoded.
+    // Checked before any of it is decoded.
     let found = Digest::of(&bytes);
     let key =
         if found == expected { ProofKey::from_bytes(&bytes) } else { Err(ProofError::OtherKey { expected, found }) };

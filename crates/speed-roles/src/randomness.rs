@@ -1,4 +1,4 @@
-//! Origins of the randomness of a round's programs.
+//! Sources of the randomness of a round's programs.
 
 use speed_aggregation::RoundId;
 use speed_core::{Randomness, RandomnessKind, derive_key};
@@ -29,7 +29,7 @@ impl RoundRandomness {
         Self { seed }
     }
 
-    /// Returns whether it is a simulation's.
+    /// Returns the kind of randomness.
     #[must_use]
     pub const fn kind(self) -> RandomnessKind {
         match self.seed {

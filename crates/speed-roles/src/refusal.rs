@@ -51,7 +51,7 @@ pub enum MessageFault {
     #[error(transparent)]
     Decode(#[from] DecodeError),
     /// A message without the signature of the teacher that it names.
-    #[error("says that it comes from teacher {teacher}, {name:?}, and does not have that party's signature")]
+    #[error("claims to come from teacher {teacher}, {name:?}, but does not have that party's signature")]
     Signature {
         /// The teacher that the message names.
         teacher: usize,
@@ -59,7 +59,7 @@ pub enum MessageFault {
         name: String,
     },
     /// A message that was brought by a party other than the teacher that signed it.
-    #[error("is signed by teacher {teacher}, and {from} brought it")]
+    #[error("is signed by teacher {teacher}, but was brought by {from}")]
     Courier {
         /// The teacher.
         teacher: usize,

@@ -13,18 +13,18 @@ use crate::file_kind::FileKind;
 use crate::files::decode_input;
 use crate::identity::{PartyKey, PartyKeyError};
 
-/// The part of a party in a round.
+/// The role of a party in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Asks, and opens the result.
+    /// Sends the queries and decrypts the result.
     Student,
-    /// Answers.
+    /// Answers with votes.
     Teacher,
     /// Sums the answers and computes the argmax.
     Server,
 }
 
-/// A party: its name, for people, and its key, which is what counts.
+/// A party: a name for people, and a key that identifies it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Party {
     name: String,
@@ -39,7 +39,7 @@ pub struct Roster {
     teachers: Vec<Party>,
 }
 
-/// Parties that make no roster.
+/// Parties that do not form a roster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RosterError {
     /// A name that is empty, too long or not legible.
@@ -51,7 +51,7 @@ pub enum RosterError {
         /// The name, cut after 100 characters.
         found: String,
     },
-    /// A text that is no public key.
+    /// A text that is not a public key.
     #[error("{name}: {source}")]
     Key {
         /// The party's name.
@@ -59,7 +59,7 @@ pub enum RosterError {
         /// The cause.
         source: PartyKeyError,
     },
-    /// Two parties with one key or one name.
+    /// Two parties with the same key or name.
     #[error("{first:?} and {second:?} have the same {what}")]
     Twice {
         /// A party.
@@ -81,7 +81,7 @@ impl Party {
     /// The largest number of bytes of a name.
     pub const MAX_NAME: usize = 100;
 
-    /// Names a party.
+    /// Creates a party.
     ///
     /// # Errors
     /// If the name is empty, too long or not legible.
@@ -121,7 +121,7 @@ impl Roster {
     /// The largest number of teachers of a round between programs: its file holds them all.
     pub const MAX_TEACHERS: usize = 1 << 14;
 
-    /// Puts parties together.
+    /// Creates a roster.
     ///
     /// # Errors
     /// If two parties share a name or a key, or there are too few or too many teachers.
@@ -168,8 +168,8 @@ impl Roster {
         self.teachers.iter().position(|party| party.key == key)
     }
 
-    /// Returns SHA-256 of "speed/roster/v3" and, for the student, the server and then every teacher, the length of its name (8 bytes, little-endian), its
-    /// name and its key.
+    /// Returns SHA-256 of "speed/roster/v3" and then, for the student, the server and every teacher in order, the
+    /// length of its name (8 bytes, little-endian), its name and its key.
     #[must_use]
     pub fn digest(&self) -> Digest {
         let mut hash = Sha256::new_with_prefix(b"speed/roster/v3");
@@ -181,11 +181,11 @@ impl Roster {
         Digest::from_bytes(hash.finalize().into())
     }
 
-    /// Reads a roster, strictly: a `[student]`, a `[server]` and any number of `[[teacher]]`, with `name` and `key` each. Cards that an
-    /// editor saved with a byte order mark may be joined as they are.
+    /// Parses a roster strictly: one `[student]`, one `[server]` and any number of `[[teacher]]`, each with `name` and
+    /// `key`. Concatenated cards may contain byte order marks from an editor.
     ///
     /// # Errors
-    /// With the line of what is no roster.
+    /// If the text is not a roster. The error names the line.
     pub fn from_toml(text: &str) -> Result<Self, InputFault> {
         let Document { student, server, teacher } = toml::from_str(&without_joined_marks(text)).map_err(Box::new)?;
         Ok(Self::from_entries(student, server, teacher)?)
@@ -194,7 +194,7 @@ impl Roster {
     /// Reads the file of a roster.
     ///
     /// # Errors
-    /// If it cannot be read or is no roster.
+    /// If it cannot be read or is not a roster.
     pub fn read(path: &Path) -> Result<Self, RolesError> {
         decode_input(path, FileKind::ROSTER, |bytes| Self::from_toml(decode_text(bytes)?))
     }
@@ -205,7 +205,7 @@ impl Roster {
     }
 }
 
-/// A party as it is written in files.
+/// A party as it is stored in files.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {

@@ -1,4 +1,4 @@
-//! The file that the student writes for a round and hands to everyone: the terms that its parties agree on.
+//! The file of a round, which the student writes and gives to all parties: the terms on which they agree.
 
 mod document;
 
@@ -16,7 +16,7 @@ use crate::terms::{Terms, TermsError};
 
 use document::Content;
 
-/// A round, its parties, and the key that it is for.
+/// A round, its parties, and the key it uses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundFile {
     name: String,
@@ -27,10 +27,10 @@ pub struct RoundFile {
 }
 
 impl RoundFile {
-    /// Makes the round with these terms under a key. The noise's bound holds but for a probability of 2^-64.
+    /// Creates the round with these terms under a key. The noise's bound fails with a probability of at most 2^-64.
     ///
     /// # Errors
-    /// If the terms make no round, or one without an exact encoding under the key.
+    /// If the terms are invalid, or the round has no exact encoding under the key.
     pub fn new(terms: &Terms, key: &PublicKey) -> Result<Self, RolesError> {
         let file = Self::build(terms, terms.noise.bound(terms.shape().map_err(TermsError::from)?)?, key.id())?;
         Encoding::of_round(key.parameters(), &file.round)?;
@@ -60,7 +60,7 @@ impl RoundFile {
         &self.roster
     }
 
-    /// Returns the key that it is for.
+    /// Returns the id of the round's key.
     #[must_use]
     pub fn key(&self) -> KeyId {
         self.key
@@ -84,11 +84,11 @@ impl RoundFile {
         document::write(self)
     }
 
-    /// Reads a round's file, strictly: no unknown key, limits as in [`Round`], a bound that its noise respects, and the id
-    /// must be that of the rest.
+    /// Parses a round's file strictly: no unknown keys, the limits of [`Round`], a large enough bound for its noise,
+    /// and an id that matches the content.
     ///
     /// # Errors
-    /// With the expected and the found, and the line where there is one.
+    /// The error states the expected and the found, and the line if there is one.
     pub fn from_toml(text: &str) -> Result<Self, RoundFileFault> {
         let Content { terms, key, noise_bound, id } = document::read(text)?;
         let file = Self::build(&terms, noise_bound, key)?;
@@ -119,7 +119,7 @@ impl RoundFile {
         })
     }
 
-    /// Checks that a program's key is the round's.
+    /// Checks that a program's key is the round's key.
     pub(crate) fn check_key(&self, path: &Path, found: KeyId) -> Result<(), RolesError> {
         if found == self.key {
             return Ok(());
@@ -127,7 +127,7 @@ impl RoundFile {
         Err(RolesError::input(path)(InputFault::Key { expected: self.key, found }))
     }
 
-    /// Checks that a program simulates if and only if the round says so.
+    /// Checks that the program simulates if and only if the round is a simulation.
     pub(crate) fn check_randomness(&self, program: RandomnessKind) -> Result<(), OptionsFault> {
         match (self.round.is_simulation(), program) {
             (true, RandomnessKind::OperatingSystem) => Err(OptionsFault::SeedMissing),
@@ -145,7 +145,7 @@ mod tests {
     use crate::identity::Identity;
     use crate::roster::Party;
 
-    /// A party whose key is that of the digest of its name.
+    /// Creates a party whose key is derived from the digest of its name.
     fn party(name: &str) -> Party {
         Party::new(name, Identity::of_seed(*Digest::of(name).as_bytes()).key()).expect("a name")
     }

@@ -1,4 +1,4 @@
-//! The student's programs: keys, rounds, and the opening of results.
+//! The student's programs: key generation, rounds, and decryption of results.
 
 use std::fs;
 use std::io::Write as _;
@@ -22,10 +22,10 @@ use crate::randomness::RoundRandomness;
 use crate::round_file::RoundFile;
 use crate::terms::Terms;
 
-/// The names of the files that [`keygen`] writes: the student's, the teachers' and the server's.
+/// The names of the files that [`keygen`] writes, for the student, the teachers and the server.
 pub const KEY_FILES: [&str; 3] = ["secret.key", "public.key", "evaluation.key"];
 
-/// The report of a generation of keys.
+/// The report of a key generation.
 #[derive(Clone, Debug, Serialize)]
 pub struct KeygenReport {
     /// The identifier of the key set.
@@ -38,11 +38,11 @@ pub struct KeygenReport {
     pub files: Vec<(PathBuf, usize)>,
 }
 
-/// Generates the keys of the three roles into `folder`, which is made if it is not there. The secret key's file can be read
-/// by its owner only.
+/// Generates the keys of the three roles in `folder`, which is created if necessary. Only its owner can read the secret
+/// key's file.
 ///
 /// # Errors
-/// If one of the files is there already, writing fails, or the operating system gives no randomness.
+/// If one of the files already exists, writing fails, or the operating system returns no randomness.
 pub fn keygen(folder: &Path, parameters: &Parameters, randomness: RoundRandomness) -> Result<KeygenReport, RolesError> {
     let paths = KEY_FILES.map(|name| folder.join(name));
     paths.iter().try_for_each(|path| expect_absent(path))?;
@@ -50,7 +50,7 @@ pub fn keygen(folder: &Path, parameters: &Parameters, randomness: RoundRandomnes
     let keys = generate_keys(parameters, &randomness.keys())?;
     let [secret, public, evaluation] = &paths;
     if randomness.is_simulation() {
-        let text = b"SIMULATION: these keys come from a seed. Whoever knows it knows the secret key.\n";
+        let text = b"SIMULATION: these keys come from a seed. Anyone who knows the seed knows the secret key.\n";
         write_new(&folder.join("SIMULATION.txt"), text, Access::Shared)?;
     }
     let mut files = Vec::new();
@@ -69,39 +69,41 @@ pub fn keygen(folder: &Path, parameters: &Parameters, randomness: RoundRandomnes
     })
 }
 
-/// Makes the round of these terms under a public key, to be written to `out`.
+/// Creates the round with these terms under a public key. It is not written yet.
 ///
 /// # Errors
-/// If the terms make no round under this key, or the file is there already.
+/// If the terms are invalid under this key, or the file `out` already exists.
 pub fn terms(terms: &Terms, public_key: &Path, out: &Path) -> Result<RoundFile, RolesError> {
     expect_absent(out)?;
     RoundFile::new(terms, &decode_input(public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?)
 }
 
-/// The options of a round beside its terms.
+/// The options of a round besides its terms.
 #[derive(Clone, Debug)]
 pub struct RoundOptions {
     /// The student's public key.
     pub public_key: PathBuf,
-    /// The file of the proof key, to be made; without it the round asks for no proofs.
+    /// The proof key's file to create. Without it, the round requires no proofs.
     pub proof_key: Option<PathBuf>,
-    /// Whether keys may be used that another round has.
+    /// True if keys may be used that another round uses.
     pub reuse_keys: bool,
-    /// The round's file, to be made.
+    /// The round's file to create.
     pub out: PathBuf,
-    /// The origin of the proof key.
+    /// The source of the proof key's randomness.
     pub randomness: RoundRandomness,
 }
 
-/// Writes the file of a round, and notes beside the public key that the key is used for it: keys are for one round, and without proofs for so many
-/// labels as leave them secure.
+/// Writes the file of a round, and records beside the public key that the round uses the key. A key is for one round.
+/// Without proofs, the number of labels is limited so that the key stays secure.
 ///
 /// # Errors
-/// Those of [`terms`](self::terms()) and [`write_proof_key`], if the keys may not be used for the round, or writing fails.
+/// Those of [`terms`](self::terms()) and [`write_proof_key`], and if the keys may not be used for the round or writing
+/// fails.
 pub fn round(terms: &Terms, options: &RoundOptions) -> Result<RoundFile, RolesError> {
     let file = self::terms(terms, &options.public_key, &options.out)?;
     let key = decode_input(&options.public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
-    // The keys of simulations are nobody's. Checked before the proof key is made, which takes a while, and held until the round is noted.
+    // Keys of simulations are public, so their use is not recorded. Checked before the slow generation of the proof
+    // key, and locked until the round is recorded.
     let key_use = if file.round().is_simulation() { None } else { Some(KeyUse::open(&options.public_key)?) };
     if let Some(key_use) = &key_use {
         key_use.check(&file, options.proof_key.is_some(), key.parameters(), options.reuse_keys)?;
@@ -117,11 +119,13 @@ pub fn round(terms: &Terms, options: &RoundOptions) -> Result<RoundFile, RolesEr
     Ok(file)
 }
 
-/// Generates the proof key of a round, with which teachers prove that their messages are well formed, and returns the round that names it.
-/// Takes about 20 core-seconds for a thousand values. Whoever generates a proof key could forge proofs: the student, never a teacher.
+/// Generates the proof key of a round, with which teachers prove that their messages are well formed, and returns the
+/// round that names it. Takes about 20 core-seconds for a thousand values. The generator of a proof key could forge
+/// proofs, so the student generates it, never a teacher.
 ///
 /// # Errors
-/// If the terms make no round under this key, the file is there already, writing fails, or the operating system gives no randomness.
+/// If the terms are invalid under this key, the file already exists, writing fails, or the operating system returns no
+/// randomness.
 pub fn write_proof_key(
     terms: &Terms,
     public_key: &Path,
@@ -139,12 +143,12 @@ pub fn write_proof_key(
 /// Writes the file of a round.
 ///
 /// # Errors
-/// If the file is there already, or writing fails.
+/// If the file already exists, or writing fails.
 pub fn write_round(file: &RoundFile, out: &Path) -> Result<(), RolesError> {
     write_new(out, file.to_toml().as_bytes(), Access::Shared)
 }
 
-/// The report of a student that opened a result.
+/// The report of a student that decrypted a result.
 #[derive(Clone, Debug, Serialize)]
 pub struct OpenReport {
     /// The round's id.
@@ -153,7 +157,7 @@ pub struct OpenReport {
     pub simulation: bool,
     /// Number of queries.
     pub queries: usize,
-    /// Number of queries with a label; the others got no answer, or one that is undecodable.
+    /// Number of queries with a label. The others have no answer, or an undecodable one.
     pub labelled: usize,
     /// Queries whose answer does not decrypt to an outcome of the round.
     pub undecodable: Vec<usize>,
@@ -165,17 +169,18 @@ pub struct OpenReport {
     pub honest_ratio: f64,
     /// True if the server added the noise.
     pub noise_by_server: bool,
-    /// Teachers that are not in the sum, and why.
+    /// Teachers that are not in the sum, with the reasons.
     pub excluded: Vec<(usize, &'static str)>,
     /// True if the secret key was destroyed.
     pub key_destroyed: bool,
-    /// Other rounds of the key, which cannot be opened without it; none where nobody knows, since the list of its rounds is not beside it.
+    /// Number of other rounds of the key, whose results cannot be decrypted without it. `None` if it is unknown,
+    /// because the list of the key's rounds is missing.
     pub other_rounds: Option<usize>,
     /// The labels' file.
     pub out: PathBuf,
 }
 
-/// The options of the opening of a result.
+/// The options for decrypting a result.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
     /// The student's secret key.
@@ -184,19 +189,21 @@ pub struct OpenOptions {
     pub result: PathBuf,
     /// The round's file.
     pub round: PathBuf,
-    /// Whether the secret key stays once the labels are written.
+    /// True if the secret key is kept after the labels are written.
     pub keep_keys: bool,
-    /// The labels' file, to be made.
+    /// The labels' file to create.
     pub out: PathBuf,
 }
 
-/// Opens a round's result and writes `query,label` lines, with an empty label where there is none: no answer, or an answer that does not
-/// decrypt to an outcome of the round, which the report names. The labels' file can be read by its owner only. Then the secret key is destroyed, unless other rounds need it: its file
-/// is overwritten and removed. (Copies elsewhere, in backups or on the blocks of a disk that moves what is overwritten, are not.) Killed in between and
-/// called again, it finds the same labels there and goes on.
+/// Decrypts a round's result and writes `query,label` lines. The label is empty if there is no answer, or if the answer
+/// does not decrypt to an outcome of the round; the report lists the latter. Only its owner can read the labels' file.
+///
+/// Then the secret key is destroyed, unless other rounds need it: its file is overwritten and removed. (This does not
+/// affect copies elsewhere, in backups or on disks that relocate overwritten blocks.) If it is killed in between and
+/// called again, it finds the same labels and resumes.
 ///
 /// # Errors
-/// If an input is missing or damaged, the result is not for this key or round, or other labels are there already.
+/// If an input is missing or damaged, the result is not for this key or round, or other labels already exist.
 pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     let OpenOptions { secret_key, result, round, keep_keys, out } = options;
     if is_destroyed(secret_key) && out.is_file() {
@@ -212,7 +219,7 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     if !is_there {
         write_new(out, text.as_bytes(), Access::Owner)?;
     }
-    // The keys of simulations are nobody's, and their rounds are not noted.
+    // Keys of simulations are public, and their rounds are not recorded.
     let other_rounds = match list.is_simulation() {
         true => Some(0),
         false => other_rounds(&secret_key.with_file_name(KEY_FILES[1]), list.round())?,
@@ -239,13 +246,13 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     })
 }
 
-/// Returns whether a file has zeros only, as a kill in the middle of [`destroy`] leaves it.
+/// Returns whether a file contains only zeros, which is the state after a kill in the middle of [`destroy`].
 fn is_destroyed(path: &Path) -> bool {
     read_up_to(path, FileKind::SECRET_KEY.max)
         .is_ok_and(|bytes| !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0))
 }
 
-/// Overwrites a secret's file with zeros, and removes it.
+/// Overwrites a secret's file with zeros and removes it.
 fn destroy(path: &Path) -> Result<(), RolesError> {
     let overwrite = || -> std::io::Result<()> {
         let mut file = fs::OpenOptions::new().write(true).open(path)?;
@@ -257,17 +264,17 @@ fn destroy(path: &Path) -> Result<(), RolesError> {
     overwrite().map_err(RolesError::io("destroy", path))
 }
 
-/// All answers, decrypted.
+/// The decrypted answers.
 struct Opened {
     /// The labels' file.
     text: String,
     /// The number of labels in it.
     labelled: usize,
-    /// Queries whose answer is none.
+    /// Queries whose answer is not an outcome.
     undecodable: Vec<usize>,
 }
 
-/// Decrypts all answers. One that is none hides no other.
+/// Decrypts all answers. An undecodable answer does not hide the others.
 fn open_all(list: &AnswerList, key: &SecretKey) -> Result<Opened, OpenError> {
     let mut opened = Opened { text: String::from("query,label\n"), labelled: 0, undecodable: Vec::new() };
     for answer in list.answers() {

@@ -1,4 +1,4 @@
-//! The teacher's program: votes and privacy noise in, one message out.
+//! The teacher's program: it turns votes and privacy noise into one message.
 
 use std::path::{Path, PathBuf};
 
@@ -33,23 +33,24 @@ pub struct TeacherOptions {
     pub round: PathBuf,
     /// The teacher's votes, one label per query.
     pub votes: PathBuf,
-    /// The form of the votes, where the file may be read in two ways.
+    /// The form of the votes, if the file has two possible readings.
     pub form: Option<VotesForm>,
-    /// The message to write.
+    /// The message's file to create.
     pub out: PathBuf,
-    /// The list of queries that the teacher voted on; a round with another, or without one, is refused. Votes may name its queries.
+    /// The list of queries that the teacher voted on. A round with another list, or without one, is refused. The votes
+    /// may refer to queries by name.
     pub query_list: Option<PathBuf>,
-    /// The mechanism that the teacher agrees to; a round with another is refused.
+    /// The mechanism that the teacher agrees to. A round with another mechanism is refused.
     pub mechanism: Option<Mechanism>,
     /// The teacher's registry, which holds the message of every round that it answered.
     pub registry: PathBuf,
     /// The ledger that the round is charged to.
     pub ledger: LedgerOptions,
-    /// The origin of noise and encryption.
+    /// The source of noise and encryption randomness.
     pub randomness: RoundRandomness,
 }
 
-/// The report of a teacher. No vote and no noise is in it.
+/// The report of a teacher. It contains no vote and no noise.
 #[derive(Clone, Debug, Serialize)]
 pub struct TeacherReport {
     /// The round's id.
@@ -58,28 +59,31 @@ pub struct TeacherReport {
     pub name: String,
     /// The teacher's index.
     pub teacher: usize,
-    /// True if a proof that the message is well formed is in it.
+    /// True if the message contains a proof that it is well formed.
     pub proven: bool,
     /// Number of queries answered.
     pub queries: usize,
-    /// The mechanism of the noise that is in the message, or none where the server adds it.
+    /// The mechanism of the noise in the message; `None` if the server adds the noise.
     pub noise: Option<String>,
-    /// True if the teacher answered this round before: its message of then is written again, whatever the votes are now.
+    /// True if the teacher answered this round before. Then the stored message is written again, even if the votes have
+    /// changed.
     pub repeated: bool,
     /// True if noise and encryption come from a seed.
     pub simulation: bool,
-    /// The message.
+    /// The message's file.
     pub out: PathBuf,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: usize,
 }
 
-/// Encrypts a teacher's votes, with its share of the noise where the round asks for it, into one message. A round is answered once: the message
-/// is kept in the teacher's registry before it is written, and written again by every later call. In between the round is charged to the
-/// teacher's ledger, as if no more teachers answered than must; a round that is charged and not kept is refused, since its message may be out.
+/// Encrypts a teacher's votes into one message, with its share of the noise if the round requires it. A round is
+/// answered once: the message is stored in the teacher's registry before it is written, and every later call writes it
+/// again. In between, the round is charged to the teacher's ledger as if only the minimum number of teachers answered.
+/// A round that is charged but not stored is refused, because its message may already be sent.
 ///
 /// # Errors
-/// If an input is missing, damaged or does not fit the round, the ledger has no budget for it, or the message is there already.
+/// If an input is missing, damaged or does not fit the round, the ledger has no budget for it, or the message's file
+/// already exists.
 pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
     expect_absent(&options.out)?;
     let file = RoundFile::read(&options.round)?;
@@ -100,14 +104,15 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
         Some(kept) => kept,
         None => {
             expect_uncharged(&options.ledger, &file, registry.path())?;
-            // A message that cannot be paid for is not made: its votes may still be corrected.
+            // A message is not created without a budget for it, so its votes may still be corrected.
             expect_budget(&options.ledger, &file, file.round().min_teachers())?;
             let submission = encrypt(options, &file, &identity, teacher)?;
             registry.keep_answered(file.id(), index, &submission)?;
             submission
         }
     };
-    // What is charged is kept, and nobody has it yet: a charge without a message says that the registry was lost.
+    // The charge follows the storage and precedes the release of the message, so a charge without a stored message
+    // shows that the registry was lost.
     charge(&options.ledger, &file, file.round().min_teachers())?;
     write_new(&options.out, &submission, Access::Shared)?;
     let noise = file.noise().mechanism();
@@ -125,7 +130,7 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
     })
 }
 
-/// Makes the teacher's message.
+/// Creates the teacher's message.
 fn encrypt(
     options: &TeacherOptions,
     file: &RoundFile,
@@ -162,7 +167,7 @@ fn labels(options: &TeacherOptions, file: &RoundFile) -> Result<Vec<u8>, RolesEr
     let votes = Zeroizing::new(read_input(&options.votes, FileKind::VOTES)?);
     parse_answer(&votes, &question).map_err(|fault| match (fault, names) {
         (AnswerError::Undecided, _) => OptionsFault::VotesForm.into(),
-        // A list of queries may have any form, unless votes name its queries.
+        // A list of queries may have any format, unless the votes refer to queries by name.
         (AnswerError::Unknown { .. }, Some(Err(error))) => error,
         (fault, _) => refused(&options.votes, FileKind::VOTES, fault),
     })
@@ -175,7 +180,7 @@ fn names(list: &Path, file: &RoundFile) -> Result<Vec<String>, RolesError> {
     parse_names(&bytes, file.round().shape().queries()).map_err(RolesError::input(list))
 }
 
-/// Checks that what the teacher agrees to is the round's.
+/// Checks that the round has the terms that the teacher agrees to.
 fn check(options: &TeacherOptions, file: &RoundFile) -> Result<(), OptionsFault> {
     file.check_randomness(options.randomness.kind())?;
     let found = file.noise().mechanism();
@@ -185,7 +190,7 @@ fn check(options: &TeacherOptions, file: &RoundFile) -> Result<(), OptionsFault>
     Ok(())
 }
 
-/// Checks that the queries that the teacher voted on are the round's.
+/// Checks that the teacher voted on the round's queries.
 fn check_queries(expected: Option<Digest>, found: Digest) -> Result<(), InputFault> {
     match expected {
         Some(expected) if expected == found => Ok(()),
@@ -194,14 +199,14 @@ fn check_queries(expected: Option<Digest>, found: Digest) -> Result<(), InputFau
     }
 }
 
-/// Returns the values that a teacher of the round encrypts: one-hot votes (queries x classes, row major), and its shares of
-/// the noise where the teachers add it.
+/// Returns the values that a teacher of the round encrypts: one-hot votes (queries x classes, row-major), plus its
+/// shares of the noise if the teachers add it.
 ///
 /// # Errors
 /// If the noise cannot be drawn.
 ///
 /// # Panics
-/// If there is not one label below the number of classes for each query.
+/// If `labels` does not have one label below the number of classes for each query.
 pub fn values(
     file: &RoundFile,
     labels: &[u8],

@@ -1,14 +1,14 @@
-//! The terms that a student decides for a round.
+//! The student's terms for a round.
 
 use speed_aggregation::{PrivacyNoise, PrivacyNoiseError, Round, RoundError, RoundSpec};
 use speed_core::{Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape, is_legible};
 
 use crate::roster::{Roster, RosterError};
 
-/// The terms that a student decides for a round.
+/// The student's terms for a round.
 #[derive(Clone, Debug)]
 pub struct Terms {
-    /// The name of the round: a run id, for example. Two rounds of one key need different names.
+    /// The name of the round, for example a run id. Two rounds of one key need different names.
     pub name: String,
     /// The server and the teachers.
     pub roster: Roster,
@@ -24,15 +24,15 @@ pub struct Terms {
     pub noise: PrivacyNoise,
     /// The parties that add it.
     pub placement: NoisePlacement,
-    /// The number of votes that a noisy maximum must reach for an answer.
+    /// The threshold of the noisy maximum, in votes.
     pub threshold: Option<i64>,
     /// SHA-256 of the proof key, if messages need proofs that they are well formed.
     pub proofs: Option<Digest>,
-    /// The origin of keys and noise.
+    /// The source of keys and noise.
     pub randomness: RandomnessKind,
 }
 
-/// Terms that make no round.
+/// Invalid terms of a round.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TermsError {
     /// A name that is empty, too long or not legible.
@@ -44,16 +44,16 @@ pub enum TermsError {
         /// The name, cut after 100 characters.
         found: String,
     },
-    /// Parties that make no roster.
+    /// Parties that do not form a roster.
     #[error(transparent)]
     Roster(#[from] RosterError),
-    /// A number of teachers, queries or classes that there cannot be.
+    /// An invalid number of teachers, queries or classes.
     #[error(transparent)]
     Shape(#[from] ShapeError),
     /// Privacy noise that cannot be drawn in shares.
     #[error(transparent)]
     Noise(#[from] PrivacyNoiseError),
-    /// Other terms that make no round.
+    /// Other invalid terms of a round.
     #[error(transparent)]
     Round(#[from] RoundError),
 }
@@ -65,12 +65,12 @@ impl Terms {
     /// Returns the numbers of teachers, queries and classes.
     ///
     /// # Errors
-    /// If there cannot be as many.
+    /// If one of the numbers is out of range.
     pub fn shape(&self) -> Result<VoteShape, ShapeError> {
         VoteShape::new(self.roster.teachers().len(), self.queries, self.classes)
     }
 
-    /// Makes the round with these terms and a bound on its privacy noise.
+    /// Creates the round with these terms and a bound on its privacy noise.
     pub(crate) fn round(&self, noise_bound: u64) -> Result<Round, TermsError> {
         let name = &self.name;
         if name.len() > Self::MAX_NAME || !is_legible(name) {

@@ -64,7 +64,7 @@ impl Client {
         let found = within(timeout, lookup_host(address)).await.map_err(|_| late())?.map_err(refused)?;
         let found: Vec<SocketAddr> = found.collect();
         let connector = TlsConnector::from(tls);
-        let mut failure = refused(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
+        let mut failure = refused(io::Error::new(io::ErrorKind::NotFound, "the name resolves to no address"));
         for (tried, ip) in found.iter().enumerate() {
             let shares = u32::try_from(found.len() - tried).unwrap_or(u32::MAX);
             let share = timeout.saturating_sub(start.elapsed()) / shares;

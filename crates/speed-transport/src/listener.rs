@@ -85,7 +85,7 @@ pub async fn serve(
         }
     }
     drop(listener);
-    tracing::info!(open = connections.len(), "stopping: no connection is accepted any more");
+    tracing::info!(open = connections.len(), "stopping: no longer accepting connections");
     // Connections enforce the grace themselves; this waits a second longer.
     let all_ended = async {
         while let Some(ended) = connections.join_next().await {

@@ -25,13 +25,13 @@ const ALPN: &[u8] = b"http/1.1";
 #[non_exhaustive]
 pub enum TlsError {
     /// A peer's key that is not a point of the curve, or is a weak one, under which anyone can sign.
-    #[error("expected an Ed25519 public key of a peer, found {found}, which is none or a weak one")]
+    #[error("expected an Ed25519 public key of a peer, found {found}, which is invalid or weak")]
     PeerKey {
         /// The 32 bytes.
         found: PeerKey,
     },
     /// A signing key that could not be encoded for the library.
-    #[error("the signing key has no form in PKCS #8")]
+    #[error("the signing key cannot be encoded as PKCS #8")]
     SigningKey,
     /// A refusal of the TLS library.
     #[error("the TLS library refused the signing key or the settings: {0}")]

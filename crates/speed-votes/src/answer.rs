@@ -11,16 +11,16 @@ use crate::form::VotesForm;
 use crate::records::Records;
 use crate::table::{is_array, number};
 
-/// The question that a teacher answers.
+/// The round's question to a teacher.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// Number of queries.
     pub queries: usize,
     /// Number of classes.
     pub classes: usize,
-    /// The form of the file, if it is given.
+    /// The form of the file, if given.
     pub form: Option<VotesForm>,
-    /// The names of the queries in their order, if they are known.
+    /// The names of the queries in order, if known.
     pub names: Option<&'a [String]>,
 }
 
@@ -40,7 +40,7 @@ pub enum AnswerError {
         /// Classes of the round.
         classes: usize,
     },
-    /// A text whose lines are neither a label, a query and its label, nor a histogram.
+    /// A text whose lines are neither labels, nor queries with labels, nor histograms.
     #[error(
         "line {line}: found {found} columns, expected 1 (label), 2 (query,label) or {classes} (a one-hot histogram)"
     )]
@@ -52,7 +52,7 @@ pub enum AnswerError {
         /// Classes of the round.
         classes: usize,
     },
-    /// Another number of labels than queries.
+    /// A number of labels that differs from the number of queries.
     #[error("{found} labels, the round has {expected} queries")]
     Count {
         /// Queries of the round.
@@ -93,7 +93,7 @@ pub enum AnswerError {
         found: String,
         /// Queries of the round.
         queries: usize,
-        /// The names are known.
+        /// True if the names of the queries are known.
         named: bool,
     },
     /// A query with two labels.
@@ -112,7 +112,7 @@ pub enum AnswerError {
         /// The query.
         query: String,
     },
-    /// Numbers that are places and names of queries.
+    /// A number that is both the index of one query and the name of another.
     #[error(
         "line {line}: {found:?} is the number of one query and the name of another: expected query,label or name,label as the first line"
     )]
@@ -122,11 +122,11 @@ pub enum AnswerError {
         /// The number.
         found: String,
     },
-    /// Lines of two numbers that may be a query and its label, or a histogram of two classes.
-    #[error("lines of two numbers are read as query,label or as histograms of two classes")]
+    /// Lines of two numbers: either a query and its label, or a histogram of two classes.
+    #[error("lines of two numbers may be query,label or histograms of two classes")]
     Undecided,
-    /// A list of queries that does not name each once.
-    #[error("line {line}: expected {queries} names, each once; {found:?} is there twice")]
+    /// A list of queries that contains a name twice.
+    #[error("line {line}: expected {queries} names, each once; {found:?} occurs twice")]
     NameTwice {
         /// The line.
         line: usize,
@@ -136,9 +136,7 @@ pub enum AnswerError {
         queries: usize,
     },
     /// A list of queries of another length.
-    #[error(
-        "{found} lines, expected a name for each of {queries} queries, with a first line of column names or without"
-    )]
+    #[error("{found} lines, expected a name for each of {queries} queries, with or without a line of column names")]
     Names {
         /// Lines found.
         found: usize,
@@ -153,20 +151,21 @@ impl From<TableError> for AnswerError {
     }
 }
 
-/// Reads one teacher's label for each query.
+/// Parses one teacher's label for each query.
 ///
-/// An array has as many entries as queries, or is queries x classes and one-hot. A text has a label a line or all on one line, in the order of the
-/// queries; or lines `query,label` in any order, by number or by name; or a one-hot histogram a line; with a first line of column names or without.
+/// An array holds one entry per query, or is queries x classes and one-hot. A text has one of three forms, with or
+/// without a line of column names: labels in query order, one per line or all on one line; lines `query,label` in any
+/// order, by index or by name; or one-hot histograms, one per line.
 ///
 /// # Errors
-/// With the query, the expected and the found. Labels that are valid are never named.
+/// The error states the query, the expected and the found value. It never shows a valid label.
 pub fn parse_answer(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
     if is_array(bytes)? { array(bytes, question) } else { text(bytes, question) }
 }
 
 fn array(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
     let &Question { queries, classes, form, .. } = question;
-    // From the header alone: an array of something else need not be unpacked.
+    // Uses only the header, so an unsuitable array is not decoded.
     let shape = speed_npy::shape(bytes).map_err(TableError::from)?;
     let entries: usize = shape.iter().product();
     let is_line = shape.iter().filter(|&&length| length != 1).count() <= 1;
@@ -193,20 +192,20 @@ fn label(query: usize, found: i64, classes: usize) -> Result<u8, AnswerError> {
     label.ok_or(AnswerError::Label { query, found, classes })
 }
 
-/// Returns the class of the only vote.
+/// Returns the class of the single vote.
 fn one_hot(counts: &[i64], place: Place) -> Result<u8, AnswerError> {
     let is_one_hot = counts.iter().all(|count| [0, 1].contains(count)) && counts.iter().sum::<i64>() == 1;
     let class = counts.iter().position(|&count| count == 1).filter(|_| is_one_hot);
     class.and_then(|class| u8::try_from(class).ok()).ok_or(AnswerError::OneHot { place })
 }
 
-/// A record of a text, with its line.
+/// A record of a text, with its line number.
 struct Line {
     number: usize,
     cells: Vec<String>,
 }
 
-/// The records of a text, without the names of its columns.
+/// The records of a text, without the line of column names.
 struct Lines {
     header: Option<Vec<String>>,
     lines: Vec<Line>,
@@ -218,7 +217,7 @@ impl Lines {
         let mut records = Records::of(decode_text(bytes).map_err(TableError::from)?)?;
         let (mut header, mut lines, mut found) = (None, Vec::<Line>::new(), 0);
         while let Some((at, record)) = records.next()? {
-            // A round limits the product of queries and classes, so that what is kept is limited too.
+            // A round limits the product of queries and classes, so this limits memory too.
             if record.len() > queries.max(classes).max(2) + 1 {
                 return Err(AnswerError::Columns { line: at, found: record.len(), classes });
             }
@@ -288,7 +287,7 @@ fn histograms(lines: &[Line]) -> Result<Vec<u8>, AnswerError> {
     lines.iter().map(read).collect()
 }
 
-/// Reads lines of two cells where there are two classes: a query and its label, or a histogram.
+/// Parses lines of two cells in a round of two classes: a query and its label, or a histogram.
 fn two_columns(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
     let by_query = keyed(lines, columns, question);
     if matches!(columns.head, Some("query" | "name")) {
@@ -299,7 +298,7 @@ fn two_columns(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -
     }
     match (by_query, histograms(lines)) {
         (Ok(labels), Ok(others)) if labels == others => Ok(labels),
-        // The number of the third query and of those after it is in no histogram of one vote.
+        // The index of the third or a later query cannot occur in a one-hot histogram.
         (Ok(labels), Err(_)) if question.queries > 2 => Ok(labels),
         (Err(_), Ok(labels)) if question.queries > 2 => Ok(labels),
         (Err(error), Err(_)) if question.queries > 2 => Err(error),
@@ -311,11 +310,11 @@ fn two_columns(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -
 struct Columns<'a> {
     key: usize,
     label: usize,
-    /// The name of the column of queries, if columns have names.
+    /// The name of the query column, if columns have names.
     head: Option<&'a str>,
 }
 
-/// Reads lines with a query and its label.
+/// Parses lines with a query and its label.
 fn keyed(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
     let &Question { queries, classes, names, .. } = question;
     let keys = Keys::of(lines, columns, question)?;
@@ -335,16 +334,16 @@ fn keyed(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Resu
     labels.map(|(query, label)| Ok(label.ok_or_else(|| AnswerError::Missing { query: shown(query) })?.1)).collect()
 }
 
-/// The meaning of the first cells of lines.
+/// The meaning of the first cell of each line.
 enum Keys<'a> {
-    /// Numbers of queries.
+    /// Indices of queries.
     Numbers,
-    /// Names of queries, with the numbers of these.
+    /// Names of queries, with their indices.
     Names(HashMap<&'a str, usize>),
 }
 
 impl<'a> Keys<'a> {
-    /// Decides by the name of the column, or by the only meaning that all lines have.
+    /// Chooses by the column's name, or else the only meaning that fits all lines.
     fn of(lines: &[Line], columns: &Columns<'_>, question: &Question<'a>) -> Result<Self, AnswerError> {
         let Some(names) = question.names else { return Ok(Self::Numbers) };
         let places: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
@@ -358,7 +357,7 @@ impl<'a> Keys<'a> {
         if !numbers() {
             return Ok(Self::Names(places));
         }
-        // Names that are numbers as well must mean the same.
+        // A name that is also a number must refer to the query with that index.
         let is_other = |line: &&Line| {
             let place = places.get(line.cells[columns.key].as_str());
             place.is_some_and(|place| Some(*place) != cell(line))
@@ -387,11 +386,11 @@ fn number_of(cell: &str, queries: usize) -> Option<usize> {
     number(cell).and_then(|query| usize::try_from(query).ok()).filter(|query| *query < queries)
 }
 
-/// Reads the names of a round's queries from its list: the column `name`, or the first, of one line for each query, with a first line of
-/// column names or without.
+/// Parses the names of a round's queries from its list: one line per query, with or without a line of column names. The
+/// names are in the column `name`, or else in the first column.
 ///
 /// # Errors
-/// If there is not one name for each query, or a name is there twice.
+/// If there is not one name for each query, or a name occurs twice.
 pub fn parse_names(bytes: &[u8], queries: usize) -> Result<Vec<String>, AnswerError> {
     let mut records = Records::of(decode_text(bytes).map_err(TableError::from)?)?;
     let mut lines: Vec<(usize, Vec<String>)> = Vec::new();
@@ -399,7 +398,7 @@ pub fn parse_names(bytes: &[u8], queries: usize) -> Result<Vec<String>, AnswerEr
     while let Some((line, record)) = records.next()? {
         found += 1;
         if found <= queries + 1 {
-            // Other columns say more of a query; only a header may move the name there.
+            // Further columns may describe a query; only a header can select another column for the names.
             let kept = if found == 1 { record.len() } else { lines.first().map_or(1, |(_, head)| head.len()) };
             lines.push((line, record.iter().take(kept).map(str::to_owned).collect()));
         }

@@ -1,4 +1,4 @@
-//! Faults of tables, with their places.
+//! Errors of tables, with their places.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use speed_npy::NpyError;
 
 use crate::table::MAX_FILE;
 
-/// The place of a fault: in an array the row and the column from 0, as NumPy counts; in a text the line and the column from 1, as
-/// editors and spreadsheets count.
+/// The place of an error. In an array: row and column from 0, as in NumPy. In a text: line and column from 1, as in
+/// editors and spreadsheets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A row of an array.
@@ -32,16 +32,16 @@ impl fmt::Display for Place {
     }
 }
 
-/// A file that is not a table of whole numbers.
+/// A file that is not a table of integers.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     /// The file cannot be read.
     #[error("cannot read: {0}")]
     Unreadable(#[source] std::io::Error),
     /// The file is longer than allowed.
-    #[error("more than {} MiB, the most that is read", MAX_FILE >> 20)]
+    #[error("longer than {} MiB, the limit of this program", MAX_FILE >> 20)]
     TooLong,
-    /// A damaged array, or an array of something else.
+    /// A damaged or unsuitable array.
     #[error(transparent)]
     Array(#[from] NpyError),
     /// A ZIP archive.
@@ -50,54 +50,54 @@ pub enum TableError {
     /// Neither an array nor text.
     #[error("neither an .npy array nor CSV: {0}")]
     Text(#[from] TextError),
-    /// An array of other than two dimensions.
+    /// An array that does not have two dimensions.
     #[error("expected two dimensions, found shape {shape:?}")]
     Dimensions {
         /// The lengths of its axes.
         shape: Vec<usize>,
     },
-    /// No row, or no column.
+    /// A table without rows or without columns.
     #[error("expected at least one row, found none")]
     Empty,
-    /// A text that separates columns in two ways.
+    /// A text with two different column separators.
     #[error(
-        "line {line}: found {second:?} between columns, expected {first:?} as on the lines before; names that have one need quotes"
+        "line {line}: found {second:?} between columns, expected {first:?} as on earlier lines: quote names that contain a separator"
     )]
     Delimiters {
         /// The line.
         line: usize,
         /// The separator found first.
         first: char,
-        /// The other one.
+        /// The other separator.
         second: char,
     },
-    /// A line without a value before others.
-    #[error("line {line} has no value, but lines behind it have")]
+    /// A line without values that is followed by lines with values.
+    #[error("line {line} has no values, but later lines have some: remove it")]
     EmptyLine {
         /// The line.
         line: usize,
     },
-    /// A line that has not as many columns as the first.
+    /// A line whose number of columns differs from the first line.
     #[error("line {line}: expected {expected} columns, found {found}")]
     Ragged {
         /// The line.
         line: usize,
         /// Columns of the first line.
         expected: usize,
-        /// Columns of this one.
+        /// Columns of this line.
         found: usize,
     },
-    /// A cell that is not a whole number.
-    #[error("{place}: expected a whole number, found {}", shown(found))]
+    /// A cell that is not an integer.
+    #[error("{place}: expected an integer, found {}", shown(found))]
     Number {
         /// The cell.
         place: Place,
         /// Its text.
         found: String,
     },
-    /// A first line that may be names of columns.
+    /// A first line that may be column names.
     #[error(
-        "line {line} counts from 0 to {last}: votes, or the names of the columns? Put a line of names above votes, or remove numbers that are names"
+        "line {line} counts from 0 to {last}, so it may be votes or column names: add a line of names above votes, or remove numbers that are names"
     )]
     Header {
         /// The line.
@@ -105,14 +105,14 @@ pub enum TableError {
         /// The last number.
         last: usize,
     },
-    /// A first column that may be names of rows.
+    /// A first column that may be row names.
     #[error(
-        "column 1 numbers the lines: votes, or the names of the rows? Put a line of column names above votes, or remove numbers that are names"
+        "column 1 numbers the lines, so it may be votes or row names: add a line of column names above votes, or remove numbers that are names"
     )]
     Numbered,
 }
 
-/// Returns the beginning of a cell as it may be printed.
+/// Returns the beginning of a cell, escaped for printing.
 fn shown(found: &str) -> String {
     match found {
         "" => "nothing".to_owned(),

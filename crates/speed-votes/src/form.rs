@@ -9,21 +9,22 @@ use speed_core::VoteShape;
 use crate::error::Place;
 use crate::table::Table;
 
-/// Outcomes of a round at most. Without the number of classes a larger entry is not taken for a label.
+/// Largest number of outcomes of a round. If the number of classes is unknown, a larger entry is not read as a label.
 const ROUND_CLASSES: i64 = 128;
 
 /// The form of a table of votes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VotesForm {
-    /// Teachers x queries: an entry is a class.
+    /// Teachers x queries: each entry is a class.
     Labels,
-    /// Queries x classes: an entry is the number of teachers that vote for the class, and a row sums to the number of teachers.
+    /// Queries x classes: each entry is the number of teachers that vote for the class, and each row sums to the number
+    /// of teachers.
     Histograms,
 }
 
 impl VotesForm {
-    /// Returns its name on a command line and in a config.
+    /// Returns the name used on command lines and in configs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -48,12 +49,12 @@ impl FromStr for VotesForm {
     }
 }
 
-/// Facts about votes that the reader of a file has from elsewhere.
+/// Facts about votes that are known from elsewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// The number of teachers.
     pub teachers: Option<usize>,
-    /// The number of queries that are used: the first of the file, which may have more.
+    /// The number of queries to use, from the start of the file, which may have more.
     pub queries: Option<usize>,
     /// The number of classes.
     pub classes: Option<usize>,
@@ -73,7 +74,7 @@ impl fmt::Display for Readings {
     }
 }
 
-/// A table that is not votes of the form that it is given or must have.
+/// A table that is not votes of the given or required form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormError {
     /// Both forms are possible.
@@ -87,18 +88,18 @@ pub enum FormError {
         /// The sizes found.
         readings: Readings,
     },
-    /// The number of classes of labels is not known.
-    #[error("labels do not tell how many classes there are: a class without a vote counts too")]
+    /// Labels whose number of classes is unknown.
+    #[error("the number of classes is unknown: labels do not show classes without a vote")]
     ClassesUnknown,
-    /// A number of classes that no votes have.
+    /// An invalid number of classes.
     #[error("{found} classes, expected 2 to {max}")]
     Classes {
         /// The number found.
         found: usize,
-        /// The largest.
+        /// The largest number allowed.
         max: usize,
     },
-    /// Another number of teachers, queries or classes.
+    /// An unexpected number of teachers, queries or classes.
     #[error("{found} {side} as {form}, expected {expected}")]
     Side {
         /// Teachers, queries or classes.
@@ -110,7 +111,7 @@ pub enum FormError {
         /// The number expected.
         expected: String,
     },
-    /// An entry below zero, or too large for a count.
+    /// A negative entry, or one that is too large for a count.
     #[error("{place}: expected {}, found {found}", if *found < 0 { "0 or more" } else { "at most 4294967295" })]
     Count {
         /// The entry.
@@ -132,8 +133,8 @@ pub enum FormError {
         /// The last class.
         max: usize,
     },
-    /// A histogram that does not hold one vote for each teacher.
-    #[error("{place} sums to {found}, expected {expected}{}", if *larger { "; labels of more than 128 classes need their form" } else { "" })]
+    /// A histogram that does not sum to the number of teachers.
+    #[error("{place} sums to {found}, expected {expected}{}", if *larger { "; give the form for labels of more than 128 classes" } else { "" })]
     Sum {
         /// The row.
         place: Place,
@@ -141,11 +142,11 @@ pub enum FormError {
         found: u64,
         /// The number of teachers, and its origin.
         expected: String,
-        /// Entries were too large for labels of a round, and the form was not given.
+        /// True if entries were too large for labels of a round and the form was not given.
         larger: bool,
     },
-    /// More counts than memory is taken for.
-    #[error("{queries} queries of {classes} classes are more than is read at once")]
+    /// More counts than the memory limit allows.
+    #[error("{queries} queries of {classes} classes exceed the memory limit")]
     TooMany {
         /// Number of queries.
         queries: usize,
@@ -160,8 +161,8 @@ fn expected(known: &Known) -> String {
     format!("expected {}, found ", sides.into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
-/// Decides the form of a table where only one is possible. A table whose rows do not sum to one number may be damaged histograms, so that
-/// sums alone never make a table labels.
+/// Decides the form of a table if only one is possible. Sums alone never make a table labels, because rows with
+/// different sums may be damaged histograms.
 pub(crate) fn decide(table: &Table, known: &Known) -> Result<VotesForm, FormError> {
     let (rows, columns) = (table.rows, table.columns);
     let is_labels = known.teachers.is_none_or(|teachers| teachers == rows)
@@ -182,9 +183,9 @@ pub(crate) fn decide(table: &Table, known: &Known) -> Result<VotesForm, FormErro
     }
 }
 
-/// Returns the number that every label is below, of a table that may be labels.
+/// Returns an exclusive upper bound on the labels of a table that may be labels.
 fn labels_below(table: &Table, known: &Known) -> i64 {
-    // Rows that are alike may be teachers that agree, of more classes than a round has: their sums would agree as well.
+    // Identical rows may be unanimous teachers with more classes than a round has; their sums would be equal too.
     let is_unanimous = || table.values.chunks_exact(table.columns).all(|row| row == table.row(0));
     match known.classes {
         Some(classes) => i64::try_from(classes).unwrap_or(i64::MAX),

@@ -1,10 +1,10 @@
-//! Files of votes that users bring: label matrices (teachers x queries) and histograms (queries x classes), as `.npy` or CSV.
+//! Users' files of votes: label matrices (teachers x queries) and histograms (queries x classes), as `.npy` or CSV.
 //!
 //! | module | content |
 //! |---|---|
 //! | `records` | the records of a CSV text, with the lines that an editor shows |
-//! | `table` | a table of whole numbers, from either format |
-//! | `form` | labels or histograms: decided where only one is possible, and refused otherwise |
+//! | `table` | a table of integers, from either format |
+//! | `form` | labels or histograms: decided if only one is possible, and refused otherwise |
 //! | `vote_file` | the votes of all teachers |
 //! | `answer` | the votes of one teacher, in a round's order or by the names of its queries |
 

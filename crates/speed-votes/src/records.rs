@@ -1,8 +1,8 @@
-//! The records of a CSV text: separated by `,`, `;` or tabs, quoted where need be, with any line ends.
+//! The records of a CSV text: separated by `,`, `;` or tabs, optionally quoted, with any line ends.
 //!
-//! The crate `csv` reads the records. Its line numbers are not used: after CR LF it counts a record to the line before, because the
-//! LF is consumed with the next record, and it passes over blank lines without a record. Lines are counted here instead, up to the
-//! first byte of each record.
+//! The crate `csv` reads the records. Its line numbers are not used: after CR LF it assigns a record to the previous
+//! line, because the LF is consumed with the next record, and it skips blank lines without a record. This module
+//! instead counts lines up to the first byte of each record.
 
 use csv::{Reader, ReaderBuilder, StringRecord, Trim};
 
@@ -11,20 +11,20 @@ use crate::error::TableError;
 /// The separators of columns.
 const DELIMITERS: [char; 3] = [',', ';', '\t'];
 
-/// A reader of records that knows their lines.
+/// A reader of records that tracks their lines.
 pub(crate) struct Records<'a> {
     text: &'a str,
     reader: Reader<&'a [u8]>,
     record: StringRecord,
-    /// The byte up to which lines are counted, and the line there, from 1.
+    /// The byte up to which lines are counted, and its line, from 1.
     counted: (usize, usize),
 }
 
 impl<'a> Records<'a> {
-    /// Begins to read.
+    /// Creates a reader.
     ///
     /// # Errors
-    /// If the text separates columns by more than one of `,`, `;` and tabs.
+    /// If the text uses more than one of `,`, `;` and tabs as separators.
     pub(crate) fn of(text: &'a str) -> Result<Self, TableError> {
         let reader = ReaderBuilder::new()
             .delimiter(delimiter(text)? as u8)
@@ -35,16 +35,16 @@ impl<'a> Records<'a> {
         Ok(Self { text, reader, record: StringRecord::new(), counted: (0, 1) })
     }
 
-    /// Returns the next record with its line, from 1; none at the end. Blank lines are passed over.
+    /// Returns the next record and its line, from 1, or `None` at the end. Skips blank lines.
     ///
     /// # Errors
-    /// If a record without a value is followed by another.
+    /// If a record without a value is followed by another record.
     pub(crate) fn next(&mut self) -> Result<Option<(usize, &StringRecord)>, TableError> {
         let mut empty = None;
         while self.reader.read_record(&mut self.record).expect("text in memory, of records of any length") {
             let line = self.line();
             if self.record.iter().all(str::is_empty) {
-                // A spreadsheet may write records without a value behind the last.
+                // A spreadsheet may write empty records after the last one.
                 empty = empty.or((self.record.len() > 1).then_some(line));
                 continue;
             }
@@ -65,7 +65,7 @@ impl<'a> Records<'a> {
         let begin = bytes[position..].iter().position(|byte| !b"\r\n".contains(byte)).unwrap_or(0) + position;
         let passed = &bytes[from.min(begin)..begin];
         let ends = passed.iter().enumerate().filter(|&(at, &byte)| {
-            // CR LF is one line end, a lone CR is one as well.
+            // CR LF is one line end, and so is a lone CR.
             byte == b'\n' || (byte == b'\r' && passed.get(at + 1) != Some(&b'\n'))
         });
         self.counted = (begin, line + ends.count());
@@ -73,7 +73,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// Finds the separator of a text, outside of quotes; a comma, if there is only one column.
+/// Finds the separator of a text outside of quotes; a comma if there is only one column.
 fn delimiter(text: &str) -> Result<char, TableError> {
     let (mut line, mut quoted, mut before, mut found) = (1, false, '\n', None);
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Tables of whole numbers, from `.npy` files and from CSV.
+//! Tables of integers, from `.npy` and CSV files.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -11,37 +11,38 @@ use speed_npy::WholeNumbers;
 use crate::error::{Place, TableError};
 use crate::records::Records;
 
-/// Bytes of a file at most, read before more memory than that is taken.
+/// Largest file that is read, in bytes.
 pub const MAX_FILE: u64 = 256 << 20;
 
-/// Names of a column that says which row it is, and holds no vote.
+/// Names of a column that identifies rows and holds no votes.
 const NAMES_OF_ROWS: [&str; 8] = ["", "row", "index", "id", "name", "teacher", "query", "image"];
 
-/// A number that a first line or column of a table counts up to, before it is taken for names.
+/// Least number of columns or rows whose consecutive numbers may be names.
 const COUNTS: usize = 3;
 
-/// A table of whole numbers, row after row.
+/// A table of integers, in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     pub(crate) rows: usize,
     pub(crate) columns: usize,
     pub(crate) values: Vec<i64>,
-    /// The line of each row, of a text.
+    /// The line of each row, if the table comes from a text.
     lines: Vec<usize>,
-    /// Columns of a text before the first value.
+    /// Number of columns of a text before the first value.
     names: usize,
 }
 
 impl Table {
-    /// Reads an array of two dimensions, or CSV: a row a line, separated by `,`, `;` or tabs, with a line of column names or without.
+    /// Parses a two-dimensional array, or CSV with one row per line, separated by `,`, `;` or tabs, with or without a
+    /// line of column names.
     ///
     /// # Errors
-    /// With the place, the expected and the found.
+    /// The error states the place, the expected and the found.
     pub fn parse(bytes: &[u8]) -> Result<Self, TableError> {
         if !is_array(bytes)? {
             return Self::of_text(decode_text(bytes)?);
         }
-        // From the header alone: an array of something else need not be unpacked.
+        // Uses only the header, so an unsuitable array is not decoded.
         let shape = speed_npy::shape(bytes)?;
         let &[rows, columns] = shape.as_slice() else { return Err(TableError::Dimensions { shape }) };
         if rows == 0 || columns == 0 {
@@ -82,7 +83,7 @@ impl Table {
         Ok(table)
     }
 
-    /// Refuses numbers that may be the names of columns or rows, as data frames are written, and would be read as votes.
+    /// Refuses numbers that may be column or row names, as data frames write them, because they would be read as votes.
     fn check_names(&self) -> Result<(), TableError> {
         let counts =
             |from: i64, values: &mut dyn Iterator<Item = &i64>| values.zip(from..).all(|(&found, at)| found == at);
@@ -115,7 +116,7 @@ impl Table {
 /// Reads a file of at most [`MAX_FILE`] bytes.
 ///
 /// # Errors
-/// If it cannot be read, or is longer.
+/// If it cannot be read or is too long.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, TableError> {
     let file = File::open(path).map_err(TableError::Unreadable)?;
     let length = file.metadata().map_err(TableError::Unreadable)?.len();
@@ -127,10 +128,10 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, TableError> {
     if bytes.len() as u64 > MAX_FILE { Err(TableError::TooLong) } else { Ok(bytes) }
 }
 
-/// Reads whole numbers of any shape from an array, or one line or column of them from CSV: indices or true labels.
+/// Parses integers, such as indices or true labels: an array of any shape, or one line or column of CSV.
 ///
 /// # Errors
-/// With the place, the expected and the found.
+/// The error states the place, the expected and the found.
 pub fn parse_numbers(bytes: &[u8]) -> Result<WholeNumbers, TableError> {
     if is_array(bytes)? {
         return Ok(WholeNumbers::parse(bytes)?);
@@ -168,7 +169,8 @@ pub(crate) fn is_array(bytes: &[u8]) -> Result<bool, TableError> {
     Ok(bytes.starts_with(b"\x93NUMPY"))
 }
 
-/// Returns whether a first record is names of columns: distinct, and no numbers but those that number the columns behind a name of rows, as data frames are written.
+/// Returns whether the first record consists of column names: distinct and not numeric. Numbers that count the columns
+/// after a name of rows are column names too, because data frames write them.
 fn is_header(record: &StringRecord) -> bool {
     let is_number = |cell: &str| cell.parse::<f64>().is_ok();
     let (first, rest) = (&record[0], || record.iter().skip(1));
@@ -191,12 +193,12 @@ fn is_name_of_rows(cell: &str) -> bool {
     NAMES_OF_ROWS.contains(&cell.to_ascii_lowercase().as_str())
 }
 
-/// Returns the whole number in a cell; programs write some as floating-point numbers.
+/// Returns the integer in a cell. Some programs write integers as floating-point numbers.
 pub(crate) fn number(cell: &str) -> Option<i64> {
     const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
     cell.parse().ok().or_else(|| {
         let value: f64 = cell.parse().ok()?;
-        #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
+        #[expect(clippy::cast_possible_truncation, reason = "an integer below 2^53")]
         (value.fract() == 0.0 && value.abs() <= MAX_EXACT).then_some(value as i64)
     })
 }
@@ -225,8 +227,8 @@ mod tests {
             assert!(table(text).is_err(), "{text:?}");
         }
         let number = |text: &str| table(text).expect_err("refused").to_string();
-        assert_eq!(number("1,2\n3,\u{1b}[2J\n"), "line 2, column 2: expected a whole number, found \"\\u{1b}[2J\"");
-        assert_eq!(number("1,2\n3,\n"), "line 2, column 2: expected a whole number, found nothing");
+        assert_eq!(number("1,2\n3,\u{1b}[2J\n"), "line 2, column 2: expected an integer, found \"\\u{1b}[2J\"");
+        assert_eq!(number("1,2\n3,\n"), "line 2, column 2: expected an integer, found nothing");
         assert!(number("1,2\n3,1.5\n").contains("found \"1.5\""));
         assert!(number(&format!("1\n{}\n", "x".repeat(9000))).len() < 120);
     }

@@ -7,26 +7,27 @@ use speed_core::{VoteCounts, VoteShape, Votes, VotesError};
 use crate::form::{FormError, Known, VotesForm, decide};
 use crate::table::Table;
 
-/// Counts that are made of labels at most: a gigabyte of them.
+/// Largest number of counts that are made from labels: a gigabyte.
 const MAX_COUNTS: usize = 1 << 28;
 
-/// The votes of a file, checked.
+/// The checked votes of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VoteFile {
     table: Table,
     form: VotesForm,
     teachers: usize,
-    /// Queries that are used, and all of the file.
+    /// The number of queries that are used, and the number in the file.
     queries: usize,
     queries_in_file: usize,
     classes: Option<usize>,
 }
 
 impl VoteFile {
-    /// Reads a table as votes of a form, or of the only form that is possible given what is known.
+    /// Reads a table as votes of the given form, or of the only form that fits the known facts.
     ///
     /// # Errors
-    /// If both forms are possible, or neither; if the sizes are not those that are known; or with the first entry or row at fault.
+    /// If both forms are possible, or neither; if the sizes differ from the known ones; or if an entry or row is
+    /// invalid. The error states the first one.
     pub fn new(table: Table, form: Option<VotesForm>, known: &Known) -> Result<Self, FormError> {
         check_classes(known)?;
         let is_given = form.is_some();
@@ -108,13 +109,13 @@ impl VoteFile {
         self.queries
     }
 
-    /// Returns the number of queries of the file.
+    /// Returns the number of queries in the file.
     #[must_use]
     pub fn queries_in_file(&self) -> usize {
         self.queries_in_file
     }
 
-    /// Returns the number of classes; none of labels of which it is not known.
+    /// Returns the number of classes; `None` for labels with an unknown number of classes.
     #[must_use]
     pub fn classes(&self) -> Option<usize> {
         self.classes
@@ -123,10 +124,10 @@ impl VoteFile {
     /// Returns the histograms of some queries.
     ///
     /// # Errors
-    /// If these are labels, and the number of classes is not known; or if there are more counts than memory is taken for.
+    /// If these are labels with an unknown number of classes, or the counts exceed the memory limit.
     ///
     /// # Panics
-    /// If a query is not one of the file.
+    /// If a query is not in the file.
     pub fn histograms(&self, queries: &[usize]) -> Result<Vec<Vec<u32>>, FormError> {
         let classes = self.limited(queries.len())?;
         let histogram = |&query: &usize| match self.form {
@@ -140,7 +141,7 @@ impl VoteFile {
         Ok(queries.iter().map(histogram).collect())
     }
 
-    /// Returns the number of classes, if so many histograms fit into memory.
+    /// Returns the number of classes if histograms of this number of queries are within the memory limit.
     fn limited(&self, queries: usize) -> Result<usize, FormError> {
         let classes = self.classes.ok_or(FormError::ClassesUnknown)?;
         match queries.checked_mul(classes).filter(|counts| *counts <= MAX_COUNTS) {
@@ -152,7 +153,7 @@ impl VoteFile {
     /// Returns the votes on the queries that are used. Histograms become an assignment of votes with the same sums.
     ///
     /// # Errors
-    /// If these are labels, and the number of classes is not known; or the shape is too large.
+    /// If these are labels with an unknown number of classes, or the shape is too large.
     pub fn votes(&self) -> Result<Votes, FormError> {
         let classes = self.limited(self.queries)?;
         let of_values = || -> Result<Votes, VotesError> {
@@ -190,7 +191,7 @@ fn check_classes(known: &Known) -> Result<(), FormError> {
     }
 }
 
-/// Checks that entries are counts or classes; none is below zero, or too large for either.
+/// Checks that all entries are counts or classes: not negative, and not too large for either.
 fn check_entries(table: &Table) -> Result<(), FormError> {
     match table.values.iter().position(|&value| u32::try_from(value).is_err()) {
         None => Ok(()),
@@ -236,19 +237,19 @@ mod tests {
     #[test]
     fn a_form_is_decided_only_where_the_other_is_impossible() {
         let undecided = |rows: &[&[i64]], known| assert!(matches!(form(rows, known), Err(FormError::Undecided(_))));
-        // Teachers that agree, teachers that do not, and histograms with and without a fault.
+        // Unanimous teachers, disagreeing teachers, and histograms with and without an error.
         undecided(&[&[3, 0, 1], &[3, 0, 1]], ANY);
         undecided(&[&[3, 0, 1], &[3, 1, 1]], ANY);
         undecided(&[&[127, 0], &[0, 127]], ANY);
         assert_eq!(form(&[&[128, 0], &[0, 128]], ANY), Ok(VotesForm::Histograms));
-        // Labels of more than 128 classes of teachers that agree have equal sums.
+        // Labels of unanimous teachers with more than 128 classes have equal sums.
         undecided(&[&[128, 0, 255], &[128, 0, 255]], ANY);
         assert_eq!(form(&[&[256, 0], &[256, 0]], ANY), Ok(VotesForm::Histograms));
         assert!(matches!(form(&[&[200, 0], &[0, 199]], ANY), Err(FormError::Sum { larger: true, .. })));
-        // More columns than classes, and one column.
+        // More columns than classes, and a single column.
         assert_eq!(form(&[&[1; 257], &[1; 257]], ANY), Ok(VotesForm::Labels));
         assert_eq!(form(&[&[1], &[0]], ANY), Ok(VotesForm::Labels));
-        // Numbers that are known.
+        // Known numbers.
         let rows: [&[i64]; 2] = [&[3, 0, 1], &[2, 2, 0]];
         assert_eq!(form(&rows, Known { classes: Some(10), ..ANY }), Ok(VotesForm::Labels));
         assert_eq!(form(&rows, Known { classes: Some(3), ..ANY }), Ok(VotesForm::Histograms));

@@ -84,7 +84,7 @@ fn digits(p: &Parameters, inputs: &[Lwe]) -> Vec<f64> {
 fn add_product(sums: &mut [f64], block: &[f64], digits: &[f64], columns: usize, first: usize, inner: usize) {
     let (rows, inputs) = (block.len() / columns, sums.len() / columns);
     assert!(digits.len() == inputs * inner && first + rows <= inner, "matrices that do not fit");
-    let stride = |length: usize| isize::try_from(length).expect("a slice is no longer than isize::MAX");
+    let stride = |length: usize| isize::try_from(length).expect("a slice has at most isize::MAX elements");
     // SAFETY: by the assertion, every index of the three column-major matrices lies in its slice, and the exclusive
     // borrow of `sums` means that it does not overlap the operands.
     unsafe {

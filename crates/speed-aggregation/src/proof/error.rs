@@ -10,7 +10,7 @@ use crate::teacher::TeacherError;
 #[derive(Debug, thiserror::Error)]
 pub enum ProofError {
     /// A range of values that is empty or wider than the encoding's.
-    #[error("a range of {found} bits: 1 to {max} fit the encoding")]
+    #[error("a range of {found} bits, expected 1 to {max} for this encoding")]
     Range {
         /// Bits requested.
         found: u32,
@@ -18,10 +18,10 @@ pub enum ProofError {
         max: u32,
     },
     /// A proof key that tfhe fails to generate.
-    #[error("no proof key: {0}")]
+    #[error("cannot generate a proof key: {0}")]
     Generate(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A proof key that differs from the one that the round names.
-    #[error("proof key {found}, the round's is {expected}")]
+    #[error("proof key {found}, expected the round's key {expected}")]
     OtherKey {
         /// The digest in the round.
         expected: Digest,
@@ -48,13 +48,13 @@ pub enum ProofError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The proof is not valid for this message, teacher and round.
-    #[error("the proof of teacher {teacher} does not hold for its message")]
+    #[error("the proof of teacher {teacher} is not valid for its message")]
     Invalid {
         /// The teacher.
         teacher: usize,
     },
     /// A proof that could not be made.
-    #[error("no proof: {0}")]
+    #[error("cannot prove the message: {0}")]
     Prove(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The teacher cannot answer.
     #[error(transparent)]

@@ -20,7 +20,7 @@ pub enum RoundError {
         max: usize,
     },
     /// A minimum number of teachers that is 0 or exceeds their number.
-    #[error("at least {found} teachers must answer: 1 to {teachers} can")]
+    #[error("{found} teachers must answer, expected a minimum of 1 to {teachers}")]
     MinTeachers {
         /// The number requested.
         found: usize,

@@ -129,7 +129,7 @@ pub enum NoiseFault {
         found: usize,
     },
     /// The noise was not added.
-    #[error("the noise that this round asks of the server is missing")]
+    #[error("the server's noise, which this round requires, is missing")]
     Missing,
 }
 

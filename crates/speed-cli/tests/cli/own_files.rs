@@ -158,7 +158,7 @@ fn bytes_behind_votes_labels_and_queries_are_refused() {
     files.iter().for_each(|(name, shape, values)| npy(&place.path(name), shape, values));
     for (name, shape, values) in files {
         npy(&place.path(name), shape, &[values, values].concat());
-        let words = format!("nothing behind {} entries, found {} more bytes", values.len(), values.len());
+        let words = format!("nothing after {} entries, found {} more bytes", values.len(), values.len());
         place.fails(&["run", "config.toml"], 3, &[name, &words]);
         npy(&place.path(name), shape, values);
     }

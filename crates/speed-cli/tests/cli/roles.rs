@@ -317,7 +317,7 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     let parties = Parties::new();
     parties.agree(2, 2, "--gamma 1.0");
     let student = |line: &str, code, words: &[&str]| check_failure(&parties.run("student", line), code, words);
-    student("student keygen --out .", 4, &["secret.key", "is there already"]);
+    student("student keygen --out .", 4, &["secret.key", "already exists"]);
     let round = "student round --public-key public.key --name n --queries 2 --classes 4 --roster roster.toml --proofs off \
                  --out other.toml";
     student(&format!("{round} --gamma 0"), 2, &["gamma is 0"]);

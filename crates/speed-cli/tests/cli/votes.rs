@@ -139,7 +139,7 @@ fn csv_is_read_as_spreadsheets_and_data_frames_write_it() {
         place.fails(&[&["account", "--votes", "votes.csv"][..], &NOISE[..]].concat(), code, words);
     };
     refused(b"240,5,5\r\n\r\n100,90;60\r\n", 3, &["line 3", "';'", "','"]);
-    refused(b"a,b,c\r\n240,5,5\r\n100,x,60\r\n", 3, &["line 3, column 2", "\"x\"", "whole number"]);
+    refused(b"a,b,c\r\n240,5,5\r\n100,x,60\r\n", 3, &["line 3, column 2", "\"x\"", "integer"]);
     refused(b"240,5,5\r\n100,90\r\n", 3, &["line 2", "expected 3 columns, found 2"]);
     refused(b"240,5,5\r\n100,90,59\r\n", 3, &["line 2 sums to 249", "250 on line 1"]);
     refused(b"NaN,NaN,NaN\n240,5,5\n", 3, &["line 1, column 1"]);

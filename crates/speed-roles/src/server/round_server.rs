@@ -1,4 +1,4 @@
-//! A round at its server, whatever brings its messages.
+//! A round at its server, independent of the transport of messages.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,22 +21,22 @@ use crate::proofs;
 use crate::registry::RoundRegistry;
 use crate::round_file::RoundFile;
 
-/// A round at its server: its file, the server's keys and its registry, which no other program can use meanwhile.
+/// A round at its server: its file, the server's keys and its registry, which is locked against other programs.
 pub struct RoundServer {
     options: ServerOptions,
     file: RoundFile,
     identity: Identity,
-    /// None once the result is there: no message is looked at any more.
+    /// `None` once the result exists; then messages are no longer read.
     checks: Option<ProofChecks>,
     registry: RoundRegistry,
     minimum: usize,
 }
 
 impl RoundServer {
-    /// Reads everything that belongs to the round but the messages, and checks that it fits together.
+    /// Reads everything that belongs to the round except the messages, and checks that it is consistent.
     ///
     /// # Errors
-    /// If a file is missing, damaged or not the round's, or another program works with the registry.
+    /// If a file is missing, damaged or not the round's, or another program uses the registry.
     pub fn open(options: ServerOptions) -> Result<Self, RolesError> {
         let file = RoundFile::read(&options.round)?;
         file.check_randomness(options.randomness.kind())?;
@@ -48,7 +48,7 @@ impl RoundServer {
         }
         let registry = RoundRegistry::open(&options.registry)?;
         let is_done = registry.result(file.id())?.is_some();
-        // A server whose keys were deleted after the round still gives result and log.
+        // A server whose keys were deleted after the round still provides the result and the log.
         let checks = if is_done { None } else { Some(ProofChecks::read(&options, &file)?) };
         let server = Self { options, file, identity, checks, registry, minimum };
         if !is_done {
@@ -57,8 +57,9 @@ impl RoundServer {
         Ok(server)
     }
 
-    /// Checks, before messages are taken, that the round can be charged once its sum is closed: that the ledger does not have a round that the
-    /// registry lost, has budget for the fewest teachers that may count, and can be written.
+    /// Checks, before messages are accepted, that the round can be charged when its sum is closed: the ledger has no
+    /// charge for a round that is missing in the registry, has the budget for the smallest number of teachers, and can
+    /// be written.
     fn expect_to_be_charged(&self) -> Result<(), RolesError> {
         let (ledger, file) = (&self.options.ledger, &self.file);
         if !self.is_closed()? {
@@ -80,14 +81,14 @@ impl RoundServer {
         self.minimum
     }
 
-    /// Returns when the round was first served, as the registry has it: that is now, and noted there, if it was not yet. A time in the future is of a
-    /// clock that was wrong, then or now.
+    /// Returns the time at which the round was first served, according to the registry. If the registry has no time
+    /// yet, stores and returns the current time. A time in the future means that the clock was wrong, then or now.
     ///
     /// # Errors
     /// If the registry cannot be read or written.
     pub fn opened(&self) -> Result<SystemTime, RolesError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        // A registry whose number no clock can have says nothing.
+        // Ignores a number that no clock can have.
         let seconds = self.registry.opened(self.file.id(), now.as_secs())?;
         Ok(UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).unwrap_or(UNIX_EPOCH))
     }
@@ -101,7 +102,7 @@ impl RoundServer {
         Ok(RoundLog::new(self.file.id(), entries, |digest| self.identity.sign(digest)))
     }
 
-    /// Returns the result of the round, if it is there.
+    /// Returns the result of the round, if it exists.
     ///
     /// # Errors
     /// If the registry cannot be read.
@@ -109,13 +110,13 @@ impl RoundServer {
         self.registry.result(self.file.id())
     }
 
-    /// Returns a number that is another one after each change of the log.
+    /// Returns a number that differs after each change of the log.
     #[must_use]
     pub fn changes(&self) -> u64 {
         self.registry.changes()
     }
 
-    /// Returns whether the student said that it has the result.
+    /// Returns whether the student confirmed that it has the result.
     ///
     /// # Errors
     /// If the registry cannot be read.
@@ -123,7 +124,7 @@ impl RoundServer {
         self.registry.is_fetched(self.file.id())
     }
 
-    /// Notes that the student has the result.
+    /// Records that the student has the result.
     ///
     /// # Errors
     /// If the registry cannot be written.
@@ -131,7 +132,7 @@ impl RoundServer {
         self.registry.keep_fetched(self.file.id())
     }
 
-    /// Returns whether the sum is closed: messages that come now are late.
+    /// Returns whether the sum is closed, so that new messages are late.
     ///
     /// # Errors
     /// If the registry cannot be read.
@@ -139,8 +140,8 @@ impl RoundServer {
         Ok(self.registry.sum(self.file.id())?.is_some() || self.result()?.is_some())
     }
 
-    /// Sums the messages that came over a network, computes the encrypted winners, and returns how many teachers counted. Nothing may be kept meanwhile:
-    /// [`Reception::close`](super::Reception::close).
+    /// Sums the messages that came over a network, computes the encrypted winners, and returns the number of counted
+    /// teachers. No message may be stored meanwhile: call [`Reception::close`](super::Reception::close) first.
     ///
     /// # Errors
     /// Those of [`aggregate`](super::aggregate).
@@ -148,8 +149,8 @@ impl RoundServer {
         Ok(self.evaluate(None, progress)?.result.list().counted())
     }
 
-    /// Sums the messages that came over a network and those of a folder, and computes the encrypted winners, or returns the result that is there. A step that the registry has is not
-    /// done again.
+    /// Sums the messages that came over a network and those of a folder, and computes the encrypted winners, or returns
+    /// the stored result. A step that is in the registry is not repeated.
     pub(super) fn evaluate(&self, then: Option<&FolderInbox>, progress: &dyn Progress) -> Result<Labelled, RolesError> {
         let inbox = &RegistryInbox { registry: &self.registry, round: self.file.id(), then };
         if let Some(bytes) = self.result()? {
@@ -188,7 +189,7 @@ impl RoundServer {
         Admission { file: &self.file, checks: self.checks.as_ref() }
     }
 
-    /// Reports on a labelled round whose result was written to `out`.
+    /// Creates the report of a labelled round whose result was written to `out`.
     pub(super) fn report(&self, labelled: Labelled, out: &Path) -> ServerReport {
         let Labelled { result, bytes, refused, resumed } = labelled;
         let list = result.list();
@@ -220,14 +221,14 @@ impl ProofChecks {
     }
 }
 
-/// Reads the evaluation key, which is large, and so is not kept.
+/// Reads the evaluation key. It is large, so it is not kept in memory.
 fn read_evaluation_key(options: &ServerOptions, file: &RoundFile) -> Result<SeededEvaluationKey, RolesError> {
     let key = decode_input(&options.evaluation_key, FileKind::EVALUATION_KEY, SeededEvaluationKey::from_bytes)?;
     file.check_key(&options.evaluation_key, key.id())?;
     Ok(key)
 }
 
-/// Returns the number of teachers that must answer: an operator may ask for more than the round, not for fewer.
+/// Returns the number of teachers that must answer. An operator may require more than the round, but not fewer.
 fn minimum(file: &RoundFile, asked: Option<usize>) -> Result<usize, OptionsFault> {
     let (min, max) = (file.round().min_teachers(), file.round().shape().teachers());
     match asked {

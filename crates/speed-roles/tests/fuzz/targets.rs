@@ -12,17 +12,17 @@ use speed_aggregation::{
 use speed_core::{Digest, NoisePlacement, Randomness, RandomnessKind, VoteShape};
 use speed_roles::{Party, Question, Role, Roster, RoundFile, Terms, parse_answer};
 
-/// Decodes, and says whether that went well.
+/// Decodes, and returns whether decoding succeeded.
 type Decoder = Box<dyn Fn(&[u8]) -> bool>;
 
 pub(crate) struct Target {
-    /// After how many inputs the clock is read.
+    /// Number of inputs between two readings of the clock.
     pub(crate) stride: u64,
     pub(crate) inputs: Vec<Vec<u8>>,
     /// True if files end with a checksum.
     pub(crate) sealed: bool,
     pub(crate) decode: Decoder,
-    /// Most bytes that decoding an input of so many bytes may allocate.
+    /// The largest number of bytes that decoding may allocate, from the length of the input.
     pub(crate) limit: fn(usize) -> usize,
 }
 
@@ -31,42 +31,42 @@ fn copied_once(length: usize) -> usize {
     length + (16 << 10)
 }
 
-/// Labels of a byte become numbers of eight.
+/// Labels of one byte become numbers of eight bytes.
 fn text(length: usize) -> usize {
     32 * length + (64 << 10)
 }
 
-/// TOML makes values of a hundred bytes out of three letters, before any key is known to be ours.
+/// TOML turns three letters into a value of a hundred bytes before it checks for unknown keys.
 fn document(length: usize) -> usize {
     200 * length + (64 << 10)
 }
 
-/// An evaluation key begins with a public key, whose mask grows out of its seed.
+/// An evaluation key begins with a public key, whose mask is expanded from its seed.
 fn with_public_key(length: usize) -> usize {
     length + (64 << 10)
 }
 
-/// The mask of a public key grows out of its seed.
+/// The mask of a public key is expanded from its seed.
 fn grown(length: usize) -> usize {
     3 * length + (16 << 10)
 }
 
-/// A secret key holds its bits as words.
+/// A secret key stores its bits as words.
 fn bits(length: usize) -> usize {
     copied_once(64 * length)
 }
 
-/// Points of curves are read into a form of their own, and checked.
+/// Points of curves are converted into another form and checked.
 fn points(length: usize) -> usize {
     8 * length + (1 << 20)
 }
 
-/// Up to a MiB is set aside for each list of points of a proof key before it is read.
+/// Up to a MiB is allocated for each list of points of a proof key before it is read.
 fn lists_of_points(length: usize) -> usize {
     points(length) + (7 << 20)
 }
 
-/// A server's sum, and the plans of its transforms, exist before its state is read.
+/// A server's sum and the plans of its transforms exist before its state is read.
 fn state(length: usize) -> usize {
     2 * length + (1 << 20)
 }
@@ -82,7 +82,7 @@ fn keys() -> KeySet {
     generate_keys(&Parameters::TOURNAMENT_128, &SOURCE).expect("a simulation needs no entropy")
 }
 
-/// Messages of two teachers, and the state of the server that has them.
+/// Creates messages of two teachers, and the server's state with them.
 fn collect(round: &Round, public: &PublicKey, key: &EvaluationKey) -> (Vec<Vec<u8>>, Server) {
     let mut server = Server::new(key.clone(), round.clone()).expect("valid").with_randomness(SOURCE);
     let mut messages = Vec::new();
@@ -97,7 +97,7 @@ fn collect(round: &Round, public: &PublicKey, key: &EvaluationKey) -> (Vec<Vec<u
     (messages, server)
 }
 
-/// A round whose answers have one digit, and one whose answers have two.
+/// Creates a round whose answers have one digit, and one whose answers have two.
 fn two_rounds() -> [Round; 2] {
     [round(b"first", 2, 3, Some(1)), round(b"second", 1, 20, None)]
 }
@@ -106,7 +106,7 @@ fn binary(inputs: Vec<Vec<u8>>, decode: impl Fn(&[u8]) -> bool + 'static) -> Tar
     Target { stride: 16, inputs, sealed: true, decode: Box::new(decode), limit: copied_once }
 }
 
-/// The name of a target, and how to make it.
+/// The name of a target, and its constructor.
 type Named = (&'static str, fn() -> Target);
 
 /// All targets.
@@ -144,7 +144,7 @@ fn messages() -> Target {
     binary(inputs, |bytes| Submission::from_bytes(bytes).is_ok())
 }
 
-/// The answers of both rounds, and their results.
+/// Returns the answers of both rounds, and their results.
 fn answered() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     let keys = keys();
     let key = keys.evaluation.expand();
@@ -169,7 +169,7 @@ fn results() -> Target {
     binary(answered().1, |bytes| SignedResult::from_bytes(bytes).is_ok())
 }
 
-/// A proof key, and the proofs of a message.
+/// Creates a proof key, and the proofs of a message.
 fn proofs() -> (Target, Target) {
     let public = keys().public;
     let round = round(b"proofs", 1, 3, None);
@@ -186,7 +186,7 @@ fn proofs() -> (Target, Target) {
     (key, proofs)
 }
 
-/// A log of two messages, and the receipt for the first.
+/// Creates a log of two messages, and the receipt for the first.
 fn logs() -> (Target, Target) {
     let round = RoundId::from_str(&"ab".repeat(32)).expect("hex");
     let received = |teacher| LogEntry::of_message(LogEvent::Received, teacher, Digest::of("a message"));
@@ -219,7 +219,7 @@ fn round_file() -> Target {
     Target { stride: 16, inputs: rounds(&keys().public), sealed: false, decode: Box::new(decode), limit: document }
 }
 
-/// A student, a server and twenty teachers.
+/// Creates a roster of a student, a server and twenty teachers.
 fn roster() -> Roster {
     let party = |name: String| {
         let identity = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! Keys, made once for the whole process, and small simulated rounds.
+//! Keys, generated once per process, and small simulated rounds.
 
 use std::fs;
 use std::io::Write;
@@ -31,7 +31,7 @@ pub(crate) fn keys() -> &'static Path {
     .path()
 }
 
-/// The file of a party's signing key, which is that of its name: rounds are the same in every run.
+/// Returns the file of a party's signing key, which is derived from its name, so rounds are the same in every run.
 pub(crate) fn signing_key(name: &str) -> PathBuf {
     static IDENTITIES: OnceLock<TempDir> = OnceLock::new();
     let folder = IDENTITIES.get_or_init(|| tempfile::tempdir().expect("a temporary folder"));
@@ -39,14 +39,14 @@ pub(crate) fn signing_key(name: &str) -> PathBuf {
     if !path.exists() {
         let key = SigningKey::from_bytes(Digest::of(name).as_bytes());
         let pem = key.to_pkcs8_pem(LineEnding::LF).expect("a key");
-        // Other tests may write the same at the same time.
+        // Other tests may write the same file at the same time.
         let mut file = tempfile::NamedTempFile::new_in(folder.path()).expect("a temporary file");
         file.write_all(pem.as_bytes()).and_then(|()| Ok(file.persist(&path)?)).expect("a file");
     }
     path
 }
 
-/// The signing key's file of a teacher.
+/// Returns the file of a teacher's signing key.
 pub(crate) fn key_of(teacher: usize) -> PathBuf {
     signing_key(&format!("hospital {teacher}"))
 }
@@ -55,24 +55,24 @@ fn party(name: &str) -> Party {
     Party::new(name, Identity::read(&signing_key(name)).expect("a key").key()).expect("a name")
 }
 
-/// A server and so many teachers.
+/// A server and a number of teachers.
 pub(crate) fn roster(teachers: usize) -> Roster {
     let teachers = (0..teachers).map(|teacher| party(&format!("hospital {teacher}"))).collect();
     Roster::new(party("student"), party("server"), teachers).expect("parties")
 }
 
-/// The options of a round without proofs.
+/// Returns the options of a round without proofs.
 pub(crate) fn round_options(public_key: &Path, out: &Path) -> student::RoundOptions {
     let (public_key, out) = (public_key.to_path_buf(), out.to_path_buf());
     student::RoundOptions { public_key, proof_key: None, reuse_keys: false, out, randomness: SEED }
 }
 
-/// Discrete Laplace noise.
+/// Creates discrete Laplace noise.
 pub(crate) fn noise(gamma: f64) -> PrivacyNoise {
     PrivacyNoise::named("discrete-laplace", gamma).expect("valid")
 }
 
-/// The terms of a simulated round of 3 classes, which one teacher's answer is enough for.
+/// Returns the terms of a simulated round of 3 classes in which one answer is enough.
 pub(crate) fn terms(name: &str, queries: usize, teachers: usize) -> Terms {
     Terms {
         name: name.into(),
@@ -97,7 +97,7 @@ pub(crate) struct Place {
     pub(crate) file: RoundFile,
 }
 
-/// Nobody watches.
+/// Ignores progress.
 pub(crate) struct Silent;
 
 impl Progress for Silent {
@@ -119,7 +119,7 @@ impl Place {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let [public, out, key] =
             [keys().join("public.key"), folder.path().join("round.toml"), folder.path().join("proof.key")];
-        // Not by `student::round`: these keys are for all tests.
+        // Not with `student::round`, because all tests share these keys.
         let file = if proofs {
             student::write_proof_key(terms, &public, &key, SEED)
         } else {
@@ -139,7 +139,7 @@ impl Place {
         self.path("inbox").join(name)
     }
 
-    /// A teacher's message for this round, written to `out`.
+    /// Writes a teacher's message for this round to `out`.
     pub(crate) fn answer(&self, teacher: usize, labels: &[u8], out: &Path) {
         self.try_answer(teacher, labels, out).expect("valid");
     }
@@ -162,7 +162,7 @@ impl Place {
             out: out.to_path_buf(),
             query_list: None,
             mechanism: None,
-            // A teacher that answers twice has forgotten the first time.
+            // A new registry for each call, so a teacher can answer twice.
             registry: self.path(&format!("teacher-{}.registry", CALLS.fetch_add(1, Ordering::Relaxed))),
             ledger: self.ledger(&format!("teacher-{teacher}")),
             randomness: SEED,
@@ -201,7 +201,7 @@ impl Place {
         server::aggregate(options, &self.path("inbox"), &self.path("result"), progress)
     }
 
-    /// Opens a result, and keeps the key.
+    /// Decrypts a result and keeps the key.
     pub(crate) fn open(&self, secret_key: &Path, result: &str, out: &Path) -> Result<student::OpenReport, RolesError> {
         student::open(&student::OpenOptions {
             secret_key: secret_key.to_path_buf(),
@@ -212,7 +212,7 @@ impl Place {
         })
     }
 
-    /// The labels' file of the result.
+    /// Returns the labels of the result, as written to their file.
     pub(crate) fn labels(&self) -> String {
         let out = self.path("labels.csv");
         let _ = fs::remove_file(&out);
@@ -221,7 +221,7 @@ impl Place {
     }
 }
 
-/// Reason and teacher of every refusal, in order.
+/// Returns teacher and reason of every refusal, in order.
 pub(crate) fn reasons(report: &ServerReport) -> Vec<(Option<usize>, &'static str)> {
     report.refused.iter().map(|refusal| (refusal.teacher, refusal.reason)).collect()
 }

@@ -148,7 +148,7 @@ fn every_fault_is_refused_and_the_rest_goes_on() {
     assert_eq!((report.counted, report.teachers, &report.missing[..]), (5, 20, &missing[..]));
     assert_eq!(report.honest_ratio, 0.25);
     let forged = report.refused[0].to_string();
-    assert!(forged.contains("says that it comes from teacher 2, \"hospital 2\", and does not have"), "{forged}");
+    assert!(forged.contains("claims to come from teacher 2, \"hospital 2\", but does not have"), "{forged}");
     assert_eq!(place.labels(), "query,label\n0,2\n1,1\n");
 
     // The student reads the same counts from the result.

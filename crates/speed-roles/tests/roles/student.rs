@@ -168,7 +168,7 @@ fn keys_are_for_one_round_and_wear_out_without_proofs() {
     assert!(error.contains(&first.id().to_string()) && error.contains("--reuse-keys"), "{error}");
     round("second", 49, true).expect("109 labels");
     let error = round("third", 1, true).expect_err("worn out").to_string();
-    assert!(error.contains("3 bits") && error.contains("362 out of earlier"), "{error}");
+    assert!(error.contains("3 bits") && error.contains("362 from earlier"), "{error}");
     assert!(!path("third").exists() && !path("too many").exists());
     // Half a line, as after a crash, is ignored.
     let list = fs::read_to_string(path("public.rounds")).expect("a list");
