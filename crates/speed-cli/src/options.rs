@@ -242,7 +242,7 @@ pub(crate) struct RunOptions {
 pub(crate) enum LogFormat {
     /// For people.
     Text,
-    /// An object a line.
+    /// One object a line.
     Json,
 }
 

@@ -268,7 +268,7 @@ fn a_round_has_a_price_for_all_who_take_part() {
     parties.introduce(4);
     parties.succeeds("student", "student keygen --out .");
     let text = parties.succeeds("student", &format!("{round} --out round.toml"));
-    assert!(text.contains("the noise of 4 teachers there and secret: epsilon 0.80 for one answer, 2.1"), "{text}");
+    assert!(text.contains("the noise of 4 teachers present and secret: epsilon 0.80 for one answer, 2.1"), "{text}");
     assert!(text.contains("the noise of 3 teachers"), "{text}");
     let json: serde_json::Value =
         serde_json::from_str(&parties.succeeds("student", &format!("{round} --out other.toml --json"))).expect("json");
