@@ -240,8 +240,9 @@ def standard(noise):
 
 
 def check_teacher(trace, kind):
-    """In the trace, the reference network's convolutions are [outputs, inputs, height, width], and its first dense layer
-    reads maps channel by channel. Convolutions of the other networks are kernels [height, width, inputs, outputs] as one matrix."""
+    """Repeats a teacher. In the trace, the reference network's convolutions are [outputs, inputs, height, width], and its
+    first dense layer reads maps channel by channel. Convolutions of the other networks are kernels [height, width, inputs, outputs] as
+    one matrix."""
     start, images = trace.inputs("start"), trace.input("1/images")
     if kind == "deeper":
         sides = [3, 3, 3, 3, 3, 3, 5]
