@@ -1,4 +1,4 @@
-// Looks at pages as people do, and says for each what it found. Run by scripts/pages/check.
+// Checks pages in a browser and reports the faults of each. Run by scripts/pages/check.
 
 import { readFileSync, mkdirSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -29,7 +29,7 @@ if (values.pictures) mkdirSync(values.pictures, { recursive: true });
 
 const browser = await puppeteer.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  // A page of results has no script; who checks it as root has no sandbox.
+  // Chromium has no sandbox for root. A page of results contains no script.
   args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
 });
 let failed = 0;
@@ -38,7 +38,7 @@ await browser.close();
 console.log(`${positionals.length - failed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);
 
-// Returns whether the page has no fault; prints what was measured and every fault.
+// Prints a page's measurements and faults, and returns whether it has no fault.
 async function check(path) {
   const faults = [];
   const bytes = statSync(path).size;
@@ -54,7 +54,7 @@ async function check(path) {
   return faults.length === 0;
 }
 
-// Opens the page as it is, its own policy in force: nothing in the console, no request, and the time of its first paint.
+// Opens the page under its own content policy, records console messages and requests as faults, and returns the time of the first paint.
 async function firstPaint(path, faults) {
   const page = await browser.newPage();
   page.on("console", (message) => faults.push(`console, ${message.type()}: ${message.text()}`));
@@ -76,7 +76,7 @@ async function firstPaint(path, faults) {
   return paint;
 }
 
-// Looks at the page on one screen, with everything unfolded; returns how many rules of axe it passed.
+// Checks the page on one screen with everything unfolded, and returns the number of axe rules that it passed.
 async function look(path, screen, faults) {
   const page = await browser.newPage();
   await page.setViewport({ width: screen.width, height: screen.height });
@@ -102,7 +102,7 @@ async function look(path, screen, faults) {
   return found.passes.length;
 }
 
-// Prints the page: what is folded away on the screen is there on paper.
+// Prints the page and checks that parts folded on the screen appear on paper.
 async function print(path, faults) {
   const page = await browser.newPage();
   await page.goto(pathToFileURL(resolve(path)).href, { waitUntil: "load" });

@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-/// Joins a negative number to the option before it, `--delta -1e-5` to `--delta=-1e-5`: it is a value and no option of its own, whatever its form,
-/// so that the option's own check refuses it or takes it.
+/// Joins a negative number to the option before it, `--delta -1e-5` to `--delta=-1e-5`, so that clap reads it as a value
+/// and the option's own check accepts or refuses it.
 pub(crate) fn with_negative_numbers(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut joined: Vec<OsString> = Vec::new();
     let mut are_values = false;

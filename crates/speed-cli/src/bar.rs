@@ -33,11 +33,11 @@ impl Drop for Waiting {
     }
 }
 
-/// Shows in a terminal how much of counted work is done and about how long the rest takes, until it is dropped.
+/// A progress bar in a terminal for counted work, with the estimated remaining time, shown until it is dropped.
 pub(crate) struct Counting(ProgressBar);
 
 impl Counting {
-    /// Says how many steps of what there are.
+    /// Starts the bar with the name of the work and its number of steps.
     pub(crate) fn new(what: &'static str, steps: u64) -> Self {
         if !std::io::stderr().is_terminal() {
             return Self(ProgressBar::hidden());
@@ -47,7 +47,7 @@ impl Counting {
         Self(ProgressBar::new(steps).with_style(style).with_message(what))
     }
 
-    /// Counts a step that is done.
+    /// Counts a finished step.
     pub(crate) fn step(&self) {
         self.0.inc(1);
     }
@@ -59,7 +59,7 @@ impl Drop for Counting {
     }
 }
 
-/// Writes a line to standard error; nobody is left to tell if that fails.
+/// Writes a line to standard error. A failure is ignored, because it cannot be reported anywhere.
 pub(crate) fn line(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -1,4 +1,4 @@
-//! The command `speed`, for programs that have networks of their own: they give them names and call [`main_with`]
+//! The command `speed`. A program with its own networks registers them by name and calls [`main_with`]
 //! (examples/own-network).
 
 mod arguments;
@@ -16,13 +16,14 @@ use std::io::Write;
 use clap::Parser;
 use speed_core::ExitCode;
 
-/// Does what the command line says, and returns the process's exit code.
+/// Executes the command line and returns the process's exit code.
 #[must_use]
 pub fn main() -> std::process::ExitCode {
     main_with(|| ())
 }
 
-/// Does the same after `prepare`, which gives networks their names, on a processor that the program was built for.
+/// Checks that the program was built for this processor, calls `prepare`, which registers networks by name, and
+/// executes the command line.
 #[must_use]
 pub fn main_with(prepare: impl FnOnce()) -> std::process::ExitCode {
     if processor::lacks_basics() {
@@ -60,7 +61,7 @@ fn run(prepare: impl FnOnce()) -> std::process::ExitCode {
     }
 }
 
-/// Returns whether a command line asks for JSON, even one that cannot be followed.
+/// Returns whether a command line asks for JSON, even if the rest of it is invalid.
 fn asks_for_json(arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
     arguments.take_while(|argument| argument != "--").any(|argument| argument == "--json")
 }

@@ -28,27 +28,27 @@ const LONG_ABOUT: &str = "\
 Private collaborative deep learning: SPEED (Grivet Sébert et al.) in Rust.
 
 n data holders train private teachers. For every public query each teacher votes, adds its share of noise and encrypts \
-the noisy vote under the student's key; a server sums the ciphertexts and computes the argmax without seeing anything; \
-the student decrypts the winning label and learns from it; an accountant says what that cost in privacy.";
+the noisy vote under the student's key. A server sums the ciphertexts and computes the argmax without seeing a plaintext. \
+The student decrypts the winning label and learns from it. An accountant computes the privacy cost.";
 
 const FIRST_STEPS: &str = "\
 First steps:
   speed run configs/quickstart.toml     built-in digits, minutes, no download
   speed data fetch mnist                the MNIST files into datasets/mnist
   speed run configs/mnist.toml          the paper's table
-  speed list                            what has been run
-  speed watch mnist                     how far a run is, from elsewhere
+  speed list                            all runs
+  speed watch mnist                     progress of a run in another terminal
   speed show mnist --json               a finished run, for a program
-  speed compare RUN RUN --paper         runs side by side, and the paper
-  speed account --votes VOTES.npy --gamma 0.1 --delta 1e-5    what queries cost
+  speed compare RUN RUN --paper         runs side by side, with the paper
+  speed account --votes VOTES.npy --gamma 0.1 --delta 1e-5    privacy cost
 
 A labelling round between organisations (docs/hospitals.md; student and server
 must not work together):
   speed student keygen --out keys           keys: secret.key stays, public.key
                                             to teachers, evaluation.key to the
                                             server
-  speed student round ... --out round.toml  what all agree on: to everyone
-  speed round round.toml                    everyone: parties, terms, price
+  speed student round ... --out round.toml  the terms; to everyone
+  speed round round.toml                    each party: check terms and price
   speed teacher answer ... --out FILE       each teacher: noisy votes,
                                             encrypted; to the server
   speed server aggregate ... --out result   the server: encrypted winners; to
@@ -57,7 +57,7 @@ must not work together):
   The same over a network: speed server serve, teacher send, teacher log,
   teacher check, student fetch
 
-A run that was killed goes on where it was: give the same command again.
+To resume an interrupted run, repeat its command.
 
 Exit codes:";
 
@@ -78,7 +78,7 @@ pub(crate) struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run an experiment from a config, or go on with one that was interrupted
+    /// Run an experiment from a config, or resume it
     Run(RunOptions),
     /// List the runs in a results folder
     List {
@@ -91,48 +91,50 @@ pub(crate) enum Command {
     },
     /// Print the table of a finished run or sweep
     Show {
-        /// A run: its folder results/EXPERIMENT/RUN, an experiment with one finished run, or the beginning of a run's id; or a sweep likewise
+        /// A run or sweep: its folder results/EXPERIMENT/RUN, an experiment with one finished run, or the beginning of
+        /// its id
         run: PathBuf,
-        /// Folder of all results, in which runs are looked for by name
+        /// Folder of all results, searched for runs by name
         #[arg(long, value_name = "DIR", default_value = "results")]
         results: PathBuf,
-        /// Say below the table what its columns mean
+        /// Print an explanation of the columns below the table
         #[arg(long)]
         legend: bool,
-        /// Print the whole report as JSON
+        /// Print the complete report as JSON
         #[arg(long)]
         json: bool,
         /// Print the page, one HTML file: speed show RUN --html > page.html
         #[arg(long, conflicts_with_all = ["json", "legend"])]
         html: bool,
     },
-    /// Follow a run that goes on in another terminal
+    /// Follow a run that another process executes
     ///
-    /// Reads the run's folder, and ends when no process works on it any more; exit code 0 also where it ended unfinished.
+    /// Reads the run's folder and ends when no process works on the run any more. The exit code is 0 even if the run
+    /// ended unfinished.
     Watch {
-        /// A run: its folder results/EXPERIMENT/RUN, an experiment of which one run goes on, or the beginning of a run's id
+        /// A run: its folder results/EXPERIMENT/RUN, an experiment with one active run, or the beginning of a run's id
         run: PathBuf,
-        /// Folder of all results, in which runs are looked for by name
+        /// Folder of all results, searched for runs by name
         #[arg(long, value_name = "DIR", default_value = "results")]
         results: PathBuf,
-        /// Print how far it is now, and end
+        /// Print the current progress once and exit
         #[arg(long)]
         once: bool,
-        /// Print JSON; an object a line, every second, without --once
+        /// Print JSON; without --once, one object a line every second
         #[arg(long)]
         json: bool,
     },
-    /// Run an experiment on a cluster, as arrays of jobs that depend on one another
+    /// Run an experiment on a cluster, as arrays of dependent jobs
     ///
-    /// Writes readable scripts into the run's folder and submits them. The same command again submits what is missing: shards that are not
-    /// done and whose jobs neither wait nor run (docs/cluster.md).
+    /// Writes readable scripts into the run's folder and submits them. If repeated, the command submits only the missing
+    /// shards: those that are not done and whose jobs neither wait nor run (docs/cluster.md).
     Submit(SubmitOptions),
-    /// Say how far a run on a cluster is: units, jobs, and the logs of those that failed
+    /// Print the progress of a run on a cluster: units, jobs, and the logs of failed jobs
     Status(StatusOptions),
-    /// Put finished runs side by side, and beside the paper
+    /// Compare finished runs with each other and with the paper
     ///
-    /// Prints what differs in their configs, versions and machines, and for every figure of rows of the same name the values and their
-    /// differences from the first run, of students with Welch's interval at 95 %.
+    /// Prints the differences in configs, versions and machines. For rows with the same name, prints every figure and its
+    /// difference from the first run; for students with Welch's 95 % interval.
     Compare(CompareOptions),
     /// Check or fetch datasets
     #[command(subcommand)]
@@ -146,13 +148,13 @@ pub(crate) enum Command {
     /// The server of a labelling round
     #[command(subcommand)]
     Server(ServerCommand),
-    /// Print what a round's file says, once it is checked: what a party reads before it takes part
+    /// Check a round's file and print its parties, terms and price, for a party that decides whether to take part
     Round(ShowRoundOptions),
-    /// Say what answered queries cost in privacy, with the claim in words
+    /// Compute the privacy cost of answered queries, with the claim in words
     Account(AccountOptions),
     /// Find the noise for a target epsilon, or the number of queries for a budget
     Calibrate(CalibrateOptions),
-    /// Run the mechanism on neighbouring votes: a lower bound on epsilon that no claim may be below
+    /// Run the mechanism on neighbouring votes to find a lower bound on epsilon, which no valid claim is below
     Audit(AuditOptions),
     /// Keep a record of answered queries with a budget
     #[command(subcommand)]
@@ -160,14 +162,14 @@ pub(crate) enum Command {
     /// Draw the paper's figures of epsilon, as SVG and CSV
     #[command(subcommand)]
     Figure(FigureCommand),
-    /// Print what a shell completes: speed completions bash > FILE
+    /// Generate shell completions: speed completions bash > FILE
     Completions {
         /// The shell
         shell: Shell,
     },
-    /// Print the manual page, or write one for every command into a folder
+    /// Print the manual page, or write a page for every command into a folder
     Manual {
-        /// The folder, which is created
+        /// The folder to create
         #[arg(value_name = "DIR")]
         folder: Option<PathBuf>,
     },
@@ -183,7 +185,7 @@ pub(crate) struct ExperimentOptions {
     /// Folder of all results
     #[arg(long, value_name = "DIR", default_value = "results")]
     pub(crate) results: PathBuf,
-    /// Folder of datasets; without it SPEED_DATASETS, then ./datasets
+    /// Folder of datasets [default: SPEED_DATASETS, or ./datasets if it is not set]
     #[arg(long, value_name = "DIR")]
     pub(crate) datasets: Option<PathBuf>,
 }
@@ -192,41 +194,42 @@ pub(crate) struct ExperimentOptions {
 pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) experiment: ExperimentOptions,
-    /// Threads; results do not depend on it [default: all processors]
+    /// Number of threads; results do not depend on it [default: all processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
     #[command(flatten)]
     pub(crate) limit: MaxEpsilon,
-    /// Do a stage again although it is done (teachers, votes, aggregate, student, ...); what it left is set aside
+    /// Repeat a finished stage (teachers, votes, aggregate, student, ...); its old results are set aside
     #[arg(long, value_name = "STAGE")]
     pub(crate) force: Vec<String>,
-    /// End after a stage (teachers, votes, aggregate, student, ...), without tables; what comes before it is done as well
+    /// End after a stage (teachers, votes, aggregate, student, ...), without tables; earlier stages run first
     #[arg(long, value_name = "STAGE", conflicts_with = "dry_run")]
     pub(crate) stage: Option<String>,
-    /// Do a share of the stage's units and nothing else: with --stage teachers, aggregate or student, 3/50 for the third of fifty
-    /// processes that share a results folder (docs/cluster.md)
+    /// Process one share of the stage's units and nothing else, with --stage teachers, aggregate or student: 3/50 is the
+    /// third of fifty processes that share a results folder (docs/cluster.md)
     #[arg(long, value_name = "I/N", requires = "stage", conflicts_with = "force")]
     pub(crate) shard: Option<String>,
-    /// Seconds for which a shard waits for an earlier stage that it does not find done: file systems may show late what another machine wrote
+    /// How long a shard waits for an unfinished earlier stage, in seconds, because file systems may show another
+    /// machine's files late
     #[arg(long, value_name = "SECONDS", default_value_t = 0, hide_default_value = true, requires = "shard")]
     pub(crate) latency_wait: u32,
-    /// Stop unless this is the id of the config's run, or of its sweep: for scripts, whose config may have changed since
+    /// Stop unless the config's run or sweep has this id; for scripts, because the config may have changed
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<String>,
-    /// Go on with trainings that another kind of machine began, and with shards of another binary: no one machine repeats them then,
-    /// and the report says so
+    /// Resume trainings of another kind of machine and shards of another binary; no single machine can then reproduce the
+    /// results, and the report states this
     #[arg(long)]
     pub(crate) mix_machines: bool,
-    /// Print the resolved config and the stages, and do nothing
+    /// Print the resolved config and the stages without running them
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Say below the table what its columns mean
+    /// Print an explanation of the columns below the table
     #[arg(long)]
     pub(crate) legend: bool,
-    /// Say nothing about progress; errors are said
+    /// Do not report progress; errors are still reported
     #[arg(long, short)]
     pub(crate) quiet: bool,
-    /// Form of progress on standard error: text, or json for an object a line (docs/json.md)
+    /// Format of progress on standard error: text, or json for one object a line (docs/json.md)
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
     pub(crate) log_format: LogFormat,
     /// Print the report as JSON instead of the table
@@ -239,20 +242,20 @@ pub(crate) struct RunOptions {
 pub(crate) enum LogFormat {
     /// For people.
     Text,
-    /// An object a line.
+    /// One object a line.
     Json,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareOptions {
-    /// Runs, each a folder results/EXPERIMENT/RUN, an experiment with one finished run, or the beginning of a run's id; differences are from
-    /// the first
+    /// Runs, each a folder results/EXPERIMENT/RUN, an experiment with one finished run, or the beginning of a run's id;
+    /// differences are relative to the first
     #[arg(required = true, value_name = "RUN", num_args = 1..=26)]
     pub(crate) runs: Vec<PathBuf>,
-    /// Beside the paper's own figures, as far as the configs carry them
+    /// Compare with the paper's own figures that the configs contain
     #[arg(long)]
     pub(crate) paper: bool,
-    /// Folder of all results, in which runs are looked for by name
+    /// Folder of all results, searched for runs by name
     #[arg(long, value_name = "DIR", default_value = "results")]
     pub(crate) results: PathBuf,
     /// Print JSON
@@ -261,7 +264,7 @@ pub(crate) struct CompareOptions {
     /// Print Markdown
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
-    /// Print the figures as comma-separated values, not rounded
+    /// Print unrounded figures as comma-separated values
     #[arg(long, conflicts_with_all = ["json", "markdown"])]
     pub(crate) csv: bool,
 }
@@ -272,21 +275,21 @@ pub(crate) enum DataCommand {
     Check {
         /// Name of the dataset: mnist, fashion-mnist, kmnist, emnist-digits, emnist-letters, emnist-balanced, svhn or cifar-10
         name: String,
-        /// Folder of datasets; without it SPEED_DATASETS, then ./datasets
+        /// Folder of datasets [default: SPEED_DATASETS, or ./datasets if it is not set]
         #[arg(long, value_name = "DIR")]
         datasets: Option<PathBuf>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Download a dataset, checked and resumable
+    /// Download a dataset and check it; an interrupted download resumes
     Fetch {
         /// Name of the dataset: mnist, fashion-mnist, kmnist, emnist-digits, emnist-letters, emnist-balanced, svhn or cifar-10
         name: String,
-        /// Folder of datasets; the files go into a folder of the dataset's name
+        /// Folder of datasets; the files go into a subfolder with the dataset's name
         #[arg(long, value_name = "DIR", default_value = "datasets")]
         datasets: PathBuf,
-        /// Take the files from below this address instead of the known mirrors; may be given several times
+        /// Base address to download from instead of the known mirrors; may be given several times
         #[arg(long, value_name = "URL")]
         mirror: Vec<String>,
     },

@@ -16,7 +16,7 @@ pub(crate) use self::lines::EVERY;
 use self::lines::{Form, Lines};
 use crate::options::LogFormat;
 
-/// Reporter of the progress of a run.
+/// A reporter of a run's progress.
 pub(crate) enum Reporter {
     /// Draws bars in a terminal.
     Bars(Bars),

@@ -1,4 +1,4 @@
-"""The paper's published way to compute its epsilon, in Python, beside `speed account`: same votes, same formulas, one run.
+"""Compares the paper's published computation of epsilon, in Python, with `speed account` on the same votes and formulas, in one run.
 
 For every query the published analysis integrates Theorem 2's densities with scipy's quadrature, bounds q with Proposition 4,
 and adds Theorem 3's moments for l = 1..25 (Algorithm 1, with ln delta). This is a re-implementation from the paper's
@@ -22,12 +22,12 @@ GAMMA, DELTA, ORDERS = 0.1, 1e-5, range(1, 26)
 
 
 def per_query_epsilon(gamma, tau):
-    """Theorem 2, by quadrature of a quadrature, as published."""
+    """Computes Theorem 2 by nested quadrature, as published."""
     if tau == 1:
         return 2 * gamma
 
     def i(v):
-        # The substitution t = s^(1/tau) takes the singular end out of the integral.
+        # The substitution t = s^(1/tau) removes the singularity at the end of the integral.
         f = lambda s: (s ** (1 / tau) + v) ** (tau - 1) * math.exp(-2 * s ** (1 / tau)) / tau
         return integrate.quad(f, 0, np.inf)[0]
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Our student beside scikit-learn's LabelSpreading: small pools, few labels, the same images and the same labels for both.
+"""Compares our student with scikit-learn's LabelSpreading on small pools with few labels, with the same images and labels for both.
 
     pip install -r scripts/peers/small-pool/requirements.txt
     cargo build --release
     python scripts/peers/small-pool/compare.py [--images digits] [--pools 100 400 1000] [--labels 40] [--seeds 5]
 
 One Markdown table on standard output, progress on standard error. A task is drawn by its seed: a pool, true labels of some of its
-images, and up to 2000 other images to measure on. `--images digits` are scikit-learn's 1797 digits of 8 x 8, three times as large;
-`mnist-test` and `mnist-train` are halves of MNIST in $SPEED_DATASETS, cut to 24 x 24. Ours is `speed run` on arrays with the default
-settings of `student.method = "pseudo-labels"`, changed by `--set KEY=VALUE`. LabelSpreading sees the pool alone and predicts the other
-images from it. Its best setting is the best of seven on the images to measure on, which favours it.
+images, and up to 2000 other images for testing. `--images digits` uses scikit-learn's 1797 digits of 8 x 8, enlarged three times;
+`mnist-test` and `mnist-train` use these splits of MNIST in $SPEED_DATASETS, cut to 24 x 24. Ours is `speed run` on arrays with the default
+settings of `student.method = "pseudo-labels"`, changed by `--set KEY=VALUE`. LabelSpreading sees only the pool and predicts the other
+images from it. Its setting is the best of seven on the test images, which favours it.
 """
 
 import argparse
@@ -33,7 +33,7 @@ from sklearn.semi_supervised import LabelSpreading
 ROOT = Path(__file__).resolve().parents[3]
 SIDE = 24
 MEASURED = 2000
-# Name and arguments; the first has scikit-learn's defaults for a graph of neighbours.
+# Name and arguments; the first entry has scikit-learn's defaults for a graph of neighbours.
 PEERS = [(f"{n} neighbours", {"kernel": "knn", "n_neighbors": n}) for n in (7, 5, 10, 20)]
 PEERS += [(f"rbf, gamma {gamma}", {"kernel": "rbf", "gamma": gamma}) for gamma in (0.02, 0.05, 0.1)]
 
@@ -88,13 +88,13 @@ def main():
 
 
 def digits():
-    """scikit-learn's digits, every pixel as a square of three by three, and their labels."""
+    """Returns scikit-learn's digits, with every pixel enlarged to three by three, and their labels."""
     found = load_digits()
     return np.kron(found.images * 255 / 16, np.ones((1, 3, 3))).round().astype(np.uint8), found.target.astype(np.uint8)
 
 
 def mnist(half):
-    """Images of MNIST without two pixels at each side, and their labels."""
+    """Returns images of MNIST without two pixels at each side, and their labels."""
     folder, name = Path(os.environ["SPEED_DATASETS"]) / "mnist", {"mnist-train": "train", "mnist-test": "t10k"}[half]
     raw = [gzip.decompress((folder / f"{name}-{rest}-ubyte.gz").read_bytes()) for rest in ("images-idx3", "labels-idx1")]
     images = np.frombuffer(raw[0], np.uint8, offset=16).reshape(-1, 28, 28)
@@ -102,7 +102,7 @@ def mnist(half):
 
 
 def task(options, images, labels, pool, seed):
-    """Trains everyone on one task, and returns accuracies in percent."""
+    """Trains all contestants on one task, and returns accuracies in percent."""
     order = np.random.default_rng([seed, pool]).permutation(len(images))[: pool + MEASURED]
     x, y = images[order], labels[order]
     with tempfile.TemporaryDirectory() as folder:
@@ -124,8 +124,8 @@ def task(options, images, labels, pool, seed):
 
 
 def student(options, folder, x, y, pool, seed):
-    """Returns the labels that our student was given, by image of the pool, and its accuracy and core-seconds."""
-    # Nobody learns from the training images: true labels stand in for votes.
+    """Returns our student's given labels by pool image, its accuracy, and its core-seconds."""
+    # No network trains on the training images, because true labels replace votes.
     np.save(folder / "train_images.npy", x[:1000])
     np.save(folder / "train_labels.npy", y[:1000])
     np.save(folder / "test_images.npy", x)

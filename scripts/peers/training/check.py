@@ -2,16 +2,17 @@
 
     python check.py FOLDER [--fixtures]
 
-FOLDER holds the traces that the tests named write_peer_traces left: initial weights, images, labels, latent vectors and
-noise of twenty steps, and what came out. A deviation is the largest absolute difference of an array, divided by the array's
-largest absolute value here; that of an update is what exceeds one rounding of the parameter, divided by the largest update.
+FOLDER contains the traces that the tests named write_peer_traces wrote: initial weights, images, labels, latent vectors and
+noise of twenty steps, and the results. The deviation of an array is the largest absolute difference, divided by the largest
+absolute value computed here. The deviation of an update is the part that exceeds one rounding of the parameter, divided by the
+largest update.
 
-Small networks run free: weights come from the trace once, and everything after that is computed here. Networks of the
-paper's size begin every step with the weights of the trace (and gradients and updates of that step are compared): a single
-unit that float32 and float64 put on different sides of a kink would otherwise change all that follows. Where a gradient
-deviates, decisions that are within 3e-5 of a kink are tried the other way, and counted if they explain it (kinks.py).
+Small networks run freely: only the initial weights come from the trace. Networks of the paper's size begin every step with
+the weights of the trace, and the gradients and updates of that step are compared. Otherwise a single unit that float32 and
+float64 put on different sides of a kink would change all later steps. If a gradient deviates, decisions within 3e-5 of a
+kink are tried the other way, and counted if they explain the deviation (kinks.py).
 
-With --fixtures the results of the small networks are written to where the Rust tests compare with them.
+With --fixtures, the results of the small networks are written as fixtures for the Rust tests.
 """
 
 import json
@@ -29,7 +30,7 @@ import teacher
 jax.config.update("jax_enable_x64", True)
 
 TOLERANCE = 1e-4
-NEAR = 3e-5  # of a kink, in standard deviations of what is decided on
+NEAR = 3e-5  # largest distance from a kink, in standard deviations of the deciding value
 STEPS = 20
 KEPT = 32  # as in trace.rs
 ROOT = Path(__file__).resolve().parents[3]
@@ -43,7 +44,7 @@ FIXTURES = {
 
 
 class Trace:
-    """The arrays of a folder by name, and what is found beside each."""
+    """The arrays of a folder by name, and the computed result for each."""
 
     def __init__(self, folder):
         entries = json.loads((folder / "trace.json").read_text())
@@ -59,7 +60,7 @@ class Trace:
         return self.arrays[f"in/{name}"].astype(np.float64)
 
     def many(self, name):
-        """All arrays name/0, name/1, ... ; in/ or out/ belongs to the name."""
+        """Returns all arrays name/0, name/1, ...; the name includes in/ or out/."""
         found = []
         while f"{name}/{len(found)}" in self.arrays:
             found.append(self.arrays[f"{name}/{len(found)}"].astype(np.float64))
@@ -69,13 +70,13 @@ class Trace:
         return self.many(f"in/{name}")
 
     def compare(self, step, kind, name, reference):
-        """`reference` is what was computed here, in the trace's own layout."""
+        """Compares with `reference`, the array computed here in the trace's layout."""
         found = self.arrays[f"out/{name}"].astype(np.float64)
         reference = self.results[f"out/{name}"] = np.asarray(reference, np.float64).reshape(found.shape)
         self.rows.append((step, kind, name, deviation(found, reference)))
 
     def fixture(self):
-        """Sums of the inputs, and of every result its length and values at even distances; see trace.rs."""
+        """Returns sums of the inputs, and for every result its length and evenly spaced values; see trace.rs."""
         sums = {
             name: float(np.sum((1 + np.arange(array.size) % 7) * array.ravel().astype(np.float64)))
             for name, array in self.arrays.items()
@@ -101,7 +102,7 @@ def kept(values):
 
 
 class Network:
-    """A network whose steps are repeated. `there` and `back` turn its list of arrays from and into the trace's layout."""
+    """A network whose steps are repeated. `there` and `back` convert its list of arrays from and to the trace's layout."""
 
     def __init__(self, trace, name, start, there, back, loss, optimiser):
         self.trace, self.name, self.there, self.back = trace, name, there, back
@@ -115,7 +116,7 @@ class Network:
         self.tried_otherwise = {}
 
     def step(self, step, data):
-        """One step on `data`, the loss's arguments behind the parameters; leaves parameters and state after it."""
+        """Makes one step on `data`, the loss's arguments after the parameters, and stores the new parameters and state."""
         trace, name = self.trace, f"{step}/{self.name}"
         recorded = trace.many(f"out/{name}gradient")
         if self.flips is None:
@@ -134,25 +135,25 @@ class Network:
             found = trace.many(f"out/{name}after")
             for index, (b, e, f) in enumerate(zip(before, expected, found)):
                 off, update = np.abs(f - e) - np.spacing(np.abs(f).astype(np.float32)), np.abs(e - b).max()
-                # Scales that are not trained stay.
+                # Untrained scales do not change.
                 value = off.max() / update if update > 0 else float((f != b).any())
                 trace.rows.append((step, "updates", f"{name}after/{index}", max(0.0, float(np.nan_to_num(value, nan=np.inf)))))
             after = self.there(found)
         self.parameters = after
 
     def explain(self, step, data, margins, gradient, recorded):
-        """The gradient with those close decisions reversed that bring it nearer to the recorded one."""
+        """Returns the gradient after reversing the close decisions that bring it nearer to the recorded gradient."""
         worst = lambda g: max(deviation(f, np.asarray(r)) for f, r in zip(recorded, self.back(g)))
         distance = lambda g: sum(
             float(np.sum((f - np.asarray(r)) ** 2)) / float(np.max(np.asarray(r) ** 2)) for f, r in zip(recorded, self.back(g))
         )
-        # The same patch in two images of a batch, or in one image moved, decides alike: reversed by itself either may go the wrong way.
+        # The same patch in two images of a batch, or moved in one image, has the same decision, and reversing only one may be wrong.
         alike = {}
         for k, margin in enumerate(map(np.asarray, margins)):
             for at in np.argwhere(margin < NEAR):
                 alike.setdefault((float(f"{margin[tuple(at)]:.6g}"), k), []).append(tuple(at))
         flips = [flip.copy() for flip in self.flips]
-        # Once more as long as it helps: what one decision changes can depend on another.
+        # Repeated as long as it helps, because the effect of one decision can depend on another.
         before = np.inf
         while distance(gradient) < before:
             before = distance(gradient)
@@ -171,7 +172,7 @@ class Network:
 
 
 class Anything:
-    """Flips of every shape, to find out which there are."""
+    """Flips that reverse no decision, for recording the shapes of all decisions."""
 
     def __getitem__(self, _):
         return False
@@ -186,7 +187,7 @@ def flat(layers):
 
 
 def check_gan(trace, networks, rate, data):
-    """Both networks of a student. `networks` has their functions, `data` finds what a pass of the discriminator draws."""
+    """Repeats both networks of a student. `networks` has their functions, and `data` finds the random inputs of a discriminator's pass."""
     arrays = lambda found: [jnp.asarray(array) for array in found]
     layers = lambda found: [*grouped(arrays(found[:-3]), 2), tuple(arrays(found[-3:]))]
     adam = lambda trained: lambda p, g, state, step: student.adam(p, g, state, step, trained(p), rate)
@@ -229,18 +230,19 @@ def check_conv_student(trace):
 
 
 def standard(noise):
-    """The recorded noise of every layer divided by its deviation, so that it is standard normal here."""
+    """Returns the recorded noise of every layer, divided by its deviation to be standard normal."""
     sigmas = [student.INPUT_NOISE] + [student.HIDDEN_NOISE] * (len(noise) - 1)
     noise = [values / sigma for values, sigma in zip(noise, sigmas)]
     for values in noise:
-        # Five standard errors of mean and deviation: a false alarm in 10^6.
+        # Five standard errors of mean and deviation: about one false alarm in 10^6.
         assert abs(values.mean()) < 5 / values.size**0.5 and abs(values.std() - 1) < 5 / (2 * values.size) ** 0.5
     return noise
 
 
 def check_teacher(trace, kind):
-    """Convolutions of the reference are [outputs, inputs, height, width] in the trace, and its first dense layer reads
-    maps channel by channel; those of the other networks are the kernels [height, width, inputs, outputs] as one matrix."""
+    """Repeats a teacher. In the trace, the reference network's convolutions are [outputs, inputs, height, width], and its
+    first dense layer reads maps channel by channel. Convolutions of the other networks are kernels [height, width, inputs, outputs] as
+    one matrix."""
     start, images = trace.inputs("start"), trace.input("1/images")
     if kind == "deeper":
         sides = [3, 3, 3, 3, 3, 3, 5]
@@ -275,7 +277,7 @@ def check_teacher(trace, kind):
 
 
 def table(trace, networks):
-    """For every step the largest deviations, the array that deviates most, and decisions taken the other way."""
+    """Returns, for every step, the largest deviations, the array that deviates most, and the reversed decisions."""
     kinds = ["losses", "gradients", "updates"]
     lines = [f"| step | {' | '.join(kinds)} | most in | kinks |", "|---|---:|---:|---:|---|---:|"]
     for step in dict.fromkeys(row[0] for row in trace.rows):

@@ -1,8 +1,8 @@
 """The paper's student for SVHN in JAX: convolutions, weight norm, dropout; transposed convolutions and batch norm.
 
-Salimans et al., "Improved techniques for training GANs" (2016), as the code that the paper points to has it for SVHN. Images are
-[n, height, width, channels] within 0..1. Layers are those of student.py; kernels are matrices [rows * columns * channels, outputs]
-of windows on the larger maps, for transposed convolutions too. Gradients are JAX's own.
+Salimans et al., "Improved techniques for training GANs" (2016), as in the SVHN code that the paper cites. Images are
+[n, height, width, channels] within 0..1. Layers have the form of student.py; kernels are matrices [rows * columns * channels, outputs]
+of windows on the larger maps, also for transposed convolutions. Gradients are JAX's own.
 """
 
 import jax
@@ -14,7 +14,7 @@ import student
 LEARNING_RATE = 3e-4
 DIMENSIONS = ("NHWC", "HWIO", "NHWC")
 BLOCK = 3  # convolutions, the last of stride 2
-INSIDE = 3  # behind the blocks: one 3x3 without padding, two 1x1
+INSIDE = 3  # convolutions after the blocks: one 3x3 without padding, two 1x1
 
 
 def leaky(x, flips, margins):
@@ -34,7 +34,7 @@ def relu(x, flips, margins):
 
 
 def windows(index, count):
-    """Side of the kernel, stride and padding of convolution `index` of `count`."""
+    """Returns kernel side, stride and padding of convolution `index` of `count`."""
     if index < count - INSIDE:
         return 3, 2 if index % BLOCK == BLOCK - 1 else 1, [(1, 1), (1, 1)]
     return 3 if index == count - INSIDE else 1, 1, "VALID"
@@ -52,7 +52,7 @@ def conv(x, layer, window):
 
 
 def transposed(x, matrix, shape):
-    """From results to maps of this shape: the gradient of a convolution 5x5 of stride 2 by its maps."""
+    """Maps results to maps of this shape, by the gradient of a 5x5 convolution with stride 2 with respect to its maps."""
     n, height, width, _ = shape
     channels = matrix.shape[0] // 25
     forward = lambda maps: convolved(maps, matrix, (5, 2, [(2, 2), (2, 2)]))
@@ -60,7 +60,7 @@ def transposed(x, matrix, shape):
 
 
 def features(layers, x, masks, flips, margins):
-    """The means over rows and columns. `masks` are what dropout multiplies with, one before every block and one behind the last."""
+    """Returns the means over rows and columns. `masks` are the dropout factors, one before every block and one after the last."""
     x = 2 * x - 1
     for index, layer in enumerate(layers[:-1]):
         x = x * masks[index // BLOCK] if index % BLOCK == 0 else x
@@ -69,7 +69,7 @@ def features(layers, x, masks, flips, margins):
 
 
 def maps(shape, count):
-    """The shapes of the generator's maps, from the smallest on to the images."""
+    """Returns the shapes of the generator's maps, from the smallest maps to the images."""
     n, height, width, channels = shape
     sizes = [(height, width)]
     for _ in range(count):
@@ -125,7 +125,7 @@ def generator_loss(generator, discriminator, unlabelled, latent, masks, flips=No
 
 
 def initialisation(layers, x, masks):
-    """Name, array found and array expected of every scale and bias of a discriminator."""
+    """Yields name, found array and expected array for every scale and bias of a discriminator."""
     found, x = [], 2 * x - 1
     count = len(layers) - 1
     for index, (theta, bias, scale) in enumerate(layers):

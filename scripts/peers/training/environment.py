@@ -1,4 +1,4 @@
-"""The Python environment of the peers: made outside the repository when it is missing or its requirements changed."""
+"""The Python environment of the peers, created outside the repository if it is missing or its requirements changed."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ ROOT = HERE.parents[2]
 
 
 def python():
-    """The interpreter with everything that requirements.txt asks for; $PEERS_VENV says where the environment is."""
+    """Returns the interpreter with the packages of requirements.txt; $PEERS_VENV is the environment's folder."""
     folder = Path(os.environ.get("PEERS_VENV") or Path(tempfile.gettempdir()) / "speed-peers-venv")
     wanted, installed = HERE / "requirements.txt", folder / "requirements.txt"
     interpreter = folder / "bin/python"

@@ -1,9 +1,9 @@
-"""Functions with kinks, and what to do about them when two precisions are compared.
+"""Functions with kinks, and the handling of kinks in comparisons of two precisions.
 
-A ReLU or a pool decides: which side of zero, which of several neighbours. In a batch there are millions of decisions, and
-some are so close that float32 and float64 decide differently. The values hardly change, but the derivative jumps, by far more
-than rounding. So these functions say how close every decision was (`margins`), and can be told to decide the other way
-(`flips`, one array of booleans for each margin, in the same order).
+A ReLU or a pool makes a decision: the side of zero, or one of several neighbours. A batch has millions of decisions, and
+some are so close that float32 and float64 decide differently. The values hardly change, but the derivative jumps by far more
+than rounding. So these functions return the distance of every decision (`margins`), and can reverse decisions (`flips`, one
+array of booleans for each margin, in the same order).
 """
 
 import jax
@@ -16,7 +16,7 @@ def relu(x, flips, margins):
         return jax.nn.relu(x)
     flip = flips[len(margins)]
     margins.append(jnp.abs(x) / jnp.std(x))
-    # Decided the other way a value below zero counts as so much above it, or a pool would take a zero beside it instead.
+    # A reversed value below zero is mirrored above it; otherwise a pool would choose a neighbouring zero instead.
     mirrored = x - 2 * lax.stop_gradient(jnp.minimum(x, 0.0))
     return jnp.where((x > 0) ^ flip, mirrored, 0.0)
 
@@ -30,7 +30,7 @@ def max_pool(x, size, stride, padding, flips, margins):
     for side, count in zip(x.shape[1:3], (rows, columns)):
         missing = max((count - 1) * stride + size - side, 0) if padding == "SAME" else 0
         before.append(missing // 2), after.append(missing - missing // 2)
-    # Finite, so that differences of paddings are numbers.
+    # Finite, so that differences of paddings are not NaN.
     lowest = -1e30
     x_padded = jnp.pad(x, ((0, 0), *zip(before, after), (0, 0)), constant_values=lowest)
     candidates = jnp.stack(
@@ -45,6 +45,6 @@ def max_pool(x, size, stride, padding, flips, margins):
     second = jnp.argmax(others, axis=0)
     gap = jnp.max(candidates, axis=0) - jnp.max(others, axis=0)
     flip = flips[len(margins)]
-    # Equal neighbours are zeros of a ReLU, whose derivative is zero whichever is taken.
+    # Equal neighbours are zeros of a ReLU, whose derivative is zero for either choice.
     margins.append(jnp.where(gap == 0, jnp.inf, gap / jnp.std(x)))
     return jnp.take_along_axis(candidates, jnp.where(flip, second, first)[None], axis=0)[0]

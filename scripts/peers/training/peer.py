@@ -3,8 +3,8 @@
     python peer.py jax|tensorflow student|student-pooled|conv-student|small|reference|reference-no-lrn|deeper
     python peer.py tensorflow ensemble FOLDER FIRST STRIDE
 
-For every line on standard input, a number, it does so many steps and answers with a line of JSON; of an ensemble, it trains
-every STRIDE-th of so many teachers from FIRST on. How many threads it may use is said by the environment (run sets it).
+Reads lines with a number from standard input. For each, it makes this number of steps and prints a line of JSON; for an
+ensemble, it trains every STRIDE-th of this number of teachers, from FIRST on. The environment limits its threads (set by run).
 """
 
 import gzip
@@ -26,7 +26,7 @@ def framework(name):
         return peer_jax
     import tensorflow as tf
 
-    # One thread whatever the machine has; a process of the ensemble is one of as many as there are cores.
+    # One thread on any machine; the ensemble has one process for each core.
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     import peer_tensorflow
@@ -35,7 +35,7 @@ def framework(name):
 
 
 def work(module, words):
-    """A function that does an amount of work."""
+    """Returns a function that does an amount of work."""
     match words:
         case ["student"]:
             return module.student_step(pooled=False)
@@ -54,7 +54,7 @@ def work(module, words):
 
 
 def mnist(folder):
-    """The training images [60000, 28, 28] and labels, from the four files as they are published, compressed or not."""
+    """Returns the training images [60000, 28, 28] and labels from the published files, compressed or not."""
     read = lambda name: next(folder.rglob(f"train-{name}-ubyte*"))
     load = lambda path: (gzip.open if path.suffix == ".gz" else open)(path, "rb").read()
     images = np.frombuffer(load(read("images-idx3")), np.uint8, offset=16).reshape(-1, 28, 28)

@@ -25,10 +25,10 @@ def version():
 
 
 def student_step(pooled):
-    """A function that runs a number of steps of both networks, 3 x 100 and 2 x 100 images each."""
+    """Returns a function that runs a number of steps of both networks, 3 x 100 and 2 x 100 images each."""
     networks = jax.tree.map(jnp.asarray, initial_student())
     images, labels = random_images(1000)
-    # Sliced at random places, as ours does, instead of drawn anew.
+    # Sliced at random offsets, as in our implementation, instead of drawn anew.
     normals = jnp.asarray(np.random.default_rng(2).standard_normal(NOISE_POOL, dtype=np.float32))
     widths = [theta.shape[0] for theta, _, _ in networks[0]]
 
@@ -45,7 +45,7 @@ def student_step(pooled):
 
 
 def conv_student_step():
-    """The same of the networks of convolutions."""
+    """Returns the same function for the convolutional networks."""
     networks = jax.tree.map(jnp.asarray, initial_conv_student())
     images, labels = random_images(1000, COLOUR_SIDE, COLOURS)
     maps = [(COLOUR_SIDE, COLOURS), (COLOUR_SIDE // 2, 64), (COLOUR_SIDE // 4, 128)]
@@ -60,12 +60,12 @@ def conv_student_step():
 
 
 def transposed(x, matrix):
-    """As in conv_student.py, but as a convolution 3x3 for each of the four places that a value of `x` becomes.
+    """Computes the same as in conv_student.py, with one 3x3 convolution for each of the four outputs of a value of `x`.
 
-    XLA has no fast kernels on the processor for what lax.conv_transpose and jax.linear_transpose become: a step takes six times as long.
+    XLA has no fast CPU kernels for lax.conv_transpose and jax.linear_transpose: with them a step takes six times as long.
     """
     n, rows, columns, inputs = x.shape
-    # The kernel 5x5 with a sixth row and column of zeros: three windows for each place, in reverse.
+    # The 5x5 kernel with a sixth row and column of zeros gives three windows for each output, in reverse.
     kernel = jnp.pad(matrix.reshape(5, 5, -1, inputs), ((0, 1), (0, 1), (0, 0), (0, 0))).reshape(3, 2, 3, 2, -1, inputs)
     kernel = kernel[::-1, :, ::-1].transpose(0, 2, 5, 1, 3, 4).reshape(9 * inputs, -1)
     places = conv_student.convolved(x, kernel, (3, 1, [(1, 1), (1, 1)])).reshape(n, rows, columns, 2, 2, -1)
@@ -85,7 +85,7 @@ def conv_generate(layers, latent, shape):
 
 
 def conv_generator_loss(generator, discriminator, unlabelled, latent, masks):
-    """The images that no gradient follows have a pass of their own."""
+    """Returns the loss, with a separate pass for the real images, which need no gradient."""
     n = len(unlabelled)
     means = lambda x, masks: jnp.mean(conv_student.features(discriminator, x, masks, None, []), axis=0)
     real = means(unlabelled, [mask[:n] for mask in masks])
@@ -94,7 +94,7 @@ def conv_generator_loss(generator, discriminator, unlabelled, latent, masks):
 
 
 def gan_step(functions, rate, networks, images, labels, noise_of):
-    """A function that runs a number of steps of a discriminator and a generator; `functions` generate and are the losses."""
+    """Returns a function that runs a number of steps of a discriminator and a generator. `functions` are the generator and the losses."""
     generate, discriminator_loss, generator_loss = functions
     n, images, labels = 100, jnp.asarray(images), jnp.asarray(labels)
 
@@ -132,7 +132,7 @@ def gan_step(functions, rate, networks, images, labels, noise_of):
 
 
 def teacher_step(architecture, batch):
-    """A function that runs a number of steps on one batch size: Adam for the small network, SGD for the others."""
+    """Returns a function that runs a number of steps with one batch size: Adam for the small network, SGD for the others."""
     parameters = jax.tree.map(jnp.asarray, initial_teacher(architecture))
     images, labels = (jnp.asarray(array) for array in teacher_images(architecture))
     loss_of, rate = LOSSES[architecture], RATES[architecture]

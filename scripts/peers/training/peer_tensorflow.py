@@ -15,10 +15,10 @@ def version():
 
 
 class Adam:
-    """On plain variables, `epsilon` inside the root (the student) or outside (the teachers).
+    """Adam on plain variables, with `epsilon` inside the root (the student) or outside (the teachers).
 
     tf.raw_ops.ResourceApplyAdam is TensorFlow's fused kernel: one pass over each array. It adds its epsilon outside the
-    uncorrected root. For the student's floor inside the root the update is written out.
+    uncorrected root. For the student's floor inside the root, the update is written out.
     """
 
     def __init__(self, variables, rate, beta1, beta2, inside=None, outside=None):
@@ -39,7 +39,7 @@ class Adam:
                 continue
             m.assign(beta1 * m + (1 - beta1) * gradient)
             v.assign(beta2 * v + (1 - beta2) * tf.square(gradient))
-            # One square root and one division an element, as in ours.
+            # One square root and one division per element, as in our implementation.
             factor, floor = rate * tf.sqrt(1 - power2) / (1 - power1), (1 - power2) * self.inside
             variable.assign_sub(factor * m * tf.math.rsqrt(v + floor))
 
@@ -51,7 +51,7 @@ class Adam:
 
 
 def weight_norm(x, layer, epsilon=0.0):
-    """The norm multiplies the product: cheaper than normalised weights wherever the batch is smaller than a layer."""
+    """Multiplies the product by the norm, which is cheaper than normalising weights if the batch is smaller than a layer."""
     theta, bias, scale = layer
     return (x @ theta) * (scale * tf.math.rsqrt(tf.reduce_sum(tf.square(theta), axis=0) + epsilon)) + bias
 
@@ -106,16 +106,16 @@ def conv_student_step():
 
 
 def conv_features(layers, x):
-    """As in conv_student.py, but with TensorFlow's own padding, since any other takes it up to three times as long.
+    """Computes the same as in conv_student.py, but with TensorFlow's own padding, because others take up to three times as long.
 
-    Where the stride is 2 its windows begin a pixel later: the network of kernels, images and masks turned by half a turn.
+    With stride 2, its windows begin a pixel later: this is the network with kernels, images and masks rotated by 180 degrees.
     """
     x, count = 2 * x - 1, len(layers) - 1
     for index, (theta, bias, scale) in enumerate(layers[:-1]):
         side, stride, padding = windows(index, count)
         if index % BLOCK == 0:
             x = tf.nn.dropout(x, DROPOUT[index // BLOCK])
-        # Not the product: the maps have far more values than a kernel.
+        # Scales the kernel and not the product, because the maps have far more values than a kernel.
         weight = theta * (scale * tf.math.rsqrt(tf.reduce_sum(tf.square(theta), axis=0)))
         kernel = tf.reshape(weight, (side, side, x.shape[-1], -1))
         product = tf.nn.conv2d(x, kernel, stride, "VALID" if padding == "VALID" else "SAME")
@@ -140,7 +140,7 @@ def transposed(x, matrix):
 
 
 def batch_norm_of_maps(x, shift):
-    """TensorFlow's fused kernel. Its wrappers have no epsilon below 1e-5."""
+    """Calls TensorFlow's fused kernel, because its wrappers do not accept an epsilon below 1e-5."""
     ones, none = tf.ones_like(shift), tf.zeros(0)
     return tf.raw_ops.FusedBatchNormV3(
         x=x, scale=ones, offset=shift, mean=none, variance=none, epsilon=1e-6, is_training=True
@@ -148,9 +148,9 @@ def batch_norm_of_maps(x, shift):
 
 
 def gan_step(functions, rate, discriminator, generator, images, labels):
-    """A function that runs a number of steps of both networks, 3 x 100 and 2 x 100 images each.
+    """Returns a function that runs a number of steps of both networks, 3 x 100 and 2 x 100 images each.
 
-    `functions` are the discriminator's features and logits, what generates, and what the difference of mean features costs.
+    `functions` are the discriminator's features and logits, the generator, and the cost of the difference of mean features.
     """
     features, logits, generate, cost = functions
     n, images, labels = 100, tf.constant(images), tf.constant(labels)
@@ -172,7 +172,7 @@ def gan_step(functions, rate, discriminator, generator, images, labels):
             tape.watch(d_variables)
             d_loss = loss_of_logits(logits(tf.concat([labelled, unlabelled, generated], 0)), own)
         d_adam.apply(tape.gradient(d_loss, d_variables))
-        # The real images are not on the tape, and the discriminator is not watched.
+        # The tape records neither the real images nor the discriminator.
         real = tf.reduce_mean(features(other), axis=0)
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(g_variables)
@@ -197,13 +197,13 @@ def loss_of_logits(z, labels):
 
 
 def standardised(x):
-    """Every image less its mean, divided by its deviation, of bytes at least 1 / sqrt(N)."""
+    """Standardises every image: minus its mean, divided by its deviation, which for bytes is at least 1 / sqrt(N)."""
     mean, variance = tf.nn.moments(x, (1, 2, 3), keepdims=True)
     return (x - mean) / tf.maximum(tf.sqrt(variance), 1 / 255 / np.prod(x.shape[1:]) ** 0.5)
 
 
 def teacher(architecture, batch):
-    """The variables, a compiled step on a batch, and the optimiser where there is one."""
+    """Returns the variables, a compiled step on a batch, and the optimiser, if any."""
     layers = [tuple(tf.Variable(array) for array in layer) for layer in initial_teacher(architecture)]
     variables = [v for layer in layers for v in layer]
     dense = [layer for layer in layers if len(layer[0].shape) == 2]
@@ -266,9 +266,9 @@ def teacher_step(architecture, batch):
 
 
 def ensemble(images, labels):
-    """A function that trains the teacher of a partition as configs/mnist.toml does and gives its training accuracy.
+    """Returns a function that trains the teacher of a partition as in configs/mnist.toml and returns its training accuracy.
 
-    Everything of one training but the augmentation is one call: 300 steps of 30 images in a loop inside the graph.
+    One call does everything except the augmentation: 300 steps of 30 images in a loop inside the graph.
     """
     batch, steps, shift, side = 30, 300, 2, 28
     variables, logits, step, optimiser = teacher("small", batch)

@@ -6,18 +6,18 @@ PIXELS, SIDE, CLASSES = 784, 28, 10
 NOISE_POOL = 1 << 22
 COLOUR_SIDE, COLOURS = 32, 3
 RATES = {"small": 4e-3, "reference": 0.01, "reference-no-lrn": 0.01, "deeper": 0.08}
-# Kernel, stride and outputs of the deeper teacher's convolutions. With other weights than the published ones it diverges at its rate:
-# those of the seventh have a deviation of 1e-4, all others 0.05; biases are 0.1 from there on, but for the logits.
+# Kernel, stride and outputs of the deeper teacher's convolutions. It diverges at its learning rate unless the initial weights are as
+# published: deviation 1e-4 in the seventh convolution and 0.05 elsewhere; biases 0.1 from there on, except for the logits.
 DEEPER = [(3, 1, 96), (3, 1, 96), (3, 2, 96), (3, 1, 192), (3, 1, 192), (3, 2, 192), (5, 1, 192)]
 DEEPER_DEVIATIONS, DEEPER_BIASES = [*6 * [0.05], 1e-4, *3 * [0.05]], [*6 * [0.0], *3 * [0.1], 0.0]
 # Kernel and outputs of the convolutions of the student's discriminator, and channels of its generator's maps.
 CONV_DISCRIMINATOR, CONV_GENERATOR = [*3 * [(3, 64)], *4 * [(3, 128)], *2 * [(1, 128)]], [512, 256, 128]
-# What dropout drops before every block of the discriminator and behind the last.
+# Dropout rates before every block of the discriminator and after the last.
 DROPOUT = [0.2, 0.5, 0.5]
 
 
 def initial_student():
-    """The discriminator (theta, bias, scale) and the generator of student.py, paper sizes."""
+    """Returns the discriminator (theta, bias, scale) and the generator of student.py in the paper's sizes."""
     from student import DISCRIMINATOR, GENERATOR, LATENT
 
     draw = np.random.default_rng(1)
@@ -31,7 +31,7 @@ def initial_student():
 
 
 def initial_conv_student():
-    """The discriminator and the generator of conv_student.py, paper sizes; kernels are matrices as there."""
+    """Returns the discriminator and the generator of conv_student.py in the paper's sizes, with kernels as matrices."""
     from student import LATENT
 
     draw = np.random.default_rng(1)
@@ -49,7 +49,7 @@ def initial_conv_student():
 
 
 def initial_teacher(architecture):
-    """Pairs of weight and bias, convolutions [height, width, inputs, outputs]."""
+    """Returns pairs of weight and bias, convolutions [height, width, inputs, outputs]."""
     draw = np.random.default_rng(1)
     if architecture == "small":
         sizes = [(5, 5, 1, 16), (5, 5, 16, 32), (512, 64), (64, CLASSES)]
@@ -72,11 +72,11 @@ def initial_deeper(draw):
 
 
 def random_images(count, side=SIDE, channels=1):
-    """Images [count, side, side, channels] within 0..1, and labels."""
+    """Returns images [count, side, side, channels] within 0..1, and labels."""
     draw = np.random.default_rng(0)
     return draw.random((count, side, side, channels), dtype=np.float32), draw.integers(0, CLASSES, count, dtype=np.int32)
 
 
 def teacher_images(architecture):
-    """A thousand of the size that this teacher is for."""
+    """Returns a thousand images of this teacher's size."""
     return random_images(1000, COLOUR_SIDE, COLOURS) if architecture == "deeper" else random_images(1000)

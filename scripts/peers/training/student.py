@@ -1,11 +1,11 @@
 """The student of the paper in JAX: two networks, two losses, two steps of Adam. Written from the published formulas.
 
-Salimans et al., "Improved techniques for training GANs" (2016), feature matching on MNIST, as the code that the paper
-points to has it. One example a row, images of any further dimensions; weights are [inputs, outputs]. Gradients are JAX's
-own. The precision is that of the arrays, so the same lines are the reference in float64 and the competitor in float32.
+Salimans et al., "Improved techniques for training GANs" (2016), feature matching on MNIST, as in the code that the paper
+cites. One example per row, images of any further dimensions; weights are [inputs, outputs]. Gradients are JAX's
+own. The precision follows the arrays, so the same code is the reference in float64 and the competitor in float32.
 
 A discriminator is a list of layers (theta, bias, scale); a generator is a list of layers (weight, shift) and a last
-(theta, bias, scale). Beside its loss every function gives the inputs of its ReLUs, see kinks.py.
+(theta, bias, scale). Besides its loss, every function returns the inputs of its ReLUs, see kinks.py.
 """
 
 import jax
@@ -19,14 +19,14 @@ DISCRIMINATOR, GENERATOR, LATENT = [1000, 500, 250, 250, 250], [500, 500], 100
 
 
 def weight_norm(x, layer, epsilon=0.0):
-    """Salimans and Kingma 2016: every output unit's weights are scaled to the length `scale`."""
+    """Scales every output unit's weights to the length `scale` (Salimans and Kingma 2016)."""
     theta, bias, scale = layer
     length = jnp.sqrt(jnp.sum(theta**2, axis=0) + epsilon)
     return x @ (theta * (scale / length)) + bias
 
 
 def features(layers, x, noise, flips):
-    """The last hidden layer after its ReLU and before its noise. `noise` is standard normal, one array a layer."""
+    """Returns the last hidden layer after its ReLU and before its noise. `noise` is standard normal, one array per layer."""
     margins, x = [], x.reshape(len(x), -1)
     for index, layer in enumerate(layers[:-1]):
         x = x + (INPUT_NOISE if index == 0 else HIDDEN_NOISE) * noise[index]
@@ -40,7 +40,7 @@ def logits(layers, x, noise, flips):
 
 
 def generate(layers, latent, shape):
-    """Images of this shape, but for their number."""
+    """Generates images of this shape, apart from their number."""
     x = latent
     for weight, shift in layers[:-1]:
         product = x @ weight
@@ -75,7 +75,7 @@ def generator_loss(generator, discriminator, unlabelled, latent, noise, flips=No
 
 
 def initialisation(layers, x, noise):
-    """Name, array found and array expected of every scale and bias of a discriminator: mean 0 and variance 1 on these images."""
+    """Yields name, found array and expected array for every scale and bias of a discriminator: mean 0 and variance 1 on these images."""
     found, x = [], x.reshape(len(x), -1)
     for index, (theta, bias, scale) in enumerate(layers):
         x = x + (INPUT_NOISE if index == 0 else HIDDEN_NOISE) * noise[index]
@@ -88,17 +88,17 @@ def initialisation(layers, x, noise):
 
 
 def generator_initialisation(layers, latent, shape):
-    """Nothing of it depends on data."""
+    """Returns no scales and biases, because the generator's initialisation does not depend on data."""
     return []
 
 
 def zeros(parameters):
-    """Adam's state: first and second moments."""
+    """Returns Adam's state: first and second moments."""
     return jax.tree.map(jnp.zeros_like, parameters), jax.tree.map(jnp.zeros_like, parameters)
 
 
 def adam(parameters, gradients, state, step, trained, rate=LEARNING_RATE):
-    """Adam of the published code, 1e-8 inside the root; `step` counts from 1. Arrays that are not `trained` stay."""
+    """Makes a step of Adam as in the published code, with 1e-8 inside the root; `step` counts from 1. Only `trained` arrays change."""
     first = jax.tree.map(lambda m, g: BETA1 * m + (1 - BETA1) * g, state[0], gradients)
     second = jax.tree.map(lambda v, g: BETA2 * v + (1 - BETA2) * g**2, state[1], gradients)
 
@@ -121,7 +121,7 @@ def trained_generator(layers):
 
 
 def discriminator_step(discriminator, state, step, generator, latent, labelled, labels, unlabelled, noise):
-    """The loss before the step, and discriminator and state after it."""
+    """Returns the loss before the step, and discriminator and state after it."""
     generated = generate(generator, latent, unlabelled.shape)
     (loss, _), gradient = jax.value_and_grad(discriminator_loss, has_aux=True)(
         discriminator, generated, labelled, labels, unlabelled, noise
@@ -130,7 +130,7 @@ def discriminator_step(discriminator, state, step, generator, latent, labelled, 
 
 
 def generator_step(generator, state, step, discriminator, unlabelled, latent, noise):
-    """The loss before the step, and generator and state after it."""
+    """Returns the loss before the step, and generator and state after it."""
     (loss, _), gradient = jax.value_and_grad(generator_loss, has_aux=True)(
         generator, discriminator, unlabelled, latent, noise
     )

@@ -1,8 +1,8 @@
 """The teachers in JAX: the small network and the paper's, with their losses and optimisers. Written from the formulas.
 
-Images are [n, height, width, channels] and kernels [height, width, inputs, outputs], as TensorFlow has them; gradients
-are JAX's own. The precision is that of the arrays. Beside its loss every network gives how near its ReLUs and pools were
-to deciding otherwise, see kinks.py.
+Images are [n, height, width, channels] and kernels [height, width, inputs, outputs], as in TensorFlow; gradients
+are JAX's own. The precision follows the arrays. Besides its loss, every network returns the margins of the decisions of its
+ReLUs and pools, see kinks.py.
 """
 
 import jax
@@ -21,7 +21,7 @@ def conv(x, kernel, bias, padding, stride=1):
 
 
 def lrn(x, radius=4, bias=1.0, alpha=0.001 / 9.0, beta=0.75):
-    """TensorFlow's local response normalisation: alpha multiplies the sum over the window."""
+    """Computes TensorFlow's local response normalisation: alpha multiplies the sum over the window."""
     window = ((0, 0), (0, 0), (0, 0), (radius, radius))
     squares = lax.reduce_window(x**2, 0.0, lax.add, (1, 1, 1, 2 * radius + 1), (1, 1, 1, 1), window)
     return x / (bias + alpha * squares) ** beta
@@ -31,7 +31,7 @@ def small(p, x, flips=None):
     """5x5x16, pool, 5x5x32, pool, 64, classes; no padding."""
     margins = []
     for kernel, bias in p[:2]:
-        # The pool first, as in the code that is checked: the values are the same, and there are fewer decisions.
+        # The pool comes first, as in the checked code: the values are the same, with fewer decisions.
         x = relu(max_pool(conv(x, kernel, bias, "VALID"), 2, 2, "VALID", flips, margins), flips, margins)
     x = x.reshape(len(x), -1)
     x = relu(x @ p[2][0] + p[2][1], flips, margins)
@@ -39,7 +39,7 @@ def small(p, x, flips=None):
 
 
 def reference(p, x, flips=None, with_lrn=True):
-    """The paper's published network: 5x5x64, pool, LRN, 5x5x128, LRN, pool, 384, 192, classes. It sees bytes less a half."""
+    """The paper's published network: 5x5x64, pool, LRN, 5x5x128, LRN, pool, 384, 192, classes. Its inputs are bytes minus a half."""
     normalise = lrn if with_lrn else lambda maps: maps
     margins = []
     x = relu(conv(x * PIXEL_DEPTH, *p[0], "SAME"), flips, margins)
@@ -53,7 +53,7 @@ def reference(p, x, flips=None, with_lrn=True):
 
 
 def standardised(x):
-    """Every image less its mean, divided by its deviation, of bytes at least 1 / sqrt(N): TensorFlow's per_image_standardization."""
+    """Standardises every image: minus its mean, divided by its deviation, which for bytes is at least 1 / sqrt(N), as TensorFlow's per_image_standardization."""
     size = x[0].size
     centred = x - jnp.mean(x, axis=(1, 2, 3), keepdims=True)
     deviation = jnp.sqrt(jnp.mean(centred**2, axis=(1, 2, 3), keepdims=True))
@@ -97,7 +97,7 @@ def sgd(parameters, gradients, state, step, rate):
 
 
 def adam(parameters, gradients, state, step, rate, beta1=0.9, beta2=0.999, epsilon=1e-8):
-    """Kingma and Ba, Algorithm 1; `step` counts from 1."""
+    """Makes a step of Adam (Kingma and Ba, Algorithm 1); `step` counts from 1."""
     first = jax.tree.map(lambda m, g: beta1 * m + (1 - beta1) * g, state[0], gradients)
     second = jax.tree.map(lambda v, g: beta2 * v + (1 - beta2) * g**2, state[1], gradients)
 

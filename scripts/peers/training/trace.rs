@@ -1,7 +1,7 @@
-//! A record of some training steps: what went in and what came out.
+//! A record of the inputs and results of some training steps.
 //!
-//! Included by the tests of speed-student and speed-teacher. Written to a folder, it is what check.py repeats in
-//! float64; what check.py found for small networks is kept as a fixture and compared here.
+//! Included by the tests of speed-student and speed-teacher. check.py reads a written record and repeats the steps in
+//! float64. Its results for small networks are kept as fixtures, which this code compares.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -10,10 +10,10 @@ use std::path::Path;
 /// Allowed difference of a value, relative to the largest absolute value of its array.
 const TOLERANCE: f64 = 1e-4;
 
-/// Values of an array that a fixture keeps, at even distances.
+/// Number of evenly spaced values of an array in a fixture.
 const KEPT: usize = 32;
 
-/// Arrays in the order in which they came up.
+/// Arrays in the order of their use.
 #[derive(Default)]
 pub(crate) struct Trace {
     arrays: Vec<(Entry, Vec<f32>)>,
@@ -25,7 +25,7 @@ struct Entry {
     shape: Vec<usize>,
 }
 
-/// What a fixture keeps of the results: see `fixture` in check.py.
+/// The results in a fixture, see `fixture` in check.py.
 #[derive(serde::Deserialize)]
 struct Kept {
     largest: f64,
@@ -35,18 +35,18 @@ struct Kept {
 
 #[derive(serde::Deserialize)]
 struct Fixture {
-    /// A weighted sum of every input: enough to see that it is another one.
+    /// A weighted sum of every input, which detects a different input.
     inputs: BTreeMap<String, f64>,
     results: BTreeMap<String, Kept>,
 }
 
 impl Trace {
-    /// Adds something that a step reads.
+    /// Adds an input of a step.
     pub(crate) fn input(&mut self, name: impl Into<String>, shape: &[usize], values: &[f32]) {
         self.add(format!("in/{}", name.into()), shape, values);
     }
 
-    /// Adds something that a step computes.
+    /// Adds a result of a step.
     pub(crate) fn result(&mut self, name: impl Into<String>, shape: &[usize], values: &[f32]) {
         self.add(format!("out/{}", name.into()), shape, values);
     }
@@ -56,7 +56,7 @@ impl Trace {
         self.arrays.push((Entry { name, shape: shape.to_vec() }, values.to_vec()));
     }
 
-    /// Writes `trace.json`, names and shapes, and `trace.bin`, the values as little-endian f32.
+    /// Writes `trace.json` with names and shapes, and `trace.bin` with the values as little-endian f32.
     pub(crate) fn write(&self, folder: &Path) {
         let entries: Vec<&Entry> = self.arrays.iter().map(|(entry, _)| entry).collect();
         std::fs::create_dir_all(folder).expect("a folder to write to");

@@ -12,11 +12,11 @@ use crate::bar;
 pub(crate) enum Failure {
     /// An error of an experiment, with a message and the exit code of its kind.
     Experiment(ExperimentError),
-    /// An error of a role's program, likewise.
+    /// An error of a role's program, also with its message and exit code.
     Roles(speed_roles::RolesError),
-    /// An error of a round over a network, likewise.
+    /// An error of a round over a network, also with its message and exit code.
     Network(speed_network::NetworkError),
-    /// An error of one of Slurm's programs, likewise.
+    /// An error of one of Slurm's programs, also with its message and exit code.
     Slurm(crate::slurm::SlurmError),
     /// The error was already reported.
     Told(ExitCode),
@@ -43,7 +43,7 @@ impl Failure {
         }
     }
 
-    /// Returns the message, if there is one to report.
+    /// Returns the message, unless there is nothing to report.
     pub(crate) fn message(&self) -> Option<String> {
         match self {
             Self::Experiment(error) => Some(error.to_string()),

@@ -12,7 +12,7 @@ pub(super) fn generate(role: Role, options: &IdentityOptions) -> Result<(), Fail
         return print_json(&report);
     }
     print(&format!(
-        "{} is known by {}\n{} stays here\n{} goes into the student's roster; read the key out to the others by another way\n",
+        "{} has the key {}\n{} stays here\n{} goes into the student's roster; read the key to the other parties over another channel\n",
         report.name,
         report.key,
         printable_path(&report.signing_key),

@@ -1,4 +1,4 @@
-//! The price of a round, as far as its parties can know: nobody of them holds all votes.
+//! The data-independent price of a round. No party holds all votes, so none can compute a data-dependent price.
 
 use serde::Serialize;
 use speed_accountant::{AccountError, Accountant, Delta, Price as Epsilons, PriceLimit, round_up, without_protection};
@@ -11,15 +11,15 @@ use crate::options::{MaxEpsilon, PriceOptions};
 /// Returns the limit that a command line sets.
 ///
 /// # Errors
-/// If it is not above 0.
+/// If the limit is not above 0.
 pub(super) fn limit(given: MaxEpsilon) -> Result<PriceLimit, Failure> {
     PriceLimit::new(given.max_epsilon).map_err(|error| usage("max-epsilon", error.to_string()))
 }
 
-/// Epsilons of a round whatever the votes are.
+/// Data-independent epsilons of a round.
 #[derive(Debug, Serialize)]
 pub(super) struct Price {
-    /// Delta of all of them.
+    /// Delta of all epsilons.
     delta: f64,
     /// Prices by the number of teachers whose noise is present and secret, beginning with the cheapest.
     of: Vec<PriceOf>,
@@ -27,13 +27,13 @@ pub(super) struct Price {
 
 #[derive(Debug, Serialize)]
 struct PriceOf {
-    /// Teachers whose noise is there and secret; none where the server adds it.
+    /// Number of teachers whose noise is present and secret; `None` if the server adds the noise.
     teachers: Option<usize>,
-    /// Pure epsilon of one answer alone.
+    /// Pure epsilon of a single answer.
     one_answer: Option<f64>,
-    /// Epsilon of the whole round.
+    /// Epsilon of all answers of the round.
     round: Option<f64>,
-    /// The meaning of the price, or the reason why there is none.
+    /// The meaning of the price, or the reason for its absence.
     claim: String,
     #[serde(skip)]
     without: Option<AccountError>,
@@ -50,7 +50,8 @@ impl PriceOf {
 }
 
 impl Price {
-    /// Computes the price of `file`'s round when this number of teachers answered, or all and the fewest that it accepts.
+    /// Computes the price of `file`'s round for `counted` teachers, or, if it is `None`, for all teachers and for the
+    /// smallest number that the round accepts.
     pub(super) fn of(file: &RoundFile, counted: Option<usize>, delta: Delta) -> Result<Self, Failure> {
         let round = file.round();
         let teachers = round.shape().teachers();
@@ -66,7 +67,7 @@ impl Price {
         Ok(Self { delta: delta.get(), of })
     }
 
-    /// Refuses a price beyond what the options allow; that of a simulation is nobody's.
+    /// Refuses a price above the limit of the options. A simulation is never refused.
     pub(super) fn check(&self, options: &PriceOptions, simulation: bool) -> Result<(), Failure> {
         let limit = limit(options.limit)?;
         match self.of.last() {
@@ -82,7 +83,7 @@ impl Price {
         let mut text = String::new();
         for price in &self.of {
             let whose = match price.teachers {
-                Some(teachers) => format!("with the noise of {teachers} teachers there and secret"),
+                Some(teachers) => format!("with the noise of {teachers} teachers present and secret"),
                 None => "against everyone but the server, who knows the noise".to_owned(),
             };
             text.push_str(&match (price.one_answer, price.round) {

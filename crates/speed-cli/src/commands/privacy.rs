@@ -27,7 +27,7 @@ use crate::bar::Waiting;
 use crate::options::{AccountOptions, CalibrateOptions, NoiseOptions};
 use votes::{ReadVotes, WithVotes};
 
-/// A calibration with the keys that a round of so many teachers needs.
+/// A calibration with the keys that a round of this number of teachers needs.
 #[derive(Serialize)]
 struct Calibrated<'a> {
     #[serde(flatten)]
@@ -85,7 +85,7 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     print(&format!("{}{}", account_text(&spent), read.map_or_else(String::new, |read| read.line())))
 }
 
-/// Reads the votes of the options, if there are any.
+/// Reads the file of votes that the options name, if any.
 fn accounted(options: &AccountOptions) -> Result<(Vec<Vec<u32>>, Option<ReadVotes>), Failure> {
     let Some(path) = &options.votes else { return Ok((Vec::new(), None)) };
     let known = Known { teachers: options.teachers, queries: None, classes: options.classes };
@@ -94,12 +94,12 @@ fn accounted(options: &AccountOptions) -> Result<(Vec<Vec<u32>>, Option<ReadVote
     Ok((counts, Some(read)))
 }
 
-/// Reads `--queries` as a number, where there are no votes.
+/// Reads `--queries` as a number, for use without a file of votes.
 fn number_of_queries(options: &AccountOptions) -> Result<usize, Failure> {
     let found = options.queries.as_ref().map_or_else(String::new, |queries| queries.to_string_lossy().into_owned());
-    found
-        .parse()
-        .map_err(|_| usage("queries", format!("found {found:?}, expected how many there are: no --votes are given")))
+    found.parse().map_err(|_| {
+        usage("queries", format!("expected a number of queries, because there is no --votes, found {found:?}"))
+    })
 }
 
 fn account_text(account: &Account) -> String {
@@ -113,7 +113,7 @@ fn account_text(account: &Account) -> String {
         ));
     }
     if account.order_at_edge {
-        text.push_str("Warning: the best order is at the edge of those tried; another may give a smaller epsilon.\n");
+        text.push_str("Warning: the best order is at the edge of the range that was searched; another order may give a smaller epsilon.\n");
     }
     text
 }
@@ -180,7 +180,7 @@ fn calibration_text(kind: MechanismKind, found: &Calibration) -> String {
     )
 }
 
-/// Returns the ratio that this number of teachers really has.
+/// Returns the honest ratio, rounded down to an integer number of teachers.
 fn ratio(noise: &NoiseOptions, teachers: Option<usize>) -> Result<HonestRatio, Failure> {
     let ratio = noise.honest_ratio;
     teachers.map_or(Ok(ratio), |teachers| ratio.effective(teachers)).map_err(|error| flag("honest-ratio", &error))

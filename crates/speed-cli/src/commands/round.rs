@@ -1,4 +1,4 @@
-//! `speed round`: a round's file as its parties read it.
+//! `speed round`: checks a round's file and prints its terms.
 
 use serde_json::json;
 use speed_core::{NoisePlacement, printable};
@@ -33,7 +33,7 @@ fn to_text(file: &RoundFile, price: &Price) -> String {
     let shape = round.shape();
     let list = match round.query_list() {
         Some(list) => format!("listed in the file with SHA-256 {}", list.to_hex()),
-        None => "not listed: nothing here says which".to_owned(),
+        None => "not listed: this file does not identify them".to_owned(),
     };
     let noise = match round.placement() {
         NoisePlacement::Distributed => "each teacher adds a share",
@@ -43,7 +43,10 @@ fn to_text(file: &RoundFile, price: &Price) -> String {
         round.threshold().map_or(String::new(), |threshold| format!("no label below {threshold} noisy votes\n"));
     let proofs = match round.proofs() {
         Some(key) => {
-            format!("messages are proved to be well formed, with the proof key with SHA-256 {}\n", key.to_hex())
+            format!(
+                "messages carry proofs that they are well formed, for the proof key with SHA-256 {}\n",
+                key.to_hex()
+            )
         }
         None => WITHOUT_PROOFS.to_owned(),
     };

@@ -103,7 +103,7 @@ fn plan_text(plan: &Plan) -> String {
     text
 }
 
-/// Says what a run takes in time and memory.
+/// Returns a run's time and memory as text.
 pub(super) fn cost_text(cost: &Cost) -> String {
     let Cost { stages, memory_bytes } = cost;
     let all: f64 = stages.iter().filter_map(|stage| stage.core_seconds).sum();
@@ -127,7 +127,7 @@ fn price_text(plan: &Plan) -> String {
         Some(budget) => format!("privacy.budget = {budget}"),
         None => "no privacy.budget is set".to_owned(),
     };
-    // Nothing is charged where all is done.
+    // A finished run charges nothing.
     let samplers = match plan.samplers_included {
         Some(false) if needed > 0.0 => "; of exact noise: delta does not include the samplers",
         _ => "",

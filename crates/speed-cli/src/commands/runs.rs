@@ -45,7 +45,7 @@ pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
     print(&format!("{}{}", terminal::table(&table), terminal::text(&damages)))
 }
 
-/// Returns how far a run is, in a few words.
+/// Returns a run's progress in a few words.
 fn state(run: &RunSummary) -> String {
     let word = match run.state {
         ListedState::Running => "running",
@@ -56,7 +56,8 @@ fn state(run: &RunSummary) -> String {
     format!("{word}, {} stages", run.stages_done)
 }
 
-/// Returns the data-independent epsilon of a run: "none" where a row with noise has none, "-" where it is not known or there is no noise.
+/// Returns the data-independent epsilon of a run: "none" if it does not exist for a row with noise, and "-" if it is
+/// unknown or the run has no noise.
 fn epsilon(run: &RunSummary) -> String {
     match run.epsilon {
         Some(epsilon) => format!("{:.2}", round_up(epsilon, 2)),
@@ -87,7 +88,7 @@ pub(super) fn show(name: &Path, results: &Path, form: &Shown) -> Result<(), Fail
                 Shown::Json => print_json(&report),
                 Shown::Page => {
                     for path in report.missing_for_page(&run) {
-                        line(&format!("{}: is missing, and what it holds is not in the page", printable_path(&path)));
+                        line(&format!("{} is missing, so the page lacks its content", printable_path(&path)));
                     }
                     print(&report.to_html(&run)?)
                 }
@@ -104,14 +105,14 @@ pub(super) fn show(name: &Path, results: &Path, form: &Shown) -> Result<(), Fail
     }
 }
 
-/// Returns the comparison of a sweep for a terminal, and where the rest is.
+/// Returns the comparison of a sweep for a terminal, and the location of the complete results.
 pub(super) fn sweep_text(report: &SweepReport, folder: &Path) -> String {
     let (table, folder) = (terminal::table(&report.summary()), printable_path(folder));
     let price = terminal::text(&price_text(&report.without_epsilon(), report.largest_epsilon()));
     format!("{}\n{table}\n{price}tables, plots and page: {folder}\n", report.conditions())
 }
 
-/// Returns a report for a terminal: its conditions, the columns that come first, and where the rest is.
+/// Returns a report for a terminal: its conditions, the first columns, and the location of the complete results.
 pub(super) fn report_text(report: &Report, run: &Path, legend: bool) -> String {
     let summary = report.summary();
     let mut below = String::new();
@@ -128,7 +129,7 @@ pub(super) fn report_text(report: &Report, run: &Path, legend: bool) -> String {
     format!("{}\n{}\n{}", terminal::text(&report.heading()), terminal::table(&summary), terminal::text(&below))
 }
 
-/// Says why rows have no data-independent epsilon, and what an epsilon means that protects nothing.
+/// Explains why rows lack a data-independent epsilon, and that a very large epsilon gives no protection.
 fn price_text(without: &[(String, Vec<String>)], largest: Option<f64>) -> String {
     let mut text = String::new();
     for (why, rows) in without {

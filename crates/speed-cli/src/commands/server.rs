@@ -65,7 +65,7 @@ fn server_options(options: CommandOptions) -> ServerOptions {
     }
 }
 
-/// The server's output for operators: log lines, which systemd and containers keep.
+/// The server's output for operators: log lines, which systemd and containers record.
 struct Logged;
 
 impl Progress for Logged {
@@ -116,8 +116,8 @@ fn serve(options: ServeOptions) -> Result<(), Failure> {
     }
     let state = match (report.done, report.fetched) {
         (_, true) => "the student has the result",
-        (true, false) => "the result is there; the student has not fetched it",
-        (false, _) => "stopped before the result; call again to go on",
+        (true, false) => "the result is ready; the student has not fetched it",
+        (false, _) => "stopped before the result; repeat the command to resume",
     };
     let ServeReport { received, teachers, .. } = report;
     print(&format!("{}{received} of {teachers} messages kept; {state}\n", mark(report.simulation)))

@@ -24,7 +24,7 @@ struct Status {
     /// The folder of the run or sweep.
     folder: PathBuf,
     runs: Vec<RunUnits>,
-    /// The reason why Slurm could not be asked, if so.
+    /// The error, if Slurm could not be queried.
     slurm_error: Option<String>,
     /// The last job of each shard that was submitted to Slurm.
     tasks: Vec<Task>,
@@ -75,7 +75,7 @@ pub(super) fn status(options: &StatusOptions) -> Result<(), Failure> {
     if options.json { print_json(&status) } else { print(&status.to_text()) }
 }
 
-/// Finds a run, or the folder of a sweep that was submitted.
+/// Finds a run, or the folder of a submitted sweep.
 fn find(results: &Path, name: &Path) -> Result<PathBuf, Failure> {
     for folder in [name.to_path_buf(), results.join(name)] {
         if Jobs::read(&folder)?.is_some() {
@@ -101,7 +101,7 @@ impl Status {
         Ok(status)
     }
 
-    /// Asks Slurm for the outcomes of the jobs; without Slurm, only the units are known.
+    /// Queries Slurm for the outcomes of the jobs. Without Slurm, only the units are known.
     fn ask(&mut self, jobs: &Jobs) -> Result<(), Failure> {
         let numbers: Vec<&str> = jobs.jobs.iter().map(|job| job.job.as_str()).collect();
         let seen = match ask_slurm(&numbers) {

@@ -115,18 +115,18 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
     text.push_str(&match (report.key_destroyed, report.other_rounds) {
         (true, _) => "the secret key was destroyed\n".to_owned(),
         (false, None) => {
-            "the secret key is still there: public.rounds, the list of its rounds, is not beside it or lacks this one. Destroy the key once no round needs it\n".to_owned()
+            "the secret key was not destroyed: public.rounds, the list of its rounds, is not beside it or lacks this round. Destroy the key when no round needs it\n".to_owned()
         }
         (false, Some(0)) => {
-            "the secret key is still there: whoever gets it reads this round's messages. Destroy it when the round is over\n".to_owned()
+            "the secret key was not destroyed: anyone who obtains it can read this round's messages. Destroy it when the round is over\n".to_owned()
         }
         (false, Some(others)) => format!(
-            "the secret key is still there: {others} other round{} it. Whoever gets it reads the messages of all; destroy it when they are over\n",
+            "the secret key was not destroyed: {others} other round{} it. Anyone who obtains it can read the messages of all these rounds; destroy it when they are over\n",
             if others == 1 { " has" } else { "s have" }
         ),
     });
     for query in &report.undecodable {
-        text.push_str(&format!("query {query}: its answer is no outcome of the round\n"));
+        text.push_str(&format!("query {query}: its answer is not a valid outcome of the round\n"));
     }
     for (teacher, why) in &report.excluded {
         text.push_str(&format!("teacher {teacher} not counted: {why}\n"));

@@ -42,10 +42,10 @@ pub(super) fn submit(options: &SubmitOptions) -> Result<(), Failure> {
     }
 }
 
-/// What is submitted, and where it works.
+/// A submission: its config, its work and its place.
 struct Submission<'a> {
     options: &'a SubmitOptions,
-    /// The config, of a sweep that of its first setting.
+    /// The config, or a sweep's config for its first setting.
     config: &'a Config,
     work: StepWork<'a>,
     results: &'a Path,
@@ -56,16 +56,16 @@ struct Submission<'a> {
     is_sweep: bool,
 }
 
-/// What is printed of a step.
+/// The printed output for a step.
 #[derive(Serialize)]
 struct Said<'a> {
     step: Step,
     script: PathBuf,
-    /// The number of all shards; null of a step that does not divide.
+    /// The total number of shards; null for a step that is not divided.
     shards: Option<usize>,
-    /// Whether the step is done, waits or runs already, or was submitted now.
+    /// The state: done, waiting or running, or submitted now.
     state: &'static str,
-    /// The shards that are submitted now.
+    /// The shards in this submission.
     submitted: &'a [usize],
     /// The job's number.
     job: Option<String>,
@@ -131,7 +131,7 @@ impl<'a> Submission<'a> {
     }
 
     fn execute(&self) -> Result<(), Failure> {
-        // Two that read the same record would submit the same shards twice.
+        // Two processes that read the same record would submit the same shards twice.
         let _alone = if self.options.dry_run { None } else { Some(self.begin()?) };
         let mut jobs = Jobs::read(&self.folder)?.unwrap_or_default();
         let seen = match (jobs.jobs.is_empty(), self.options.dry_run) {
@@ -161,7 +161,7 @@ impl<'a> Submission<'a> {
         Script { step: order.step, of: order.of, experiment: &self.config.name, place: &self.place, needs }
     }
 
-    /// Makes the folders, and takes the lock of whoever submits.
+    /// Creates the folders and takes the lock for submitting.
     fn begin(&self) -> Result<Lock, Failure> {
         if !self.is_sweep {
             begin_run(self.config, self.results)?;
@@ -171,11 +171,11 @@ impl<'a> Submission<'a> {
         Ok(Jobs::lock(&self.folder)?)
     }
 
-    /// Writes scripts and config where the jobs find them.
+    /// Writes the scripts and the config to the paths that the jobs read.
     fn prepare(&self, scripts: &[Script<'_>]) -> Result<(), Failure> {
         let folder = slurm_folder(&self.folder);
         if self.is_sweep {
-            // As it is now: `--run` stops a job whose config has changed.
+            // A copy of the current text, because `--run` stops a job whose config has changed.
             let config = &self.options.experiment.config;
             let text = std::fs::read(config).map_err(ExperimentError::io("read", config))?;
             write_atomic(Path::new(&self.place.config), &text)?;
@@ -186,7 +186,7 @@ impl<'a> Submission<'a> {
         Ok(())
     }
 
-    /// Submits what is missing of a step, behind the jobs `after`, which become those behind which the next step comes.
+    /// Submits the missing shards with `after` as dependencies, then replaces `after` with the dependencies of the next step.
     fn step<'o>(
         &self,
         order: &'o Order,
@@ -227,7 +227,7 @@ impl<'a> Submission<'a> {
                     of: order.of,
                     submitted_at: since.as_secs(),
                 });
-                // Job by job: one that Slurm has is never forgotten.
+                // Written after every job, so that no submitted job is lost.
                 jobs.write(&self.folder)?;
                 next.push(job.clone());
                 said.job = Some(job);
@@ -241,7 +241,7 @@ impl<'a> Submission<'a> {
 
     /// Returns the options of sbatch that are not in the script.
     fn arguments(&self, step: Step, shards: &[usize], after: &[String], path: &Path) -> Result<Vec<String>, Failure> {
-        // The folder of the logs is given as the job's own, since sbatch would read a `%` or `\` in its path.
+        // The logs' folder is passed as the job's working directory, because sbatch would interpret a `%` or `\` in a log path.
         let logs = slurm_folder(&self.folder).join(LOGS);
         let mut arguments = vec!["--parsable".to_owned(), format!("--chdir={}", text(&logs)?)];
         if step.is_divided() {
@@ -283,7 +283,7 @@ impl<'a> Submission<'a> {
     }
 }
 
-/// Says what became of a step; in a dry run its script and command, which is one of bash.
+/// Returns a step's outcome; in a dry run its script and its bash command.
 fn line(said: &Said<'_>) -> String {
     let name = said.step.name();
     if let (Some(script), "to-do") = (&said.text, said.state) {
@@ -304,6 +304,6 @@ fn line(said: &Said<'_>) -> String {
 }
 
 fn command_word(word: &str) -> String {
-    // The numbers of jobs that there are not yet.
+    // In a dry run, shell variables replace the missing job IDs, so they must not be quoted.
     if word.starts_with("--dependency=") { word.to_owned() } else { quoted(word) }
 }

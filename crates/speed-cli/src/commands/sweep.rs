@@ -21,7 +21,7 @@ pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, reporter: &Re
     print(&sweep_text(&report, &folder))
 }
 
-/// Refuses a sweep whose id is not that of `--run`.
+/// Refuses a sweep whose id differs from `--run`.
 pub(super) fn check_id(options: &RunArguments, sweep: &Sweep) -> Result<(), Failure> {
     let id = sweep_id(sweep);
     match &options.run {
@@ -45,14 +45,14 @@ pub(super) fn dry_run(sweep: &Sweep, options: &RunOptions, json: bool) -> Result
     }
     if let Some(cost) = plans.first().and_then(|plan| plan.cost.as_ref()) {
         text.push_str(&format!(
-            "# the first setting alone; the others share what they do not change\n{}",
+            "# cost of the first setting alone; the other settings share its unchanged stages\n{}",
             cost_text(cost)
         ));
     }
     print(&text)
 }
 
-/// Returns what is to be done and what it costs in privacy, in one line.
+/// Returns the remaining work and its privacy cost in one line.
 fn plan_text(plan: &Plan) -> String {
     let done = plan.stages.iter().filter(|stage| stage.done).count();
     let epsilon =

@@ -32,9 +32,9 @@ fn check(options: &LogCheckOptions, json: bool) -> Result<(), Failure> {
     } else if report.received {
         format!("the message of teacher {} was received, and the sum is open", report.teacher)
     } else {
-        format!("the message of teacher {} has not come over the network, and the sum is open", report.teacher)
+        format!("the message of teacher {} has not arrived over the network, and the sum is open", report.teacher)
     };
-    print(&format!("{became}, says the server, who signed {} entries\n", report.entries))
+    print(&format!("{became}, according to the server, which signed {} entries\n", report.entries))
 }
 
 fn answer(options: AnswerOptions) -> Result<(), Failure> {
@@ -43,7 +43,7 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
         _ => None,
     };
     let price = Price::of(&RoundFile::read(&options.round)?, None, options.price.delta)?;
-    // A file that says of itself that it is a simulation has no price; the program holds it to that.
+    // A file that declares a simulation has no price. The program enforces the declaration.
     price.check(&options.price, options.simulation.is_some())?;
     let report = teacher::answer(&TeacherOptions {
         registry: options.records.registry(&options.signing_key),
@@ -69,7 +69,7 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
         .as_ref()
         .map_or("no noise of its own: the server adds it".to_owned(), |mechanism| format!("its share of {mechanism}"));
     let repeated =
-        if report.repeated { "this round was answered before: the message of then is written again\n" } else { "" };
+        if report.repeated { "this round was answered before: the same message is written again\n" } else { "" };
     print(&format!(
         "{}{repeated}teacher {} answered {} queries of round {:?} with {noise}: {} ({} bytes)\n{}{}",
         mark(report.simulation),

@@ -4,8 +4,8 @@ use clap::Args;
 
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct MaxEpsilon {
-    /// Refuse answers with real noise that may cost more than this epsilon together, whatever the votes are; without it, one answer may cost at
-    /// most 10
+    /// Refuse answers with real noise if their total data-independent epsilon exceeds this value; without it, the limit
+    /// is 10 for a single answer
     #[arg(long, value_name = "E", allow_negative_numbers = true)]
     pub(crate) max_epsilon: Option<f64>,
 }

@@ -18,7 +18,7 @@ pub(crate) struct QueryOptions {
     pub(crate) votes: PathBuf,
     #[command(flatten)]
     pub(crate) form: FormOption,
-    /// The number of classes, which labels do not tell
+    /// Number of classes, which a file of labels does not contain
     #[arg(long, value_name = "K")]
     pub(crate) classes: Option<usize>,
     /// Only these queries: an .npy or CSV file of indices
@@ -32,7 +32,7 @@ pub(crate) struct QueryOptions {
 /// The form of a file of votes.
 #[derive(Debug, Args)]
 pub(crate) struct FormOption {
-    /// Form of the votes: labels or histograms [default: the only one that is possible; a file that may be both is refused]
+    /// Form of the votes: labels or histograms [default: the only possible form; an ambiguous file is refused]
     #[arg(long, value_name = "FORM", requires = "votes")]
     pub(crate) form: Option<VotesForm>,
 }
@@ -67,10 +67,11 @@ pub(crate) struct AccountOptions {
     /// Only queries A to B - 1
     #[arg(long, value_name = "A..B", value_parser = rows, requires = "votes")]
     pub(crate) rows: Option<Range<usize>>,
-    /// The number of teachers, which votes must have; --honest-ratio is that of whole teachers, rounded down
+    /// Number of teachers, which must match the votes; --honest-ratio is rounded down to an integer number of teachers
     #[arg(long, value_name = "N")]
     pub(crate) teachers: Option<usize>,
-    /// The number of classes, which labels do not tell. Without --votes two cost less than more [default: any number]
+    /// Number of classes, which a file of labels does not contain. Without --votes, two classes cost less than more
+    /// [default: any number]
     #[arg(long, value_name = "K")]
     pub(crate) classes: Option<usize>,
     #[command(flatten)]
@@ -78,33 +79,35 @@ pub(crate) struct AccountOptions {
     /// Delta of the claim
     #[arg(long, value_name = "D", value_parser = delta, allow_negative_numbers = true)]
     pub(crate) delta: Delta,
-    /// Adversary, and so the other teachers' noise: dropout (missing), collusion (known) or central (a trusted aggregator
-    /// adds all)
+    /// Adversary, which determines the other teachers' noise: dropout (missing), collusion (known) or central (a trusted
+    /// aggregator adds all noise)
     #[arg(long, value_name = "WHAT", default_value = "dropout")]
     pub(crate) assume: Adversary,
-    /// Cover any number of teachers up to those that --honest-ratio leaves out, and any mixture of missing and known noise,
-    /// instead of exactly all of them: takes as long as that many accounts
+    /// Cover any mixture of missing and known noise, of any number of teachers up to the number that --honest-ratio
+    /// leaves out, instead of exactly that number; takes as long as one account for each number
     #[arg(long)]
     pub(crate) up_to: bool,
-    /// Formulas: paper, outcome (worst case given epsilon and q) or tight (all that is known)
+    /// Formulas: paper, outcome (worst case given epsilon and q) or tight (uses everything that is known)
     #[arg(long, value_name = "WHICH", default_value = "tight")]
     pub(crate) bound: Bound,
-    /// Cover both directions with the paper's formulas too; the other bounds always do unless --one-direction
+    /// Cover both directions with the paper's formulas too; the other bounds always cover both, unless --one-direction is
+    /// given
     #[arg(long, conflicts_with = "one_direction")]
     pub(crate) both_directions: bool,
-    /// Cover the direction from these votes to a neighbour's only
+    /// Cover only the direction from these votes to a neighbour's
     #[arg(long)]
     pub(crate) one_direction: bool,
-    /// Largest moment order: whole orders with the paper's formulas [default: 25], real ones otherwise [default: 4096]
+    /// Largest moment order: integer orders with the paper's formulas [default: 25], real orders otherwise [default:
+    /// 4096]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) orders: Option<u32>,
     /// Answer only where the largest noisy count reaches this many votes
     #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
     pub(crate) threshold: Option<f64>,
-    /// Whatever the votes are, for as many queries: may be published
+    /// Compute the data-independent epsilon, which may be published
     #[arg(long)]
     pub(crate) any_votes: bool,
-    /// At these votes, but with noise, so that the value itself may be published, once (docs/privacy.md, "Publication")
+    /// Add noise to the data-dependent epsilon, so that the value may be published once (docs/privacy.md, "Publication")
     #[arg(long, conflicts_with_all = ["any_votes", "one_direction", "orders", "bound"])]
     pub(crate) release: bool,
     #[command(flatten)]
@@ -117,13 +120,13 @@ pub(crate) struct AccountOptions {
 /// Options of a release; to be chosen before looking at votes.
 #[derive(Debug, Args)]
 pub(crate) struct ReleaseFlags {
-    /// With --release: the most that the logarithm of the bound may change with one teacher
+    /// With --release: largest change of the bound's logarithm if one teacher changes
     #[arg(long, value_name = "BETA", default_value = "0.04", requires = "release")]
     pub(crate) smoothness: f64,
     /// With --release: standard deviation of the noise, as a multiple of the sensitivity
     #[arg(long, value_name = "TIMES", default_value = "3", requires = "release")]
     pub(crate) release_noise: f64,
-    /// With --release: order of the moments [default: from the number of queries and the noise]
+    /// With --release: order of the moments [default: derived from the number of queries and the noise]
     #[arg(long, value_name = "L", requires = "release")]
     pub(crate) release_order: Option<f64>,
     /// With --release: noise from a seed; the value is then not private
@@ -133,19 +136,19 @@ pub(crate) struct ReleaseFlags {
 
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateOptions {
-    /// Target epsilon for all queries together; with --ledger a further limit for everything that the ledger holds
+    /// Target epsilon for all queries together; with --ledger, an additional limit for all charges in the ledger
     #[arg(long, value_name = "E", allow_negative_numbers = true, required_unless_present = "ledger")]
     pub(crate) epsilon: Option<f64>,
-    /// Target delta; with --ledger that of --epsilon [default: the ledger's]
+    /// Target delta; with --ledger, the delta of --epsilon [default: the ledger's]
     #[arg(
         long, value_name = "D", value_parser = delta, allow_negative_numbers = true, requires = "epsilon",
         required_unless_present = "ledger"
     )]
     pub(crate) delta: Option<Delta>,
-    /// Find what this ledger accepts: within the rest of its budget, by its own rules
+    /// Find noise or queries that this ledger accepts, within its remaining budget and by its own rules
     #[arg(long, value_name = "FILE", conflicts_with_all = ["assume", "bound"])]
     pub(crate) ledger: Option<PathBuf>,
-    /// Find what a new ledger with a budget of --epsilon at --delta accepts
+    /// Find noise or queries that a new ledger with a budget of --epsilon at --delta accepts
     #[arg(long, conflicts_with_all = ["ledger", "assume", "bound"])]
     pub(crate) budget: bool,
     /// Number of classes; two cost less than more [default: any number]
@@ -154,10 +157,10 @@ pub(crate) struct CalibrateOptions {
     /// Answer only where the largest noisy count reaches this many votes
     #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
     pub(crate) threshold: Option<f64>,
-    /// Number of teachers: --honest-ratio is then that of whole teachers, rounded down
+    /// Number of teachers; --honest-ratio is then rounded down to an integer number of teachers
     #[arg(long, value_name = "N")]
     pub(crate) teachers: Option<usize>,
-    /// Number of queries: find the noise. Give --gamma or --sigma instead to find the number of queries
+    /// Number of queries, to find the noise; to find the number of queries, give --gamma or --sigma instead
     #[arg(long, value_name = "N", conflicts_with_all = ["gamma", "sigma"], required_unless_present_any = ["gamma", "sigma", "votes"])]
     pub(crate) queries: Option<usize>,
     /// Take the numbers of teachers and queries from a file of votes, .npy or CSV; the claim does not depend on its votes
@@ -167,7 +170,7 @@ pub(crate) struct CalibrateOptions {
     pub(crate) form: FormOption,
     #[command(flatten)]
     pub(crate) noise: NoiseOptions,
-    /// Adversary, and so the other teachers' noise; goes into the claim
+    /// Adversary, which determines the other teachers' noise; part of the claim
     #[arg(long, value_name = "WHAT", default_value = "dropout")]
     pub(crate) assume: Adversary,
     /// Formulas: paper or tight
@@ -181,9 +184,9 @@ pub(crate) struct CalibrateOptions {
 /// Origin of the noise of an audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ShareKind {
-    /// This project's exact integer shares (Gaussian noise, which has none: one exact discrete Gaussian draw)
+    /// This project's exact integer shares (Gaussian noise has no shares: one exact discrete Gaussian draw)
     Exact,
-    /// Shares cut to integers as in the paper's published code: not private as claimed
+    /// Shares truncated to integers as in the paper's published code: not as private as claimed
     Truncated,
 }
 
@@ -191,14 +194,14 @@ pub(crate) enum ShareKind {
 pub(crate) struct AuditOptions {
     #[command(flatten)]
     pub(crate) mechanism: NoiseOptions,
-    /// Delta that Gaussian and Skellam noise are held to; Laplace noise is held to none
+    /// Delta of the claim that Gaussian or Skellam noise is tested against; ignored for Laplace noise
     #[arg(long, value_name = "D", default_value = "1e-2", value_parser = delta, allow_negative_numbers = true)]
     pub(crate) delta: Delta,
-    /// Votes of one query, summing to the number of teachers, or a file of votes with --query; at the neighbour the first class
-    /// loses one to the second. Of a file the first class is the one with most votes
+    /// Votes of one query, summing to the number of teachers, or a file of votes with --query, of which the class with
+    /// the most votes becomes the first. At the neighbour, the first class loses one vote to the second
     #[arg(long, value_name = "N,N,...|FILE", default_value = "20,20", num_args = 1..)]
     pub(crate) votes: Vec<String>,
-    /// With a file of votes: the query, from 0
+    /// With a file of votes: index of the query, from 0
     #[arg(long, value_name = "I")]
     pub(crate) query: Option<usize>,
     #[command(flatten)]
@@ -212,7 +215,7 @@ pub(crate) struct AuditOptions {
     /// Always answer
     #[arg(long)]
     pub(crate) no_threshold: bool,
-    /// Runs at each of the two rows of votes
+    /// Number of runs for each of the two neighbouring votes
     #[arg(long, value_name = "N", default_value = "20000", value_parser = clap::value_parser!(u64).range(100..))]
     pub(crate) runs: u64,
     /// Confidence of the lower bound
@@ -230,7 +233,7 @@ pub(crate) struct AuditOptions {
 pub(crate) enum LedgerCommand {
     /// Start a ledger with a budget
     Create {
-        /// The file, which must not exist
+        /// The file to create, which must not exist
         file: PathBuf,
         /// Epsilon of the budget
         #[arg(long, value_name = "E", allow_negative_numbers = true)]
@@ -252,25 +255,25 @@ pub(crate) enum LedgerCommand {
         /// Number of classes; two cost less than more [default: any number]
         #[arg(long, value_name = "K")]
         classes: Option<usize>,
-        /// Answer only where the largest noisy count reaches this many votes: with two classes that costs more
+        /// Answer only where the largest noisy count reaches this many votes; with two classes that costs more
         #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
         threshold: Option<f64>,
         #[command(flatten)]
         noise: NoiseOptions,
-        /// Number of teachers: --honest-ratio is then that of whole teachers, rounded down; with --classes as well, delta
-        /// includes the sampler of their noise
+        /// Number of teachers; --honest-ratio is then rounded down to an integer number of teachers, and with --classes,
+        /// delta includes the sampler of their noise
         #[arg(long, value_name = "N")]
         teachers: Option<usize>,
         #[command(flatten)]
         limit: MaxEpsilon,
-        /// Their purpose, in your own words
+        /// Purpose of the queries, in your own words
         #[arg(long, value_name = "TEXT", default_value = "")]
         label: String,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Print budget, charges and what is spent
+    /// Print the budget, the charges and the spent epsilon
     Show {
         /// The ledger
         file: PathBuf,
@@ -290,7 +293,7 @@ pub(crate) enum LedgerCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FigureCommand {
-    /// Epsilon over gamma at one tau, with the limit (the paper's Figure 2)
+    /// Plot epsilon over gamma at one tau, with the limit (the paper's Figure 2)
     Gamma {
         /// Ratio of the teachers whose noise is present and secret
         #[arg(long, value_name = "TAU", default_value = "0.9", value_parser = ratio, allow_negative_numbers = true)]
@@ -298,7 +301,7 @@ pub(crate) enum FigureCommand {
         #[command(flatten)]
         figure: FigureOptions,
     },
-    /// Epsilon over tau at one gamma (the paper's Figure 3)
+    /// Plot epsilon over tau at one gamma (the paper's Figure 3)
     Tau {
         /// Inverse scale of the noise, per vote
         #[arg(long, value_name = "G", default_value = "0.1", allow_negative_numbers = true)]
@@ -327,7 +330,7 @@ pub(crate) struct FigureOptions {
     /// Write PREFIX.svg and PREFIX.csv [default: figure-gamma, figure-tau]
     #[arg(long, value_name = "PREFIX")]
     pub(crate) out: Option<PathBuf>,
-    /// Replace files that exist
+    /// Overwrite existing files
     #[arg(long)]
     pub(crate) force: bool,
     /// Print JSON

@@ -45,7 +45,7 @@ pub(crate) enum StudentCommand {
         /// Range of noisy counts: narrow up to a difference of 2544 votes, wide up to 30000
         #[arg(long, value_name = "RANGE", default_value = "narrow", value_parser = key_range())]
         range: Parameters,
-        /// Keys from a seed, for simulations: whoever knows it knows the secret key
+        /// Seed for the keys, for simulations only: anyone who knows the seed knows the secret key
         #[arg(long, value_name = "SEED")]
         simulation: Option<u64>,
         /// Print JSON
@@ -56,7 +56,7 @@ pub(crate) enum StudentCommand {
     Identity(IdentityOptions),
     /// Write the file of a round, which goes to everyone
     Round(RoundOptions),
-    /// Fetch a round's result from its server, once it is there
+    /// Fetch a round's result from its server, as soon as it is available
     Fetch {
         #[command(flatten)]
         client: ClientOptions,
@@ -72,16 +72,16 @@ pub(crate) enum StudentCommand {
         /// The server's result
         #[arg(long, value_name = "FILE")]
         result: PathBuf,
-        /// The round's file: a result of another round is refused
+        /// The round's file; the result of another round is refused
         #[arg(long, value_name = "FILE")]
         round: PathBuf,
-        /// Keep the secret key, which is otherwise destroyed once the labels are written
+        /// Keep the secret key, which is otherwise destroyed after the labels are written
         #[arg(long)]
         keep_keys: bool,
         /// Delta at which the round's epsilon is printed
         #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
         delta: Delta,
-        /// Labels to write: query,label with an empty label for no answer
+        /// The file of labels to write, lines of query,label; an empty label means no answer
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
         /// Print JSON
@@ -107,7 +107,7 @@ pub(crate) struct RoundOptions {
     /// The public.key that teachers will encrypt under
     #[arg(long, value_name = "FILE")]
     pub(crate) public_key: PathBuf,
-    /// Name of the round; two rounds of one key need different names
+    /// Name of the round; two rounds with the same key need different names
     #[arg(long)]
     pub(crate) name: String,
     /// Number of queries
@@ -134,14 +134,14 @@ pub(crate) struct RoundOptions {
     /// The parties that add the noise: every teacher a share, or the server all of it (docs/threat-models.md)
     #[arg(long, value_name = "NOISE", default_value = "teachers", value_parser = noise_placement())]
     pub(crate) noise: NoisePlacement,
-    /// No answer where the noisy maximum is below so many votes
+    /// Give no answer where the largest noisy count is below this number of votes
     #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
     pub(crate) threshold: Option<i64>,
-    /// Proofs that messages are well formed. Without them a teacher that sends what is no encryption may read the secret key out
-    /// of the labels, if it sees them (docs/threat-models.md)
+    /// Proofs that messages are well formed. Without proofs, a teacher that sends malformed ciphertexts and sees the
+    /// labels can recover the secret key from them (docs/threat-models.md)
     #[arg(long, value_name = "PROOFS", default_value = "required", value_parser = proofs(), action = ArgAction::Set)]
     pub(crate) proofs: bool,
-    /// Use keys that another round has. Without proofs a key is good for 364 bits of labels (109 of ten classes)
+    /// Reuse the keys of another round. Without proofs, a key is safe for 364 bits of labels (109 labels of ten classes)
     #[arg(long)]
     pub(crate) reuse_keys: bool,
     /// The proof key to write, for teachers and server [default: proof.key beside the round's file]
@@ -149,7 +149,7 @@ pub(crate) struct RoundOptions {
     pub(crate) proof_key: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) price: PriceOptions,
-    /// A round whose keys or noise come from a seed: no privacy
+    /// Make the round a simulation, whose keys or noise come from a seed: no privacy
     #[arg(long)]
     pub(crate) simulation: bool,
     /// The round's file to write
@@ -173,13 +173,14 @@ pub(crate) struct PriceOptions {
 /// A party's records.
 #[derive(Debug, Args)]
 pub(crate) struct RecordOptions {
-    /// Registry of this party's rounds, each of which is answered or evaluated once [default: beside the signing key]
+    /// Registry of this party's rounds, which prevents answering or evaluating a round twice [default: beside the signing
+    /// key]
     #[arg(long, value_name = "FILE")]
     registry: Option<PathBuf>,
-    /// Ledger that the round is charged to, before it is answered; simulations are not [default: beside the signing key]
+    /// Ledger that is charged before the round is answered; simulations are not charged [default: beside the signing key]
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
-    /// Delta of a ledger that is not there yet
+    /// Delta of the ledger, if it does not exist yet
     #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
     ledger_delta: Delta,
 }
@@ -197,10 +198,10 @@ impl RecordOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct IdentityOptions {
-    /// Name of this party, for people
+    /// Display name of this party
     #[arg(long)]
     pub(crate) name: String,
-    /// The signing key to write (PEM, mode 0600); the card has the same name with .toml
+    /// The signing key to write (PEM, mode 0600); the card gets the same name with .toml
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// Print JSON
@@ -214,7 +215,7 @@ pub(crate) enum TeacherCommand {
     Keygen(IdentityOptions),
     /// Encrypt this teacher's noisy votes for a round
     Answer(Box<AnswerOptions>),
-    /// Send this teacher's message to the round's server; an upload that breaks goes on where it was
+    /// Send this teacher's message to the round's server; an interrupted upload resumes
     Send {
         #[command(flatten)]
         client: ClientOptions,
@@ -233,7 +234,7 @@ pub(crate) enum TeacherCommand {
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
     },
-    /// Check what became of this teacher's message: the server's log against its receipt
+    /// Check whether the server counted this teacher's message, from the log and the receipt
     Check {
         /// The round's file
         #[arg(long, value_name = "FILE")]
@@ -241,7 +242,7 @@ pub(crate) enum TeacherCommand {
         /// This teacher's message
         #[arg(long, value_name = "FILE")]
         message: PathBuf,
-        /// The server's receipt, where the message was sent over a network
+        /// The server's receipt, if the message was sent over a network
         #[arg(long, value_name = "FILE")]
         receipt: Option<PathBuf>,
         /// The round's log, which the server gives to every teacher
@@ -255,7 +256,7 @@ pub(crate) enum TeacherCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct AnswerOptions {
-    /// This teacher's signing key; which teacher it is, the round's file says
+    /// This teacher's signing key, which identifies the teacher in the round's file
     #[arg(long, value_name = "FILE")]
     pub(crate) signing_key: PathBuf,
     /// The student's public.key
@@ -264,18 +265,18 @@ pub(crate) struct AnswerOptions {
     /// The round's file
     #[arg(long, value_name = "FILE")]
     pub(crate) round: PathBuf,
-    /// This teacher's votes, .npy or CSV: a label for each query in order; `query,label` lines in any order, by number or, with
-    /// --query-list, by name; or one-hot histograms, queries x classes
+    /// This teacher's votes, .npy or CSV: a label for each query, in order; `query,label` lines in any order, with query
+    /// numbers or, with --query-list, names; or one-hot histograms, queries x classes
     #[arg(long, value_name = "FILE")]
     pub(crate) votes: PathBuf,
-    /// Form of the votes where a file may be read in two ways: labels or histograms
+    /// Form of the votes, if the file is ambiguous: labels or histograms
     #[arg(long, value_name = "FORM")]
     pub(crate) form: Option<VotesForm>,
-    /// The round's proof key, where the round asks for proofs
+    /// The round's proof key, if the round requires proofs
     #[arg(long, value_name = "FILE")]
     pub(crate) proof_key: Option<PathBuf>,
-    /// The list of queries that this teacher voted on, by whose names votes may be keyed; a round with another list, or without
-    /// one, is refused
+    /// The list of queries that this teacher voted on, whose names the votes may use; a round with another list, or
+    /// without one, is refused
     #[arg(long, value_name = "FILE")]
     pub(crate) query_list: Option<PathBuf>,
     /// The mechanism that this teacher agrees to; a round with another is refused
@@ -288,10 +289,10 @@ pub(crate) struct AnswerOptions {
     pub(crate) records: RecordOptions,
     #[command(flatten)]
     pub(crate) price: PriceOptions,
-    /// Noise and encryption from a seed, in rounds that are simulations
+    /// Seed for noise and encryption, only in a simulation round
     #[arg(long, value_name = "SEED")]
     pub(crate) simulation: Option<u64>,
-    /// The message to write; its name means nothing
+    /// The message to write; the file name is arbitrary
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// Print JSON
@@ -303,9 +304,9 @@ pub(crate) struct AnswerOptions {
 pub(crate) enum ServerCommand {
     /// Generate the server's signing key, and its card for the student's roster
     Keygen(IdentityOptions),
-    /// Sum the teachers' messages and compute the encrypted winners; killed, it goes on where it was
+    /// Sum the teachers' messages and compute the encrypted winners; resumes after an interruption
     Aggregate(Box<AggregateOptions>),
-    /// Serve a round over a network: messages in, the result to its student; killed, it goes on where it was
+    /// Serve a round over a network: receive messages and send the result to the student; resumes after an interruption
     Serve(Box<ServeOptions>),
 }
 
@@ -321,10 +322,10 @@ pub(crate) struct ServerOptions {
     /// The round's file
     #[arg(long, value_name = "FILE")]
     pub(crate) round: PathBuf,
-    /// The round's proof key, where the round asks for proofs
+    /// The round's proof key, if the round requires proofs
     #[arg(long, value_name = "FILE")]
     pub(crate) proof_key: Option<PathBuf>,
-    /// Number of teachers that must answer, if more than the round says
+    /// Number of teachers that must answer, if more than the round requires
     #[arg(long, value_name = "M")]
     pub(crate) min_teachers: Option<usize>,
     #[command(flatten)]
@@ -332,10 +333,10 @@ pub(crate) struct ServerOptions {
     /// The circuit of the argmax; both give the same winners
     #[arg(long, value_name = "CIRCUIT", default_value = "tournament", value_parser = exact_circuit())]
     pub(crate) circuit: Circuit,
-    /// Threads; results do not depend on it [default: all processors]
+    /// Number of threads; results do not depend on it [default: all processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
-    /// Randomness from a seed, in rounds that are simulations
+    /// Seed for all randomness, only in a simulation round
     #[arg(long, value_name = "SEED")]
     pub(crate) simulation: Option<u64>,
     /// Print JSON
@@ -350,7 +351,7 @@ pub(crate) struct AggregateOptions {
     /// Folder of the teachers' messages
     #[arg(long, value_name = "DIR")]
     pub(crate) answers: PathBuf,
-    /// The result to write; the round's log goes beside it, with .log after its name
+    /// The result to write; the round's log gets the same name followed by .log
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
 }
@@ -359,19 +360,20 @@ pub(crate) struct AggregateOptions {
 pub(crate) struct ServeOptions {
     #[command(flatten)]
     pub(crate) server: ServerOptions,
-    /// Address for the round's parties; TLS lets in nobody else
+    /// Address for the round's parties; TLS rejects all others
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) listen: String,
-    /// Address of /health and /metrics, without TLS, for those who watch the server: not for the internet
+    /// Address of /health and /metrics for monitoring, without TLS: do not expose it to the internet
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) watch: Option<String>,
-    /// All parties come from one address, a proxy's: it may have as many handshakes at a time as all addresses together
+    /// All parties connect through one proxy, whose address may use the handshake limit of all addresses together
     #[arg(long)]
     pub(crate) behind_proxy: bool,
-    /// Minutes from the first start of this round's server after which the sum is closed with as many teachers as must answer; without it all are waited for
+    /// Minutes after the first start of this round's server until the sum closes if enough teachers have answered;
+    /// without it, the server waits for all teachers
     #[arg(long, value_name = "MINUTES")]
     pub(crate) wait: Option<u32>,
-    /// End once the student has the result
+    /// Exit after the student has fetched the result
     #[arg(long)]
     pub(crate) until_fetched: bool,
 }
@@ -382,13 +384,13 @@ pub(crate) struct ClientOptions {
     /// This party's signing key
     #[arg(long, value_name = "FILE")]
     pub(crate) signing_key: PathBuf,
-    /// The round's file, which has the server's key
+    /// The round's file, which contains the server's key
     #[arg(long, value_name = "FILE")]
     pub(crate) round: PathBuf,
     /// The server's address
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) server: String,
-    /// Seconds for which a server that cannot be reached, is busy or is not done is asked again
+    /// How long to retry an unavailable, busy or unfinished server, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     pub(crate) patience: u64,
     /// Print JSON

@@ -13,7 +13,7 @@ use super::ticker::Ticker;
 /// The interval between two drawings.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// Draws the progress of a run.
+/// A display of a run's progress in a terminal.
 pub(crate) struct Bars {
     drawn: Arc<Mutex<Drawn>>,
     _ticker: Ticker,

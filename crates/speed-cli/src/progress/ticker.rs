@@ -4,14 +4,14 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Calls a function at intervals until it is dropped.
+/// A thread that calls a function at intervals until this value is dropped.
 pub(super) struct Ticker {
     ended: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Ticker {
-    /// Calls `tick` at intervals of `every`. If no thread can be started, it never does; nothing depends on it.
+    /// Calls `tick` at intervals of `every`. If no thread can be started, it is never called, which is harmless.
     pub(super) fn new(every: Duration, tick: impl Fn() + Send + 'static) -> Self {
         let ended = Arc::new((Mutex::new(false), Condvar::new()));
         let own = Arc::clone(&ended);

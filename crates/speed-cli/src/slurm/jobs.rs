@@ -1,4 +1,4 @@
-//! The record of the jobs that Slurm was given for a run, in its folder.
+//! The record, in a run's folder, of the jobs that were submitted to Slurm for it.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -12,24 +12,24 @@ use super::programs::is_number;
 
 /// The record's file.
 const FILE: &str = "jobs.json";
-/// Shards at most: as many as an array of Slurm can have.
+/// The largest number of shards, which is Slurm's limit on the size of an array.
 const MAX_SHARDS: usize = 4_000_001;
-/// The file by whose lock one process at a time submits.
+/// The lock file: only one process at a time submits jobs of a run.
 const LOCK: &str = "submit.lock";
 
-/// The jobs that Slurm was given for a run or sweep.
+/// The jobs that were submitted to Slurm for a run or sweep.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Jobs {
-    /// The number of shards that was asked for last, of every step.
+    /// The most recently requested number of shards of each step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) wanted_shards: Option<usize>,
-    /// The runs: its own, or those of the sweep.
+    /// The run itself, or the runs of the sweep.
     pub(crate) runs: Vec<String>,
-    /// The jobs, in the order in which they were submitted.
+    /// The jobs in the order of submission.
     pub(crate) jobs: Vec<Submitted>,
 }
 
-/// A job that was submitted.
+/// A submitted job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Submitted {
     /// The step.
@@ -38,7 +38,7 @@ pub(crate) struct Submitted {
     pub(crate) job: String,
     /// Its name.
     pub(crate) name: String,
-    /// The shards that it does; none of a step that does not divide.
+    /// The job's shards; empty for a step that is not divided.
     pub(crate) shards: Vec<usize>,
     /// The number of all shards.
     pub(crate) of: usize,
@@ -47,7 +47,7 @@ pub(crate) struct Submitted {
 }
 
 impl Submitted {
-    /// Returns its tasks: a number for each shard, or none where it is no array.
+    /// Returns the job's tasks: a number for each shard, or `None` if the job is not an array.
     pub(crate) fn tasks(&self) -> Vec<Option<usize>> {
         if self.shards.is_empty() { vec![None] } else { self.shards.iter().copied().map(Some).collect() }
     }
@@ -59,7 +59,7 @@ pub(crate) fn log_name(name: &str, job: &str, task: Option<usize>) -> String {
 }
 
 impl Jobs {
-    /// Reads the record of a run; none where there is none.
+    /// Reads the record of a run, or returns `None` if there is no such file.
     pub(crate) fn read(run: &Path) -> Result<Option<Self>, ExperimentError> {
         let path = slurm_folder(run).join(FILE);
         let fault = |fault| ExperimentError::Results { path: path.clone(), fault };
@@ -78,7 +78,7 @@ impl Jobs {
             let expected = "the record of submitted jobs in JSON; take it from a copy".to_owned();
             fault(ResultsFault::Unlikely { expected, found: found_instead(&bytes, &error) })
         })?;
-        // Results may be from anywhere: numbers go to Slurm's programs, and names into paths.
+        // The record is untrusted: its numbers become arguments of Slurm's programs, and its names become parts of paths.
         let is_odd = |job: &&Submitted| {
             !is_number(&job.job) || job.name.contains(['/', '\\']) || !(1..=MAX_SHARDS).contains(&job.of)
         };
@@ -90,10 +90,10 @@ impl Jobs {
         Ok(Some(read))
     }
 
-    /// Takes the lock of whoever submits jobs of a run.
+    /// Takes the lock for submitting jobs of a run.
     ///
     /// # Errors
-    /// If another process submits them, or the folder cannot be written.
+    /// If another process holds the lock, or the folder cannot be written.
     pub(crate) fn lock(run: &Path) -> Result<Lock, ExperimentError> {
         let folder = slurm_folder(run);
         Lock::try_take(folder.join(LOCK), &folder)

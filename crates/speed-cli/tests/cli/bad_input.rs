@@ -1,4 +1,4 @@
-//! Every kind of bad input ends in one clear message and its exit code, and loses nothing.
+//! Every kind of bad input gives one clear message and its exit code, and loses no results.
 
 use std::fs;
 use std::io::Write;
@@ -53,7 +53,7 @@ fn votes_that_are_not_votes() {
     place.fails(&run, 3, &["votes.npy", "row 1 sums to 4", "ensemble.teachers = 3"]);
     npy(&place.path("votes.npy"), "2, 3", &[1, 1, 1, 0, 0, 3]);
     place.succeeds(&run);
-    // More votes than images are not left out without a word.
+    // Surplus votes are not ignored silently.
     npy(&place.path("longer.npy"), "3, 3", &[0, 1, 0, 1, 0, 255, 1, 0, 1]);
     let longer = ["--set", "votes.file=longer.npy", "--set", "votes.form=labels", "--set", "votes.classes=256"];
     let output = place.speed(&[&run[..], &longer].concat());
@@ -68,7 +68,7 @@ fn votes_that_are_not_votes() {
     npy(&place.path("votes.npy"), "2, 3", &[1, 1, 1]);
     place.fails(&run, 3, &["votes.npy", "truncated"]);
     npy(&place.path("votes.npy"), "2, 3", &[1, 1, 1, 0, 1, 2]);
-    // Other votes than those whose answers were charged: nothing is paid again without a word.
+    // The votes differ from the charged ones, and nothing is charged again silently.
     place.fails(&run, 4, &["stage.json", "of other votes", "--force aggregate-trusted"]);
     let table = place.succeeds(&[&run[..], &["--force", "aggregate-trusted"]].concat());
     assert!(table.contains("Trusted"), "{table}");
@@ -99,7 +99,7 @@ fn impossible_settings() {
         ("ensemble.teachers=301", &["`ensemble.teachers`", "301 teachers share 300 training images"][..]),
         ("noise.gamma=0", &["`noise.gamma`", "from 0.001"]),
         ("noise.gamma=-1.0", &["`noise.gamma`", "from 0.001"]),
-        // Known before a teacher trains: no table of shares, no such delta, no batch, no map, no memory.
+        // Errors that are detected before a teacher trains.
         ("noise.gamma=0.0005", &["`noise.gamma`"]),
         ("privacy.delta=1e-300", &["`privacy.delta`", "1e-280"]),
         ("student.batch=65537", &["`student.batch`", "2..=65536"]),
@@ -183,7 +183,7 @@ fn two_runs_in_one_folder() {
     assert!(lock.join("tables/table.md").exists());
 }
 
-/// A limit on file size refuses writes in the middle of work as a full disk does.
+/// A limit on file size makes writes fail in the middle of work, as a full disk does.
 #[test]
 #[cfg(unix)]
 fn a_disk_that_fills_up_loses_nothing() {

@@ -1,4 +1,4 @@
-//! Rows with different circuits, on votes at random, which need no data.
+//! Rows with different circuits, on random votes, which need no data.
 
 use std::fs;
 
@@ -141,7 +141,7 @@ fn mechanisms_placements_and_thresholds_are_the_same_on_ciphertexts() {
     assert_eq!(row("central").get("answered"), None);
     assert!(table.contains("answered"), "{table}");
 
-    // A claim says what noise it is about. With the server's noise nobody else knows any of it.
+    // A claim names the noise that it covers. Only the server knows noise that it adds.
     let claim = |name: &str, column: &str| row(name)[column]["claim"].as_str().unwrap_or_default().to_owned();
     assert!(claim("skellam", "data_dependent").contains("Skellam"), "{}", claim("skellam", "data_dependent"));
     assert!(claim("confident", "data_independent").contains("no answer"), "{}", claim("confident", "data_independent"));
@@ -184,7 +184,7 @@ fn votes_at_random_follow_the_seed_and_the_table_has_no_column_for_what_cannot_h
         |results: &str| fs::read(place.run_folder(results, "circuits").join("stages/votes/votes.npy")).expect("votes");
     assert_eq!(votes("one"), votes("two"));
     assert_ne!(votes("one"), votes("three"));
-    // 1000 votes, one byte each behind the header: every class about 100 times, within six standard deviations.
+    // 1000 votes, one byte each after the header: every class about 100 times, within six standard deviations.
     let labels = votes("one").split_off(votes("one").len() - 1000);
     for class in 0..10 {
         let count = labels.iter().filter(|label| **label == class).count();

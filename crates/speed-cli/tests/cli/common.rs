@@ -1,4 +1,4 @@
-//! A tiny experiment, and the binary run as by a user.
+//! A tiny experiment, and helpers that run the binary as a user does.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// Everything from images to table in a few seconds, encryption included.
+/// A config for an experiment from images to table in a few seconds, encryption included.
 pub(crate) const TINY: &str = r#"
 name = "tiny"
 seed = 3
@@ -115,7 +115,7 @@ impl Workplace {
         let runs: Vec<PathBuf> = fs::read_dir(self.path(results).join(experiment))
             .expect("results")
             .map(|entry| entry.expect("entry").path())
-            // The experiment's ledger is a file beside them.
+            // The experiment's ledger is a file beside the runs.
             .filter(|path| path.is_dir())
             .collect();
         assert_eq!(runs.len(), 1, "{runs:?}");
@@ -146,7 +146,7 @@ pub(crate) fn determined(run: &Path) -> BTreeMap<String, Vec<u8>> {
     }
     for stage in fs::read_dir(run.join("stages")).expect("stages") {
         let stage = stage.expect("entry").path();
-        // What was set aside is kept beside.
+        // Results that were set aside are kept in the same folder.
         if stage.file_name().is_some_and(|name| name.to_string_lossy().contains(".superseded")) {
             continue;
         }

@@ -1,4 +1,5 @@
-//! Files of a finished run that are emptied, cut or removed: the work is done again to the same bytes, or the file is named.
+//! Files of a finished run that are emptied, cut or removed: the work is repeated with the same bytes, or the error names
+//! the file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -52,7 +53,7 @@ fn damage(file: &Path, how: &str) {
     }
 }
 
-/// What a reader is shown of a run, but for times, places and what comes after a stage was done again.
+/// Returns a run's output without times, paths and notes about repeated stages.
 fn shown(text: &str) -> String {
     let no_time = |line: &&str| !line.starts_with("All columns");
     text.lines().filter(no_time).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ") + "\n").collect()
@@ -65,7 +66,7 @@ fn results(run: &Path) -> BTreeMap<String, Vec<u8>> {
     results
 }
 
-/// Checks a command on damaged files: it shows what it showed before, or names the file in one line that asks for no knowledge of a parser.
+/// Checks a command on damaged files: its output is unchanged, or one line names the file without a parser's jargon.
 #[track_caller]
 fn holds(place: &Workplace, arguments: &[&str], expected: &str, name: &str, what: &str) {
     let output = place.speed(arguments);
@@ -80,7 +81,7 @@ fn holds(place: &Workplace, arguments: &[&str], expected: &str, name: &str, what
     }
 }
 
-/// Takes a run with the name of its folder in the place where it was finished, damages every file of it in one way after another, and uses it.
+/// Damages every file of a finished run in one way after another, and uses the run after each.
 fn damaged_in_every_way(is_of: impl Fn(&str) -> bool) {
     let place = Workplace::new(&config());
     place.succeeds(&["run", "config.toml", "--results", "good"]);
@@ -143,7 +144,7 @@ fn files_of_the_teachers() {
     });
 }
 
-/// Records of runs before this list lack it: the file itself must tell.
+/// Records of older runs lack this list, so damage must be detected in the file itself.
 #[test]
 fn files_that_an_earlier_record_does_not_list() {
     let place = Workplace::new(&config());
@@ -181,7 +182,7 @@ fn files_that_an_earlier_record_does_not_list() {
     }
 }
 
-/// Answers with real noise are not given again because of a file beside them: the file is named, and nothing is paid.
+/// A damaged file beside answers with real noise does not repeat them: the error names the file, and nothing is charged.
 #[test]
 fn files_beside_charged_answers_are_named() {
     let place = Workplace::new(REAL);

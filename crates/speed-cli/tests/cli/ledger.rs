@@ -1,4 +1,4 @@
-//! Ledgers by hand: what a charge names, what a claim includes, and noise that a budget accepts.
+//! Ledgers by hand: fields of a charge, contents of a claim, and noise that a budget accepts.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ fn create(place: &Workplace, name: &str, epsilon: &str, delta: &str) {
     place.succeeds(&["ledger", "create", name, "--epsilon", epsilon, "--delta", delta]);
 }
 
-/// The exact least epsilon of a hundred queries between two classes at `votes`, towards `neighbour`, from the definition alone: discrete
+/// The exact smallest epsilon of a hundred queries between two classes at `votes`, towards `neighbour`, from the definition alone: discrete
 /// Laplace noise with 75 of 250 teachers' shares, gamma 0.1, delta 1e-5; "no answer" below `threshold`.
 fn exact(votes: [i64; 2], neighbour: [i64; 2], threshold: i64) -> f64 {
     const REACH: i64 = 300;
@@ -80,19 +80,19 @@ fn two_classes_and_a_threshold_cost_as_much_as_three_outcomes() {
     let shown = place.succeeds(&["ledger", "show", "silent"]);
     assert!(shown.contains("threshold") && shown.contains("200") && shown.contains("no answer"), "{shown}");
 
-    // Without a threshold two classes cost less, and the claim says that it is for these only.
+    // Without a threshold, two classes cost less, and the claim is restricted to two classes.
     create(&place, "answered", "100", "1e-5");
     let answered = json(&place, &[&["ledger", "charge", "answered", "--json"], &two[..]].concat());
     assert!(number(&answered["spent_epsilon"]) < 22.0, "{answered}");
     assert!(answered["claim"].as_str().is_some_and(|words| words.contains("between 2 classes without a threshold")));
 
-    // Without a number of classes no number is guessed: the claim is for any.
+    // Without a number of classes, the claim holds for any number.
     create(&place, "any", "100", "1e-5");
     let any = json(&place, &[&["ledger", "charge", "any", "--json"], &noise[..]].concat());
     assert!(any["charges"][0]["classes"].is_null() && number(&any["spent_epsilon"]) >= truth, "{any}");
     assert!(any["claim"].as_str().is_some_and(|words| words.contains("any number of classes")), "{any}");
 
-    // Accounts and calibration know it as well.
+    // Accounts and calibration apply the same rule.
     let account = |more: &[&str]| {
         let base = ["account", "--any-votes", "--delta", "1e-5", "--json"];
         json(&place, &[&base[..], more].concat())
@@ -124,7 +124,7 @@ fn samplers_are_said_to_be_included_only_where_they_are() {
     assert!(!place.succeeds(&["ledger", "show", "tiny"]).contains("Samplers are included"));
     let unnamed = charge("tiny", &[]);
     assert!(words(&unnamed).contains("delta includes no sampler's distance") && unnamed["samplers_included"] == false);
-    // Draws that are known cost more than this delta: the charge is of exact noise, and says so.
+    // The sampler's distance exceeds this delta, so the charge assumes exact noise and states this.
     let known = ["--teachers", "250", "--classes", "10"];
     let beyond = charge("tiny", &known);
     assert!(words(&beyond).contains("delta includes no sampler's distance") && beyond["samplers_included"] == false);
@@ -135,7 +135,7 @@ fn samplers_are_said_to_be_included_only_where_they_are() {
     // 2500 draws a query, each within 2^-100.
     assert!(distance > 0.0 && distance <= 25_000.0 * 2f64.powi(-100) * 1.001, "{distance:e}");
     assert!(words(&named).contains("Samplers are included in delta.") && named["samplers_included"] == true, "{named}");
-    // As many as a run of as many teachers sets aside: 0.7 of 250 are 175.
+    // The same number as in a run with 250 teachers: 0.7 of 250 is 175.
     let fewer = charge("known", &["--teachers", "250", "--classes", "10", "--honest-ratio", "0.7"]);
     let ratio = number(&fewer["charges"][1]["sampling_distance"]) / distance;
     assert!((ratio - 0.7).abs() < 1e-9, "{ratio}");
@@ -164,7 +164,7 @@ fn a_dry_run_says_that_delta_does_not_include_the_samplers() {
     assert!(!dry("1e-5").contains("samplers"), "{}", dry("1e-5"));
 }
 
-/// Splits the command that a calibration ends with, and names its ledger.
+/// Splits the command at the end of a calibration's output, and inserts the name of its ledger.
 fn command(text: &str, file: &str) -> Vec<String> {
     let line = text.lines().last().expect("a line");
     let words = line.strip_prefix("speed ").expect("a command").split(' ');
@@ -182,7 +182,7 @@ fn what_is_calibrated_for_a_budget_is_accepted() {
     let refused: Vec<&str> = refused.iter().map(String::as_str).collect();
     place.fails(&refused, 6, &["5.026", "nine tenths of delta", "`speed calibrate --ledger ledger --queries 100`"]);
 
-    // Of a new ledger and of this one, as text and as JSON, with what else a charge names.
+    // For a new ledger and for this one, as text and as JSON, with the other fields of a charge.
     let more: [&[&str]; 3] = [
         &[],
         &["--honest-ratio", "0.7", "--teachers", "250", "--classes", "10"],
@@ -200,14 +200,14 @@ fn what_is_calibrated_for_a_budget_is_accepted() {
         let spent = number(&json(&place, &["ledger", "show", &file, "--json"])["spent_epsilon"]);
         assert!(spent <= 5.0 && spent > 4.99, "{more:?}: {spent}");
     }
-    // The rest of a budget, with charges in it: of their kind and of another.
+    // The remaining budget, after charges of the same kind and of another kind.
     create(&place, "used", "5", "1e-5");
     place.succeeds(&["ledger", "charge", "used", "--queries", "40", "--gamma", "0.09"]);
     let found = place.succeeds(&["calibrate", "--ledger", "used", "--queries", "5"]);
     let command = command(&found, "used");
     place.succeeds(&command.iter().map(String::as_str).collect::<Vec<_>>());
     place.fails(&["calibrate", "--ledger", "used", "--queries", "20"], 2, &["--ledger", "no room", "the budget is 5"]);
-    // Numbers of queries: as many as are found, and not one more.
+    // The number of queries that is found is accepted, and one more is refused.
     let found = json(&place, &["calibrate", "--ledger", "ledger", "--gamma", "0.1", "--json"]);
     let queries = found["queries"].as_u64().expect("a number");
     let many = |queries: u64| {

@@ -1,4 +1,4 @@
-//! Messages about what was probably meant, and what a failed start leaves.
+//! Messages with suggestions, and the files that a failed start leaves.
 
 use std::fs;
 
@@ -41,7 +41,7 @@ fn a_misspelt_key_or_value_is_answered_with_the_one_that_was_meant() {
     }
     fs::write(place.path("swept.toml"), format!("{TINY}\n[sweep]\ngama = [1.0]\n")).expect("a config");
     place.fails(&["run", "swept.toml"], 2, &["did you mean `gamma`?"]);
-    // Words that are like none: all of them are told.
+    // For a word that resembles no choice, all choices are listed.
     place.fails(&["run", "config.toml", "--set", "noise.colour=1"], 2, &["did you mean `data.colour`?"]);
     place.fails(&["run", "config.toml", "--set", "noise.xyz=1"], 2, &["allowed here: gamma, mechanism"]);
     place.fails(
@@ -110,7 +110,7 @@ fn a_start_that_fails_leaves_no_folder() {
         place.fails(&[&["run", "config.toml"][..], &sets].concat(), code, &[]);
         assert!(!place.path("results/tiny").exists(), "{changes:?}");
     }
-    // A ledger that cannot be read is found once the folder is open.
+    // An unreadable ledger is detected after the folder is opened.
     let place = Workplace::new(crate::budget::REAL);
     fs::create_dir_all(place.path("results/real")).expect("a folder");
     fs::write(place.path("results/real/ledger"), "no ledger").expect("a file");
@@ -132,13 +132,13 @@ fn a_list_has_dates_states_epsilons_and_accuracies() {
     assert!(finished["epsilon"].as_f64().is_some_and(|epsilon| epsilon > 1.0), "{finished}");
     assert!(finished["student_accuracy"].as_f64().is_some_and(|accuracy| accuracy > 0.0), "{finished}");
     assert!(finished["ended_at"].as_u64().is_some_and(|seconds| seconds > 1_700_000_000), "{finished}");
-    // A run whose config is lost is not left out.
+    // A run without its config is still listed.
     let run = place.path("results/tiny").join(finished["run"].as_str().expect("an id"));
     fs::write(run.join("config.toml"), "").expect("emptied");
     let list = place.succeeds(&["list"]);
     assert!(list.lines().filter(|line| line.contains("results/tiny/")).count() >= 2, "{list}");
 
-    // Published runs are finished, whatever stages were kept.
+    // Published runs count as finished, even without their stages.
     let published = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results");
     let list: Value = serde_json::from_str(&place.succeeds(&["list", "--results", published, "--json"])).expect("JSON");
     let runs: Vec<&Value> = list["runs"].as_array().expect("runs").iter().collect();
@@ -313,7 +313,7 @@ fn a_message_names_its_file_once_and_is_one_line() {
     assert_eq!(text.matches("bad.toml").count(), 1, "{text}");
 }
 
-/// No text of the program has the blanks of a line that was continued in its source.
+/// Checks that no text of the program contains the indent of a continued source line.
 #[test]
 fn no_message_has_the_indentation_of_its_source() {
     let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

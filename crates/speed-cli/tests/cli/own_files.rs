@@ -1,4 +1,4 @@
-//! Files of a user's own that are damaged, or that mean something else than they seem to.
+//! A user's own files that are damaged or misleading.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::own_images::{picture, place};
 const RUN: [&str; 2] = ["run", "config.toml"];
 const DRY: [&str; 4] = ["run", "config.toml", "--dry-run", "--json"];
 
-/// A JPEG file of the tests of speed-data.
+/// A JPEG file from the tests of speed-data.
 fn fixture(name: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../speed-data/src/pictures/fixtures");
     fs::read(folder.join(name).with_extension("jpg")).expect("a fixture")
@@ -162,14 +162,14 @@ fn bytes_behind_votes_labels_and_queries_are_refused() {
         place.fails(&["run", "config.toml"], 3, &[name, &words]);
         npy(&place.path(name), shape, values);
     }
-    // As Python 2 wrote them, and as half floats.
+    // In Python 2's format, and as half floats.
     let header = |text: &str, values: &[u8]| {
         let bytes = [b"\x93NUMPY\x01\x00".as_slice(), &[text.len() as u8, 0], text.as_bytes(), values].concat();
         fs::write(place.path("votes.npy"), bytes).expect("votes");
     };
     header("{'descr': '|u1', 'fortran_order': False, 'shape': (4L, 3L), }\n", files[0].2);
     place.succeeds(&["run", "config.toml", "--results", "one"]);
-    // 0 to 3 in 16 bits.
+    // Labels 0 to 3 in 16 bits.
     let halves: Vec<u8> = files[0].2.iter().flat_map(|&count| [0, [0, 0x3c, 0x40, 0x42][usize::from(count)]]).collect();
     header("{'descr': '<f2', 'fortran_order': False, 'shape': (4, 3), }\n", &halves);
     place.succeeds(&["run", "config.toml", "--results", "two"]);

@@ -1,4 +1,4 @@
-//! A user's own pictures: the whole way on a folder of PNG files of three classes that are no squares, and what is wrong with one.
+//! A user's own pictures: an experiment end to end on a folder of PNG files that are not square, and errors for invalid files.
 
 use std::fs;
 
@@ -74,7 +74,7 @@ student = "pseudo-labels"
 /// Rows and columns of a picture.
 const SIZE: [u32; 2] = [24, 18];
 
-/// Draws an upright bar, a level bar or a frame, of changing colours and places.
+/// Draws a vertical bar, a horizontal bar or a frame, with varying colours and positions.
 pub(crate) fn picture(class: usize, number: u32) -> RgbImage {
     let [rows, columns] = SIZE;
     let (dark, light) = (Rgb([30, 20 + (number % 5) as u8, 60]), Rgb([200, 180, 150 + (number % 7) as u8]));
@@ -90,7 +90,7 @@ pub(crate) fn picture(class: usize, number: u32) -> RgbImage {
     })
 }
 
-/// Lays out the pictures of three classes.
+/// Writes the folders of pictures of three classes.
 pub(crate) fn place() -> Workplace {
     let place = Workplace::new(CONFIG);
     for (half, count) in [("train", 30), ("test", 25)] {
@@ -110,23 +110,23 @@ fn three_classes_of_pictures_go_the_whole_way() {
     let place = place();
     let report: Value =
         serde_json::from_str(&place.succeeds(&["run", "config.toml", "--results", "one", "--json"])).expect("JSON");
-    // A third would be chance, for teachers of 30 pictures each too.
+    // Chance is one third. Each teacher has only 30 pictures.
     assert!(report["ensemble"]["plurality_accuracy"].as_f64().expect("known") > 0.6, "{}", report["ensemble"]);
     let rows = report["rows"].as_array().expect("rows");
     assert_eq!((rows.len(), rows[0]["agreement"].as_u64()), (3, Some(12)));
     let methods: Vec<&str> = rows.iter().map(|row| row["method"].as_str().expect("a method")).collect();
     assert_eq!(methods, ["gan", "conv-gan", "pseudo-labels"]);
-    // GANs of a few steps need not have learnt anything yet.
+    // GANs may not have learnt anything after a few steps.
     assert!(rows[2]["student_mean"].as_f64().is_some_and(|mean| mean > 0.5), "{}", rows[2]["student_mean"]);
     assert!(rows[..2].iter().all(|row| row["student_mean"].is_number()));
     let votes = fs::read(place.run_folder("one", "shapes").join("stages/votes/votes.npy")).expect("votes");
     assert!(votes[votes.len() - 3 * 45..].iter().all(|label| *label < 3));
-    // Two threads, one thread: the same bytes.
+    // One thread and two threads give the same bytes.
     place.succeeds(&["run", "config.toml", "--results", "two", "--threads", "1"]);
     let table = |results| fs::read(place.run_folder(results, "shapes").join("tables/table.json")).expect("a table");
     assert!(table("one") == table("two"));
 
-    // In grey and of another size it is another dataset, and a dry run reads it.
+    // Pictures in grey and with another size are another dataset, which a dry run reads.
     let other = ["run", "config.toml", "--dry-run", "--json", "--set", "data.colour=false", "--set", "data.size=16x20"];
     let plan: Value = serde_json::from_str(&place.succeeds(&other)).expect("JSON");
     assert!(plan["cost"]["stages"].as_array().is_some_and(|stages| stages.len() > 2), "{plan}");
@@ -147,7 +147,7 @@ fn pictures_that_do_not_fit_are_refused_by_name() {
     place.fails(&[&run[..], &["--set", "data.folder="]].concat(), 2, &["data.folder", "set the folder of the images"]);
     place.fails(&[&run[..], &["--set", "data.size=16y9"]].concat(), 2, &["data.size", "HEIGHTxWIDTH"]);
     place.fails(&[&run[..], &["--set", "data.size=9x9"]].concat(), 2, &["teacher.architecture", "small-contrast"]);
-    // A size that nobody learns from is refused before a picture is read.
+    // A size that is too large for training is refused before any picture is read.
     place.fails(&[&run[..], &["--set", "data.size=9000x9000"]].concat(), 2, &["data.size", "too large to learn from"]);
     place.fails(&[&run[..], &["--set", "data.pool_images=75"]].concat(), 3, &["75"]);
     place.fails(&[&run[..], &["--set", "data.labels=x.npy"]].concat(), 2, &["data.labels"]);
@@ -177,7 +177,7 @@ fn true_labels_beside_votes_measure_them_without_an_image() {
         (&found["rows"][0]["label_accuracy"], &found["ensemble"]["mean_accuracy"]),
         (&0.75.into(), &(7.0 / 12.0).into())
     );
-    // Other labels measure the same answers.
+    // The same answers are measured with other labels.
     npy(&place.path("labels.npy"), "5,", &[0, 1, 2, 1, 9]);
     let output = place.speed(&run);
     let other: Value = serde_json::from_slice(&output.stdout).expect("JSON");

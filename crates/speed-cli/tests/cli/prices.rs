@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::budget::{REAL, RUN, charged};
 use crate::common::Workplace;
 
-/// The rows of [`REAL`] that are not encrypted, with so little noise that it hides nothing.
+/// The rows of [`REAL`] that are not encrypted, with too little noise to hide anything.
 fn config() -> String {
     let rows = REAL.find("[[row]]\nname = \"甲\"").expect("a row");
     REAL[..rows].replace("gamma = 0.5", "gamma = 200.0").replace("count = 4", "count = 1")
@@ -49,7 +49,7 @@ fn a_confirmed_run_is_done_and_not_asked_again() {
     assert_eq!(charged(&place), 2);
     let table = place.succeeds(&six);
     assert!(table.contains("no meaningful protection"), "{table}");
-    // The key of a config does the same, and is no part of the config of a run without it.
+    // A config key has the same effect, and is left out of a saved config that does not set it.
     let saved = fs::read_to_string(place.run_folder("results", "real").join("config.toml")).expect("a config");
     assert!(!saved.contains("max_epsilon"), "{saved}");
     place.succeeds(&[&six[..], &["--set", "privacy.max_epsilon=1000.0", "--set", "name=other"]].concat());
@@ -74,11 +74,12 @@ fn a_ledger_is_asked_by_the_same_rule() {
     assert_eq!(ledger["queries"], 4);
 }
 
-/// Every way in which no data-independent epsilon exists: the cell says so, and a line says why and what to change.
+/// Covers every reason for a missing data-independent epsilon: the cell shows it, and a line gives the reason and the
+/// remedy.
 #[test]
 fn an_epsilon_that_does_not_exist_is_none_with_its_reason() {
     let place = Workplace::new(&config());
-    // Little noise: delta does not cover the sampler at such an epsilon; and so small a delta that it never does.
+    // With little noise, delta does not cover the sampler at such an epsilon. The second delta is too small to ever cover it.
     for (index, change) in [["noise.gamma=200.0"; 2], ["noise.gamma=2.0", "privacy.delta=1e-60"]].iter().enumerate() {
         let name = format!("name=none{index}");
         let changes = ["--set", "noise.source=simulation", "--set", change[0], "--set", change[1], "--set", &name];

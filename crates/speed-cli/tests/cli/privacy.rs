@@ -153,7 +153,7 @@ fn noise_that_is_calibrated_is_in_the_range_of_all_commands() {
     let place = place();
     let calibrate = ["calibrate", "--delta", "1e-5", "--epsilon"];
     let of = |more: &[&str]| json(&place, &[&calibrate[..], more, &["--json"]].concat());
-    // What could once be returned and not be drawn is refused, with the widest noise and the next step.
+    // Noise that cannot be drawn is refused with the widest possible noise and the next step. Earlier versions returned it.
     let far = [&calibrate[..], &["1", "--queries", "100000"]].concat();
     place.fails(&far, 2, &["--epsilon", "gamma 0.001", "fewer queries or a larger epsilon"]);
     for (epsilon, queries) in [("1", "20000"), ("30", "1000000"), ("0.02", "7"), ("1000", "1000000")] {
@@ -177,7 +177,7 @@ fn noise_that_is_calibrated_is_in_the_range_of_all_commands() {
 #[test]
 fn a_charge_for_noise_that_is_no_longer_offered_counts() {
     let place = place();
-    // As a version wrote it that had another range.
+    // A ledger of an earlier version, which allowed another range.
     let text = concat!(
         r#"{"entry":"open","format":1,"epsilon":10.0,"delta":0.00001} "#,
         "49a593fdf858e0bf975ca025140803df2b32bde9746020a99f4895bcb69d0253\n",
@@ -221,7 +221,7 @@ fn requests_at_the_limits_are_answered() {
         let found = json(&place, &[&["account", "--any-votes", "--delta", "1e-5", "--json"], more].concat());
         found["epsilon"].as_f64().expect("a number")
     };
-    // Small losses of many queries are those of Gaussian noise: of mu = 0.002 times the root of two million for sigma = 1000, and of
+    // The small losses of many queries approach those of Gaussian noise: of mu = 0.002 times the root of two million for sigma = 1000, and of
     // two counts of gamma = 0.001.
     let gaussian = any(&["--queries", "1000000", "--mechanism", "gaussian", "--sigma", "1000"]);
     for more in [&["--gamma", "0.001"][..], &["--mechanism", "skellam", "--sigma", "1000"]] {
@@ -304,15 +304,15 @@ fn real_noise_is_charged_to_the_experiments_ledger() {
     assert_eq!((&charged()["queries"], &first["ledger"]["queries"]), (&20.into(), &20.into()));
     assert_eq!(charged()["charges"].as_array().map(Vec::len), Some(2));
     assert!(charged()["charges"][1]["label"].as_str().expect("a label").ends_with(": Fewer"));
-    // Going on charges nothing, nor does another run that takes the same answers over.
+    // Resuming charges nothing, and neither does another run that reuses the same answers.
     json(&place, &run);
     let other = json(&place, &[&run[..], &["--set", "privacy.budget=9"]].concat());
     assert_eq!((&charged()["queries"], &other["ledger"]["queries"]), (&20.into(), &20.into()));
     assert!(place.succeeds(&["run", "config.toml"]).contains("Ledger: 20 answers charged"));
-    // Answering again does.
+    // Answering again is charged.
     json(&place, &[&run[..], &["--force", "aggregate-trusted"]].concat());
     assert_eq!(charged()["queries"], 30);
-    // A budget that would be passed: nothing is answered, charged or set aside.
+    // If the budget would be exceeded, nothing is answered, charged or set aside.
     let spent = charged()["fixed_epsilon"].as_f64().expect("a number");
     let budget = format!("privacy.budget={}", spent + 0.1);
     let within = [&run[..], &["--set", &budget]].concat();
@@ -320,7 +320,7 @@ fn real_noise_is_charged_to_the_experiments_ledger() {
     place.fails(&[&within[..], &["--force", "aggregate"]].concat(), 6, &["the budget is", "nothing was charged"]);
     assert_eq!(charged()["queries"], 30);
     json(&place, &within);
-    // A new experiment whose first answers do not fit.
+    // The first answers of a new experiment exceed the budget.
     place.fails(
         &[&run[..], &["--set", "name=small", "--set", "privacy.budget=0.5"]].concat(),
         6,
@@ -345,7 +345,7 @@ fn figures_are_drawn_and_not_overwritten() {
         assert!(read("csv").starts_with(&format!("{kind},paper,tight\n")));
         assert!(read("svg").starts_with("<svg") && read("svg").contains("epsilon of all queries"));
         place.fails(&draw, 2, &["exists", "--force"]);
-        // Either file may be named.
+        // `--out` may name either file.
         let named = json(&place, &[&draw[..], &["--out", &format!("{kind}.svg"), "--json"]].concat());
         assert_eq!(named["csv"], format!("{kind}.csv"));
         assert!(place.path(&format!("{kind}.svg")).exists());

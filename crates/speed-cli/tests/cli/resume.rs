@@ -1,4 +1,4 @@
-//! Killed at any moment, a run goes on and ends with the same bytes; threads change nothing.
+//! A run that is killed at any moment resumes and ends with the same bytes, for any number of threads.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -28,14 +28,14 @@ fn undisturbed_killed_and_resumed(config: &str) {
     let expected = determined(&place.run_folder("one", "tiny"));
     assert!(expected.keys().any(|name| name.contains("labels.csv")));
     let students = |name: &str| expected.keys().filter(|key| key.starts_with(name) && key.contains(".json")).count();
-    // Labels may agree between rows, which then share students; the other method's are always their own.
+    // Rows with equal labels share students. Students of the other method are never shared.
     assert!(students("student-") > students("student-pseudo-labels-"));
     assert_eq!(students("student-pseudo-labels-"), 2);
 
     place.succeeds(&["run", "config.toml", "--results", "two", "--threads", "2"]);
     assert_eq!(determined(&place.run_folder("two", "tiny")), expected, "threads changed the results");
 
-    // Five kills, each a little later into the run than the last; every attempt goes on from the one before.
+    // Kills the run five times, each time a little later. Every attempt resumes the one before.
     for k in 1..=5u32 {
         let arguments = ["run", "config.toml", "--results", "killed", "--threads", "2"];
         let mut child =
@@ -68,7 +68,7 @@ fn a_finished_run_is_shown_listed_and_not_done_again() {
     assert_eq!(json["simulation"], true);
     assert_eq!(json["rows"].as_array().map(Vec::len), Some(4));
     assert!(json["rows"][2]["data_dependent"]["epsilon"].as_f64().is_some_and(|epsilon| epsilon > 0.0));
-    // Nothing is released for a row that learns from another's labels.
+    // A row that learns from another row's labels releases nothing.
     assert_eq!(json["rows"][3]["data_dependent"], json["rows"][2]["data_dependent"]);
     assert_eq!(json["rows"][3]["method"], "pseudo-labels");
     assert!(!Path::new(run).join("stages/aggregate-tau-0-8-ours").exists());
@@ -83,7 +83,7 @@ fn a_finished_run_is_shown_listed_and_not_done_again() {
     let other = place.speed(&["run", "config.toml", "--set", "student.epochs=2"]);
     assert!(String::from_utf8_lossy(&other.stderr).contains("teachers: done already"));
 
-    // A forced stage is done again; what it left is set aside, not deleted.
+    // A forced stage is repeated; its old results are set aside, not deleted.
     let forced = place.speed(&["run", "config.toml", "--force", "queries"]);
     assert!(forced.status.success() && !String::from_utf8_lossy(&forced.stderr).contains("queries: done already"));
     assert!(Path::new(run).join("stages/queries.superseded-1").is_dir());
@@ -98,7 +98,7 @@ fn a_damaged_checkpoint_is_said_and_its_training_begun_anew() {
     let mut students = 0;
     for stage in std::fs::read_dir(run.join("stages")).expect("stages").map(|entry| entry.expect("an entry").path()) {
         if stage.join("student.json").exists() {
-            // As a kill leaves it, but for the bytes.
+            // The state after a kill, except for the bytes.
             std::fs::remove_file(stage.join("stage.json")).expect("a record");
             std::fs::write(stage.join("checkpoint.bin"), [7; 300]).expect("a checkpoint");
             students += 1;
@@ -117,7 +117,7 @@ fn a_gpu_that_is_not_there_is_named() {
     let place = Workplace::new(TINY);
     let arguments = ["run", "config.toml", "--set", "device=wgpu"];
     if cfg!(feature = "wgpu") {
-        // Of drivers that look for a display, one complains about the second variable.
+        // Some drivers look for a display, and one of them complains about the second variable.
         let mut command = place.command(&arguments);
         command.env("CUBECL_WGPU_DEFAULT_DEVICE", "DiscreteGpu(99)").env("XDG_RUNTIME_DIR", place.path("."));
         let output = command.output().expect("the binary starts");

@@ -250,7 +250,7 @@ fn a_server_that_is_killed_goes_on_to_the_same_bytes() {
     };
     let (killed, kept) = (0..5).find_map(killed).expect("one of five servers is killed while it computes");
     assert!(kept < queries, "the server was killed while it computed");
-    // Messages that come now are late; the rest is done as before.
+    // Messages that arrive now are late; all other results stay the same.
     parties.answer(2, &labels(2, queries));
     parties.send(("server/inbox", "teacher-2.msg"), (&format!("{killed}/inbox"), "teacher-2.msg"));
     let report = parties.succeeds(&killed, &format!("{AGGREGATE} --json"));
@@ -268,7 +268,7 @@ fn a_round_has_a_price_for_all_who_take_part() {
     parties.introduce(4);
     parties.succeeds("student", "student keygen --out .");
     let text = parties.succeeds("student", &format!("{round} --out round.toml"));
-    assert!(text.contains("the noise of 4 teachers there and secret: epsilon 0.80 for one answer, 2.1"), "{text}");
+    assert!(text.contains("the noise of 4 teachers present and secret: epsilon 0.80 for one answer, 2.1"), "{text}");
     assert!(text.contains("the noise of 3 teachers"), "{text}");
     let json: serde_json::Value =
         serde_json::from_str(&parties.succeeds("student", &format!("{round} --out other.toml --json"))).expect("json");
@@ -282,7 +282,7 @@ fn a_round_has_a_price_for_all_who_take_part() {
         serde_json::from_str(&parties.succeeds("student", &format!("{account} --json"))).expect("json");
     let alone = account["epsilon"].as_f64().expect("an epsilon");
     assert!((epsilon(1, "round") / alone - 1.0).abs() < 1e-6, "{alone} {price}");
-    // A party reads the same terms before it takes part as the student was shown.
+    // A party reads the terms that were shown to the student.
     let shown = parties.succeeds("student", "round round.toml");
     let words = [
         "round \"n\"",

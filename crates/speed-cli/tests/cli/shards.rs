@@ -1,5 +1,5 @@
-//! Shards: processes that share a run's units of work give the same bytes as one process, in any order, run twice, or
-//! killed.
+//! Shards: processes that share a run's units of work give the same bytes as one process, in any order, even if they are
+//! repeated or killed.
 
 mod refused;
 
@@ -64,7 +64,7 @@ fn shards_in_any_order_give_the_bytes_of_one_process() {
             },
             "{stage}"
         );
-        // No unit is left half done: a shard waits for a unit that the other one has.
+        // No unit is left unfinished: a shard waits for a unit that the other shard holds.
         let done = |report: &Value| report["done_here"].as_u64().unwrap_or_default();
         assert_eq!(twice.iter().map(done).sum::<u64>(), units(&twice[0]).or(units(&twice[1])).unwrap_or_default());
         let run = place.run_folder("two", "tiny");
@@ -114,7 +114,7 @@ fn a_lost_or_damaged_unit_is_done_again() {
     assert_eq!(ended(start(&place, "results", "teachers", "2/3"))["done_here"], 2);
 }
 
-/// A plain generator of moments; CI's are the same every time.
+/// A simple generator of moments, which are the same in every run of CI.
 struct Moments(u64);
 
 impl Moments {
@@ -154,7 +154,7 @@ fn shards_killed_at_random_give_the_bytes_of_one_process() {
     }
 }
 
-/// Runs all shards of a stage at once, kills up to `kills` of them at random and starts those again; returns how many
+/// Runs all shards of a stage at once, kills up to `kills` of them at random and restarts those; returns how many
 /// it killed.
 fn kill_some(place: &Workplace, results: &str, stage: &str, of: usize, kills: u32, moments: &mut Moments) -> u32 {
     let shard = |number: usize| start(place, results, stage, &format!("{}/{of}", number + 1));

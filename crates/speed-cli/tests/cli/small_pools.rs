@@ -1,4 +1,4 @@
-//! Pools of few images: default trainings are as long as on MNIST's, and batches have images more than once.
+//! Small pools: default trainings are as long as on MNIST, and batches repeat images.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::common::Workplace;
 
-/// True labels in place of votes, and one student with the default settings of its method.
+/// True labels instead of votes, and one student with the default settings of its method.
 const SMALL: &str = r#"
 name = "small-pool"
 seed = 1
@@ -39,7 +39,7 @@ name = "true labels"
 aggregation = "non-private"
 "#;
 
-/// Networks of a moment.
+/// Options for networks that train in a moment.
 const TINY_NETWORKS: [&str; 12] = [
     "--set",
     "student.pseudo_labels.convolutions=[3]",
@@ -64,7 +64,7 @@ fn student_mean(report: &str) -> f64 {
 fn the_default_student_of_400_images_is_trained_as_long_as_one_of_9000() {
     let place = Workplace::new(SMALL);
     let accuracy = student_mean(&place.succeeds(&["run", "config.toml", "--json"]));
-    // Of 80 steps, two for each epoch of the pool, it was below 0.6.
+    // With 80 steps, two for each pass over the pool, the accuracy was below 0.6.
     assert!(accuracy > 0.85, "{accuracy}");
 }
 
@@ -104,7 +104,7 @@ fn a_resolved_config_says_how_long_an_epoch_is_and_is_the_same_run() {
     assert_eq!(student["pseudo_labels"]["epoch_images"], 9000, "{student}");
     assert!(student.get("epoch_images").is_none(), "the GAN's, which no student reads: {student}");
     assert_eq!(first["students"], serde_json::json!([{"method": "pseudo-labels", "epochs": 40, "steps_an_epoch": 56}]));
-    // A config of an earlier version sets epochs and has no such key: passes over its pool.
+    // A config of an earlier version sets epochs and lacks the key, so its epochs are passes over the pool.
     let text = fs::read_to_string(place.path("config.toml")).expect("a config");
     fs::write(place.path("passes.toml"), format!("{text}[student.pseudo_labels]\nepochs = 40\n")).expect("written");
     let passes = plan("passes.toml");
@@ -112,7 +112,7 @@ fn a_resolved_config_says_how_long_an_epoch_is_and_is_the_same_run() {
     assert_eq!(passes["students"][0]["steps_an_epoch"], 2);
     let text = place.succeeds(&["run", "config.toml", "--dry-run"]);
     assert!(text.contains("# students by pseudo-labels: 40 epochs of 56 steps"), "{text}");
-    // The resolved config is the same run.
+    // The resolved config has the same run id.
     let resolved = text.split("\n# folder: ").next().expect("a config").to_owned();
     fs::write(place.path("resolved.toml"), resolved).expect("written");
     assert_eq!(plan("resolved.toml")["folder"], first["folder"]);

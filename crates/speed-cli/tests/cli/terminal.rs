@@ -49,7 +49,7 @@ fn help_fits_eighty_columns() {
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
     }
     let help = in_columns(&place, "80", &["--help"]);
-    assert!(help.contains("  speed list                            what has been run\n"), "{help}");
+    assert!(help.contains("  speed list                            all runs\n"), "{help}");
 }
 
 #[test]

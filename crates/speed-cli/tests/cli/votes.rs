@@ -1,4 +1,4 @@
-//! Files of votes: their form is given or the only one that is possible, whatever program wrote them.
+//! Files of votes from different programs, in a given form or in the only possible form.
 
 use std::fs;
 
@@ -44,7 +44,7 @@ fn a_file_that_may_be_labels_or_histograms_is_refused_by_every_command() {
     refused(&["figure", "gamma"]);
     refused(&["calibrate", "--epsilon", "5", "--delta", "1e-5"]);
     refused(&["audit", "--gamma", "1", "--query", "3"]);
-    // Histograms with a vote lost in one row are no labels.
+    // Histograms with a missing vote in one row are not read as labels.
     npy(&place.path("lost.npy"), "3, 3", &[2, 1, 0, 0, 3, 0, 1, 1, 0]);
     place.fails(&[&["account", "--votes", "lost.npy"][..], &NOISE[..]].concat(), 2, &["--form"]);
     place.fails(
@@ -52,7 +52,7 @@ fn a_file_that_may_be_labels_or_histograms_is_refused_by_every_command() {
         3,
         &["row 2 sums to 2, expected the number of teachers, 3 on row 0"],
     );
-    // Labels do not tell of classes without a vote.
+    // Labels do not reveal classes without a vote.
     let labels = [&["account", "--votes", "labels.npy", "--form", "labels"][..], &NOISE[..]].concat();
     place.fails(&labels, 2, &["--classes", "a class without a vote counts too"]);
     place.fails(&[&labels[..], &["--classes", "9"]].concat(), 3, &["votes for class 9 on query 7, expected 0 to 8"]);
@@ -79,9 +79,9 @@ fn labels_and_histograms_of_the_same_votes_cost_the_same() {
             assert_eq!((&found["epsilon"], &found["votes_file"]), (&truth["epsilon"], &read), "{votes} {more:?}");
         }
     }
-    // More classes are more than the highest label.
+    // The number of classes may exceed the highest label.
     assert_ne!(account(&place, "labels.npy", &["--classes", "12"])["epsilon"], truth["epsilon"]);
-    // The number of teachers leaves one form as well.
+    // The number of teachers also leaves only one possible form.
     npy(&place.path("three.npy"), "4, 3", &[2, 1, 0, 0, 3, 0, 1, 1, 1, 3, 0, 0]);
     assert_eq!(account(&place, "three.npy", &["--teachers", "3"])["votes_file"]["form"], "histograms");
 
@@ -143,7 +143,7 @@ fn csv_is_read_as_spreadsheets_and_data_frames_write_it() {
     refused(b"240,5,5\r\n100,90\r\n", 3, &["line 2", "expected 3 columns, found 2"]);
     refused(b"240,5,5\r\n100,90,59\r\n", 3, &["line 2 sums to 249", "250 on line 1"]);
     refused(b"NaN,NaN,NaN\n240,5,5\n", 3, &["line 1, column 1"]);
-    // Names of columns or rows that are numbers are not taken for votes.
+    // Numeric names of columns or rows are not read as votes.
     refused(b"0,1,2\n240,5,5\n100,90,60\n", 3, &["line 1 counts from 0 to 2"]);
     refused(b"0,240,10\n1,200,49\n2,100,148\n", 3, &["column 1 numbers the lines"]);
     refused(b"", 3, &["at least one row"]);
@@ -153,7 +153,7 @@ fn csv_is_read_as_spreadsheets_and_data_frames_write_it() {
     refused(b"PK\x03\x04rubbish", 3, &["ZIP archive", "numpy.save"]);
 }
 
-/// A run without images on votes of a file, with real noise.
+/// A run without images on votes from a file, with real noise.
 const RUN: &str = r#"
 name = "votes"
 [data]
@@ -202,7 +202,7 @@ fn a_run_asks_for_the_form_and_the_classes_that_it_cannot_know() {
     assert!(said(&["--set", "votes.classes=10"]).contains("10 classes (labels)"));
     let histograms = said(&["--set", "votes.form=histograms"]);
     assert!(histograms.contains("votes.npy: 3 teachers, 3 queries, 3 classes (histograms)"), "{histograms}");
-    // Histograms with a vote lost are not read as labels.
+    // Histograms with a missing vote are not read as labels.
     npy(&place.path("votes.npy"), "3, 3", &[1, 1, 0, 1, 1, 1, 1, 1, 1]);
     place.fails(&run(&["--set", "name=lost"]), 2, &["`votes.form`"]);
     fs::write(place.path("votes.csv"), "\u{feff}1;1;1\r\n3;0;0\r\n0;0;3\r\n").expect("a file");
@@ -260,7 +260,7 @@ fn a_teachers_votes_may_name_the_queries_in_any_order() {
     refused(b"a.png,2\n17,0\n\"b, left.png\",1\n", "", &["line 1", "a.png", "names need --query-list"]);
     refused(b"0,0,1,1\n1,0,0,0\n0,0,1,0\n", list, &["line 1", "one-hot"]);
     refused(b"3\r\n0\r\nx\r\n", list, &["line 3: expected the label of query 2"]);
-    // Another list, or the list as another program saved it, is not the round's.
+    // Another list is refused, and so is the same list in another program's format.
     fs::write(parties.path("teacher 0", "queries.csv"), "name;ward\nb;1\n17;2\na.png;3\n").expect("a list");
     refused(b"3\n0\n2\n", list, &["queries.csv", "SHA-256"]);
 }
@@ -284,7 +284,7 @@ fn a_byte_order_mark_before_any_text_is_left_out() {
         fs::write(path, format!("\u{feff}{text}")).expect("a file");
     };
     let parties = round("a\nb\nc\n", 3);
-    // Cards that Notepad saved, joined by `cat`.
+    // Cards saved by Notepad and joined by `cat`.
     let card = |party: &str| {
         let path = parties.path(party, "signing.toml");
         marked(&path);
@@ -295,7 +295,7 @@ fn a_byte_order_mark_before_any_text_is_left_out() {
     let line = "student round --public-key public.key --name joined --queries 3 --classes 4 --roster joined.toml --proofs off \
                 --gamma 1 --simulation --reuse-keys --out joined-round.toml";
     parties.succeeds("student", line);
-    // PowerShell joins them as UTF-16.
+    // Cards joined by PowerShell, as UTF-16.
     fs::write(
         parties.path("student", "joined.toml"),
         roster.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>(),

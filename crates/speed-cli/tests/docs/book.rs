@@ -1,4 +1,4 @@
-//! `docs/numbers/*.toml`: where each number of the documents comes from, and how each command is tried.
+//! `docs/numbers/*.toml`: the source of each number in the documents, and the way to try each command.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::number::Rounding;
 use crate::pages;
 
-/// All files of `docs/numbers` together.
+/// The combined content of all files in `docs/numbers`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Book {
@@ -26,12 +26,12 @@ pub(crate) struct Book {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Claim {
     pub(crate) pages: Vec<String>,
-    /// The passage, `{}` for each number that is checked.
+    /// The passage, with `{}` for each checked number.
     pub(crate) text: String,
-    /// The source of the values that begin with `# `.
+    /// The source for values that begin with `# `.
     #[serde(default)]
     pub(crate) from: String,
-    /// `SOURCE # SELECTOR` for each `{}`.
+    /// A value `SOURCE # SELECTOR` for each `{}`.
     pub(crate) values: Vec<String>,
     #[serde(default)]
     pub(crate) round: Rounding,
@@ -39,7 +39,7 @@ pub(crate) struct Claim {
     pub(crate) pattern: OnceLock<Regex>,
 }
 
-/// A table whose cells are those of a table in a file or in the output of a command.
+/// A table whose cells are compared with a table in a file or in the output of a command.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Table {
@@ -47,16 +47,16 @@ pub(crate) struct Table {
     /// The beginning of the table's first line.
     pub(crate) head: String,
     pub(crate) from: String,
-    /// How many columns name a row.
+    /// The number of columns that identify a row.
     #[serde(default = "one")]
     pub(crate) key: usize,
-    /// Names of rows here and there where they differ; the cells of a longer key are joined with " | ".
+    /// Names of rows on the page and in the source, if they differ. The cells of a longer key are joined with " | ".
     #[serde(default)]
     pub(crate) rows: BTreeMap<String, String>,
-    /// Headings here and there where they differ.
+    /// Headings on the page and in the source, if they differ.
     #[serde(default)]
     pub(crate) columns: BTreeMap<String, String>,
-    /// If given, the only columns that are compared, by their headings here.
+    /// If given, the only compared columns, by their headings on the page.
     #[serde(default)]
     pub(crate) only: Vec<String>,
     /// Columns that are not compared.
@@ -68,38 +68,38 @@ fn one() -> usize {
     1
 }
 
-/// Numbers of a page that no run gives: settings, constants of a proof or a format, numbers of other publications.
+/// Numbers of a page that no run produces: settings, constants of a proof or a format, numbers of other publications.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Given {
     pub(crate) page: String,
     pub(crate) why: String,
-    /// As the page prints them, each as often as it stands there.
+    /// The numbers as printed, each repeated for every occurrence.
     pub(crate) numbers: Vec<String>,
 }
 
-/// A table that another test reads from the page.
+/// A table that another test checks.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Tested {
     pub(crate) page: String,
     /// The beginning of the table's first line.
     pub(crate) head: String,
-    /// The file of the test, and the test's name.
+    /// The test's file and name.
     pub(crate) file: String,
     pub(crate) test: String,
 }
 
-/// A command that cannot be tried as it is shown.
+/// A command that cannot be tried as shown.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Command {
-    /// The command as a page shows it.
+    /// The command as shown on a page.
     pub(crate) shown: String,
-    /// The command that is tried in its place.
+    /// The command that is tried instead.
     #[serde(default)]
     pub(crate) tried: Option<String>,
-    /// Why it is not tried, or not as it is shown.
+    /// The reason why it is not tried as shown.
     pub(crate) why: String,
 }
 
@@ -118,7 +118,7 @@ impl Book {
         book
     }
 
-    /// Entries for pages that do not exist, and entries without a reason.
+    /// Returns entries for missing pages, and entries without a reason.
     pub(crate) fn problems(&self, pages: &[pages::Page]) -> Vec<String> {
         let named = self.claim.iter().flat_map(|claim| &claim.pages);
         let named = named.chain(self.table.iter().flat_map(|table| &table.pages));

@@ -1,4 +1,4 @@
-//! The numbers of a page against their sources.
+//! Checks the numbers of a page against their sources.
 
 use std::ops::Range;
 
@@ -13,13 +13,13 @@ use crate::sources::{Sources, cells, headings};
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) problems: Vec<String>,
-    /// Passages that the book explains.
+    /// Passages with entries in the book.
     explained: Vec<Range<usize>>,
-    /// Numbers compared with a value.
+    /// Numbers that were compared with a value.
     pub(crate) compared: Vec<Range<usize>>,
-    /// Tables that other tests read.
+    /// Tables that other tests check.
     pub(crate) elsewhere: Vec<Range<usize>>,
-    /// Numbers that were not compared, because their source needs data that this machine does not have.
+    /// Number of values that were not compared, because their source needs data that this machine lacks.
     pub(crate) without_data: usize,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn check(page: &Page, book: &Book, sources: &Sources) -> Report {
     report
 }
 
-/// Numbers that no claim and no table explains are those that the book gives, each as often.
+/// Checks that the numbers outside claims and tables are exactly the given numbers of the book.
 fn check_rest(page: &Page, book: &Book, report: &mut Report) {
     let mut given: Vec<&str> = book
         .given
@@ -71,7 +71,7 @@ fn check_rest(page: &Page, book: &Book, report: &mut Report) {
     );
 }
 
-/// The passage as a pattern: any white space between words, `{}` for a number.
+/// Returns the pattern of a passage, with any white space between words and `{}` for a number.
 fn pattern(text: &str) -> Regex {
     let words: Vec<String> = text
         .split_whitespace()
@@ -105,7 +105,7 @@ fn check_claim(page: &Page, claim: &Claim, sources: &Sources, report: &mut Repor
     }
 }
 
-/// The place of the table whose first line begins so.
+/// Returns the position of the table whose first line begins with `head`.
 fn table_at(page: &Page, head: &str) -> Option<Range<usize>> {
     let mut starts = page.text.match_indices(head).map(|(at, _)| at);
     let start = starts.find(|at| *at == 0 || page.text[..*at].ends_with('\n'))?;
@@ -156,7 +156,7 @@ fn check_table(page: &Page, table: &Table, sources: &Sources, report: &mut Repor
     Ok(())
 }
 
-/// Whether the numbers of a cell are the first ones of another, rounded as they are printed here.
+/// Checks that the numbers of a cell are the first numbers of another cell, rounded to the printed digits.
 fn same_cell(here: &str, there: &str) -> Result<(), String> {
     let (ours, theirs) = (numbers(here), numbers(there));
     let agree = ours.len() <= theirs.len()

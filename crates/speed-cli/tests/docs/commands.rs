@@ -1,4 +1,4 @@
-//! Every command that a page shows can be given as it stands.
+//! Checks that every command on a page works as it is shown.
 
 use regex::Regex;
 
@@ -6,15 +6,15 @@ use crate::book::Book;
 use crate::pages::{Page, files};
 use crate::shell::{Outcome, Shell};
 
-/// The way to try a command.
+/// A way to try a command.
 enum Trial {
     Run(String),
-    /// Files that it needs.
+    /// The files that must exist.
     Files(Vec<String>),
     Unknown,
 }
 
-/// Problems of a page's commands, and the variables that were missing.
+/// Returns the problems of a page's commands, and the missing environment variables.
 pub(crate) fn check(page: &Page, book: &Book, shell: &Shell) -> (Vec<String>, Vec<&'static str>) {
     let (mut problems, mut without) = (Vec::new(), Vec::new());
     for (line, shown) in page.commands() {
@@ -47,8 +47,8 @@ pub(crate) fn check(page: &Page, book: &Book, shell: &Shell) -> (Vec<String>, Ve
     (problems, without)
 }
 
-/// Options in code that `--help` of their command does not have. Commands in other blocks than `console` belong to several parties and machines,
-/// so their options are checked in place of a run.
+/// Returns options in code blocks that are missing in their command's `--help`. Commands outside `console` blocks need
+/// several parties or machines, so only their options are checked.
 pub(crate) fn unknown_options(page: &Page, shell: &Shell) -> Vec<String> {
     let command = Regex::new(r"(?:^|[ /])speed((?: [a-z]+)+)").expect("a pattern");
     let option = Regex::new(r"(?:^| )(--[a-z][a-z-]*)").expect("a pattern");
@@ -73,7 +73,7 @@ pub(crate) fn unknown_options(page: &Page, shell: &Shell) -> Vec<String> {
     problems
 }
 
-/// The help of the longest command that these words begin with.
+/// Returns the help of the longest command at the beginning of these words.
 fn help(words: &[String], shell: &Shell) -> String {
     let lengths = (1..=words.len().min(2)).rev();
     let texts = lengths.map(|length| shell.run(&format!("speed {} --help", words[..length].join(" "))));
@@ -91,7 +91,8 @@ fn matches(file: &str, needed: &str) -> bool {
     }
 }
 
-/// `speed run` is tried with `--dry-run`, other commands of `speed` as they are; of a build or a script the files must exist.
+/// Returns the way to try a command: `speed run` gets `--dry-run`, and other commands of `speed` run unchanged. For a
+/// build or a script, its files must exist.
 fn trial(shown: &str) -> Trial {
     let environment = Regex::new(r"^(?:[A-Z_]+=\S+ )+").expect("a pattern");
     let command = environment

@@ -1,4 +1,4 @@
-//! Links between files, and paths that pages name.
+//! Links between files, and paths on pages.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use regex::Regex;
 
 use crate::pages::Page;
 
-/// Links of a page to files and headings that do not exist.
+/// Returns a page's links to missing files and headings.
 pub(crate) fn broken(page: &Page, pages: &[Page], files: &[String]) -> Vec<String> {
     let link = Regex::new(r"\]\(([^)\s]+)\)").expect("a pattern");
     let mut problems = Vec::new();
@@ -35,7 +35,7 @@ pub(crate) fn broken(page: &Page, pages: &[Page], files: &[String]) -> Vec<Strin
     problems
 }
 
-/// Paths in code spans that do not exist. A path may leave out its first folders, as in `speed-nn/src/matrix/tiles.rs`.
+/// Returns missing paths in code spans. A path may leave out its first folders, as in `speed-nn/src/matrix/tiles.rs`.
 pub(crate) fn missing_paths(page: &Page, files: &[String]) -> Vec<String> {
     let span = Regex::new(r"`([^`\n]+)`").expect("a pattern");
     let path = Regex::new(r"^[\w.{},-]+(?:/[\w.{},-]+)*(?:/|\.rs)$").expect("a pattern");
@@ -56,7 +56,7 @@ pub(crate) fn missing_paths(page: &Page, files: &[String]) -> Vec<String> {
                 let file = format!("/{file}/");
                 file.contains(&format!("/{wanted}/"))
             });
-            // Folders that a run makes.
+            // Folders that a run creates.
             let of_a_run = ["shards", "slurm", "tables", "stages", "results"]
                 .contains(&wanted.split('/').next().unwrap_or_default());
             if !found && (is_rooted || !of_a_run) {
@@ -67,7 +67,7 @@ pub(crate) fn missing_paths(page: &Page, files: &[String]) -> Vec<String> {
     problems
 }
 
-/// `a/{b,c}.rs` is `a/b.rs` and `a/c.rs`.
+/// Expands `a/{b,c}.rs` to `a/b.rs` and `a/c.rs`.
 fn alternatives(name: &str) -> Vec<String> {
     match (name.find('{'), name.find('}')) {
         (Some(open), Some(close)) if open < close => {
@@ -96,7 +96,7 @@ fn join(folder: &str, path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Code blocks and code spans blanked.
+/// Returns a text with code blocks and code spans blanked.
 fn without_code(text: &str) -> String {
     let (mut inside, mut blanked) = (false, String::with_capacity(text.len()));
     let span = Regex::new(r"`[^`\n]*`").expect("a pattern");
@@ -112,7 +112,7 @@ fn without_code(text: &str) -> String {
     blanked
 }
 
-/// The anchors that GitHub gives to the headings of a page.
+/// Returns GitHub's anchors for the headings of a page.
 fn anchors(text: &str) -> Vec<String> {
     let (mut inside, mut seen, mut anchors) = (false, HashMap::new(), Vec::new());
     for line in text.lines() {

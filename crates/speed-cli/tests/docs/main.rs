@@ -1,4 +1,4 @@
-//! The documents against the program: numbers, commands, links and paths. `docs/numbers/README.md` says how to write an entry.
+//! Checks the documents' numbers, commands, links and paths. `docs/numbers/README.md` explains how to write an entry.
 
 #![expect(clippy::print_stderr, reason = "a test says what it skipped and how much it compared")]
 
@@ -19,13 +19,13 @@ use pages::Page;
 use shell::Shell;
 use sources::SOURCES;
 
-/// Fails with one problem a line.
+/// Fails if there are problems, and prints one on each line.
 #[track_caller]
 fn none(problems: &[String]) {
     assert!(problems.is_empty(), "{} problems:\n{}\n", problems.len(), problems.join("\n"));
 }
 
-/// Real data may be missing on a developer's machine, not in CI.
+/// Reports skipped checks. Real data may be missing on a developer's machine, but not in CI.
 #[track_caller]
 fn skipped(what: &str) {
     assert!(env::var_os("CI").is_none(), "{what} need SPEED_VOTES and SPEED_DATASETS");
@@ -54,7 +54,7 @@ fn every_number_is_that_of_its_source() {
     }
 }
 
-/// A number of every source, of a table, of a setting, and one that nothing explains.
+/// Changes a number of every kind of source, of a table and of a setting, and adds an unexplained number.
 #[test]
 fn a_changed_digit_is_found() {
     let (pages, book, sources) = (pages_with_claims(), Book::read(), &*SOURCES);

@@ -1,4 +1,4 @@
-//! Numbers as they are printed, and their agreement with a value.
+//! Printed numbers, and their agreement with a value.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -18,13 +18,13 @@ pub(crate) struct Printed {
     unit: f64,
 }
 
-/// How a page rounds.
+/// The rounding of a page's numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Rounding {
     #[default]
     Nearest,
-    /// Epsilons of tables are never below the value.
+    /// Rounding up, so that an epsilon in a table is never below the value.
     Up,
 }
 
@@ -38,12 +38,12 @@ impl Printed {
         Some(Self { value, unit })
     }
 
-    /// Whether `value` is printed so.
+    /// Returns whether `value` is printed as this number.
     pub(crate) fn agrees(self, value: f64, rounding: Rounding) -> bool {
         let slack = 1e-9 * (1.0 + value.abs());
         let over = self.value - value;
         match rounding {
-            // A value in the middle is printed with the upper digit, so that only one digit agrees.
+            // A value in the middle is rounded up, so only one digit agrees.
             Rounding::Nearest => {
                 let slack = slack.min(0.01 * self.unit);
                 over > -0.5 * self.unit + slack && over <= 0.5 * self.unit + slack
@@ -53,7 +53,7 @@ impl Printed {
     }
 }
 
-/// All numbers of a text in order.
+/// Returns all numbers of a text in order.
 pub(crate) fn numbers(text: &str) -> Vec<Printed> {
     // "1-2" is a range, not a negative number; a sign counts at the beginning of a word only.
     let positions = NUMBERS.find_iter(text);
@@ -75,7 +75,7 @@ static MEASUREMENT: LazyLock<Regex> = LazyLock::new(|| {
     .expect("a pattern")
 });
 
-/// Words before a number by which it is a parameter, a version or a place in a text, and no result.
+/// Words before a number that mark it as a parameter, a version or a reference, and not as a result.
 static NAMED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?x) (?: \b(?: gamma | tau | delta | sigma | alpha | beta | seeds? | threshold | [a-zA-Z] ) (?: \s(?:of|is|=|at|from) | \s?= )? \s
@@ -85,7 +85,7 @@ static NAMED: LazyLock<Regex> = LazyLock::new(|| {
     .expect("a pattern")
 });
 
-/// The places of results in `prose`: numbers with a fraction, an exponent, groups of thousands, a per cent sign or a unit.
+/// Returns the positions of results in `prose`: numbers with a fraction, an exponent, groups of thousands, a per cent sign or a unit.
 pub(crate) fn measurements(prose: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     for captures in MEASUREMENT.captures_iter(prose) {

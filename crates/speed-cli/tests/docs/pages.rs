@@ -1,4 +1,4 @@
-//! The Markdown files of the repository, and the parts of them that a number can stand in.
+//! The Markdown files of the repository, and their parts that may contain numbers.
 
 use std::fs;
 use std::ops::Range;
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 /// A Markdown file.
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
-    /// The path from the repository's root.
+    /// The path relative to the repository's root.
     pub(crate) name: String,
     pub(crate) text: String,
 }
 
-/// The repository's root.
+/// Returns the repository's root.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
 }
 
-/// All files that are part of the repository, as paths from its root. Build outputs and results of local runs are left out.
+/// Lists the repository's files as paths relative to its root, without build outputs and results of local runs.
 pub(crate) fn files() -> Vec<String> {
     let root = root();
     let mut found = Vec::new();
@@ -29,7 +29,7 @@ pub(crate) fn files() -> Vec<String> {
             if name.ends_with("target") || name == ".git" || name == "shared" {
                 continue;
             }
-            // Runs write to `results/`; the repository keeps `results/published/`.
+            // Runs write to `results/`, and only `results/published/` is part of the repository.
             if path.is_dir() && name.starts_with("results/") && !name.starts_with("results/published") {
                 continue;
             }
@@ -44,15 +44,15 @@ pub(crate) fn files() -> Vec<String> {
     found
 }
 
-/// All Markdown files.
+/// Returns all Markdown files.
 pub(crate) fn pages() -> Vec<Page> {
     let markdown = files().into_iter().filter(|name| name.ends_with(".md"));
     markdown.map(|name| Page { text: fs::read_to_string(root().join(&name)).expect("text"), name }).collect()
 }
 
 impl Page {
-    /// Whether its numbers are checked. Other Markdown files below `results/` are themselves the record of a measurement, and the
-    /// changelog is about programs of the past.
+    /// Returns whether the page's numbers are checked. Other Markdown files below `results/` are themselves records of
+    /// measurements, and the changelog describes earlier versions.
     pub(crate) fn makes_claims(&self) -> bool {
         let name = self.name.as_str();
         name != "CHANGELOG.md"
@@ -60,12 +60,12 @@ impl Page {
             && (!name.starts_with("results/") || name.ends_with("README.md"))
     }
 
-    /// The line of a byte, from 1.
+    /// Returns the line number of a byte, from 1.
     pub(crate) fn line(&self, at: usize) -> usize {
         self.text[..at].matches('\n').count() + 1
     }
 
-    /// The text with everything that is code or an address blanked, byte by byte. Comments behind commands stay.
+    /// Returns the text with code and addresses blanked, byte by byte. Comments after commands stay.
     pub(crate) fn prose(&self) -> String {
         let mut bytes = self.text.clone().into_bytes();
         let mut start = 0;
@@ -91,7 +91,7 @@ impl Page {
         String::from_utf8(bytes).expect("blanked by characters")
     }
 
-    /// The lines of its code blocks, indented or fenced, with their numbers.
+    /// Returns the numbered lines of all code blocks, indented or fenced.
     pub(crate) fn code(&self) -> Vec<(usize, &str)> {
         let mut inside = false;
         let mut lines = Vec::new();
@@ -105,7 +105,7 @@ impl Page {
         lines
     }
 
-    /// The commands of its `console` blocks as they are shown, without comments, continued lines joined.
+    /// Returns the commands of `console` blocks as shown, without comments and with continued lines joined.
     pub(crate) fn commands(&self) -> Vec<(usize, String)> {
         let mut commands: Vec<(usize, String)> = Vec::new();
         let (mut inside, mut continues) = (false, false);
@@ -136,12 +136,12 @@ fn blank(bytes: &mut [u8], range: Range<usize>) {
     bytes[range].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
 }
 
-/// The byte at which the comment behind a command begins.
+/// Returns the position of the comment after a command.
 fn comment_start(line: &str) -> Option<usize> {
     line.find("  #").or_else(|| line.find(" # ")).map(|at| at + 1)
 }
 
-/// Code spans, targets of links and web addresses of a line.
+/// Finds code spans, link targets and web addresses in a line.
 fn spans(line: &str) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
     let mut open = None;

@@ -1,4 +1,4 @@
-//! Commands of the documents, run in a copy of what they read.
+//! Commands of the documents, run in a copy of the files that they read.
 
 use std::env;
 use std::fs;
@@ -10,21 +10,21 @@ use tempfile::TempDir;
 
 use crate::pages;
 
-/// A folder like the repository's, in which commands run: what they write stays there.
+/// A temporary copy of parts of the repository, in which commands run and write their files.
 pub(crate) struct Shell {
     folder: TempDir,
 }
 
-/// The end of a command.
+/// The outcome of a command.
 pub(crate) enum Outcome {
-    /// Its standard output; it ended with exit code 0.
+    /// Standard output of a command that ended with exit code 0.
     Printed(String),
-    /// It needs the data of this variable, which is not set.
+    /// The unset environment variable that the command needs.
     WithoutData(&'static str),
     Failed(String),
 }
 
-/// Words that stand for folders with data, and the variables that say where those are.
+/// Placeholders for data folders, and the environment variables with their paths.
 const DATA: [(&str, &str); 2] = [("VOTES", "SPEED_VOTES"), ("DATASETS", "SPEED_DATASETS")];
 
 impl Shell {
@@ -70,7 +70,7 @@ impl Shell {
 }
 
 impl Shell {
-    /// `ROWS:165,85,0:100` is a file of histograms, this one a hundred times.
+    /// Writes the file of histograms for a placeholder: `ROWS:165,85,0:100` is this histogram a hundred times.
     fn rows(&self, counts: &str, times: &str) -> String {
         let counts: Vec<i64> = counts.split(',').map(|count| count.parse().expect("a count")).collect();
         let times: usize = times.parse().expect("a number of rows");

@@ -11,10 +11,10 @@ use crate::number::{NUMBER, Printed};
 use crate::pages;
 use crate::shell::{Outcome, Shell};
 
-/// A source's text; none where it needs data that this machine does not have.
+/// A source's text; `None` if it needs data that this machine lacks.
 type Text = Result<Option<Arc<str>>, String>;
 
-/// All sources, each read or run once for all tests.
+/// All sources. Each is read or run once for all tests.
 pub(crate) struct Sources {
     shell: Shell,
     texts: Mutex<HashMap<String, Text>>,
@@ -24,7 +24,7 @@ pub(crate) struct Sources {
 pub(crate) static SOURCES: LazyLock<Sources> =
     LazyLock::new(|| Sources { shell: Shell::new(), texts: Mutex::default(), values: Mutex::default() });
 
-/// A table: headings, and rows of cells.
+/// A table with headings and rows of cells.
 pub(crate) struct Grid {
     pub(crate) head: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
@@ -32,7 +32,7 @@ pub(crate) struct Grid {
 
 impl Sources {
     fn text(&self, source: &str) -> Text {
-        // Held while a command runs: none runs twice.
+        // Held while a command runs, so that no command runs twice.
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(text) = texts.get(source) {
             return text.clone();
@@ -51,7 +51,7 @@ impl Sources {
         text
     }
 
-    /// The value of `SOURCE # SELECTOR`, or of `# SELECTOR` in the source `from`.
+    /// Returns the value of `SOURCE # SELECTOR`, or of `# SELECTOR` in the source `from`.
     pub(crate) fn value(&self, specification: &str, from: &str) -> Result<Option<f64>, String> {
         let key = format!("{from}\n{specification}");
         if let Some(value) = self.values.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
@@ -82,7 +82,7 @@ impl Sources {
         Ok(Some(value * factor))
     }
 
-    /// The first table of a source with these headings.
+    /// Returns the first table of a source with these headings.
     pub(crate) fn grid(&self, source: &str, headings: &[&String]) -> Result<Option<Grid>, String> {
         let Some(text) = self.text(source)? else { return Ok(None) };
         let grids = if is_csv(source) { vec![csv_grid(&text)?] } else { markdown_grids(&text) };
@@ -115,7 +115,8 @@ fn select(source: &str, text: &str, selector: &str) -> Result<f64, String> {
 
 const STATISTICS: [&str; 7] = ["mean", "sd", "min", "max", "median", "sum", "count"];
 
-/// `[STATISTIC ]PATH[ : PATH]`: one value, or a statistic of all that a path with `*` reaches, divided one by one by those of a second path.
+/// Evaluates `[STATISTIC ]PATH[ : PATH]`: one value, or a statistic of all values that match a path with `*`, each divided
+/// by the corresponding value of a second path.
 fn select_value(value: &Value, selector: &str) -> Result<f64, String> {
     let (statistic, paths) = match selector.split_once(' ') {
         Some((word, paths)) if STATISTICS.contains(&word) => (word, paths),
@@ -141,7 +142,7 @@ fn number(value: &Value) -> Result<f64, String> {
     value.as_f64().ok_or_else(|| format!("{value} is not a number"))
 }
 
-/// `/rows/tau = 1/student_mean`: keys of objects, and of arrays an index or the `name` of an element.
+/// Follows a path like `/rows/tau = 1/student_mean`: keys of objects, and for arrays an index or an element's `name`.
 fn pointer<'a>(value: &'a Value, path: &str) -> Result<&'a Value, String> {
     let path = path.strip_prefix('/').ok_or("expected a path that begins with /")?;
     path.split('/').try_fold(value, |value, step| {
@@ -157,7 +158,7 @@ fn pointer<'a>(value: &'a Value, path: &str) -> Result<&'a Value, String> {
     })
 }
 
-/// `[STATISTIC ]COLUMN[ where COLUMN=VALUE[ and COLUMN=VALUE]]`.
+/// Evaluates `[STATISTIC ]COLUMN[ where COLUMN=VALUE[ and COLUMN=VALUE]]`.
 fn select_column(grid: &Grid, selector: &str) -> Result<f64, String> {
     let (selected, conditions) = selector.split_once(" where ").unwrap_or((selector, ""));
     let (statistic, column) = match selected.split_once(' ') {
@@ -179,7 +180,7 @@ fn select_column(grid: &Grid, selector: &str) -> Result<f64, String> {
     summary(statistic, values)
 }
 
-/// The only value, or a statistic of all.
+/// Returns the only value, or a statistic of all values.
 fn summary(statistic: &str, mut values: Vec<f64>) -> Result<f64, String> {
     values.sort_by(f64::total_cmp);
     let (first, last) = (*values.first().ok_or("no value")?, *values.last().ok_or("no value")?);
@@ -205,7 +206,7 @@ fn csv_grid(text: &str) -> Result<Grid, String> {
     Ok(Grid { head, rows: rows.collect::<Result<_, _>>().map_err(|error| error.to_string())? })
 }
 
-/// All tables of a Markdown text.
+/// Returns all tables of a Markdown text.
 fn markdown_grids(text: &str) -> Vec<Grid> {
     let mut grids = Vec::new();
     let mut lines = text.lines().peekable();
@@ -224,13 +225,13 @@ fn markdown_grids(text: &str) -> Vec<Grid> {
     grids
 }
 
-/// The cells of a line of a table, without emphasis.
+/// Returns the cells of a line of a table, without emphasis.
 pub(crate) fn cells(line: &str) -> Vec<String> {
     let inner = line.trim().strip_prefix('|').unwrap_or(line);
     inner.strip_suffix('|').unwrap_or(inner).split('|').map(|cell| cell.trim().trim_matches('*').to_owned()).collect()
 }
 
-/// The headings of a table; the second of the same name ends with " (2)".
+/// Returns the headings of a table. The second heading with the same name gets the suffix " (2)".
 pub(crate) fn headings(line: &str) -> Vec<String> {
     let mut headings: Vec<String> = Vec::new();
     for name in cells(line) {

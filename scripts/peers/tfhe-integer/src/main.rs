@@ -1,8 +1,8 @@
-//! The argmax of ten encrypted counts as tfhe's high-level integers give it: a tournament on `FheInt12`, for
+//! The argmax of ten encrypted counts with tfhe's high-level integers: a tournament on `FheInt12`, for
 //! `scripts/bench-argmax`. Prints one line of JSON.
 //!
-//! `tfhe-integer [QUERIES]`. The counts are encrypted directly, so neither the sum of 250 votes nor the expansion of
-//! their messages (both costly here) is part of the time.
+//! `tfhe-integer [QUERIES]`. The counts are encrypted directly, so the time excludes the sum of 250 votes and the
+//! expansion of their messages, which are both costly here.
 
 use std::error::Error;
 
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let server_key = compressed.decompress();
     let key_seconds = processor_seconds()? - start;
     let key_bytes = safe_serialized_size(&compressed)?;
-    // The expanded key as it would be written is, but for headers, what it takes in memory.
+    // Apart from headers, the serialised expanded key has the same size as the key in memory.
     let key_memory_bytes = safe_serialized_size(&server_key)?;
     drop(compressed);
     set_server_key(server_key);
@@ -69,7 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The class with the highest count, the lowest of equal ones.
+/// Returns the class with the highest count, and on a tie the lowest class.
 fn tournament(counts: Vec<FheInt12>) -> FheUint4 {
     let mut left: Vec<(FheInt12, FheUint4)> =
         counts.into_iter().zip((0u8..).map(FheUint4::encrypt_trivial)).collect();
@@ -88,21 +88,21 @@ fn tournament(counts: Vec<FheInt12>) -> FheUint4 {
     left.swap_remove(0).1
 }
 
-/// Counts that differ from query to query; the time does not depend on them.
+/// Returns counts that differ between queries. The time does not depend on them.
 fn counts(query: usize) -> [i16; CLASSES] {
     std::array::from_fn(|class| ((query * 7919 + class * 4093 + class * class * 257) % 400) as i16 - 150)
 }
 
-/// Processor time of all threads of this process so far, in seconds (Linux).
+/// Returns the processor time of all threads of this process so far, in seconds (Linux).
 fn processor_seconds() -> Result<f64, Box<dyn Error>> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
-    // Fields 14 and 15, counted from 1, in hundredths; the second field may hold spaces but ends with a bracket.
+    // Fields 14 and 15, counted from 1, in hundredths of a second. The second field may contain spaces but ends with a bracket.
     let fields: Vec<&str> = stat.rsplit_once(')').ok_or("unreadable /proc/self/stat")?.1.split_whitespace().collect();
     let ticks = fields.get(11).zip(fields.get(12)).ok_or("short /proc/self/stat")?;
     Ok((ticks.0.parse::<f64>()? + ticks.1.parse::<f64>()?) / 100.0)
 }
 
-/// The most memory that this process has held so far (Linux).
+/// Returns the peak memory of this process so far (Linux).
 fn peak_memory_bytes() -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM in /proc/self/status")?;

@@ -90,14 +90,14 @@ fn text(found: &Audit, claim: f64) -> String {
     )
 }
 
-/// Computes the epsilon that is claimed of one query, and the delta of that claim.
+/// Computes the claimed epsilon of one query, and the delta of that claim.
 fn claimed(event: PrivacyEvent, classes: usize, delta: Delta) -> Result<(f64, f64), Failure> {
     let noise = event.mechanism();
     Ok(match noise {
         Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => {
             (tight_per_query_epsilon(&event, classes), 0.0)
         }
-        // The discrete Gaussian has the moments of the Gaussian, not its whole curve.
+        // The discrete Gaussian shares the Gaussian's moments, but not its complete privacy curve.
         Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } => {
             let bound = if noise.is_integer() { Bound::Tight } else { Bound::Paper };
             let accountant = Accountant::new(event, delta).with_bound(bound);
@@ -106,7 +106,7 @@ fn claimed(event: PrivacyEvent, classes: usize, delta: Delta) -> Result<(f64, f6
     })
 }
 
-/// Creates the origin of the teachers' noise in an audit.
+/// Creates the source of the teachers' noise in an audit.
 fn share(kind: ShareKind, noise: Mechanism, teachers: usize, tau: HonestRatio) -> Result<ShareNoise, Failure> {
     let share = match (kind, noise) {
         (ShareKind::Exact, Mechanism::DiscreteLaplace { gamma }) => {
@@ -125,13 +125,14 @@ fn share(kind: ShareKind, noise: Mechanism, teachers: usize, tau: HonestRatio) -
             ));
         }
         (ShareKind::Truncated, _) => {
-            return Err(usage("noise", "truncated shares are those of --mechanism discrete-laplace".into()));
+            return Err(usage("noise", "truncated shares need --mechanism discrete-laplace".into()));
         }
     };
     share.map_err(|error| flag(if noise.gamma().is_some() { "gamma" } else { "sigma" }, &error))
 }
 
-/// Returns the votes of one query: those of the command line, or of a query of a file, the class with most votes first.
+/// Returns the votes of one query, from the command line or from a file. Votes from a file begin with the class that
+/// has the most votes.
 fn one_query(options: &AuditOptions) -> Result<(Vec<u32>, Option<ReadVotes>), Failure> {
     let inline: Option<Vec<u32>> =
         options.votes.iter().flat_map(|part| part.split(',')).map(|count| count.trim().parse().ok()).collect();
@@ -157,7 +158,7 @@ fn one_query(options: &AuditOptions) -> Result<(Vec<u32>, Option<ReadVotes>), Fa
         query.ok_or_else(|| usage("query", format!("expected one of the file's {all} queries, 0 to {}", all - 1)))?;
     let (mut counts, read) = votes::counts(path, &file, None, Some(&(query..query + 1)))?;
     let mut counts = counts.pop().unwrap_or_default();
-    // The order of the classes has no part in the mechanism but to break ties.
+    // In the mechanism, the order of the classes only breaks ties.
     counts.sort_unstable_by(|one, other| other.cmp(one));
     Ok((counts, Some(read)))
 }

@@ -12,12 +12,12 @@ use crate::bar::Waiting;
 use crate::commands::{Failure, print, print_json, usage};
 use crate::options::{CalibrateOptions, NoiseOptions};
 
-/// Everything about queries but their noise and their number. `ledger charge` and `calibrate` describe queries by it alike, so
-/// that the second finds what the first accepts.
+/// The properties of queries other than their noise and their number. `ledger charge` and `calibrate` share them, so
+/// that `ledger charge` accepts the results of `calibrate`.
 pub(super) struct Terms {
-    /// As it was asked for.
+    /// The requested ratio.
     ratio: HonestRatio,
-    /// That of whole teachers.
+    /// The ratio rounded down to an integer number of teachers.
     tau: HonestRatio,
     teachers: Option<usize>,
     classes: Option<usize>,
@@ -37,8 +37,8 @@ impl Terms {
         Ok(Self { ratio: options.honest_ratio, tau: ratio(options, teachers)?, teachers, classes, threshold })
     }
 
-    /// Returns this number of queries with this noise; with their sampler, where teachers and classes say how often it draws
-    /// and the room has a delta that includes it. Without it the claim says that it is of exact noise.
+    /// Returns a batch of this number of queries with this noise. The batch includes the sampler if teachers and classes
+    /// determine its number of draws and the room's delta can include it. Otherwise the claim assumes exact noise.
     pub(super) fn batch(
         &self,
         room: Option<&Room>,
@@ -78,7 +78,7 @@ impl Terms {
     }
 }
 
-/// Names the option that made an event impossible.
+/// Returns a failure that names the option that made an event impossible.
 pub(super) fn refused(error: &AccountError) -> Failure {
     let name = match error {
         AccountError::Threshold { .. } => "threshold",
@@ -111,7 +111,7 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
     if options.json { print_json(&json(options, &found)) } else { print(&text(options, &terms, &found)) }
 }
 
-/// Says why the least of what was asked for is too much.
+/// Explains why even the smallest possible request does not fit.
 fn without_room(options: &CalibrateOptions, error: &AccountError) -> Failure {
     let tried = if options.queries.is_some() { "the widest noise" } else { "one query" };
     let why = match error {
@@ -125,7 +125,7 @@ fn without_room(options: &CalibrateOptions, error: &AccountError) -> Failure {
     flag(if options.budget { "budget" } else { "ledger" }, &format!("no room, even with {tried}: {why}"))
 }
 
-/// Returns the room in the ledger that the options name, or in a new one.
+/// Returns the room in the ledger that the options name, or in a new ledger.
 fn room(options: &CalibrateOptions) -> Result<Room, Failure> {
     if let Some(epsilon) = options.epsilon.filter(|epsilon| !(*epsilon > 0.0 && epsilon.is_finite())) {
         return Err(flag("epsilon", &format!("found {epsilon:?}, expected a finite number above 0")));
@@ -144,7 +144,7 @@ fn room(options: &CalibrateOptions) -> Result<Room, Failure> {
 fn json(options: &CalibrateOptions, found: &Fit) -> serde_json::Value {
     let Fit { batch, budget, spent } = found;
     let mechanism = batch.event.mechanism();
-    // In the names of a charge.
+    // Uses the field names of a charge.
     let noise = serde_json::to_value(mechanism).unwrap_or_default();
     json!({
         "scale": mechanism.scale(), "queries": batch.queries, "noise": noise["noise"], "gamma": noise["gamma"],
@@ -160,12 +160,12 @@ fn text(options: &CalibrateOptions, terms: &Terms, found: &Fit) -> String {
     let samplers = match spent.samplers {
         Samplers::Included => "delta includes the samplers",
         _ => {
-            "exact noise is assumed, because --teachers and --classes, which say how far samplers are from it, are missing or \
-             more than delta includes"
+            "exact noise is assumed, because --teachers and --classes, which determine the samplers' distance from it, are \
+             missing or too large for delta to include that distance"
         }
     };
     format!(
-        "{} queries with {} noise of gamma {}: {} accepts them, and {:.4} of its budget of {} at delta {:e} is spent then\n\
+        "{} queries with {} noise of gamma {}: {} accepts them, after which {:.4} of its budget of {} at delta {:e} is spent\n\
          The rule: {}; {samplers}.\n\
          speed ledger charge {file} {}\n",
         batch.queries,

@@ -59,7 +59,7 @@ struct Files {
 }
 
 impl Files {
-    /// Names the files: `--out` with either extension, or without. Neither file may exist, unless it is forced.
+    /// Derives the paths from `--out`, which may have either extension or none. Refuses existing files unless `--force` is given.
     fn of(options: &FigureOptions, name: &str) -> Result<Self, Failure> {
         let out = options.out.clone().unwrap_or_else(|| PathBuf::from(format!("figure-{name}")));
         let has_extension = out.extension().is_some_and(|extension| extension == "svg" || extension == "csv");

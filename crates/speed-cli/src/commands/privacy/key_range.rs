@@ -1,4 +1,4 @@
-//! Noise that was calibrated, held against what encryption keys can compare.
+//! Comparison of calibrated noise with the range of noisy counts that encryption keys support.
 
 use serde::Serialize;
 use speed_accountant::calibrate::Calibration;
@@ -6,7 +6,7 @@ use speed_aggregation::{Parameters, PrivacyNoise, Round, VoteRange};
 use speed_core::VoteShape;
 use speed_mechanism::MechanismKind;
 
-/// Classes of a round if nothing is known of them: more of them need a little more.
+/// The assumed number of classes of a round if it is unknown. More classes need a slightly larger range.
 const CLASSES: usize = 10;
 
 /// The keys that an encrypted round needs for its noise.
@@ -15,13 +15,13 @@ pub(super) struct KeyRange {
     teachers: usize,
     /// The largest difference of two noisy counts, in votes.
     difference: u64,
-    /// Name of the first parameter set that compares such counts; none if no set does.
+    /// Name of the first parameter set that compares such counts; `None` if no set does.
     parameters: Option<&'static str>,
 }
 
 impl KeyRange {
-    /// Returns the keys for a round of `teachers` teachers, or none where a round cannot be had for another reason: noise that is not
-    /// drawn in shares, or more teachers than a round has.
+    /// Returns the keys for a round of `teachers` teachers, or `None` if a round is impossible for another reason: noise
+    /// that is not drawn in shares, or more teachers than a round allows.
     pub(super) fn of(kind: MechanismKind, found: &Calibration, teachers: usize) -> Option<Self> {
         let noise = PrivacyNoise::new(kind.with_scale(found.scale).ok()?).ok()?;
         let shape = VoteShape::new(teachers, found.queries.min(Round::MAX_QUERIES), CLASSES).ok()?;
@@ -30,7 +30,7 @@ impl KeyRange {
         Some(Self { teachers, difference, parameters: parameters.map(Parameters::name) })
     }
 
-    /// Returns a line for terminals where the fastest keys are not enough.
+    /// Returns a line for terminals if the fastest keys are insufficient.
     pub(super) fn note(&self) -> Option<String> {
         let Self { teachers, difference, parameters } = self;
         let [fastest, widest] = Parameters::ALL;

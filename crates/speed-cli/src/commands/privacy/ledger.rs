@@ -22,7 +22,7 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
             let terms = Terms::new(options, *teachers, *classes, *threshold)?;
             let noise = noise(options)?;
             let ledger = Ledger::open(file).map_err(failure)?;
-            // A ledger without a budget has no room to ask: its claim says whether samplers are included.
+            // A ledger without a budget has no room to query, so its claim determines whether samplers are included.
             let room = ledger.room(None).ok();
             let batch = terms.batch(room.as_ref(), noise, *queries).map_err(|error| refused(&error))?;
             check_price(price::limit(*limit)?, &batch, ledger.statement().map_err(failure)?.budget.delta)?;
@@ -41,17 +41,17 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
             if *json {
                 return print_json(&json!({ "file": file, "good": true, "entries": entries }));
             }
-            print(&format!("{}: {entries} entries, every checksum is right\n", printable_path(file)))
+            print(&format!("{}: {entries} entries, all checksums are correct\n", printable_path(file)))
         }
     }
 }
 
-/// Questions a charge by the rule of rounds and runs.
+/// Refuses a charge above the price limit, with the same rule as rounds and runs.
 fn check_price(limit: PriceLimit, batch: &QueryBatch, delta: Delta) -> Result<(), Failure> {
     let price = match Price::of(std::slice::from_ref(batch), delta) {
         Ok(Some(price)) => Ok(price),
         Ok(None) => return Ok(()),
-        // Of numbers that make no charge the ledger says more.
+        // The ledger reports invalid numbers in more detail.
         Err(AccountError::NoQueries | AccountError::Queries { .. } | AccountError::TooFewClasses { .. }) => {
             return Ok(());
         }

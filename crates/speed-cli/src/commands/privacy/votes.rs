@@ -1,4 +1,4 @@
-//! Files of votes that privacy commands read: how they were read is part of every output.
+//! Files of votes that privacy commands read. Every output states how its file was read.
 
 use std::ops::Range;
 use std::path::Path;
@@ -11,14 +11,14 @@ use speed_votes::{FormError, Known, Table, VoteFile, VotesForm, read_bytes};
 use super::flag;
 use crate::commands::{Failure, usage};
 
-/// Votes as they were read.
+/// A summary of votes as they were read.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct ReadVotes {
     form: VotesForm,
     pub(super) teachers: usize,
     pub(super) queries: usize,
     classes: Option<usize>,
-    /// Queries of them that the command looked at.
+    /// Number of queries that the command used.
     selected: usize,
 }
 
@@ -38,7 +38,7 @@ impl ReadVotes {
     }
 }
 
-/// An output with the votes that it is of.
+/// An output together with the summary of its votes.
 #[derive(Serialize)]
 pub(super) struct WithVotes<'a, T> {
     #[serde(flatten)]
@@ -47,14 +47,14 @@ pub(super) struct WithVotes<'a, T> {
     pub(super) votes_file: Option<ReadVotes>,
 }
 
-/// Reads a file of votes in the form that is given, or the only one that is possible.
+/// Reads a file of votes in the given form, or in the only possible form.
 pub(super) fn read(path: &Path, form: Option<VotesForm>, known: &Known) -> Result<VoteFile, Failure> {
     let bytes = read_bytes(path).and_then(|bytes| Table::parse(&bytes));
     let table = bytes.map_err(|fault| input(path, fault))?;
     VoteFile::new(table, form, known).map_err(|fault| refused(path, fault))
 }
 
-/// Returns the histograms of the queries that the options name, and how the file was read.
+/// Returns the histograms of the selected queries, and a summary of the file.
 pub(super) fn counts(
     path: &Path,
     file: &VoteFile,
