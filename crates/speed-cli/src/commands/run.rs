@@ -112,7 +112,7 @@ pub(super) fn cost_text(cost: &Cost) -> String {
         duration(all),
         memory_bytes / 1e9
     );
-    for StageCost { kind, core_seconds } in stages {
+    for StageCost { kind, core_seconds, .. } in stages {
         let seconds = core_seconds.map_or_else(|| "not known: too large to be tried in a moment".to_owned(), duration);
         text.push_str(&format!("#   {kind}: {seconds}\n"));
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use speed_experiment::{
-    Config, RunState, RunStatus, Source, StageUnits, Step, StepWork, config_path, find_any_run, slurm_folder,
+    Config, RunState, RunStatus, Source, StageUnits, Step, Steps, config_path, find_any_run, slurm_folder,
 };
 
 use super::submit::absolute;
@@ -140,16 +140,16 @@ impl Status {
             Ok(Config::load(&Source::read(&path)?)?)
         });
         let configs: Vec<Config> = configs.collect::<Result<_, Failure>>()?;
-        let work = match &configs[..] {
-            [config] if config_path(&folder).exists() => StepWork::of_run(config, results),
-            configs => StepWork::of_sweep_folder(folder.clone(), configs, results),
+        let steps = match &configs[..] {
+            [config] if config_path(&folder).exists() => Steps::of_run(config, results),
+            configs => Steps::of_sweep_folder(folder.clone(), configs, results),
         };
         let mut open = BTreeSet::new();
-        for step in work.steps()? {
+        for step in steps.list()? {
             let of = jobs.of(step).last().map_or(1, |job| job.of);
             if step.is_divided() {
-                open.extend(work.open_shards(step, of)?.into_iter().map(|shard| (step, Some(shard))));
-            } else if !work.is_done(step) {
+                open.extend(steps.open_shards(step, of)?.into_iter().map(|shard| (step, Some(shard))));
+            } else if !steps.is_done(step) {
                 open.insert((step, None));
             }
         }

@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use speed_core::printable_path;
 use speed_experiment::{
-    Config, ExperimentError, Lock, Plan, RunOptions, Source, Step, StepWork, Sweep, begin_run, config_path, plan,
-    run_id, slurm_folder, sweep_id, write_atomic,
+    Config, ExperimentError, Lock, Plan, RunOptions, Source, Step, Steps, Sweep, begin_run, config_path, plan, run_id,
+    slurm_folder, sweep_id, write_atomic,
 };
 
 use self::arrange::{Order, arrange};
@@ -32,22 +32,22 @@ pub(super) fn submit(options: &SubmitOptions) -> Result<(), Failure> {
     match Sweep::load(&source)? {
         Some(sweep) => {
             let Some(first) = sweep.settings.first() else { return Ok(()) };
-            let (work, id) = (StepWork::of_sweep(&sweep, &results), sweep_id(&sweep));
-            Submission::new(options, &first.config, work, &results, Some(id))?.execute()
+            let (steps, id) = (Steps::of_sweep(&sweep, &results), sweep_id(&sweep));
+            Submission::new(options, &first.config, steps, &results, Some(id))?.execute()
         }
         None => {
             let config = Config::load(&source)?;
-            Submission::new(options, &config, StepWork::of_run(&config, &results), &results, None)?.execute()
+            Submission::new(options, &config, Steps::of_run(&config, &results), &results, None)?.execute()
         }
     }
 }
 
-/// A submission: its config, its work and its place.
+/// A submission: its config, its steps and its place.
 struct Submission<'a> {
     options: &'a SubmitOptions,
     /// The config, or a sweep's config for its first setting.
     config: &'a Config,
-    work: StepWork<'a>,
+    steps: Steps<'a>,
     results: &'a Path,
     /// The folder of the run or sweep.
     folder: PathBuf,
@@ -80,14 +80,14 @@ impl<'a> Submission<'a> {
     fn new(
         options: &'a SubmitOptions,
         config: &'a Config,
-        work: StepWork<'a>,
+        steps: Steps<'a>,
         results: &'a Path,
         sweep: Option<String>,
     ) -> Result<Self, Failure> {
         let datasets =
             options.experiment.datasets.clone().or_else(|| std::env::var_os("SPEED_DATASETS").map(PathBuf::from));
         let datasets = datasets.map(|folder| absolute(&folder)).transpose()?;
-        let (folder, is_sweep) = (work.folder().to_path_buf(), sweep.is_some());
+        let (folder, is_sweep) = (steps.folder().to_path_buf(), sweep.is_some());
         let mut run_options = vec!["--results".to_owned(), text(results)?];
         if let Some(datasets) = &datasets {
             run_options.extend(["--datasets".to_owned(), text(datasets)?]);
@@ -126,7 +126,7 @@ impl<'a> Submission<'a> {
         }
         match &plan.missing {
             Some(missing) => Err(usage("datasets", missing.clone())),
-            None => Ok(Self { options, config, work, results, folder, place, plan, is_sweep }),
+            None => Ok(Self { options, config, steps, results, folder, place, plan, is_sweep }),
         }
     }
 
@@ -139,11 +139,11 @@ impl<'a> Submission<'a> {
             (false, true) => slurm::queue().unwrap_or_default(),
             (false, false) => slurm::queue()?,
         };
-        let orders = arrange(&self.work, &jobs, &seen, self.options.shards)?;
+        let orders = arrange(&self.steps, &jobs, &seen, self.options.shards)?;
         let scripts: Vec<Script<'_>> = orders.iter().map(|order| self.script(order)).collect();
         if !self.options.dry_run {
             self.prepare(&scripts)?;
-            let runs = self.work.runs();
+            let runs = self.steps.runs();
             let names = runs.iter().filter_map(|run| run.file_name());
             jobs.runs = names.map(|name| name.to_string_lossy().into_owned()).collect();
             jobs.wanted_shards = self.options.shards.map(NonZeroUsize::get).or(jobs.wanted_shards);
@@ -157,7 +157,7 @@ impl<'a> Submission<'a> {
     }
 
     fn script(&self, order: &Order) -> Script<'_> {
-        let needs = needs::of(self.options, &self.work, order.step, order.of, self.plan.cost.as_ref());
+        let needs = needs::of(self.options, &self.steps, order.step, order.of, self.plan.cost.as_ref());
         Script { step: order.step, of: order.of, experiment: &self.config.name, place: &self.place, needs }
     }
 
@@ -212,7 +212,7 @@ impl<'a> Submission<'a> {
             let arguments = self.arguments(order.step, shards, after, &path)?;
             said.command = [vec!["sbatch".to_owned()], arguments.clone()].concat();
             if self.options.dry_run {
-                next.push(format!("${{{}%%;*}}", order.step.name()));
+                next.push(format!("${{{}%%;*}}", variable(order.step)));
             } else {
                 if !order.stale.is_empty() {
                     slurm::cancel(&order.stale)?;
@@ -285,11 +285,11 @@ impl<'a> Submission<'a> {
 
 /// Returns a step's outcome; in a dry run its script and its bash command.
 fn line(said: &Said<'_>) -> String {
-    let name = said.step.name();
+    let (name, variable) = (said.step.name(), variable(said.step));
     if let (Some(script), "to-do") = (&said.text, said.state) {
         let words: Vec<String> = said.command.iter().map(|word| command_word(word)).collect();
         return format!(
-            "### {}\n{script}### submitted by\n{name}=$({})\n\n",
+            "### {}\n{script}### submitted by\n{variable}=$({})\n\n",
             printable_path(&said.script),
             words.join(" ")
         );
@@ -301,6 +301,11 @@ fn line(said: &Said<'_>) -> String {
         (None, _) if said.state == "underway" => format!("{name}: waits or runs already\n"),
         (None, _) => format!("{name}: done\n"),
     }
+}
+
+/// Returns the name of the variable of bash with the number of a step's job.
+fn variable(step: Step) -> String {
+    step.name().replace('-', "_")
 }
 
 fn command_word(word: &str) -> String {

@@ -123,7 +123,7 @@ mod tests {
         let run = tempfile::tempdir().expect("a folder");
         std::fs::create_dir_all(slurm_folder(run.path())).expect("a folder");
         let job = |job: &str, name: &str| Submitted {
-            step: Step::Teachers,
+            step: serde_json::from_value("teachers".into()).expect("a step"),
             job: job.into(),
             name: name.into(),
             shards: vec![1],

@@ -69,15 +69,8 @@ impl Script<'_> {
     pub(crate) fn text(&self) -> String {
         let Self { step, of, experiment, place, needs } = self;
         let mut text = format!("#!/bin/bash\n# Experiment {}, {} {}: ", printable(experiment), place.kind, place.run);
-        text.push_str(&match step {
-            Step::Data => "the record of the images.\n".to_owned(),
-            Step::Teachers => format!("the teachers, one of {of} shards.\n"),
-            Step::Votes => "their votes, and the queries.\n".to_owned(),
-            Step::Aggregate => format!("the queries on ciphertexts, one of {of} shards.\n"),
-            Step::Labels => "the labels of all rows, and whatever comes before them and is not done.\n".to_owned(),
-            Step::Students => format!("the students, one of {of} shards.\n"),
-            Step::Report => "the tables, and whatever is not done.\n".to_owned(),
-        });
+        let shard = if step.is_divided() { format!(", one of {of} shards") } else { String::new() };
+        text.push_str(&format!("{step}{shard}.\n"));
         text.push_str(
             "# Written by `speed submit`, which writes it again. Slurm may end it at any moment and start it again.\n",
         );

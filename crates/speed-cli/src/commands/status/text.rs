@@ -44,7 +44,7 @@ impl Status {
             };
             let outcomes =
                 [Outcome::Waiting, Outcome::Running, Outcome::Done, Outcome::Failed, Outcome::Forgotten].map(count);
-            table.push([vec![step.name().to_owned()], outcomes.to_vec()].concat());
+            table.push([vec![step.name()], outcomes.to_vec()].concat());
         }
         table
     }

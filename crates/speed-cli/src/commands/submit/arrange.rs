@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
-use speed_experiment::{Step, StepWork};
+use speed_experiment::{Step, Steps};
 
 use crate::commands::{Failure, usage};
 use crate::slurm::{Jobs, Seen, Submitted};
@@ -30,14 +30,14 @@ pub(super) struct Order {
 
 /// Returns the plan for every step, in their order.
 pub(super) fn arrange(
-    work: &StepWork<'_>,
+    steps: &Steps<'_>,
     jobs: &Jobs,
     seen: &[Seen],
     shards: Option<NonZeroUsize>,
 ) -> Result<Vec<Order>, Failure> {
     let (mut orders, mut is_behind) = (Vec::new(), false);
-    for step in work.steps()? {
-        let order = order(work, step, jobs, seen, shards, is_behind)?;
+    for step in steps.list()? {
+        let order = order(steps, step, jobs, seen, shards, is_behind)?;
         is_behind |= order.todo.is_some();
         orders.push(order);
     }
@@ -46,7 +46,7 @@ pub(super) fn arrange(
 
 /// Returns the plan for a step; `is_behind` is true if an earlier step is submitted again.
 fn order(
-    work: &StepWork<'_>,
+    steps: &Steps<'_>,
     step: Step,
     jobs: &Jobs,
     seen: &[Seen],
@@ -55,8 +55,8 @@ fn order(
 ) -> Result<Order, Failure> {
     let last = jobs.of(step).last().map(|job| job.of);
     let wanted = shards.map(NonZeroUsize::get).or(last).or(jobs.wanted_shards).unwrap_or(SHARDS);
-    let of = if step.is_divided() { wanted.min(work.units(step)).max(1) } else { 1 };
-    let open = if step.is_divided() { work.open_shards(step, of)? } else { Vec::new() };
+    let of = if step.is_divided() { wanted.min(steps.units(step)).max(1) } else { 1 };
+    let open = if step.is_divided() { steps.open_shards(step, of)? } else { Vec::new() };
     let open = BTreeSet::from_iter(open);
     let (mut alive, mut stale, mut taken) = (Vec::new(), Vec::new(), BTreeSet::new());
     for job in jobs.of(step) {
@@ -80,7 +80,7 @@ fn order(
         let todo: Vec<usize> = open.difference(&taken).copied().collect();
         Some(todo).filter(|todo| !todo.is_empty())
     } else {
-        (alive.is_empty() && !work.is_done(step)).then(Vec::new)
+        (alive.is_empty() && !steps.is_done(step)).then(Vec::new)
     };
     Ok(Order { step, of, todo, alive, stale })
 }

@@ -1,6 +1,6 @@
 //! The resources that a job requests: from the user's options, else from a few steps measured here.
 
-use speed_experiment::{Cost, Step, StepWork};
+use speed_experiment::{Cost, Step, Steps};
 
 use crate::options::SubmitOptions;
 use crate::slurm::Needs;
@@ -17,8 +17,8 @@ const LEAST_MEMORY: f64 = 500.0;
 const MEMORY_STEP: f64 = 100.0;
 
 /// Returns the resources for the jobs of a step with `of` shards.
-pub(super) fn of(options: &SubmitOptions, work: &StepWork<'_>, step: Step, of: usize, cost: Option<&Cost>) -> Needs {
-    let measured = cost.and_then(|cost| work.seconds(step, of, options.cpus, cost));
+pub(super) fn of(options: &SubmitOptions, steps: &Steps<'_>, step: Step, of: usize, cost: Option<&Cost>) -> Needs {
+    let measured = cost.and_then(|cost| steps.seconds(step, of, options.cpus, cost));
     let bytes = cost.map_or(0.0, |cost| cost.memory_bytes);
     Needs {
         cpus: options.cpus,
@@ -47,10 +47,11 @@ mod tests {
 
     #[test]
     fn needs_are_rounded_up_generously() {
-        assert_eq!(time(Step::Teachers, 1.0), "0:10:00");
-        assert_eq!(time(Step::Report, 1.0), "1:00:00");
-        assert_eq!(time(Step::Students, 3601.0), "2:01:00");
-        assert_eq!(time(Step::Students, 100.0 * 3600.0), "200:00:00");
+        let teachers: Step = serde_json::from_value("teachers".into()).expect("a step");
+        assert_eq!(time(teachers, 1.0), "0:10:00");
+        assert_eq!(time(Step::REPORT, 1.0), "1:00:00");
+        assert_eq!(time(teachers, 3601.0), "2:01:00");
+        assert_eq!(time(teachers, 100.0 * 3600.0), "200:00:00");
         assert_eq!(memory(1e6), "500M");
         assert_eq!(memory(550e6), "1100M");
         assert_eq!(memory(551e6), "1200M");
