@@ -8,8 +8,8 @@
 //! | [`NoisePlacement`] | noise in shares of the teachers, or all from the server |
 //! | [`Circuit`] | the argmax circuit on ciphertexts |
 //! | [`Digest`] | a SHA-256 value as bytes and as text |
-//! | [`printable`] | a text of others as it may be shown in a terminal |
-//! | [`decode_text`] | a text file as an editor saved it, without its byte order mark |
+//! | [`printable`] | untrusted text, escaped for terminal output |
+//! | [`decode_text`] | a text file without the byte order mark that an editor may add |
 //! | [`ExitCode`] | the exit codes of the programs, with their meaning |
 //!
 //! ```

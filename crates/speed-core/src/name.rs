@@ -1,24 +1,24 @@
-//! Choices that have the same name on the command line, in config files and in messages.
+//! Choices with the same names on the command line, in config files and in messages.
 
-/// A name that is none of a choice's.
+/// A name that is not one of the choices.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {}, found {found:?}{}", list(expected), did_you_mean(found, expected.iter().copied()))]
 pub struct NameError {
-    /// The names of the choice.
+    /// The names of the choices.
     pub expected: &'static [&'static str],
     /// The name found, cut after 80 characters.
     pub found: String,
 }
 
 impl NameError {
-    /// An error for the text `found`.
+    /// Creates the error for the text `found`.
     #[must_use]
     pub fn new(expected: &'static [&'static str], found: &str) -> Self {
         Self { expected, found: found.chars().take(80).collect() }
     }
 }
 
-/// "a, b or c".
+/// Formats a list as "a, b or c".
 fn list(names: &[&str]) -> String {
     match names {
         [] => String::new(),
@@ -27,10 +27,11 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// Returns the name that `found` is most likely a misspelling of: one that differs by a letter in three at most, whatever their case.
+/// Returns the name that `found` is most likely a misspelling of: it differs in at most one of three letters, ignoring
+/// case.
 #[must_use]
 pub fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Longer texts are not names, and comparing them takes the product of both lengths.
+    // Longer texts are not names, and comparing them takes time proportional to the product of both lengths.
     if found.len() > MAX_COMPARED {
         return None;
     }
@@ -44,14 +45,14 @@ pub fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Opt
 /// The longest text that is compared with names, in bytes.
 const MAX_COMPARED: usize = 100;
 
-/// Returns "; did you mean NAME?" if `found` is close to a name, else nothing.
+/// Returns "; did you mean NAME?" if `found` is close to a name, otherwise an empty text.
 #[must_use]
 pub fn did_you_mean<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     nearest(found, names).map_or_else(String::new, |name| format!("; did you mean {name}?"))
 }
 
-/// Gives an enum without fields its names: `NAMES`, `name`, `Display` and `FromStr`. Serde's names are the enum's own matter:
-/// files may hold older ones.
+/// Gives an enum without fields its names: `NAMES`, `name`, `Display` and `FromStr`. Serde's names are declared
+/// separately, because files may contain older ones.
 #[macro_export]
 macro_rules! named {
     ($type:ident: $($variant:ident = $name:literal),+ $(,)?) => {

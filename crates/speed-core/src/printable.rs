@@ -1,17 +1,17 @@
-//! Text of others as it may be shown.
+//! Untrusted text, escaped for terminal output.
 
 use std::path::Path;
 
-/// Returns whether a character could move a terminal's cursor, turn its writing or forge a line: control characters, and those that change
-/// the direction of what follows (Unicode, UAX 9, "explicit directional formatting").
+/// Returns whether a character could move a terminal's cursor, reverse its text or forge a line: a control character,
+/// or one that changes the direction of the following text (Unicode, UAX 9, "explicit directional formatting").
 #[must_use]
 pub fn moves_the_cursor(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Returns whether a character has no shape of its own, so that two names may look alike (Unicode, "default ignorable code points",
-/// the marks of annotations, and the empty Braille pattern).
+/// Returns whether a character is invisible, so that two names may look alike (Unicode: "default ignorable code
+/// points", annotation marks, and the empty Braille pattern).
 fn is_invisible(c: char) -> bool {
     matches!(
         c,
@@ -36,15 +36,16 @@ fn is_invisible(c: char) -> bool {
     )
 }
 
-/// Returns whether people can read a name as it is written: it is not empty, neither begins nor ends with a space, has no space but the plain one,
-/// and no character that is invisible or [moves the cursor](moves_the_cursor).
+/// Returns whether people can read a name as it is written. Such a name is not empty, neither begins nor ends with a
+/// space, contains only plain spaces, and has no character that is invisible or [moves the cursor](moves_the_cursor).
 #[must_use]
 pub fn is_legible(name: &str) -> bool {
     let is_legible = |c: char| c == ' ' || !(c.is_whitespace() || is_invisible(c) || moves_the_cursor(c));
     !name.is_empty() && name.trim() == name && name.chars().all(is_legible)
 }
 
-/// Returns a text that somebody else chose as it may be printed within a line: what [moves the cursor](moves_the_cursor) is escaped.
+/// Returns untrusted text escaped for printing within a line: every character that [moves the cursor](moves_the_cursor)
+/// is escaped.
 #[must_use]
 pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -54,7 +55,7 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
-/// Returns a path as it may be printed within a line.
+/// Returns a path escaped for printing within a line.
 #[must_use]
 pub fn printable_path(path: &Path) -> String {
     printable(&path.to_string_lossy())

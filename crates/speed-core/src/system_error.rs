@@ -1,13 +1,13 @@
-//! Errors of the file system, as messages quote them.
+//! Errors of the file system, as quoted in messages.
 
 use std::io::Error;
 
-/// Returns an error of the file system without the path that the library `tempfile` appends to it. A message names its file once, and
-/// never a temporary one.
+/// Returns a file system error without the path that the library `tempfile` appends to it, because a message names its
+/// file once, and never a temporary one.
 #[must_use]
 pub fn without_path(error: Error) -> Error {
     let text = error.to_string();
-    // The error of the system is inside a private type, so its words are taken.
+    // The system's error is inside a private type, so its text is used.
     match text.split_once(" at path \"") {
         Some((words, _)) if error.get_ref().is_some() => Error::new(error.kind(), words.to_owned()),
         _ => error,

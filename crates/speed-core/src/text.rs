@@ -11,7 +11,7 @@ pub enum TextError {
     /// UTF-16 or UTF-32.
     #[error("UTF-16 text, expected UTF-8: save it as UTF-8 (in Excel \"CSV UTF-8\", in PowerShell -Encoding utf8)")]
     Utf16,
-    /// Another encoding, or no text.
+    /// Another encoding, or not text.
     #[error("line {line} is not UTF-8 text: save it as UTF-8 (in Excel \"CSV UTF-8\")")]
     NotUtf8 {
         /// The line, from 1.
@@ -19,7 +19,7 @@ pub enum TextError {
     },
 }
 
-/// Decodes the bytes of a text file and leaves a byte order mark at its beginning out.
+/// Decodes the bytes of a text file, without a byte order mark at its beginning.
 ///
 /// # Errors
 /// If the bytes are UTF-16, or not UTF-8.
@@ -45,7 +45,8 @@ pub fn decode_text(bytes: &[u8]) -> Result<&str, TextError> {
     }
 }
 
-/// Leaves out the byte order marks that begin a table or a comment of a TOML text: `cat` keeps the mark of every file that it joins.
+/// Removes the byte order marks that begin a table or a comment of a TOML text, because `cat` keeps the mark of every
+/// file that it joins.
 ///
 /// ```
 /// assert_eq!(speed_core::without_joined_marks("a = 1\n\u{feff}[b]\n"), "a = 1\n[b]\n");

@@ -144,7 +144,7 @@ pub enum Damage {
         max: usize,
     },
     /// A threshold is not a valid number of votes for this noise.
-    #[error("threshold is {found:?}, expected a number of votes up to 1e15, and an integer if the noise is")]
+    #[error("threshold is {found:?}, expected a number of votes up to 1e15, and an integer for integer noise")]
     Threshold {
         /// The value in the line.
         found: f64,

@@ -185,7 +185,7 @@ pub enum LogFault {
 fn shortened(error: &toml::de::Error) -> String {
     let begin =
         |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect::<String>();
-    // The first line contains line and column; if there is no place, it is the fault itself.
+    // The first line contains line and column; without a place, it is the fault itself.
     let text = error.to_string();
     let place = text.lines().next().unwrap_or_default();
     if place == error.message() { begin(place) } else { format!("{}: {}", begin(place), begin(error.message())) }

@@ -35,7 +35,7 @@ impl<'a> Mutator<'a> {
     }
 
     /// Writes the next input: a valid one with one to four changes. If `sealed`, nine of ten get a matching checksum,
-    /// so that the checks behind it are reached.
+    /// so that the later checks are reached.
     pub(crate) fn next(&mut self, input: &mut Vec<u8>, sealed: bool) {
         input.clear();
         let base = self.below(self.inputs.len());

@@ -143,7 +143,7 @@ fn every_fault_is_refused_and_the_rest_goes_on() {
         (None, "unknown-teacher"),
     ];
     assert_eq!(reasons(&report), expected, "{:#?}", report.refused);
-    // A teacher without a message with its signature is missing, whatever others sent in its name.
+    // A teacher without a message with its signature is missing, even if others sent messages in its name.
     let missing = [5, 6, 7, 9, 10, 12, 13, 14, 15, 16, 17, 18];
     assert_eq!((report.counted, report.teachers, &report.missing[..]), (5, 20, &missing[..]));
     assert_eq!(report.honest_ratio, 0.25);
