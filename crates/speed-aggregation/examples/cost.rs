@@ -20,8 +20,8 @@ use speed_aggregation::{
     Aggregator, ClearText, Encoding, Encrypted, NoisyVotes, Operations, Parameters, Round, RoundSpec, Teacher,
     VoteRange, generate_keys, processor_time,
 };
+use speed_core::random::Streams;
 use speed_core::{Circuit, Randomness, VoteShape};
-use speed_random::Streams;
 
 const TEACHERS: usize = 250;
 const CLASSES: usize = 10;

@@ -5,11 +5,13 @@
 //! | [`VoteShape`] | teachers, queries and classes: the shape of everything that is voted on |
 //! | [`Votes`], [`VoteCounts`] | one label per teacher and query; one histogram per query |
 //! | [`Randomness`] | the origin of keys and noise, and so whether a run is a simulation |
+//! | [`random`] | named, seeded streams for all other randomness of an experiment |
 //! | [`NoisePlacement`] | noise in shares of the teachers, or all from the server |
 //! | [`Circuit`] | the argmax circuit on ciphertexts |
 //! | [`Digest`] | a SHA-256 value as bytes and as text |
 //! | [`printable`] | untrusted text, escaped for terminal output |
 //! | [`decode_text`] | a text file without the byte order mark that an editor may add |
+//! | `npy` | arrays of integers from untrusted `.npy` files (feature `npy`) |
 //! | [`ExitCode`] | the exit codes of the programs, with their meaning |
 //!
 //! ```
@@ -28,8 +30,11 @@ mod digest;
 mod error;
 mod exit_code;
 mod name;
+#[cfg(feature = "npy")]
+pub mod npy;
 mod placement;
 mod printable;
+pub mod random;
 mod randomness;
 mod shape;
 mod system_error;

@@ -9,9 +9,9 @@ use std::error::Error;
 use std::path::Path;
 
 use image::{Rgb, RgbImage};
+use speed_core::random::Streams;
 use speed_data::digits::{self, DigitsConfig};
 use speed_data::{ImageShape, Split, mnist, street};
-use speed_random::Streams;
 
 const COLUMNS: usize = 8;
 

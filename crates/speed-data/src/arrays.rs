@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use speed_npy::{ByteArray, WholeNumbers};
+use speed_core::npy::{ByteArray, WholeNumbers};
 
 use crate::error::{FileProblem, io_error};
 use crate::places::read_limited;
@@ -102,7 +102,7 @@ fn images(bytes: &[u8]) -> Result<(ImageShape, Vec<u8>), FileProblem> {
 
 fn labels(bytes: &[u8]) -> Result<Vec<u8>, FileProblem> {
     // Only the header is read first, because an array of images in this place would be unpacked to eight times its length.
-    let found = speed_npy::shape(bytes)?;
+    let found = speed_core::npy::shape(bytes)?;
     if found.len() != 1 {
         return Err(FileProblem::Axes { expected: LABELS, found });
     }

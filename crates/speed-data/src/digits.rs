@@ -16,7 +16,7 @@ use crate::{Dataset, ImageShape, Split};
 use rand::RngExt;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-use speed_random::{Stream, Streams};
+use speed_core::random::{Stream, Streams};
 
 /// Numbers of digits to draw, each at most [`MAX_IMAGES`] if read from a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn random_bytes_behind_a_valid_magic_never_panic() {
-        let mut stream = speed_random::Streams::new(1).stream("fuzz", 0);
+        let mut stream = speed_core::random::Streams::new(1).stream("fuzz", 0);
         let mut accepted = 0;
         for _ in 0..20_000 {
             let mut bytes = vec![0; stream.random_range(0..40)];

@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use speed_data::{digits::{self, DigitsConfig}, partition};
-//! use speed_random::Streams;
+//! use speed_core::random::Streams;
 //!
 //! let dataset = digits::generate(DigitsConfig { train: 100, test: 20 }, &Streams::new(1));
 //! for block in partition::blocks(dataset.train.len(), 5)? {

@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn sorted_labels_are_seen_and_mixed_ones_are_not() {
-        let mut stream = speed_random::Streams::new(1).stream("labels", 0);
+        let mut stream = speed_core::random::Streams::new(1).stream("labels", 0);
         for (classes, images, teachers) in [(10, 5000, 250), (10, 5000, 25), (2, 200, 10), (2, 400, 3), (256, 5120, 20)]
         {
             let sorted: Vec<u8> = (0..images).map(|image| (image * classes / images) as u8).collect();

@@ -1,7 +1,7 @@
 //! Random numbers for the drawn datasets.
 
 use rand::RngExt;
-use speed_random::Stream;
+use speed_core::random::Stream;
 
 /// Returns a bell-shaped number of mean 0 and variance 1 within +-3.47: the scaled sum of four uniform numbers. It is
 /// bounded, so that no digit is torn apart, and uses no logarithm, so that it is the same on every machine.
@@ -18,7 +18,7 @@ mod tests {
 
     #[test]
     fn mean_and_variance_are_0_and_1() {
-        let mut stream = speed_random::Streams::new(3).stream("bell", 0);
+        let mut stream = speed_core::random::Streams::new(3).stream("bell", 0);
         let sample: Vec<f64> = (0..40_000).map(|_| f64::from(bell(&mut stream))).collect();
         let mean = sample.iter().sum::<f64>() / 40_000.0;
         let square = sample.iter().map(|x| x * x).sum::<f64>() / 40_000.0;

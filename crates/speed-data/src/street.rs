@@ -11,7 +11,7 @@ mod number;
 mod wall;
 
 use rand::RngExt;
-use speed_random::{Stream, Streams};
+use speed_core::random::{Stream, Streams};
 
 use crate::{DataError, Dataset, ImageShape, Split};
 

@@ -34,7 +34,7 @@ pub(crate) fn toy() -> (&'static Catalog, HashMap<String, Vec<u8>>) {
 
 /// Returns an idx file with random data, always the same for the same content.
 pub(crate) fn file(content: Content) -> Vec<u8> {
-    let mut stream = speed_random::Streams::new(1).stream("toy", 0);
+    let mut stream = speed_core::random::Streams::new(1).stream("toy", 0);
     let (words, len, classes) = match content {
         Content::Images { count, height, width } => {
             (vec![IMAGES_MAGIC as usize, count, height, width], count * height * width, 256)

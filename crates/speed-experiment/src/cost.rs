@@ -9,8 +9,8 @@ use burn::tensor::Device;
 use serde::Serialize;
 use speed_aggregation::processor_time;
 use speed_core::Circuit;
+use speed_core::random::Streams;
 use speed_data::{Facts, Split, partition};
-use speed_random::Streams;
 use speed_student::{EpochReport, Images as Unlabelled, Lesson, StudentConfig, StudentMethod};
 use speed_teacher::{
     EnsembleError, Teacher, TeacherConfig, TeacherError, TrainedTeacher, ensemble_votes, train_ensemble,

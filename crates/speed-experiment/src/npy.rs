@@ -4,8 +4,8 @@ use std::io::Write as _;
 use std::path::Path;
 
 use npyz::WriterBuilder;
+use speed_core::npy::WholeNumbers;
 use speed_core::{VoteShape, Votes, VotesError, printable_path};
-use speed_npy::WholeNumbers;
 use speed_votes::{FormError, Known, Table, VoteFile, parse_numbers};
 
 use crate::config::{Config, ConfigError, VotesInFile};

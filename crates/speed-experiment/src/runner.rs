@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use speed_accountant::QueryBatch;
 use speed_core::printable_path;
-use speed_random::Streams;
+use speed_core::random::Streams;
 
 pub use self::shard::{Shard, ShardReport, run_shard};
 pub(crate) use self::shard::{folder_of, open_shards};

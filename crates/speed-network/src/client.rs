@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::transport::{Client, Method, Reply, client_config};
 use bytes::Bytes;
 use rustls::ClientConfig;
 use serde::Serialize;
 use speed_aggregation::{Receipt, RoundLog, SignedResult, Submission};
 use speed_core::Digest;
 use speed_roles::{Identity, InputFault, RolesError, RoundFile, check_receipt, check_result, read_message, write_once};
-use speed_transport::{Client, Method, Reply, client_config};
 
 use crate::error::{Fault, NetworkError, expect_address};
 use crate::routes::{LENGTH, OFFSET, RoundState};

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::transport::{Counters, PeerKey};
 use bytes::Bytes;
 use speed_roles::RolesError;
 use speed_roles::server::RoundServer;
-use speed_transport::{Counters, PeerKey};
 use tokio::sync::{Semaphore, watch};
 
 use crate::keeper::{Keeper, KeeperHandle};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use crate::transport::{ClientError, TlsError};
 use speed_core::ExitCode;
 use speed_roles::RolesError;
-use speed_transport::{ClientError, TlsError};
 
 /// The reason why a program stopped.
 #[derive(Debug, thiserror::Error)]

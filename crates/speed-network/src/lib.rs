@@ -1,6 +1,6 @@
 //! Labelling rounds over HTTP and mutual TLS 1.3.
 //!
-//! Both sides of a connection ([`speed_transport`]) present their Ed25519 keys as raw public keys (RFC 7250) and check
+//! Both sides of a connection ([`transport`]) present their Ed25519 keys as raw public keys (RFC 7250) and check
 //! them against the round's roster. There is no certificate authority, and host names are not verified. [`serve`] is
 //! the server of one round; teachers [`send`] their messages, the student [`fetch`]es the result, and every party may
 //! [`fetch_log`]. Files are the other transport, with the same checks: [`speed_roles::server::aggregate`].
@@ -19,6 +19,7 @@ mod refused;
 mod routes;
 mod serve;
 mod stage;
+pub mod transport;
 mod uploads;
 mod watchers;
 

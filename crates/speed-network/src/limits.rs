@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use speed_transport::ConnectionLimits;
+use crate::transport::ConnectionLimits;
 
 use crate::pace::Pace;
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use speed_transport::Counters;
+use crate::transport::Counters;
 
 use crate::routes::RoundState;
 

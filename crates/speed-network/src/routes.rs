@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::transport::PeerKey;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, Path, Request, State};
@@ -15,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use speed_core::Digest;
 use speed_roles::PartyKey;
 use speed_roles::server::Admitted;
-use speed_transport::PeerKey;
 use tokio::time::timeout;
 
 use crate::desk::{Desk, Turn};

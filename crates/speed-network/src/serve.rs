@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::transport::server_config;
 use axum::Router;
 use serde::Serialize;
 use speed_roles::server::{Progress, Refusal, RoundServer, ServerOptions};
 use speed_roles::{Roster, RoundFile};
-use speed_transport::server_config;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -124,8 +124,14 @@ async fn run(
         );
     }
     let (limits, counters) = (options.limits.connections.clone(), desk.connections.clone());
-    let serving =
-        tokio::spawn(speed_transport::serve(parties_at, tls, limits, parties(desk.clone()), stopped.clone(), counters));
+    let serving = tokio::spawn(crate::transport::serve(
+        parties_at,
+        tls,
+        limits,
+        parties(desk.clone()),
+        stopped.clone(),
+        counters,
+    ));
     let watching =
         watchers_at.map(|listener| tokio::spawn(watch_at(listener, routes::watchers(desk.clone()), stopped)));
 

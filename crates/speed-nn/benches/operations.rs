@@ -12,6 +12,7 @@ use std::time::Duration;
 use burn::optim::{AdamConfig, Optimizer};
 use burn::tensor::{Device, Tensor, activation};
 use criterion::{Criterion, criterion_group, criterion_main};
+use speed_core::random::Streams;
 use speed_nn::init;
 use speed_nn::layers::Dense;
 use speed_nn::ops::activation::Activation;
@@ -28,10 +29,9 @@ use speed_nn::ops::sums::{column_sums, row_sums};
 use speed_nn::ops::weight_norm::{weight_norm_dense, weight_norm_dense_in_burn};
 use speed_nn::optim::{Adam, Epsilon, Trained};
 use speed_nn::params::number_parameters;
-use speed_random::Streams;
 
 #[global_allocator]
-static GLOBAL: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
+static GLOBAL: speed_nn::allocator::Allocator = speed_nn::allocator::ALLOCATOR;
 
 /// Returns normal values that record gradients, different for each index.
 fn random<const D: usize>(shape: [usize; D], index: u64) -> Tensor<D> {

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Tensor, TensorData};
 use rand::Rng;
-use speed_random::Stream;
+use speed_core::random::Stream;
 
 /// Drops every unit with probability `rate`, rounded to a multiple of 2^-16, and multiplies the others by
 /// `1 / (1 - rate)`. The expected value of a unit does not change, so evaluation needs no correction.
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
     use crate::test_support::values;
     use burn::tensor::Device;
-    use speed_random::Streams;
+    use speed_core::random::Streams;
 
     #[test]
     fn the_share_of_dropped_units_and_the_mean_are_right() {

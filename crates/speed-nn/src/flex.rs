@@ -161,7 +161,7 @@ impl<S: Clone + Send + fmt::Debug + 'static, const N: usize> Backward<Flex, N> f
 #[cfg(test)]
 mod tests {
     use burn::tensor::{Device, Tensor};
-    use speed_random::Streams;
+    use speed_core::random::Streams;
 
     use crate::init;
     use crate::ops::activation::Activation;

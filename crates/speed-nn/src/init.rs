@@ -9,7 +9,7 @@
 use burn::tensor::{Device, Shape, Tensor, TensorData};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
-use speed_random::Stream;
+use speed_core::random::Stream;
 
 /// Draws independent normal values of mean 0 and standard deviation `std`.
 #[must_use]
@@ -69,7 +69,7 @@ fn fill<const D: usize>(shape: [usize; D], device: &Device, mut draw: impl FnMut
 mod tests {
     use super::*;
     use crate::test_support::values;
-    use speed_random::Streams;
+    use speed_core::random::Streams;
 
     fn stream(index: u64) -> Stream {
         Streams::new(3).stream("init", index)

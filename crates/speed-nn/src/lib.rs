@@ -13,6 +13,8 @@
 //! | [`matrix`], [`convolution`], [`pooled_conv`], [`math`] | the kernels, independent of any network |
 //! | [`device`] | the processor, or a GPU |
 //! | [`threads`] | a work queue whose workers each have a one-thread pool |
+//! | `training` | utilities for training image classifiers (feature `training`) |
+//! | `allocator` | an allocator that keeps freed memory between steps (feature `allocator`) |
 //!
 //! # A network
 //!
@@ -23,7 +25,7 @@
 //! use speed_nn::layers::{Conv, Dense};
 //! use speed_nn::ops::{activation::Activation, conv::Geometry};
 //! use speed_nn::optim::{Adam, Epsilon, Trained};
-//! use speed_random::{Stream, Streams};
+//! use speed_core::random::{Stream, Streams};
 //!
 //! /// A convolution of stride 2 and a dense layer, for images 8 x 8 of one channel and three classes.
 //! #[derive(Module, Debug)]
@@ -63,6 +65,8 @@
 //! # Ok::<(), speed_nn::optim::StepError>(())
 //! ```
 
+#[cfg(feature = "allocator")]
+pub mod allocator;
 pub mod average;
 pub mod convolution;
 pub mod device;
@@ -82,6 +86,8 @@ mod test_support;
 pub mod threads;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod tile_conv;
+#[cfg(feature = "training")]
+pub mod training;
 mod winograd;
 
 /// The README's examples, compiled and run with the tests.

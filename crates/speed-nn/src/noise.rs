@@ -8,7 +8,7 @@
 use burn::tensor::{Device, Tensor, TensorData};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
-use speed_random::Stream;
+use speed_core::random::Stream;
 
 use crate::ops::add_scaled::add_scaled;
 
@@ -64,7 +64,7 @@ impl std::fmt::Debug for NormalPool {
 mod tests {
     use super::*;
     use crate::test_support::values;
-    use speed_random::Streams;
+    use speed_core::random::Streams;
 
     fn noisy(pool: usize, length: usize, sigma: f32, index: u64) -> Vec<f32> {
         let streams = Streams::new(5);

@@ -1,7 +1,7 @@
 //! Helpers of the tests against Burn.
 
 use burn::tensor::{Device, Tensor, TensorData};
-use speed_random::Streams;
+use speed_core::random::Streams;
 
 use crate::init;
 

@@ -5,6 +5,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use speed_core::random::Streams;
 use speed_nn::device::{self, DeviceKind};
 use speed_nn::init;
 use speed_nn::layers::{Conv, Dense, standardised};
@@ -21,7 +22,6 @@ use speed_nn::ops::product::product;
 use speed_nn::ops::sums::{column_sums, row_sums, total};
 use speed_nn::ops::weight_norm::weight_norm_dense;
 use speed_nn::optim::{Adam, Epsilon, Trained};
-use speed_random::Streams;
 
 #[expect(clippy::print_stderr, reason = "a skipped test reports it")]
 fn gpu() -> Option<Device> {

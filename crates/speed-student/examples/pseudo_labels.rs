@@ -18,13 +18,13 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use rand::seq::SliceRandom;
+use speed_core::random::Streams;
 use speed_data::{DataError, Dataset, Split};
-use speed_random::Streams;
 use speed_student::pseudo_labels::PseudoLabelsConfig;
 use speed_student::{Device, EpochReport, Images, Lesson, StudentConfig, StudentMethod};
 
 #[global_allocator]
-static GLOBAL: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
+static GLOBAL: speed_nn::allocator::Allocator = speed_nn::allocator::ALLOCATOR;
 
 /// The training images and the test images of a student.
 struct Task {
@@ -34,7 +34,7 @@ struct Task {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    speed_allocator::keep_freed_memory();
+    speed_nn::allocator::keep_freed_memory();
     let folder = PathBuf::from(std::env::var_os("SPEED_DATASETS").unwrap_or_else(|| "datasets".into()));
     let data = speed_data::mnist::load(&folder)?;
     let (mut seeds, mut first, mut neighbours, mut labels) = (2, 1, 5000, None);

@@ -15,12 +15,12 @@
 use std::time::Instant;
 
 use rand::RngExt;
+use speed_core::random::Streams;
 use speed_data::{ImageShape, Split};
-use speed_random::Streams;
 use speed_student::{Device, EpochReport, Images, Lesson, ReportError, StudentConfig, StudentError, StudentMethod};
 
 #[global_allocator]
-static GLOBAL: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
+static GLOBAL: speed_nn::allocator::Allocator = speed_nn::allocator::ALLOCATOR;
 
 /// A student to be timed. Steps are counted in epochs, so a network with longer steps has shorter epochs.
 struct Work {
@@ -55,7 +55,7 @@ fn conv_student() -> Work {
 struct End;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    speed_allocator::keep_freed_memory();
+    speed_nn::allocator::keep_freed_memory();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {

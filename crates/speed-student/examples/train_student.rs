@@ -6,16 +6,16 @@
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use rand::seq::SliceRandom;
+use speed_core::random::Streams;
 use speed_data::digits::{self, DigitsConfig};
-use speed_random::Streams;
 use speed_student::{Device, EpochReport, Images, Lesson, StudentConfig, StudentMethod};
 
 // The system's allocator would return large blocks to the system after every step and allocate them again.
 #[global_allocator]
-static GLOBAL: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
+static GLOBAL: speed_nn::allocator::Allocator = speed_nn::allocator::ALLOCATOR;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    speed_allocator::keep_freed_memory();
+    speed_nn::allocator::keep_freed_memory();
     let mut numbers = std::env::args().skip(1).map(|argument| argument.parse::<u32>());
     let epochs = numbers.next().transpose()?.unwrap_or(10);
     let seed = numbers.next().transpose()?.unwrap_or(1);

@@ -1,7 +1,7 @@
 //! Settings of a student's training.
 
 use serde::{Deserialize, Serialize};
-use speed_training::InvalidField;
+use speed_nn::training::InvalidField;
 
 use crate::StudentMethod;
 use crate::gan::ConvolutionalConfig;

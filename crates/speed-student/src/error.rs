@@ -3,7 +3,7 @@
 use speed_data::ImageShape;
 use speed_nn::device::DeviceError;
 use speed_nn::optim::StepError;
-use speed_training::InvalidField;
+use speed_nn::training::InvalidField;
 
 use crate::CheckpointError;
 

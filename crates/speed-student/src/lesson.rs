@@ -1,9 +1,9 @@
 //! The input of a student's training.
 
 use burn::tensor::Device;
+use speed_core::random::Streams;
 use speed_data::{ImageShape, Split};
-use speed_random::Streams;
-use speed_training::{Classifier, Pixels};
+use speed_nn::training::{Classifier, Pixels};
 
 use crate::{InvalidData, StudentConfig};
 

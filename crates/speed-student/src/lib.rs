@@ -31,7 +31,7 @@ pub use lesson::{Images, Lesson};
 pub use method::{Epoch, Method, OnEpoch, Passes, StudentMethod};
 pub use metrics::EpochMetrics;
 pub use samples::{Grid, Samples};
-pub use speed_training::{Classifier, InvalidField, RegistrationError};
+pub use speed_nn::training::{Classifier, InvalidField, RegistrationError};
 pub use training::{EpochReport, Student, StudentOutcome};
 
 /// The README's examples, compiled and run with the tests.

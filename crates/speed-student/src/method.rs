@@ -1,11 +1,11 @@
 //! Methods of training a student, identified by name.
 
 use serde_json::Value;
+use speed_core::random::Stream;
 use speed_data::ImageShape;
 use speed_nn::device::DeviceError;
 use speed_nn::params::ParameterError;
-use speed_random::Stream;
-use speed_training::{Classifier, InvalidField, Named, RegistrationError, Registry, by_name};
+use speed_nn::training::{Classifier, InvalidField, Named, RegistrationError, Registry, by_name};
 
 use crate::gan::{Convolutional, Dense, Gan};
 use crate::pseudo_labels::PseudoLabels;

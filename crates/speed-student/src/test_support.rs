@@ -2,8 +2,8 @@
 
 use burn::tensor::Device;
 use rand::RngExt;
+use speed_core::random::Streams;
 use speed_data::{ImageShape, Split};
-use speed_random::Streams;
 
 use crate::pseudo_labels::PseudoLabelsConfig;
 use crate::{Checkpoint, EpochMetrics, EpochReport, Images, Lesson, Samples, StudentConfig, StudentError};

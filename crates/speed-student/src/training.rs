@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use speed_data::Split;
 use speed_nn::device::DeviceError;
 use speed_nn::params::ParameterError;
-use speed_training::{AnyClassifier, accuracy, predict};
+use speed_nn::training::{AnyClassifier, accuracy, predict};
 
 use crate::method::{Epoch, Method, OnEpoch};
 use crate::{Checkpoint, CheckpointError, EpochMetrics, Images, Lesson, Samples, StudentError};

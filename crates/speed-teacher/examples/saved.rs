@@ -15,10 +15,10 @@ use speed_data::mnist;
 use speed_teacher::{Architecture, Device, Teacher};
 
 #[global_allocator]
-static ALLOCATOR: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
+static ALLOCATOR: speed_nn::allocator::Allocator = speed_nn::allocator::ALLOCATOR;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    speed_allocator::keep_freed_memory();
+    speed_nn::allocator::keep_freed_memory();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (folder, files) = arguments.split_first().ok_or("usage: saved FOLDER-OF-MNIST TEACHER.bin ...")?;
     let test = mnist::load(folder.as_ref())?.test;

@@ -5,8 +5,8 @@
 //! holds the MNIST files.
 #![expect(clippy::print_stdout, reason = "the program prints a table")]
 
+use speed_core::random::Streams;
 use speed_data::{DataError, Split, mnist, partition};
-use speed_random::Streams;
 use speed_teacher::Device;
 use speed_teacher::{
     Architecture, OptimizerKind, Schedule, Teacher, TeacherConfig, TrainedTeacher, ensemble_votes, train_ensemble,
@@ -17,7 +17,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 #[global_allocator]
-static ALLOCATOR: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
+static ALLOCATOR: speed_nn::allocator::Allocator = speed_nn::allocator::ALLOCATOR;
 
 /// Learning rate, batch, steps, shift.
 const SETTINGS: [(f64, usize, usize, usize); 7] = [
@@ -31,7 +31,7 @@ const SETTINGS: [(f64, usize, usize, usize); 7] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    speed_allocator::keep_freed_memory();
+    speed_nn::allocator::keep_freed_memory();
     let arguments: Vec<String> = std::env::args().collect();
     let folder = arguments.get(1).ok_or("usage: select FOLDER [TEACHERS [IMAGES]]")?;
     let teachers: usize = arguments.get(2).map_or(Ok(16), |a| a.parse())?;

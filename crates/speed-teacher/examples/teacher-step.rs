@@ -18,16 +18,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use rand::RngExt;
+use speed_core::random::Streams;
 use speed_data::{ImageShape, Split, mnist, partition};
 use speed_nn::matrix::product_unit;
-use speed_random::Streams;
 use speed_teacher::Device;
 use speed_teacher::{
     Architecture, OptimizerKind, Schedule, TeacherConfig, TrainedTeacher, train_ensemble, train_teacher,
 };
 
 #[global_allocator]
-static ALLOCATOR: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
+static ALLOCATOR: speed_nn::allocator::Allocator = speed_nn::allocator::ALLOCATOR;
 
 /// The images of one batch, so that measuring the accuracy at the end adds little.
 const DIGITS: (ImageShape, usize) = (ImageShape { channels: 1, height: 28, width: 28 }, 128);
@@ -35,7 +35,7 @@ const DIGITS: (ImageShape, usize) = (ImageShape { channels: 1, height: 28, width
 const PHOTOGRAPHS: (ImageShape, usize) = (ImageShape { channels: 3, height: 32, width: 32 }, 4);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    speed_allocator::keep_freed_memory();
+    speed_nn::allocator::keep_freed_memory();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {

@@ -1,10 +1,10 @@
 //! The teachers' network architectures, by name.
 
 use burn::tensor::{Device, Tensor};
+use speed_core::random::{Stream, Streams};
 use speed_data::ImageShape;
 use speed_nn::params::number_parameters;
-use speed_random::{Stream, Streams};
-use speed_training::{AnyClassifier, Classifier, Named, RegistrationError, Registry, by_name};
+use speed_nn::training::{AnyClassifier, Classifier, Named, RegistrationError, Registry, by_name};
 
 use crate::TeacherError;
 use crate::architectures::{DeeperNetwork, ReferenceNetwork, SmallContrastNetwork, SmallNetwork};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use speed_data::ImageShape;
-use speed_training::InvalidField;
+use speed_nn::training::InvalidField;
 
 use crate::{Architecture, TeacherError};
 

@@ -5,9 +5,9 @@ use speed_core::{VoteShape, Votes, VotesError};
 use burn::tensor::Device;
 
 use crate::{Teacher, TeacherConfig, TeacherError, TrainedTeacher, train_teacher};
+use speed_core::random::Streams;
 use speed_data::Split;
 use speed_nn::threads::{self, QueueError};
-use speed_random::Streams;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use speed_data::ImageShape;
 use speed_nn::device::DeviceError;
-use speed_training::InvalidField;
+use speed_nn::training::InvalidField;
 
 /// The reason why a teacher cannot be built, trained, read or used.
 #[derive(Debug, thiserror::Error)]

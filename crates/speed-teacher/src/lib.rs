@@ -19,7 +19,7 @@ pub use architecture::{Architecture, TeacherNetwork};
 pub use config::{OptimizerKind, Schedule, TeacherConfig};
 pub use ensemble::{EnsembleError, ensemble_votes, train_ensemble, train_member};
 pub use error::TeacherError;
-pub use speed_training::{Classifier, InvalidField, RegistrationError};
+pub use speed_nn::training::{Classifier, InvalidField, RegistrationError};
 pub use teacher::Teacher;
 pub use train::{TeacherMetrics, TrainedTeacher, train_teacher};
 

@@ -5,7 +5,7 @@ use burn::tensor::Device;
 use sha2::{Digest, Sha256};
 use speed_data::{ImageShape, Split};
 use speed_nn::params::ParameterError;
-use speed_training::{AnyClassifier, predict};
+use speed_nn::training::{AnyClassifier, predict};
 use std::fmt;
 
 const MAGIC: &[u8; 16] = b"speed teacher 1\n";

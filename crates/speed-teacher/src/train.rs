@@ -9,14 +9,14 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
+use speed_core::random::{Stream, Streams};
 use speed_data::Split;
 use speed_nn::average::WarmedUpAverage;
 use speed_nn::ops::log_sum_exp::log_softmax;
 use speed_nn::ops::sums::mean;
 use speed_nn::optim::{Adam, Epsilon, StepError, Trained};
 use speed_nn::params::number_parameters;
-use speed_random::{Stream, Streams};
-use speed_training::{AnyClassifier, Cycle, Pixels, accuracy};
+use speed_nn::training::{AnyClassifier, Cycle, Pixels, accuracy};
 
 use crate::schedule::learning_rate;
 use crate::{Architecture, OptimizerKind, Teacher, TeacherConfig, TeacherError, TeacherNetwork};

@@ -3,8 +3,8 @@
 use burn::tensor::Device;
 use rand::RngExt;
 use speed_core::VotesError;
+use speed_core::random::Streams;
 use speed_data::{ImageShape, Split, partition};
-use speed_random::Streams;
 use speed_teacher::{
     Architecture, EnsembleError, OptimizerKind, Schedule, Teacher, TeacherConfig, TeacherError, TrainedTeacher,
     ensemble_votes, train_ensemble, train_teacher,

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use speed_core::npy::WholeNumbers;
 use speed_core::{decode_text, printable};
-use speed_npy::WholeNumbers;
 
 use crate::error::{Place, TableError};
 use crate::form::VotesForm;
@@ -166,7 +166,7 @@ pub fn parse_answer(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, An
 fn array(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
     let &Question { queries, classes, form, .. } = question;
     // Uses only the header, so an unsuitable array is not decoded.
-    let shape = speed_npy::shape(bytes).map_err(TableError::from)?;
+    let shape = speed_core::npy::shape(bytes).map_err(TableError::from)?;
     let entries: usize = shape.iter().product();
     let is_line = shape.iter().filter(|&&length| length != 1).count() <= 1;
     let read = || WholeNumbers::parse(bytes).map(|array| array.values).map_err(TableError::from);

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use speed_core::npy::NpyError;
 use speed_core::{TextError, printable};
-use speed_npy::NpyError;
 
 use crate::table::MAX_FILE;
 

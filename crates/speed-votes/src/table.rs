@@ -6,7 +6,7 @@ use std::path::Path;
 
 use csv::StringRecord;
 use speed_core::decode_text;
-use speed_npy::WholeNumbers;
+use speed_core::npy::WholeNumbers;
 
 use crate::error::{Place, TableError};
 use crate::records::Records;
@@ -43,7 +43,7 @@ impl Table {
             return Self::of_text(decode_text(bytes)?);
         }
         // Uses only the header, so an unsuitable array is not decoded.
-        let shape = speed_npy::shape(bytes)?;
+        let shape = speed_core::npy::shape(bytes)?;
         let &[rows, columns] = shape.as_slice() else { return Err(TableError::Dimensions { shape }) };
         if rows == 0 || columns == 0 {
             return Err(TableError::Empty);

@@ -7,7 +7,7 @@ use speed_nn::init;
 use speed_nn::layers::{Conv, Dense};
 use speed_nn::ops::activation::Activation;
 use speed_nn::ops::conv::Geometry;
-use speed_random::Stream;
+use speed_core::random::Stream;
 use speed_teacher::{Classifier, TeacherNetwork};
 
 /// Two 3x3 convolutions of stride 2 and a dense layer. Burn computes its gradient.

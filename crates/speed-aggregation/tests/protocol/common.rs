@@ -6,8 +6,8 @@ use std::sync::{Mutex, OnceLock};
 use rand::RngExt;
 use sha2::{Digest, Sha256};
 use speed_aggregation::{Aggregator, ClearText, Encrypted, Message, NoisyVotes, Parameters, Round, RoundSpec, Teacher};
+use speed_core::random::Stream;
 use speed_core::{Randomness, VoteShape};
-use speed_random::Stream;
 
 pub(crate) const P: Parameters = Parameters::TOURNAMENT_128;
 pub(crate) const SOURCE: Randomness = Randomness::simulation([7; 32]);

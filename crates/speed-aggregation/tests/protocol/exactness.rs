@@ -5,8 +5,8 @@ use speed_aggregation::{
     Aggregator, ClearText, EncryptedAnswer, EvaluationKey, InexactCircuit, NoiseFault, NoisyVotes, Outcome, PublicKey,
     Round, RoundSpec, Server, ServerError, Teacher, generate_keys,
 };
+use speed_core::random::Streams;
 use speed_core::{Circuit, NoisePlacement, Randomness};
-use speed_random::Streams;
 
 use crate::common::{P, SOURCE, assert_same_winners, histogram, protocol, spec, threads, votes};
 

@@ -2,7 +2,7 @@
 
 use crate::random::bell;
 use rand::RngExt;
-use speed_random::Stream;
+use speed_core::random::Stream;
 
 /// A point of the plane, x to the right, y down.
 pub(super) type Point = [f32; 2];

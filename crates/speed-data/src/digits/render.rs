@@ -3,7 +3,7 @@
 use super::glyphs::{Point, Stroke};
 use crate::random::bell;
 use rand::RngExt;
-use speed_random::Stream;
+use speed_core::random::Stream;
 
 /// Rows and columns of an image.
 pub(super) const SIDE: usize = 28;

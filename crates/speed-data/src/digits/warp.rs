@@ -4,7 +4,7 @@
 use super::glyphs::{Point, Stroke};
 use super::render::SIDE;
 use crate::random::bell;
-use speed_random::Stream;
+use speed_core::random::Stream;
 
 /// Nodes of the bend on each side of the unit square.
 const NODES: usize = 4;
@@ -126,7 +126,7 @@ fn cell(x: f32) -> (usize, f32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use speed_random::Streams;
+    use speed_core::random::Streams;
 
     #[test]
     fn a_bend_is_continuous_and_small() {

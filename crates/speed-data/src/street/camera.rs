@@ -1,7 +1,7 @@
 //! The effects of a camera: uneven light, blur, and noise.
 
 use rand::RngExt;
-use speed_random::Stream;
+use speed_core::random::Stream;
 
 use super::{Canvas, SIDE};
 use crate::random::bell;

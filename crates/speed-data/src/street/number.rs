@@ -1,7 +1,7 @@
 //! The digit and its neighbours in the number, which are cut off at the sides of the image.
 
 use rand::RngExt;
-use speed_random::Stream;
+use speed_core::random::Stream;
 
 use super::{Canvas, Colour, Glyph, Glyphs, SIDE};
 use crate::random::bell;

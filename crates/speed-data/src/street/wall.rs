@@ -1,7 +1,7 @@
 //! The wall behind a number, and the paint of the number.
 
 use rand::RngExt;
-use speed_random::Stream;
+use speed_core::random::Stream;
 
 use super::{Canvas, Colour, SIDE};
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use speed_random::Streams;
+use speed_core::random::Streams;
 
 use crate::config::{Config, ConfigError, Sweep};
 use crate::device::Device;

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use speed_random::Streams;
+use speed_core::random::Streams;
 
 use super::images::Images;
 use super::truth::Truth;

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use speed_aggregation::Outcomes;
+use speed_core::random::Streams;
 use speed_data::digits::{self, DigitsConfig};
 use speed_data::pictures::{self, PassedOver};
 use speed_data::{DataError, Dataset, Facts, Split, arrays, locate, mnist, partition, street};
-use speed_random::Streams;
 
 use crate::config::{AggregationKind, Config, DataSource};
 use crate::error::{ExperimentError, Mismatch};

@@ -81,7 +81,7 @@ mod tests {
     use std::num::NonZeroUsize;
     use std::time::Duration;
 
-    use speed_random::Streams;
+    use speed_core::random::Streams;
 
     use super::*;
     use crate::config::{ComputeDevice, Config, DEFAULTS, Source};

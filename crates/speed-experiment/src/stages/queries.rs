@@ -3,7 +3,7 @@
 use rand::seq::SliceRandom;
 use rand::seq::index::sample;
 use serde_json::{Value, json};
-use speed_random::Streams;
+use speed_core::random::Streams;
 
 use super::complete::complete;
 use super::context::Context;

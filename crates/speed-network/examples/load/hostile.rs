@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use speed_core::Digest;
+use speed_network::transport::Method;
 use speed_network::{ClientOptions, connect};
-use speed_transport::Method;
 
 use super::round::Round;
 

@@ -3,7 +3,7 @@
 use super::product::multiply_vectors;
 use super::*;
 use rand::RngExt;
-use speed_random::Streams;
+use speed_core::random::Streams;
 
 /// Returns the product by its definition, in f64.
 fn naive(left: View<'_>, right: View<'_>) -> Vec<f64> {

@@ -8,10 +8,10 @@ mod peer_trace;
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use speed_core::random::Streams;
 use speed_data::ImageShape;
 use speed_nn::ops::sums::{column_means, mean};
-use speed_random::Streams;
-use speed_training::InvalidField;
+use speed_nn::training::InvalidField;
 
 use super::networks::Networks;
 use crate::StudentConfig;

@@ -7,9 +7,9 @@ mod peer_trace;
 
 use burn::tensor::{Device, Tensor};
 use serde_json::{Value, json};
+use speed_core::random::Streams;
 use speed_data::ImageShape;
-use speed_random::Streams;
-use speed_training::InvalidField;
+use speed_nn::training::InvalidField;
 
 use super::loss::feature_matching_loss;
 use super::networks::Networks;

@@ -40,8 +40,8 @@ pub(crate) fn feature_matching_loss(real: Tensor<2>, generated: Tensor<2>) -> Te
 mod tests {
     use super::*;
     use burn::tensor::Device;
+    use speed_core::random::Streams;
     use speed_nn::init;
-    use speed_random::Streams;
 
     const LABELS: [u8; 3] = [2, 0, 2];
 

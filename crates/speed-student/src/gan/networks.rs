@@ -3,10 +3,10 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use serde_json::Value;
+use speed_core::random::{Stream, Streams};
 use speed_data::ImageShape;
 use speed_nn::noise::NormalPool;
-use speed_random::{Stream, Streams};
-use speed_training::{Classifier, InvalidField};
+use speed_nn::training::{Classifier, InvalidField};
 
 use crate::StudentConfig;
 

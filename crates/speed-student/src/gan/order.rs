@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use rand::seq::SliceRandom;
-use speed_random::Stream;
+use speed_core::random::Stream;
 
 /// The order of the images in one epoch: pool images for the discriminator, pool images for the generator in another
 /// order, and positions in the list of labelled images. If an epoch is longer than a list, the list is repeated in a new
@@ -39,7 +39,7 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use speed_random::Streams;
+    use speed_core::random::Streams;
 
     #[test]
     fn every_image_comes_once_and_every_label_about_equally_often() {

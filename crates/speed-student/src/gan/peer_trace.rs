@@ -4,8 +4,8 @@ use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use rand::RngExt;
+use speed_core::random::{Stream, Streams};
 use speed_data::{ImageShape, Split};
-use speed_random::{Stream, Streams};
 pub(super) use trace::Trace;
 
 use super::Gan;

@@ -2,6 +2,7 @@
 
 use burn::tensor::Tensor;
 use serde_json::Value;
+use speed_core::random::Stream;
 use speed_data::ImageShape;
 use speed_nn::average::Average;
 use speed_nn::device::{DeviceError, values};
@@ -9,8 +10,7 @@ use speed_nn::init;
 use speed_nn::noise::NormalPool;
 use speed_nn::optim::{Adam, StepError, Trained};
 use speed_nn::params::{ParameterError, number_parameters};
-use speed_random::Stream;
-use speed_training::{InvalidField, accuracy};
+use speed_nn::training::{InvalidField, accuracy};
 
 use super::loss::discriminator_loss;
 use super::networks::{Discriminator, Generator, Networks, Noise};

@@ -5,8 +5,8 @@ use std::ops::Range;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
+use speed_core::random::Stream;
 use speed_data::ImageShape;
-use speed_random::Stream;
 
 /// Largest distances of a random view from its image. If all are zero, the view is the image.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -150,7 +150,7 @@ fn neighbours(place: f32, size: usize) -> (usize, usize, f32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use speed_random::Streams;
+    use speed_core::random::Streams;
 
     const NONE: Augmentation =
         Augmentation { shift: 0.0, rotation: 0.0, scale: 0.0, shear: 0.0, elastic: 0.0, erasures: 0, erased: 0.0 };

@@ -1,8 +1,8 @@
 //! The batches of a step: views of images, and their targets.
 
+use speed_core::random::Stream;
 use speed_nn::matrix::Matrix;
-use speed_random::Stream;
-use speed_training::{Cycle, Pixels};
+use speed_nn::training::{Cycle, Pixels};
 
 use super::targets::{Targets, one_hot};
 use crate::Lesson;
@@ -71,8 +71,8 @@ mod tests {
     use crate::pseudo_labels::PseudoLabelsConfig;
     use crate::{Images, StudentConfig};
     use burn::tensor::Device;
+    use speed_core::random::Streams;
     use speed_data::{ImageShape, Split};
-    use speed_random::Streams;
 
     #[test]
     fn weights_and_targets_are_those_of_the_epoch() {

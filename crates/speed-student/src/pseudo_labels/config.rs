@@ -4,7 +4,7 @@ use std::f64::consts::FRAC_PI_2;
 
 use serde::{Deserialize, Serialize};
 use speed_nn::optim::Adam;
-use speed_training::InvalidField;
+use speed_nn::training::InvalidField;
 
 use super::Augmentation;
 use crate::config::{REFERENCE_POOL, check_epoch_images, is_pass};

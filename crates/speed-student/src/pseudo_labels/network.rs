@@ -2,14 +2,14 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use speed_core::random::Stream;
 use speed_data::ImageShape;
 use speed_nn::dropout::dropout;
 use speed_nn::init;
 use speed_nn::layers::{ContrastConv, Dense, PooledConv};
 use speed_nn::ops::activation::Activation;
 use speed_nn::ops::pooled_conv::PooledWindows;
-use speed_random::Stream;
-use speed_training::Classifier;
+use speed_nn::training::Classifier;
 
 use super::PseudoLabelsConfig;
 
@@ -98,8 +98,8 @@ impl Classifier for PseudoLabelsNetwork {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use speed_core::random::Streams;
     use speed_nn::device::values;
-    use speed_random::Streams;
 
     fn network(convolutions: &[usize], kernel: usize, height: usize, width: usize) -> Option<PseudoLabelsNetwork> {
         let config = PseudoLabelsConfig {

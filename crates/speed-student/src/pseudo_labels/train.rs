@@ -2,6 +2,7 @@
 
 use burn::tensor::{Tensor, TensorData};
 use serde_json::{Value, json};
+use speed_core::random::Stream;
 use speed_data::ImageShape;
 use speed_nn::device::{DeviceError, values};
 use speed_nn::math;
@@ -10,8 +11,7 @@ use speed_nn::ops::log_sum_exp::log_softmax;
 use speed_nn::ops::sums::{row_sums, total};
 use speed_nn::optim::{Averaged, StepError};
 use speed_nn::params::{ParameterError, number_parameters};
-use speed_random::Stream;
-use speed_training::{Classifier, InvalidField, Pixels};
+use speed_nn::training::{Classifier, InvalidField, Pixels};
 
 use super::PseudoLabelsConfig;
 use super::batches::{Batch, Batches};

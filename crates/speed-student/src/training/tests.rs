@@ -2,9 +2,9 @@
 
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Tensor};
+use speed_core::random::Streams;
 use speed_data::{ImageShape, Split};
 use speed_nn::params::to_record;
-use speed_random::Streams;
 
 use crate::gan::{Dense, Gan};
 use crate::pseudo_labels::PseudoLabels;

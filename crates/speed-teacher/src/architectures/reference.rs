@@ -2,6 +2,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use speed_core::random::Stream;
 use speed_data::ImageShape;
 use speed_nn::init;
 use speed_nn::layers::{Conv, Dense};
@@ -9,8 +10,7 @@ use speed_nn::ops::activation::Activation;
 use speed_nn::ops::conv::Geometry;
 use speed_nn::ops::lrn::{Window, local_response_norm};
 use speed_nn::ops::max_pool::{max_pool_same, pooled};
-use speed_random::Stream;
-use speed_training::Classifier;
+use speed_nn::training::Classifier;
 
 use crate::TeacherNetwork;
 
@@ -89,7 +89,7 @@ impl TeacherNetwork for ReferenceNetwork {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use speed_random::Streams;
+    use speed_core::random::Streams;
 
     #[test]
     fn layers_have_their_sizes() {

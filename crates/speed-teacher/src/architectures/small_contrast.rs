@@ -2,13 +2,13 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use speed_core::random::Stream;
 use speed_data::ImageShape;
 use speed_nn::init;
 use speed_nn::layers::{ContrastConv, Dense, PooledConv};
 use speed_nn::ops::activation::Activation;
 use speed_nn::ops::pooled_conv::PooledWindows;
-use speed_random::Stream;
-use speed_training::Classifier;
+use speed_nn::training::Classifier;
 
 use super::SmallNetwork;
 use crate::TeacherNetwork;
@@ -67,7 +67,7 @@ impl TeacherNetwork for SmallContrastNetwork {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use speed_random::Streams;
+    use speed_core::random::Streams;
 
     #[test]
     fn layers_have_their_sizes() {

@@ -1,7 +1,7 @@
 //! JPEG files that `scripts/jpeg-fixtures` writes with Pillow, complete and with missing parts.
 
 use rand::{Rng, RngExt};
-use speed_random::Streams;
+use speed_core::random::Streams;
 
 use super::*;
 

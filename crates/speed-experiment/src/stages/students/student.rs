@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
-use speed_random::Streams;
+use speed_core::random::Streams;
 use speed_student::{StudentError, StudentMethod};
 
 use crate::error::ExperimentError;

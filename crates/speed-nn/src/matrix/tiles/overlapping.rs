@@ -376,7 +376,7 @@ unsafe fn multiply_by_half(places: &Places, before: Before, left: Rows<'_>, righ
 mod tests {
     use super::*;
     use rand::RngExt;
-    use speed_random::Streams;
+    use speed_core::random::Streams;
 
     /// Compares with the definition in f64: full and partial groups of tiles, full and half panels, from plain values
     /// and from columns of rows.

@@ -2,6 +2,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use speed_core::random::Stream;
 use speed_data::ImageShape;
 use speed_nn::dropout::dropout;
 use speed_nn::init;
@@ -9,8 +10,7 @@ use speed_nn::layers::{WeightNorm, WeightNormConv, WeightNormDense};
 use speed_nn::ops::activation::Activation;
 use speed_nn::ops::conv::Geometry;
 use speed_nn::ops::sums::row_sums;
-use speed_random::Stream;
-use speed_training::Classifier;
+use speed_nn::training::Classifier;
 
 use super::super::networks::{Discriminator, Noise};
 use super::ConvolutionalConfig;
@@ -145,7 +145,7 @@ impl Discriminator for ConvolutionalDiscriminator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use speed_random::Streams;
+    use speed_core::random::Streams;
 
     const SHAPE: ImageShape = ImageShape { channels: 3, height: 32, width: 32 };
 

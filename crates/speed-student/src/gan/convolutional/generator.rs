@@ -2,12 +2,12 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use speed_core::random::Stream;
 use speed_data::ImageShape;
 use speed_nn::init;
 use speed_nn::layers::{BatchNormConvTransposed, BatchNormDense, WeightNorm, WeightNormConvTransposed};
 use speed_nn::ops::activation::Activation;
 use speed_nn::ops::conv::Geometry;
-use speed_random::Stream;
 
 use super::super::networks::Generator;
 use crate::StudentConfig;
@@ -89,7 +89,7 @@ impl Generator for ConvolutionalGenerator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use speed_random::Streams;
+    use speed_core::random::Streams;
 
     #[test]
     fn images_of_every_size_are_within_their_range() {

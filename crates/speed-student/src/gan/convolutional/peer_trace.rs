@@ -1,10 +1,10 @@
 //! Traces of steps of the convolutional networks, for another implementation.
 
 use burn::tensor::Tensor;
+use speed_core::random::Stream;
 use speed_data::ImageShape;
 use speed_nn::dropout::dropout;
 use speed_nn::matrix::on_vectors;
-use speed_random::Stream;
 
 use super::{Convolutional, ConvolutionalConfig, geometries};
 use crate::gan::Gan;

@@ -2,11 +2,11 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use speed_core::random::Stream;
 use speed_nn::init;
 use speed_nn::layers::{WeightNorm, WeightNormDense};
 use speed_nn::ops::activation::Activation;
-use speed_random::Stream;
-use speed_training::Classifier;
+use speed_nn::training::Classifier;
 
 use super::super::networks::{Discriminator, Noise};
 use crate::StudentConfig;
@@ -108,8 +108,8 @@ impl Discriminator for DenseDiscriminator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use speed_core::random::Streams;
     use speed_nn::noise::NormalPool;
-    use speed_random::Streams;
 
     const IMAGES: usize = 40;
 

@@ -2,11 +2,11 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use speed_core::random::Stream;
 use speed_data::ImageShape;
 use speed_nn::init;
 use speed_nn::layers::{BatchNormDense, WeightNorm, WeightNormDense};
 use speed_nn::ops::activation::Activation;
-use speed_random::Stream;
 
 use super::super::networks::Generator;
 use crate::StudentConfig;

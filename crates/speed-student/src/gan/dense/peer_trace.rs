@@ -1,8 +1,8 @@
 //! Traces of steps of the dense networks, for another implementation.
 
 use burn::tensor::Tensor;
+use speed_core::random::Stream;
 use speed_data::ImageShape;
-use speed_random::Stream;
 
 use super::Dense;
 use crate::gan::Gan;

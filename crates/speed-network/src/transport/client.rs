@@ -19,13 +19,13 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout as within;
 use tokio_rustls::TlsConnector;
 
-use crate::error::{ClientError, tls_cause};
+use crate::transport::error::{ClientError, tls_cause};
 
 /// How long to wait for a connection's own error after a request on it has failed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A connection to the server. A failed request ends it, and the server ends it after 10 s without a request
-/// ([`ConnectionLimits::header_timeout`](crate::ConnectionLimits::header_timeout)), so a client that waits longer must
+/// ([`ConnectionLimits::header_timeout`](crate::transport::ConnectionLimits::header_timeout)), so a client that waits longer must
 /// reconnect.
 #[derive(Debug)]
 pub struct Client {

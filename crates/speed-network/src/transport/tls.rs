@@ -14,8 +14,8 @@ use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
 use rustls::{ClientConfig, ProtocolVersion, ServerConfig};
 
-use crate::key::{PeerKey, encode_spki};
-use crate::verifier::{KnownClients, OneServer};
+use crate::transport::key::{PeerKey, encode_spki};
+use crate::transport::verifier::{KnownClients, OneServer};
 
 /// The application protocol negotiated in the handshake (RFC 7301, section 6).
 const ALPN: &[u8] = b"http/1.1";

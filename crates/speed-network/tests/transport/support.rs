@@ -19,7 +19,7 @@ use rustls::pki_types::{PrivatePkcs8KeyDer, ServerName};
 use rustls::server::AlwaysResolvesServerRawPublicKeys;
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, ServerConfig};
-use speed_transport::{
+use speed_network::transport::{
     Client, ClientError, ConnectionLimits, Counters, Method, PeerKey, Reply, client_config, serve, server_config,
 };
 use tokio::io::AsyncReadExt;

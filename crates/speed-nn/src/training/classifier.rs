@@ -1,12 +1,12 @@
 //! Networks that classify images, and their predictions.
 
+use crate::device::{DeviceError, values};
+use crate::params::{ParameterError, to_record, with_record};
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use speed_data::Split;
-use speed_nn::device::{DeviceError, values};
-use speed_nn::params::{ParameterError, to_record, with_record};
 
-use crate::Pixels;
+use crate::training::Pixels;
 
 /// Images classified at a time; a larger number is not faster.
 const TOGETHER: usize = 100;
@@ -126,9 +126,9 @@ fn greatest(logits: &[f32]) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layers::Dense;
+    use crate::ops::activation::Activation;
     use speed_data::ImageShape;
-    use speed_nn::layers::Dense;
-    use speed_nn::ops::activation::Activation;
 
     /// Logits `[x, 0.4]` of images of one pixel x, whose bytes start at -1.
     #[derive(Module, Debug)]

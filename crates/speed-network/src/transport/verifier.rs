@@ -11,7 +11,7 @@ use rustls::{
     CertificateError, DigitallySignedStruct, DistinguishedName, Error, OtherError, PeerMisbehaved, SignatureScheme,
 };
 
-use crate::key::{PeerKey, decode_spki};
+use crate::transport::key::{PeerKey, decode_spki};
 
 /// The server's check: the client has one of these keys.
 #[derive(Debug)]

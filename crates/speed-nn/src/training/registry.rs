@@ -15,7 +15,7 @@ macro_rules! by_name {
     ($type:ty, $registry:path) => {
         impl PartialEq for $type {
             fn eq(&self, other: &Self) -> bool {
-                $crate::Named::name(*self) == $crate::Named::name(*other)
+                $crate::training::Named::name(*self) == $crate::training::Named::name(*other)
             }
         }
 
@@ -23,13 +23,13 @@ macro_rules! by_name {
 
         impl ::std::fmt::Debug for $type {
             fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                f.write_str($crate::Named::name(*self))
+                f.write_str($crate::training::Named::name(*self))
             }
         }
 
         impl ::serde::Serialize for $type {
             fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str($crate::Named::name(*self))
+                serializer.serialize_str($crate::training::Named::name(*self))
             }
         }
 

@@ -2,10 +2,10 @@
 //!
 //! ```
 //! #[global_allocator]
-//! static ALLOCATOR: speed_allocator::Allocator = speed_allocator::ALLOCATOR;
+//! static ALLOCATOR: speed_nn::allocator::Allocator = speed_nn::allocator::ALLOCATOR;
 //!
 //! fn main() {
-//!     speed_allocator::keep_freed_memory();
+//!     speed_nn::allocator::keep_freed_memory();
 //! }
 //! ```
 
@@ -44,8 +44,3 @@ mod tests {
         assert_eq!(delay(), MILLISECONDS);
     }
 }
-
-/// The README's examples, compiled and run with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use speed_transport::{ClientError, ConnectionLimits};
+use speed_network::transport::{ClientError, ConnectionLimits};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::support::{Server, TEACHER, fetch, patient, read_to_end};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustls::{AlertDescription, CertificateError};
 
-use crate::verifier::OtherServer;
+use crate::transport::verifier::OtherServer;
 
 /// The reason why a client's connection or request failed.
 #[derive(Debug, thiserror::Error)]

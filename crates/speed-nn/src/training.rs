@@ -10,13 +10,9 @@ mod invalid_field;
 mod pixels;
 mod registry;
 
+pub use crate::by_name;
 pub use classifier::{AnyClassifier, Classifier, accuracy, predict};
 pub use cycle::Cycle;
 pub use invalid_field::InvalidField;
 pub use pixels::Pixels;
 pub use registry::{Named, RegistrationError, Registry};
-
-/// The README's examples, compiled and run with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -15,7 +15,7 @@
 //!
 //! use axum::{Extension, Router, routing::get};
 //! use ed25519_dalek::SigningKey;
-//! use speed_transport::{Client, ConnectionLimits, Counters, Method, PeerKey, client_config, serve, server_config};
+//! use speed_network::transport::{Client, ConnectionLimits, Counters, Method, PeerKey, client_config, serve, server_config};
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //! let (server, teacher) = (SigningKey::from_bytes(&[1; 32]), SigningKey::from_bytes(&[2; 32]));
@@ -55,8 +55,3 @@ pub use key::{PeerKey, peer_key};
 pub use limits::{ConnectionLimits, Counters};
 pub use listener::serve;
 pub use tls::{TlsError, client_config, server_config};
-
-/// The README's examples, compiled and run with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

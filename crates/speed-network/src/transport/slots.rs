@@ -5,8 +5,8 @@ use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::key::PeerKey;
-use crate::limits::{ConnectionLimits, Counters};
+use crate::transport::key::PeerKey;
+use crate::transport::limits::{ConnectionLimits, Counters};
 
 /// The slots of a server.
 pub(crate) struct Slots {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use speed_transport::{Client, ClientError, ConnectionLimits, Method};
+use speed_network::transport::{Client, ClientError, ConnectionLimits, Method};
 
 use crate::support::{AGES, LONG, Server, TEACHER, fetch, patient, tls};
 

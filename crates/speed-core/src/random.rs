@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use rand::RngExt;
-//! use speed_random::Streams;
+//! use speed_core::random::Streams;
 //!
 //! let streams = Streams::new(7);
 //! let a: u64 = streams.stream("teacher", 17).random();
@@ -16,8 +16,8 @@
 //! assert_ne!(a, c);
 //! ```
 
+use crate::derive_key;
 use rand::SeedableRng;
-use speed_core::derive_key;
 
 /// The generator of a stream: ChaCha with 12 rounds, which `rand`'s own `StdRng` also uses. It is pinned here so that a
 /// new version of `rand` does not change results.
@@ -87,8 +87,3 @@ mod tests {
         );
     }
 }
-
-/// The README's examples, compiled and run with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

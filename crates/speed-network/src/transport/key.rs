@@ -9,7 +9,7 @@ use rustls::pki_types::SubjectPublicKeyInfoDer;
 /// the encoding is unique.
 const PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
-/// The Ed25519 public key that a peer has proved to hold. [`serve`](crate::serve) adds the client's key to the
+/// The Ed25519 public key that a peer has proved to hold. [`serve`](crate::transport::serve) adds the client's key to the
 /// extensions of each request. Its text form is the first 16 of its 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PeerKey(pub [u8; 32]);

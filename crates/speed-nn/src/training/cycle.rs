@@ -1,7 +1,7 @@
 //! The order in which a training reads its images.
 
 use rand::seq::SliceRandom;
-use speed_random::Stream;
+use speed_core::random::Stream;
 
 /// An endless sequence of all items once in random order, then again in another order.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ impl Cycle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use speed_random::Streams;
+    use speed_core::random::Streams;
 
     #[test]
     fn every_item_comes_once_a_round() {

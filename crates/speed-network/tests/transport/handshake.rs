@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rustls::version::TLS13;
 use rustls::{ClientConfig, RootCertStore};
-use speed_transport::{Client, ClientError, Method, client_config};
+use speed_network::transport::{Client, ClientError, Method, client_config};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 

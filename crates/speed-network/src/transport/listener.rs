@@ -23,9 +23,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tower_service::Service as _;
 
-use crate::key::{PeerKey, peer_key};
-use crate::limits::{ConnectionLimits, Counters};
-use crate::slots::{Slot, Slots};
+use crate::transport::key::{PeerKey, peer_key};
+use crate::transport::limits::{ConnectionLimits, Counters};
+use crate::transport::slots::{Slot, Slots};
 
 /// The pause after a failure to accept a connection. A longer pause would delay clients; a shorter one would waste
 /// processor time while the process has no free file descriptor.
