@@ -9,14 +9,14 @@ use speed_accountant::{Accountant, Bound, Delta, PrivacyEvent};
 use speed_core::Randomness;
 use speed_experiment::ExperimentError;
 use speed_mechanism::{
-    DiscreteGaussian, HonestRatio, Mechanism, NoiseDeviation, NoiseGenerator, NoiseShare, SkellamShare,
+    DiscreteGaussian, HonestRatio, Mechanism, MechanismError, NoiseDeviation, NoiseGenerator, NoiseShare, SkellamShare,
 };
 use speed_votes::Known;
 
+use super::noise::noise;
 use super::votes::{self, ReadVotes};
-use super::{flag, mechanism_failure, noise};
 use crate::bar::Counting;
-use crate::commands::{Failure, print, print_json, usage};
+use crate::commands::{Failure, flag, print, print_json, usage};
 use crate::options::{AuditOptions, ShareKind};
 
 /// The largest number of values drawn for an audit. More would take days.
@@ -48,8 +48,8 @@ pub(in crate::commands) fn audit(options: &AuditOptions) -> Result<(), Failure> 
         event = event.with_threshold(threshold as f64).map_err(|error| flag("threshold", &error))?;
     }
     let (claim, delta) = claimed(event, here.len(), options.delta)?;
-    let mut generator =
-        NoiseGenerator::new(&Randomness::OperatingSystem).map_err(|error| mechanism_failure(error.into()))?;
+    let mut generator = NoiseGenerator::new(&Randomness::OperatingSystem)
+        .map_err(|error| ExperimentError::from(MechanismError::from(error)))?;
     let draws = options.runs as f64 * 2.0 * (here.len() * mechanism.draws_of_a_class()) as f64;
     if draws > MAX_DRAWS {
         let most = (MAX_DRAWS / draws * options.runs as f64).floor();
