@@ -3,11 +3,11 @@
 mod decode;
 mod jpeg;
 mod kind;
+mod size;
 
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use image::DynamicImage;
 use image::imageops::FilterType;
@@ -15,46 +15,16 @@ use sha2::{Digest, Sha256};
 use speed_core::printable_path;
 
 use crate::error::{PictureProblem, io_error};
-use crate::places::read_limited;
+use crate::regular_file::read_limited;
 use crate::{DataError, Dataset, ImageShape, Split};
 pub use jpeg::JpegError;
 use kind::{Kind, kind};
+pub use size::Size;
 
-/// Limits of a picture before it is resized: rows or columns, bytes of its file, and bytes that a decoder may allocate.
-const MAX_SIDE: u32 = 10_000;
+/// Largest number of bytes of a picture's file.
 const MAX_FILE: u64 = 64 << 20;
-const MAX_UNPACKED: u64 = 320 << 20;
 /// Largest number of bytes of all pixels of a half.
 const MAX_PIXELS: u64 = 8 << 30;
-
-/// Height and width, written `32x20`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
-    /// Rows.
-    pub height: u32,
-    /// Columns.
-    pub width: u32,
-}
-
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}x{}", self.height, self.width)
-    }
-}
-
-impl FromStr for Size {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let sides = text.split_once('x').and_then(|(height, width)| Some((height.parse().ok()?, width.parse().ok()?)));
-        match sides {
-            Some((height, width)) if (1..=MAX_SIDE).contains(&height) && (1..=MAX_SIDE).contains(&width) => {
-                Ok(Self { height, width })
-            }
-            _ => Err(format!("expected HEIGHTxWIDTH, each 1 to {MAX_SIDE}, found {text:?}")),
-        }
-    }
-}
 
 /// Settings for reading pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
