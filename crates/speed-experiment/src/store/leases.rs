@@ -26,7 +26,7 @@ pub use self::workers::Worker;
 pub(crate) use self::workers::workers;
 
 use self::heart::Heart;
-use self::holder::{ENDING, read};
+use self::holder::{ENDING, leases_in, read};
 use super::atomic::{WRITING, write_new};
 use crate::error::{ExperimentError, ResultsFault};
 
