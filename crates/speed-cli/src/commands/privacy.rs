@@ -39,9 +39,24 @@ struct Calibrated<'a> {
 }
 
 pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
-    let (counts, read) = accounted(options)?;
+    let (counts, read) = match &options.votes {
+        Some(path) => {
+            let known = Known { teachers: options.teachers, queries: None, classes: options.classes };
+            let file = votes::read(path, options.form.form, &known)?;
+            let (counts, read) = votes::counts(path, &file, options.queries.as_deref(), options.rows.as_ref())?;
+            (counts, Some(read))
+        }
+        None => (Vec::new(), None),
+    };
     let tau = ratio(&options.noise, read.map(|read| read.teachers).or(options.teachers))?;
-    let queries = if options.votes.is_some() { counts.len() } else { number_of_queries(options)? };
+    let queries = if options.votes.is_some() {
+        counts.len()
+    } else {
+        let found = options.queries.as_ref().map_or_else(String::new, |queries| queries.to_string_lossy().into_owned());
+        found.parse().map_err(|_| {
+            usage("queries", format!("expected a number of queries, because there is no --votes, found {found:?}"))
+        })?
+    };
     let mut event = PrivacyEvent::new(noise(&options.noise)?, tau);
     if let Some(threshold) = options.threshold {
         event = event.with_threshold(threshold).map_err(|error| flag("threshold", &error))?;
@@ -86,23 +101,6 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
         return print_json(&WithVotes { value: &spent, votes_file: read });
     }
     print(&format!("{}{}", account_text(&spent), read.map_or_else(String::new, |read| read.line())))
-}
-
-/// Reads the file of votes that the options name, if any.
-fn accounted(options: &AccountOptions) -> Result<(Vec<Vec<u32>>, Option<ReadVotes>), Failure> {
-    let Some(path) = &options.votes else { return Ok((Vec::new(), None)) };
-    let known = Known { teachers: options.teachers, queries: None, classes: options.classes };
-    let file = votes::read(path, options.form.form, &known)?;
-    let (counts, read) = votes::counts(path, &file, options.queries.as_deref(), options.rows.as_ref())?;
-    Ok((counts, Some(read)))
-}
-
-/// Reads `--queries` as a number, for use without a file of votes.
-fn number_of_queries(options: &AccountOptions) -> Result<usize, Failure> {
-    let found = options.queries.as_ref().map_or_else(String::new, |queries| queries.to_string_lossy().into_owned());
-    found.parse().map_err(|_| {
-        usage("queries", format!("expected a number of queries, because there is no --votes, found {found:?}"))
-    })
 }
 
 fn account_text(account: &Account) -> String {

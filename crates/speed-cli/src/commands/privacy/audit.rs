@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::json;
-use speed_accountant::audit::{Audit, NoisyArgmax, ShareNoise, TruncatedShare, audit_at};
+use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit_at};
 use speed_accountant::theory::tight_per_query_epsilon;
 use speed_accountant::{Accountant, Bound, Delta, PrivacyEvent};
 use speed_core::Randomness;
@@ -74,20 +74,22 @@ pub(in crate::commands) fn audit(options: &AuditOptions) -> Result<(), Failure> 
             "sigma": options.mechanism.sigma, "delta": delta, "tau": tau.get(), "votes": here, "neighbour": there, "threshold": threshold, "votes_file": read,
         }))?;
     } else {
-        print(&format!("{}{}", text(&found, claim), read.map_or_else(String::new, |read| read.line())))?;
+        print(&format!(
+            "One query costs at least epsilon {:.4} (confidence {}, answer {} came {} and {} times in {} runs each); \
+             claimed: {claim:.4}.\n{}",
+            found.lower_bound,
+            found.confidence,
+            found.answer,
+            found.counts[0],
+            found.counts[1],
+            found.runs,
+            read.map_or_else(String::new, |read| read.line())
+        ))?;
     }
     if refuted {
         return Err(ExperimentError::Audit { lower_bound: found.lower_bound, claim }.into());
     }
     Ok(())
-}
-
-fn text(found: &Audit, claim: f64) -> String {
-    format!(
-        "One query costs at least epsilon {:.4} (confidence {}, answer {} came {} and {} times in {} runs each); \
-         claimed: {claim:.4}.\n",
-        found.lower_bound, found.confidence, found.answer, found.counts[0], found.counts[1], found.runs
-    )
 }
 
 /// Computes the claimed epsilon of one query, and the delta of that claim.
