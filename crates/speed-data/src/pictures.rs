@@ -205,11 +205,24 @@ fn read_half(
     let channels = reading.channels();
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
     for (_, path, label) in &files {
-        let size = append(path, reading, first, &mut pixels)?;
+        let bytes = read_limited(path, MAX_FILE).map_err(io_error("read", path))?;
+        let mut picture = decode::decode(bytes).map_err(|problem| wrong(path, problem))?;
+        if let Some(Size { height, width }) = reading.size {
+            picture = picture.resize_exact(width, height, FilterType::Triangle);
+        }
+        let found = Size { height: picture.height(), width: picture.width() };
+        if channels * found.height as usize * found.width as usize > reading.max_values {
+            return Err(wrong(path, PictureProblem::Large { found, channels, max: reading.max_values }));
+        }
+        let expected = *first.get_or_insert(found);
+        if found != expected {
+            return Err(wrong(path, PictureProblem::Size { expected, found }));
+        }
+        write(&picture, reading.is_colour, &mut pixels);
         if pixels.len() as u64 > MAX_PIXELS {
             return Err(wrong(folder, PictureProblem::TooMany { limit: MAX_PIXELS }));
         }
-        debug_assert_eq!(pixels.len() / (labels.len() + 1), channels * (size.height * size.width) as usize);
+        debug_assert_eq!(pixels.len() / (labels.len() + 1), channels * (found.height * found.width) as usize);
         labels.push(*label);
     }
     let Size { height, width } = first.expect("the size of the pictures that were read");
@@ -218,27 +231,6 @@ fn read_half(
 }
 
 /// Adds a picture, channel by channel.
-fn append(path: &Path, reading: Reading, first: &mut Option<Size>, pixels: &mut Vec<u8>) -> Result<Size, DataError> {
-    let bytes = read_limited(path, MAX_FILE).map_err(io_error("read", path))?;
-    let picture = decode::decode(bytes).map_err(|problem| wrong(path, problem))?;
-    let picture = match reading.size {
-        Some(Size { height, width }) => picture.resize_exact(width, height, FilterType::Triangle),
-        None => picture,
-    };
-    let found = Size { height: picture.height(), width: picture.width() };
-    let values = reading.channels() * found.height as usize * found.width as usize;
-    if values > reading.max_values {
-        let (channels, max) = (reading.channels(), reading.max_values);
-        return Err(wrong(path, PictureProblem::Large { found, channels, max }));
-    }
-    let expected = *first.get_or_insert(found);
-    if found != expected {
-        return Err(wrong(path, PictureProblem::Size { expected, found }));
-    }
-    write(&picture, reading.is_colour, pixels);
-    Ok(found)
-}
-
 fn write(picture: &DynamicImage, is_colour: bool, pixels: &mut Vec<u8>) {
     if is_colour {
         let picture = picture.to_rgb8();
