@@ -7,9 +7,11 @@ mod bytes;
 mod envelope;
 mod error;
 mod field;
+mod kind;
 
 pub(crate) use bytes::{Decode, Encode, FixedLength, Reader, Writer, encode_in_order};
 pub use envelope::file_kind;
-pub(crate) use envelope::{Content, ENVELOPE, Kind, MAGIC, open};
+pub(crate) use envelope::{Content, ENVELOPE, MAGIC, open};
 pub use error::DecodeError;
 pub(crate) use field::{Flags, Limits};
+pub(crate) use kind::Kind;

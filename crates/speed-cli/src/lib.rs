@@ -55,7 +55,9 @@ fn run(prepare: impl FnOnce()) -> std::process::ExitCode {
     match commands::execute(command) {
         Ok(()) => ExitCode::Done.into(),
         Err(failure) => {
-            failure.report(json);
+            if let Some(message) = failure.message() {
+                commands::report(failure.exit_code(), &message, json);
+            }
             failure.exit_code().into()
         }
     }

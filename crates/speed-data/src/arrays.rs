@@ -6,7 +6,7 @@ use std::path::Path;
 use speed_core::npy::{ByteArray, WholeNumbers};
 
 use crate::error::{FileProblem, io_error};
-use crate::places::read_limited;
+use crate::regular_file::read_limited;
 use crate::{DataError, Dataset, ImageShape, Split};
 
 /// Largest size of a file, in bytes.

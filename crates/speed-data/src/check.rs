@@ -1,6 +1,7 @@
 //! The report of `speed data check NAME`.
 
-use crate::catalog::{Checksum, Content};
+use crate::catalog::Content;
+use crate::checksum::Checksum;
 use crate::{DataError, catalog, verify};
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 //! followed by the bytes of its image.
 
 use crate::error::FileProblem;
-use crate::verify::check_labels;
+use crate::split::check_labels;
 use crate::{ImageShape, Split};
 use flate2::bufread::GzDecoder;
 use std::io::{BufRead, Read};

@@ -1,7 +1,7 @@
 //! Faults of data, with their remedies.
 
 use crate::ImageShape;
-use crate::catalog::Checksum;
+use crate::checksum::Checksum;
 use crate::idx::IdxError;
 use crate::mat::MatError;
 use crate::pictures::{JpegError, Size};

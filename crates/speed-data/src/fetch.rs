@@ -1,5 +1,6 @@
 //! Downloads: resumable, limited in size, checked, and put in place atomically.
 
+mod event;
 mod part;
 #[cfg(test)]
 mod tests;
@@ -8,6 +9,7 @@ mod transfer;
 use crate::catalog::{Catalog, FileSpec};
 use crate::error::{DownloadError, io_error};
 use crate::{DataError, catalog, verify};
+pub use event::{FetchEvent, FetchProgress};
 use part::Part;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,52 +17,6 @@ use transfer::Stopped;
 
 /// Number of requests to one mirror for one file; each resumes the previous one.
 const TRIES: usize = 10;
-
-/// An event of one file during [`fetch`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FetchProgress {
-    /// The file's name without `.gz`.
-    pub file: &'static str,
-    /// The event.
-    pub event: FetchEvent,
-}
-
-/// An event of a download.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FetchEvent {
-    /// A valid file exists already and is kept.
-    Kept {
-        /// Its path.
-        path: PathBuf,
-    },
-    /// A request is sent.
-    Request {
-        /// The address.
-        url: String,
-        /// Bytes that exist already, from an earlier attempt.
-        from: u64,
-    },
-    /// Bytes arrived; this event is frequent.
-    Received {
-        /// Bytes that exist now, including earlier attempts.
-        bytes: u64,
-        /// Bytes of the complete compressed file, if the server reports them.
-        total: Option<u64>,
-    },
-    /// A mirror failed; the next one is tried.
-    Failed {
-        /// The address.
-        url: String,
-        /// The cause.
-        reason: String,
-    },
-    /// The file passed every check and is in place.
-    Done {
-        /// Its path.
-        path: PathBuf,
-    },
-}
 
 /// The files that [`fetch`] found, and the files that it downloaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::catalog::{self, Catalog, Content};
 use crate::error::io_error;
-use crate::places::open_regular;
+use crate::regular_file::open_regular;
 use crate::verify::{self, Loaded};
 use crate::{DataError, Dataset, ImageShape, Split, idx, mnist};
 
@@ -113,7 +113,8 @@ pub fn load_svhn_like(folder: &Path) -> Result<Dataset, DataError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::{Checksum, FileSpec};
+    use crate::catalog::FileSpec;
+    use crate::checksum::Checksum;
     use crate::mat::tests::svhn_file;
     use crate::toy;
     use sha2::{Digest, Sha256};

@@ -25,6 +25,7 @@
 pub mod arrays;
 mod catalog;
 mod check;
+mod checksum;
 mod cifar;
 mod dataset;
 pub mod digits;
@@ -38,6 +39,7 @@ pub mod partition;
 pub mod pictures;
 mod places;
 mod random;
+mod regular_file;
 mod shape;
 mod split;
 pub mod street;
@@ -45,8 +47,8 @@ pub mod street;
 mod toy;
 mod verify;
 
-pub use catalog::Checksum;
 pub use check::{CheckReport, FileReport, GoodFile, check};
+pub use checksum::Checksum;
 pub use dataset::Dataset;
 pub use error::{DataError, DownloadError, FileProblem, PictureProblem};
 pub use fetch::{FetchEvent, FetchProgress, FetchReport, fetch};

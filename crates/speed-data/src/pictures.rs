@@ -3,11 +3,11 @@
 mod decode;
 mod jpeg;
 mod kind;
+mod size;
 
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use image::DynamicImage;
 use image::imageops::FilterType;
@@ -15,46 +15,16 @@ use sha2::{Digest, Sha256};
 use speed_core::printable_path;
 
 use crate::error::{PictureProblem, io_error};
-use crate::places::read_limited;
+use crate::regular_file::read_limited;
 use crate::{DataError, Dataset, ImageShape, Split};
 pub use jpeg::JpegError;
 use kind::{Kind, kind};
+pub use size::Size;
 
-/// Limits of a picture before it is resized: rows or columns, bytes of its file, and bytes that a decoder may allocate.
-const MAX_SIDE: u32 = 10_000;
+/// Largest number of bytes of a picture's file.
 const MAX_FILE: u64 = 64 << 20;
-const MAX_UNPACKED: u64 = 320 << 20;
 /// Largest number of bytes of all pixels of a half.
 const MAX_PIXELS: u64 = 8 << 30;
-
-/// Height and width, written `32x20`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
-    /// Rows.
-    pub height: u32,
-    /// Columns.
-    pub width: u32,
-}
-
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}x{}", self.height, self.width)
-    }
-}
-
-impl FromStr for Size {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let sides = text.split_once('x').and_then(|(height, width)| Some((height.parse().ok()?, width.parse().ok()?)));
-        match sides {
-            Some((height, width)) if (1..=MAX_SIDE).contains(&height) && (1..=MAX_SIDE).contains(&width) => {
-                Ok(Self { height, width })
-            }
-            _ => Err(format!("expected HEIGHTxWIDTH, each 1 to {MAX_SIDE}, found {text:?}")),
-        }
-    }
-}
 
 /// Settings for reading pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,11 +205,24 @@ fn read_half(
     let channels = reading.channels();
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
     for (_, path, label) in &files {
-        let size = append(path, reading, first, &mut pixels)?;
+        let bytes = read_limited(path, MAX_FILE).map_err(io_error("read", path))?;
+        let mut picture = decode::decode(bytes).map_err(|problem| wrong(path, problem))?;
+        if let Some(Size { height, width }) = reading.size {
+            picture = picture.resize_exact(width, height, FilterType::Triangle);
+        }
+        let found = Size { height: picture.height(), width: picture.width() };
+        if channels * found.height as usize * found.width as usize > reading.max_values {
+            return Err(wrong(path, PictureProblem::Large { found, channels, max: reading.max_values }));
+        }
+        let expected = *first.get_or_insert(found);
+        if found != expected {
+            return Err(wrong(path, PictureProblem::Size { expected, found }));
+        }
+        write(&picture, reading.is_colour, &mut pixels);
         if pixels.len() as u64 > MAX_PIXELS {
             return Err(wrong(folder, PictureProblem::TooMany { limit: MAX_PIXELS }));
         }
-        debug_assert_eq!(pixels.len() / (labels.len() + 1), channels * (size.height * size.width) as usize);
+        debug_assert_eq!(pixels.len() / (labels.len() + 1), channels * (found.height * found.width) as usize);
         labels.push(*label);
     }
     let Size { height, width } = first.expect("the size of the pictures that were read");
@@ -248,27 +231,6 @@ fn read_half(
 }
 
 /// Adds a picture, channel by channel.
-fn append(path: &Path, reading: Reading, first: &mut Option<Size>, pixels: &mut Vec<u8>) -> Result<Size, DataError> {
-    let bytes = read_limited(path, MAX_FILE).map_err(io_error("read", path))?;
-    let picture = decode::decode(bytes).map_err(|problem| wrong(path, problem))?;
-    let picture = match reading.size {
-        Some(Size { height, width }) => picture.resize_exact(width, height, FilterType::Triangle),
-        None => picture,
-    };
-    let found = Size { height: picture.height(), width: picture.width() };
-    let values = reading.channels() * found.height as usize * found.width as usize;
-    if values > reading.max_values {
-        let (channels, max) = (reading.channels(), reading.max_values);
-        return Err(wrong(path, PictureProblem::Large { found, channels, max }));
-    }
-    let expected = *first.get_or_insert(found);
-    if found != expected {
-        return Err(wrong(path, PictureProblem::Size { expected, found }));
-    }
-    write(&picture, reading.is_colour, pixels);
-    Ok(found)
-}
-
 fn write(picture: &DynamicImage, is_colour: bool, pixels: &mut Vec<u8>) {
     if is_colour {
         let picture = picture.to_rgb8();

@@ -1,5 +1,6 @@
 //! Labelled images of one kind: a training set, a test set, or a part of one.
 
+use crate::error::FileProblem;
 use crate::{DataError, ImageShape};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -130,6 +131,15 @@ impl fmt::Debug for Split {
             .field("shape", &self.shape)
             .field("classes", &self.classes)
             .finish_non_exhaustive()
+    }
+}
+
+/// Checks that the labels of a file are numbers of classes, counted from `first`.
+pub(crate) fn check_labels(labels: &[u8], first: u8, classes: usize) -> Result<(), FileProblem> {
+    let is_class = |label: u8| label >= first && usize::from(label - first) < classes;
+    match labels.iter().enumerate().find(|&(_, &label)| !is_class(label)) {
+        Some((index, &found)) => Err(FileProblem::Label { index, found, first, classes }),
+        None => Ok(()),
     }
 }
 

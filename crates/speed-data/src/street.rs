@@ -7,6 +7,8 @@
 //! Only `+ - * /` and square roots are used, so the same handwriting and seed give the same bytes on every machine.
 
 mod camera;
+mod canvas;
+mod glyphs;
 mod number;
 mod wall;
 
@@ -14,17 +16,11 @@ use rand::RngExt;
 use speed_core::random::{Stream, Streams};
 
 use crate::{DataError, Dataset, ImageShape, Split};
+use canvas::SIDE;
+use glyphs::Glyphs;
 
-/// Rows and columns of an image.
-const SIDE: usize = 32;
 /// The shape of every image.
 pub const SHAPE: ImageShape = ImageShape { channels: 3, height: SIDE, width: SIDE };
-
-/// Red, green and blue, 0 to 1.
-type Colour = [f32; 3];
-
-/// An image in progress.
-type Canvas = [Colour; SIDE * SIDE];
 
 /// Makes `train` and `test` street digits from the images of `handwriting`, which are white on black in one channel:
 /// training images from training images, test images from test images.
@@ -50,64 +46,6 @@ pub fn generate(handwriting: &Dataset, [train, test]: [usize; 2], streams: &Stre
     let train = split("street/train", &handwriting.train, train)?;
     let test = split("street/test", &handwriting.test, test)?;
     Dataset::new("street-digits", train, test)
-}
-
-/// Handwritten digits by their class.
-struct Glyphs<'a> {
-    images: &'a Split,
-    by_class: Vec<Vec<usize>>,
-}
-
-impl<'a> Glyphs<'a> {
-    fn of(images: &'a Split) -> Result<Self, DataError> {
-        let mut by_class = vec![Vec::new(); images.classes()];
-        for (image, &label) in images.labels().iter().enumerate() {
-            by_class[usize::from(label)].push(image);
-        }
-        if images.shape().channels != 1 || by_class.iter().any(Vec::is_empty) {
-            return Err(DataError::Handwriting { shape: images.shape(), images: images.len() });
-        }
-        Ok(Self { images, by_class })
-    }
-
-    fn of_class(&self, class: usize, stream: &mut Stream) -> Glyph<'a> {
-        let image = self.by_class[class][stream.random_range(0..self.by_class[class].len())];
-        Glyph { pixels: self.images.pixels(image), shape: self.images.shape() }
-    }
-
-    fn any(&self, stream: &mut Stream) -> Glyph<'a> {
-        let class = stream.random_range(0..self.by_class.len());
-        self.of_class(class, stream)
-    }
-}
-
-/// One handwritten digit.
-#[derive(Clone, Copy)]
-struct Glyph<'a> {
-    pixels: &'a [u8],
-    shape: ImageShape,
-}
-
-impl Glyph<'_> {
-    /// Returns the ink, 0 to 1, at a place. The origin of the coordinates is the middle; their unit is the height.
-    fn ink(&self, [x, y]: [f32; 2]) -> f32 {
-        let ImageShape { height, width, .. } = self.shape;
-        let scale = height as f32;
-        let (x, y) = (x * scale + 0.5 * (width - 1) as f32, y * scale + 0.5 * (height - 1) as f32);
-        if !(x > -1.0 && y > -1.0 && x < width as f32 && y < height as f32) {
-            return 0.0;
-        }
-        // The sums are positive, so truncation rounds down.
-        let (column, row) = ((x + 1.0) as usize, (y + 1.0) as usize);
-        let (u, v) = (x + 1.0 - column as f32, y + 1.0 - row as f32);
-        let at = |row: usize, column: usize| match (row.checked_sub(1), column.checked_sub(1)) {
-            (Some(row), Some(column)) if row < height && column < width => f32::from(self.pixels[row * width + column]),
-            _ => 0.0,
-        };
-        let top = at(row, column) * (1.0 - u) + at(row, column + 1) * u;
-        let bottom = at(row + 1, column) * (1.0 - u) + at(row + 1, column + 1) * u;
-        (top * (1.0 - v) + bottom * v) / 255.0
-    }
 }
 
 /// Adds one image's bytes, channel by channel.

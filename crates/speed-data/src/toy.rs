@@ -1,7 +1,8 @@
 //! An artificial dataset for tests: files of the right format with known checksums.
 
 use crate::ImageShape;
-use crate::catalog::{Catalog, Checksum, Content, FileSpec};
+use crate::catalog::{Catalog, Content, FileSpec};
+use crate::checksum::Checksum;
 use crate::idx::{IMAGES_MAGIC, LABELS_MAGIC};
 use flate2::Compression;
 use flate2::write::GzEncoder;

@@ -1,8 +1,10 @@
 //! The checks of one published file: compression, format, counts, labels, checksum.
 
-use crate::catalog::{Catalog, Checksum, Content, FileSpec};
+use crate::catalog::{Catalog, Content, FileSpec};
+use crate::checksum::Checksum;
 use crate::error::{FileProblem, io_error};
-use crate::places::open_regular;
+use crate::regular_file::open_regular;
+use crate::split::check_labels;
 use crate::{DataError, Split, cifar, idx, mat};
 use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
@@ -172,14 +174,6 @@ fn check_form(file: &FileSpec, content: &[u8]) -> Result<(), FileProblem> {
         Content::Svhn { .. } | Content::Cifar { .. } => {}
     }
     Ok(())
-}
-
-pub(crate) fn check_labels(labels: &[u8], first: u8, classes: usize) -> Result<(), FileProblem> {
-    let is_class = |label: u8| label >= first && usize::from(label - first) < classes;
-    match labels.iter().enumerate().find(|&(_, &label)| !is_class(label)) {
-        Some((index, &found)) => Err(FileProblem::Label { index, found, first, classes }),
-        None => Ok(()),
-    }
 }
 
 /// Reads images and labels in SVHN's format, where label 10 is the digit 0; decompresses at most `limit` bytes.

@@ -3,6 +3,7 @@
 //! Each run is identical to a run of the setting's config alone. Stages that a setting does not change are taken from
 //! another run of the experiment, so a sweep over the noise trains its teachers once, and an interrupted sweep resumes.
 
+mod id;
 mod lines;
 mod plots;
 mod progress;
@@ -10,6 +11,7 @@ mod report;
 
 use std::path::PathBuf;
 
+pub use id::sweep_id;
 pub use lines::{Spread, SweepLine};
 pub(crate) use report::NOTES;
 pub use report::{SettingReport, SweepReport};
@@ -20,7 +22,7 @@ use crate::options::RunOptions;
 use crate::plan::{Plan, check_setting_price, plan_with};
 use crate::progress::Progress;
 use crate::runner::{run, run_until};
-use crate::store::{Fingerprint, SweepStore};
+use crate::store::SweepStore;
 use crate::sweep::progress::SettingProgress;
 
 /// Runs every setting of a sweep, and writes its tables beside the runs.
@@ -66,13 +68,6 @@ pub fn run_sweep_until(
         folder = SweepStore::folder_of(&options.results, &setting.config.name, &sweep_id(sweep));
     }
     Ok(folder)
-}
-
-/// Returns the id of a sweep: the beginning of the fingerprint of all its configs.
-#[must_use]
-pub fn sweep_id(sweep: &Sweep) -> String {
-    let configs: Vec<String> = sweep.settings.iter().map(|setting| setting.config.to_toml()).collect();
-    Fingerprint::of_bytes(configs.join("\n").as_bytes()).short()
 }
 
 /// Returns the work and the price of every setting, without running anything.

@@ -13,7 +13,8 @@ use speed_core::Digest;
 use speed_roles::{Identity, InputFault, RolesError, RoundFile, check_receipt, check_result, read_message, write_once};
 
 use crate::error::{Fault, NetworkError, expect_address};
-use crate::routes::{LENGTH, OFFSET, RoundState};
+use crate::routes::{LENGTH, OFFSET};
+use crate::stage::RoundState;
 
 /// The options of every client.
 #[derive(Clone, Debug)]

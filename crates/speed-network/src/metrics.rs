@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use crate::stage::RoundState;
 use crate::transport::Counters;
-
-use crate::routes::RoundState;
 
 /// Counters and gauges of a server. None of them reveals votes.
 #[derive(Default)]

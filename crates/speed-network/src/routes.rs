@@ -12,7 +12,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, put};
 use http_body_util::BodyExt as _;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use speed_core::Digest;
 use speed_roles::PartyKey;
 use speed_roles::server::Admitted;
@@ -21,23 +21,13 @@ use tokio::time::timeout;
 use crate::desk::{Desk, Turn};
 use crate::keeper::Kept;
 use crate::pace::Paced;
-use crate::stage::Stage;
+use crate::stage::{RoundState, Stage};
 use crate::uploads::{NotNow, Whole};
 
 /// The header with the offset in the file at which the request's bytes start.
 pub(crate) const OFFSET: &str = "upload-offset";
 /// The header with the total number of bytes of a file.
 pub(crate) const LENGTH: &str = "upload-length";
-
-/// The public state of a round, visible to its parties.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct RoundState {
-    pub(crate) round: String,
-    pub(crate) stage: String,
-    pub(crate) received: usize,
-    pub(crate) teachers: usize,
-    pub(crate) minimum: usize,
-}
 
 /// Returns the routes for parties.
 pub(crate) fn parties(desk: Arc<Desk>) -> Router {

@@ -1,4 +1,6 @@
-//! The stages of a round at its server.
+//! The stage and the public state of a round at its server.
+
+use serde::{Deserialize, Serialize};
 
 /// The stage of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,4 +21,14 @@ impl Stage {
             Self::Done => "done",
         }
     }
+}
+
+/// The public state of a round, visible to its parties.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RoundState {
+    pub(crate) round: String,
+    pub(crate) stage: String,
+    pub(crate) received: usize,
+    pub(crate) teachers: usize,
+    pub(crate) minimum: usize,
 }

@@ -7,6 +7,8 @@
 //! other threads. Large products use the processor's tile unit if there is one ([`product_unit`]), so kinds of machine
 //! differ in the last bits unless [`Arithmetic::Portable`] is held.
 
+mod extra;
+mod kind;
 mod portable;
 mod product;
 #[cfg(test)]
@@ -18,9 +20,10 @@ mod unit;
 use std::fmt;
 use std::ops::Range;
 
+pub use kind::kind;
 pub(crate) use product::{Sums, append_product, put_product, tiles_in_use};
 pub use product::{multiply, product, product_and_squares, product_finished};
-pub use unit::{Arithmetic, ArithmeticInUse, OtherArithmetic, ProductUnit, kind, on_vectors, product_unit};
+pub use unit::{Arithmetic, ArithmeticInUse, OtherArithmetic, ProductUnit, on_vectors, product_unit};
 
 /// Lanes of a panel of the tile unit.
 const PANEL: usize = 32;

@@ -5,7 +5,7 @@ use speed_core::{Digest, DigestError, TextError};
 use speed_mechanism::MechanismError;
 use speed_votes::AnswerError;
 
-use crate::identity::PartyKey;
+use crate::party_key::PartyKey;
 use crate::roster::RosterError;
 use crate::terms::TermsError;
 

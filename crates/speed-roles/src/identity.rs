@@ -1,12 +1,11 @@
-//! Signing keys and public keys of the parties.
+//! Signing keys of the parties.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, KeypairBytes};
-use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
+use ed25519_dalek::{Signer as _, SigningKey};
 use serde::Serialize;
 use speed_aggregation::Signature;
 use speed_core::{Digest, Randomness, decode_text};
@@ -16,6 +15,7 @@ use crate::error::RolesError;
 use crate::fault::InputFault;
 use crate::file_kind::FileKind;
 use crate::files::{Access, decode_input, expect_absent, write_new};
+use crate::party_key::PartyKey;
 use crate::roster::{Party, Role};
 
 /// The signing key of a party: an Ed25519 key (RFC 8032), stored as PKCS #8 in PEM (RFC 5958), as `openssl genpkey
@@ -73,70 +73,6 @@ impl Identity {
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Identity({})", self.key())
-    }
-}
-
-/// A party's public Ed25519 key, which identifies it. Its text form has 64 hexadecimal digits; `Display` prints the
-/// first 16.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct PartyKey(VerifyingKey);
-
-/// A text that is not a public key.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected the 64 hexadecimal digits of an Ed25519 public key, found {found:?}")]
-pub struct PartyKeyError {
-    /// The text, cut after 80 characters.
-    pub found: String,
-}
-
-impl PartyKey {
-    /// Returns whether the signature of a digest is from this party.
-    #[must_use]
-    pub fn verifies(&self, digest: Digest, signature: &Signature) -> bool {
-        let signature = ed25519_dalek::Signature::from_bytes(signature.as_bytes());
-        self.0.verify_strict(digest.as_bytes(), &signature).is_ok()
-    }
-
-    /// Reads a key; `None` if the bytes are not a key, or are a weak one.
-    #[must_use]
-    pub fn from_bytes(bytes: &[u8; 32]) -> Option<Self> {
-        VerifyingKey::from_bytes(bytes).ok().filter(|key| !key.is_weak()).map(Self)
-    }
-
-    /// Returns the 32 bytes.
-    #[must_use]
-    pub fn as_bytes(&self) -> &[u8; 32] {
-        self.0.as_bytes()
-    }
-
-    /// Returns all 64 hexadecimal digits.
-    #[must_use]
-    pub fn to_hex(&self) -> String {
-        hex::encode(self.as_bytes())
-    }
-}
-
-impl FromStr for PartyKey {
-    type Err = PartyKeyError;
-
-    fn from_str(text: &str) -> Result<Self, PartyKeyError> {
-        let mut bytes = [0; 32];
-        let read = hex::decode_to_slice(text, &mut bytes).ok().and_then(|()| Self::from_bytes(&bytes));
-        // One key must have one text, but `hex` reads upper case as well. Under a weak key, a signature may hold for
-        // any message.
-        read.filter(|key| key.to_hex() == text).ok_or_else(|| PartyKeyError { found: text.chars().take(80).collect() })
-    }
-}
-
-impl fmt::Display for PartyKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.to_hex()[..16])
-    }
-}
-
-impl fmt::Debug for PartyKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PartyKey({self})")
     }
 }
 

@@ -31,11 +31,13 @@ mod identity;
 #[cfg(feature = "student")]
 mod key_use;
 mod log_check;
+mod party_key;
 mod proofs;
 mod randomness;
 mod refusal;
 mod registry;
 mod roster;
+mod roster_file;
 mod round_file;
 pub mod server;
 #[cfg(feature = "student")]
@@ -48,8 +50,9 @@ pub use checks::{check_receipt, check_result, read_message};
 pub use error::{OptionsFault, RolesError};
 pub use fault::{InputFault, LogFault, ReadFault, ResultsFault, RoundFileFault};
 pub use files::{hash_file, write_once};
-pub use identity::{Identity, IdentityReport, PartyKey, PartyKeyError, generate_identity};
+pub use identity::{Identity, IdentityReport, generate_identity};
 pub use log_check::{LogCheckOptions, LogCheckReport, check_log};
+pub use party_key::{PartyKey, PartyKeyError};
 pub use randomness::RoundRandomness;
 pub use registry::{RoundRegistry, default_registry};
 pub use roster::{Party, Role, Roster, RosterError};

@@ -22,20 +22,15 @@ pub(crate) fn generate(
     parameters: &Parameters,
     randomness: &Randomness,
 ) -> Result<ProofKey, ProofError> {
-    ProofKey::generate(parameters, file.round(), range_log(file), randomness)
-}
-
-/// Returns the number of bits of the range that contains every value of an honest teacher, except with the probability
-/// of the noise's bound. A share is within the bound of the sum of all shares, because the rest of the sum is equally
-/// likely to increase it and to decrease it.
-#[cfg(feature = "student")]
-fn range_log(file: &RoundFile) -> u32 {
     let noise = match file.round().placement() {
+        // A share is within the bound of the sum of all shares, because the rest of the sum is equally likely to
+        // increase it and to decrease it.
         NoisePlacement::Distributed => file.round().range().noise_bound(),
         NoisePlacement::Central => 0,
     };
-    // A vote plus the noise, in the range [-2^(b - 1), 2^(b - 1)).
-    (noise + 2).next_power_of_two().ilog2() + 1
+    // A vote plus the noise, in the range [-2^(b - 1), 2^(b - 1)), except with the probability of the noise's bound.
+    let range_log = (noise + 2).next_power_of_two().ilog2() + 1;
+    ProofKey::generate(parameters, file.round(), range_log, randomness)
 }
 
 /// Reads the proof key that a round names; `None` if the round requires no proofs.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use speed_aggregation::{DecodeError, ProofError, ServerError, TeacherStatus};
 
 use crate::fault::ReadFault;
-use crate::identity::PartyKey;
+use crate::party_key::PartyKey;
 
 /// A message that is not counted, and its source.
 #[derive(Debug, Serialize)]

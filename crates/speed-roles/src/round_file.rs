@@ -1,20 +1,18 @@
 //! The file of a round, which the student writes and gives to all parties: the terms on which they agree.
 
-mod document;
-
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use speed_aggregation::{Encoding, KeyId, PrivacyNoise, PublicKey, Round, RoundId};
-use speed_core::{RandomnessKind, decode_text};
+use speed_core::{Digest, DigestError, NoisePlacement, RandomnessKind, decode_text};
 
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::{InputFault, RoundFileFault};
 use crate::file_kind::FileKind;
 use crate::files::read_up_to;
 use crate::roster::Roster;
+use crate::roster_file::Entry;
 use crate::terms::{Terms, TermsError};
-
-use document::Content;
 
 /// A round, its parties, and the key it uses.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +79,35 @@ impl RoundFile {
     /// Returns the file's text.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        document::write(self)
+        let (round, mechanism) = (&self.round, self.noise.mechanism());
+        let document = Document {
+            format: FORMAT,
+            id: self.id().to_hex(),
+            name: self.name.clone(),
+            key: self.key.to_hex(),
+            simulation: round.is_simulation(),
+            minimum: round.min_teachers(),
+            queries: Queries {
+                count: round.shape().queries(),
+                classes: round.shape().classes(),
+                sha256: round.query_list().map(|list| list.to_hex()),
+                threshold: round.threshold(),
+            },
+            noise: Noise {
+                place: round.placement().into(),
+                mechanism: mechanism.kind().to_string(),
+                gamma: mechanism.scale(),
+                bound: round.range().noise_bound(),
+            },
+            proofs: round.proofs().map(|key| Proofs { sha256: key.to_hex() }),
+            student: self.roster.student().into(),
+            server: self.roster.server().into(),
+            teacher: self.roster.teachers().iter().map(Entry::from).collect(),
+        };
+        let text = toml::to_string(&document).expect("the document has no value that TOML could not hold");
+        let simulation =
+            if round.is_simulation() { "# SIMULATION: keys or noise come from a seed. No privacy.\n" } else { "" };
+        format!("# A labelling round of SPEED. Its id covers everything below; change nothing.\n{simulation}{text}")
     }
 
     /// Parses a round's file strictly: no unknown keys, the limits of [`Round`], a large enough bound for its noise,
@@ -90,7 +116,12 @@ impl RoundFile {
     /// # Errors
     /// The error states the expected and the found, and the line if there is one.
     pub fn from_toml(text: &str) -> Result<Self, RoundFileFault> {
-        let Content { terms, key, noise_bound, id } = document::read(text)?;
+        let document: Document = toml::from_str(text).map_err(Box::new)?;
+        if document.format != FORMAT {
+            return Err(RoundFileFault::Format { expected: FORMAT, found: document.format });
+        }
+        let (key, id) = (digest("key", &document.key)?, digest("id", &document.id)?);
+        let (noise_bound, terms) = (document.noise.bound, terms(document)?);
         let file = Self::build(&terms, noise_bound, key)?;
         // After `build`, which limits the number of values.
         let min = terms.noise.bound(file.round.shape())?;
@@ -137,10 +168,109 @@ impl RoundFile {
     }
 }
 
+/// Version of the file's format.
+const FORMAT: u32 = 3;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    format: u32,
+    id: String,
+    name: String,
+    key: String,
+    simulation: bool,
+    /// Teachers that must answer.
+    minimum: usize,
+    queries: Queries,
+    noise: Noise,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proofs: Option<Proofs>,
+    student: Entry,
+    server: Entry,
+    teacher: Vec<Entry>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Queries {
+    count: usize,
+    classes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sha256: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threshold: Option<i64>,
+}
+
+/// The key for the proofs that messages are well formed.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Proofs {
+    sha256: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Noise {
+    place: Place,
+    mechanism: String,
+    gamma: f64,
+    bound: u64,
+}
+
+/// The word for a placement in the file.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Place {
+    Teachers,
+    Server,
+}
+
+impl From<NoisePlacement> for Place {
+    fn from(placement: NoisePlacement) -> Self {
+        match placement {
+            NoisePlacement::Distributed => Self::Teachers,
+            NoisePlacement::Central => Self::Server,
+        }
+    }
+}
+
+impl From<Place> for NoisePlacement {
+    fn from(place: Place) -> Self {
+        match place {
+            Place::Teachers => Self::Distributed,
+            Place::Server => Self::Central,
+        }
+    }
+}
+
+fn terms(document: Document) -> Result<Terms, RoundFileFault> {
+    let Document { name, simulation, minimum, queries, noise, proofs, student, server, teacher, .. } = document;
+    // In the round's id, zeros mean that nothing is stated.
+    let stated = |field, text: Option<String>| -> Result<Option<Digest>, RoundFileFault> {
+        let digest: Option<Digest> = text.map(|text| digest(field, &text)).transpose()?;
+        Ok(digest.filter(|digest| *digest.as_bytes() != [0; 32]))
+    };
+    Ok(Terms {
+        name,
+        roster: Roster::from_entries(student, server, teacher).map_err(TermsError::from)?,
+        queries: queries.count,
+        classes: queries.classes,
+        query_list: stated("queries.sha256", queries.sha256)?,
+        proofs: stated("proofs.sha256", proofs.map(|proofs| proofs.sha256))?,
+        min_teachers: minimum,
+        noise: PrivacyNoise::named(&noise.mechanism, noise.gamma).map_err(TermsError::from)?,
+        placement: noise.place.into(),
+        threshold: queries.threshold,
+        randomness: if simulation { RandomnessKind::Simulation } else { RandomnessKind::OperatingSystem },
+    })
+}
+
+fn digest<T: std::str::FromStr<Err = DigestError>>(field: &'static str, text: &str) -> Result<T, RoundFileFault> {
+    text.parse().map_err(|source| RoundFileFault::Digest { field, source })
+}
+
 #[cfg(test)]
 mod tests {
-    use speed_core::{Digest, NoisePlacement};
-
     use super::*;
     use crate::identity::Identity;
     use crate::roster::Party;

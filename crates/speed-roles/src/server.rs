@@ -10,47 +10,17 @@ mod round_server;
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use speed_core::Circuit;
-
-use crate::charge::LedgerOptions;
 use crate::error::RolesError;
 use crate::fault::ResultsFault;
 use crate::files::{lock, write_once};
-use crate::randomness::RoundRandomness;
 
 pub use crate::refusal::{MessageFault, Refusal};
 use inbox::FolderInbox;
 pub use reception::{Admitted, Reception};
 pub use report::{Progress, ServerReport};
-pub use round_server::RoundServer;
-
-/// The options of a server.
-#[derive(Clone, Debug)]
-pub struct ServerOptions {
-    /// The server's signing key.
-    pub signing_key: PathBuf,
-    /// The student's evaluation key.
-    pub evaluation_key: PathBuf,
-    /// The round's proof key, if the round asks for proofs.
-    pub proof_key: Option<PathBuf>,
-    /// The round's file.
-    pub round: PathBuf,
-    /// The number of teachers that must answer, if more than the round requires.
-    pub min_teachers: Option<usize>,
-    /// The server's registry, which holds sums, answers, results and logs of its rounds.
-    pub registry: PathBuf,
-    /// The ledger that the round is charged to.
-    pub ledger: LedgerOptions,
-    /// The circuit.
-    pub circuit: Circuit,
-    /// Threads; answers do not depend on it.
-    pub threads: NonZeroUsize,
-    /// The origin of noise and re-randomisation.
-    pub randomness: RoundRandomness,
-}
+pub use round_server::{RoundServer, ServerOptions};
 
 /// Returns the file of the log that is written beside a result: the result's name with `.log` after it.
 #[must_use]

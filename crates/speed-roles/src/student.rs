@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use speed_aggregation::{
-    AnswerList, OpenError, Outcome, Parameters, ProofKey, PublicKey, SecretKey, SignedResult, TeacherStatus,
-    generate_keys,
+    OpenError, Outcome, Parameters, ProofKey, PublicKey, SecretKey, SignedResult, TeacherStatus, generate_keys,
 };
 use speed_core::NoisePlacement;
 
@@ -165,7 +164,8 @@ pub struct OpenReport {
     pub teachers: usize,
     /// Number of teachers in the sum.
     pub counted: usize,
-    /// The largest honest ratio that an accountant may use: see [`AnswerList::honest_ratio`].
+    /// The largest honest ratio that an accountant may use: see
+    /// [`AnswerList::honest_ratio`](speed_aggregation::AnswerList::honest_ratio).
     pub honest_ratio: f64,
     /// True if the server added the noise.
     pub noise_by_server: bool,
@@ -214,7 +214,21 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     let signed = decode_input(result, FileKind::RESULT, SignedResult::from_bytes)?;
     check_result(&signed, &RoundFile::read(round)?).map_err(RolesError::input(result))?;
     let list = signed.list();
-    let Opened { text, labelled, undecodable } = open_all(list, &key).map_err(RolesError::input(result))?;
+    let (mut text, mut labelled, mut undecodable) = (String::from("query,label\n"), 0, Vec::new());
+    for answer in list.answers() {
+        let label = match key.open(&answer) {
+            Ok(Outcome::Label(label)) => label.to_string(),
+            Ok(Outcome::NoAnswer) => String::new(),
+            // It does not hide the other answers.
+            Err(OpenError::Outcome { query, .. }) => {
+                undecodable.push(query);
+                String::new()
+            }
+            Err(error) => return Err(RolesError::input(result)(error)),
+        };
+        labelled += usize::from(!label.is_empty());
+        text.push_str(&format!("{},{label}\n", answer.query()));
+    }
     let is_there = read_up_to(out, text.len() as u64).is_ok_and(|found| found == text.as_bytes());
     if !is_there {
         write_new(out, text.as_bytes(), Access::Owner)?;
@@ -262,33 +276,4 @@ fn destroy(path: &Path) -> Result<(), RolesError> {
         fs::remove_file(path)
     };
     overwrite().map_err(RolesError::io("destroy", path))
-}
-
-/// The decrypted answers.
-struct Opened {
-    /// The labels' file.
-    text: String,
-    /// The number of labels in it.
-    labelled: usize,
-    /// Queries whose answer is not an outcome.
-    undecodable: Vec<usize>,
-}
-
-/// Decrypts all answers. An undecodable answer does not hide the others.
-fn open_all(list: &AnswerList, key: &SecretKey) -> Result<Opened, OpenError> {
-    let mut opened = Opened { text: String::from("query,label\n"), labelled: 0, undecodable: Vec::new() };
-    for answer in list.answers() {
-        let label = match key.open(&answer) {
-            Ok(Outcome::Label(label)) => label.to_string(),
-            Ok(Outcome::NoAnswer) => String::new(),
-            Err(OpenError::Outcome { query, .. }) => {
-                opened.undecodable.push(query);
-                String::new()
-            }
-            Err(error) => return Err(error),
-        };
-        opened.labelled += usize::from(!label.is_empty());
-        opened.text.push_str(&format!("{},{label}\n", answer.query()));
-    }
-    Ok(opened)
 }

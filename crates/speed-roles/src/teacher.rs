@@ -87,7 +87,11 @@ pub struct TeacherReport {
 pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
     expect_absent(&options.out)?;
     let file = RoundFile::read(&options.round)?;
-    check(options, &file)?;
+    file.check_randomness(options.randomness.kind())?;
+    let noise = file.noise().mechanism();
+    if let Some(asked) = options.mechanism.filter(|asked| *asked != noise) {
+        return Err(OptionsFault::Mechanism { asked, found: noise }.into());
+    }
     if let Some(list) = &options.query_list {
         check_queries(file.round().query_list(), hash_file(list)?).map_err(RolesError::input(list))?;
     }
@@ -115,7 +119,6 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
     // shows that the registry was lost.
     charge(&options.ledger, &file, file.round().min_teachers())?;
     write_new(&options.out, &submission, Access::Shared)?;
-    let noise = file.noise().mechanism();
     Ok(TeacherReport {
         round: file.id().to_hex(),
         name: file.name().to_owned(),
@@ -178,16 +181,6 @@ fn names(list: &Path, file: &RoundFile) -> Result<Vec<String>, RolesError> {
     let bytes = read_input(list, FileKind::VOTES)?;
     check_queries(file.round().query_list(), Digest::of(&bytes)).map_err(RolesError::input(list))?;
     parse_names(&bytes, file.round().shape().queries()).map_err(RolesError::input(list))
-}
-
-/// Checks that the round has the terms that the teacher agrees to.
-fn check(options: &TeacherOptions, file: &RoundFile) -> Result<(), OptionsFault> {
-    file.check_randomness(options.randomness.kind())?;
-    let found = file.noise().mechanism();
-    if let Some(asked) = options.mechanism.filter(|asked| *asked != found) {
-        return Err(OptionsFault::Mechanism { asked, found });
-    }
-    Ok(())
 }
 
 /// Checks that the teacher voted on the round's queries.

@@ -5,7 +5,8 @@ use std::fmt;
 use speed_core::npy::NpyError;
 use speed_core::{TextError, printable};
 
-use crate::table::MAX_FILE;
+/// Largest file that is read, in bytes.
+pub const MAX_FILE: u64 = 256 << 20;
 
 /// The place of an error. In an array: row and column from 0, as in NumPy. In a text: line and column from 1, as in
 /// editors and spreadsheets.

@@ -8,11 +8,8 @@ use csv::StringRecord;
 use speed_core::decode_text;
 use speed_core::npy::WholeNumbers;
 
-use crate::error::{Place, TableError};
+use crate::error::{MAX_FILE, Place, TableError};
 use crate::records::Records;
-
-/// Largest file that is read, in bytes.
-pub const MAX_FILE: u64 = 256 << 20;
 
 /// Names of a column that identifies rows and holds no votes.
 const NAMES_OF_ROWS: [&str; 8] = ["", "row", "index", "id", "name", "teacher", "query", "image"];

@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::bytes::{Decode, Encode, Reader, Writer};
 use super::error::DecodeError;
+use super::kind::{Kind, kind_name};
 
 /// The first bytes of every envelope.
 pub(crate) const MAGIC: &[u8; 8] = b"SPEEDAGG";
@@ -25,44 +26,6 @@ const HEADER: usize = MAGIC.len() + size_of::<u16>() + size_of::<u16>();
 
 /// Bytes of an envelope without its content.
 pub(crate) const ENVELOPE: usize = HEADER + CHECKSUM;
-
-/// The kind of an envelope's content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Message = 1,
-    Answer = 2,
-    AnswerList = 3,
-    ServerState = 4,
-    #[cfg(feature = "student")]
-    SecretKey = 5,
-    PublicKey = 6,
-    EvaluationKey = 7,
-    Submission = 8,
-    SignedResult = 9,
-    #[cfg(feature = "proofs")]
-    ProofKey = 10,
-    RoundLog = 11,
-    Receipt = 12,
-}
-
-/// Returns the name of a kind, with the usual name of its file.
-pub(super) fn kind_name(kind: u16) -> Option<&'static str> {
-    const NAMES: [&str; 12] = [
-        "a message without a signature",
-        "an answer to one query",
-        "a list of answers without a signature",
-        "a server's state",
-        "a secret key (secret.key)",
-        "a public key (public.key)",
-        "an evaluation key (evaluation.key)",
-        "a teacher's message",
-        "a round's result",
-        "a proof key (proof.key)",
-        "a round's log",
-        "a receipt",
-    ];
-    NAMES.get(usize::from(kind).checked_sub(1)?).copied()
-}
 
 /// Returns the kind of a file by its first bytes, in words, or `None` if they do not begin an
 /// envelope. The bytes behind them are not checked.

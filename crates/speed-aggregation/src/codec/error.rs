@@ -1,6 +1,6 @@
 //! Decoding errors.
 
-use super::envelope::kind_name;
+use super::kind::kind_name;
 
 /// The reason why bytes are not a well-formed message or answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,11 +1,9 @@
-//! Failures, reported as a line for people or an object for programs, with an exit code.
+//! Failures, each with a message and an exit code.
 
-use serde_json::json;
-use speed_core::{ExitCode, printable};
+use std::fmt::Display;
+
+use speed_core::ExitCode;
 use speed_experiment::{ConfigError, ExperimentError};
-
-use super::versioned_line;
-use crate::bar;
 
 /// The reason why a command stopped.
 #[derive(Debug)]
@@ -36,13 +34,6 @@ impl Failure {
         }
     }
 
-    /// Reports the failure on standard error: a line for people, or an object for programs.
-    pub(crate) fn report(&self, json: bool) {
-        if let Some(message) = self.message() {
-            report(self.exit_code(), &message, json);
-        }
-    }
-
     /// Returns the message, unless there is nothing to report.
     pub(crate) fn message(&self) -> Option<String> {
         match self {
@@ -52,16 +43,6 @@ impl Failure {
             Self::Slurm(error) => Some(error.to_string()),
             Self::Told(_) | Self::OutputClosed => None,
         }
-    }
-}
-
-/// Reports on standard error why a program ends with `code`.
-pub(crate) fn report(code: ExitCode, message: &str, json: bool) {
-    if json {
-        let error = json!({ "code": code.code(), "kind": kind(code), "message": message });
-        bar::line(&versioned_line(&json!({ "error": error })));
-    } else {
-        bar::line(&format!("error: {}", shown(message)));
     }
 }
 
@@ -78,9 +59,14 @@ pub(crate) fn kind(code: ExitCode) -> &'static str {
     }
 }
 
-/// Returns a message escaped for terminal output, because parts of it may be untrusted; line breaks stay.
-fn shown(message: &str) -> String {
-    message.split('\n').map(printable).collect::<Vec<_>>().join("\n")
+/// Returns the failure for an invalid value of the command line.
+pub(super) fn usage(name: &str, message: String) -> Failure {
+    ConfigError::Key { place: "command line".into(), key: format!("--{name}"), message }.into()
+}
+
+/// Returns the failure for a refused value of an option.
+pub(super) fn flag(name: &str, error: &impl Display) -> Failure {
+    usage(name, error.to_string())
 }
 
 impl From<ExperimentError> for Failure {
@@ -109,6 +95,12 @@ impl From<crate::slurm::SlurmError> for Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
+        Self::Experiment(error.into())
+    }
+}
+
+impl From<speed_ledger::LedgerError> for Failure {
+    fn from(error: speed_ledger::LedgerError) -> Self {
         Self::Experiment(error.into())
     }
 }

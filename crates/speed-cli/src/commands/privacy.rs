@@ -5,6 +5,7 @@ mod budget;
 mod figure;
 mod key_range;
 mod ledger;
+mod noise;
 mod votes;
 
 use serde::Serialize;
@@ -14,7 +15,7 @@ use speed_accountant::{
 };
 use speed_core::Randomness;
 use speed_experiment::ExperimentError;
-use speed_mechanism::{HonestRatio, Mechanism, MechanismError, MechanismKind, NoiseGenerator};
+use speed_mechanism::{MechanismError, MechanismKind, NoiseGenerator};
 use speed_votes::Known;
 
 pub(super) use audit::audit;
@@ -22,9 +23,10 @@ pub(super) use figure::figure;
 pub(super) use ledger::ledger;
 
 use self::key_range::KeyRange;
-use super::{Failure, mark, print, print_json, usage};
+use self::noise::{noise, ratio};
+use super::{Failure, flag, mark, print, print_json, usage};
 use crate::bar::Waiting;
-use crate::options::{AccountOptions, CalibrateOptions, NoiseOptions};
+use crate::options::{AccountOptions, CalibrateOptions};
 use votes::{ReadVotes, WithVotes};
 
 /// A calibration with the keys that a round of this number of teachers needs.
@@ -37,9 +39,24 @@ struct Calibrated<'a> {
 }
 
 pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
-    let (counts, read) = accounted(options)?;
+    let (counts, read) = match &options.votes {
+        Some(path) => {
+            let known = Known { teachers: options.teachers, queries: None, classes: options.classes };
+            let file = votes::read(path, options.form.form, &known)?;
+            let (counts, read) = votes::counts(path, &file, options.queries.as_deref(), options.rows.as_ref())?;
+            (counts, Some(read))
+        }
+        None => (Vec::new(), None),
+    };
     let tau = ratio(&options.noise, read.map(|read| read.teachers).or(options.teachers))?;
-    let queries = if options.votes.is_some() { counts.len() } else { number_of_queries(options)? };
+    let queries = if options.votes.is_some() {
+        counts.len()
+    } else {
+        let found = options.queries.as_ref().map_or_else(String::new, |queries| queries.to_string_lossy().into_owned());
+        found.parse().map_err(|_| {
+            usage("queries", format!("expected a number of queries, because there is no --votes, found {found:?}"))
+        })?
+    };
     let mut event = PrivacyEvent::new(noise(&options.noise)?, tau);
     if let Some(threshold) = options.threshold {
         event = event.with_threshold(threshold).map_err(|error| flag("threshold", &error))?;
@@ -64,7 +81,8 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
         let how =
             ReleaseOptions { smoothness: flags.smoothness, noise: flags.release_noise, order: flags.release_order };
         let source = flags.simulation.map_or(Randomness::OperatingSystem, simulated);
-        let mut generator = NoiseGenerator::new(&source).map_err(|error| mechanism_failure(error.into()))?;
+        let mut generator =
+            NoiseGenerator::new(&source).map_err(|error| ExperimentError::from(MechanismError::from(error)))?;
         accountant.release(&counts, &how, &mut generator)
     } else {
         accountant.account(&counts)
@@ -83,23 +101,6 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
         return print_json(&WithVotes { value: &spent, votes_file: read });
     }
     print(&format!("{}{}", account_text(&spent), read.map_or_else(String::new, |read| read.line())))
-}
-
-/// Reads the file of votes that the options name, if any.
-fn accounted(options: &AccountOptions) -> Result<(Vec<Vec<u32>>, Option<ReadVotes>), Failure> {
-    let Some(path) = &options.votes else { return Ok((Vec::new(), None)) };
-    let known = Known { teachers: options.teachers, queries: None, classes: options.classes };
-    let file = votes::read(path, options.form.form, &known)?;
-    let (counts, read) = votes::counts(path, &file, options.queries.as_deref(), options.rows.as_ref())?;
-    Ok((counts, Some(read)))
-}
-
-/// Reads `--queries` as a number, for use without a file of votes.
-fn number_of_queries(options: &AccountOptions) -> Result<usize, Failure> {
-    let found = options.queries.as_ref().map_or_else(String::new, |queries| queries.to_string_lossy().into_owned());
-    found.parse().map_err(|_| {
-        usage("queries", format!("expected a number of queries, because there is no --votes, found {found:?}"))
-    })
 }
 
 fn account_text(account: &Account) -> String {
@@ -180,31 +181,9 @@ fn calibration_text(kind: MechanismKind, found: &Calibration) -> String {
     )
 }
 
-/// Returns the honest ratio, rounded down to an integer number of teachers.
-fn ratio(noise: &NoiseOptions, teachers: Option<usize>) -> Result<HonestRatio, Failure> {
-    let ratio = noise.honest_ratio;
-    teachers.map_or(Ok(ratio), |teachers| ratio.effective(teachers)).map_err(|error| flag("honest-ratio", &error))
-}
-
 /// Derives a generator's key from a seed.
 fn simulated(seed: u64) -> Randomness {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
     Randomness::simulation(key)
-}
-
-fn noise(options: &NoiseOptions) -> Result<Mechanism, Failure> {
-    let kind = options.mechanism;
-    let (name, scale) = if kind.is_inverse() { ("gamma", options.gamma) } else { ("sigma", options.sigma) };
-    let scale = scale.ok_or_else(|| usage(name, format!("{kind} noise needs --{name}")))?;
-    kind.with_scale(scale).map_err(|error| flag(name, &error))
-}
-
-/// Reports a flag whose value is refused.
-fn flag(name: &str, error: &impl std::fmt::Display) -> Failure {
-    usage(name, error.to_string())
-}
-
-fn mechanism_failure(error: MechanismError) -> Failure {
-    ExperimentError::from(error).into()
 }

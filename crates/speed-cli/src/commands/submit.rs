@@ -287,7 +287,9 @@ impl<'a> Submission<'a> {
 fn line(said: &Said<'_>) -> String {
     let (name, variable) = (said.step.name(), variable(said.step));
     if let (Some(script), "to-do") = (&said.text, said.state) {
-        let words: Vec<String> = said.command.iter().map(|word| command_word(word)).collect();
+        // Shell variables replace the missing job IDs, so they must not be quoted.
+        let word = |word: &String| if word.starts_with("--dependency=") { word.clone() } else { quoted(word) };
+        let words: Vec<String> = said.command.iter().map(word).collect();
         return format!(
             "### {}\n{script}### submitted by\n{variable}=$({})\n\n",
             printable_path(&said.script),
@@ -306,9 +308,4 @@ fn line(said: &Said<'_>) -> String {
 /// Returns the name of the variable of bash with the number of a step's job.
 fn variable(step: Step) -> String {
     step.name().replace('-', "_")
-}
-
-fn command_word(word: &str) -> String {
-    // In a dry run, shell variables replace the missing job IDs, so they must not be quoted.
-    if word.starts_with("--dependency=") { word.to_owned() } else { quoted(word) }
 }

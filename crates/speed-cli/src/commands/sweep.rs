@@ -5,7 +5,7 @@ use speed_accountant::round_up;
 use speed_core::printable_path;
 use speed_experiment::{Plan, RunOptions, Sweep, plan_sweep, run_sweep, sweep_id};
 
-use super::run::cost_text;
+use super::plan::cost_text;
 use super::runs::sweep_text;
 use super::{Failure, print, print_json, usage};
 use crate::options::RunOptions as RunArguments;

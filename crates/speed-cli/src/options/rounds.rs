@@ -9,7 +9,7 @@ use speed_aggregation::Parameters;
 use speed_core::{Circuit, NoisePlacement};
 use speed_roles::{LedgerOptions, VotesForm, default_ledger, default_registry};
 
-use super::price::MaxEpsilon;
+use super::privacy::MaxEpsilon;
 use super::privacy::delta;
 
 /// A choice of parameter set by the range of noisy counts.

@@ -1,6 +1,6 @@
 //! One HTTP request whose body is appended to a file.
 
-use super::FetchEvent;
+use super::event::FetchEvent;
 use super::part::Part;
 use crate::DataError;
 use std::io::Read;

@@ -13,7 +13,7 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 
 use super::jpeg::{self, Colours, JpegError};
 use super::kind::Format;
-use super::{MAX_SIDE, MAX_UNPACKED};
+use super::size::{MAX_SIDE, MAX_UNPACKED};
 use crate::error::PictureProblem;
 
 /// Decodes a picture and rotates it by the camera's orientation.

@@ -9,7 +9,7 @@ mod bits;
 mod error;
 mod scan;
 
-use super::{MAX_SIDE, MAX_UNPACKED};
+use super::size::{MAX_SIDE, MAX_UNPACKED};
 use bits::{Bits, Fault, Table};
 pub use error::JpegError;
 use scan::{Band, Blocks, Coding, Component};

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::DataError;
 use crate::error::io_error;
-use crate::places::open_regular;
+use crate::regular_file::open_regular;
 
 /// Number of bytes that distinguish all formats.
 const HEAD: u64 = 64;

@@ -3,7 +3,8 @@
 use rand::RngExt;
 use speed_core::random::Stream;
 
-use super::{Canvas, Colour, Glyph, Glyphs, SIDE};
+use super::canvas::{Canvas, Colour, SIDE};
+use super::glyphs::{Glyph, Glyphs};
 use crate::random::bell;
 
 /// Height of a digit's image in pixels; the digit takes five sevenths of it.

@@ -9,10 +9,10 @@ use speed_mechanism::Mechanism;
 
 use super::complete::complete;
 use super::context::Context;
-use super::kind::{Kind, Node, StageName};
+use super::kind::{Kind, Node};
 use super::outputs::Outputs;
 use super::queries::Queries;
-use super::stage::Stage;
+use super::stage::{Stage, StageName};
 use super::votes::CollectedVotes;
 use crate::config::{AggregationKind, Config, RowConfig};
 use crate::error::ExperimentError;

@@ -6,9 +6,10 @@ use speed_core::Digest;
 
 use super::account::Accounting;
 use super::data::Data;
-use super::kind::{Kind, Node, StageName};
+use super::kind::{Kind, Node};
 use super::labelling::Labelling;
 use super::queries::QuerySelection;
+use super::stage::StageName;
 use super::students::StudentTraining;
 use super::teachers::TeacherTraining;
 use super::votes::VoteCollection;

@@ -1,35 +1,16 @@
 //! The kind of a stage. A new stage is one implementation of [`Kind`] and one entry in [`KINDS`](super::KINDS).
 
-use std::fmt;
-use std::ops::Deref;
 use std::path::Path;
 
 use super::context::Context;
 use super::outputs::Outputs;
 use super::shard_units::ShardUnits;
+use super::stage::StageName;
 use super::units::StageUnits;
 use crate::config::Config;
 use crate::cost::{Meter, StageCost};
 use crate::error::ExperimentError;
 use crate::store::{RunStore, is_called};
-
-/// The name of a stage and of its folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StageName(pub(super) String);
-
-impl Deref for StageName {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for StageName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// A stage of the graph of a run.
 pub(crate) struct Node {

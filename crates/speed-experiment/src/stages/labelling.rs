@@ -20,13 +20,14 @@ use serde_json::{Value, json};
 use self::answers::Answers;
 use self::argmax::{Labelled, Method};
 use self::question::Question;
+use self::record::RECORD;
 use super::complete::complete;
 use super::context::Context;
 use super::divided::Divided;
-use super::kind::{Kind, Node, StageName};
+use super::kind::{Kind, Node};
 use super::outputs::Outputs;
 use super::shard_units::ShardUnits;
-use super::stage::Stage;
+use super::stage::{Stage, StageName};
 use super::truth::Truth;
 use super::units::StageUnits;
 use crate::config::{AggregationKind, Config};
@@ -41,8 +42,6 @@ pub(super) const KIND: &str = "aggregate";
 
 /// The file of the labels, one line per query.
 const LABELS: &str = "labels.csv";
-/// The file of the labels and their accuracy.
-const RECORD: &str = "aggregate.json";
 /// The file of the times of the homomorphic part.
 const TIMES: &str = "times.json";
 

@@ -89,8 +89,8 @@ mod tests {
     use crate::environment::Environment;
     use crate::progress::Silent;
     use crate::stages::complete::{self, identified};
-    use crate::stages::kind::StageName;
     use crate::stages::stage::Stage;
+    use crate::stages::stage::StageName;
     use crate::store::FinishedStage;
     use speed_core::ExitCode;
 

@@ -1,11 +1,31 @@
 //! The stage: one step of a run, with its name, its inputs, the version of its code and its output.
 
+use std::fmt;
+use std::ops::Deref;
+
 use serde_json::Value;
 
 use super::context::Context;
-use super::kind::StageName;
 use crate::error::ExperimentError;
 use crate::store::{FinishedStage, Identity, RunStore, StageFolder, StageState};
+
+/// The name of a stage and of its folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StageName(pub(super) String);
+
+impl Deref for StageName {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for StageName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
 
 /// One step of a run, done at most once for the same inputs. A value of it holds the outputs of earlier stages that it needs;
 /// [`complete`](super::complete) does everything else: it finds finished work, opens the folder, writes the record.

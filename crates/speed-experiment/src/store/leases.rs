@@ -26,12 +26,9 @@ pub use self::workers::Worker;
 pub(crate) use self::workers::workers;
 
 use self::heart::Heart;
+use self::holder::{ENDING, leases_in, read};
 use super::atomic::{WRITING, write_new};
-use super::read::read_small;
 use crate::error::{ExperimentError, ResultsFault};
-
-/// The extension of leases.
-const ENDING: &str = ".lease";
 
 /// The environment variable for tests: milliseconds between two beats, and until a lease counts as abandoned, as in
 /// `10000,60000`.
@@ -211,22 +208,6 @@ pub(super) fn clear(folder: &Path) {
         if name.ends_with(ENDING) || holder::is_heart(&name) {
             let _ = fs::remove_file(entry.path());
         }
-    }
-}
-
-fn leases_in(folder: &Path) -> Vec<(PathBuf, Holder)> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let leases = entries.filter(|path| path.to_string_lossy().ends_with(ENDING));
-    leases.filter_map(|path| Some((path.clone(), read(&path)?))).collect()
-}
-
-/// Reads the owner of a lease; `None` if the file does not exist any more. An unreadable file is a lease without a
-/// readable owner, and expires like any other.
-fn read(path: &Path) -> Option<Holder> {
-    match read_small(path) {
-        Ok(bytes) => Some(Holder::from_json(&bytes)),
-        // A dangling symbolic link also occupies the name.
-        Err(_) => fs::symlink_metadata(path).is_ok().then(Holder::default),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Products of matrices.
 
+use super::extra::Extra;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use super::tiles;
 use super::unit::{ProductUnit, product_unit, vectors_only};
@@ -67,18 +68,6 @@ pub fn product_and_squares(left: View<'_>, right: View<'_>) -> (Matrix, Vec<f32>
 pub fn product_finished(left: View<'_>, right: View<'_>, mut finish: impl FnMut(usize, &mut [f32])) -> Matrix {
     compute(left, right, Extra { squares: None, finish: Some(&mut finish) })
 }
-
-/// Additional work that a product does on the way.
-#[derive(Default)]
-pub(super) struct Extra<'a> {
-    /// Modifies complete rows in place after they are computed.
-    pub(super) finish: Option<Finish<'a>>,
-    /// Receives the sums of squares of the columns of the right operand, in complete panels; on tiles only.
-    pub(super) squares: Option<&'a mut [f32]>,
-}
-
-/// A callback that takes the number of the first of some rows, and the rows.
-pub(super) type Finish<'a> = &'a mut dyn FnMut(usize, &mut [f32]);
 
 fn compute(left: View<'_>, right: View<'_>, extra: Extra<'_>) -> Matrix {
     let [rows, _, columns] = check(left, right);

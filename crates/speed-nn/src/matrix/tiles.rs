@@ -19,16 +19,11 @@ use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
-use super::product::Extra;
+use super::extra::Extra;
 use super::{Matrix, View};
+pub(crate) use pack::{DEPTH, PANEL, SIDE};
 use pack::{RowsAre, Step, pack};
 
-/// Rows of a tile, and pairs of values, or sums, in a row.
-pub(crate) const SIDE: usize = 16;
-/// Lanes (rows of the left operand, columns of the right one) in a panel: two tiles side by side.
-pub(crate) const PANEL: usize = super::PANEL;
-/// Values along the inner size in one tile.
-pub(crate) const DEPTH: usize = 2 * SIDE;
 /// Bytes of the packed block of the right operand; together with panels of the left operand it fits the second-level
 /// cache.
 const BLOCK_BYTES: usize = 5 << 18;

@@ -6,8 +6,8 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::layer::{PooledConv, PooledConvTrace, PooledWindows};
 use super::pool::{LANES, POOL, lanes, lanes_mut, pool_lanes, spread_neighbours};
-use super::{PooledConv, PooledConvTrace, PooledWindows};
 
 type Lanes = [f32; LANES];
 

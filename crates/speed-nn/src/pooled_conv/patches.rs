@@ -3,27 +3,17 @@
 //! The patches under the kernel are copied into one matrix, one block of maps at a time. The four patches of one
 //! pooling window are neighbours, and so are the four values that pooling compares.
 
+use super::layer::{PatchesWork, PooledConv, PooledConvTrace, PooledWindows};
 use super::pool::{POOL, pool, spread_neighbours};
-use super::{PooledConv, PooledConvTrace, PooledWindows};
 use crate::matrix::{Matrix, multiply};
 
 /// Values of the patches processed at a time: 1 MiB.
 const BLOCK_VALUES: usize = 1 << 18;
 
-/// Values of one block of maps. Reuses its memory.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Work {
-    patches: Matrix,
-    convolved: Matrix,
-    pub(super) convolved_gradient: Matrix,
-    patch_gradient: Matrix,
-    weight_part: Matrix,
-}
-
 /// Computes [`PooledConv::forward`] into an output of the right size.
 pub(super) fn forward(layer: &PooledConv, maps: &[f32], trace: &mut PooledConvTrace) {
     let (windows, outputs) = (&layer.windows, layer.outputs());
-    let PooledConvTrace { output, choice, patches: Work { patches, convolved, .. }, .. } = trace;
+    let PooledConvTrace { output, choice, patches: PatchesWork { patches, convolved, .. }, .. } = trace;
     let mut results = output.values_mut().chunks_exact_mut(outputs).zip(choice.chunks_exact_mut(outputs));
     for maps in maps.chunks(block_len(windows)) {
         extract(windows, maps, patches);

@@ -1,13 +1,13 @@
 //! The convolution on the processor's tile unit, for maps of many channels.
 
+use super::layer::{PooledConv, PooledConvTrace, PooledWindows};
 use super::pool::{pool, spread};
-use super::{PooledConv, PooledConvTrace};
 use crate::tile_conv::TileConv;
 
 /// Returns the convolution of a layer, if this machine and thread support it on tiles.
 pub(super) fn convolution(layer: &PooledConv) -> Option<TileConv> {
     let (windows, [rows, columns]) = (&layer.windows, layer.windows.pooled().map(|size| 2 * size));
-    let super::PooledWindows { height, width, channels, kernel } = *windows;
+    let PooledWindows { height, width, channels, kernel } = *windows;
     let convolution = TileConv { height, width, channels, kernel, rows, columns };
     convolution.applies(layer.outputs()).then_some(convolution)
 }

@@ -8,7 +8,7 @@ use speed_core::Digest;
 use super::notes::Notes;
 use super::round_server::RoundServer;
 use crate::error::RolesError;
-use crate::identity::PartyKey;
+use crate::party_key::PartyKey;
 use crate::refusal::{MessageFault, Refusal, Rejection};
 
 /// A message of the round that its teacher signed and sent. It is not stored yet, and its proofs may be unchecked.

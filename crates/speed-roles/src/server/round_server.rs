@@ -1,25 +1,51 @@
 //! A round at its server, independent of the transport of messages.
 
-use std::path::Path;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use speed_aggregation::{RoundLog, SeededEvaluationKey, SignedResult, TeacherStatus};
-use speed_core::NoisePlacement;
+use speed_core::{Circuit, NoisePlacement};
 
-use super::ServerOptions;
 use super::admission::{Admission, ProofChecks};
 use super::inbox::{FolderInbox, RegistryInbox};
 use super::labelling::{Labelled, Labelling, late};
 use super::report::{Progress, ServerReport};
-use crate::charge::{expect_budget, expect_uncharged, expect_writable};
+use crate::charge::{LedgerOptions, expect_budget, expect_uncharged, expect_writable};
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
 use crate::file_kind::FileKind;
 use crate::files::decode_input;
 use crate::identity::Identity;
 use crate::proofs;
+use crate::randomness::RoundRandomness;
 use crate::registry::RoundRegistry;
 use crate::round_file::RoundFile;
+
+/// The options of a server.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// The server's signing key.
+    pub signing_key: PathBuf,
+    /// The student's evaluation key.
+    pub evaluation_key: PathBuf,
+    /// The round's proof key, if the round asks for proofs.
+    pub proof_key: Option<PathBuf>,
+    /// The round's file.
+    pub round: PathBuf,
+    /// The number of teachers that must answer, if more than the round requires.
+    pub min_teachers: Option<usize>,
+    /// The server's registry, which holds sums, answers, results and logs of its rounds.
+    pub registry: PathBuf,
+    /// The ledger that the round is charged to.
+    pub ledger: LedgerOptions,
+    /// The circuit.
+    pub circuit: Circuit,
+    /// Threads; answers do not depend on it.
+    pub threads: NonZeroUsize,
+    /// The origin of noise and re-randomisation.
+    pub randomness: RoundRandomness,
+}
 
 /// A round at its server: its file, the server's keys and its registry, which is locked against other programs.
 pub struct RoundServer {

@@ -3,20 +3,20 @@
 use std::path::Path;
 
 use serde_json::json;
-use speed_accountant::audit::{Audit, NoisyArgmax, ShareNoise, TruncatedShare, audit_at};
+use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit_at};
 use speed_accountant::theory::tight_per_query_epsilon;
 use speed_accountant::{Accountant, Bound, Delta, PrivacyEvent};
 use speed_core::Randomness;
 use speed_experiment::ExperimentError;
 use speed_mechanism::{
-    DiscreteGaussian, HonestRatio, Mechanism, NoiseDeviation, NoiseGenerator, NoiseShare, SkellamShare,
+    DiscreteGaussian, HonestRatio, Mechanism, MechanismError, NoiseDeviation, NoiseGenerator, NoiseShare, SkellamShare,
 };
 use speed_votes::Known;
 
+use super::noise::noise;
 use super::votes::{self, ReadVotes};
-use super::{flag, mechanism_failure, noise};
 use crate::bar::Counting;
-use crate::commands::{Failure, print, print_json, usage};
+use crate::commands::{Failure, flag, print, print_json, usage};
 use crate::options::{AuditOptions, ShareKind};
 
 /// The largest number of values drawn for an audit. More would take days.
@@ -48,8 +48,8 @@ pub(in crate::commands) fn audit(options: &AuditOptions) -> Result<(), Failure> 
         event = event.with_threshold(threshold as f64).map_err(|error| flag("threshold", &error))?;
     }
     let (claim, delta) = claimed(event, here.len(), options.delta)?;
-    let mut generator =
-        NoiseGenerator::new(&Randomness::OperatingSystem).map_err(|error| mechanism_failure(error.into()))?;
+    let mut generator = NoiseGenerator::new(&Randomness::OperatingSystem)
+        .map_err(|error| ExperimentError::from(MechanismError::from(error)))?;
     let draws = options.runs as f64 * 2.0 * (here.len() * mechanism.draws_of_a_class()) as f64;
     if draws > MAX_DRAWS {
         let most = (MAX_DRAWS / draws * options.runs as f64).floor();
@@ -74,20 +74,22 @@ pub(in crate::commands) fn audit(options: &AuditOptions) -> Result<(), Failure> 
             "sigma": options.mechanism.sigma, "delta": delta, "tau": tau.get(), "votes": here, "neighbour": there, "threshold": threshold, "votes_file": read,
         }))?;
     } else {
-        print(&format!("{}{}", text(&found, claim), read.map_or_else(String::new, |read| read.line())))?;
+        print(&format!(
+            "One query costs at least epsilon {:.4} (confidence {}, answer {} came {} and {} times in {} runs each); \
+             claimed: {claim:.4}.\n{}",
+            found.lower_bound,
+            found.confidence,
+            found.answer,
+            found.counts[0],
+            found.counts[1],
+            found.runs,
+            read.map_or_else(String::new, |read| read.line())
+        ))?;
     }
     if refuted {
         return Err(ExperimentError::Audit { lower_bound: found.lower_bound, claim }.into());
     }
     Ok(())
-}
-
-fn text(found: &Audit, claim: f64) -> String {
-    format!(
-        "One query costs at least epsilon {:.4} (confidence {}, answer {} came {} and {} times in {} runs each); \
-         claimed: {claim:.4}.\n",
-        found.lower_bound, found.confidence, found.answer, found.counts[0], found.counts[1], found.runs
-    )
 }
 
 /// Computes the claimed epsilon of one query, and the delta of that claim.

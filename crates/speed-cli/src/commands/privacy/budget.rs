@@ -6,10 +6,9 @@ use speed_core::printable_path;
 use speed_ledger::{Fit, Ledger, Room};
 use speed_mechanism::{HonestRatio, Mechanism, MechanismError};
 
-use super::ledger::failure;
-use super::{flag, noise, ratio};
+use super::noise::{noise, ratio};
 use crate::bar::Waiting;
-use crate::commands::{Failure, print, print_json, usage};
+use crate::commands::{Failure, flag, print, print_json, usage};
 use crate::options::{CalibrateOptions, NoiseOptions};
 
 /// The properties of queries other than their noise and their number. `ledger charge` and `calibrate` share them, so
@@ -134,11 +133,11 @@ fn room(options: &CalibrateOptions) -> Result<Room, Failure> {
         let delta = options.delta.ok_or_else(|| usage("delta", "expected with --budget".into()))?;
         return Ok(Room::of_new(Budget { epsilon: options.epsilon, delta }));
     };
-    let ledger = Ledger::open(file).map_err(failure)?;
-    let own = ledger.statement().map_err(failure)?.budget;
+    let ledger = Ledger::open(file)?;
+    let own = ledger.statement()?.budget;
     let limit =
         options.epsilon.map(|epsilon| Budget { epsilon: Some(epsilon), delta: options.delta.unwrap_or(own.delta) });
-    ledger.room(limit).map_err(failure)
+    Ok(ledger.room(limit)?)
 }
 
 fn json(options: &CalibrateOptions, found: &Fit) -> serde_json::Value {

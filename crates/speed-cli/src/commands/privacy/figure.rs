@@ -9,10 +9,9 @@ use speed_experiment::{ExperimentError, write_atomic};
 use speed_mechanism::InverseScale;
 use speed_votes::Known;
 
-use super::flag;
 use super::votes::{self, ReadVotes, WithVotes};
 use crate::bar::Waiting;
-use crate::commands::{Failure, print, print_json, usage};
+use crate::commands::{Failure, flag, print, print_json, usage};
 use crate::figure::{Figure, FigureRequest};
 use crate::options::{FigureCommand, FigureOptions, QueryOptions};
 

@@ -3,11 +3,11 @@
 use serde_json::json;
 use speed_accountant::{AccountError, Budget, Delta, Price, PriceLimit, QueryBatch, round_up};
 use speed_core::{printable, printable_path};
-use speed_experiment::{ExperimentError, Table};
+use speed_experiment::Table;
 use speed_ledger::{Damage, Ledger, LedgerError, Statement};
 
 use super::budget::{Terms, refused};
-use super::noise;
+use super::noise::noise;
 use crate::commands::{Failure, price, print, print_json, usage};
 use crate::options::LedgerCommand;
 use crate::terminal;
@@ -15,27 +15,25 @@ use crate::terminal;
 pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure> {
     match command {
         LedgerCommand::Create { file, epsilon, delta, json } => {
-            let ledger = Ledger::create(file, Budget { epsilon: Some(*epsilon), delta: *delta }).map_err(failure)?;
-            show(&ledger.statement().map_err(failure)?, *json)
+            let ledger = Ledger::create(file, Budget { epsilon: Some(*epsilon), delta: *delta })?;
+            show(&ledger.statement()?, *json)
         }
         LedgerCommand::Charge { file, queries, classes, threshold, noise: options, teachers, limit, label, json } => {
             let terms = Terms::new(options, *teachers, *classes, *threshold)?;
             let noise = noise(options)?;
-            let ledger = Ledger::open(file).map_err(failure)?;
+            let ledger = Ledger::open(file)?;
             // A ledger without a budget has no room to query, so its claim determines whether samplers are included.
             let room = ledger.room(None).ok();
             let batch = terms.batch(room.as_ref(), noise, *queries).map_err(|error| refused(&error))?;
-            check_price(price::limit(*limit)?, &batch, ledger.statement().map_err(failure)?.budget.delta)?;
-            show(&ledger.charge(label, &batch.event, batch.classes, batch.queries).map_err(failure)?, *json)
+            check_price(price::limit(*limit)?, &batch, ledger.statement()?.budget.delta)?;
+            show(&ledger.charge(label, &batch.event, batch.classes, batch.queries)?, *json)
         }
-        LedgerCommand::Show { file, json } => {
-            show(&Ledger::open(file).and_then(|ledger| ledger.statement()).map_err(failure)?, *json)
-        }
+        LedgerCommand::Show { file, json } => show(&Ledger::open(file).and_then(|ledger| ledger.statement())?, *json),
         LedgerCommand::Check { file, json } => {
-            let statement = Ledger::open(file).and_then(|ledger| ledger.statement()).map_err(failure)?;
+            let statement = Ledger::open(file).and_then(|ledger| ledger.statement())?;
             if let Some(torn) = statement.torn {
                 let (path, source) = (file.clone(), Damage::Torn { bytes: torn.bytes });
-                return Err(failure(LedgerError::Damaged { path, line: torn.line, source }));
+                return Err(LedgerError::Damaged { path, line: torn.line, source }.into());
             }
             let entries = statement.charges.len() + 1;
             if *json {
@@ -91,8 +89,4 @@ fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
         Some(torn) => print(&format!("line {}: {}\n", torn.line, Damage::Torn { bytes: torn.bytes })),
         None => Ok(()),
     }
-}
-
-pub(super) fn failure(error: LedgerError) -> Failure {
-    ExperimentError::from(error).into()
 }

@@ -8,8 +8,7 @@ use speed_experiment::npy::read_row_indices;
 use speed_experiment::{ExperimentError, InputFault};
 use speed_votes::{FormError, Known, Table, VoteFile, VotesForm, read_bytes};
 
-use super::flag;
-use crate::commands::{Failure, usage};
+use crate::commands::{Failure, flag, usage};
 
 /// A summary of votes as they were read.
 #[derive(Clone, Copy, Debug, Serialize)]

@@ -12,6 +12,9 @@ use crate::csv;
 use crate::stages::truth::Truth;
 use crate::store::StageRemains;
 
+/// The file of the labels and their accuracy.
+pub(super) const RECORD: &str = "aggregate.json";
+
 /// The labels of a row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RowLabels {
@@ -46,7 +49,7 @@ impl RowLabels {
 
     /// Reads the labels of a finished stage in `remains`.
     pub(crate) fn of(remains: &StageRemains) -> Option<Self> {
-        serde_json::from_str(&remains.read(super::RECORD)?).ok()
+        serde_json::from_str(&remains.read(RECORD)?).ok()
     }
 
     /// Returns the number of queries that have a label.

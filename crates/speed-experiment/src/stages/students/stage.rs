@@ -8,8 +8,8 @@ use super::student::{Labelled, Student};
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
 use crate::stages::images::Images;
-use crate::stages::kind::StageName;
 use crate::stages::stage::Stage;
+use crate::stages::stage::StageName;
 use crate::store::{FinishedStage, StageFolder};
 
 impl Stage for Student<'_> {

@@ -9,7 +9,7 @@ use speed_student::{StudentError, StudentMethod};
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
 use crate::stages::images::Images;
-use crate::stages::kind::StageName;
+use crate::stages::stage::StageName;
 use crate::store::Fingerprint;
 
 /// The name of the kind, which is the prefix of the stages' names.

@@ -1,6 +1,7 @@
-//! The owner of a lease, as named in the lease.
+//! The leases in a folder, and the owners that they name.
 
 use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -11,6 +12,8 @@ use speed_mechanism::MechanismError;
 use crate::error::ExperimentError;
 use crate::store::read::read_small;
 
+/// The extension of leases.
+pub(super) const ENDING: &str = ".lease";
 /// The prefix of the names of processes' counter files.
 const HEART: &str = "alive-";
 
@@ -38,8 +41,8 @@ impl Holder {
     pub(super) fn this_process() -> Result<Self, ExperimentError> {
         let random = Randomness::fresh().map_err(MechanismError::from)?;
         let token = hex::encode(&random[..8]);
-        let text = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-        let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        let text = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         let boot = text("/proc/sys/kernel/random/boot_id");
         let pid = std::process::id();
         Ok(Self {
@@ -93,7 +96,7 @@ impl Holder {
 
     /// Returns when its counter last grew.
     pub(super) fn last_beat(&self, lease: &Path) -> Option<SystemTime> {
-        std::fs::metadata(self.heart_beside(lease)?).ok()?.modified().ok()
+        fs::metadata(self.heart_beside(lease)?).ok()?.modified().ok()
     }
 
     fn heart_beside(&self, lease: &Path) -> Option<PathBuf> {
@@ -119,7 +122,7 @@ pub(super) fn is_heart(name: &str) -> bool {
 
 /// Returns when a process of this machine started; `None` if it has exited or is a zombie.
 fn started(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may hold anything.
     let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
     let state = fields.next()?;
@@ -127,6 +130,23 @@ fn started(pid: u32) -> Option<u64> {
         return None;
     }
     fields.nth(18)?.parse().ok()
+}
+
+/// Lists the leases in a folder, with their owners.
+pub(super) fn leases_in(folder: &Path) -> Vec<(PathBuf, Holder)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let leases = entries.filter(|path| path.to_string_lossy().ends_with(ENDING));
+    leases.filter_map(|path| Some((path.clone(), read(&path)?))).collect()
+}
+
+/// Reads the owner of a lease; `None` if the file does not exist any more. An unreadable file is a lease without a
+/// readable owner, and expires like any other.
+pub(super) fn read(path: &Path) -> Option<Holder> {
+    match read_small(path) {
+        Ok(bytes) => Some(Holder::from_json(&bytes)),
+        // A dangling symbolic link also occupies the name.
+        Err(_) => fs::symlink_metadata(path).is_ok().then(Holder::default),
+    }
 }
 
 #[cfg(test)]

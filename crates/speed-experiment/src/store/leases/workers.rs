@@ -5,8 +5,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use super::holder::Holder;
-use super::{ENDING, leases_in};
+use super::holder::{ENDING, Holder, leases_in};
 
 /// A unit that a process has leased.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -2,9 +2,14 @@
 
 use std::arch::x86_64::*;
 
-use super::{DEPTH, PANEL, SIDE};
-use crate::matrix::View;
+use crate::matrix::{self, View};
 
+/// Rows of a tile, and pairs of values, or sums, in a row.
+pub(crate) const SIDE: usize = 16;
+/// Lanes (rows of the left operand, columns of the right one) in a panel: two tiles side by side.
+pub(crate) const PANEL: usize = matrix::PANEL;
+/// Values along the inner size in one tile.
+pub(crate) const DEPTH: usize = 2 * SIDE;
 /// The number of steps by which memory is prefetched before packing.
 const AHEAD: usize = 2;
 

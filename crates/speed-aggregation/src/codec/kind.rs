@@ -1,0 +1,39 @@
+//! The kinds of envelopes.
+
+/// The kind of an envelope's content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Message = 1,
+    Answer = 2,
+    AnswerList = 3,
+    ServerState = 4,
+    #[cfg(feature = "student")]
+    SecretKey = 5,
+    PublicKey = 6,
+    EvaluationKey = 7,
+    Submission = 8,
+    SignedResult = 9,
+    #[cfg(feature = "proofs")]
+    ProofKey = 10,
+    RoundLog = 11,
+    Receipt = 12,
+}
+
+/// Returns the name of a kind, with the usual name of its file.
+pub(super) fn kind_name(kind: u16) -> Option<&'static str> {
+    const NAMES: [&str; 12] = [
+        "a message without a signature",
+        "an answer to one query",
+        "a list of answers without a signature",
+        "a server's state",
+        "a secret key (secret.key)",
+        "a public key (public.key)",
+        "an evaluation key (evaluation.key)",
+        "a teacher's message",
+        "a round's result",
+        "a proof key (proof.key)",
+        "a round's log",
+        "a receipt",
+    ];
+    NAMES.get(usize::from(kind).checked_sub(1)?).copied()
+}

@@ -1,0 +1,80 @@
+//! Results on standard output, and failures on standard error: text for people, or JSON for programs.
+
+use std::io::Write;
+
+use serde::Serialize;
+use serde_json::json;
+use speed_core::{ExitCode, printable};
+use speed_experiment::ExperimentError;
+
+use super::failure::{Failure, kind};
+use crate::bar;
+
+/// The line above the text of every simulated output.
+const SIMULATION: &str = "SIMULATION: keys or noise come from a seed, no privacy\n";
+
+/// The warning for a round without proofs.
+pub(super) const WITHOUT_PROOFS: &str =
+    "without proofs: a teacher that sees the labels can read the secret key out of them (docs/threat-models.md)\n";
+
+/// Returns the mark of a simulation, or an empty text.
+pub(super) fn mark(simulation: bool) -> &'static str {
+    if simulation { SIMULATION } else { "" }
+}
+
+/// Version of the JSON output (docs/json.md). It changes if a field changes its meaning or is removed.
+const SCHEMA: u32 = 1;
+
+/// A value with the version of its format before it.
+#[derive(Serialize)]
+struct Versioned<'a, T> {
+    schema: u32,
+    #[serde(flatten)]
+    value: &'a T,
+}
+
+/// Returns an object in one line, with the version of its format.
+pub(crate) fn versioned_line(value: &serde_json::Value) -> String {
+    // An object of texts and numbers can always be written as JSON.
+    serde_json::to_string(&Versioned { schema: SCHEMA, value }).unwrap_or_default()
+}
+
+/// Writes a result to standard output.
+pub(super) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
+        std::io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+        _ => ExperimentError::Io { action: "write", path: "standard output".into(), source: error }.into(),
+    })
+}
+
+/// Writes one of several results as JSON, in one line.
+pub(super) fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string(&Versioned { schema: SCHEMA, value }).map_err(unwritten)?;
+    print(&format!("{text}\n"))
+}
+
+/// Writes a result as JSON: an object of these fields and the version of its format.
+pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(&Versioned { schema: SCHEMA, value }).map_err(unwritten)?;
+    print(&format!("{text}\n"))
+}
+
+fn unwritten(error: serde_json::Error) -> Failure {
+    ExperimentError::Io { action: "write", path: "standard output".into(), source: error.into() }.into()
+}
+
+/// Reports on standard error why a program ends with `code`.
+pub(crate) fn report(code: ExitCode, message: &str, json: bool) {
+    if json {
+        let error = json!({ "code": code.code(), "kind": kind(code), "message": message });
+        bar::line(&versioned_line(&json!({ "error": error })));
+    } else {
+        bar::line(&format!("error: {}", shown(message)));
+    }
+}
+
+/// Returns a message escaped for terminal output, because parts of it may be untrusted; line breaks stay.
+fn shown(message: &str) -> String {
+    message.split('\n').map(printable).collect::<Vec<_>>().join("\n")
+}

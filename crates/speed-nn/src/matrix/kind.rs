@@ -1,0 +1,57 @@
+//! An identifier of the results of one kind of machine.
+
+use super::Matrix;
+use super::product::{multiply, multiply_vectors};
+use super::unit::{ProductUnit, product_unit};
+
+/// Returns the kind of machine, as far as the bits of products show it: the unit in use, and digits of a hash of some
+/// products. Machines of one kind reproduce each other's trainings.
+///
+/// Blocks of sums depend on the cache sizes, so processors with the same instructions can differ.
+#[must_use]
+pub fn kind() -> String {
+    let unit = match product_unit() {
+        ProductUnit::Portable => return "portable".to_owned(),
+        ProductUnit::Vectors => "vectors",
+        ProductUnit::Tiles => "tiles",
+    };
+    format!("{unit}-{:08x}", probe() as u32)
+}
+
+/// Returns FNV-1a over products of sizes that occur in training, with small and large inner dimensions.
+fn probe() -> u64 {
+    let mut state = 1u32;
+    // Any values with many significant bits will do.
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / 16_777_216.0 - 0.5
+    };
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for [rows, inner, columns] in [[16, 9000, 24], [100, 784, 200], [10, 250, 100], [300, 70, 48]] {
+        let (left, right) = (Matrix::from_fn(rows, inner, &mut next), Matrix::from_fn(inner, columns, &mut next));
+        let mut out = Matrix::default();
+        let mut add = |out: &Matrix| {
+            out.values()
+                .iter()
+                .for_each(|value| hash = (hash ^ u64::from(value.to_bits())).wrapping_mul(0x100_0000_01b3));
+        };
+        multiply(&mut out, left.view(), right.view());
+        add(&out);
+        out.resize(rows, columns);
+        multiply_vectors(&mut out, left.view(), right.view());
+        add(&out);
+    }
+    hash ^ hash >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_repeats_itself() {
+        assert_eq!(kind(), kind());
+        let (unit, digits) = kind().split_once('-').map(|(a, b)| (a.to_owned(), b.to_owned())).expect("two parts");
+        assert!(["tiles", "vectors"].contains(&unit.as_str()) && digits.len() == 8, "{unit} {digits}");
+    }
+}
