@@ -30,7 +30,7 @@ pub struct FetchProgress {
 #[non_exhaustive]
 pub enum FetchEvent {
     /// A valid file exists already and is kept.
-    Kept {
+    Existing {
         /// Its path.
         path: PathBuf,
     },
@@ -115,7 +115,7 @@ fn fetch_catalog(
             continue;
         };
         verify::read(catalog, file, &path).map_err(|error| DataError::InTheWay { error: Box::new(error) })?;
-        on_progress(FetchProgress { file: file.name, event: FetchEvent::Kept { path: path.clone() } });
+        on_progress(FetchProgress { file: file.name, event: FetchEvent::Existing { path: path.clone() } });
         report.kept.push(path);
     }
 

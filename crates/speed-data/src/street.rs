@@ -36,7 +36,7 @@ type Canvas = [Colour; SIDE * SIDE];
 /// [`DataError::Handwriting`] if `handwriting` has more than one channel, or a class without an image.
 pub fn generate(handwriting: &Dataset, [train, test]: [usize; 2], streams: &Streams) -> Result<Dataset, DataError> {
     let split = |name: &str, handwriting: &Split, count: usize| {
-        let glyphs = Glyphs::of(handwriting)?;
+        let glyphs = Glyphs::from_split(handwriting)?;
         let mut pixels = Vec::with_capacity(count * SHAPE.pixels());
         let mut labels = Vec::with_capacity(count);
         for image in 0..count {
@@ -59,7 +59,7 @@ struct Glyphs<'a> {
 }
 
 impl<'a> Glyphs<'a> {
-    fn of(images: &'a Split) -> Result<Self, DataError> {
+    fn from_split(images: &'a Split) -> Result<Self, DataError> {
         let mut by_class = vec![Vec::new(); images.classes()];
         for (image, &label) in images.labels().iter().enumerate() {
             by_class[usize::from(label)].push(image);

@@ -120,9 +120,9 @@ pub(crate) struct PooledConvTrace {
     pub(crate) weight: Matrix,
     /// Gradient of the bias, `[outputs]`, after a backward pass.
     pub(crate) bias: Vec<f32>,
-    patches: patches::Work,
+    patches: patches::PatchBuffers,
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    tiles: crate::tile_conv::TileConvWork,
+    tiles: crate::tile_conv::TileConvBuffers,
 }
 
 impl PooledConvTrace {

@@ -16,7 +16,7 @@ mod table;
 mod vote_file;
 
 pub use answer::{AnswerError, Question, parse_answer, parse_names};
-pub use error::{Place, TableError};
+pub use error::{Location, TableError};
 pub use form::{FormError, Known, Readings, VotesForm};
 pub use table::{MAX_FILE, Table, parse_numbers, read_bytes};
 pub use vote_file::VoteFile;

@@ -115,7 +115,7 @@ impl Status {
         let mut known = BTreeSet::new();
         // Only the last job of each shard counts.
         for job in jobs.jobs.iter().rev() {
-            let of = jobs.of(job.step).last().map(|last| last.of);
+            let of = jobs.of_step(job.step).last().map(|last| last.of);
             for shard in job.tasks() {
                 if of == Some(job.of) && known.insert((job.step, shard)) {
                     let is_open = open.as_ref().is_none_or(|open| open.contains(&(job.step, shard)));
@@ -146,7 +146,7 @@ impl Status {
         };
         let mut open = BTreeSet::new();
         for step in steps.list()? {
-            let of = jobs.of(step).last().map_or(1, |job| job.of);
+            let of = jobs.of_step(step).last().map_or(1, |job| job.of);
             if step.is_divided() {
                 open.extend(steps.open_shards(step, of)?.into_iter().map(|shard| (step, Some(shard))));
             } else if !steps.is_done(step) {

@@ -135,7 +135,7 @@ fn a_full_download_is_checked_and_in_place_and_the_next_call_keeps_it() {
 
     let (report, events) = run(catalog, &dir, &[&url]);
     assert_eq!(report.expect("all is well").kept.len(), 4);
-    assert!(events.iter().all(|event| matches!(event, FetchEvent::Kept { .. })));
+    assert!(events.iter().all(|event| matches!(event, FetchEvent::Existing { .. })));
     assert_eq!(requests.lock().expect("no panic").len(), 4, "no file is requested twice");
 }
 

@@ -122,7 +122,7 @@ pub(crate) fn facts(config: &Config, datasets: Option<&Path>) -> Result<(Option<
     let (facts, notes) = match config.data.facts() {
         Some(facts) => (Some(facts), Vec::new()),
         None => match dataset(config, &Streams::new(config.seed), datasets)? {
-            Some(loaded) => (Some(Facts::of(&loaded.images)), loaded.notes(config.ensemble.teachers)),
+            Some(loaded) => (Some(Facts::from_dataset(&loaded.images)), loaded.notes(config.ensemble.teachers)),
             None => (None, Vec::new()),
         },
     };

@@ -251,7 +251,7 @@ impl Stage for LabellingStage<'_> {
         let labelled = match self.is_encrypted() {
             true => {
                 let all: Vec<usize> = (0..queries.len()).collect();
-                let answers = Answers::of(context, self.question, folder, &noise, &all, || self.method(context))?;
+                let answers = Answers::open(context, self.question, folder, &noise, &all, || self.method(context))?;
                 let here = answers.share(&all)?;
                 let labelled = answers.labelled()?;
                 folder.resumed(all.len() - here);
@@ -309,7 +309,7 @@ impl Divided for LabellingStage<'_> {
 
     fn share(&self, context: &Context<'_>, folder: &StageFolder, units: &[usize]) -> Result<usize, ExperimentError> {
         let noise = noise::NoisyTeachers { count: self.noisy_teachers()?, key: folder.noise_key().cloned() };
-        let answers = Answers::of(context, self.question, folder, &noise, units, || self.method(context))?;
+        let answers = Answers::open(context, self.question, folder, &noise, units, || self.method(context))?;
         let here = answers.share(units)?;
         context.progress.end(&format!("{}: {} queries answered", self.question.row.name, units.len()));
         Ok(here)

@@ -34,7 +34,7 @@ pub(super) trait Units: Sync {
 
 /// Limits of concurrent work on units.
 #[derive(Clone, Copy)]
-pub(super) struct Pace {
+pub(super) struct Concurrency {
     /// Number of concurrent pieces of work.
     pub(super) threads: usize,
     /// Largest number of units in a piece of work.
@@ -48,14 +48,14 @@ pub(super) struct Pace {
 pub(super) fn share(
     context: &Context<'_>,
     units: &[usize],
-    pace: Pace,
+    limits: Concurrency,
     of: &impl Units,
 ) -> Result<usize, ExperimentError> {
-    let (mut todo, done, mut said) = (units.to_vec(), Mutex::new(0), None);
+    let (mut todo, done, mut noted) = (units.to_vec(), Mutex::new(0), None);
     loop {
         let held: Mutex<Vec<(usize, Holder)>> = Mutex::default();
-        let batches: Vec<&[usize]> = todo.chunks(pace.batch.max(1)).collect();
-        threads::for_each(&batches, pace.threads, |batch, stop| {
+        let batches: Vec<&[usize]> = todo.chunks(limits.batch.max(1)).collect();
+        threads::for_each(&batches, limits.threads, |batch, stop| {
             let (mine, theirs) = lease(context, batch, of)?;
             held.lock().unwrap_or_else(PoisonError::into_inner).extend(theirs);
             let numbers: Vec<usize> = mine.iter().map(|(unit, _)| *unit).collect();
@@ -68,9 +68,9 @@ pub(super) fn share(
         let held = held.into_inner().unwrap_or_else(PoisonError::into_inner);
         let Some((_, holder)) = held.first() else { break };
         let waiting = format!("waiting for {} units of other processes: {holder}", held.len());
-        if said.as_ref().is_none_or(|(units, other)| *units != held.len() || other != holder) {
+        if noted.as_ref().is_none_or(|(units, other)| *units != held.len() || other != holder) {
             context.progress.note(&waiting);
-            said = Some((held.len(), holder.clone()));
+            noted = Some((held.len(), holder.clone()));
         }
         std::thread::sleep(context.store.leases().patience());
         todo = held.into_iter().map(|(unit, _)| unit).collect();

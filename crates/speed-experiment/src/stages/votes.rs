@@ -44,7 +44,7 @@ pub(crate) struct EnsembleQuality {
 }
 
 impl EnsembleQuality {
-    fn of(votes: &Votes, truth: Option<&Truth<'_>>) -> Result<Self, ExperimentError> {
+    fn measure(votes: &Votes, truth: Option<&Truth<'_>>) -> Result<Self, ExperimentError> {
         truth.map(|truth| truth.check(votes.shape().classes())).transpose()?;
         let labels = truth.map(Truth::labels);
         Ok(Self {
@@ -190,8 +190,8 @@ impl<'a> VotesStage<'a> {
         votes: &Votes,
     ) -> Result<Vec<String>, ExperimentError> {
         // Accuracies against true labels from a file are not recorded; every run measures them again.
-        let recorded = EnsembleQuality::of(votes, self.truth.filter(|truth| truth.digest().is_some()))?;
-        let quality = EnsembleQuality::of(votes, self.truth)?;
+        let recorded = EnsembleQuality::measure(votes, self.truth.filter(|truth| truth.digest().is_some()))?;
+        let quality = EnsembleQuality::measure(votes, self.truth)?;
         folder.write_checked_json(SHAPE, &votes.shape())?;
         folder.write(VOTES, &npy::votes_to_bytes(votes))?;
         folder.write_json(QUALITY, &recorded)?;
@@ -290,7 +290,7 @@ impl Stage for VotesStage<'_> {
         let hash = self.hash(&votes, done.outputs_hash());
         let recorded: EnsembleQuality = done.read_json(QUALITY)?;
         let quality = match self.truth {
-            Some(truth) if truth.digest().is_none() => EnsembleQuality::of(&votes, self.truth)?,
+            Some(truth) if truth.digest().is_none() => EnsembleQuality::measure(&votes, self.truth)?,
             _ => recorded,
         };
         Ok(CollectedVotes { votes, quality, hash })

@@ -12,7 +12,7 @@ const BLOCK_VALUES: usize = 1 << 18;
 
 /// Values of one block of maps. Reuses its memory.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Work {
+pub(super) struct PatchBuffers {
     patches: Matrix,
     convolved: Matrix,
     pub(super) convolved_gradient: Matrix,
@@ -23,7 +23,7 @@ pub(super) struct Work {
 /// Computes [`PooledConv::forward`] into an output of the right size.
 pub(super) fn forward(layer: &PooledConv, maps: &[f32], trace: &mut PooledConvTrace) {
     let (windows, outputs) = (&layer.windows, layer.outputs());
-    let PooledConvTrace { output, choice, patches: Work { patches, convolved, .. }, .. } = trace;
+    let PooledConvTrace { output, choice, patches: PatchBuffers { patches, convolved, .. }, .. } = trace;
     let mut results = output.values_mut().chunks_exact_mut(outputs).zip(choice.chunks_exact_mut(outputs));
     for maps in maps.chunks(block_len(windows)) {
         extract(windows, maps, patches);

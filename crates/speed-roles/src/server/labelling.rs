@@ -98,7 +98,7 @@ impl Labelling<'_> {
     fn collect(&self, server: &mut Server) -> Result<(Vec<Refusal>, Vec<LogEntry>), RolesError> {
         let (mut entries, mut counted) = (Vec::new(), HashMap::new());
         let log = self.registry.log(self.file.id())?;
-        let mut notes = Notes::of(&log);
+        let mut notes = Notes::from_log(&log);
         let mut refused = self.inbox.offer(Submission::max_size(self.file.round()), &mut |bytes, is_proven| {
             let (digest, admitted) = (Digest::of(bytes), self.admission.admit(server, bytes, is_proven));
             if is_again(&admitted, digest, &counted) {

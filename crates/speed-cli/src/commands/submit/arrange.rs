@@ -53,13 +53,13 @@ fn order(
     shards: Option<NonZeroUsize>,
     is_behind: bool,
 ) -> Result<Order, Failure> {
-    let last = jobs.of(step).last().map(|job| job.of);
+    let last = jobs.of_step(step).last().map(|job| job.of);
     let wanted = shards.map(NonZeroUsize::get).or(last).or(jobs.wanted_shards).unwrap_or(SHARDS);
     let of = if step.is_divided() { wanted.min(steps.units(step)).max(1) } else { 1 };
     let open = if step.is_divided() { steps.open_shards(step, of)? } else { Vec::new() };
     let open = BTreeSet::from_iter(open);
     let (mut alive, mut stale, mut taken) = (Vec::new(), Vec::new(), BTreeSet::new());
-    for job in jobs.of(step) {
+    for job in jobs.of_step(step) {
         let (tasks, ended): (Vec<&Seen>, Vec<&Seen>) =
             seen.iter().filter(|task| task.job == job.job).partition(|task| task.is_alive());
         if tasks.is_empty() {

@@ -15,7 +15,7 @@ use super::noise::NoisyTeachers;
 use super::question::Question;
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
-use crate::stages::sharing::{Pace, Units, share};
+use crate::stages::sharing::{Concurrency, Units, share};
 use crate::store::StageFolder;
 
 /// Largest number of queries of one round: every teacher encrypts for all of them at once, and packs their counts.
@@ -76,7 +76,7 @@ impl<'a> Answers<'a> {
     ///
     /// # Errors
     /// If noise cannot be drawn, or keys cannot be generated.
-    pub(super) fn of(
+    pub(super) fn open(
         context: &'a Context<'a>,
         question: Question<'a>,
         folder: &'a StageFolder,
@@ -101,7 +101,7 @@ impl<'a> Answers<'a> {
     /// If a step fails.
     pub(super) fn share(&self, queries: &[usize]) -> Result<usize, ExperimentError> {
         let todo: Vec<usize> = queries.iter().copied().filter(|query| !self.done().contains_key(query)).collect();
-        share(self.context, &todo, Pace { threads: 1, batch: BATCH }, self)
+        share(self.context, &todo, Concurrency { threads: 1, batch: BATCH }, self)
     }
 
     /// Collects the answers to all queries.

@@ -45,7 +45,7 @@ impl RowLabels {
     }
 
     /// Reads the labels of a finished stage in `remains`.
-    pub(crate) fn of(remains: &StageRemains) -> Option<Self> {
+    pub(crate) fn read(remains: &StageRemains) -> Option<Self> {
         serde_json::from_str(&remains.read(super::RECORD)?).ok()
     }
 

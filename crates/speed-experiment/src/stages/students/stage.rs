@@ -28,7 +28,7 @@ impl Stage for Student<'_> {
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
-        let (config, Labelled { queries, labels, .. }) = (context.config, &self.course.labelled);
+        let (config, Labelled { queries, labels, .. }) = (context.config, &self.spec.labelled);
         let mut inputs = json!({
             "queries": queries,
             "labels": labels,

@@ -56,7 +56,7 @@ fn the_lease_of_a_process_that_is_gone_is_taken_over() {
 fn a_counter_that_grows_keeps_a_lease() {
     let folder = tempfile::tempdir().expect("a folder");
     let far = elsewhere(Duration::from_secs(60));
-    let far = Leases { heart: Arc::new(Heart::new(far.me.heart.clone(), Duration::from_millis(20))), ..far };
+    let far = Leases { heartbeat: Arc::new(Heartbeat::new(far.me.heart.clone(), Duration::from_millis(20))), ..far };
     let lease = ours(far.take(folder.path(), "a").expect("written"));
     let mine = Leases { abandoned_after: Duration::from_millis(400), ..Leases::new().expect("random bytes") };
     for _ in 0..20 {

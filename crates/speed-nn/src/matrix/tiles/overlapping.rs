@@ -8,7 +8,7 @@
 use std::arch::asm;
 use std::arch::x86_64::{_mm512_loadu_ps, _mm512_store_si512};
 
-use super::pack::{RowsAre, Step, Tile, ZERO, pack_step, split, transpose};
+use super::pack::{PackedStep, RowsAre, Tile, ZERO, pack_step, split, transpose};
 use super::{DEPTH, PANEL, SIDE, Tiles, available, multiply_step};
 use crate::matrix::{Matrix, View};
 
@@ -114,7 +114,7 @@ fn split_columns<'a>(rows: &[Tile; 2], lines: impl Iterator<Item = (&'a mut Line
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Right {
     /// In the order of panels.
-    packed: Vec<Step>,
+    packed: Vec<PackedStep>,
     steps: usize,
     columns: usize,
 }
@@ -135,7 +135,7 @@ impl Right {
         assert!(available() && columns.is_multiple_of(SIDE), "complete tiles");
         let panels = columns.div_ceil(PANEL);
         (self.steps, self.columns) = (steps.len(), columns);
-        self.packed.resize(panels * self.steps, Step { high: [ZERO; 2], low: [ZERO; 2] });
+        self.packed.resize(panels * self.steps, PackedStep { high: [ZERO; 2], low: [ZERO; 2] });
         for (step, (view, inner_start)) in steps.enumerate() {
             assert!(view.shape[0] == columns && inner_start < view.shape[1], "a step of the right operand");
             for panel in 0..panels {
@@ -290,12 +290,12 @@ unsafe fn multiply_by_panel(
     half: usize,
     before: Before,
     left: Rows<'_>,
-    right: &[Step],
+    right: &[PackedStep],
     columns: usize,
 ) {
     assert!(right.len() == left.offsets.len() && !right.is_empty() && half < 2);
     let places = std::ptr::from_ref(places).cast::<u8>().wrapping_add(half * 16);
-    // SAFETY: each iteration reads one offset and one `Step`, 4096 bytes; the caller guarantees the other accesses.
+    // SAFETY: each iteration reads one offset and one `PackedStep`, 4096 bytes; the caller guarantees the other accesses.
     unsafe {
         add_up!(
             load: [
@@ -341,9 +341,9 @@ macro_rules! multiply_half_step {
 ///
 /// # Safety
 /// As for [`multiply_by_panel`], but with writable rows of 16 values.
-unsafe fn multiply_by_half(places: &Places, before: Before, left: Rows<'_>, right: &[Step], columns: usize) {
+unsafe fn multiply_by_half(places: &Places, before: Before, left: Rows<'_>, right: &[PackedStep], columns: usize) {
     assert!(right.len() == left.offsets.len() && !right.is_empty());
-    // SAFETY: each iteration reads one offset and half of one `Step`, 4096 bytes; the caller guarantees the other
+    // SAFETY: each iteration reads one offset and half of one `PackedStep`, 4096 bytes; the caller guarantees the other
     // accesses.
     unsafe {
         add_up!(
