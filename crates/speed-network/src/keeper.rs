@@ -97,10 +97,10 @@ enum PendingReply {
 
 impl PendingReply {
     /// Sends the decision. A client that has disconnected can ask again, and gets the same receipt.
-    fn tell(self, kept: Decision) {
+    fn send(self, decision: Decision) {
         match self {
-            Self::Check(reply) => drop(reply.send(Ok(kept))),
-            Self::Store(reply) => drop(reply.send(kept)),
+            Self::Check(reply) => drop(reply.send(Ok(decision))),
+            Self::Store(reply) => drop(reply.send(decision)),
         }
     }
 }
@@ -134,9 +134,9 @@ fn keep(server: &RoundServer, queue: &Receiver<KeeperRequest>, count: &watch::Se
             }
         }
         // An error ends the thread and drops the replies, so no message is acknowledged.
-        let kept = reception.keep(&messages, &refusals)?;
+        let decisions = reception.keep(&messages, &refusals)?;
         count.send_replace(reception.received());
-        replies.into_iter().zip(kept).for_each(|(reply, kept)| reply.tell(kept));
+        replies.into_iter().zip(decisions).for_each(|(reply, decision)| reply.send(decision));
         for (reply, (_, refusal)) in refused.into_iter().zip(refusals) {
             let _ = reply.send(refusal);
         }

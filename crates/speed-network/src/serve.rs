@@ -150,7 +150,7 @@ async fn run(
     };
     let outcome: Result<(), NetworkError> = tokio::select! {
         outcome = whole => outcome,
-        () = told_to_stop() => Ok(()),
+        () = stop_signal() => Ok(()),
     };
     stop.send_replace(true);
     let _ = serving.await;
@@ -187,7 +187,7 @@ async fn label(
     stage.send_replace(Stage::Closed);
     served.keeper.close().await;
     let (server, shown) =
-        (served.server.clone(), Shown { progress: progress.clone(), metrics: served.metrics.clone() });
+        (served.server.clone(), MeteredProgress { progress: progress.clone(), metrics: served.metrics.clone() });
     match tokio::task::spawn_blocking(move || server.evaluate_received(&shown)).await {
         Ok(counted) => tracing::info!(counted = counted?, "labelled"),
         Err(panic) => std::panic::resume_unwind(panic.into_panic()),
@@ -253,12 +253,12 @@ async fn closing(
 }
 
 /// Progress of the argmax, which is both displayed and counted.
-struct Shown {
+struct MeteredProgress {
     progress: Arc<dyn ServeProgress>,
     metrics: Arc<Metrics>,
 }
 
-impl Progress for Shown {
+impl Progress for MeteredProgress {
     fn refused(&self, refusal: &Refusal) {
         self.progress.refused(refusal);
     }
@@ -295,7 +295,7 @@ async fn watch_at(listener: TcpListener, app: Router, mut stop: watch::Receiver<
 }
 
 /// Waits for a signal to stop the process.
-async fn told_to_stop() {
+async fn stop_signal() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

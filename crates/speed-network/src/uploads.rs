@@ -194,7 +194,7 @@ impl Writer {
         }
         inner.whole += held;
         let bytes = inner.of.remove(&self.party).map_or_else(Vec::new, |upload| upload.bytes);
-        Ok(Whole { held: Held { uploads: self.uploads.clone(), bytes: held }, bytes })
+        Ok(Whole { held: ReservedMemory { uploads: self.uploads.clone(), bytes: held }, bytes })
     }
 }
 
@@ -210,16 +210,16 @@ impl Drop for Writer {
 /// A complete file, which counts as held until its last part is dropped.
 pub(crate) struct Whole {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) held: Held,
+    pub(crate) held: ReservedMemory,
 }
 
 /// Memory held for uploaded bytes.
-pub(crate) struct Held {
+pub(crate) struct ReservedMemory {
     uploads: Arc<Uploads>,
     bytes: usize,
 }
 
-impl Drop for Held {
+impl Drop for ReservedMemory {
     fn drop(&mut self) {
         let mut inner = self.uploads.lock();
         inner.held -= self.bytes;

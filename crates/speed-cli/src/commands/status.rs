@@ -55,7 +55,7 @@ struct Task {
 }
 
 /// A step without shards, or a shard of a step.
-type Part = (Step, Option<usize>);
+type StepShard = (Step, Option<usize>);
 
 /// The outcome of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -129,7 +129,7 @@ impl Status {
 
     /// Returns the shards and steps that are not done, or `None` if runs of a sweep have not begun, so that nothing is
     /// done.
-    fn open(&self, jobs: &Jobs) -> Result<Option<BTreeSet<Part>>, Failure> {
+    fn open(&self, jobs: &Jobs) -> Result<Option<BTreeSet<StepShard>>, Failure> {
         if self.runs.len() < jobs.runs.len() {
             return Ok(None);
         }

@@ -15,7 +15,7 @@ use speed_experiment::{
     slurm_folder, sweep_id, write_atomic,
 };
 
-use self::arrange::{Order, arrange};
+use self::arrange::{StepPlan, arrange};
 pub(in crate::commands) use self::options::absolute;
 use self::options::{check, text};
 use super::{Failure, price, print, print_json, usage};
@@ -139,8 +139,8 @@ impl<'a> Submission<'a> {
             (false, true) => slurm::queue().unwrap_or_default(),
             (false, false) => slurm::queue()?,
         };
-        let orders = arrange(&self.steps, &jobs, &seen, self.options.shards)?;
-        let scripts: Vec<Script<'_>> = orders.iter().map(|order| self.script(order)).collect();
+        let step_plans = arrange(&self.steps, &jobs, &seen, self.options.shards)?;
+        let scripts: Vec<Script<'_>> = step_plans.iter().map(|step_plan| self.script(step_plan)).collect();
         if !self.options.dry_run {
             self.prepare(&scripts)?;
             let runs = self.steps.runs();
@@ -150,15 +150,15 @@ impl<'a> Submission<'a> {
             jobs.write(&self.folder)?;
         }
         let (mut reports, mut after) = (Vec::new(), Vec::new());
-        for (order, script) in orders.iter().zip(&scripts) {
-            reports.push(self.step(order, script, &mut after, &mut jobs)?);
+        for (step_plan, script) in step_plans.iter().zip(&scripts) {
+            reports.push(self.step(step_plan, script, &mut after, &mut jobs)?);
         }
         self.report(&reports)
     }
 
-    fn script(&self, order: &Order) -> Script<'_> {
-        let needs = needs::for_step(self.options, &self.steps, order.step, order.of, self.plan.cost.as_ref());
-        Script { step: order.step, of: order.of, experiment: &self.config.name, job: &self.job, needs }
+    fn script(&self, step_plan: &StepPlan) -> Script<'_> {
+        let needs = needs::for_step(self.options, &self.steps, step_plan.step, step_plan.of, self.plan.cost.as_ref());
+        Script { step: step_plan.step, of: step_plan.of, experiment: &self.config.name, job: &self.job, needs }
     }
 
     /// Creates the folders and takes the lock for submitting.
@@ -189,42 +189,42 @@ impl<'a> Submission<'a> {
     /// Submits the missing shards with `after` as dependencies, then replaces `after` with the dependencies of the next step.
     fn step<'o>(
         &self,
-        order: &'o Order,
+        step_plan: &'o StepPlan,
         script: &Script<'_>,
         after: &mut Vec<String>,
         jobs: &mut Jobs,
     ) -> Result<StepReport<'o>, Failure> {
         let path = script.path(&slurm_folder(&self.folder));
         let mut report = StepReport {
-            step: order.step,
+            step: step_plan.step,
             script: path.clone(),
-            shards: order.step.is_divided().then_some(order.of),
-            state: if order.alive.is_empty() { "done" } else { "underway" },
+            shards: step_plan.step.is_divided().then_some(step_plan.of),
+            state: if step_plan.alive.is_empty() { "done" } else { "underway" },
             submitted: &[],
             job: None,
             command: Vec::new(),
             text: self.options.dry_run.then(|| script.text()),
         };
-        let mut next = order.alive.clone();
-        if let Some(shards) = &order.todo {
+        let mut next = step_plan.alive.clone();
+        if let Some(shards) = &step_plan.todo {
             report.state = if self.options.dry_run { "to-do" } else { "submitted" };
             report.submitted = shards;
-            let arguments = self.arguments(order.step, shards, after, &path)?;
+            let arguments = self.arguments(step_plan.step, shards, after, &path)?;
             report.command = [vec!["sbatch".to_owned()], arguments.clone()].concat();
             if self.options.dry_run {
-                next.push(format!("${{{}%%;*}}", variable(order.step)));
+                next.push(format!("${{{}%%;*}}", variable(step_plan.step)));
             } else {
-                if !order.stale.is_empty() {
-                    slurm::cancel(&order.stale)?;
+                if !step_plan.stale.is_empty() {
+                    slurm::cancel(&step_plan.stale)?;
                 }
                 let job = slurm::submit(&arguments)?;
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 jobs.jobs.push(Submitted {
-                    step: order.step,
+                    step: step_plan.step,
                     job: job.clone(),
                     name: script.job_name(),
                     shards: shards.clone(),
-                    of: order.of,
+                    of: step_plan.of,
                     submitted_at: since.as_secs(),
                 });
                 // Written after every job, so that no submitted job is lost.

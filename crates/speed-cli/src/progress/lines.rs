@@ -55,7 +55,7 @@ impl Lines {
         let ticker = Ticker::new(every / 10, move || {
             let mut log = lock(&own);
             if log.written_at.elapsed() >= every {
-                log.go_on();
+                log.report_work();
             }
         });
         Self { log, _ticker: ticker }
@@ -103,7 +103,7 @@ impl LineLog {
     }
 
     /// Reports that the work continues.
-    fn go_on(&mut self) {
+    fn report_work(&mut self) {
         let seconds = self.work_began.elapsed().as_secs_f64();
         if let Some(work) = &mut self.view.work {
             work.seconds = seconds;
@@ -136,9 +136,9 @@ impl LineLog {
         }
     }
 
-    fn may_go_on(&mut self) {
+    fn report_if_due(&mut self) {
         if self.form == Form::Object && self.written_at.elapsed() >= OBJECT_EVERY {
-            self.go_on();
+            self.report_work();
         }
     }
 }
@@ -173,7 +173,7 @@ impl Progress for Lines {
         let there = if done > 0 { format!(", {done} done") } else { String::new() };
         log.text(&format!("{work}: {units} {unit}{there}"));
         if log.form == Form::Object {
-            log.go_on();
+            log.report_work();
         }
     }
 
@@ -188,7 +188,7 @@ impl Progress for Lines {
     fn advance(&self, units: u64, note: &str) {
         let mut log = self.log();
         log.view.advance(units, note);
-        log.may_go_on();
+        log.report_if_due();
     }
 
     fn end(&self, summary: &str) {

@@ -18,7 +18,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use self::answers::Answers;
-use self::argmax::{Labelled, Method};
+use self::argmax::{LabellingOutcome, Method};
 use self::question::Question;
 use super::complete::complete;
 use super::context::Context;
@@ -159,7 +159,7 @@ impl<'a> LabellingStage<'a> {
     }
 
     /// Reports the number of labels.
-    fn say(&self, context: &Context<'_>, labelled: &Labelled) {
+    fn report(&self, context: &Context<'_>, labelled: &LabellingOutcome) {
         let (row, queries, given) =
             (&self.question.row.name, labelled.labels.len(), labelled.labels.iter().flatten().count());
         context.progress.end(&match given < queries {
@@ -259,7 +259,7 @@ impl Stage for LabellingStage<'_> {
             }
             false => argmax::in_clear(context, &self.question, &noise)?,
         };
-        self.say(context, &labelled);
+        self.report(context, &labelled);
         let times = LabellingTimes::new(&labelled, context.threads);
         let of_images = truth.filter(|truth| truth.digest().is_some());
         let accuracy = of_images.and_then(|truth| record::share_right(&labelled.labels, queries, truth));

@@ -80,9 +80,9 @@ pub(super) fn share(
 }
 
 /// The units of a batch that this process does, and the units that others do.
-type Shared = (Vec<(usize, Lease)>, Vec<(usize, Holder)>);
+type BatchLeases = (Vec<(usize, Lease)>, Vec<(usize, Holder)>);
 
-fn lease(context: &Context<'_>, batch: &[usize], of: &impl Units) -> Result<Shared, ExperimentError> {
+fn lease(context: &Context<'_>, batch: &[usize], of: &impl Units) -> Result<BatchLeases, ExperimentError> {
     let (mut mine, mut theirs) = (Vec::new(), Vec::new());
     for &unit in batch {
         if of.take(unit)? {

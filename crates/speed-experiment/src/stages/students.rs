@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use speed_student::StudentMethod;
 
 pub(crate) use self::student::KIND;
-use self::student::{Labelled, Student, StudentSpec};
+use self::student::{LabelledQueries, Student, StudentSpec};
 use super::complete::{identified, identify, perform};
 use super::context::Context;
 use super::images::Images;
@@ -148,17 +148,17 @@ impl Kind for StudentTraining {
 fn student_specs<'a>(
     config: &'a Config,
     queries: &[usize],
-    labellings: &BTreeMap<usize, Labelling>,
+    labellings: &BTreeMap<usize, TimedLabels>,
 ) -> Vec<StudentSpec<'a>> {
     let spec = |(index, row): (usize, &'a RowConfig)| {
         let (queries, labels) = labellings[&config.labels_of(index)].0.labelled(queries);
-        StudentSpec { labelled: Labelled { row: &row.name, queries, labels }, method: config.method_of(row) }
+        StudentSpec { labelled: LabelledQueries { row: &row.name, queries, labels }, method: config.method_of(row) }
     };
     config.rows.iter().enumerate().map(spec).collect()
 }
 
 /// The labels of a row, and times of the homomorphic part.
-type Labelling = (RowLabels, Option<LabellingTimes>);
+type TimedLabels = (RowLabels, Option<LabellingTimes>);
 
 /// Returns the names of the students of the run in the folder `run`, or `None` before every row has labels.
 fn recorded(run: &Path, config: &Config, earlier: &[Node]) -> Option<BTreeSet<String>> {
@@ -166,7 +166,7 @@ fn recorded(run: &Path, config: &Config, earlier: &[Node]) -> Option<BTreeSet<St
     let of_kind = |kind: &'static str| earlier.iter().filter(move |node| node.kind.name() == kind);
     let queries = chosen(&remains(of_kind(QUERIES).next()?)?, config)?;
     let labels = |node: &Node| Some((node.row?, (RowLabels::read(&remains(node)?)?, None)));
-    let labellings = of_kind(LABELLING).map(labels).collect::<Option<BTreeMap<usize, Labelling>>>()?;
+    let labellings = of_kind(LABELLING).map(labels).collect::<Option<BTreeMap<usize, TimedLabels>>>()?;
     let specs = student_specs(config, &queries, &labellings);
     let named = specs.iter().filter(|spec| !spec.is_empty());
     let each = |repeat| named.clone().map(move |spec| spec.stage_name(repeat).to_string());

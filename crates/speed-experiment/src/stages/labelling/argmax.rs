@@ -22,7 +22,7 @@ pub(super) enum Method<'a> {
 }
 
 /// The result of labelling a row's queries.
-pub(super) struct Labelled {
+pub(super) struct LabellingOutcome {
     /// One label per query; `None` if no count reached the threshold, or the paper's circuit found no winner or
     /// several.
     pub(super) labels: Vec<Option<u8>>,
@@ -42,7 +42,7 @@ pub(super) fn in_clear(
     context: &Context<'_>,
     question: &Question<'_>,
     noise: &NoisyTeachers,
-) -> Result<Labelled, ExperimentError> {
+) -> Result<LabellingOutcome, ExperimentError> {
     let Question { row, votes, queries, .. } = *question;
     context.progress.begin(&format!("aggregate {}", row.name), "queries", queries.len() as u64, 0);
     let aggregated = if row.aggregation == AggregationKind::NonPrivate {
@@ -52,7 +52,7 @@ pub(super) fn in_clear(
         ClearText.aggregate(&noise.votes(context, question)?, &|_, _| context.progress.advance(1, ""))?
     };
     let labels = aggregated.labels();
-    Ok(Labelled { clear: labels.clone(), labels, aggregated, core_seconds: None })
+    Ok(LabellingOutcome { clear: labels.clone(), labels, aggregated, core_seconds: None })
 }
 
 /// The winner of a query on ciphertexts, and its time on its thread.

@@ -16,7 +16,7 @@ use crate::store::Fingerprint;
 pub(crate) const KIND: &str = "student";
 
 /// The labels of a row, and the queries with these labels.
-pub(super) struct Labelled<'a> {
+pub(super) struct LabelledQueries<'a> {
     pub(super) row: &'a str,
     pub(super) queries: Vec<usize>,
     pub(super) labels: Vec<u8>,
@@ -24,7 +24,7 @@ pub(super) struct Labelled<'a> {
 
 /// The specification of a row's students: their labels and their method.
 pub(super) struct StudentSpec<'a> {
-    pub(super) labelled: Labelled<'a>,
+    pub(super) labelled: LabelledQueries<'a>,
     pub(super) method: StudentMethod,
 }
 
@@ -91,7 +91,7 @@ impl<'a> Student<'a> {
 
     /// Returns the queries with their labels.
     pub(super) fn labelled(&self) -> Vec<(usize, u8)> {
-        let Labelled { queries, labels, .. } = &self.spec.labelled;
+        let LabelledQueries { queries, labels, .. } = &self.spec.labelled;
         queries.iter().copied().zip(labels.iter().copied()).collect()
     }
 
