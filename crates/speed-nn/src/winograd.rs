@@ -133,14 +133,14 @@ impl Winograd {
     }
 
     /// Returns the places of tiles in the maps.
-    fn places(self) -> Places {
-        Places { map: self.map, before: self.before, across: self.across() }
+    fn places(self) -> TilePositions {
+        TilePositions { map: self.map, before: self.before, across: self.across() }
     }
 
     /// Returns the places of their results.
-    fn places_of_results(self) -> Places {
+    fn places_of_results(self) -> TilePositions {
         let [rows, columns] = self.results;
-        Places { map: [rows, columns, self.outputs], before: [0; 2], across: self.across() }
+        TilePositions { map: [rows, columns, self.outputs], before: [0; 2], across: self.across() }
     }
 
     fn take_results(self, products: &Matrix, tiles: std::ops::Range<usize>, out: &mut [f32]) {
@@ -170,7 +170,7 @@ impl Winograd {
 
 /// The places of tiles in maps `[rows, columns, channels]`.
 #[derive(Clone, Copy)]
-struct Places {
+struct TilePositions {
     map: [usize; 3],
     /// Rows and columns of the first tile before the map.
     before: [usize; 2],
@@ -178,7 +178,7 @@ struct Places {
     across: [usize; 2],
 }
 
-impl Places {
+impl TilePositions {
     /// Returns the index where the channels of each position of a tile start, or `None` beyond the map.
     #[inline(always)]
     fn starts<const N: usize>(self, tile: usize) -> [[Option<usize>; N]; N] {
@@ -198,7 +198,7 @@ impl Places {
 
 /// Transforms tiles of maps; values beyond the map are zeros.
 fn put<const N: usize>(
-    places: Places,
+    places: TilePositions,
     maps: &[f32],
     tiles: std::ops::Range<usize>,
     transform: impl Fn([Lanes; N]) -> [Lanes; TILE] + Copy,

@@ -317,7 +317,7 @@ struct Columns<'a> {
 /// Parses lines with a query and its label.
 fn keyed(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
     let &Question { queries, classes, names, .. } = question;
-    let keys = Keys::choose(lines, columns, question)?;
+    let keys = QueryKeys::choose(lines, columns, question)?;
     let shown =
         |query: usize| names.map_or_else(|| query.to_string(), |names| format!("{:?}", printable(&names[query])));
     let mut found: Vec<Option<(usize, u8)>> = vec![None; queries];
@@ -335,14 +335,14 @@ fn keyed(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Resu
 }
 
 /// The meaning of the first cell of each line.
-enum Keys<'a> {
+enum QueryKeys<'a> {
     /// Indices of queries.
     Numbers,
     /// Names of queries, with their indices.
     Names(HashMap<&'a str, usize>),
 }
 
-impl<'a> Keys<'a> {
+impl<'a> QueryKeys<'a> {
     /// Chooses by the column's name, or else the only meaning that fits all lines.
     fn choose(lines: &[Line], columns: &Columns<'_>, question: &Question<'a>) -> Result<Self, AnswerError> {
         let Some(names) = question.names else { return Ok(Self::Numbers) };

@@ -8,7 +8,7 @@ mod noise;
 mod question;
 mod record;
 
-pub(super) use keys::Keys;
+pub(super) use keys::RunKeys;
 pub(crate) use record::{LabellingTimes, RowLabels};
 
 use std::cell::OnceCell;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use self::answers::Answers;
 use self::argmax::{LabellingOutcome, Method};
-use self::question::Question;
+use self::question::RowQuestion;
 use super::complete::complete;
 use super::context::Context;
 use super::divided::Divided;
@@ -121,16 +121,16 @@ impl Kind for Labelling {
 /// The labelling of a row's queries.
 struct LabellingStage<'a> {
     name: &'a StageName,
-    question: Question<'a>,
-    keys: &'a Keys,
+    question: RowQuestion<'a>,
+    keys: &'a RunKeys,
     method: OnceCell<Method<'a>>,
 }
 
 impl<'a> LabellingStage<'a> {
     /// Creates the labelling of a row. All rows use the same keys.
     fn of_row(context: &Context<'a>, node: &'a Node, row: usize, outputs: &'a mut Outputs) -> Self {
-        outputs.get_mut::<Keys>();
-        let question = Question::of_row(context, row, outputs);
+        outputs.get_mut::<RunKeys>();
+        let question = RowQuestion::of_row(context, row, outputs);
         Self { name: &node.name, question, keys: outputs.get(), method: OnceCell::new() }
     }
 
@@ -209,7 +209,7 @@ impl Stage for LabellingStage<'_> {
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
-        let (config, Question { row, votes_hash, queries, truth, .. }) = (context.config, self.question);
+        let (config, RowQuestion { row, votes_hash, queries, truth, .. }) = (context.config, self.question);
         Ok(json!({
             "votes": votes_hash,
             "queries": queries,
@@ -246,7 +246,7 @@ impl Stage for LabellingStage<'_> {
     }
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
-        let Question { row, queries, truth, .. } = self.question;
+        let RowQuestion { row, queries, truth, .. } = self.question;
         let noise = noise::NoisyTeachers { count: self.noisy_teachers()?, key: folder.noise_key().cloned() };
         let labelled = match self.is_encrypted() {
             true => {
@@ -287,7 +287,7 @@ impl Stage for LabellingStage<'_> {
             AggregationKind::Encrypted => Some(done.read_json(TIMES)?),
             AggregationKind::NonPrivate | AggregationKind::Trusted => None,
         };
-        let Question { queries, truth, .. } = self.question;
+        let RowQuestion { queries, truth, .. } = self.question;
         let mut labels: RowLabels = done.read_json(RECORD)?;
         if let Some(truth) = truth.filter(|truth| truth.digest().is_none()) {
             labels.label_accuracy = record::share_right(&labels.labels, queries, truth);

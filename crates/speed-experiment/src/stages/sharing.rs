@@ -49,18 +49,18 @@ pub(super) fn share(
     context: &Context<'_>,
     units: &[usize],
     limits: Concurrency,
-    of: &impl Units,
+    stage: &impl Units,
 ) -> Result<usize, ExperimentError> {
     let (mut todo, done, mut noted) = (units.to_vec(), Mutex::new(0), None);
     loop {
         let held: Mutex<Vec<(usize, Holder)>> = Mutex::default();
         let batches: Vec<&[usize]> = todo.chunks(limits.batch.max(1)).collect();
         threads::for_each(&batches, limits.threads, |batch, stop| {
-            let (mine, theirs) = lease(context, batch, of)?;
+            let (mine, theirs) = lease(context, batch, stage)?;
             held.lock().unwrap_or_else(PoisonError::into_inner).extend(theirs);
             let numbers: Vec<usize> = mine.iter().map(|(unit, _)| *unit).collect();
             if !numbers.is_empty() {
-                of.work(&numbers, stop)?;
+                stage.work(&numbers, stop)?;
                 *done.lock().unwrap_or_else(PoisonError::into_inner) += numbers.len();
             }
             Ok::<_, ExperimentError>(())
@@ -82,16 +82,16 @@ pub(super) fn share(
 /// The units of a batch that this process does, and the units that others do.
 type BatchLeases = (Vec<(usize, Lease)>, Vec<(usize, Holder)>);
 
-fn lease(context: &Context<'_>, batch: &[usize], of: &impl Units) -> Result<BatchLeases, ExperimentError> {
+fn lease(context: &Context<'_>, batch: &[usize], stage: &impl Units) -> Result<BatchLeases, ExperimentError> {
     let (mut mine, mut theirs) = (Vec::new(), Vec::new());
     for &unit in batch {
-        if of.take(unit)? {
+        if stage.take(unit)? {
             continue;
         }
-        let (folder, name) = of.place(unit)?;
+        let (folder, name) = stage.place(unit)?;
         match context.store.leases().take(&folder, &name)? {
             // The unit was done between the check and the lease.
-            Leased::Ours(_) if of.take(unit)? => {}
+            Leased::Ours(_) if stage.take(unit)? => {}
             Leased::Ours(lease) => mine.push((unit, lease)),
             Leased::Theirs(holder) => theirs.push((unit, holder)),
         }

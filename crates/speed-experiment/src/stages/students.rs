@@ -20,7 +20,7 @@ use super::complete::{identified, identify, perform};
 use super::context::Context;
 use super::images::Images;
 use super::kind::{Kind, Node};
-use super::labelling::{KIND as LABELLING, Keys, LabellingTimes, RowLabellings, RowLabels};
+use super::labelling::{KIND as LABELLING, LabellingTimes, RowLabellings, RowLabels, RunKeys};
 use super::outputs::Outputs;
 use super::queries::{KIND as QUERIES, Queries, chosen};
 use super::shard_units::ShardUnits;
@@ -62,7 +62,7 @@ impl Kind for StudentTraining {
     fn complete(&self, context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
         let Some(images) = context.images else { return Ok(()) };
         // No later stage uses the keys, and the trainings need the memory.
-        outputs.remove::<Keys>();
+        outputs.remove::<RunKeys>();
         let specs = student_specs(context.config, &outputs.get::<Queries>().0, &outputs.get::<RowLabellings>().0);
         for spec in specs.iter().filter(|spec| spec.is_empty()) {
             context.progress.note(&format!("{}: no query has an answer, so no student learns", spec.labelled.row));

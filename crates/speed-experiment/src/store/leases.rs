@@ -152,19 +152,19 @@ impl Leases {
     /// # Errors
     /// If a process lives; the error names it.
     pub(crate) fn refuse_others(&self, folder: &Path) -> Result<(), ExperimentError> {
-        let (mut first_beats, mut gone, mut was_certain) = (HashMap::new(), HashSet::new(), false);
+        let (mut first_beats, mut ended, mut was_certain) = (HashMap::new(), HashSet::new(), false);
         loop {
             let mut is_certain = true;
             // Lists the leases again each time, because a process that waited may have a lease by now.
             for (path, holder) in leases_in(folder) {
                 let lease = (path.clone(), holder.token.clone());
-                if holder.heart == self.me.heart || gone.contains(&lease) {
+                if holder.heart == self.me.heart || ended.contains(&lease) {
                     continue;
                 }
                 let beat = holder.beat(&path);
                 let first = *first_beats.entry(lease.clone()).or_insert(beat);
                 if self.is_abandoned(&path, &holder) {
-                    gone.insert(lease);
+                    ended.insert(lease);
                 } else if holder.lives_here(&self.me) || (beat.is_some() && beat != first) {
                     let fault = ResultsFault::Leased { holder: holder.to_string() };
                     return Err(ExperimentError::Results { path: folder.to_path_buf(), fault });

@@ -233,7 +233,7 @@ fn the_secret_key_is_destroyed_once_the_labels_are_there() {
         keep_keys: false,
         out: out.clone(),
     };
-    // Other labels are in the output's folder: nothing is lost.
+    // Other labels are at the output's path: nothing is lost.
     fs::write(&out, "query,label\n0,1\n").expect("a file");
     assert!(matches!(student::open(&options), Err(RolesError::Results { .. })) && secret.exists());
     // The state after a kill between writing the labels and removing the key.

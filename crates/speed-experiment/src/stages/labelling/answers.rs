@@ -12,7 +12,7 @@ use speed_core::Circuit;
 
 use super::argmax::{LabellingOutcome, Method, Winner};
 use super::noise::NoisyTeachers;
-use super::question::Question;
+use super::question::RowQuestion;
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
 use crate::stages::sharing::{Concurrency, Units, share};
@@ -62,7 +62,7 @@ pub(crate) fn unit(query: usize) -> String {
 /// The labelling of a row's queries on ciphertexts.
 pub(super) struct Answers<'a> {
     context: &'a Context<'a>,
-    question: Question<'a>,
+    question: RowQuestion<'a>,
     folder: &'a StageFolder,
     noise: &'a NoisyTeachers,
     /// Created for the first query that is not done, because keys take seconds.
@@ -78,7 +78,7 @@ impl<'a> Answers<'a> {
     /// If noise cannot be drawn, or keys cannot be generated.
     pub(super) fn open(
         context: &'a Context<'a>,
-        question: Question<'a>,
+        question: RowQuestion<'a>,
         folder: &'a StageFolder,
         noise: &'a NoisyTeachers,
         queries: &[usize],

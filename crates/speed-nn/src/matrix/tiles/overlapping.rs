@@ -197,7 +197,7 @@ pub(crate) fn multiply(
             assert!(row + SIDE <= out.rows, "beyond the rows of the product");
         }
         for (panel, right) in right.packed.chunks_exact(right.steps).enumerate() {
-            let places = Places {
+            let places = GroupAddresses {
                 high: group.map(|[begin, _]| left.parts.high.as_ptr().cast::<u16>().wrapping_add(begin)),
                 low: group.map(|[begin, _]| left.parts.low.as_ptr().cast::<u16>().wrapping_add(begin)),
                 to: group.map(|[_, row]| out.values.as_mut_ptr().wrapping_add(row * out.columns + panel * PANEL)),
@@ -221,13 +221,13 @@ pub(crate) fn multiply(
 
 /// The start addresses of the tiles of a group and of their products.
 #[repr(C)]
-struct Places {
+struct GroupAddresses {
     high: [*const u16; GROUP],
     low: [*const u16; GROUP],
     to: [*mut f32; GROUP],
 }
 
-/// The instruction that loads a tile of the left operand, whose address is at the given byte offset in [`Places`].
+/// The instruction that loads a tile of the left operand, whose address is at the given byte offset in [`GroupAddresses`].
 macro_rules! load_left {
     ($tile:literal, $place:literal) => {
         concat!(
@@ -240,7 +240,7 @@ macro_rules! load_left {
     };
 }
 
-/// The instruction that moves a sum from or to its product, whose address is at the given byte offset in [`Places`].
+/// The instruction that moves a sum from or to its product, whose address is at the given byte offset in [`GroupAddresses`].
 macro_rules! move_sum {
     ($place:literal, $instruction:literal) => {
         concat!("mov {at}, [{places} + ", $place, "]\n", $instruction)
@@ -286,7 +286,7 @@ macro_rules! add_up {
 /// rows of 32 values, `columns` values apart, are writable. `right` has a step for each of these offsets; tiles are
 /// configured.
 unsafe fn multiply_by_panel(
-    places: &Places,
+    places: &GroupAddresses,
     half: usize,
     before: Before,
     left: Rows<'_>,
@@ -341,7 +341,13 @@ macro_rules! multiply_half_step {
 ///
 /// # Safety
 /// As for [`multiply_by_panel`], but with writable rows of 16 values.
-unsafe fn multiply_by_half(places: &Places, before: Before, left: Rows<'_>, right: &[PackedStep], columns: usize) {
+unsafe fn multiply_by_half(
+    places: &GroupAddresses,
+    before: Before,
+    left: Rows<'_>,
+    right: &[PackedStep],
+    columns: usize,
+) {
     assert!(right.len() == left.offsets.len() && !right.is_empty());
     // SAFETY: each iteration reads one offset and half of one `PackedStep`, 4096 bytes; the caller guarantees the other
     // accesses.
