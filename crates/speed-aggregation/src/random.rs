@@ -15,7 +15,8 @@ pub(crate) fn seeder(
     index: u64,
     context: &[u8],
 ) -> Result<Seeder, EntropyError> {
-    let randomness = if matches!(randomness, Randomness::Kept(_)) { &Randomness::OperatingSystem } else { randomness };
+    let randomness =
+        if matches!(randomness, Randomness::SavedKey(_)) { &Randomness::OperatingSystem } else { randomness };
     let key = randomness.derive(b"speed/aggregation/seed/v1", purpose, index, context).key()?;
     Ok(Seeder::new(XofSeed::new(key.to_vec(), *b"speedagg")))
 }
@@ -32,7 +33,7 @@ mod tests {
         let seed = |randomness: &Randomness| seeder(randomness, "answer", 7, b"round").expect("entropy").seed();
         let simulation = Randomness::simulation([3; 32]);
         assert_eq!(seed(&simulation), seed(&simulation));
-        let kept = Randomness::Kept(Zeroizing::new([3; 32]));
+        let kept = Randomness::SavedKey(Zeroizing::new([3; 32]));
         assert_ne!(seed(&kept), seed(&kept));
         assert_ne!(seed(&Randomness::OperatingSystem), seed(&Randomness::OperatingSystem));
     }

@@ -156,7 +156,7 @@ impl RoundLog {
     /// Signs a log.
     #[must_use]
     pub fn new(round: RoundId, entries: Vec<LogEntry>, sign: impl FnOnce(Digest) -> Signature) -> Self {
-        let signature = sign(LogHead::of(round, &entries).to_sign());
+        let signature = sign(LogHead::after(round, &entries).to_sign());
         Self { round, entries, signature }
     }
 
@@ -175,13 +175,13 @@ impl RoundLog {
     /// Returns the digest that the server signed, and its signature.
     #[must_use]
     pub fn signed(&self) -> (Digest, &Signature) {
-        (LogHead::of(self.round, &self.entries).to_sign(), &self.signature)
+        (LogHead::after(self.round, &self.entries).to_sign(), &self.signature)
     }
 
     /// Returns the head after the first `count` entries, or `None` if there are fewer.
     #[must_use]
     pub fn head(&self, count: usize) -> Option<LogHead> {
-        self.entries.get(..count).map(|entries| LogHead::of(self.round, entries))
+        self.entries.get(..count).map(|entries| LogHead::after(self.round, entries))
     }
 
     /// Returns the encoded bytes.
@@ -251,7 +251,7 @@ impl LogHead {
         Self { entries: self.entries + 1, link: Digest::from_bytes(link.finalize().into()), ..self }
     }
 
-    fn of(round: RoundId, entries: &[LogEntry]) -> Self {
+    fn after(round: RoundId, entries: &[LogEntry]) -> Self {
         entries.iter().fold(Self::empty(round), Self::then)
     }
 

@@ -26,7 +26,7 @@ pub(crate) use failure::{Failure, kind};
 use failure::{flag, usage};
 use output::{WITHOUT_PROOFS, mark, print, print_json, print_json_line};
 pub(crate) use output::{report, versioned_line};
-use runs::Shown;
+use runs::ReportFormat;
 
 use crate::options::Command;
 
@@ -36,9 +36,9 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::List { results, json } => runs::list(&results, json),
         Command::Show { run, results, legend, json, html } => {
             let form = match (json, html) {
-                (true, _) => Shown::Json,
-                (_, true) => Shown::Page,
-                _ => Shown::Text { legend },
+                (true, _) => ReportFormat::Json,
+                (_, true) => ReportFormat::Page,
+                _ => ReportFormat::Text { legend },
             };
             runs::show(&run, &results, &form)
         }

@@ -10,4 +10,4 @@ pub(crate) use error::SlurmError;
 pub(crate) use jobs::{Jobs, Submitted, log_name};
 pub(crate) use programs::{Seen, accounted, cancel, queue, submit};
 pub(crate) use quote::quoted;
-pub(crate) use script::{Needs, Place, Script, ranges};
+pub(crate) use script::{JobCommand, Needs, Script, ranges};

@@ -9,8 +9,8 @@ use terminal_size::{Width, terminal_size_of};
 pub(crate) fn width() -> Option<u16> {
     let stdout = std::io::stdout();
     let terminal = if stdout.is_terminal() { terminal_size_of(&stdout) } else { None };
-    let said = || std::env::var("COLUMNS").ok()?.parse().ok();
-    terminal.map(|(Width(width), _)| width).or_else(said).filter(|&width| width > 0)
+    let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
+    terminal.map(|(Width(width), _)| width).or_else(columns).filter(|&width| width > 0)
 }
 
 /// Returns a table that fits the width.

@@ -13,7 +13,7 @@ pub enum Randomness {
     OperatingSystem,
     /// A stored key of [`Randomness::fresh`], so that answers that were paid for can be given again after an
     /// interruption. It is as secret as the votes, and removed once the answers are given.
-    Kept(Zeroizing<[u8; 32]>),
+    SavedKey(Zeroizing<[u8; 32]>),
     /// A key that the caller chose: keys and noise are reproducible, so there is **no privacy** against anyone who
     /// knows the key, and every output says so.
     Simulation([u8; 32]),
@@ -64,7 +64,7 @@ impl Randomness {
     #[must_use]
     pub fn kind(&self) -> RandomnessKind {
         match self {
-            Self::OperatingSystem | Self::Kept(_) => RandomnessKind::OperatingSystem,
+            Self::OperatingSystem | Self::SavedKey(_) => RandomnessKind::OperatingSystem,
             Self::Simulation(_) => RandomnessKind::Simulation,
         }
     }
@@ -76,7 +76,7 @@ impl Randomness {
     pub fn key(&self) -> Result<Zeroizing<[u8; 32]>, EntropyError> {
         match self {
             Self::OperatingSystem => Self::fresh(),
-            Self::Kept(key) => Ok(key.clone()),
+            Self::SavedKey(key) => Ok(key.clone()),
             Self::Simulation(key) => Ok(Zeroizing::new(*key)),
         }
     }
@@ -86,7 +86,9 @@ impl Randomness {
     pub fn derive(&self, domain: &[u8], purpose: &str, index: u64, context: &[u8]) -> Self {
         match self {
             Self::OperatingSystem => Self::OperatingSystem,
-            Self::Kept(key) => Self::Kept(Zeroizing::new(derive_key(domain, key.as_slice(), purpose, index, context))),
+            Self::SavedKey(key) => {
+                Self::SavedKey(Zeroizing::new(derive_key(domain, key.as_slice(), purpose, index, context)))
+            }
             Self::Simulation(key) => Self::Simulation(derive_key(domain, key, purpose, index, context)),
         }
     }
@@ -111,7 +113,7 @@ impl fmt::Debug for Randomness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OperatingSystem => "OperatingSystem",
-            Self::Kept(_) => "Kept(..)",
+            Self::SavedKey(_) => "SavedKey(..)",
             Self::Simulation(_) => "Simulation(..)",
         })
     }
@@ -138,8 +140,8 @@ mod tests {
             assert!(!keys[..i].contains(key), "{i}");
         }
         assert!(of(1).derive(b"d", "noise", 0, b"").is_simulation());
-        let kept = Randomness::Kept(Zeroizing::new([7; 32])).derive(b"d", "noise", 0, b"");
-        assert!(!kept.is_simulation() && matches!(kept, Randomness::Kept(_)));
+        let kept = Randomness::SavedKey(Zeroizing::new([7; 32])).derive(b"d", "noise", 0, b"");
+        assert!(!kept.is_simulation() && matches!(kept, Randomness::SavedKey(_)));
         assert!(matches!(Randomness::OperatingSystem.derive(b"", "", 0, b""), Randomness::OperatingSystem));
         let fresh = || *Randomness::OperatingSystem.key().expect("entropy");
         assert_ne!(fresh(), fresh());
@@ -156,6 +158,6 @@ mod tests {
     #[test]
     fn debug_shows_no_key() {
         assert_eq!(format!("{:?}", Randomness::simulation([77; 32])), "Simulation(..)");
-        assert_eq!(format!("{:?}", Randomness::Kept(Zeroizing::new([77; 32]))), "Kept(..)");
+        assert_eq!(format!("{:?}", Randomness::SavedKey(Zeroizing::new([77; 32]))), "SavedKey(..)");
     }
 }

@@ -10,7 +10,7 @@ use crate::catalog::{Catalog, FileSpec};
 use crate::error::{DownloadError, io_error};
 use crate::{DataError, catalog, verify};
 pub use event::{FetchEvent, FetchProgress};
-use part::Part;
+use part::PartialFile;
 use std::fs;
 use std::path::{Path, PathBuf};
 use transfer::Stopped;
@@ -71,7 +71,7 @@ fn fetch_catalog(
             continue;
         };
         verify::read(catalog, file, &path).map_err(|error| DataError::InTheWay { error: Box::new(error) })?;
-        on_progress(FetchProgress { file: file.name, event: FetchEvent::Kept { path: path.clone() } });
+        on_progress(FetchProgress { file: file.name, event: FetchEvent::Existing { path: path.clone() } });
         report.kept.push(path);
     }
 
@@ -108,7 +108,7 @@ type Attempts = Vec<(String, String)>;
 impl Job {
     /// Tries the mirrors in turn. The outer error is a fault of this machine, the inner one a fault of the mirrors.
     fn run(&self, mirrors: &[String], emit: &mut dyn FnMut(FetchEvent)) -> Result<Result<(), Attempts>, DataError> {
-        let mut part = Part::open(&self.target)?;
+        let mut part = PartialFile::open(&self.target)?;
         // A process that was killed before its last step may have left a complete file.
         if part.len() > 0 && self.finish(&part, emit)?.is_ok() {
             return Ok(Ok(()));
@@ -130,7 +130,7 @@ impl Job {
     fn try_mirror(
         &self,
         url: &str,
-        part: &mut Part,
+        part: &mut PartialFile,
         emit: &mut dyn FnMut(FetchEvent),
     ) -> Result<Result<(), String>, DataError> {
         // Compression can make a file longer, by less than a thousandth.
@@ -168,7 +168,7 @@ impl Job {
     }
 
     /// Checks a complete download and puts it in place, or returns its fault.
-    fn finish(&self, part: &Part, emit: &mut dyn FnMut(FetchEvent)) -> Result<Result<(), String>, DataError> {
+    fn finish(&self, part: &PartialFile, emit: &mut dyn FnMut(FetchEvent)) -> Result<Result<(), String>, DataError> {
         match verify::read(self.catalog, self.file, part.path()) {
             Ok(_) => {}
             Err(DataError::BadFile { problem, .. }) => return Ok(Err(problem.to_string())),

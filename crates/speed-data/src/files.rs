@@ -88,7 +88,7 @@ impl Facts {
 
     /// Returns the sizes of a loaded dataset.
     #[must_use]
-    pub fn of(dataset: &Dataset) -> Self {
+    pub fn from_dataset(dataset: &Dataset) -> Self {
         let Dataset { train, test, .. } = dataset;
         Self { shape: train.shape(), classes: train.classes(), train: train.len(), test: test.len() }
     }

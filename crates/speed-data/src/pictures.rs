@@ -167,11 +167,11 @@ fn folders(folder: &Path, others: &mut Others) -> Result<Vec<String>, DataError>
 }
 
 /// A picture's place in the order, its file and its label.
-type Place = ([u8; 32], PathBuf, u8);
+type PictureFile = ([u8; 32], PathBuf, u8);
 
 /// Lists the pictures of a half in the order of the dataset.
-fn files_of(folder: &Path, classes: &[String], others: &mut Others) -> Result<Vec<Place>, DataError> {
-    let mut files: Vec<Place> = Vec::new();
+fn files_of(folder: &Path, classes: &[String], others: &mut Others) -> Result<Vec<PictureFile>, DataError> {
+    let mut files: Vec<PictureFile> = Vec::new();
     for (label, class) in classes.iter().enumerate() {
         let class_folder = folder.join(class);
         let before = files.len();
@@ -197,7 +197,7 @@ fn files_of(folder: &Path, classes: &[String], others: &mut Others) -> Result<Ve
 
 fn read_half(
     folder: &Path,
-    files: Vec<Place>,
+    files: Vec<PictureFile>,
     classes: usize,
     reading: Reading,
     first: &mut Option<Size>,

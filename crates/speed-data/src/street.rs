@@ -32,7 +32,7 @@ pub const SHAPE: ImageShape = ImageShape { channels: 3, height: SIDE, width: SID
 /// [`DataError::Handwriting`] if `handwriting` has more than one channel, or a class without an image.
 pub fn generate(handwriting: &Dataset, [train, test]: [usize; 2], streams: &Streams) -> Result<Dataset, DataError> {
     let split = |name: &str, handwriting: &Split, count: usize| {
-        let glyphs = Glyphs::of(handwriting)?;
+        let glyphs = Glyphs::from_split(handwriting)?;
         let mut pixels = Vec::with_capacity(count * SHAPE.pixels());
         let mut labels = Vec::with_capacity(count);
         for image in 0..count {

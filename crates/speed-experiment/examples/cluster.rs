@@ -48,7 +48,7 @@ struct Teacher {
 
 /// A step of an experiment: an array of shards, or a single job.
 #[derive(Clone, Debug, Deserialize)]
-struct Step {
+struct MeasuredStep {
     experiment: String,
     step: String,
     units: usize,
@@ -68,7 +68,7 @@ impl Teacher {
     }
 }
 
-impl Step {
+impl MeasuredStep {
     fn is_valid(&self) -> bool {
         let are_times = [self.unit(), self.overhead].iter().all(|time| time.is_finite() && *time >= 0.0);
         (1..=self.units).contains(&self.shards) && are_times
@@ -131,7 +131,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err(format!("{teachers}: expected the times of at least two teachers on machine {machine}").into());
     }
     let mean = seconds.iter().mean();
-    let mut steps: Vec<Step> = csv::Reader::from_path(costs)?.deserialize().collect::<Result<_, _>>()?;
+    let mut steps: Vec<MeasuredStep> = csv::Reader::from_path(costs)?.deserialize().collect::<Result<_, _>>()?;
     for step in &mut steps {
         step.core_seconds.get_or_insert(mean);
         if !step.is_valid() {
@@ -176,11 +176,11 @@ fn print_teachers(teachers: &[Teacher]) {
 }
 
 /// Prints the work of every step.
-fn print_costs(steps: &[Step]) {
+fn print_costs(steps: &[MeasuredStep]) {
     println!("\n| experiment | step | units | core-seconds each | shards | core-seconds of each beside | core-hours |");
     println!("|---|---|---:|---:|---:|---:|---:|");
     for step in steps {
-        let Step { experiment, step: name, units, shards, overhead, .. } = step;
+        let MeasuredStep { experiment, step: name, units, shards, overhead, .. } = step;
         let (unit, hours) = (step.unit(), step.core_seconds() / HOUR);
         println!("| {experiment} | {name} | {units} | {unit:.2} | {shards} | {overhead:.2} | {hours:.2} |");
     }
@@ -190,13 +190,13 @@ fn print_costs(steps: &[Step]) {
 ///
 /// # Errors
 /// If a prediction does not agree with a simulation of equal units.
-fn print_clusters(steps: &[Step], spread: &[f64]) -> Result<(), Box<dyn Error>> {
+fn print_clusters(steps: &[MeasuredStep], spread: &[f64]) -> Result<(), Box<dyn Error>> {
     println!(
         "\n| experiment | cores | core-hours | hours, predicted | simulated: mean (95 % of {SIMULATIONS}) | busy |"
     );
     println!("|---|---:|---:|---:|---:|---:|");
     for experiment in steps.chunk_by(|one, next| one.experiment == next.experiment) {
-        let work: f64 = experiment.iter().map(Step::core_seconds).sum::<f64>() / HOUR;
+        let work: f64 = experiment.iter().map(MeasuredStep::core_seconds).sum::<f64>() / HOUR;
         for cores in CORES {
             if let Some(step) = experiment.iter().find(|step| !step.is_consistent(cores)) {
                 return Err(format!("prediction and simulation differ on {cores} cores: {step:?}").into());
@@ -215,7 +215,7 @@ fn print_clusters(steps: &[Step], spread: &[f64]) -> Result<(), Box<dyn Error>> 
 }
 
 /// Returns the hours of simulated runs, in order.
-fn simulations(steps: &[Step], cores: usize, spread: &[f64]) -> Vec<f64> {
+fn simulations(steps: &[MeasuredStep], cores: usize, spread: &[f64]) -> Vec<f64> {
     let mut generator = SmallRng::seed_from_u64(1);
     let mut one = || spread[generator.random_range(0..spread.len())];
     let mut run = |_| steps.iter().map(|step| step.simulated(cores, &mut one)).sum::<f64>() / HOUR;

@@ -39,7 +39,7 @@ pub use error::{Damage, ExperimentError, InputFault, Mismatch, ResultsFault, fou
 pub use list::{ListedState, RunSummary, list_runs};
 pub use options::RunOptions;
 pub use plan::{Plan, PlannedRow, PlannedStage, PlannedTraining, plan};
-pub use progress::{Part, PartView, Progress, RunView, Silent, StageStatus, StageView, Work};
+pub use progress::{CurrentWork, Part, PartView, Progress, RunView, Silent, StageStatus, StageView};
 pub use report::{Report, ReportRow, StageTime};
 pub use runner::{
     Shard, ShardReport, StageUnits, begin_run, check_run_id, has_begun, run, run_id, run_shard, run_until,

@@ -147,7 +147,7 @@ fn summary(results: &Path, experiment: &str, run: String, is_published: bool) ->
         state,
         finished: is_finished,
         simulation: config.as_ref().map(Config::is_simulation).or(figures.as_ref().map(|figures| figures.simulation)),
-        noise: config.as_ref().map(RunNoise::of).or(figures.as_ref().map(noise_of_rows)),
+        noise: config.as_ref().map(RunNoise::for_config).or(figures.as_ref().map(noise_of_rows)),
         stages_done: done.count(),
         ended_at: ended_at.or_else(|| if is_published { None } else { began_at().map(|since| since.as_secs()) }),
         epsilon,

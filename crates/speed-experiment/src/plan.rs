@@ -95,7 +95,7 @@ pub fn plan(config: &Config, options: &RunOptions) -> Result<Plan, ExperimentErr
 
 /// Tells the same, and the cost if it is asked for.
 pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) -> Result<Plan, ExperimentError> {
-    let graph = Graph::of(config);
+    let graph = Graph::for_config(config);
     graph.check(&options.force)?;
     let folder = RunStore::folder_of(&options.results, config);
     let stages =
@@ -103,23 +103,24 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
     let stages = stages.collect();
     let (facts, notes) = facts(config, options.datasets.as_deref())?;
     if facts.is_none() {
-        Truth::of(config, None)?;
+        Truth::for_run(config, None)?;
     }
     let missing = config.data.source.published().and_then(|name| locate(name, options.datasets.as_deref()).err());
     let classes = planned_classes(config, facts.map(|facts| facts.classes))?;
     let (rows, to_charge) = planned_rows(config, options, &graph, classes)?;
     let questioned = check_price(config, options, &to_charge).err().map(|error| error.to_string());
-    let price = Price::of(config, &LedgerFiles::of(folder.parent().unwrap_or(&folder)), &to_charge)?;
+    let need =
+        BudgetNeed::for_charges(config, &LedgerFiles::in_experiment(folder.parent().unwrap_or(&folder)), &to_charge)?;
     // One that is not there ends the dry run as it would the run.
     drop(Device::open(config.device)?);
     let _arithmetic = config.arithmetic.hold()?;
     let cost = with_cost.then(|| cost(config, Meter::new(facts, options.threads))).transpose()?;
     Ok(Plan {
         cost,
-        budget_needed: price.budget_needed,
-        budget_delta: price.delta,
-        samplers_included: price.samplers_included,
-        refused: price.refused,
+        budget_needed: need.budget_needed,
+        budget_delta: need.delta,
+        samplers_included: need.samplers_included,
+        refused: need.refused,
         questioned,
         stages,
         rows,
@@ -170,7 +171,7 @@ pub(crate) fn check_setting_price(config: &Config, options: &RunOptions) -> Resu
     }
     let (facts, _) = facts(config, options.datasets.as_deref())?;
     let classes = planned_classes(config, facts.map(|facts| facts.classes))?;
-    check_run_price(config, options, &Graph::of(config), classes)
+    check_run_price(config, options, &Graph::for_config(config), classes)
 }
 
 /// Checks the price of everything that a run would charge now.
@@ -246,16 +247,16 @@ fn planned_rows(
     Ok((rows, to_charge))
 }
 
-/// The price of charges to come, in privacy.
-struct Price {
+/// The budget that charges to come need.
+struct BudgetNeed {
     budget_needed: Option<f64>,
     delta: f64,
     samplers_included: Option<bool>,
     refused: Option<String>,
 }
 
-impl Price {
-    fn of(config: &Config, files: &LedgerFiles, to_charge: &[QueryBatch]) -> Result<Self, ExperimentError> {
+impl BudgetNeed {
+    fn for_charges(config: &Config, files: &LedgerFiles, to_charge: &[QueryBatch]) -> Result<Self, ExperimentError> {
         let delta = config.privacy.delta;
         if config.is_simulation() {
             return Ok(Self { budget_needed: None, delta: delta.get(), samplers_included: None, refused: None });

@@ -4,7 +4,7 @@ mod recorder;
 mod view;
 
 pub(crate) use recorder::Recorder;
-pub use view::{PartView, RunView, StageStatus, StageView, Work};
+pub use view::{CurrentWork, PartView, RunView, StageStatus, StageView};
 
 /// Receives the progress of a run. All methods may be called from several threads.
 pub trait Progress: Sync {

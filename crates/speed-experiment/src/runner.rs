@@ -36,7 +36,7 @@ use crate::store::{RunStore, progress_path};
 /// # Errors
 /// See [`ExperimentError`]; finished work is kept.
 pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Result<Report, ExperimentError> {
-    let graph = Graph::of(config);
+    let graph = Graph::for_config(config);
     in_run(config, options, &graph, progress, |context, environment| {
         let outputs = complete(context, graph.nodes())?;
         let (report, asked) = report(context, &outputs, environment)?;
@@ -57,7 +57,7 @@ pub fn run_until(
     stage: &str,
     progress: &dyn Progress,
 ) -> Result<PathBuf, ExperimentError> {
-    let graph = Graph::of(config);
+    let graph = Graph::for_config(config);
     let nodes = graph.up_to(stage)?;
     in_run(config, options, &graph, progress, |context, _| {
         complete(context, nodes)?;
@@ -138,7 +138,7 @@ fn in_run<T>(
 /// Reads and checks the files of a config other than its images, and returns the number of classes.
 fn check_inputs(config: &Config, streams: &Streams, images: Option<&Images>) -> Result<usize, ExperimentError> {
     let classes = planned_classes(config, images.map(|images| images.pool.classes()))?;
-    Truth::of(config, images)?.map(|truth| truth.check(classes)).transpose()?;
+    Truth::for_run(config, images)?.map(|truth| truth.check(classes)).transpose()?;
     select_queries(config, streams, images)?;
     Ok(classes)
 }
@@ -174,7 +174,7 @@ fn in_store<T>(
     images.iter().flat_map(|images| &images.notes).for_each(|note| progress.note(note));
     check_forced(store, config, &forced_charges(config, graph, &options.force, classes)?)?;
     graph.forced(&options.force).try_for_each(|stage| store.force(stage))?;
-    let truth = Truth::of(config, *images)?;
+    let truth = Truth::for_run(config, *images)?;
     let context = Context {
         config,
         store,
@@ -205,7 +205,8 @@ fn report(
         pictures: images.map(|images| picture::of_queries(&images.pool, queries)).transpose()?,
     };
     let rows = rows.into_iter().enumerate().map(|(row, result)| ReportRow::new(config, row, result)).collect();
-    let ledger = if config.is_simulation() { None } else { LedgerFiles::of(store.experiment()).statement()? };
+    let ledger =
+        if config.is_simulation() { None } else { LedgerFiles::in_experiment(store.experiment()).statement()? };
     let stage_times = store.records().into_iter().map(|record| StageTime {
         stage: record.stage,
         seconds: record.seconds,

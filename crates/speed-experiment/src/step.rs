@@ -168,7 +168,7 @@ impl<'a> Steps<'a> {
     }
 
     fn has(&self, kind: &dyn Kind) -> bool {
-        self.configs.iter().any(|config| Graph::of(config).of_kind(kind.name()).next().is_some())
+        self.configs.iter().any(|config| Graph::for_config(config).of_kind(kind.name()).next().is_some())
     }
 
     /// Returns the largest number of units of a step, which is 1 for a step that is not divided.
@@ -190,7 +190,7 @@ impl<'a> Steps<'a> {
             self.runs().iter().all(|run| report_path(run).exists())
         };
         let is_finished = |config: &&Config| {
-            let (folder, graph) = (RunStore::folder_of(self.results, config), Graph::of(config));
+            let (folder, graph) = (RunStore::folder_of(self.results, config), Graph::for_config(config));
             let Some(stage) = step.stage() else { return false };
             let is_part = |node: &&Node| step.completes || node.units(config) > 0;
             graph.of_kind(stage).filter(is_part).all(|node| node.kind.is_finished(&folder, node))
@@ -240,7 +240,7 @@ fn longest_shard(kind: Option<&dyn Kind>, units: usize, unit: f64, cpus: u16) ->
 
 /// Returns the largest number of units of a kind in a run.
 fn units_in(config: &Config, kind: &dyn Kind) -> usize {
-    Graph::of(config).of_kind(kind.name()).map(|node| node.units(config)).sum()
+    Graph::for_config(config).of_kind(kind.name()).map(|node| node.units(config)).sum()
 }
 
 #[cfg(test)]

@@ -14,12 +14,12 @@ use tokio::sync::{oneshot, watch};
 const BATCH: usize = 256;
 
 /// The answer to a message.
-pub(crate) type Kept = Result<Receipt, Refusal>;
+pub(crate) type Decision = Result<Receipt, Refusal>;
 
-enum Order {
+enum KeeperRequest {
     /// The message is returned if it still has to be checked.
-    Ask(Admitted, oneshot::Sender<Result<Kept, Admitted>>),
-    Keep(Admitted, oneshot::Sender<Kept>),
+    Ask(Admitted, oneshot::Sender<Result<Decision, Admitted>>),
+    Keep(Admitted, oneshot::Sender<Decision>),
     /// Includes the message's SHA-256.
     Note(Digest, Refusal, oneshot::Sender<Refusal>),
     Close(oneshot::Sender<()>),
@@ -27,7 +27,7 @@ enum Order {
 
 /// The keeper of a round's messages. Every acknowledged message is on disk.
 pub(crate) struct Keeper {
-    orders: Sender<Order>,
+    orders: Sender<KeeperRequest>,
     /// Teachers whose messages are kept.
     pub(crate) received: watch::Receiver<usize>,
     thread: JoinHandle<Result<(), RolesError>>,
@@ -35,7 +35,7 @@ pub(crate) struct Keeper {
 
 /// A cloneable handle for requests to the keeper.
 #[derive(Clone)]
-pub(crate) struct KeeperHandle(Sender<Order>);
+pub(crate) struct KeeperHandle(Sender<KeeperRequest>);
 
 impl Keeper {
     pub(crate) fn start(server: Arc<RoundServer>) -> Self {
@@ -60,52 +60,52 @@ impl Keeper {
 impl KeeperHandle {
     /// Returns the earlier decision about a message, or the message if it still has to be checked. `None` if the keeper
     /// has ended.
-    pub(crate) async fn ask(&self, message: Admitted) -> Option<Result<Kept, Admitted>> {
+    pub(crate) async fn ask(&self, message: Admitted) -> Option<Result<Decision, Admitted>> {
         let (reply, decided) = oneshot::channel();
-        self.0.send(Order::Ask(message, reply)).ok()?;
+        self.0.send(KeeperRequest::Ask(message, reply)).ok()?;
         decided.await.ok()
     }
 
     /// Stores a message. `None` if the keeper has ended.
-    pub(crate) async fn keep(&self, message: Admitted) -> Option<Kept> {
+    pub(crate) async fn keep(&self, message: Admitted) -> Option<Decision> {
         let (reply, kept) = oneshot::channel();
-        self.0.send(Order::Keep(message, reply)).ok()?;
+        self.0.send(KeeperRequest::Keep(message, reply)).ok()?;
         kept.await.ok()
     }
 
     /// Records in the log that a message was refused, and returns the refusal. `None` if the keeper has ended.
     pub(crate) async fn note(&self, message: Digest, refusal: Refusal) -> Option<Refusal> {
         let (reply, noted) = oneshot::channel();
-        self.0.send(Order::Note(message, refusal, reply)).ok()?;
+        self.0.send(KeeperRequest::Note(message, refusal, reply)).ok()?;
         noted.await.ok()
     }
 
     /// Stops accepting messages.
     pub(crate) async fn close(&self) {
         let (reply, closed) = oneshot::channel();
-        if self.0.send(Order::Close(reply)).is_ok() {
+        if self.0.send(KeeperRequest::Close(reply)).is_ok() {
             let _ = closed.await;
         }
     }
 }
 
 /// A recipient of the decision about a message.
-enum Waiting {
-    Asked(oneshot::Sender<Result<Kept, Admitted>>),
-    Kept(oneshot::Sender<Kept>),
+enum PendingReply {
+    Check(oneshot::Sender<Result<Decision, Admitted>>),
+    Store(oneshot::Sender<Decision>),
 }
 
-impl Waiting {
+impl PendingReply {
     /// Sends the decision. A client that has disconnected can ask again, and gets the same receipt.
-    fn tell(self, kept: Kept) {
+    fn send(self, decision: Decision) {
         match self {
-            Self::Asked(reply) => drop(reply.send(Ok(kept))),
-            Self::Kept(reply) => drop(reply.send(kept)),
+            Self::Check(reply) => drop(reply.send(Ok(decision))),
+            Self::Store(reply) => drop(reply.send(decision)),
         }
     }
 }
 
-fn keep(server: &RoundServer, queue: &Receiver<Order>, count: &watch::Sender<usize>) -> Result<(), RolesError> {
+fn keep(server: &RoundServer, queue: &Receiver<KeeperRequest>, count: &watch::Sender<usize>) -> Result<(), RolesError> {
     let mut reception = Reception::open(server)?;
     count.send_replace(reception.received());
     while let Ok(first) = queue.recv() {
@@ -114,29 +114,29 @@ fn keep(server: &RoundServer, queue: &Receiver<Order>, count: &watch::Sender<usi
         // Orders after an order to close came too late.
         for order in std::iter::once(first).chain(queue.try_iter()) {
             match order {
-                Order::Ask(message, reply) if !reception.is_decided(&message) => drop(reply.send(Err(message))),
-                Order::Ask(message, reply) => {
+                KeeperRequest::Ask(message, reply) if !reception.is_decided(&message) => drop(reply.send(Err(message))),
+                KeeperRequest::Ask(message, reply) => {
                     messages.push(message);
-                    replies.push(Waiting::Asked(reply));
+                    replies.push(PendingReply::Check(reply));
                 }
-                Order::Keep(message, reply) => {
+                KeeperRequest::Keep(message, reply) => {
                     messages.push(message);
-                    replies.push(Waiting::Kept(reply));
+                    replies.push(PendingReply::Store(reply));
                 }
-                Order::Note(message, refusal, reply) => {
+                KeeperRequest::Note(message, refusal, reply) => {
                     refusals.push((message, refusal));
                     refused.push(reply);
                 }
-                Order::Close(reply) => closing.push(reply),
+                KeeperRequest::Close(reply) => closing.push(reply),
             }
             if messages.len() + refusals.len() == BATCH || !closing.is_empty() {
                 break;
             }
         }
         // An error ends the thread and drops the replies, so no message is acknowledged.
-        let kept = reception.keep(&messages, &refusals)?;
+        let decisions = reception.keep(&messages, &refusals)?;
         count.send_replace(reception.received());
-        replies.into_iter().zip(kept).for_each(|(reply, kept)| reply.tell(kept));
+        replies.into_iter().zip(decisions).for_each(|(reply, decision)| reply.send(decision));
         for (reply, (_, refusal)) in refused.into_iter().zip(refusals) {
             let _ = reply.send(refusal);
         }

@@ -8,25 +8,25 @@
 //! docs/protocol.md describes every request, and docs/threat-models.md the protection against each kind of adversary.
 
 mod client;
-mod desk;
 mod error;
 mod keeper;
 mod limits;
 mod metrics;
-mod pace;
+mod minimum_rate;
+mod monitoring;
 mod rates;
 mod refused;
 mod routes;
 mod serve;
+mod served_round;
 mod stage;
 pub mod transport;
 mod uploads;
-mod watchers;
 
 pub use client::{ClientOptions, FetchReport, SendReport, connect, fetch, fetch_log, send};
 pub use error::{Fault, NetworkError};
 pub use limits::Limits;
-pub use pace::Pace;
+pub use minimum_rate::MinimumRate;
 pub use serve::{ServeOptions, ServeProgress, ServeReport, serve};
 
 /// The README's examples, compiled and run with the tests.

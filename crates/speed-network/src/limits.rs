@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::transport::ConnectionLimits;
 
-use crate::pace::Pace;
+use crate::minimum_rate::MinimumRate;
 
 /// Limits on connections and requests. The defaults are those of docs/protocol.md.
 #[derive(Clone, Debug)]
@@ -13,8 +13,8 @@ pub struct Limits {
     pub connections: ConnectionLimits,
     /// Maximum time without a byte of a body.
     pub idle: Duration,
-    /// The minimum pace of a body.
-    pub slowest: Pace,
+    /// The minimum rate of a body.
+    pub slowest: MinimumRate,
     /// Maximum time of a request including its body.
     pub request: Duration,
     /// Requests that a party may send in a burst.
@@ -30,7 +30,7 @@ impl Default for Limits {
         Self {
             connections: ConnectionLimits::default(),
             idle: Duration::from_secs(10),
-            slowest: Pace { bytes: 80 << 10, every: Duration::from_secs(10) },
+            slowest: MinimumRate { bytes: 80 << 10, every: Duration::from_secs(10) },
             request: Duration::from_secs(120),
             burst: 20.0,
             rate: 5.0,

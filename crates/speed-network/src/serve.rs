@@ -13,14 +13,14 @@ use speed_roles::{Roster, RoundFile};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::desk::Desk;
 use crate::error::{NetworkError, expect_address};
 use crate::keeper::Keeper;
 use crate::limits::Limits;
 use crate::metrics::Metrics;
+use crate::monitoring::MonitoringListener;
 use crate::routes::{self, parties};
+use crate::served_round::ServedRound;
 use crate::stage::Stage;
-use crate::watchers::Few;
 
 /// The options of a server of a round.
 #[derive(Clone, Debug)]
@@ -112,10 +112,10 @@ async fn run(
     // Counted from the first start, which the registry records, so a restart does not extend the time.
     let deadline = deadline(server.opened()?, options.wait);
     let checks = options.server.threads.get();
-    let desk = Arc::new(Desk::new(server, &keeper, stage.subscribe(), options.limits.clone(), checks)?);
+    let served = Arc::new(ServedRound::new(server, &keeper, stage.subscribe(), options.limits.clone(), checks)?);
     if let Some(deadline) = deadline {
         let seconds = deadline.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        desk.metrics.deadline.set(seconds);
+        served.metrics.deadline.set(seconds);
         let left = deadline.duration_since(SystemTime::now()).unwrap_or_default().as_secs();
         tracing::info!(
             seconds_since_1970 = seconds,
@@ -123,22 +123,22 @@ async fn run(
             "then the sum is closed without those who are missing"
         );
     }
-    let (limits, counters) = (options.limits.connections.clone(), desk.connections.clone());
+    let (limits, counters) = (options.limits.connections.clone(), served.connections.clone());
     let serving = tokio::spawn(crate::transport::serve(
         parties_at,
         tls,
         limits,
-        parties(desk.clone()),
+        parties(served.clone()),
         stopped.clone(),
         counters,
     ));
     let watching =
-        watchers_at.map(|listener| tokio::spawn(watch_at(listener, routes::watchers(desk.clone()), stopped)));
+        watchers_at.map(|listener| tokio::spawn(watch_at(listener, routes::watchers(served.clone()), stopped)));
 
-    let mut fetched = desk.fetched.subscribe();
+    let mut fetched = served.fetched.subscribe();
     let whole = async {
         if *stage.borrow() != Stage::Done {
-            label(&desk, keeper, deadline, &stage, &progress).await?;
+            label(&served, keeper, deadline, &stage, &progress).await?;
         }
         tracing::info!(fetched = *fetched.borrow(), "the result is there");
         if options.until_fetched {
@@ -150,7 +150,7 @@ async fn run(
     };
     let outcome: Result<(), NetworkError> = tokio::select! {
         outcome = whole => outcome,
-        () = told_to_stop() => Ok(()),
+        () = stop_signal() => Ok(()),
     };
     stop.send_replace(true);
     let _ = serving.await;
@@ -158,7 +158,7 @@ async fn run(
         watching.abort();
     }
     outcome?;
-    Ok(report(&desk))
+    Ok(report(&served))
 }
 
 /// Returns when the sum may be closed without the remaining teachers. A first start in the future is ignored.
@@ -174,19 +174,20 @@ fn deadline(opened: SystemTime, wait: Option<Duration>) -> Option<SystemTime> {
 
 /// Waits for messages, closes the sum and computes the winners.
 async fn label(
-    desk: &Desk,
+    served: &ServedRound,
     keeper: Keeper,
     deadline: Option<SystemTime>,
     stage: &watch::Sender<Stage>,
     progress: &Arc<dyn ServeProgress>,
 ) -> Result<(), NetworkError> {
-    if !closing(&desk.server, keeper.received.clone(), deadline, progress.as_ref()).await? {
+    if !closing(&served.server, keeper.received.clone(), deadline, progress.as_ref()).await? {
         return Err(keeper.failure().map_or(NetworkError::Stopped, NetworkError::from));
     }
     // Announces to the parties that the sum is closed, then stops accepting messages.
     stage.send_replace(Stage::Closed);
-    desk.keeper.close().await;
-    let (server, shown) = (desk.server.clone(), Shown { progress: progress.clone(), metrics: desk.metrics.clone() });
+    served.keeper.close().await;
+    let (server, shown) =
+        (served.server.clone(), MeteredProgress { progress: progress.clone(), metrics: served.metrics.clone() });
     match tokio::task::spawn_blocking(move || server.evaluate_received(&shown)).await {
         Ok(counted) => tracing::info!(counted = counted?, "labelled"),
         Err(panic) => std::panic::resume_unwind(panic.into_panic()),
@@ -195,15 +196,15 @@ async fn label(
     Ok(())
 }
 
-fn report(desk: &Desk) -> ServeReport {
-    let file = desk.server.file();
+fn report(served: &ServedRound) -> ServeReport {
+    let file = served.server.file();
     ServeReport {
         round: file.id().to_hex(),
         simulation: file.round().is_simulation(),
         teachers: file.roster().teachers().len(),
-        received: *desk.received.borrow(),
-        done: *desk.stage.borrow() == Stage::Done,
-        fetched: *desk.fetched.borrow(),
+        received: *served.received.borrow(),
+        done: *served.stage.borrow() == Stage::Done,
+        fetched: *served.fetched.borrow(),
     }
 }
 
@@ -252,12 +253,12 @@ async fn closing(
 }
 
 /// Progress of the argmax, which is both displayed and counted.
-struct Shown {
+struct MeteredProgress {
     progress: Arc<dyn ServeProgress>,
     metrics: Arc<Metrics>,
 }
 
-impl Progress for Shown {
+impl Progress for MeteredProgress {
     fn refused(&self, refusal: &Refusal) {
         self.progress.refused(refusal);
     }
@@ -290,11 +291,11 @@ async fn watch_at(listener: TcpListener, app: Router, mut stop: watch::Receiver<
     let stopped = async move {
         let _ = stop.wait_for(|stop| *stop).await;
     };
-    let _ = axum::serve(Few::new(listener, WATCHERS), app).with_graceful_shutdown(stopped).await;
+    let _ = axum::serve(MonitoringListener::new(listener, WATCHERS), app).with_graceful_shutdown(stopped).await;
 }
 
 /// Waits for a signal to stop the process.
-async fn told_to_stop() {
+async fn stop_signal() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

@@ -51,7 +51,7 @@ pub(crate) enum NotNow {
     Waiting,
 }
 
-/// The time after which a slow upload may be evicted: before that, it has no measurable pace.
+/// The time after which a slow upload may be evicted: before that, it has no measurable rate.
 const GRACE: Duration = Duration::from_secs(2);
 /// Initial allocation of an upload, in bytes.
 const FIRST: usize = 16 << 10;
@@ -89,8 +89,8 @@ impl Upload {
     /// per second since their start, regardless of the number of requests. `None` for one that has just started.
     fn rank(&self, now: Instant) -> Option<(bool, f64)> {
         let time = now.saturating_duration_since(self.began);
-        let pace = self.bytes.len() as f64 / time.as_secs_f64().max(GRACE.as_secs_f64());
-        (self.writer.is_none() || time >= GRACE).then_some((self.writer.is_some(), pace))
+        let rate = self.bytes.len() as f64 / time.as_secs_f64().max(GRACE.as_secs_f64());
+        (self.writer.is_none() || time >= GRACE).then_some((self.writer.is_some(), rate))
     }
 }
 
@@ -156,7 +156,7 @@ impl Writer {
     /// Appends bytes.
     ///
     /// # Errors
-    /// [`NotNow`]: they exceed the length of the file, there is no memory for them, or the upload was evicted for its pace.
+    /// [`NotNow`]: they exceed the length of the file, there is no memory for them, or the upload was evicted for its rate.
     pub(crate) fn append(&self, bytes: &[u8], now: Instant) -> Result<(), NotNow> {
         let mut inner = self.uploads.lock();
         let upload = inner.of_writer(self).ok_or(NotNow::Full)?;
@@ -194,7 +194,7 @@ impl Writer {
         }
         inner.whole += held;
         let bytes = inner.of.remove(&self.party).map_or_else(Vec::new, |upload| upload.bytes);
-        Ok(Whole { held: Held { uploads: self.uploads.clone(), bytes: held }, bytes })
+        Ok(Whole { held: ReservedMemory { uploads: self.uploads.clone(), bytes: held }, bytes })
     }
 }
 
@@ -210,16 +210,16 @@ impl Drop for Writer {
 /// A complete file, which counts as held until its last part is dropped.
 pub(crate) struct Whole {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) held: Held,
+    pub(crate) held: ReservedMemory,
 }
 
 /// Memory held for uploaded bytes.
-pub(crate) struct Held {
+pub(crate) struct ReservedMemory {
     uploads: Arc<Uploads>,
     bytes: usize,
 }
 
-impl Drop for Held {
+impl Drop for ReservedMemory {
     fn drop(&mut self) {
         let mut inner = self.uploads.lock();
         inner.held -= self.bytes;

@@ -49,7 +49,7 @@ impl<M: Module> Average<M> {
     #[must_use]
     pub fn corrected(&self, model: &M) -> M {
         let factor = if self.steps == 0 { 0.0 } else { 1.0 / weight(self.rate, self.steps) };
-        self.model.clone().map(&mut Scale { factor, trained: Some(Current::of(model)) })
+        self.model.clone().map(&mut Scale { factor, trained: Some(Current::from_model(model)) })
     }
 
     /// Returns the number of steps seen (8 bytes, little-endian) and Burn's record of the uncorrected average.
@@ -115,11 +115,11 @@ fn weight(rate: f64, steps: u64) -> f32 {
 /// Moves a network without gradients by the fraction `weight` towards `model`. Untrained parameters are replaced by
 /// those of `model`.
 fn towards<M: Module>(average: M, model: &M, weight: f32) -> M {
-    struct Step {
+    struct MoveTowards {
         weight: f32,
         current: Current,
     }
-    impl ModuleMapper for Step {
+    impl ModuleMapper for MoveTowards {
         fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
             let Some((current, is_trained)) = self.current.0.get(&param.id).cloned() else { return param };
             let weight = self.weight;
@@ -129,7 +129,7 @@ fn towards<M: Module>(average: M, model: &M, weight: f32) -> M {
             })
         }
     }
-    average.map(&mut Step { weight, current: Current::of(model) })
+    average.map(&mut MoveTowards { weight, current: Current::from_model(model) })
 }
 
 /// The parameters of a network on a device with gradients: flattened, so that one map holds every rank, and a flag for
@@ -137,7 +137,7 @@ fn towards<M: Module>(average: M, model: &M, weight: f32) -> M {
 struct Current(HashMap<ParamId, (Tensor<1>, bool)>);
 
 impl Current {
-    fn of(model: &impl Module) -> Self {
+    fn from_model(model: &impl Module) -> Self {
         let mut current = Self(HashMap::new());
         model.visit(&mut current);
         current

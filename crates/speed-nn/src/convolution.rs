@@ -9,8 +9,8 @@ use std::cell::RefCell;
 
 use crate::matrix::{Matrix, Sums, View, append_product, multiply, put_product};
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-use crate::tile_conv::{TileConv, TileConvWork};
-use crate::winograd::{Winograd, WinogradWork};
+use crate::tile_conv::{TileConv, TileConvBuffers};
+use crate::winograd::{Winograd, WinogradBuffers};
 
 /// Values of the windows processed at a time: 4 MiB.
 const BLOCK_VALUES: usize = 1 << 20;
@@ -30,18 +30,18 @@ pub struct Geometry {
 }
 
 #[derive(Default)]
-struct Work {
+struct ConvolutionBuffers {
     framed: Vec<f32>,
     windows: Matrix,
     product: Matrix,
     weight_part: Matrix,
-    winograd: WinogradWork,
+    winograd: WinogradBuffers,
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    tiles: TileConvWork,
+    tiles: TileConvBuffers,
 }
 
 thread_local! {
-    static WORK: RefCell<Work> = RefCell::new(Work::default());
+    static BUFFERS: RefCell<ConvolutionBuffers> = RefCell::new(ConvolutionBuffers::default());
 }
 
 impl Geometry {
@@ -140,11 +140,11 @@ impl Geometry {
         assert!(maps.len().is_multiple_of(self.map_len()), "complete maps");
         let positions = maps.len() / self.map_len() * self.positions();
         if let Some(winograd) = self.winograd(outputs) {
-            let out = WORK.with_borrow_mut(|work| winograd.forward(maps, weight, &mut work.winograd));
+            let out = BUFFERS.with_borrow_mut(|work| winograd.forward(maps, weight, &mut work.winograd));
             return Matrix::from_vec(positions, outputs, out);
         }
         let mut out = Vec::with_capacity(positions * outputs);
-        WORK.with_borrow_mut(|work| {
+        BUFFERS.with_borrow_mut(|work| {
             #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
             if let Some(tiles) = self.tiles(outputs) {
                 tiles.set_weights_for_results(weight, &mut work.tiles);
@@ -176,10 +176,10 @@ impl Geometry {
         let positions = maps.len() / self.map_len() * self.positions();
         assert_eq!(by_results.len(), positions * outputs, "gradient of the results");
         if let Some(winograd) = self.winograd(outputs) {
-            return WORK.with_borrow_mut(|work| winograd.weight_gradient(maps, by_results, &mut work.winograd));
+            return BUFFERS.with_borrow_mut(|work| winograd.weight_gradient(maps, by_results, &mut work.winograd));
         }
         let mut weight = Matrix::zeros(self.patch_len(), outputs);
-        WORK.with_borrow_mut(|work| {
+        BUFFERS.with_borrow_mut(|work| {
             #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
             if let Some(tiles) = self.tiles(outputs) {
                 let mut rows = by_results.chunks_exact(self.columns * outputs);
@@ -212,10 +212,10 @@ impl Geometry {
         assert!(by_results.len().is_multiple_of(self.positions() * outputs), "results of complete maps");
         let images = by_results.len() / outputs / self.positions();
         if let Some(winograd) = self.winograd(outputs) {
-            return WORK.with_borrow_mut(|work| winograd.map_gradient(by_results, weight, &mut work.winograd));
+            return BUFFERS.with_borrow_mut(|work| winograd.map_gradient(by_results, weight, &mut work.winograd));
         }
         let mut maps = vec![0.0; images * self.map_len()];
-        WORK.with_borrow_mut(|work| {
+        BUFFERS.with_borrow_mut(|work| {
             #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
             if let Some(tiles) = self.tiles(outputs) {
                 tiles.set_weights_for_maps(weight, &mut work.tiles);
@@ -269,7 +269,7 @@ impl Geometry {
         images: usize,
         outputs: usize,
         rows: &mut impl Iterator<Item = &'a [f32]>,
-        work: &mut Work,
+        work: &mut ConvolutionBuffers,
     ) {
         let [height, width] = self.framed();
         work.tiles.results.resize(images * height * width, outputs);

@@ -128,22 +128,22 @@ pub fn record<C: CheckpointStrategy, S: Clone + Send + fmt::Debug + 'static, con
     }
     let nodes = nodes.try_into().expect("a node for each input");
     let (output, state) = forward(arrays.try_into().expect("an array for each input"));
-    match Step::<S>(PhantomData).prepare::<C>(nodes).compute_bound().stateful() {
+    match BackwardPass::<S>(PhantomData).prepare::<C>(nodes).compute_bound().stateful() {
         OpsKind::Tracked(step) => step.finish((state, backward), output),
         OpsKind::UnTracked(step) => step.finish(output),
     }
 }
 
 /// The backward pass of an operation whose forward pass returned `S`.
-struct Step<S>(PhantomData<S>);
+struct BackwardPass<S>(PhantomData<S>);
 
-impl<S> fmt::Debug for Step<S> {
+impl<S> fmt::Debug for BackwardPass<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Step")
+        f.write_str("BackwardPass")
     }
 }
 
-impl<S: Clone + Send + fmt::Debug + 'static, const N: usize> Backward<Flex, N> for Step<S> {
+impl<S: Clone + Send + fmt::Debug + 'static, const N: usize> Backward<Flex, N> for BackwardPass<S> {
     type State = (S, Gradient<S, N>);
 
     fn backward(self, ops: Ops<Self::State, N>, gradients: &mut Gradients, _: &mut Checkpointer) {

@@ -26,7 +26,7 @@ pub(crate) struct TileConv {
 
 /// Values of one block of maps. Reuses its memory.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct TileConvWork {
+pub(crate) struct TileConvBuffers {
     /// Results at every position, `[positions, outputs]`. In a backward pass, the gradient of the needed results, and
     /// zero at all other positions.
     pub(crate) results: Matrix,
@@ -60,7 +60,7 @@ impl TileConv {
 
     /// Prepares [`put_results`](Self::put_results) with these weights, in order of kernel rows; each row multiplies one
     /// run of values.
-    pub(crate) fn set_weights_for_results(&self, weight: View<'_>, work: &mut TileConvWork) {
+    pub(crate) fn set_weights_for_results(&self, weight: View<'_>, work: &mut TileConvBuffers) {
         let run_len = self.kernel * self.channels;
         let steps = (0..self.kernel).flat_map(|ky| (0..run_len).step_by(DEPTH).map(move |inner| (ky, inner)));
         let steps: Vec<_> = steps.collect();
@@ -72,8 +72,8 @@ impl TileConv {
     }
 
     /// Writes the results of a block of `maps` to `work.results`.
-    pub(crate) fn put_results(&self, maps: &[f32], work: &mut TileConvWork) {
-        let TileConvWork { results, weights: Weights { packed, offsets }, maps: parts, .. } = work;
+    pub(crate) fn put_results(&self, maps: &[f32], work: &mut TileConvBuffers) {
+        let TileConvBuffers { results, weights: Weights { packed, offsets }, maps: parts, .. } = work;
         let (channels, run_len) = (self.channels, self.kernel * self.channels);
         let positions = (maps.len() / channels).next_multiple_of(SIDE);
         parts.write(0, maps, (positions + self.reach()) * channels + run_len.next_multiple_of(DEPTH));
@@ -85,8 +85,8 @@ impl TileConv {
 
     /// Adds to `weight` the products of every window of a block of `maps` with the gradient of its result, in
     /// `work.results`.
-    pub(crate) fn add_weight_gradient(&self, maps: &[f32], work: &mut TileConvWork, weight: &mut Matrix) {
-        let TileConvWork { results, maps: parts, gradient_by_position, .. } = work;
+    pub(crate) fn add_weight_gradient(&self, maps: &[f32], work: &mut TileConvBuffers, weight: &mut Matrix) {
+        let TileConvBuffers { results, maps: parts, gradient_by_position, .. } = work;
         let (channels, positions) = (self.channels, results.rows());
         let offsets: Vec<_> = (0..positions).step_by(DEPTH).filter(|&first| self.wants(first, DEPTH)).collect();
         let gradient = results.view().transposed();
@@ -105,7 +105,7 @@ impl TileConv {
 
     /// Prepares [`put_map_gradient`](Self::put_map_gradient) with these weights, in order of kernel places. At each
     /// place, a value of a map belongs to the window a fixed number of positions before it.
-    pub(crate) fn set_weights_for_maps(&self, weight: View<'_>, work: &mut TileConvWork) {
+    pub(crate) fn set_weights_for_maps(&self, weight: View<'_>, work: &mut TileConvBuffers) {
         let (channels, outputs) = (self.channels, weight.shape()[1]);
         let places = 0..self.kernel * self.kernel;
         let steps = places.flat_map(|place| (0..outputs).step_by(DEPTH).map(move |output| (place, output)));
@@ -119,8 +119,8 @@ impl TileConv {
 
     /// Writes the gradient of a block of maps to `work.map_gradient`, from the gradient of its results in
     /// `work.results`.
-    pub(crate) fn put_map_gradient(&self, work: &mut TileConvWork) {
-        let TileConvWork { results, map_gradient, weights: Weights { packed, offsets }, gradient: parts, .. } = work;
+    pub(crate) fn put_map_gradient(&self, work: &mut TileConvBuffers) {
+        let TileConvBuffers { results, map_gradient, weights: Weights { packed, offsets }, gradient: parts, .. } = work;
         let (outputs, positions) = (results.columns(), results.rows().next_multiple_of(SIDE));
         parts.write(self.reach() * outputs, results.values(), (self.reach() + positions) * outputs);
         map_gradient.resize(positions, self.channels);

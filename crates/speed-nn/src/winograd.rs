@@ -38,7 +38,7 @@ pub(crate) struct Winograd {
 
 /// Reused working memory.
 #[derive(Default)]
-pub(crate) struct WinogradWork {
+pub(crate) struct WinogradBuffers {
     /// The transformed kernel, or its gradient: `[channels, outputs]` for each place of a tile.
     weights: Matrix,
     /// Transformed values, `[tiles, channels]` for each place.
@@ -65,20 +65,20 @@ impl Winograd {
     }
 
     /// Computes the results of complete maps with weights `[9 * channels, outputs]`.
-    pub(crate) fn forward(self, maps: &[f32], weight: View<'_>, work: &mut WinogradWork) -> Vec<f32> {
+    pub(crate) fn forward(self, maps: &[f32], weight: View<'_>, work: &mut WinogradBuffers) -> Vec<f32> {
         put_weights(weight, |place| place, &mut work.weights);
         self.convolve(maps, |weight| weight, work)
     }
 
     /// Computes the gradient of the maps from the gradient of the results, with the weights of the convolution.
-    pub(crate) fn map_gradient(self, by_results: &[f32], weight: View<'_>, work: &mut WinogradWork) -> Vec<f32> {
+    pub(crate) fn map_gradient(self, by_results: &[f32], weight: View<'_>, work: &mut WinogradBuffers) -> Vec<f32> {
         put_weights(weight, |[y, x]| [KERNEL - 1 - y, KERNEL - 1 - x], &mut work.weights);
         self.back().convolve(by_results, |weight| weight.transposed(), work)
     }
 
     /// Computes the gradient of the weights `[9 * channels, outputs]`, by transforming back the gradient of the
     /// transformed weights.
-    pub(crate) fn weight_gradient(self, maps: &[f32], by_results: &[f32], work: &mut WinogradWork) -> Matrix {
+    pub(crate) fn weight_gradient(self, maps: &[f32], by_results: &[f32], work: &mut WinogradBuffers) -> Matrix {
         let ([.., channels], outputs) = (self.map, self.outputs);
         work.weights.resize(PLACES * channels, outputs);
         work.weights.values_mut().fill(0.0);
@@ -98,11 +98,11 @@ impl Winograd {
         weight
     }
 
-    fn convolve(self, maps: &[f32], weight: impl Fn(View<'_>) -> View<'_>, work: &mut WinogradWork) -> Vec<f32> {
+    fn convolve(self, maps: &[f32], weight: impl Fn(View<'_>) -> View<'_>, work: &mut WinogradBuffers) -> Vec<f32> {
         let tiles = self.tiles(maps.len());
         let images = maps.len() / self.map.iter().product::<usize>();
         let mut out = vec![0.0; images * self.results[0] * self.results[1] * self.outputs];
-        let WinogradWork { weights, values, products, part } = work;
+        let WinogradBuffers { weights, values, products, part } = work;
         for from in (0..tiles).step_by(self.block()) {
             let some = from..tiles.min(from + self.block());
             put::<TILE>(self.places(), maps, some.clone(), value, values);
@@ -133,14 +133,14 @@ impl Winograd {
     }
 
     /// Returns the places of tiles in the maps.
-    fn places(self) -> Places {
-        Places { map: self.map, before: self.before, across: self.across() }
+    fn places(self) -> TilePositions {
+        TilePositions { map: self.map, before: self.before, across: self.across() }
     }
 
     /// Returns the places of their results.
-    fn places_of_results(self) -> Places {
+    fn places_of_results(self) -> TilePositions {
         let [rows, columns] = self.results;
-        Places { map: [rows, columns, self.outputs], before: [0; 2], across: self.across() }
+        TilePositions { map: [rows, columns, self.outputs], before: [0; 2], across: self.across() }
     }
 
     fn take_results(self, products: &Matrix, tiles: std::ops::Range<usize>, out: &mut [f32]) {
@@ -170,7 +170,7 @@ impl Winograd {
 
 /// The places of tiles in maps `[rows, columns, channels]`.
 #[derive(Clone, Copy)]
-struct Places {
+struct TilePositions {
     map: [usize; 3],
     /// Rows and columns of the first tile before the map.
     before: [usize; 2],
@@ -178,7 +178,7 @@ struct Places {
     across: [usize; 2],
 }
 
-impl Places {
+impl TilePositions {
     /// Returns the index where the channels of each position of a tile start, or `None` beyond the map.
     #[inline(always)]
     fn starts<const N: usize>(self, tile: usize) -> [[Option<usize>; N]; N] {
@@ -198,7 +198,7 @@ impl Places {
 
 /// Transforms tiles of maps; values beyond the map are zeros.
 fn put<const N: usize>(
-    places: Places,
+    places: TilePositions,
     maps: &[f32],
     tiles: std::ops::Range<usize>,
     transform: impl Fn([Lanes; N]) -> [Lanes; TILE] + Copy,

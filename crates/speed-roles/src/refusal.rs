@@ -94,8 +94,8 @@ impl Rejection {
         Self { teacher: Some(teacher), reason, fault: MessageFault::Server(error.into()), status }
     }
 
-    /// Adds the source of the message.
-    pub(crate) fn of(self, file: String) -> Refusal {
+    /// Returns the refusal of a message from `file`.
+    pub(crate) fn into_refusal(self, file: String) -> Refusal {
         let Self { teacher, reason, fault, status } = self;
         Refusal { teacher, file, reason, fault, status }
     }

@@ -211,7 +211,7 @@ struct Proofs {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Noise {
-    place: Place,
+    place: PlacementWord,
     mechanism: String,
     gamma: f64,
     bound: u64,
@@ -220,12 +220,12 @@ struct Noise {
 /// The word for a placement in the file.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Place {
+enum PlacementWord {
     Teachers,
     Server,
 }
 
-impl From<NoisePlacement> for Place {
+impl From<NoisePlacement> for PlacementWord {
     fn from(placement: NoisePlacement) -> Self {
         match placement {
             NoisePlacement::Distributed => Self::Teachers,
@@ -234,11 +234,11 @@ impl From<NoisePlacement> for Place {
     }
 }
 
-impl From<Place> for NoisePlacement {
-    fn from(place: Place) -> Self {
-        match place {
-            Place::Teachers => Self::Distributed,
-            Place::Server => Self::Central,
+impl From<PlacementWord> for NoisePlacement {
+    fn from(word: PlacementWord) -> Self {
+        match word {
+            PlacementWord::Teachers => Self::Distributed,
+            PlacementWord::Server => Self::Central,
         }
     }
 }

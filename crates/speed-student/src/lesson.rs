@@ -57,7 +57,7 @@ impl<'a> Images<'a> {
     /// If an index is not below `len()`.
     #[must_use]
     pub fn batch<N: Classifier>(&self, some: &[usize]) -> Pixels {
-        Pixels::of(self.split, some, N::OFFSET)
+        Pixels::from_split(self.split, some, N::OFFSET)
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use speed_core::npy::WholeNumbers;
 use speed_core::{decode_text, printable};
 
-use crate::error::{Place, TableError};
+use crate::error::{Location, TableError};
 use crate::form::VotesForm;
 use crate::records::Records;
 use crate::table::{is_array, number};
@@ -79,10 +79,10 @@ pub enum AnswerError {
         classes: usize,
     },
     /// A histogram that is not one vote.
-    #[error("{place}: expected a one-hot histogram: a single 1, and 0 elsewhere")]
+    #[error("{location}: expected a one-hot histogram: a single 1, and 0 elsewhere")]
     OneHot {
         /// The row.
-        place: Place,
+        location: Location,
     },
     /// A query that the round does not have.
     #[error("line {line}: {found:?} is not a query: expected 0 to {}{}", queries - 1, if *named { ", or a name of --query-list" } else { "; names need --query-list" })]
@@ -175,7 +175,7 @@ fn array(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> 
         return values
             .chunks_exact(classes)
             .enumerate()
-            .map(|(row, counts)| one_hot(counts, Place::Row(row)))
+            .map(|(row, counts)| one_hot(counts, Location::Row(row)))
             .collect();
     }
     if !is_line || form == Some(VotesForm::Histograms) {
@@ -193,10 +193,10 @@ fn label(query: usize, found: i64, classes: usize) -> Result<u8, AnswerError> {
 }
 
 /// Returns the class of the single vote.
-fn one_hot(counts: &[i64], place: Place) -> Result<u8, AnswerError> {
+fn one_hot(counts: &[i64], location: Location) -> Result<u8, AnswerError> {
     let is_one_hot = counts.iter().all(|count| [0, 1].contains(count)) && counts.iter().sum::<i64>() == 1;
     let class = counts.iter().position(|&count| count == 1).filter(|_| is_one_hot);
-    class.and_then(|class| u8::try_from(class).ok()).ok_or(AnswerError::OneHot { place })
+    class.and_then(|class| u8::try_from(class).ok()).ok_or(AnswerError::OneHot { location })
 }
 
 /// A record of a text, with its line number.
@@ -214,7 +214,7 @@ struct Lines {
 impl Lines {
     fn read(bytes: &[u8], question: &Question<'_>) -> Result<Self, AnswerError> {
         let &Question { queries, classes, .. } = question;
-        let mut records = Records::of(decode_text(bytes).map_err(TableError::from)?)?;
+        let mut records = Records::new(decode_text(bytes).map_err(TableError::from)?)?;
         let (mut header, mut lines, mut found) = (None, Vec::<Line>::new(), 0);
         while let Some((at, record)) = records.next()? {
             // A round limits the product of queries and classes, so this limits memory too.
@@ -278,11 +278,11 @@ fn in_order<'a>(cells: impl Iterator<Item = (usize, &'a str)>, classes: usize) -
 fn histograms(lines: &[Line]) -> Result<Vec<u8>, AnswerError> {
     let read = |line: &Line| {
         let cell = |(column, cell): (usize, &String)| {
-            let place = Place::Cell(line.number, column + 1);
-            number(cell).ok_or_else(|| TableError::Number { place, found: cell.clone() })
+            let location = Location::Cell(line.number, column + 1);
+            number(cell).ok_or_else(|| TableError::Number { location, found: cell.clone() })
         };
         let counts: Vec<i64> = line.cells.iter().enumerate().map(cell).collect::<Result<_, _>>()?;
-        one_hot(&counts, Place::Line(line.number))
+        one_hot(&counts, Location::Line(line.number))
     };
     lines.iter().map(read).collect()
 }
@@ -317,7 +317,7 @@ struct Columns<'a> {
 /// Parses lines with a query and its label.
 fn keyed(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
     let &Question { queries, classes, names, .. } = question;
-    let keys = Keys::of(lines, columns, question)?;
+    let keys = QueryKeys::choose(lines, columns, question)?;
     let shown =
         |query: usize| names.map_or_else(|| query.to_string(), |names| format!("{:?}", printable(&names[query])));
     let mut found: Vec<Option<(usize, u8)>> = vec![None; queries];
@@ -335,32 +335,32 @@ fn keyed(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Resu
 }
 
 /// The meaning of the first cell of each line.
-enum Keys<'a> {
+enum QueryKeys<'a> {
     /// Indices of queries.
     Numbers,
     /// Names of queries, with their indices.
     Names(HashMap<&'a str, usize>),
 }
 
-impl<'a> Keys<'a> {
+impl<'a> QueryKeys<'a> {
     /// Chooses by the column's name, or else the only meaning that fits all lines.
-    fn of(lines: &[Line], columns: &Columns<'_>, question: &Question<'a>) -> Result<Self, AnswerError> {
+    fn choose(lines: &[Line], columns: &Columns<'_>, question: &Question<'a>) -> Result<Self, AnswerError> {
         let Some(names) = question.names else { return Ok(Self::Numbers) };
-        let places: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+        let indices: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
         let cell = |line: &Line| number_of(&line.cells[columns.key], question.queries);
         let numbers = || lines.iter().all(|line| cell(line).is_some());
         match columns.head {
             Some("query") if numbers() => return Ok(Self::Numbers),
-            Some("name") => return Ok(Self::Names(places)),
+            Some("name") => return Ok(Self::Names(indices)),
             _ => {}
         }
         if !numbers() {
-            return Ok(Self::Names(places));
+            return Ok(Self::Names(indices));
         }
         // A name that is also a number must refer to the query with that index.
         let is_other = |line: &&Line| {
-            let place = places.get(line.cells[columns.key].as_str());
-            place.is_some_and(|place| Some(*place) != cell(line))
+            let index = indices.get(line.cells[columns.key].as_str());
+            index.is_some_and(|index| Some(*index) != cell(line))
         };
         match lines.iter().find(is_other) {
             Some(line) => Err(AnswerError::NumberOrName { line: line.number, found: line.cells[columns.key].clone() }),
@@ -371,7 +371,7 @@ impl<'a> Keys<'a> {
     fn query(&self, line: &Line, key: &str, question: &Question<'_>) -> Result<usize, AnswerError> {
         let query = match self {
             Self::Numbers => number_of(key, question.queries),
-            Self::Names(places) => places.get(key).copied(),
+            Self::Names(indices) => indices.get(key).copied(),
         };
         query.ok_or_else(|| AnswerError::Unknown {
             line: line.number,
@@ -392,7 +392,7 @@ fn number_of(cell: &str, queries: usize) -> Option<usize> {
 /// # Errors
 /// If there is not one name for each query, or a name occurs twice.
 pub fn parse_names(bytes: &[u8], queries: usize) -> Result<Vec<String>, AnswerError> {
-    let mut records = Records::of(decode_text(bytes).map_err(TableError::from)?)?;
+    let mut records = Records::new(decode_text(bytes).map_err(TableError::from)?)?;
     let mut lines: Vec<(usize, Vec<String>)> = Vec::new();
     let mut found = 0;
     while let Some((line, record)) = records.next()? {
@@ -414,7 +414,7 @@ pub fn parse_names(bytes: &[u8], queries: usize) -> Result<Vec<String>, AnswerEr
         let name = cells.get(column).cloned().unwrap_or_default();
         match seen.entry(name.clone()) {
             Entry::Occupied(_) => return Err(AnswerError::NameTwice { line, found: name, queries }),
-            Entry::Vacant(place) => place.insert(line),
+            Entry::Vacant(entry) => entry.insert(line),
         };
         names.push(name);
     }

@@ -1,4 +1,4 @@
-//! Errors of tables, with their places.
+//! Errors of tables, with their locations.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use speed_core::{TextError, printable};
 /// Largest file that is read, in bytes.
 pub const MAX_FILE: u64 = 256 << 20;
 
-/// The place of an error. In an array: row and column from 0, as in NumPy. In a text: line and column from 1, as in
+/// The location of an error. In an array: row and column from 0, as in NumPy. In a text: line and column from 1, as in
 /// editors and spreadsheets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// A row of an array.
     Row(usize),
     /// An entry of an array: row and column.
@@ -22,7 +22,7 @@ pub enum Place {
     Cell(usize, usize),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Row(row) => write!(f, "row {row}"),
@@ -89,10 +89,10 @@ pub enum TableError {
         found: usize,
     },
     /// A cell that is not an integer.
-    #[error("{place}: expected an integer, found {}", shown(found))]
+    #[error("{location}: expected an integer, found {}", shown(found))]
     Number {
         /// The cell.
-        place: Place,
+        location: Location,
         /// Its text.
         found: String,
     },

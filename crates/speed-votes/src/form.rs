@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use speed_core::VoteShape;
 
-use crate::error::Place;
+use crate::error::Location;
 use crate::table::Table;
 
 /// Largest number of outcomes of a round. If the number of classes is unknown, a larger entry is not read as a label.
@@ -112,18 +112,18 @@ pub enum FormError {
         expected: String,
     },
     /// A negative entry, or one that is too large for a count.
-    #[error("{place}: expected {}, found {found}", if *found < 0 { "0 or more" } else { "at most 4294967295" })]
+    #[error("{location}: expected {}, found {found}", if *found < 0 { "0 or more" } else { "at most 4294967295" })]
     Count {
         /// The entry.
-        place: Place,
+        location: Location,
         /// Its value.
         found: i64,
     },
     /// A label that is not a class.
-    #[error("{place}: teacher {teacher} votes for class {found} on query {query}, expected 0 to {max}")]
+    #[error("{location}: teacher {teacher} votes for class {found} on query {query}, expected 0 to {max}")]
     Label {
         /// The entry.
-        place: Place,
+        location: Location,
         /// The teacher.
         teacher: usize,
         /// The query.
@@ -134,10 +134,10 @@ pub enum FormError {
         max: usize,
     },
     /// A histogram that does not sum to the number of teachers.
-    #[error("{place} sums to {found}, expected {expected}{}", if *larger { "; give the form for labels of more than 128 classes" } else { "" })]
+    #[error("{location} sums to {found}, expected {expected}{}", if *larger { "; give the form for labels of more than 128 classes" } else { "" })]
     Sum {
         /// The row.
-        place: Place,
+        location: Location,
         /// Its sum.
         found: u64,
         /// The number of teachers, and its origin.

@@ -16,7 +16,7 @@ mod table;
 mod vote_file;
 
 pub use answer::{AnswerError, Question, parse_answer, parse_names};
-pub use error::{MAX_FILE, Place, TableError};
+pub use error::{Location, MAX_FILE, TableError};
 pub use form::{FormError, Known, Readings, VotesForm};
 pub use table::{Table, parse_numbers, read_bytes};
 pub use vote_file::VoteFile;

@@ -25,7 +25,7 @@ impl<'a> Records<'a> {
     ///
     /// # Errors
     /// If the text uses more than one of `,`, `;` and tabs as separators.
-    pub(crate) fn of(text: &'a str) -> Result<Self, TableError> {
+    pub(crate) fn new(text: &'a str) -> Result<Self, TableError> {
         let reader = ReaderBuilder::new()
             .delimiter(delimiter(text)? as u8)
             .has_headers(false)
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     fn all(text: &str) -> Result<Vec<(usize, Vec<String>)>, TableError> {
-        let mut records = Records::of(text)?;
+        let mut records = Records::new(text)?;
         let mut found = Vec::new();
         while let Some((line, record)) = records.next()? {
             found.push((line, record.iter().map(str::to_owned).collect()));

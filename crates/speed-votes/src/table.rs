@@ -8,7 +8,7 @@ use csv::StringRecord;
 use speed_core::decode_text;
 use speed_core::npy::WholeNumbers;
 
-use crate::error::{MAX_FILE, Place, TableError};
+use crate::error::{Location, MAX_FILE, TableError};
 use crate::records::Records;
 
 /// Names of a column that identifies rows and holds no votes.
@@ -34,7 +34,7 @@ impl Table {
     /// line of column names.
     ///
     /// # Errors
-    /// The error states the place, the expected and the found.
+    /// The error states the location, the expected and the found.
     pub fn parse(bytes: &[u8]) -> Result<Self, TableError> {
         if !is_array(bytes)? {
             return Self::of_text(decode_text(bytes)?);
@@ -50,7 +50,7 @@ impl Table {
     }
 
     fn of_text(text: &str) -> Result<Self, TableError> {
-        let mut records = Records::of(text)?;
+        let mut records = Records::new(text)?;
         let (mut width, mut names, mut has_header) = (None, 0, false);
         let (mut values, mut lines) = (Vec::new(), Vec::new());
         while let Some((line, record)) = records.next()? {
@@ -65,8 +65,8 @@ impl Table {
             }
             lines.push(line);
             for (column, cell) in record.iter().enumerate().skip(names) {
-                let place = Place::Cell(line, column + 1);
-                values.push(number(cell).ok_or_else(|| TableError::Number { place, found: cell.to_owned() })?);
+                let location = Location::Cell(line, column + 1);
+                values.push(number(cell).ok_or_else(|| TableError::Number { location, found: cell.to_owned() })?);
             }
         }
         let columns = width.unwrap_or(0) - names;
@@ -99,14 +99,14 @@ impl Table {
         &self.values[row * self.columns..(row + 1) * self.columns]
     }
 
-    /// Returns the place of a row in the file.
-    pub(crate) fn place_of(&self, row: usize) -> Place {
-        self.lines.get(row).map_or(Place::Row(row), |&line| Place::Line(line))
+    /// Returns the location of a row in the file.
+    pub(crate) fn location_of(&self, row: usize) -> Location {
+        self.lines.get(row).map_or(Location::Row(row), |&line| Location::Line(line))
     }
 
-    /// Returns the place of an entry in the file.
-    pub(crate) fn place_of_entry(&self, row: usize, column: usize) -> Place {
-        self.lines.get(row).map_or(Place::Entry(row, column), |&line| Place::Cell(line, column + self.names + 1))
+    /// Returns the location of an entry in the file.
+    pub(crate) fn location_of_entry(&self, row: usize, column: usize) -> Location {
+        self.lines.get(row).map_or(Location::Entry(row, column), |&line| Location::Cell(line, column + self.names + 1))
     }
 }
 
@@ -128,12 +128,12 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, TableError> {
 /// Parses integers, such as indices or true labels: an array of any shape, or one line or column of CSV.
 ///
 /// # Errors
-/// The error states the place, the expected and the found.
+/// The error states the location, the expected and the found.
 pub fn parse_numbers(bytes: &[u8]) -> Result<WholeNumbers, TableError> {
     if is_array(bytes)? {
         return Ok(WholeNumbers::parse(bytes)?);
     }
-    let mut records = Records::of(decode_text(bytes)?)?;
+    let mut records = Records::new(decode_text(bytes)?)?;
     let (mut rows, mut columns, mut values) = (0, 0, Vec::new());
     let (mut names, mut has_header) = (0, false);
     while let Some((line, record)) = records.next()? {
@@ -148,8 +148,8 @@ pub fn parse_numbers(bytes: &[u8]) -> Result<WholeNumbers, TableError> {
         columns = record.len() - names.min(record.len());
         rows += 1;
         for (column, cell) in record.iter().enumerate().skip(names) {
-            let place = Place::Cell(line, column + 1);
-            values.push(number(cell).ok_or_else(|| TableError::Number { place, found: cell.to_owned() })?);
+            let location = Location::Cell(line, column + 1);
+            values.push(number(cell).ok_or_else(|| TableError::Number { location, found: cell.to_owned() })?);
         }
     }
     if values.is_empty() {

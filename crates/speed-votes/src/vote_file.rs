@@ -51,8 +51,8 @@ impl VoteFile {
             let row = &table.row(teacher)[..queries];
             if let Some(query) = row.iter().position(|&label| usize::try_from(label).map_or(true, |label| label > max))
             {
-                let place = table.place_of_entry(teacher, query);
-                return Err(FormError::Label { place, teacher, query, found: row[query], max });
+                let location = table.location_of_entry(teacher, query);
+                return Err(FormError::Label { location, teacher, query, found: row[query], max });
             }
         }
         Ok(Self { table, form, teachers, queries, queries_in_file, classes: known.classes })
@@ -76,11 +76,11 @@ impl VoteFile {
             if found != teachers {
                 let expected = match known.teachers {
                     Some(teachers) => format!("the number of teachers, {teachers}"),
-                    None => format!("the number of teachers, {teachers} on {}", table.place_of(0)),
+                    None => format!("the number of teachers, {teachers} on {}", table.location_of(0)),
                 };
                 let larger = !is_given && known.classes.is_none() && known.teachers.is_none();
-                let place = table.place_of(row);
-                return Err(FormError::Sum { place, found, expected, larger });
+                let location = table.location_of(row);
+                return Err(FormError::Sum { location, found, expected, larger });
             }
         }
         let teachers = usize::try_from(teachers).unwrap_or(usize::MAX);
@@ -196,8 +196,8 @@ fn check_entries(table: &Table) -> Result<(), FormError> {
     match table.values.iter().position(|&value| u32::try_from(value).is_err()) {
         None => Ok(()),
         Some(at) => {
-            let place = table.place_of_entry(at / table.columns, at % table.columns);
-            Err(FormError::Count { place, found: table.values[at] })
+            let location = table.location_of_entry(at / table.columns, at % table.columns);
+            Err(FormError::Count { location, found: table.values[at] })
         }
     }
 }

@@ -27,7 +27,7 @@ struct Entry {
 
 /// The results in a fixture, see `fixture` in check.py.
 #[derive(serde::Deserialize)]
-struct Kept {
+struct ArraySummary {
     largest: f64,
     length: f64,
     values: Vec<f64>,
@@ -37,7 +37,7 @@ struct Kept {
 struct Fixture {
     /// A weighted sum of every input, which detects a different input.
     inputs: BTreeMap<String, f64>,
-    results: BTreeMap<String, Kept>,
+    results: BTreeMap<String, ArraySummary>,
 }
 
 impl Trace {
@@ -81,7 +81,8 @@ impl Trace {
                 assert!(same, "{name} is drawn otherwise now: scripts/peers/training/check --fixture makes it again");
                 continue;
             }
-            let Kept { largest, length, values: kept } = fixture.results.remove(name).expect("a result in the fixture");
+            let ArraySummary { largest, length, values: kept } =
+                fixture.results.remove(name).expect("a result in the fixture");
             let found_length = values.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt();
             assert!((found_length - length).abs() <= TOLERANCE * length, "{name}: |.| {found_length}, not {length}");
             assert_eq!(kept.len(), values.len().min(KEPT), "{name}");

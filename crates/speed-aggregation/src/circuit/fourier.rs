@@ -73,7 +73,7 @@ impl Fourier {
             let (cos, sin) = (&self.twist.0[..half], &self.twist.1[..half]);
             let output = &mut output[..half];
             for j in 0..half {
-                let (re, im) = (digit.of(low[j]), digit.of(high[j]));
+                let (re, im) = (digit.extract(low[j]), digit.extract(high[j]));
                 output[j].re = re.mul_add(cos[j], -(im * sin[j]));
                 output[j].im = re.mul_add(sin[j], im * cos[j]);
             }
@@ -128,7 +128,7 @@ impl Digit {
     }
 
     #[inline(always)]
-    fn of(self, word: u64) -> f64 {
+    fn extract(self, word: u64) -> f64 {
         let raised = word.wrapping_add(self.rounding) << self.above;
         (raised.cast_signed() >> self.rest) as f64
     }
@@ -147,7 +147,7 @@ mod tests {
                 word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let mut sum = 0_u64;
                 for level in 0..levels {
-                    let digit = Digit::new(d, level).of(word);
+                    let digit = Digit::new(d, level).extract(word);
                     assert!(digit.abs() <= 2_f64.powi(base_log as i32 - 1), "{d:?}: digit {digit}");
                     let weight = 64 - base_log * (levels - level);
                     sum = sum.wrapping_add((digit as i64).cast_unsigned() << weight);

@@ -17,7 +17,7 @@ pub(crate) enum Failure {
     /// An error of one of Slurm's programs, also with its message and exit code.
     Slurm(crate::slurm::SlurmError),
     /// The error was already reported.
-    Told(ExitCode),
+    Reported(ExitCode),
     /// The reader of standard output closed it, as `| head` does. This is not a failure of the command.
     OutputClosed,
 }
@@ -29,7 +29,7 @@ impl Failure {
             Self::Roles(error) => error.exit_code(),
             Self::Network(error) => error.exit_code(),
             Self::Slurm(error) => error.exit_code(),
-            Self::Told(code) => *code,
+            Self::Reported(code) => *code,
             Self::OutputClosed => ExitCode::Done,
         }
     }
@@ -41,7 +41,7 @@ impl Failure {
             Self::Roles(error) => Some(error.to_string()),
             Self::Network(error) => Some(error.to_string()),
             Self::Slurm(error) => Some(error.to_string()),
-            Self::Told(_) | Self::OutputClosed => None,
+            Self::Reported(_) | Self::OutputClosed => None,
         }
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn limit(given: MaxEpsilon) -> Result<PriceLimit, Failure> {
 
 /// Data-independent epsilons of a round.
 #[derive(Debug, Serialize)]
-pub(super) struct Price {
+pub(super) struct RoundPrice {
     /// Delta of all epsilons.
     delta: f64,
     /// Prices by the number of teachers whose noise is present and secret, beginning with the cheapest.
@@ -49,10 +49,10 @@ impl PriceOf {
     }
 }
 
-impl Price {
+impl RoundPrice {
     /// Computes the price of `file`'s round for `counted` teachers, or, if it is `None`, for all teachers and for the
     /// smallest number that the round accepts.
-    pub(super) fn of(file: &RoundFile, counted: Option<usize>, delta: Delta) -> Result<Self, Failure> {
+    pub(super) fn for_round(file: &RoundFile, counted: Option<usize>, delta: Delta) -> Result<Self, Failure> {
         let round = file.round();
         let teachers = round.shape().teachers();
         let numbers = match (round.placement(), counted) {
@@ -82,18 +82,18 @@ impl Price {
     pub(super) fn to_text(&self) -> String {
         let mut text = String::new();
         for price in &self.of {
-            let whose = match price.teachers {
+            let scope = match price.teachers {
                 Some(teachers) => format!("with the noise of {teachers} teachers present and secret"),
                 None => "against everyone but the server, who knows the noise".to_owned(),
             };
             text.push_str(&match (price.one_answer, price.round) {
                 (Some(one), Some(round)) => format!(
-                    "price, whatever the votes are, {whose}: epsilon {} for one answer, {} for the round, at delta {:e}\n",
+                    "price, whatever the votes are, {scope}: epsilon {} for one answer, {} for the round, at delta {:e}\n",
                     two(one),
                     two(round),
                     self.delta
                 ),
-                _ => format!("price, {whose}: none known ({})\n", price.claim),
+                _ => format!("price, {scope}: none known ({})\n", price.claim),
             });
         }
         let dearest = self.of.last().and_then(|price| without_protection(price.round?));

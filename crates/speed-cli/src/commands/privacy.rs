@@ -130,7 +130,7 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
         Some(path) => {
             let known = Known { teachers: options.teachers, ..Known::default() };
             let file = votes::read(path, options.form.form, &known)?;
-            Some(ReadVotes::of(&file, file.queries()))
+            Some(ReadVotes::new(&file, file.queries()))
         }
         None => None,
     };
@@ -159,7 +159,7 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
         AccountError::Threshold { .. } => flag("threshold", &error),
         error => flag("epsilon", &error),
     })?;
-    let round = teachers.and_then(|teachers| KeyRange::of(kind, &found, teachers));
+    let round = teachers.and_then(|teachers| KeyRange::for_round(kind, &found, teachers));
     if options.json {
         return print_json(&WithVotes { value: &Calibrated { found: &found, round }, votes_file: read });
     }

@@ -4,17 +4,17 @@ use serde_json::json;
 use speed_core::{NoisePlacement, printable};
 use speed_roles::{Party, RoundFile};
 
-use super::price::Price;
+use super::price::RoundPrice;
 use super::{Failure, WITHOUT_PROOFS, mark, print, print_json};
 use crate::options::ShowRoundOptions;
 
 pub(super) fn show(options: &ShowRoundOptions) -> Result<(), Failure> {
     let file = RoundFile::read(&options.round)?;
-    let price = Price::of(&file, None, options.delta)?;
+    let price = RoundPrice::for_round(&file, None, options.delta)?;
     if options.json { print_json(&to_json(&file, &price)) } else { print(&to_text(&file, &price)) }
 }
 
-fn to_json(file: &RoundFile, price: &Price) -> serde_json::Value {
+fn to_json(file: &RoundFile, price: &RoundPrice) -> serde_json::Value {
     let (round, roster) = (file.round(), file.roster());
     let party = |party: &Party| json!({ "name": party.name(), "key": party.key().to_hex() });
     json!({
@@ -28,7 +28,7 @@ fn to_json(file: &RoundFile, price: &Price) -> serde_json::Value {
     })
 }
 
-fn to_text(file: &RoundFile, price: &Price) -> String {
+fn to_text(file: &RoundFile, price: &RoundPrice) -> String {
     let (round, roster) = (file.round(), file.roster());
     let shape = round.shape();
     let list = match round.query_list() {

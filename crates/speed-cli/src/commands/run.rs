@@ -20,7 +20,7 @@ pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
         && let Some(message) = failure.message()
         && reporter.failed(failure.exit_code(), &message)
     {
-        return Err(Failure::Told(failure.exit_code()));
+        return Err(Failure::Reported(failure.exit_code()));
     }
     done
 }

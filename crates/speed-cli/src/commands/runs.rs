@@ -73,20 +73,20 @@ fn date(seconds: u64) -> Option<String> {
 }
 
 /// The form in which results are shown.
-pub(super) enum Shown {
+pub(super) enum ReportFormat {
     Text { legend: bool },
     Json,
     Page,
 }
 
-pub(super) fn show(name: &Path, results: &Path, form: &Shown) -> Result<(), Failure> {
+pub(super) fn show(name: &Path, results: &Path, form: &ReportFormat) -> Result<(), Failure> {
     match find_results(results, name)? {
         FinishedResults::Run(run) => {
             let report = Report::read(&run)?;
             match form {
-                Shown::Text { legend } => print(&report_text(&report, &run, *legend)),
-                Shown::Json => print_json(&report),
-                Shown::Page => {
+                ReportFormat::Text { legend } => print(&report_text(&report, &run, *legend)),
+                ReportFormat::Json => print_json(&report),
+                ReportFormat::Page => {
                     for path in report.missing_for_page(&run) {
                         line(&format!("{} is missing, so the page lacks its content", printable_path(&path)));
                     }
@@ -97,9 +97,9 @@ pub(super) fn show(name: &Path, results: &Path, form: &Shown) -> Result<(), Fail
         FinishedResults::Sweep(sweep) => {
             let report = SweepReport::read(&sweep)?;
             match form {
-                Shown::Text { .. } => print(&sweep_text(&report, &sweep)),
-                Shown::Json => print_json(&report),
-                Shown::Page => print(&report.to_html()),
+                ReportFormat::Text { .. } => print(&sweep_text(&report, &sweep)),
+                ReportFormat::Json => print_json(&report),
+                ReportFormat::Page => print(&report.to_html()),
             }
         }
     }

@@ -24,9 +24,9 @@ pub(super) fn execute(command: ServerCommand) -> Result<(), Failure> {
     }
 }
 
-struct Shown(Reporter);
+struct RoundProgress(Reporter);
 
-impl Progress for Shown {
+impl Progress for RoundProgress {
     fn refused(&self, refusal: &Refusal) {
         bar::line(&refusal.to_string());
     }
@@ -41,7 +41,7 @@ impl Progress for Shown {
 }
 
 fn aggregate(options: AggregateOptions) -> Result<(), Failure> {
-    let (shown, json) = (Shown(Reporter::new(LogFormat::Text, false)), options.server.json);
+    let (shown, json) = (RoundProgress(Reporter::new(LogFormat::Text, false)), options.server.json);
     let report = server::aggregate(&server_options(options.server), &options.answers, &options.out, &shown)?;
     shown.0.progress().end(&format!("{} queries answered", report.queries));
     if json { print_json(&report) } else { print(&text(&report)) }

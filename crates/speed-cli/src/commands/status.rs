@@ -55,7 +55,7 @@ struct Task {
 }
 
 /// A step without shards, or a shard of a step.
-type Part = (Step, Option<usize>);
+type StepShard = (Step, Option<usize>);
 
 /// The outcome of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -115,7 +115,7 @@ impl Status {
         let mut known = BTreeSet::new();
         // Only the last job of each shard counts.
         for job in jobs.jobs.iter().rev() {
-            let of = jobs.of(job.step).last().map(|last| last.of);
+            let of = jobs.of_step(job.step).last().map(|last| last.of);
             for shard in job.tasks() {
                 if of == Some(job.of) && known.insert((job.step, shard)) {
                     let is_open = open.as_ref().is_none_or(|open| open.contains(&(job.step, shard)));
@@ -129,7 +129,7 @@ impl Status {
 
     /// Returns the shards and steps that are not done, or `None` if runs of a sweep have not begun, so that nothing is
     /// done.
-    fn open(&self, jobs: &Jobs) -> Result<Option<BTreeSet<Part>>, Failure> {
+    fn open(&self, jobs: &Jobs) -> Result<Option<BTreeSet<StepShard>>, Failure> {
         if self.runs.len() < jobs.runs.len() {
             return Ok(None);
         }
@@ -146,7 +146,7 @@ impl Status {
         };
         let mut open = BTreeSet::new();
         for step in steps.list()? {
-            let of = jobs.of(step).last().map_or(1, |job| job.of);
+            let of = jobs.of_step(step).last().map_or(1, |job| job.of);
             if step.is_divided() {
                 open.extend(steps.open_shards(step, of)?.into_iter().map(|shard| (step, Some(shard))));
             } else if !steps.is_done(step) {

@@ -8,7 +8,7 @@ use speed_aggregation::{Parameters, PrivacyNoise};
 use speed_core::{RandomnessKind, printable_path};
 use speed_roles::{Role, RolesError, Roster, RoundFile, RoundRandomness, Terms, hash_file, student};
 
-use super::price::Price;
+use super::price::RoundPrice;
 use super::{Failure, WITHOUT_PROOFS, client, identity, mark, print, print_json};
 use crate::bar::Waiting;
 use crate::options::{RoundOptions, StudentCommand};
@@ -31,16 +31,17 @@ fn keygen(out: &Path, parameters: &Parameters, simulation: Option<u64>, json: bo
         return print_json(&report);
     }
     let mut text = format!("{}key {} ({})\n", mark(report.simulation), report.key, report.parameters);
-    let whose = ["stays with the student", "goes to every teacher", "goes to the server"];
-    for ((path, bytes), whose) in report.files.iter().zip(whose) {
-        text.push_str(&format!("{} ({bytes} bytes) {whose}\n", printable_path(path)));
+    let destinations = ["stays with the student", "goes to every teacher", "goes to the server"];
+    for ((path, bytes), destination) in report.files.iter().zip(destinations) {
+        text.push_str(&format!("{} ({bytes} bytes) {destination}\n", printable_path(path)));
     }
     print(&text)
 }
 
 fn round(options: &RoundOptions) -> Result<(), Failure> {
     let terms = terms(options)?;
-    let price = Price::of(&student::terms(&terms, &options.public_key, &options.out)?, None, options.price.delta)?;
+    let price =
+        RoundPrice::for_round(&student::terms(&terms, &options.public_key, &options.out)?, None, options.price.delta)?;
     price.check(&options.price, options.simulation)?;
     let proof_key = options.proofs.then(|| proof_key(options));
     let round = student::RoundOptions {
@@ -97,7 +98,7 @@ fn terms(options: &RoundOptions) -> Result<Terms, RolesError> {
 
 fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), Failure> {
     let report = student::open(options)?;
-    let price = Price::of(&RoundFile::read(&options.round)?, Some(report.counted), delta)?;
+    let price = RoundPrice::for_round(&RoundFile::read(&options.round)?, Some(report.counted), delta)?;
     if json {
         let mut value = json!(report);
         value["price"] = json!(price);

@@ -15,12 +15,12 @@ use speed_experiment::{
     slurm_folder, sweep_id, write_atomic,
 };
 
-use self::arrange::{Order, arrange};
+use self::arrange::{StepPlan, arrange};
 pub(in crate::commands) use self::options::absolute;
 use self::options::{check, text};
 use super::{Failure, price, print, print_json, usage};
 use crate::options::SubmitOptions;
-use crate::slurm::{self, Jobs, Place, Script, Submitted, quoted};
+use crate::slurm::{self, JobCommand, Jobs, Script, Submitted, quoted};
 
 /// The folder of the logs, beside the scripts.
 const LOGS: &str = "logs";
@@ -42,7 +42,7 @@ pub(super) fn submit(options: &SubmitOptions) -> Result<(), Failure> {
     }
 }
 
-/// A submission: its config, its steps and its place.
+/// A submission: its config, its steps and the command of its jobs.
 struct Submission<'a> {
     options: &'a SubmitOptions,
     /// The config, or a sweep's config for its first setting.
@@ -51,14 +51,14 @@ struct Submission<'a> {
     results: &'a Path,
     /// The folder of the run or sweep.
     folder: PathBuf,
-    place: Place,
+    job: JobCommand,
     plan: Plan,
     is_sweep: bool,
 }
 
-/// The printed output for a step.
+/// The state of a step after `speed submit`, as printed.
 #[derive(Serialize)]
-struct Said<'a> {
+struct StepReport<'a> {
     step: Step,
     script: PathBuf,
     /// The total number of shards; null for a step that is not divided.
@@ -103,7 +103,7 @@ impl<'a> Submission<'a> {
                 .extend(options.experiment.overrides.iter().flat_map(|change| ["--set".to_owned(), change.clone()]));
         }
         let program = std::env::current_exe().map_err(ExperimentError::io("find", "the running program"))?;
-        let place = Place {
+        let job = JobCommand {
             program: text(&program)?,
             working: text(&absolute(Path::new("."))?)?,
             config: text(&if is_sweep { slurm_folder(&folder).join("config.toml") } else { config_path(&folder) })?,
@@ -126,7 +126,7 @@ impl<'a> Submission<'a> {
         }
         match &plan.missing {
             Some(missing) => Err(usage("datasets", missing.clone())),
-            None => Ok(Self { options, config, steps, results, folder, place, plan, is_sweep }),
+            None => Ok(Self { options, config, steps, results, folder, job, plan, is_sweep }),
         }
     }
 
@@ -139,8 +139,8 @@ impl<'a> Submission<'a> {
             (false, true) => slurm::queue().unwrap_or_default(),
             (false, false) => slurm::queue()?,
         };
-        let orders = arrange(&self.steps, &jobs, &seen, self.options.shards)?;
-        let scripts: Vec<Script<'_>> = orders.iter().map(|order| self.script(order)).collect();
+        let step_plans = arrange(&self.steps, &jobs, &seen, self.options.shards)?;
+        let scripts: Vec<Script<'_>> = step_plans.iter().map(|step_plan| self.script(step_plan)).collect();
         if !self.options.dry_run {
             self.prepare(&scripts)?;
             let runs = self.steps.runs();
@@ -149,16 +149,16 @@ impl<'a> Submission<'a> {
             jobs.wanted_shards = self.options.shards.map(NonZeroUsize::get).or(jobs.wanted_shards);
             jobs.write(&self.folder)?;
         }
-        let (mut said, mut after) = (Vec::new(), Vec::new());
-        for (order, script) in orders.iter().zip(&scripts) {
-            said.push(self.step(order, script, &mut after, &mut jobs)?);
+        let (mut reports, mut after) = (Vec::new(), Vec::new());
+        for (step_plan, script) in step_plans.iter().zip(&scripts) {
+            reports.push(self.step(step_plan, script, &mut after, &mut jobs)?);
         }
-        self.say(&said)
+        self.report(&reports)
     }
 
-    fn script(&self, order: &Order) -> Script<'_> {
-        let needs = needs::of(self.options, &self.steps, order.step, order.of, self.plan.cost.as_ref());
-        Script { step: order.step, of: order.of, experiment: &self.config.name, place: &self.place, needs }
+    fn script(&self, step_plan: &StepPlan) -> Script<'_> {
+        let needs = needs::for_step(self.options, &self.steps, step_plan.step, step_plan.of, self.plan.cost.as_ref());
+        Script { step: step_plan.step, of: step_plan.of, experiment: &self.config.name, job: &self.job, needs }
     }
 
     /// Creates the folders and takes the lock for submitting.
@@ -178,7 +178,7 @@ impl<'a> Submission<'a> {
             // A copy of the current text, because `--run` stops a job whose config has changed.
             let config = &self.options.experiment.config;
             let text = std::fs::read(config).map_err(ExperimentError::io("read", config))?;
-            write_atomic(Path::new(&self.place.config), &text)?;
+            write_atomic(Path::new(&self.job.config), &text)?;
         }
         for script in scripts {
             write_atomic(&script.path(&folder), script.text().as_bytes())?;
@@ -189,54 +189,54 @@ impl<'a> Submission<'a> {
     /// Submits the missing shards with `after` as dependencies, then replaces `after` with the dependencies of the next step.
     fn step<'o>(
         &self,
-        order: &'o Order,
+        step_plan: &'o StepPlan,
         script: &Script<'_>,
         after: &mut Vec<String>,
         jobs: &mut Jobs,
-    ) -> Result<Said<'o>, Failure> {
+    ) -> Result<StepReport<'o>, Failure> {
         let path = script.path(&slurm_folder(&self.folder));
-        let mut said = Said {
-            step: order.step,
+        let mut report = StepReport {
+            step: step_plan.step,
             script: path.clone(),
-            shards: order.step.is_divided().then_some(order.of),
-            state: if order.alive.is_empty() { "done" } else { "underway" },
+            shards: step_plan.step.is_divided().then_some(step_plan.of),
+            state: if step_plan.alive.is_empty() { "done" } else { "underway" },
             submitted: &[],
             job: None,
             command: Vec::new(),
             text: self.options.dry_run.then(|| script.text()),
         };
-        let mut next = order.alive.clone();
-        if let Some(shards) = &order.todo {
-            said.state = if self.options.dry_run { "to-do" } else { "submitted" };
-            said.submitted = shards;
-            let arguments = self.arguments(order.step, shards, after, &path)?;
-            said.command = [vec!["sbatch".to_owned()], arguments.clone()].concat();
+        let mut next = step_plan.alive.clone();
+        if let Some(shards) = &step_plan.todo {
+            report.state = if self.options.dry_run { "to-do" } else { "submitted" };
+            report.submitted = shards;
+            let arguments = self.arguments(step_plan.step, shards, after, &path)?;
+            report.command = [vec!["sbatch".to_owned()], arguments.clone()].concat();
             if self.options.dry_run {
-                next.push(format!("${{{}%%;*}}", variable(order.step)));
+                next.push(format!("${{{}%%;*}}", variable(step_plan.step)));
             } else {
-                if !order.stale.is_empty() {
-                    slurm::cancel(&order.stale)?;
+                if !step_plan.stale.is_empty() {
+                    slurm::cancel(&step_plan.stale)?;
                 }
                 let job = slurm::submit(&arguments)?;
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 jobs.jobs.push(Submitted {
-                    step: order.step,
+                    step: step_plan.step,
                     job: job.clone(),
                     name: script.job_name(),
                     shards: shards.clone(),
-                    of: order.of,
+                    of: step_plan.of,
                     submitted_at: since.as_secs(),
                 });
                 // Written after every job, so that no submitted job is lost.
                 jobs.write(&self.folder)?;
                 next.push(job.clone());
-                said.job = Some(job);
+                report.job = Some(job);
             }
         }
         if !next.is_empty() {
             *after = next;
         }
-        Ok(said)
+        Ok(report)
     }
 
     /// Returns the options of sbatch that are not in the script.
@@ -259,19 +259,19 @@ impl<'a> Submission<'a> {
         Ok(arguments)
     }
 
-    fn say(&self, said: &[Said<'_>]) -> Result<(), Failure> {
+    fn report(&self, reports: &[StepReport<'_>]) -> Result<(), Failure> {
         if self.options.json {
             let value = serde_json::json!({
-                "run": self.place.run,
+                "run": self.job.run,
                 "folder": self.folder,
                 "slurm": slurm_folder(&self.folder),
                 "dry_run": self.options.dry_run,
                 "refused": self.plan.refused,
-                "steps": said,
+                "steps": reports,
             });
             return print_json(&value);
         }
-        let mut text: String = said.iter().map(|step| line(step)).collect();
+        let mut text: String = reports.iter().map(|step| line(step)).collect();
         if !self.options.dry_run {
             let (folder, run) = (printable_path(&slurm_folder(&self.folder)), printable_path(&self.folder));
             text.push_str(&format!("scripts, jobs and logs: {folder}\nhow far it is: speed status {}\n", quoted(&run)));
@@ -284,23 +284,23 @@ impl<'a> Submission<'a> {
 }
 
 /// Returns a step's outcome; in a dry run its script and its bash command.
-fn line(said: &Said<'_>) -> String {
-    let (name, variable) = (said.step.name(), variable(said.step));
-    if let (Some(script), "to-do") = (&said.text, said.state) {
+fn line(report: &StepReport<'_>) -> String {
+    let (name, variable) = (report.step.name(), variable(report.step));
+    if let (Some(script), "to-do") = (&report.text, report.state) {
         // Shell variables replace the missing job IDs, so they must not be quoted.
         let word = |word: &String| if word.starts_with("--dependency=") { word.clone() } else { quoted(word) };
-        let words: Vec<String> = said.command.iter().map(word).collect();
+        let words: Vec<String> = report.command.iter().map(word).collect();
         return format!(
             "### {}\n{script}### submitted by\n{variable}=$({})\n\n",
-            printable_path(&said.script),
+            printable_path(&report.script),
             words.join(" ")
         );
     }
-    let of = said.shards.map_or_else(String::new, |of| format!(" of {of} shards"));
-    match (&said.job, said.submitted) {
+    let of = report.shards.map_or_else(String::new, |of| format!(" of {of} shards"));
+    match (&report.job, report.submitted) {
         (Some(job), []) => format!("{name}: job {job}\n"),
         (Some(job), shards) => format!("{name}: job {job}, {}{of}\n", slurm::ranges(shards)),
-        (None, _) if said.state == "underway" => format!("{name}: waits or runs already\n"),
+        (None, _) if report.state == "underway" => format!("{name}: waits or runs already\n"),
         (None, _) => format!("{name}: done\n"),
     }
 }

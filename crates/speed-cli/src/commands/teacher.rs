@@ -6,7 +6,7 @@ use speed_core::printable_path;
 use speed_roles::teacher::{self, TeacherOptions};
 use speed_roles::{LogCheckOptions, Role, RolesError, RoundFile, RoundRandomness, check_log};
 
-use super::price::Price;
+use super::price::RoundPrice;
 use super::{Failure, WITHOUT_PROOFS, client, identity, mark, print, print_json};
 use crate::options::{AnswerOptions, TeacherCommand};
 
@@ -42,7 +42,7 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
         (Some(name), Some(gamma)) => Some(PrivacyNoise::named(name, gamma).map_err(RolesError::from)?.mechanism()),
         _ => None,
     };
-    let price = Price::of(&RoundFile::read(&options.round)?, None, options.price.delta)?;
+    let price = RoundPrice::for_round(&RoundFile::read(&options.round)?, None, options.price.delta)?;
     // A file that declares a simulation has no price. The program enforces the declaration.
     price.check(&options.price, options.simulation.is_some())?;
     let report = teacher::answer(&TeacherOptions {

@@ -61,15 +61,15 @@ fn follow(
 
 /// Prints when a stage begins, and its progress at intervals.
 fn follow_in_lines(folder: PathBuf, first: RunStatus) -> Result<RunStatus, Failure> {
-    let mut said: Option<(Option<String>, Instant)> = None;
+    let mut last_line: Option<(Option<String>, Instant)> = None;
     follow(folder, first, |status| {
         let running = status.view.running().map(|stage| stage.name.clone());
         let is_due = |(stage, at): &(Option<String>, Instant)| *stage != running || at.elapsed() >= progress::EVERY;
-        if status.state == RunState::Running && said.as_ref().is_none_or(is_due) {
+        if status.state == RunState::Running && last_line.as_ref().is_none_or(is_due) {
             if let Some(doing) = doing(status) {
                 line(&doing);
             }
-            said = Some((running, Instant::now()));
+            last_line = Some((running, Instant::now()));
         }
         Ok(())
     })

@@ -28,11 +28,11 @@ pub(super) enum Form {
 
 /// A reporter of progress in lines.
 pub(crate) struct Lines {
-    told: Arc<Mutex<Told>>,
+    log: Arc<Mutex<LineLog>>,
     _ticker: Ticker,
 }
 
-struct Told {
+struct LineLog {
     form: Form,
     out: Box<dyn Write + Send>,
     began: Instant,
@@ -41,7 +41,7 @@ struct Told {
     stage_began: Instant,
     work_began: Instant,
     /// When the last line was written.
-    said: Instant,
+    written_at: Instant,
 }
 
 impl Lines {
@@ -49,41 +49,41 @@ impl Lines {
     pub(super) fn new(form: Form, every: Duration, out: Box<dyn Write + Send>) -> Self {
         let now = Instant::now();
         let view = RunView::default();
-        let told = Told { form, out, began: now, view, stage_began: now, work_began: now, said: now };
-        let told = Arc::new(Mutex::new(told));
-        let own = Arc::clone(&told);
+        let log = LineLog { form, out, began: now, view, stage_began: now, work_began: now, written_at: now };
+        let log = Arc::new(Mutex::new(log));
+        let own = Arc::clone(&log);
         let ticker = Ticker::new(every / 10, move || {
-            let mut told = lock(&own);
-            if told.said.elapsed() >= every {
-                told.go_on();
+            let mut log = lock(&own);
+            if log.written_at.elapsed() >= every {
+                log.report_work();
             }
         });
-        Self { told, _ticker: ticker }
+        Self { log, _ticker: ticker }
     }
 
     pub(super) fn run_finished(&self, folder: &Path) {
-        self.told().object("finished", json!({ "folder": folder }));
+        self.log().object("finished", json!({ "folder": folder }));
     }
 
     pub(super) fn run_failed(&self, code: ExitCode, message: &str) {
-        self.told().object("error", json!({ "code": code.code(), "kind": kind(code), "message": message }));
+        self.log().object("error", json!({ "code": code.code(), "kind": kind(code), "message": message }));
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
-        lock(&self.told)
+    fn log(&self) -> MutexGuard<'_, LineLog> {
+        lock(&self.log)
     }
 }
 
-fn lock(told: &Mutex<Told>) -> MutexGuard<'_, Told> {
+fn lock(log: &Mutex<LineLog>) -> MutexGuard<'_, LineLog> {
     // The state is valid even if another thread panicked.
-    told.lock().unwrap_or_else(PoisonError::into_inner)
+    log.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Told {
+impl LineLog {
     fn line(&mut self, text: &str) {
         // A failure cannot be reported anywhere.
         let _ = writeln!(self.out, "{text}");
-        self.said = Instant::now();
+        self.written_at = Instant::now();
     }
 
     fn text(&mut self, text: &str) {
@@ -103,7 +103,7 @@ impl Told {
     }
 
     /// Reports that the work continues.
-    fn go_on(&mut self) {
+    fn report_work(&mut self) {
         let seconds = self.work_began.elapsed().as_secs_f64();
         if let Some(work) = &mut self.view.work {
             work.seconds = seconds;
@@ -136,73 +136,73 @@ impl Told {
         }
     }
 
-    fn may_go_on(&mut self) {
-        if self.form == Form::Object && self.said.elapsed() >= OBJECT_EVERY {
-            self.go_on();
+    fn report_if_due(&mut self) {
+        if self.form == Form::Object && self.written_at.elapsed() >= OBJECT_EVERY {
+            self.report_work();
         }
     }
 }
 
 impl Progress for Lines {
     fn planned(&self, stages: &[String]) {
-        let mut told = self.told();
-        told.view.planned(stages);
-        told.object("planned", json!({ "stages": stages }));
+        let mut log = self.log();
+        log.view.planned(stages);
+        log.object("planned", json!({ "stages": stages }));
     }
 
     fn started(&self, stage: &str) {
-        let mut told = self.told();
-        told.view.started(stage);
-        told.stage_began = Instant::now();
-        told.object("stage-started", json!({ "stage": stage }));
+        let mut log = self.log();
+        log.view.started(stage);
+        log.stage_began = Instant::now();
+        log.object("stage-started", json!({ "stage": stage }));
     }
 
     fn finished(&self, stage: &str, found: bool) {
-        let mut told = self.told();
-        told.view.finished(stage, found);
+        let mut log = self.log();
+        log.view.finished(stage, found);
         if found {
-            told.text(&format!("{stage}: done already"));
+            log.text(&format!("{stage}: done already"));
         }
-        told.object("stage-done", json!({ "stage": stage, "done_already": found }));
+        log.object("stage-done", json!({ "stage": stage, "done_already": found }));
     }
 
     fn begin(&self, work: &str, unit: &str, units: u64, done: u64) {
-        let mut told = self.told();
-        told.view.begin(work, unit, units, done);
-        told.work_began = Instant::now();
+        let mut log = self.log();
+        log.view.begin(work, unit, units, done);
+        log.work_began = Instant::now();
         let there = if done > 0 { format!(", {done} done") } else { String::new() };
-        told.text(&format!("{work}: {units} {unit}{there}"));
-        if told.form == Form::Object {
-            told.go_on();
+        log.text(&format!("{work}: {units} {unit}{there}"));
+        if log.form == Form::Object {
+            log.report_work();
         }
     }
 
     fn part(&self, part: &Part<'_>) {
-        self.told().view.part(part);
+        self.log().view.part(part);
     }
 
     fn found(&self, units: u64) {
-        self.told().view.found(units);
+        self.log().view.found(units);
     }
 
     fn advance(&self, units: u64, note: &str) {
-        let mut told = self.told();
-        told.view.advance(units, note);
-        told.may_go_on();
+        let mut log = self.log();
+        log.view.advance(units, note);
+        log.report_if_due();
     }
 
     fn end(&self, summary: &str) {
-        let mut told = self.told();
-        told.view.end();
-        let seconds = told.work_began.elapsed().as_secs_f64();
-        told.text(&format!("{summary} ({seconds:.1} s)"));
-        told.object("note", json!({ "message": summary }));
+        let mut log = self.log();
+        log.view.end();
+        let seconds = log.work_began.elapsed().as_secs_f64();
+        log.text(&format!("{summary} ({seconds:.1} s)"));
+        log.object("note", json!({ "message": summary }));
     }
 
     fn note(&self, line: &str) {
-        let mut told = self.told();
-        told.text(line);
-        told.object("note", json!({ "message": line }));
+        let mut log = self.log();
+        log.text(line);
+        log.object("note", json!({ "message": line }));
     }
 }
 

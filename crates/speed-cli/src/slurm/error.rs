@@ -5,7 +5,7 @@ use std::fmt;
 use speed_core::{ExitCode, printable};
 
 /// The largest number of characters of a program's output in a message.
-const MAX_SAID: usize = 300;
+const MAX_SHOWN: usize = 300;
 
 /// A failure of one of Slurm's programs.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(crate) enum SlurmError {
     /// The program could not be started or read.
     Io { program: &'static str, source: std::io::Error },
     /// The program ended with a code other than 0.
-    Failed { program: &'static str, code: Option<i32>, said: String },
+    Failed { program: &'static str, code: Option<i32>, output: String },
     /// The program's output was not as expected.
     Unexpected { program: &'static str, expected: &'static str, found: String },
 }
@@ -36,22 +36,22 @@ impl fmt::Display for SlurmError {
                  slurm-client). --dry-run prints the scripts, which run by hand or under another scheduler too"
             ),
             Self::Io { program, source } => write!(f, "cannot run {program}: {source}"),
-            Self::Failed { program, code, said } => {
+            Self::Failed { program, code, output } => {
                 let code = code.map_or_else(|| "by a signal".to_owned(), |code| format!("with code {code}"));
-                write!(f, "{program} ended {code}: {}", shortened(said))
+                write!(f, "{program} ended {code}: {}", shortened(output))
             }
             Self::Unexpected { program, expected, found } => {
-                write!(f, "{program} said {:?}, expected {expected}", shortened(found))
+                write!(f, "{program} output {:?}, expected {expected}", shortened(found))
             }
         }
     }
 }
 
 /// Returns the beginning of a program's output in one line, escaped for terminal output.
-fn shortened(said: &str) -> String {
-    let said = printable(&said.trim().replace('\n', "; "));
-    match said.char_indices().nth(MAX_SAID) {
-        Some((end, _)) => format!("{}...", &said[..end]),
-        None => said,
+fn shortened(output: &str) -> String {
+    let output = printable(&output.trim().replace('\n', "; "));
+    match output.char_indices().nth(MAX_SHOWN) {
+        Some((end, _)) => format!("{}...", &output[..end]),
+        None => output,
     }
 }

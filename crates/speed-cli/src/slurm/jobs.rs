@@ -109,7 +109,7 @@ impl Jobs {
     }
 
     /// Returns the jobs of a step.
-    pub(crate) fn of(&self, step: Step) -> impl Iterator<Item = &Submitted> {
+    pub(crate) fn of_step(&self, step: Step) -> impl Iterator<Item = &Submitted> {
         self.jobs.iter().filter(move |job| job.step == step)
     }
 }

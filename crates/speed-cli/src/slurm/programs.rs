@@ -46,12 +46,12 @@ impl Seen {
 
 /// Submits a script with these options of sbatch, and returns the job's number.
 pub(crate) fn submit(arguments: &[String]) -> Result<String, SlurmError> {
-    let said = call("sbatch", arguments)?;
+    let output = call("sbatch", arguments)?;
     // With several clusters, the cluster's name follows the number.
-    let number = said.trim_end().split(';').next().unwrap_or_default();
+    let number = output.trim_end().split(';').next().unwrap_or_default();
     match is_number(number) {
         true => Ok(number.to_owned()),
-        false => Err(unexpected("sbatch", "a job's number", &said)),
+        false => Err(unexpected("sbatch", "a job's number", &output)),
     }
 }
 
@@ -86,19 +86,19 @@ fn call(program: &'static str, arguments: &[String]) -> Result<String, SlurmErro
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let (said, errors) = std::thread::scope(|scope| {
+    let (output, errors) = std::thread::scope(|scope| {
         let errors = scope.spawn(|| read(stderr, MAX_ERRORS));
         (read(stdout, MAX_OUTPUT + 1), errors.join().unwrap_or_default())
     });
     let status = child.wait().map_err(failed)?;
-    if said.len() as u64 > MAX_OUTPUT {
-        return Err(unexpected(program, "at most 8 MiB", &String::from_utf8_lossy(&said[..80])));
+    if output.len() as u64 > MAX_OUTPUT {
+        return Err(unexpected(program, "at most 8 MiB", &String::from_utf8_lossy(&output[..80])));
     }
     if !status.success() {
-        let said = String::from_utf8_lossy(if errors.is_empty() { &said } else { &errors }).into_owned();
-        return Err(SlurmError::Failed { program, code: status.code(), said });
+        let output = String::from_utf8_lossy(if errors.is_empty() { &output } else { &errors }).into_owned();
+        return Err(SlurmError::Failed { program, code: status.code(), output });
     }
-    String::from_utf8(said).map_err(|error| unexpected(program, "UTF-8 text", &error.to_string()))
+    String::from_utf8(output).map_err(|error| unexpected(program, "UTF-8 text", &error.to_string()))
 }
 
 /// Reads the beginning of the output and discards the rest, so that the program can end.
@@ -194,10 +194,10 @@ mod tests {
             ["12|1", "12|1|RUNNING|x", "x|1|RUNNING", "12|-1|RUNNING", "12|1|\u{1b}[2J", "12|1|", "$(id)|1|RUNNING"]
         {
             let error = queued(line).expect_err(line).to_string();
-            assert!(error.starts_with("squeue said") && !error.contains('\u{1b}'), "{error}");
+            assert!(error.starts_with("squeue output") && !error.contains('\u{1b}'), "{error}");
         }
         for line in ["12_1|FAILED", "12_1|FAILED|1", "12_1|failed|1:0", "12_1|FAILED|1:x"] {
-            assert!(accounts(line).expect_err(line).to_string().starts_with("sacct said"));
+            assert!(accounts(line).expect_err(line).to_string().starts_with("sacct output"));
         }
         let long = "9".repeat(1000);
         assert!(queued(&long).expect_err("long").to_string().len() < 500);

@@ -26,9 +26,9 @@ pub(crate) struct Needs {
     pub(crate) account: Option<String>,
 }
 
-/// The paths and options of a run's commands; the paths are valid on all machines.
+/// The command of a run's jobs; its paths are valid on all machines.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct JobCommand {
     /// The program.
     pub(crate) program: String,
     /// The folder that relative paths of the config refer to.
@@ -49,14 +49,14 @@ pub(crate) struct Script<'a> {
     /// The number of all shards; 1 for a step that is not divided.
     pub(crate) of: usize,
     pub(crate) experiment: &'a str,
-    pub(crate) place: &'a Place,
+    pub(crate) job: &'a JobCommand,
     pub(crate) needs: Needs,
 }
 
 impl Script<'_> {
     /// Returns the name of its jobs, which identifies the run in Slurm's lists.
     pub(crate) fn job_name(&self) -> String {
-        let id: String = self.place.run.chars().take(8).collect();
+        let id: String = self.job.run.chars().take(8).collect();
         format!("speed-{}-{id}", self.step.name())
     }
 
@@ -67,8 +67,8 @@ impl Script<'_> {
 
     /// Returns its text.
     pub(crate) fn text(&self) -> String {
-        let Self { step, of, experiment, place, needs } = self;
-        let mut text = format!("#!/bin/bash\n# Experiment {}, {} {}: ", printable(experiment), place.kind, place.run);
+        let Self { step, of, experiment, job, needs } = self;
+        let mut text = format!("#!/bin/bash\n# Experiment {}, {} {}: ", printable(experiment), job.kind, job.run);
         let shard = if step.is_divided() { format!(", one of {of} shards") } else { String::new() };
         text.push_str(&format!("{step}{shard}.\n"));
         text.push_str(
@@ -89,7 +89,7 @@ impl Script<'_> {
                 "shard=\"${{SLURM_ARRAY_TASK_ID:-${{1:?expected the number of a shard, from 1 to {of}}}}}\"\n"
             ));
         }
-        text.push_str(&format!("cd {}\n{}\n", quoted(&place.working), self.command()));
+        text.push_str(&format!("cd {}\n{}\n", quoted(&job.working), self.command()));
         text
     }
 
@@ -110,7 +110,7 @@ impl Script<'_> {
     }
 
     fn command(&self) -> String {
-        let Place { program, config, options, run, .. } = self.place;
+        let JobCommand { program, config, options, run, .. } = self.job;
         let words: Vec<String> = [program.as_str(), "run", config.as_str(), "--run", run.as_str()]
             .into_iter()
             .chain(options.iter().map(String::as_str))

@@ -199,16 +199,16 @@ fn a_charge_for_noise_that_is_no_longer_offered_counts() {
 #[test]
 fn a_calibration_says_which_keys_a_round_needs() {
     let place = place();
-    fn of<'a>(epsilon: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    fn calibrate<'a>(epsilon: &'a str, more: &[&'a str]) -> Vec<&'a str> {
         [&["calibrate", "--delta", "1e-5", "--queries", "100", "--epsilon", epsilon], more].concat()
     }
-    let keys = |epsilon: &str| json(&place, &of(epsilon, &["--teachers", "250", "--json"]))["round"].clone();
+    let keys = |epsilon: &str| json(&place, &calibrate(epsilon, &["--teachers", "250", "--json"]))["round"].clone();
     assert_eq!(keys("5")["parameters"], "TOURNAMENT_128");
     assert_eq!(keys("1")["parameters"], "WIDE_128");
     let none = keys("0.05");
     assert!(none["parameters"].is_null() && none["difference"].as_u64() > Some(30_000), "{none}");
-    assert!(json(&place, &of("5", &["--json"])).get("round").is_none());
-    let text = |epsilon: &str| place.succeeds(&of(epsilon, &["--teachers", "250"]));
+    assert!(json(&place, &calibrate("5", &["--json"])).get("round").is_none());
+    let text = |epsilon: &str| place.succeeds(&calibrate(epsilon, &["--teachers", "250"]));
     assert!(!text("5").contains("round of 250 teachers"));
     assert!(text("1").contains("An encrypted round of 250 teachers needs WIDE_128 keys"));
     assert!(text("0.05").contains("No encrypted round of 250 teachers takes this noise"));

@@ -16,7 +16,7 @@ pub struct FetchProgress {
 #[non_exhaustive]
 pub enum FetchEvent {
     /// A valid file exists already and is kept.
-    Kept {
+    Existing {
         /// Its path.
         path: PathBuf,
     },

@@ -7,13 +7,13 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// The unfinished file `TARGET.part`, open for appending and locked.
-pub(super) struct Part {
+pub(super) struct PartialFile {
     file: File,
     path: PathBuf,
     len: u64,
 }
 
-impl Part {
+impl PartialFile {
     /// Opens the file of an earlier attempt, or a new file.
     pub(super) fn open(target: &Path) -> Result<Self, DataError> {
         let path = target.with_added_extension("part");

@@ -135,7 +135,7 @@ fn a_full_download_is_checked_and_in_place_and_the_next_call_keeps_it() {
 
     let (report, events) = run(catalog, &dir, &[&url]);
     assert_eq!(report.expect("all is well").kept.len(), 4);
-    assert!(events.iter().all(|event| matches!(event, FetchEvent::Kept { .. })));
+    assert!(events.iter().all(|event| matches!(event, FetchEvent::Existing { .. })));
     assert_eq!(requests.lock().expect("no panic").len(), 4, "no file is requested twice");
 }
 
@@ -287,7 +287,7 @@ fn two_downloads_of_one_file_do_not_mix() {
     let (catalog, _) = toy();
     let dir = folder();
     fs::create_dir(dir.path().join("toy")).expect("a folder");
-    let held = Part::open(&dir.path().join("toy/a-images.gz")).expect("an unlocked file");
+    let held = PartialFile::open(&dir.path().join("toy/a-images.gz")).expect("an unlocked file");
     let error = run(catalog, &dir, &["http://127.0.0.1:9"]).0.expect_err("held");
     assert!(matches!(error, DataError::Busy { ref path } if path == held.path()), "{error}");
 }

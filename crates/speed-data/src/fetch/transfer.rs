@@ -1,7 +1,7 @@
 //! One HTTP request whose body is appended to a file.
 
 use super::event::FetchEvent;
-use super::part::Part;
+use super::part::PartialFile;
 use crate::DataError;
 use std::io::Read;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(super) enum Stopped {
 /// were kept.
 pub(super) fn append(
     url: &str,
-    part: &mut Part,
+    part: &mut PartialFile,
     limit: u64,
     emit: &mut dyn FnMut(FetchEvent),
 ) -> Result<bool, Stopped> {

@@ -18,7 +18,7 @@ use crate::error::PictureProblem;
 
 /// Decodes a picture and rotates it by the camera's orientation.
 pub(super) fn decode(bytes: Vec<u8>) -> Result<DynamicImage, PictureProblem> {
-    match Format::of(&bytes) {
+    match Format::detect(&bytes) {
         Some(Format::Jpeg) => jpeg(&bytes),
         Some(Format::Other(what)) => Err(PictureProblem::NotRead { what }),
         Some(Format::Png) => {

@@ -10,7 +10,7 @@ mod error;
 mod scan;
 
 use super::size::{MAX_SIDE, MAX_UNPACKED};
-use bits::{Bits, Fault, Table};
+use bits::{Bits, CodeFault, HuffmanTable};
 pub use error::JpegError;
 use scan::{Band, Blocks, Coding, Component};
 
@@ -88,7 +88,7 @@ struct File<'a> {
     /// Units between restart markers; 0 without restart markers.
     interval: usize,
     /// Huffman tables by kind (DC, AC) and number.
-    tables: [[Option<Table>; 4]; 2],
+    tables: [[Option<HuffmanTable>; 4]; 2],
     is_progressive: bool,
     components: Vec<Component>,
     /// Interleaved units of the picture.
@@ -201,7 +201,7 @@ impl<'a> File<'a> {
             let (symbols, others) = symbols.split_at_checked(count).ok_or_else(wrong)?;
             let tables = self.tables.get_mut(usize::from(place >> 4)).ok_or_else(wrong)?;
             *tables.get_mut(usize::from(place & 15)).ok_or_else(wrong)? =
-                Some(Table::new(counts, symbols).ok_or_else(wrong)?);
+                Some(HuffmanTable::new(counts, symbols).ok_or_else(wrong)?);
             rest = others;
         }
         if rest.is_empty() { Ok(()) } else { Err(damaged(SEGMENT, at, "17 bytes for each table")) }
@@ -309,8 +309,8 @@ impl<'a> File<'a> {
                     let passed = blocks.pass(&scan.band, tables, component.nonzero.get_mut(place));
                     match passed {
                         Ok(()) => {}
-                        Err(Fault::End) => return Err(self.short(scan, all, unit)),
-                        Err(Fault::Damaged(expected)) => {
+                        Err(CodeFault::End) => return Err(self.short(scan, all, unit)),
+                        Err(CodeFault::Damaged(expected)) => {
                             return Err(JpegError::Damaged { scan: self.scans, unit, units: all, expected });
                         }
                     }

@@ -22,7 +22,7 @@ pub(super) enum Format {
 
 impl Format {
     /// Returns the format of a file with these first bytes, or `None` if it is not a picture.
-    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
+    pub(super) fn detect(bytes: &[u8]) -> Option<Self> {
         Some(match bytes {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Self::Png,
             [0xff, 0xd8, 0xff, ..] => Self::Jpeg,
@@ -108,7 +108,7 @@ pub(super) fn kind(path: &Path, name: &str) -> Result<Kind, DataError> {
     let mut head = Vec::new();
     open_regular(path).and_then(|file| file.take(HEAD).read_to_end(&mut head)).map_err(io_error("read", path))?;
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-    Ok(match (Format::of(&head), ending.as_deref()) {
+    Ok(match (Format::detect(&head), ending.as_deref()) {
         // Its owner may not know that the picture is hidden, so it is reported as skipped.
         (Some(_), _) if is_hidden => Kind::Other,
         _ if is_hidden => Kind::Hidden,
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn formats_are_told_by_their_first_bytes() {
-        let other = |bytes: &[u8]| match Format::of(bytes) {
+        let other = |bytes: &[u8]| match Format::detect(bytes) {
             Some(Format::Other(what)) => what,
             found => panic!("{found:?} of {bytes:?}"),
         };
@@ -151,7 +151,7 @@ mod tests {
             assert!(other(bytes).contains(name), "{name}: {bytes:?}");
         }
         for text in [&b"BMW cars of 1998 and their colours"[..], b"P1 was first", b"", b"no picture", b"\xff\xd8"] {
-            assert_eq!(Format::of(text), None, "{text:?}");
+            assert_eq!(Format::detect(text), None, "{text:?}");
         }
     }
 

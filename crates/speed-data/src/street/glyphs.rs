@@ -12,7 +12,7 @@ pub(super) struct Glyphs<'a> {
 }
 
 impl<'a> Glyphs<'a> {
-    pub(super) fn of(images: &'a Split) -> Result<Self, DataError> {
+    pub(super) fn from_split(images: &'a Split) -> Result<Self, DataError> {
         let mut by_class = vec![Vec::new(); images.classes()];
         for (image, &label) in images.labels().iter().enumerate() {
             by_class[usize::from(label)].push(image);

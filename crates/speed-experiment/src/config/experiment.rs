@@ -231,7 +231,7 @@ impl Config {
             privacy: (&self.privacy).into(),
             student: self.student.clone(),
             table: self.table.clone(),
-            row: self.rows.iter().map(|row| RawRow::of(row, &self.rows)).collect(),
+            row: self.rows.iter().map(|row| RawRow::from_row(row, &self.rows)).collect(),
         }
     }
 

@@ -276,7 +276,7 @@ impl RawRow {
     }
 
     /// Returns the row as written; `rows` are all rows of its config.
-    pub(super) fn of(row: &RowConfig, rows: &[RowConfig]) -> Self {
+    pub(super) fn from_row(row: &RowConfig, rows: &[RowConfig]) -> Self {
         let paper = row.paper;
         Self {
             name: row.name.clone(),

@@ -22,7 +22,7 @@ pub(crate) fn check(store: &RunStore, config: &Config, progress: &dyn Progress) 
     if config.is_simulation() {
         return Ok(());
     }
-    let files = LedgerFiles::of(store.experiment());
+    let files = LedgerFiles::in_experiment(store.experiment());
     check_charges(store, &files, progress)?;
     for other in files.others() {
         // An unreadable ledger of another experiment does not affect this one.
@@ -73,7 +73,7 @@ pub(crate) fn check_forced(store: &RunStore, config: &Config, charges: &[QueryBa
     if config.is_simulation() {
         return Ok(());
     }
-    let (Some(limit), Some(ledger)) = (limit(config), LedgerFiles::of(store.experiment()).open()?) else {
+    let (Some(limit), Some(ledger)) = (limit(config), LedgerFiles::in_experiment(store.experiment()).open()?) else {
         return Ok(());
     };
     Ok(ledger.would_allow(charges, Some(limit))?)

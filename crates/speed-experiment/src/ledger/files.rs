@@ -35,7 +35,7 @@ impl Secret {
 
 impl LedgerFiles {
     /// Returns the ledger files in an experiment's directory.
-    pub(crate) fn of(experiment: &Path) -> Self {
+    pub(crate) fn in_experiment(experiment: &Path) -> Self {
         Self { experiment: experiment.to_path_buf() }
     }
 

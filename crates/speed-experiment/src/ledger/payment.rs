@@ -33,7 +33,7 @@ impl Payment<'_> {
     }
 
     fn files(&self) -> LedgerFiles {
-        LedgerFiles::of(self.store.experiment())
+        LedgerFiles::in_experiment(self.store.experiment())
     }
 
     /// Returns whether the answers cost privacy budget: noise is added, and it does not come from a seed.

@@ -66,7 +66,7 @@ impl Shared {
                     work.seconds = seconds;
                 }
                 // If the write fails, the run continues without being watched.
-                let _ = write_progress(&self.path, &ProgressFile::of(view));
+                let _ = write_progress(&self.path, &ProgressFile::new(view));
                 state = self.state();
             }
             if !state.ended {

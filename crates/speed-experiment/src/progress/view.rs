@@ -14,7 +14,7 @@ pub struct RunView {
     /// The stages in order.
     pub stages: Vec<StageView>,
     /// The current work, if it has counted units.
-    pub work: Option<Work>,
+    pub work: Option<CurrentWork>,
 }
 
 /// A stage of a run.
@@ -53,7 +53,7 @@ impl fmt::Display for StageStatus {
 
 /// Work that consists of equal units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Work {
+pub struct CurrentWork {
     /// The name of the work.
     pub name: String,
     /// The name of its units.
@@ -116,7 +116,7 @@ impl RunView {
     pub fn begin(&mut self, name: &str, unit: &str, total: u64, done: u64) {
         let (name, unit) = (name.to_owned(), unit.to_owned());
         let (note, parts) = (String::new(), Vec::new());
-        self.work = Some(Work { name, unit, done, total, found: done, seconds: 0.0, note, parts });
+        self.work = Some(CurrentWork { name, unit, done, total, found: done, seconds: 0.0, note, parts });
     }
 
     /// Records the state of one concurrent part.
@@ -168,7 +168,7 @@ impl RunView {
     }
 }
 
-impl Work {
+impl CurrentWork {
     /// Returns the units of this attempt per second; `None` before the first unit.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
@@ -204,7 +204,7 @@ impl fmt::Display for PartView {
     }
 }
 
-impl fmt::Display for Work {
+impl fmt::Display for CurrentWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.name)?;
         for part in &self.parts {

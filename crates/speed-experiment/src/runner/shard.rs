@@ -91,7 +91,7 @@ pub fn run_shard(
         done_here,
     };
     for config in configs {
-        Graph::of(config).up_to(shard.stage)?;
+        Graph::for_config(config).up_to(shard.stage)?;
     }
     let all_done = |config: &&Config| ShardMark::all_hold(&RunStore::folder_of(&options.results, config), shard.stage);
     if ShardMark::holds(&folder, &shard.name()) || configs.iter().all(all_done) {
@@ -162,7 +162,7 @@ struct ShardProcess<'a> {
 
 impl<'a> ShardProcess<'a> {
     fn work_in_run(&mut self, config: &'a Config) -> Result<(), ExperimentError> {
-        let graph = Graph::of(config);
+        let graph = Graph::for_config(config);
         let stage = self.shard.stage;
         let _arithmetic = config.arithmetic.hold()?;
         let device = Device::open(config.device)?;
@@ -177,7 +177,7 @@ impl<'a> ShardProcess<'a> {
             check_run_price(config, self.options, &graph, classes)?;
             check(&store, config, &recorder)?;
         }
-        let truth = Truth::of(config, images.as_ref())?;
+        let truth = Truth::for_run(config, images.as_ref())?;
         let context = Context {
             config,
             store: &store,

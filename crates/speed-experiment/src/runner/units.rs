@@ -13,7 +13,7 @@ impl StageUnits {
     /// If the run's config cannot be read.
     pub fn of_run(folder: &Path) -> Result<Vec<Self>, ExperimentError> {
         let config = RunStore::config_in(folder)?;
-        let graph = Graph::of(&config);
+        let graph = Graph::for_config(&config);
         let nodes = graph.nodes().iter().enumerate();
         Ok(nodes.filter_map(|(at, node)| node.kind.count_units(folder, &config, node, &graph.nodes()[..at])).collect())
     }

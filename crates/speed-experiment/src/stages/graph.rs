@@ -24,7 +24,7 @@ pub(crate) struct Graph(Vec<Node>);
 
 impl Graph {
     /// Lists the stages of `config`.
-    pub(crate) fn of(config: &Config) -> Self {
+    pub(crate) fn for_config(config: &Config) -> Self {
         let own = || (0..config.rows.len()).filter(|&row| config.labels_of(row) == row).map(Some);
         let mut nodes = Vec::new();
         for kinds in KINDS.chunk_by(|one, next| one.is_per_row() && next.is_per_row()) {
@@ -138,7 +138,7 @@ mod tests {
 
     fn names(text: &str) -> Vec<String> {
         let config = Config::load(&Source::new("test.toml", text)).expect("a config");
-        Graph::of(&config).names().map(ToString::to_string).collect()
+        Graph::for_config(&config).names().map(ToString::to_string).collect()
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl Images {
     ) -> Result<Option<Self>, ExperimentError> {
         let Some(loaded) = dataset(config, streams, datasets)? else { return Ok(None) };
         let notes = loaded.notes(config.ensemble.teachers);
-        let Loaded { images: Dataset { train, test, .. }, handwriting, .. } = loaded;
+        let SourceImages { images: Dataset { train, test, .. }, handwriting, .. } = loaded;
         check_sizes(config, train.len(), test.len())?;
         check_classes(config, train.classes())?;
         config.check_images(train.shape())?;
@@ -56,7 +56,7 @@ impl Images {
 }
 
 /// All images of a source.
-struct Loaded {
+struct SourceImages {
     images: Dataset,
     /// The dataset from whose digits street digits are made.
     handwriting: Option<String>,
@@ -64,7 +64,7 @@ struct Loaded {
     passed_over: Option<PassedOver>,
 }
 
-impl Loaded {
+impl SourceImages {
     fn notes(&self, teachers: usize) -> Vec<String> {
         // An error about too few images is reported elsewhere.
         let uneven = partition::uneven(&self.images.train, teachers).ok().flatten();
@@ -74,7 +74,11 @@ impl Loaded {
 }
 
 /// Reads or generates all images.
-fn dataset(config: &Config, streams: &Streams, datasets: Option<&Path>) -> Result<Option<Loaded>, ExperimentError> {
+fn dataset(
+    config: &Config,
+    streams: &Streams,
+    datasets: Option<&Path>,
+) -> Result<Option<SourceImages>, ExperimentError> {
     let data = &config.data;
     let (folder, counts) = (Path::new(&data.folder), [data.train_images, data.test_images]);
     let (mut handwriting_of, mut passed_over) = (None, None);
@@ -99,7 +103,7 @@ fn dataset(config: &Config, streams: &Streams, datasets: Option<&Path>) -> Resul
             speed_data::load(name, &locate(name, datasets)?)?
         }
     };
-    Ok(Some(Loaded { images, handwriting: handwriting_of, passed_over }))
+    Ok(Some(SourceImages { images, handwriting: handwriting_of, passed_over }))
 }
 
 /// Returns MNIST if its files are found, and otherwise built-in digits.
@@ -122,7 +126,7 @@ pub(crate) fn facts(config: &Config, datasets: Option<&Path>) -> Result<(Option<
     let (facts, notes) = match config.data.facts() {
         Some(facts) => (Some(facts), Vec::new()),
         None => match dataset(config, &Streams::new(config.seed), datasets)? {
-            Some(loaded) => (Some(Facts::of(&loaded.images)), loaded.notes(config.ensemble.teachers)),
+            Some(loaded) => (Some(Facts::from_dataset(&loaded.images)), loaded.notes(config.ensemble.teachers)),
             None => (None, Vec::new()),
         },
     };

@@ -8,7 +8,7 @@ mod noise;
 mod question;
 mod record;
 
-pub(super) use keys::Keys;
+pub(super) use keys::RunKeys;
 pub(crate) use record::{LabellingTimes, RowLabels};
 
 use std::cell::OnceCell;
@@ -18,8 +18,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use self::answers::Answers;
-use self::argmax::{Labelled, Method};
-use self::question::Question;
+use self::argmax::{LabellingOutcome, Method};
+use self::question::RowQuestion;
 use self::record::RECORD;
 use super::complete::complete;
 use super::context::Context;
@@ -120,16 +120,16 @@ impl Kind for Labelling {
 /// The labelling of a row's queries.
 struct LabellingStage<'a> {
     name: &'a StageName,
-    question: Question<'a>,
-    keys: &'a Keys,
+    question: RowQuestion<'a>,
+    keys: &'a RunKeys,
     method: OnceCell<Method<'a>>,
 }
 
 impl<'a> LabellingStage<'a> {
     /// Creates the labelling of a row. All rows use the same keys.
     fn of_row(context: &Context<'a>, node: &'a Node, row: usize, outputs: &'a mut Outputs) -> Self {
-        outputs.get_mut::<Keys>();
-        let question = Question::of_row(context, row, outputs);
+        outputs.get_mut::<RunKeys>();
+        let question = RowQuestion::of_row(context, row, outputs);
         Self { name: &node.name, question, keys: outputs.get(), method: OnceCell::new() }
     }
 
@@ -158,7 +158,7 @@ impl<'a> LabellingStage<'a> {
     }
 
     /// Reports the number of labels.
-    fn say(&self, context: &Context<'_>, labelled: &Labelled) {
+    fn report(&self, context: &Context<'_>, labelled: &LabellingOutcome) {
         let (row, queries, given) =
             (&self.question.row.name, labelled.labels.len(), labelled.labels.iter().flatten().count());
         context.progress.end(&match given < queries {
@@ -208,7 +208,7 @@ impl Stage for LabellingStage<'_> {
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
-        let (config, Question { row, votes_hash, queries, truth, .. }) = (context.config, self.question);
+        let (config, RowQuestion { row, votes_hash, queries, truth, .. }) = (context.config, self.question);
         Ok(json!({
             "votes": votes_hash,
             "queries": queries,
@@ -245,12 +245,12 @@ impl Stage for LabellingStage<'_> {
     }
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
-        let Question { row, queries, truth, .. } = self.question;
+        let RowQuestion { row, queries, truth, .. } = self.question;
         let noise = noise::NoisyTeachers { count: self.noisy_teachers()?, key: folder.noise_key().cloned() };
         let labelled = match self.is_encrypted() {
             true => {
                 let all: Vec<usize> = (0..queries.len()).collect();
-                let answers = Answers::of(context, self.question, folder, &noise, &all, || self.method(context))?;
+                let answers = Answers::open(context, self.question, folder, &noise, &all, || self.method(context))?;
                 let here = answers.share(&all)?;
                 let labelled = answers.labelled()?;
                 folder.resumed(all.len() - here);
@@ -258,7 +258,7 @@ impl Stage for LabellingStage<'_> {
             }
             false => argmax::in_clear(context, &self.question, &noise)?,
         };
-        self.say(context, &labelled);
+        self.report(context, &labelled);
         let times = LabellingTimes::new(&labelled, context.threads);
         let of_images = truth.filter(|truth| truth.digest().is_some());
         let accuracy = of_images.and_then(|truth| record::share_right(&labelled.labels, queries, truth));
@@ -286,7 +286,7 @@ impl Stage for LabellingStage<'_> {
             AggregationKind::Encrypted => Some(done.read_json(TIMES)?),
             AggregationKind::NonPrivate | AggregationKind::Trusted => None,
         };
-        let Question { queries, truth, .. } = self.question;
+        let RowQuestion { queries, truth, .. } = self.question;
         let mut labels: RowLabels = done.read_json(RECORD)?;
         if let Some(truth) = truth.filter(|truth| truth.digest().is_none()) {
             labels.label_accuracy = record::share_right(&labels.labels, queries, truth);
@@ -308,7 +308,7 @@ impl Divided for LabellingStage<'_> {
 
     fn share(&self, context: &Context<'_>, folder: &StageFolder, units: &[usize]) -> Result<usize, ExperimentError> {
         let noise = noise::NoisyTeachers { count: self.noisy_teachers()?, key: folder.noise_key().cloned() };
-        let answers = Answers::of(context, self.question, folder, &noise, units, || self.method(context))?;
+        let answers = Answers::open(context, self.question, folder, &noise, units, || self.method(context))?;
         let here = answers.share(units)?;
         context.progress.end(&format!("{}: {} queries answered", self.question.row.name, units.len()));
         Ok(here)

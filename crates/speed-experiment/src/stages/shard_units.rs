@@ -46,7 +46,7 @@ impl ShardUnits {
         let (done_here, identity) = do_share(context, stage, identity, &mine)?;
         self.done_here += done_here;
         let files = mine.iter().flat_map(|&unit| stage.files(unit)).collect();
-        self.marks.push(StageMark::of(context.store, &identity, files));
+        self.marks.push(StageMark::new(context.store, &identity, files));
         Ok(())
     }
 

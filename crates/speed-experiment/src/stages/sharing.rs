@@ -34,7 +34,7 @@ pub(super) trait Units: Sync {
 
 /// Limits of concurrent work on units.
 #[derive(Clone, Copy)]
-pub(super) struct Pace {
+pub(super) struct Concurrency {
     /// Number of concurrent pieces of work.
     pub(super) threads: usize,
     /// Largest number of units in a piece of work.
@@ -48,19 +48,19 @@ pub(super) struct Pace {
 pub(super) fn share(
     context: &Context<'_>,
     units: &[usize],
-    pace: Pace,
-    of: &impl Units,
+    limits: Concurrency,
+    stage: &impl Units,
 ) -> Result<usize, ExperimentError> {
-    let (mut todo, done, mut said) = (units.to_vec(), Mutex::new(0), None);
+    let (mut todo, done, mut noted) = (units.to_vec(), Mutex::new(0), None);
     loop {
         let held: Mutex<Vec<(usize, Holder)>> = Mutex::default();
-        let batches: Vec<&[usize]> = todo.chunks(pace.batch.max(1)).collect();
-        threads::for_each(&batches, pace.threads, |batch, stop| {
-            let (mine, theirs) = lease(context, batch, of)?;
+        let batches: Vec<&[usize]> = todo.chunks(limits.batch.max(1)).collect();
+        threads::for_each(&batches, limits.threads, |batch, stop| {
+            let (mine, theirs) = lease(context, batch, stage)?;
             held.lock().unwrap_or_else(PoisonError::into_inner).extend(theirs);
             let numbers: Vec<usize> = mine.iter().map(|(unit, _)| *unit).collect();
             if !numbers.is_empty() {
-                of.work(&numbers, stop)?;
+                stage.work(&numbers, stop)?;
                 *done.lock().unwrap_or_else(PoisonError::into_inner) += numbers.len();
             }
             Ok::<_, ExperimentError>(())
@@ -68,9 +68,9 @@ pub(super) fn share(
         let held = held.into_inner().unwrap_or_else(PoisonError::into_inner);
         let Some((_, holder)) = held.first() else { break };
         let waiting = format!("waiting for {} units of other processes: {holder}", held.len());
-        if said.as_ref().is_none_or(|(units, other)| *units != held.len() || other != holder) {
+        if noted.as_ref().is_none_or(|(units, other)| *units != held.len() || other != holder) {
             context.progress.note(&waiting);
-            said = Some((held.len(), holder.clone()));
+            noted = Some((held.len(), holder.clone()));
         }
         std::thread::sleep(context.store.leases().patience());
         todo = held.into_iter().map(|(unit, _)| unit).collect();
@@ -80,18 +80,18 @@ pub(super) fn share(
 }
 
 /// The units of a batch that this process does, and the units that others do.
-type Shared = (Vec<(usize, Lease)>, Vec<(usize, Holder)>);
+type BatchLeases = (Vec<(usize, Lease)>, Vec<(usize, Holder)>);
 
-fn lease(context: &Context<'_>, batch: &[usize], of: &impl Units) -> Result<Shared, ExperimentError> {
+fn lease(context: &Context<'_>, batch: &[usize], stage: &impl Units) -> Result<BatchLeases, ExperimentError> {
     let (mut mine, mut theirs) = (Vec::new(), Vec::new());
     for &unit in batch {
-        if of.take(unit)? {
+        if stage.take(unit)? {
             continue;
         }
-        let (folder, name) = of.place(unit)?;
+        let (folder, name) = stage.place(unit)?;
         match context.store.leases().take(&folder, &name)? {
             // The unit was done between the check and the lease.
-            Leased::Ours(_) if of.take(unit)? => {}
+            Leased::Ours(_) if stage.take(unit)? => {}
             Leased::Ours(lease) => mine.push((unit, lease)),
             Leased::Theirs(holder) => theirs.push((unit, holder)),
         }

@@ -15,16 +15,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use speed_student::StudentMethod;
 
 pub(crate) use self::student::KIND;
-use self::student::{Course, Labelled, Student};
+use self::student::{LabelledQueries, Student, StudentSpec};
 use super::complete::{identified, identify, perform};
 use super::context::Context;
 use super::images::Images;
 use super::kind::{Kind, Node};
-use super::labelling::{KIND as LABELLING, Keys, LabellingTimes, RowLabellings, RowLabels};
+use super::labelling::{KIND as LABELLING, LabellingTimes, RowLabellings, RowLabels, RunKeys};
 use super::outputs::Outputs;
 use super::queries::{KIND as QUERIES, Queries, chosen};
 use super::shard_units::ShardUnits;
-use super::sharing::{Pace, Units, share};
+use super::sharing::{Concurrency, Units, share};
 use super::units::StageUnits;
 use crate::config::{Config, DataSource, RowConfig};
 use crate::cost::{Meter, StageCost};
@@ -62,19 +62,19 @@ impl Kind for StudentTraining {
     fn complete(&self, context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
         let Some(images) = context.images else { return Ok(()) };
         // No later stage uses the keys, and the trainings need the memory.
-        outputs.remove::<Keys>();
-        let courses = courses(context.config, &outputs.get::<Queries>().0, &outputs.get::<RowLabellings>().0);
-        for course in courses.iter().filter(|course| course.is_empty()) {
-            context.progress.note(&format!("{}: no query has an answer, so no student learns", course.labelled.row));
+        outputs.remove::<RunKeys>();
+        let specs = student_specs(context.config, &outputs.get::<Queries>().0, &outputs.get::<RowLabellings>().0);
+        for spec in specs.iter().filter(|spec| spec.is_empty()) {
+            context.progress.note(&format!("{}: no query has an answer, so no student learns", spec.labelled.row));
         }
-        let work = Training::new(context, distinct(context, images, &courses))?;
+        let work = Training::new(context, distinct(context, images, &specs))?;
         work.train(&(0..work.stages.len()).collect::<Vec<_>>())?;
         let runs = work.into_runs();
-        let of_course = |course: &Course<'_>| -> Vec<StudentRun> {
-            let find = |repeat| runs.iter().find(|run| run.stage == *course.stage_name(repeat)).cloned();
+        let of_spec = |spec: &StudentSpec<'_>| -> Vec<StudentRun> {
+            let find = |repeat| runs.iter().find(|run| run.stage == *spec.stage_name(repeat)).cloned();
             (0..context.config.table.repeats).filter_map(find).collect()
         };
-        let students = RowStudents(courses.iter().map(of_course).collect());
+        let students = RowStudents(specs.iter().map(of_spec).collect());
         outputs.put(students);
         Ok(())
     }
@@ -87,15 +87,15 @@ impl Kind for StudentTraining {
         shard: &mut ShardUnits,
     ) -> Result<(), ExperimentError> {
         let Some(images) = context.images else { return Ok(()) };
-        let courses = courses(context.config, &outputs.get::<Queries>().0, &outputs.get::<RowLabellings>().0);
-        let work = Training::new(context, distinct(context, images, &courses))?;
+        let specs = student_specs(context.config, &outputs.get::<Queries>().0, &outputs.get::<RowLabellings>().0);
+        let work = Training::new(context, distinct(context, images, &specs))?;
         let identities = work.identities().clone();
         let mine: Vec<usize> =
             (0..identities.len()).filter(|&unit| !shard.number(&identities[unit], 1).is_empty()).collect();
         shard.done_here += work.train(&mine)?;
         // If another kind of machine has begun a student meanwhile, its identity has changed.
         let identities = work.identities();
-        shard.marks.extend(mine.iter().map(|&unit| StageMark::of(context.store, &identities[unit], Vec::new())));
+        shard.marks.extend(mine.iter().map(|&unit| StageMark::new(context.store, &identities[unit], Vec::new())));
         Ok(())
     }
 
@@ -145,36 +145,40 @@ impl Kind for StudentTraining {
 }
 
 /// Returns the labels and the method of every row's students.
-fn courses<'a>(config: &'a Config, queries: &[usize], labellings: &BTreeMap<usize, Labelling>) -> Vec<Course<'a>> {
-    let course = |(index, row): (usize, &'a RowConfig)| {
+fn student_specs<'a>(
+    config: &'a Config,
+    queries: &[usize],
+    labellings: &BTreeMap<usize, TimedLabels>,
+) -> Vec<StudentSpec<'a>> {
+    let spec = |(index, row): (usize, &'a RowConfig)| {
         let (queries, labels) = labellings[&config.labels_of(index)].0.labelled(queries);
-        Course { labelled: Labelled { row: &row.name, queries, labels }, method: config.method_of(row) }
+        StudentSpec { labelled: LabelledQueries { row: &row.name, queries, labels }, method: config.method_of(row) }
     };
-    config.rows.iter().enumerate().map(course).collect()
+    config.rows.iter().enumerate().map(spec).collect()
 }
 
 /// The labels of a row, and times of the homomorphic part.
-type Labelling = (RowLabels, Option<LabellingTimes>);
+type TimedLabels = (RowLabels, Option<LabellingTimes>);
 
 /// Returns the names of the students of the run in the folder `run`, or `None` before every row has labels.
 fn recorded(run: &Path, config: &Config, earlier: &[Node]) -> Option<BTreeSet<String>> {
     let remains = |node: &Node| node.kind.is_finished(run, node).then(|| RunStore::remains_in(run, &node.name));
     let of_kind = |kind: &'static str| earlier.iter().filter(move |node| node.kind.name() == kind);
     let queries = chosen(&remains(of_kind(QUERIES).next()?)?, config)?;
-    let labels = |node: &Node| Some((node.row?, (RowLabels::of(&remains(node)?)?, None)));
-    let labellings = of_kind(LABELLING).map(labels).collect::<Option<BTreeMap<usize, Labelling>>>()?;
-    let courses = courses(config, &queries, &labellings);
-    let named = courses.iter().filter(|course| !course.is_empty());
-    let each = |repeat| named.clone().map(move |course| course.stage_name(repeat).to_string());
+    let labels = |node: &Node| Some((node.row?, (RowLabels::read(&remains(node)?)?, None)));
+    let labellings = of_kind(LABELLING).map(labels).collect::<Option<BTreeMap<usize, TimedLabels>>>()?;
+    let specs = student_specs(config, &queries, &labellings);
+    let named = specs.iter().filter(|spec| !spec.is_empty());
+    let each = |repeat| named.clone().map(move |spec| spec.stage_name(repeat).to_string());
     Some((0..config.table.repeats).flat_map(each).collect())
 }
 
-/// Returns the distinct students of all courses.
-fn distinct<'a>(context: &Context<'_>, images: &'a Images, courses: &'a [Course<'a>]) -> Vec<Student<'a>> {
+/// Returns the distinct students of all specifications.
+fn distinct<'a>(context: &Context<'_>, images: &'a Images, specs: &'a [StudentSpec<'a>]) -> Vec<Student<'a>> {
     let mut stages: Vec<Student<'_>> = Vec::new();
-    for course in courses.iter().filter(|course| !course.is_empty()) {
+    for spec in specs.iter().filter(|spec| !spec.is_empty()) {
         for repeat in 0..context.config.table.repeats {
-            let stage = Student::new(images, course, repeat);
+            let stage = Student::new(images, spec, repeat);
             if stages.iter().all(|other| !other.is_same(&stage)) {
                 stages.push(stage);
             }
@@ -208,7 +212,7 @@ impl<'a> Training<'a> {
         let epochs = units.iter().map(|&unit| u64::from(self.stages[unit].epochs(self.context))).sum();
         progress.started(KIND);
         progress.begin(&format!("train {} students", units.len()), "epochs", epochs, 0);
-        let done = share(self.context, units, Pace { threads: threads.get(), batch: 1 }, self)?;
+        let done = share(self.context, units, Concurrency { threads: threads.get(), batch: 1 }, self)?;
         progress.end(&format!("{} students trained", units.len()));
         progress.finished(KIND, false);
         Ok(done)

@@ -18,7 +18,7 @@ use super::images::Images;
 use super::kind::{Kind, Node};
 use super::outputs::Outputs;
 use super::shard_units::ShardUnits;
-use super::sharing::{Pace, Units, share};
+use super::sharing::{Concurrency, Units, share};
 use super::stage::{Stage, StageName};
 use super::units::StageUnits;
 use crate::config::{Config, VotesSource};
@@ -219,7 +219,7 @@ impl<'a> Training<'a> {
         let (all, there) = (units.len() as u64, self.done().len() as u64);
         context.progress.begin("train teachers", "teachers", all, there);
         let todo: Vec<usize> = units.into_iter().filter(|teacher| !self.done().contains_key(teacher)).collect();
-        share(context, &todo, Pace { threads, batch: 1 }, self)
+        share(context, &todo, Concurrency { threads, batch: 1 }, self)
     }
 
     /// Reads a saved teacher, and returns whether there is one.

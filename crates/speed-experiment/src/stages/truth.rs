@@ -26,7 +26,7 @@ impl<'a> Truth<'a> {
     ///
     /// # Errors
     /// If `data.labels` cannot be read, or has too few.
-    pub(crate) fn of(config: &'a Config, images: Option<&'a Images>) -> Result<Option<Self>, ExperimentError> {
+    pub(crate) fn for_run(config: &'a Config, images: Option<&'a Images>) -> Result<Option<Self>, ExperimentError> {
         if let Some(Images { pool, .. }) = images {
             return Ok(Some(Self {
                 labels: Cow::Borrowed(pool.labels()),

@@ -44,7 +44,7 @@ pub(crate) struct EnsembleQuality {
 }
 
 impl EnsembleQuality {
-    fn of(votes: &Votes, truth: Option<&Truth<'_>>) -> Result<Self, ExperimentError> {
+    fn measure(votes: &Votes, truth: Option<&Truth<'_>>) -> Result<Self, ExperimentError> {
         truth.map(|truth| truth.check(votes.shape().classes())).transpose()?;
         let labels = truth.map(Truth::labels);
         Ok(Self {
@@ -101,11 +101,11 @@ struct VotesStage<'a> {
     name: &'a StageName,
     images: Option<&'a Images>,
     truth: Option<&'a Truth<'a>>,
-    source: Source<'a>,
+    source: VoteOrigin<'a>,
 }
 
 /// The origin of the votes with its data.
-enum Source<'a> {
+enum VoteOrigin<'a> {
     Teachers(&'a TrainedTeachers, &'a Images),
     File { votes: VoteFile, digest: Fingerprint, file: &'a VotesInFile },
     Uniform { classes: usize },
@@ -129,13 +129,13 @@ impl<'a> VotesStage<'a> {
                 let of_images = images.map(|images| images.pool.classes());
                 let votes = npy::parse_votes(file, &content, context.config, of_images)?;
                 note(context, &file.path, &votes);
-                Source::File { votes, digest: Fingerprint::of_bytes(&content), file }
+                VoteOrigin::File { votes, digest: Fingerprint::of_bytes(&content), file }
             }
-            (VotesSource::Teachers, Some(images), Some(teachers)) => Source::Teachers(teachers, images),
-            (VotesSource::Truth, Some(images), _) => Source::Truth(images),
+            (VotesSource::Teachers, Some(images), Some(teachers)) => VoteOrigin::Teachers(teachers, images),
+            (VotesSource::Truth, Some(images), _) => VoteOrigin::Truth(images),
             // A checked config has images if its votes need them.
             (VotesSource::Uniform | VotesSource::Teachers | VotesSource::Truth, ..) => {
-                Source::Uniform { classes: images.map_or(UNIFORM_CLASSES, |images| images.pool.classes()) }
+                VoteOrigin::Uniform { classes: images.map_or(UNIFORM_CLASSES, |images| images.pool.classes()) }
             }
         };
         Ok(Self { name, images, truth, source })
@@ -167,8 +167,8 @@ impl<'a> VotesStage<'a> {
     /// Returns the number of classes, or `None` if only the file's labels determine it.
     fn classes(&self) -> Option<usize> {
         match self.source {
-            Source::Uniform { classes } => Some(classes),
-            Source::File { ref votes, .. } => votes.classes(),
+            VoteOrigin::Uniform { classes } => Some(classes),
+            VoteOrigin::File { ref votes, .. } => votes.classes(),
             _ => self.images.map(|images| images.pool.classes()),
         }
     }
@@ -190,8 +190,8 @@ impl<'a> VotesStage<'a> {
         votes: &Votes,
     ) -> Result<Vec<String>, ExperimentError> {
         // Accuracies against true labels from a file are not recorded; every run measures them again.
-        let recorded = EnsembleQuality::of(votes, self.truth.filter(|truth| truth.digest().is_some()))?;
-        let quality = EnsembleQuality::of(votes, self.truth)?;
+        let recorded = EnsembleQuality::measure(votes, self.truth.filter(|truth| truth.digest().is_some()))?;
+        let quality = EnsembleQuality::measure(votes, self.truth)?;
         folder.write_checked_json(SHAPE, &votes.shape())?;
         folder.write(VOTES, &npy::votes_to_bytes(votes))?;
         folder.write_json(QUALITY, &recorded)?;
@@ -219,7 +219,7 @@ impl Stage for VotesStage<'_> {
     }
 
     fn depends_on_machine(&self) -> bool {
-        matches!(self.source, Source::Teachers(..))
+        matches!(self.source, VoteOrigin::Teachers(..))
     }
 
     fn side_files(&self) -> Vec<&'static str> {
@@ -229,10 +229,10 @@ impl Stage for VotesStage<'_> {
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
         let (teachers, pool) = (context.config.ensemble.teachers, context.config.data.pool_images);
         Ok(match &self.source {
-            Source::Teachers(trained, images) => {
+            VoteOrigin::Teachers(trained, images) => {
                 json!({ "teachers": trained.hash(), "pool": Images::digest(&images.pool) })
             }
-            Source::File { digest, file, .. } => {
+            VoteOrigin::File { digest, file, .. } => {
                 let mut inputs = json!({
                     "file": digest,
                     "teachers": teachers,
@@ -248,28 +248,28 @@ impl Stage for VotesStage<'_> {
                 }
                 inputs
             }
-            Source::Uniform { classes } => json!({
+            VoteOrigin::Uniform { classes } => json!({
                 "uniform": classes,
                 "seed": context.config.seed,
                 "teachers": teachers,
                 "pool_images": pool,
                 "pool": self.pool_digest(),
             }),
-            Source::Truth(images) => json!({ "truth": Images::digest(&images.pool), "teachers": teachers }),
+            VoteOrigin::Truth(images) => json!({ "truth": Images::digest(&images.pool), "teachers": teachers }),
         })
     }
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
         let votes = match &self.source {
-            Source::Teachers(trained, images) => self.ask_teachers(context, trained, images)?,
-            Source::File { votes, file, .. } => {
+            VoteOrigin::Teachers(trained, images) => self.ask_teachers(context, trained, images)?,
+            VoteOrigin::File { votes, file, .. } => {
                 context.progress.begin("read votes", "files", 1, 0);
                 votes
                     .votes()
                     .map_err(|fault| ExperimentError::Input { path: file.path.clone(), fault: fault.into() })?
             }
-            Source::Uniform { classes } => uniform(context, *classes)?,
-            Source::Truth(images) => truth(context, images)?,
+            VoteOrigin::Uniform { classes } => uniform(context, *classes)?,
+            VoteOrigin::Truth(images) => truth(context, images)?,
         };
         self.write(context, folder, &votes)
     }
@@ -290,7 +290,7 @@ impl Stage for VotesStage<'_> {
         let hash = self.hash(&votes, done.outputs_hash());
         let recorded: EnsembleQuality = done.read_json(QUALITY)?;
         let quality = match self.truth {
-            Some(truth) if truth.digest().is_none() => EnsembleQuality::of(&votes, self.truth)?,
+            Some(truth) if truth.digest().is_none() => EnsembleQuality::measure(&votes, self.truth)?,
             _ => recorded,
         };
         Ok(CollectedVotes { votes, quality, hash })

@@ -9,7 +9,7 @@
 //! Leases only save work. A unit is a function of its stage's fingerprint, and its files appear atomically. So if two
 //! processes do the same unit, because one was wrongly considered dead, they write the same bytes.
 
-mod heart;
+mod heartbeat;
 mod holder;
 mod workers;
 
@@ -25,7 +25,7 @@ pub(crate) use self::holder::Holder;
 pub use self::workers::Worker;
 pub(crate) use self::workers::workers;
 
-use self::heart::Heart;
+use self::heartbeat::Heartbeat;
 use self::holder::{ENDING, leases_in, read};
 use super::atomic::{WRITING, write_new};
 use crate::error::{ExperimentError, ResultsFault};
@@ -39,7 +39,7 @@ pub(crate) struct Leases {
     me: Holder,
     taken: AtomicUsize,
     abandoned_after: Duration,
-    heart: Arc<Heart>,
+    heartbeat: Arc<Heartbeat>,
     watched: Mutex<HashMap<PathBuf, Sight>>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) enum Leased {
 pub(crate) struct Lease {
     path: PathBuf,
     token: String,
-    heart: Arc<Heart>,
+    heartbeat: Arc<Heartbeat>,
 }
 
 impl Leases {
@@ -73,9 +73,9 @@ impl Leases {
     pub(crate) fn new() -> Result<Self, ExperimentError> {
         let (every, abandoned_after) = times();
         let me = Holder::this_process()?;
-        let heart = Arc::new(Heart::new(me.heart.clone(), every));
+        let heartbeat = Arc::new(Heartbeat::new(me.heart.clone(), every));
         let watched = Mutex::default();
-        Ok(Self { me, taken: AtomicUsize::new(0), abandoned_after, heart, watched })
+        Ok(Self { me, taken: AtomicUsize::new(0), abandoned_after, heartbeat, watched })
     }
 
     /// Returns the interval between two checks of a lease of another process.
@@ -103,9 +103,9 @@ impl Leases {
                 }
                 None => {
                     if lease.is_none() {
-                        self.heart.beat_in(folder)?;
-                        let heart = Arc::clone(&self.heart);
-                        lease = Some(Lease { path: path.clone(), token: mine.token.clone(), heart });
+                        self.heartbeat.beat_in(folder)?;
+                        let heartbeat = Arc::clone(&self.heartbeat);
+                        lease = Some(Lease { path: path.clone(), token: mine.token.clone(), heartbeat });
                     }
                     if !write_new(&path, &bytes)? {
                         continue;
@@ -149,19 +149,19 @@ impl Leases {
     /// # Errors
     /// If a process lives; the error names it.
     pub(crate) fn refuse_others(&self, folder: &Path) -> Result<(), ExperimentError> {
-        let (mut first_beats, mut gone, mut was_certain) = (HashMap::new(), HashSet::new(), false);
+        let (mut first_beats, mut ended, mut was_certain) = (HashMap::new(), HashSet::new(), false);
         loop {
             let mut is_certain = true;
             // Lists the leases again each time, because a process that waited may have a lease by now.
             for (path, holder) in leases_in(folder) {
                 let lease = (path.clone(), holder.token.clone());
-                if holder.heart == self.me.heart || gone.contains(&lease) {
+                if holder.heart == self.me.heart || ended.contains(&lease) {
                     continue;
                 }
                 let beat = holder.beat(&path);
                 let first = *first_beats.entry(lease.clone()).or_insert(beat);
                 if self.is_abandoned(&path, &holder) {
-                    gone.insert(lease);
+                    ended.insert(lease);
                 } else if holder.lives_here(&self.me) || (beat.is_some() && beat != first) {
                     let fault = ResultsFault::Leased { holder: holder.to_string() };
                     return Err(ExperimentError::Results { path: folder.to_path_buf(), fault });
@@ -191,7 +191,7 @@ impl Drop for Lease {
             let _ = fs::remove_file(&self.path);
         }
         if let Some(folder) = self.path.parent() {
-            self.heart.rest_in(folder);
+            self.heartbeat.rest_in(folder);
         }
     }
 }

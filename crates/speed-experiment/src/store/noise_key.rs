@@ -37,12 +37,12 @@ impl NoiseKey {
 
     /// Returns the noise of one teacher.
     pub(crate) fn of_teacher(&self, teacher: usize) -> Randomness {
-        Randomness::Kept(self.derive("teacher", teacher as u64))
+        Randomness::SavedKey(self.derive("teacher", teacher as u64))
     }
 
     /// Returns the noise of the server, if it adds all of the noise.
     pub(crate) fn of_server(&self) -> Randomness {
-        Randomness::Kept(self.derive("server", 0))
+        Randomness::SavedKey(self.derive("server", 0))
     }
 
     /// Returns a text that identifies this noise and reveals nothing about it.

@@ -20,7 +20,7 @@ pub enum RunNoise {
 
 impl RunNoise {
     /// Returns the noise of the run of a config.
-    pub(crate) fn of(config: &Config) -> Self {
+    pub(crate) fn for_config(config: &Config) -> Self {
         Self::new(config.rows.iter().any(RowConfig::is_noisy), config.is_simulation())
     }
 

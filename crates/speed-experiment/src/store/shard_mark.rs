@@ -41,7 +41,7 @@ fn all_of(kind: &str) -> String {
 
 impl StageMark {
     /// Creates the mark of the shard's units in a stage, which may be in another run.
-    pub(crate) fn of(store: &RunStore, identity: &Identity, files: Vec<String>) -> Self {
+    pub(crate) fn new(store: &RunStore, identity: &Identity, files: Vec<String>) -> Self {
         let done = store.recorded(identity).map(|stage| stage.folder);
         let folder = done.unwrap_or_else(|| store.remains_of(&identity.name).folder().to_path_buf());
         let folder = folder.strip_prefix(store.experiment()).map_or_else(|_| folder.clone(), Path::to_path_buf);

@@ -26,7 +26,7 @@ pub(crate) struct ProgressFile {
 
 impl ProgressFile {
     /// Creates the file's content, written now.
-    pub(crate) fn of(view: RunView) -> Self {
+    pub(crate) fn new(view: RunView) -> Self {
         Self { written_at: since_1970().as_secs_f64(), view }
     }
 }
@@ -89,10 +89,10 @@ impl RunStatus {
             (false, true) => RunState::Finished,
             (false, false) => RunState::Stopped,
         };
-        let said = (state == RunState::Running).then(|| said(folder)).flatten();
+        let progress = (state == RunState::Running).then(|| read_progress(folder)).flatten();
         let since = |file: &ProgressFile| (since_1970().as_secs_f64() - file.written_at).max(0.0);
-        let seconds_since_word = said.as_ref().map(since);
-        let mut view = said.map(|file| file.view).unwrap_or_default();
+        let seconds_since_word = progress.as_ref().map(since);
+        let mut view = progress.map(|file| file.view).unwrap_or_default();
         view.stages = stages(folder, &config, state, &view.stages);
         if let (Some(work), Some(seconds)) = (&mut view.work, seconds_since_word) {
             work.seconds += seconds;
@@ -109,18 +109,18 @@ impl RunStatus {
 }
 
 /// Reads the progress of the process that works in the folder; `None` if the file cannot be read.
-fn said(folder: &Path) -> Option<ProgressFile> {
+fn read_progress(folder: &Path) -> Option<ProgressFile> {
     serde_json::from_slice(&read_small(&layout::progress_path(folder)).ok()?).ok()
 }
 
-/// Returns the states of the config's stages: from the progress `said`, and otherwise from the folder.
-fn stages(folder: &Path, config: &Config, state: RunState, said: &[StageView]) -> Vec<StageView> {
-    let graph = Graph::of(config);
+/// Returns the states of the config's stages: from `reported` progress, and otherwise from the folder.
+fn stages(folder: &Path, config: &Config, state: RunState, reported: &[StageView]) -> Vec<StageView> {
+    let graph = Graph::for_config(config);
     let view = |name: &str| {
-        let said = said.iter().find(|stage| stage.name == name).map(|stage| stage.state);
+        let reported = reported.iter().find(|stage| stage.name == name).map(|stage| stage.state);
         let is_done = state == RunState::Finished || RunStore::is_finished(folder, name);
-        let state = match said {
-            Some(said) => said,
+        let state = match reported {
+            Some(reported) => reported,
             None if is_done => StageStatus::Done,
             None => StageStatus::Waiting,
         };

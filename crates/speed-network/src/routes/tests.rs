@@ -14,7 +14,7 @@ use speed_roles::{LogFault, RolesError, RoundRandomness, check_receipt, student}
 
 use super::*;
 use crate::limits::Limits;
-use crate::pace::Pace;
+use crate::minimum_rate::MinimumRate;
 use office::{Answer, NORTH, Office};
 
 mod office;
@@ -76,7 +76,7 @@ async fn an_upload_that_stalls_is_cut_and_goes_on_where_it_was() {
     // Sent again, in one piece: the same receipt, and the message counts once.
     let (status, again) = office.put(north, digest, (length, 0), message.into()).await;
     assert_eq!((status, again), (StatusCode::CREATED, receipt));
-    assert_eq!(*office.desk.received.borrow(), 1);
+    assert_eq!(*office.served.received.borrow(), 1);
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn a_party_does_what_is_its_own() {
     assert_eq!(office.ask(north, Request::get("/v3/result"), Body::empty()).await.0, StatusCode::FORBIDDEN);
     assert_eq!(office.ask(student, Request::get("/v3/result"), Body::empty()).await.0, StatusCode::ACCEPTED);
     assert_eq!(office.ask(student, Request::put("/v3/fetched"), Body::empty()).await.0, StatusCode::FORBIDDEN);
-    assert_eq!(*office.desk.received.borrow(), 0);
+    assert_eq!(*office.served.received.borrow(), 0);
 }
 
 #[tokio::test]
@@ -136,12 +136,12 @@ async fn a_refused_message_is_in_the_log_and_in_the_statuses() {
     let asked = Request::get(format!("/v3/messages/{}", Digest::of(&replayed[9]).to_hex()));
     assert_eq!(office.ask(south, asked, Body::empty()).await.0, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(office.send(north, &office.message("north")).await.0, StatusCode::CREATED);
-    let log = office.desk.server.log().expect("a log");
+    let log = office.served.server.log().expect("a log");
     let of = |event| log.entries().iter().filter(move |entry| entry.event() == event);
     let noted: Vec<_> = of(LogEvent::Refused).map(|entry| (entry.teacher(), entry.digest())).collect();
     let expected: Vec<_> = replayed[..8].iter().map(|message| (Some(1), Digest::of(message))).collect();
     assert_eq!((noted, of(LogEvent::Received).count()), (expected, 1));
-    match office.desk.server.evaluate_received(&Silent) {
+    match office.served.server.evaluate_received(&Silent) {
         Err(RolesError::TooFew { counted: 1, refused, .. }) => {
             let reasons: Vec<_> = refused.iter().map(|refusal| (refusal.teacher, refusal.reason)).collect();
             assert_eq!(reasons, [(Some(1), "wrong-round")], "the worse of both");
@@ -167,13 +167,13 @@ async fn a_second_message_is_noted_whatever_was_refused_before_and_a_receipt_is_
     assert_eq!(status, StatusCode::CREATED);
     let (status, text) = office.send(north, &second).await;
     assert!(status == StatusCode::UNPROCESSABLE_ENTITY && text.contains("duplicate"), "{text}");
-    let log = office.desk.server.log().expect("a log");
+    let log = office.served.server.log().expect("a log");
     let last = log.entries().last().map(|entry| (entry.event(), entry.teacher(), entry.digest()));
     assert_eq!(last, Some((LogEvent::Duplicate, Some(0), Digest::of(&second))));
 
     // The receipt is valid neither for the other message nor for another teacher, and it agrees with the log.
     let receipt = Receipt::from_bytes(&receipt).expect("a receipt");
-    let file = office.desk.server.file();
+    let file = office.served.server.file();
     let check = |teacher, message| check_receipt(&receipt, file, teacher, Digest::of(message));
     assert_eq!(check(0, &kept), Ok(()));
     let server = "server".to_owned();
@@ -201,7 +201,7 @@ async fn a_log_is_read_again_when_it_has_grown() {
 #[tokio::test]
 async fn a_body_that_is_too_slow_is_cut_and_goes_on_where_it_was() {
     let every = Duration::from_millis(40);
-    let office = Office::open(Limits { slowest: Pace { bytes: 1000, every }, ..patient() });
+    let office = Office::open(Limits { slowest: MinimumRate { bytes: 1000, every }, ..patient() });
     let (north, message) = (office.key("north"), office.message("north"));
     let trickles = Body::new(Trickles(Box::pin(tokio::time::sleep(Duration::ZERO))));
     let (status, text) = office.put(north, Digest::of(&message), (message.len(), 0), trickles).await;
@@ -275,7 +275,7 @@ async fn no_request_makes_the_server_fail() {
         (asked, good) = (asked + 1, good + u64::from(status.is_success()));
     }
     assert!(asked > 100 && good > 10, "{asked} requests, {good} of them good");
-    assert_eq!(*office.desk.received.borrow(), 0);
+    assert_eq!(*office.served.received.borrow(), 0);
     // The state left by the attacks does not prevent the teacher's message: it resumes at the offset that the server
     // reports.
     let (whole, mut at, mut status) = (Digest::of(&message), 0, StatusCode::CONFLICT);

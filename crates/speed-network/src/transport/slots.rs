@@ -12,12 +12,12 @@ use crate::transport::limits::{ConnectionLimits, Counters};
 pub(crate) struct Slots {
     limits: ConnectionLimits,
     counters: Arc<Counters>,
-    held: Mutex<Held>,
+    held: Mutex<SlotsInUse>,
 }
 
 /// The slots in use.
 #[derive(Default)]
-struct Held {
+struct SlotsInUse {
     connections: usize,
     handshakes: usize,
     networks: HashMap<IpAddr, usize>,
@@ -27,11 +27,11 @@ struct Held {
 /// The slot of one connection, which is released on drop.
 pub(crate) struct Slot {
     slots: Arc<Slots>,
-    holder: Holder,
+    holder: SlotHolder,
 }
 
 /// The holder of a slot: a stranger, identified by its network, until the handshake; then a peer.
-enum Holder {
+enum SlotHolder {
     Stranger(IpAddr),
     Peer(PeerKey),
 }
@@ -56,11 +56,11 @@ impl Slots {
         held.handshakes += 1;
         self.counters.set_open(held.connections);
         drop(held);
-        Some(Slot { slots: Arc::clone(self), holder: Holder::Stranger(network) })
+        Some(Slot { slots: Arc::clone(self), holder: SlotHolder::Stranger(network) })
     }
 
     /// Locks the counts. They are consistent even after a panic, because no code between two changes of them can panic.
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, SlotsInUse> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -75,7 +75,7 @@ impl Slot {
             return false;
         }
         release_holder(&mut held, &self.holder);
-        self.holder = Holder::Peer(peer);
+        self.holder = SlotHolder::Peer(peer);
         true
     }
 }
@@ -89,13 +89,13 @@ impl Drop for Slot {
     }
 }
 
-fn release_holder(held: &mut Held, holder: &Holder) {
+fn release_holder(held: &mut SlotsInUse, holder: &SlotHolder) {
     match holder {
-        Holder::Stranger(network) => {
+        SlotHolder::Stranger(network) => {
             held.handshakes -= 1;
             release(&mut held.networks, network);
         }
-        Holder::Peer(peer) => release(&mut held.peers, peer),
+        SlotHolder::Peer(peer) => release(&mut held.peers, peer),
     }
 }
 

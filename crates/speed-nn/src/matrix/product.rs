@@ -168,7 +168,7 @@ pub(crate) fn tiles_in_use() -> bool {
 fn unit_for(shape: [usize; 3]) -> ProductUnit {
     match product_unit() {
         #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-        ProductUnit::Tiles if !shape.contains(&0) && tiles::pay(shape) && !vectors_only() => ProductUnit::Tiles,
+        ProductUnit::Tiles if !shape.contains(&0) && tiles::are_faster(shape) && !vectors_only() => ProductUnit::Tiles,
         ProductUnit::Portable => ProductUnit::Portable,
         _ => {
             // On other platforms the shape makes no difference.

@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 use super::extra::Extra;
 use super::{Matrix, View};
 pub(crate) use pack::{DEPTH, PANEL, SIDE};
-use pack::{RowsAre, Step, pack};
+use pack::{PackedStep, RowsAre, pack};
 
 /// Bytes of the packed block of the right operand; together with panels of the left operand it fits the second-level
 /// cache.
@@ -54,14 +54,14 @@ fn permitted() -> bool {
 
 /// Returns whether a product of `rows x inner` and `inner x columns` is faster here than on the vector unit. It must do
 /// enough multiplications for each value that it reads, splits or writes.
-pub(super) fn pay([rows, inner, columns]: [usize; 3]) -> bool {
+pub(super) fn are_faster([rows, inner, columns]: [usize; 3]) -> bool {
     const MIN_PRODUCTS: usize = 26;
     let values = rows * inner + inner * columns + rows * columns;
     rows * inner * columns >= MIN_PRODUCTS * values
 }
 
 thread_local! {
-    static PACKED: RefCell<[Vec<Step>; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
+    static PACKED: RefCell<[Vec<PackedStep>; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
 }
 
 /// Memory for a product or for some of its rows. It is written and never read, so it need not be initialised.
@@ -80,7 +80,7 @@ impl Target {
         Self { at: memory.as_mut_ptr().cast(), shape }
     }
 
-    fn of(matrix: &mut Matrix) -> Self {
+    fn from_matrix(matrix: &mut Matrix) -> Self {
         let shape = [matrix.rows, matrix.columns];
         Self { at: matrix.values_mut().as_mut_ptr(), shape }
     }
@@ -91,7 +91,7 @@ impl Target {
 /// # Panics
 /// If the tiles are not [`available`].
 pub(super) fn multiply(out: &mut Matrix, left: View<'_>, right: View<'_>) {
-    multiply_with_extra(Target::of(out), left, right, Extra::default());
+    multiply_with_extra(Target::from_matrix(out), left, right, Extra::default());
 }
 
 /// Computes the product into memory of its size, and does the work requested by `extra`.
@@ -119,12 +119,12 @@ fn rows_of_block(left: View<'_>) -> usize {
 /// operand is streamed past it.
 fn left_stays(left: View<'_>, right: View<'_>) -> bool {
     let ([rows, inner], [_, columns]) = (left.shape, right.shape);
-    rows < columns && rows.div_ceil(PANEL) * inner.div_ceil(DEPTH) * size_of::<Step>() <= BLOCK_BYTES
+    rows < columns && rows.div_ceil(PANEL) * inner.div_ceil(DEPTH) * size_of::<PackedStep>() <= BLOCK_BYTES
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 fn multiply_small_left(
-    [left_block, right_block]: &mut [Vec<Step>; 2],
+    [left_block, right_block]: &mut [Vec<PackedStep>; 2],
     out: &Target,
     left: View<'_>,
     right: View<'_>,
@@ -149,7 +149,7 @@ fn multiply_small_left(
 
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 fn multiply_by_blocks(
-    [left_block, right_block]: &mut [Vec<Step>; 2],
+    [left_block, right_block]: &mut [Vec<PackedStep>; 2],
     out: &Target,
     left: View<'_>,
     right: View<'_>,
@@ -160,7 +160,8 @@ fn multiply_by_blocks(
     let steps = inner.div_ceil(DEPTH);
     let panels = columns.div_ceil(PANEL);
     // Rows can be finished only after all their columns are computed.
-    let panels_of_block = if finish.is_some() { panels } else { (BLOCK_BYTES / size_of::<Step>() / steps).max(1) };
+    let panels_of_block =
+        if finish.is_some() { panels } else { (BLOCK_BYTES / size_of::<PackedStep>() / steps).max(1) };
     let blocks = panels.div_ceil(panels_of_block);
 
     let _tiles = Tiles::configured();
@@ -187,7 +188,7 @@ fn multiply_by_blocks(
 }
 
 /// Writes the product of two panels to the part of `out` that begins at `from`.
-fn put_product(out: &Target, from: [usize; 2], operands: [&[Step]; 2]) {
+fn put_product(out: &Target, from: [usize; 2], operands: [&[PackedStep]; 2]) {
     let stride = out.shape[1];
     assert!(from[0] < out.shape[0] && from[1] < stride, "a panel within the product");
     let [rows, columns] = [0, 1].map(|side| (out.shape[side] - from[side]).min(PANEL));
@@ -304,11 +305,11 @@ use add_products;
 /// # Safety
 /// `to` is the first of 32 writable rows of 32 values, `stride` apart; tiles are configured.
 #[inline(always)]
-unsafe fn multiply_whole_panels(to: *mut f32, stride: usize, [left, right]: [&[Step]; 2]) {
+unsafe fn multiply_whole_panels(to: *mut f32, stride: usize, [left, right]: [&[PackedStep]; 2]) {
     assert!(left.len() == right.len() && !left.is_empty());
     let lower = to.wrapping_add(SIDE * stride);
     let bytes = stride * size_of::<f32>();
-    // SAFETY: each iteration reads one `Step`, 4096 bytes, of each operand; the caller guarantees the other accesses.
+    // SAFETY: each iteration reads one `PackedStep`, 4096 bytes, of each operand; the caller guarantees the other accesses.
     unsafe {
         asm!(
             "tilezero tmm0",
@@ -341,10 +342,10 @@ unsafe fn multiply_whole_panels(to: *mut f32, stride: usize, [left, right]: [&[S
 /// # Safety
 /// `to` is the first of 16 writable rows of 32 values, `stride` apart; tiles are configured.
 #[inline(always)]
-unsafe fn multiply_upper_half(to: *mut f32, stride: usize, [left, right]: [&[Step]; 2]) {
+unsafe fn multiply_upper_half(to: *mut f32, stride: usize, [left, right]: [&[PackedStep]; 2]) {
     assert!(left.len() == right.len() && !left.is_empty());
     let bytes = stride * size_of::<f32>();
-    // SAFETY: each iteration reads one `Step`, 4096 bytes, of each operand; the caller guarantees the other accesses.
+    // SAFETY: each iteration reads one `PackedStep`, 4096 bytes, of each operand; the caller guarantees the other accesses.
     unsafe {
         asm!(
             "tilezero tmm0",
@@ -381,11 +382,11 @@ unsafe fn multiply_upper_half(to: *mut f32, stride: usize, [left, right]: [&[Ste
 /// # Safety
 /// `to` is the first of 32 writable rows of 16 values, `stride` apart; tiles are configured.
 #[inline(always)]
-unsafe fn multiply_half_panels(to: *mut f32, stride: usize, [left, right]: [&[Step]; 2]) {
+unsafe fn multiply_half_panels(to: *mut f32, stride: usize, [left, right]: [&[PackedStep]; 2]) {
     assert!(left.len() == right.len() && !left.is_empty());
     let lower = to.wrapping_add(SIDE * stride);
     let bytes = stride * size_of::<f32>();
-    // SAFETY: each iteration reads one `Step`, 4096 bytes, of each operand; the caller guarantees the other accesses.
+    // SAFETY: each iteration reads one `PackedStep`, 4096 bytes, of each operand; the caller guarantees the other accesses.
     unsafe {
         asm!(
             "tilezero tmm0",

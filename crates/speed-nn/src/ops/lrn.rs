@@ -132,19 +132,19 @@ fn inverse_powers(s: f32) -> [f32; 2] {
 
 /// The values that the gradient needs.
 #[derive(Clone, Debug)]
-struct Kept {
+struct Saved {
     maps: Array,
     scales: Vec<f32>,
     window: Window,
 }
 
-fn forward(maps: Array, window: Window) -> (Array, Kept) {
+fn forward(maps: Array, window: Window) -> (Array, Saved) {
     let (maps, shape) = (contiguous(maps.clone()), maps.shape());
     let (out, scales) = window.normalise(values(&maps), shape[3]);
-    (array(out, shape), Kept { maps, scales, window })
+    (array(out, shape), Saved { maps, scales, window })
 }
 
-fn backward(Kept { maps, scales, window }: Kept, mut gradient: Array, _: [bool; 1]) -> [Option<Array>; 1] {
+fn backward(Saved { maps, scales, window }: Saved, mut gradient: Array, _: [bool; 1]) -> [Option<Array>; 1] {
     let channels = maps.shape()[3];
     window.gradient(values_mut(&mut gradient), values(&maps), &scales, channels);
     [Some(gradient)]

@@ -66,7 +66,7 @@ fn window(index: usize, size: usize, kernel: usize, stride: usize) -> Range<usiz
 
 /// The pixel of its map that each output was taken from, and the shape of the maps.
 #[derive(Clone, Debug)]
-struct Kept {
+struct Saved {
     choice: Vec<u32>,
     shape: Shape,
 }
@@ -107,7 +107,7 @@ impl Windowed<'_> {
     }
 }
 
-fn forward(maps: Array, kernel: usize, stride: usize) -> (Array, Kept) {
+fn forward(maps: Array, kernel: usize, stride: usize) -> (Array, Saved) {
     let (shape, maps) = (maps.shape(), contiguous(maps));
     let [images, height, width, channels] = [0, 1, 2, 3].map(|side| shape[side]);
     let [rows, columns] = [height, width].map(|size| pooled(size, stride));
@@ -132,11 +132,11 @@ fn forward(maps: Array, kernel: usize, stride: usize) -> (Array, Kept) {
             window.put_greatest::<1>(channel, &mut output[channel..], &mut choice[channel..]);
         }
     }
-    (array(output, [images, rows, columns, channels]), Kept { choice, shape })
+    (array(output, [images, rows, columns, channels]), Saved { choice, shape })
 }
 
 /// Adds the gradient of every output to its pixel.
-fn backward(Kept { choice, shape }: Kept, gradient: Array, _: [bool; 1]) -> [Option<Array>; 1] {
+fn backward(Saved { choice, shape }: Saved, gradient: Array, _: [bool; 1]) -> [Option<Array>; 1] {
     let (gradient, channels) = (contiguous(gradient), shape[3]);
     let mut maps = vec![0.0; shape.num_elements()];
     if choice.is_empty() {

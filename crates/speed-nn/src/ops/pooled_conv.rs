@@ -83,13 +83,13 @@ impl Drop for Trace {
 
 /// The values that the gradients need.
 #[derive(Clone, Debug)]
-struct Kept {
+struct Saved {
     maps: Array,
     layer: Arc<PooledConv>,
     trace: Arc<Mutex<Trace>>,
 }
 
-fn forward([maps, weight, bias]: [Array; 3], windows: PooledWindows) -> (Array, Kept) {
+fn forward([maps, weight, bias]: [Array; 3], windows: PooledWindows) -> (Array, Saved) {
     let [maps, weight, bias] = [maps, weight, bias].map(contiguous);
     let [inputs, outputs] = size(&weight);
     let weight = Matrix::from_vec(inputs, outputs, values(&weight).to_vec());
@@ -98,11 +98,11 @@ fn forward([maps, weight, bias]: [Array; 3], windows: PooledWindows) -> (Array, 
     layer.forward(values(&maps), &mut trace.0);
     let [rows, columns] = windows.pooled();
     let output = array(trace.0.take_output().into_vec(), [maps.shape()[0], rows, columns, outputs]);
-    (output, Kept { maps, layer: Arc::new(layer), trace: Arc::new(Mutex::new(trace)) })
+    (output, Saved { maps, layer: Arc::new(layer), trace: Arc::new(Mutex::new(trace)) })
 }
 
 fn backward(
-    Kept { maps, layer, trace }: Kept,
+    Saved { maps, layer, trace }: Saved,
     gradient: Array,
     [maps_wanted, weight_wanted, bias_wanted]: [bool; 3],
 ) -> [Option<Array>; 3] {

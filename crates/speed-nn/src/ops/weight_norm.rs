@@ -64,7 +64,7 @@ pub fn weight_norm_dense_in_burn(
 
 /// The values that the gradients need.
 #[derive(Clone, Debug)]
-struct Kept {
+struct Saved {
     x: Array,
     theta: Array,
     bias: Array,
@@ -78,7 +78,7 @@ struct Kept {
     activation: Activation,
 }
 
-fn forward([x, theta, scale, bias]: [Array; 4], activation: Activation, epsilon: f32) -> (Array, Kept) {
+fn forward([x, theta, scale, bias]: [Array; 4], activation: Activation, epsilon: f32) -> (Array, Saved) {
     let [theta, scale, bias] = [theta, scale, bias].map(contiguous);
     let (products, mut inverse) =
         with_view(&x, |x| product_and_squares(x, View::of_rows(values(&theta), size(&theta))));
@@ -86,15 +86,15 @@ fn forward([x, theta, scale, bias]: [Array; 4], activation: Activation, epsilon:
     let factor: Vec<f32> = inverse.iter().zip(values(&scale)).map(|(inverse, scale)| inverse * scale).collect();
     let size = [products.rows(), products.columns()];
     let y = array(activation.of_products(products.values(), &factor, values(&bias)), size);
-    (y, Kept { x, theta, bias, products: from_matrix(products), inverse, factor, activation })
+    (y, Saved { x, theta, bias, products: from_matrix(products), inverse, factor, activation })
 }
 
 fn backward(
-    kept: Kept,
+    kept: Saved,
     mut gradient: Array,
     [x_wanted, theta_wanted, scale_wanted, bias_wanted]: [bool; 4],
 ) -> [Option<Array>; 4] {
-    let Kept { x, theta, bias, products, inverse, factor, activation } = kept;
+    let Saved { x, theta, bias, products, inverse, factor, activation } = kept;
     let [inputs, outputs] = size(&theta);
     let (mut by_factor, mut by_bias) = (vec![0.0; outputs], vec![0.0; outputs]);
     let g = values_mut(&mut gradient);

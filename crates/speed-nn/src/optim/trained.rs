@@ -77,21 +77,21 @@ impl<M: Module, O: Optimizer> Trained<M, O> {
         }
         let network = self.network.take().expect("a network between steps");
         let gradients = GradientsParams::from_grads(loss.backward(), &network);
-        let mut step = Step { optimizer: &self.optimizer, rate, gradients, states: &mut self.states };
+        let mut step = OptimizerStep { optimizer: &self.optimizer, rate, gradients, states: &mut self.states };
         self.network = Some(network.map(&mut step));
         Ok(value)
     }
 }
 
 /// A step for every parameter that has a gradient.
-struct Step<'a, O: Optimizer> {
+struct OptimizerStep<'a, O: Optimizer> {
     optimizer: &'a O,
     rate: f64,
     gradients: GradientsParams,
     states: &'a mut States<O>,
 }
 
-impl<O: Optimizer> ModuleMapper for Step<'_, O> {
+impl<O: Optimizer> ModuleMapper for OptimizerStep<'_, O> {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let Some(gradient) = self.gradients.remove::<D>(param.id) else { return param };
         let (id, tensor, mapper) = param.consume();

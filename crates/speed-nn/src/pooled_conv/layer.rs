@@ -109,9 +109,9 @@ pub(crate) struct PooledConvTrace {
     pub(crate) weight: Matrix,
     /// Gradient of the bias, `[outputs]`, after a backward pass.
     pub(crate) bias: Vec<f32>,
-    pub(super) patches: PatchesWork,
+    pub(super) patches: PatchBuffers,
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    pub(super) tiles: crate::tile_conv::TileConvWork,
+    pub(super) tiles: crate::tile_conv::TileConvBuffers,
 }
 
 impl PooledConvTrace {
@@ -128,7 +128,7 @@ impl PooledConvTrace {
 
 /// Values of one block of maps of the convolution by patches. Reuses its memory.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PatchesWork {
+pub(super) struct PatchBuffers {
     pub(super) patches: Matrix,
     pub(super) convolved: Matrix,
     pub(super) convolved_gradient: Matrix,

@@ -3,7 +3,7 @@
 //! The patches under the kernel are copied into one matrix, one block of maps at a time. The four patches of one
 //! pooling window are neighbours, and so are the four values that pooling compares.
 
-use super::layer::{PatchesWork, PooledConv, PooledConvTrace, PooledWindows};
+use super::layer::{PatchBuffers, PooledConv, PooledConvTrace, PooledWindows};
 use super::pool::{POOL, pool, spread_neighbours};
 use crate::matrix::{Matrix, multiply};
 
@@ -13,7 +13,7 @@ const BLOCK_VALUES: usize = 1 << 18;
 /// Computes [`PooledConv::forward`] into an output of the right size.
 pub(super) fn forward(layer: &PooledConv, maps: &[f32], trace: &mut PooledConvTrace) {
     let (windows, outputs) = (&layer.windows, layer.outputs());
-    let PooledConvTrace { output, choice, patches: PatchesWork { patches, convolved, .. }, .. } = trace;
+    let PooledConvTrace { output, choice, patches: PatchBuffers { patches, convolved, .. }, .. } = trace;
     let mut results = output.values_mut().chunks_exact_mut(outputs).zip(choice.chunks_exact_mut(outputs));
     for maps in maps.chunks(block_len(windows)) {
         extract(windows, maps, patches);

@@ -88,7 +88,7 @@ pub fn predict(
 ) -> Result<Vec<u8>, DeviceError> {
     let mut labels = Vec::with_capacity(some.len());
     for some in some.chunks(TOGETHER) {
-        let logits = network.logits(Pixels::of(images, some, network.offset()).into_tensor(device));
+        let logits = network.logits(Pixels::from_split(images, some, network.offset()).into_tensor(device));
         let [rows, classes] = logits.dims();
         assert!(
             rows == some.len() && (1..=256).contains(&classes),

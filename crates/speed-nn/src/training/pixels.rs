@@ -25,7 +25,7 @@ impl Pixels {
     /// # Panics
     /// If an image is not in the split.
     #[must_use]
-    pub fn of(images: &Split, some: &[usize], offset: f32) -> Self {
+    pub fn from_split(images: &Split, some: &[usize], offset: f32) -> Self {
         let mut batch = Self::with_capacity(images.shape(), some.len());
         some.iter().for_each(|&image| batch.push(images.pixels(image), offset));
         batch
@@ -132,7 +132,7 @@ mod tests {
             let pixels: Vec<u8> = (0..20 * shape.pixels()).map(|i| (i * 7 % 256) as u8).collect();
             let split = Split::new(shape, 10, pixels, vec![0; 20]).expect("a split");
             let some: Vec<usize> = (0..20).rev().collect();
-            let mut batch = Pixels::of(&split, &some, 0.0);
+            let mut batch = Pixels::from_split(&split, &some, 0.0);
             assert_eq!(batch.count(), 20);
             for (place, value) in batch.values().iter().enumerate() {
                 let (image, pixel, channel) = (some[place / shape.pixels()], place / channels % 10, place % channels);

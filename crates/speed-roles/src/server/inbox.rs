@@ -62,7 +62,7 @@ impl Inbox for FolderInbox {
                 fault: fault.into(),
                 status: None,
             });
-            read.and_then(|bytes| take(&bytes, false)).map_err(|rejection| rejection.of(name(path)))
+            read.and_then(|bytes| take(&bytes, false)).map_err(|rejection| rejection.into_refusal(name(path)))
         });
         Ok(refusals.filter_map(Result::err).collect())
     }
@@ -80,7 +80,7 @@ pub(super) struct RegistryInbox<'a> {
 impl Inbox for RegistryInbox<'_> {
     fn offer(&self, max: usize, take: &mut Take<'_>) -> Result<Vec<Refusal>, RolesError> {
         let (mut refusals, mut received) = (Vec::new(), HashSet::new());
-        let of_registry = |rejection: Rejection| rejection.of("registry".to_owned());
+        let of_registry = |rejection: Rejection| rejection.into_refusal("registry".to_owned());
         self.registry.for_each_received(self.round, &mut |teacher, bytes| {
             received.insert(teacher);
             refusals.extend(take(bytes, true).map_err(of_registry).err());

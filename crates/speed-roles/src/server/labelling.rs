@@ -41,7 +41,7 @@ pub(super) struct Labelling<'a> {
 }
 
 /// A labelled round.
-pub(super) struct Labelled {
+pub(super) struct EvaluatedRound {
     pub(super) result: SignedResult,
     /// The result in its wire format.
     pub(super) bytes: Vec<u8>,
@@ -52,7 +52,7 @@ pub(super) struct Labelled {
 
 impl Labelling<'_> {
     /// Sums, computes the argmax, and assembles the result. A step that is in the registry is not repeated.
-    pub(super) fn run(&self, key: EvaluationKey) -> Result<Labelled, RolesError> {
+    pub(super) fn run(&self, key: EvaluationKey) -> Result<EvaluatedRound, RolesError> {
         let (server, sum, refused) = match self.registry.sum(self.file.id())? {
             Some(state) => self.resume(key, &state)?,
             None => self.sum(key)?,
@@ -64,7 +64,7 @@ impl Labelling<'_> {
         let bytes = result.to_bytes();
         let made = LogEntry::of_round(LogEvent::Result, Digest::of(&bytes));
         self.registry.finish(self.file.id(), &bytes, &[made])?;
-        Ok(Labelled { result, bytes, refused, resumed })
+        Ok(EvaluatedRound { result, bytes, refused, resumed })
     }
 
     /// Resumes with a closed sum: every message that was not counted is late.
@@ -98,7 +98,7 @@ impl Labelling<'_> {
     fn collect(&self, server: &mut Server) -> Result<(Vec<Refusal>, Vec<LogEntry>), RolesError> {
         let (mut entries, mut counted) = (Vec::new(), HashMap::new());
         let log = self.registry.log(self.file.id())?;
-        let mut notes = Notes::of(&log);
+        let mut notes = Notes::from_log(&log);
         let mut refused = self.inbox.offer(Submission::max_size(self.file.round()), &mut |bytes, is_proven| {
             let (digest, admitted) = (Digest::of(bytes), self.admission.admit(server, bytes, is_proven));
             if is_again(&admitted, digest, &counted) {

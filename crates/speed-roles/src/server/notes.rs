@@ -14,7 +14,7 @@ impl Notes {
     pub(super) const MAX: usize = 8;
 
     /// Counts the refusals in a log.
-    pub(super) fn of(log: &[LogEntry]) -> Self {
+    pub(super) fn from_log(log: &[LogEntry]) -> Self {
         let mut notes = Self(HashMap::new());
         for entry in log {
             *notes.count(entry).unwrap_or(&mut 0) += 1;

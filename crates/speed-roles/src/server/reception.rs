@@ -44,7 +44,7 @@ impl RoundServer {
         };
         match check(&bytes) {
             Ok(teacher) => Ok(Admitted { teacher, digest: Digest::of(&bytes), bytes }),
-            Err(rejection) => Err(rejection.of(format!("brought by {}", self.name_of(from)))),
+            Err(rejection) => Err(rejection.into_refusal(format!("brought by {}", self.name_of(from)))),
         }
     }
 
@@ -65,7 +65,7 @@ impl RoundServer {
     pub fn check_proofs(&self, message: &Admitted) -> Result<(), Refusal> {
         let admission = self.admission();
         let checked = admission.authenticate(&message.bytes).and_then(|submission| admission.check_proofs(&submission));
-        checked.map_err(|rejection| rejection.of("upload".to_owned()))
+        checked.map_err(|rejection| rejection.into_refusal("upload".to_owned()))
     }
 }
 
@@ -81,9 +81,9 @@ pub struct Reception<'a> {
     is_closed: bool,
 }
 
-/// The additions of one step to the registry.
+/// The additions of one durable write to the registry.
 #[derive(Default)]
-struct Step<'m> {
+struct RegistryUpdate<'m> {
     messages: Vec<(u32, &'m [u8])>,
     refused: Vec<(u32, TeacherStatus)>,
     entries: Vec<LogEntry>,
@@ -106,7 +106,7 @@ impl<'a> Reception<'a> {
         }
         let refused = server.registry().refused(round)?;
         let refused = refused.into_iter().map(|(teacher, status)| (teacher as usize, status)).collect();
-        Ok(Self { server, head, kept, notes: Notes::of(&log), refused, is_closed: server.is_closed()? })
+        Ok(Self { server, head, kept, notes: Notes::from_log(&log), refused, is_closed: server.is_closed()? })
     }
 
     /// Returns the number of teachers whose messages are stored.
@@ -145,64 +145,64 @@ impl<'a> Reception<'a> {
         messages: &[Admitted],
         refusals: &[(Digest, Refusal)],
     ) -> Result<Vec<Result<Receipt, Refusal>>, RolesError> {
-        let mut step = Step::default();
-        let outcomes: Vec<_> = messages.iter().map(|message| self.decide(message, &mut step)).collect();
+        let mut update = RegistryUpdate::default();
+        let outcomes: Vec<_> = messages.iter().map(|message| self.decide(message, &mut update)).collect();
         for (digest, refusal) in refusals {
             if let Some(teacher) = refusal.teacher {
-                self.note_refusal(LogEntry::of_message(LogEvent::Refused, teacher, *digest), &mut step);
-                self.note_status(teacher, refusal.status, &mut step);
+                self.note_refusal(LogEntry::of_message(LogEvent::Refused, teacher, *digest), &mut update);
+                self.note_status(teacher, refusal.status, &mut update);
             }
         }
-        if !(step.entries.is_empty() && step.refused.is_empty()) {
-            self.server.registry().receive(self.round(), &step.messages, &step.refused, &step.entries)?;
+        if !(update.entries.is_empty() && update.refused.is_empty()) {
+            self.server.registry().receive(self.round(), &update.messages, &update.refused, &update.entries)?;
         }
         Ok(outcomes)
     }
 
-    fn decide<'m>(&mut self, message: &'m Admitted, step: &mut Step<'m>) -> Result<Receipt, Refusal> {
+    fn decide<'m>(&mut self, message: &'m Admitted, update: &mut RegistryUpdate<'m>) -> Result<Receipt, Refusal> {
         let Admitted { teacher, digest, bytes } = message;
         let error = match self.kept.get(teacher) {
             Some((kept, before)) if kept == digest => return Ok(self.receipt(*before, message)),
             Some(_) => {
-                self.note_refusal(LogEntry::of_message(LogEvent::Duplicate, *teacher, *digest), step);
+                self.note_refusal(LogEntry::of_message(LogEvent::Duplicate, *teacher, *digest), update);
                 ServerError::Duplicate { teacher: *teacher }
             }
             // The log is closed too: it belongs to the result.
             None if self.is_closed => ServerError::Late { teacher: *teacher },
             None => {
                 let before = self.head;
-                self.note(LogEntry::of_message(LogEvent::Received, *teacher, *digest), step);
+                self.note(LogEntry::of_message(LogEvent::Received, *teacher, *digest), update);
                 self.kept.insert(*teacher, (*digest, before));
-                step.messages.push((index(*teacher), bytes));
+                update.messages.push((index(*teacher), bytes));
                 return Ok(self.receipt(before, message));
             }
         };
-        Err(Rejection::by_server(*teacher, error).of("upload".to_owned()))
+        Err(Rejection::by_server(*teacher, error).into_refusal("upload".to_owned()))
     }
 
     /// Records a refusal, unless the log is closed (it then belongs to the result) or has enough refusals.
-    fn note_refusal(&mut self, entry: LogEntry, step: &mut Step<'_>) {
+    fn note_refusal(&mut self, entry: LogEntry, update: &mut RegistryUpdate<'_>) {
         if !self.is_closed && self.notes.take(&entry, self.head.entries()) {
-            self.note(entry, step);
+            self.note(entry, update);
         }
     }
 
     /// Records the status that a refusal gives a teacher, unless an equal or worse one is recorded. It does not depend
     /// on room in the log.
-    fn note_status(&mut self, teacher: usize, status: Option<TeacherStatus>, step: &mut Step<'_>) {
+    fn note_status(&mut self, teacher: usize, status: Option<TeacherStatus>, update: &mut RegistryUpdate<'_>) {
         let before = self.refused.get(&teacher).copied();
         if let Some(status) = status
             && !self.is_closed
             && before.is_none_or(|before| status.is_worse_than(before))
         {
             self.refused.insert(teacher, status);
-            step.refused.push((index(teacher), status));
+            update.refused.push((index(teacher), status));
         }
     }
 
-    fn note(&mut self, entry: LogEntry, step: &mut Step<'_>) {
+    fn note(&mut self, entry: LogEntry, update: &mut RegistryUpdate<'_>) {
         self.head = self.head.then(&entry);
-        step.entries.push(entry);
+        update.entries.push(entry);
     }
 
     fn receipt(&self, before: LogHead, message: &Admitted) -> Receipt {

@@ -9,7 +9,7 @@ use speed_core::{Circuit, NoisePlacement};
 
 use super::admission::{Admission, ProofChecks};
 use super::inbox::{FolderInbox, RegistryInbox};
-use super::labelling::{Labelled, Labelling, late};
+use super::labelling::{EvaluatedRound, Labelling, late};
 use super::report::{Progress, ServerReport};
 use crate::charge::{LedgerOptions, expect_budget, expect_uncharged, expect_writable};
 use crate::error::{OptionsFault, RolesError};
@@ -177,13 +177,17 @@ impl RoundServer {
 
     /// Sums the messages that came over a network and those of a folder, and computes the encrypted winners, or returns
     /// the stored result. A step that is in the registry is not repeated.
-    pub(super) fn evaluate(&self, then: Option<&FolderInbox>, progress: &dyn Progress) -> Result<Labelled, RolesError> {
+    pub(super) fn evaluate(
+        &self,
+        then: Option<&FolderInbox>,
+        progress: &dyn Progress,
+    ) -> Result<EvaluatedRound, RolesError> {
         let inbox = &RegistryInbox { registry: &self.registry, round: self.file.id(), then };
         if let Some(bytes) = self.result()? {
             let result = SignedResult::from_bytes(&bytes).map_err(RolesError::input(self.registry.path()))?;
             let counted = self.registry.counted(self.file.id())?;
             let refused = late(inbox, self.admission(), (result.list().statuses(), &counted), progress)?;
-            return Ok(Labelled { result, bytes, refused, resumed: self.file.round().shape().queries() });
+            return Ok(EvaluatedRound { result, bytes, refused, resumed: self.file.round().shape().queries() });
         }
         let labelling = Labelling {
             file: &self.file,
@@ -216,8 +220,8 @@ impl RoundServer {
     }
 
     /// Creates the report of a labelled round whose result was written to `out`.
-    pub(super) fn report(&self, labelled: Labelled, out: &Path) -> ServerReport {
-        let Labelled { result, bytes, refused, resumed } = labelled;
+    pub(super) fn report(&self, labelled: EvaluatedRound, out: &Path) -> ServerReport {
+        let EvaluatedRound { result, bytes, refused, resumed } = labelled;
         let list = result.list();
         let missing = list.statuses().iter().enumerate().filter(|(_, status)| **status == TeacherStatus::Missing);
         ServerReport {

@@ -7,14 +7,14 @@ use speed_aggregation::{Message, Submission};
 use speed_roles::server::ServerReport;
 use speed_roles::{Identity, student};
 
-use crate::common::{Place, SEED, key_of, keys, noise, reasons, terms};
+use crate::common::{RoundFolder, SEED, key_of, keys, noise, reasons, terms};
 use crate::faults::seal;
 
 /// Reads the message that a teacher sends.
-fn submission(place: &Place, teacher: usize, labels: &[u8]) -> Submission {
-    let path = place.path("message");
+fn submission(folder: &RoundFolder, teacher: usize, labels: &[u8]) -> Submission {
+    let path = folder.path("message");
     let _ = fs::remove_file(&path);
-    place.answer(teacher, labels, &path);
+    folder.answer(teacher, labels, &path);
     Submission::from_bytes(&fs::read(path).expect("a message")).expect("a submission")
 }
 
@@ -60,24 +60,24 @@ fn labels() -> Vec<u8> {
 }
 
 /// Runs a round of four teachers: the last one sends a probe, and the third one a copy of the first one's ciphertexts.
-fn attacked(name: &str, gamma: f64, proofs: bool) -> (Place, ServerReport) {
+fn attacked(name: &str, gamma: f64, proofs: bool) -> (RoundFolder, ServerReport) {
     let mut terms = terms(name, QUERIES, 4);
     (terms.classes, terms.noise) = (CLASSES, noise(gamma));
-    let place = if proofs { Place::with_proofs(&terms) } else { Place::new(&terms) };
+    let folder = if proofs { RoundFolder::with_proofs(&terms) } else { RoundFolder::new(&terms) };
     for teacher in 0..2 {
-        place.answer(teacher, &labels(), &place.inbox(&format!("{teacher}")));
+        folder.answer(teacher, &labels(), &folder.inbox(&format!("{teacher}")));
     }
-    let first = Submission::from_bytes(&fs::read(place.inbox("0")).expect("a message")).expect("a submission");
-    fs::write(place.inbox("2"), resigned(&first, 2, |bytes| bytes[76] = 2)).expect("inbox");
+    let first = Submission::from_bytes(&fs::read(folder.inbox("0")).expect("a message")).expect("a submission");
+    fs::write(folder.inbox("2"), resigned(&first, 2, |bytes| bytes[76] = 2)).expect("inbox");
     // The probe carries the proofs of an honest message, if there are any.
-    let honest = submission(&place, 3, &labels());
-    fs::write(place.inbox("3"), resigned(&honest, 3, probe)).expect("inbox");
-    let report = place.aggregate().expect("enough");
-    (place, report)
+    let honest = submission(&folder, 3, &labels());
+    fs::write(folder.inbox("3"), resigned(&honest, 3, probe)).expect("inbox");
+    let report = folder.aggregate().expect("enough");
+    (folder, report)
 }
 
-fn published(place: &Place) -> Vec<usize> {
-    let lines = place.labels();
+fn published(folder: &RoundFolder) -> Vec<usize> {
+    let lines = folder.labels();
     lines
         .lines()
         .skip(1)
@@ -88,7 +88,7 @@ fn published(place: &Place) -> Vec<usize> {
 #[test]
 fn without_proofs_labels_are_bits_of_the_secret_key() {
     // With this much noise, counts may differ by hundreds of votes, and the comparisons reach that far.
-    let (place, report) = attacked("off", 0.3, false);
+    let (folder, report) = attacked("off", 0.3, false);
     assert_eq!((report.counted, report.proven), (4, false));
     let bits = secret_bits();
     let leak = |query: usize| {
@@ -96,7 +96,7 @@ fn without_proofs_labels_are_bits_of_the_secret_key() {
         (0..CLASSES).find(|class| !bit(class))
     };
     let known: Vec<_> = (0..QUERIES).map(leak).collect();
-    let published: Vec<_> = published(&place).into_iter().map(Some).collect();
+    let published: Vec<_> = published(&folder).into_iter().map(Some).collect();
     assert_eq!(published, known, "every label names the first class whose bit of the key is 0");
     assert!(
         published.iter().map(|label| label.expect("a label") + 1).sum::<usize>() >= QUERIES,
@@ -106,22 +106,22 @@ fn without_proofs_labels_are_bits_of_the_secret_key() {
 
 #[test]
 fn with_proofs_neither_a_probe_nor_a_copy_is_counted() {
-    let (place, report) = attacked("required", 5.0, true);
+    let (folder, report) = attacked("required", 5.0, true);
     assert_eq!(reasons(&report), [(Some(2), "unproven"), (Some(3), "unproven")], "{:#?}", report.refused);
     assert_eq!((report.counted, report.proven), (2, true));
     let expected: Vec<usize> = labels().into_iter().map(usize::from).collect();
-    assert_eq!(published(&place), expected);
+    assert_eq!(published(&folder), expected);
     // The round and honest messages need the proof key, and accept no other.
-    let fresh = || speed_roles::server::ServerOptions { registry: place.path("fresh"), ..place.options() };
-    fs::remove_file(place.path("result")).expect("a result");
+    let fresh = || speed_roles::server::ServerOptions { registry: folder.path("fresh"), ..folder.options() };
+    fs::remove_file(folder.path("result")).expect("a result");
     let options = speed_roles::server::ServerOptions { proof_key: None, ..fresh() };
-    let error = place.aggregate_with(&options, &crate::common::Silent).expect_err("no proof key");
+    let error = folder.aggregate_with(&options, &crate::common::Silent).expect_err("no proof key");
     assert!(error.to_string().contains("--proof-key"), "{error}");
-    let other = Place::new(&terms("other", 2, 2));
+    let other = RoundFolder::new(&terms("other", 2, 2));
     let options = speed_roles::server::ServerOptions { proof_key: Some(other.path("round.toml")), ..fresh() };
-    let error = place.aggregate_with(&options, &crate::common::Silent).expect_err("another file");
+    let error = folder.aggregate_with(&options, &crate::common::Silent).expect_err("another file");
     assert!(error.to_string().contains("expected a proof key"), "{error}");
     let again =
-        student::write_proof_key(&terms("again", 2, 2), &keys().join("public.key"), &place.path("proof.key"), SEED);
+        student::write_proof_key(&terms("again", 2, 2), &keys().join("public.key"), &folder.path("proof.key"), SEED);
     assert_eq!(again.expect_err("never overwritten").exit_code().code(), 4);
 }

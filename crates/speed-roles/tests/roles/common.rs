@@ -92,7 +92,7 @@ pub(crate) fn terms(name: &str, queries: usize, teachers: usize) -> Terms {
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 
 /// A round's folder: its file, an inbox of messages, the server's result.
-pub(crate) struct Place {
+pub(crate) struct RoundFolder {
     folder: TempDir,
     pub(crate) file: RoundFile,
 }
@@ -106,7 +106,7 @@ impl Progress for Silent {
     fn advance(&self, _: usize) {}
 }
 
-impl Place {
+impl RoundFolder {
     pub(crate) fn new(terms: &Terms) -> Self {
         Self::make(terms, false)
     }

@@ -6,7 +6,7 @@ use speed_mechanism::{DiscreteLaplace, HonestRatio, InverseScale};
 use speed_roles::{RoundRandomness, teacher};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use crate::common::{Place, noise, terms};
+use crate::common::{RoundFolder, noise, terms};
 
 /// The probability that correct noise is rejected. The generator has no seed, so this is also the rate of spurious
 /// failures of the test.
@@ -39,13 +39,13 @@ fn sums_of_the_teachers_shares_follow_the_discrete_laplace_of_the_accountant() {
     let teachers = 40;
     let mut terms = terms("noise", 5_000, teachers);
     (terms.noise, terms.randomness) = (noise(0.3), RandomnessKind::OperatingSystem);
-    let place = Place::new(&terms);
+    let folder = RoundFolder::new(&terms);
     let labels = vec![1; 5_000];
-    let mut all = vec![0; place.file.round().values()];
+    let mut all = vec![0; folder.file.round().values()];
     let mut most = all.clone();
     for teacher in 0..teachers {
         let values =
-            teacher::values(&place.file, &labels, teacher, RoundRandomness::OPERATING_SYSTEM).expect("entropy");
+            teacher::values(&folder.file, &labels, teacher, RoundRandomness::OPERATING_SYSTEM).expect("entropy");
         for (value, (all, most)) in values.iter().zip(all.iter_mut().zip(&mut most)) {
             *all += value;
             *most += if teacher < 30 { *value } else { 0 };
@@ -81,12 +81,12 @@ fn the_servers_noise_is_whole() {
 fn two_answers_of_a_teacher_have_other_noise_and_central_rounds_none() {
     let mut terms = terms("fresh", 100, 2);
     (terms.noise, terms.randomness) = (noise(0.2), RandomnessKind::OperatingSystem);
-    let place = Place::new(&terms);
-    let values = |place: &Place| {
-        teacher::values(&place.file, &[1; 100], 0, RoundRandomness::OPERATING_SYSTEM).expect("entropy").to_vec()
+    let folder = RoundFolder::new(&terms);
+    let values = |folder: &RoundFolder| {
+        teacher::values(&folder.file, &[1; 100], 0, RoundRandomness::OPERATING_SYSTEM).expect("entropy").to_vec()
     };
     // Equal with a probability far below 2^-100.
-    assert_ne!(values(&place), values(&place));
+    assert_ne!(values(&folder), values(&folder));
     terms.placement = NoisePlacement::Central;
-    assert_eq!(values(&Place::new(&terms)), [0, 1, 0].repeat(100));
+    assert_eq!(values(&RoundFolder::new(&terms)), [0, 1, 0].repeat(100));
 }

@@ -9,7 +9,7 @@ use speed_core::{Digest, NoisePlacement};
 use speed_roles::server::{self, Progress, Refusal, ServerOptions, log_of};
 use speed_roles::{InputFault, LogCheckOptions, LogFault, ResultsFault, RolesError, RoundRegistry, check_log};
 
-use crate::common::{Place, Silent, noise, reasons, signing_key, terms};
+use crate::common::{RoundFolder, Silent, noise, reasons, signing_key, terms};
 
 /// Simulates a crash with a panic when the first queries are answered.
 struct Dies;
@@ -23,44 +23,44 @@ impl Progress for Dies {
 }
 
 /// Creates a round with central noise, so that drawing it twice would be visible.
-fn place(name: &str) -> Place {
+fn round_folder(name: &str) -> RoundFolder {
     let mut terms = terms(name, 5, 3);
     (terms.placement, terms.min_teachers, terms.noise) = (NoisePlacement::Central, 2, noise(0.2));
-    let place = Place::new(&terms);
+    let folder = RoundFolder::new(&terms);
     for teacher in 0..2 {
-        place.answer(teacher, &[0, 1, 2, 0, 1], &place.inbox(&format!("teacher-{teacher}.msg")));
+        folder.answer(teacher, &[0, 1, 2, 0, 1], &folder.inbox(&format!("teacher-{teacher}.msg")));
     }
-    place
+    folder
 }
 
 /// Aggregates in one thread, and crashes.
-fn interrupt(place: &Place) {
-    let options = ServerOptions { threads: NonZeroUsize::MIN, ..place.options() };
-    let died = catch_unwind(AssertUnwindSafe(|| place.aggregate_with(&options, &Dies)));
-    assert!(died.is_err() && !place.path("result").exists());
+fn interrupt(folder: &RoundFolder) {
+    let options = ServerOptions { threads: NonZeroUsize::MIN, ..folder.options() };
+    let died = catch_unwind(AssertUnwindSafe(|| folder.aggregate_with(&options, &Dies)));
+    assert!(died.is_err() && !folder.path("result").exists());
 }
 
 #[test]
 fn an_interrupted_server_goes_on_to_the_same_bytes() {
-    let undisturbed = place("interrupted");
+    let undisturbed = round_folder("interrupted");
     undisturbed.aggregate().expect("enough");
     let expected = fs::read(undisturbed.path("result")).expect("a result");
 
-    let place = place("interrupted");
-    interrupt(&place);
+    let folder = round_folder("interrupted");
+    interrupt(&folder);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let mode = fs::metadata(place.path("server.registry")).expect("a registry").permissions().mode();
+        let mode = fs::metadata(folder.path("server.registry")).expect("a registry").permissions().mode();
         assert_eq!(mode & 0o077, 0, "with central noise the sum is the server's alone");
     }
     // A message that comes now is late, and changes nothing.
-    place.answer(2, &[2, 2, 2, 2, 2], &place.inbox("teacher-2.msg"));
-    let report = place.aggregate().expect("goes on");
+    folder.answer(2, &[2, 2, 2, 2, 2], &folder.inbox("teacher-2.msg"));
+    let report = folder.aggregate().expect("goes on");
     assert_eq!(reasons(&report), [(Some(2), "late")]);
     assert_eq!(report.counted, 2);
     assert!(report.resumed >= 1, "nothing was kept");
-    assert!(fs::read(place.path("result")).expect("a result") == expected, "bytes differ");
+    assert!(fs::read(folder.path("result")).expect("a result") == expected, "bytes differ");
 }
 
 #[test]
@@ -69,76 +69,76 @@ fn a_round_is_evaluated_once() {
     // Noise that is drawn again would average out.
     terms.randomness = speed_core::RandomnessKind::OperatingSystem;
     (terms.placement, terms.min_teachers, terms.noise) = (NoisePlacement::Central, 2, noise(0.2));
-    let place = Place::new(&terms);
+    let folder = RoundFolder::new(&terms);
     for teacher in 0..3 {
         let options = speed_roles::teacher::TeacherOptions {
             randomness: speed_roles::RoundRandomness::OPERATING_SYSTEM,
-            ..place.teacher_options(teacher, &place.inbox(&format!("{teacher}")))
+            ..folder.teacher_options(teacher, &folder.inbox(&format!("{teacher}")))
         };
         fs::write(&options.votes, "0\n1\n2\n0\n1\n").expect("votes");
         speed_roles::teacher::answer(&options).expect("valid");
     }
-    let options = ServerOptions { randomness: speed_roles::RoundRandomness::OPERATING_SYSTEM, ..place.options() };
-    place.aggregate_with(&options, &Silent).expect("enough");
+    let options = ServerOptions { randomness: speed_roles::RoundRandomness::OPERATING_SYSTEM, ..folder.options() };
+    folder.aggregate_with(&options, &Silent).expect("enough");
     let (first, log) =
-        (fs::read(place.path("result")).expect("a result"), fs::read(log_of(&place.path("result"))).expect("a log"));
+        (fs::read(folder.path("result")).expect("a result"), fs::read(log_of(&folder.path("result"))).expect("a log"));
     // A call with another output path, without one of the messages and without the student's keys, writes the same
     // bytes.
-    fs::remove_file(place.inbox("1")).expect("a message");
-    let other = place.path("again");
-    let options = ServerOptions { evaluation_key: place.path("deleted"), ..options };
-    let report = server::aggregate(&options, &place.path("inbox"), &other, &Silent).expect("done before");
-    let options = ServerOptions { evaluation_key: place.options().evaluation_key, ..options };
+    fs::remove_file(folder.inbox("1")).expect("a message");
+    let other = folder.path("again");
+    let options = ServerOptions { evaluation_key: folder.path("deleted"), ..options };
+    let report = server::aggregate(&options, &folder.path("inbox"), &other, &Silent).expect("done before");
+    let options = ServerOptions { evaluation_key: folder.options().evaluation_key, ..options };
     assert_eq!((report.counted, report.resumed), (3, 5));
     assert!(fs::read(&other).expect("a result") == first, "another result of one round");
     assert_eq!(fs::read(log_of(&other)).expect("a log"), log);
     // With a registry without this round, the ledger still has it, so the round is not evaluated again with other
     // noise.
-    let forgetful = ServerOptions { registry: place.path("other.registry"), ..options.clone() };
+    let forgetful = ServerOptions { registry: folder.path("other.registry"), ..options.clone() };
     let error =
-        server::aggregate(&forgetful, &place.path("inbox"), &place.path("third"), &Silent).expect_err("charged");
+        server::aggregate(&forgetful, &folder.path("inbox"), &folder.path("third"), &Silent).expect_err("charged");
     assert!(matches!(&error, RolesError::Results { source: ResultsFault::Forgotten, .. }), "{error}");
     // It is refused before it could take a message and sign a receipt that contradicts the first.
     assert!(server::RoundServer::open(forgetful).is_err());
     let again = speed_roles::teacher::TeacherOptions {
         randomness: speed_roles::RoundRandomness::OPERATING_SYSTEM,
-        ..place.teacher_options(1, &place.path("again.msg"))
+        ..folder.teacher_options(1, &folder.path("again.msg"))
     };
     let error = speed_roles::teacher::answer(&again).expect_err("charged");
     assert!(matches!(&error, RolesError::Results { source: ResultsFault::Forgotten, .. }), "{error}");
     // The round was charged once.
-    let ledger = speed_ledger::Ledger::open(&place.path("server.ledger")).expect("a ledger");
+    let ledger = speed_ledger::Ledger::open(&folder.path("server.ledger")).expect("a ledger");
     let charges = ledger.statement().expect("whole").charges;
     assert_eq!((charges.len(), charges[0].queries, charges[0].label.as_str()), (1, 5, "once"));
 }
 
 #[test]
 fn the_same_message_by_two_ways_counts_once_and_is_no_second_one() {
-    let place = place("two ways");
-    let bytes = fs::read(place.inbox("teacher-0.msg")).expect("a message");
+    let folder = round_folder("two ways");
+    let bytes = fs::read(folder.inbox("teacher-0.msg")).expect("a message");
     let from = speed_roles::Identity::read(&signing_key("hospital 0")).expect("a key").key();
-    let server = server::RoundServer::open(place.options()).expect("fitting files");
+    let server = server::RoundServer::open(folder.options()).expect("fitting files");
     let message = server.check_message(bytes, from).expect("its own");
     assert!(server::Reception::open(&server).expect("readable").keep(&[message], &[]).expect("kept")[0].is_ok());
     drop(server);
-    let report = place.aggregate().expect("enough");
+    let report = folder.aggregate().expect("enough");
     assert_eq!((report.counted, reasons(&report)), (2, vec![]));
     // The same holds after the closing, and another message of that teacher is a duplicate.
-    assert_eq!(reasons(&place.aggregate().expect("done before")), []);
-    place.answer(0, &[2, 2, 2, 2, 2], &place.inbox("other.msg"));
-    assert_eq!(reasons(&place.aggregate().expect("done before")), [(Some(0), "duplicate")]);
+    assert_eq!(reasons(&folder.aggregate().expect("done before")), []);
+    folder.answer(0, &[2, 2, 2, 2, 2], &folder.inbox("other.msg"));
+    assert_eq!(reasons(&folder.aggregate().expect("done before")), [(Some(0), "duplicate")]);
 }
 
 #[test]
 fn the_log_says_which_messages_were_counted_and_the_server_signs_it() {
-    let place = place("log");
-    place.answer(0, &[2, 2, 2, 2, 2], &place.inbox("teacher-0 again"));
-    place.aggregate().expect("enough");
-    let log = RoundLog::from_bytes(&fs::read(log_of(&place.path("result"))).expect("a log")).expect("a log");
+    let folder = round_folder("log");
+    folder.answer(0, &[2, 2, 2, 2, 2], &folder.inbox("teacher-0 again"));
+    folder.aggregate().expect("enough");
+    let log = RoundLog::from_bytes(&fs::read(log_of(&folder.path("result"))).expect("a log")).expect("a log");
     let key = speed_roles::Identity::read(&signing_key("server")).expect("a key").key();
     let (digest, signature) = log.signed();
-    assert!(key.verifies(digest, signature) && log.round() == place.file.id());
-    let digest = |name: &str| Digest::of(fs::read(place.path(name)).expect("a file"));
+    assert!(key.verifies(digest, signature) && log.round() == folder.file.id());
+    let digest = |name: &str| Digest::of(fs::read(folder.path(name)).expect("a file"));
     // "teacher-0 again" is the first by name.
     let [first, refused, second] =
         ["teacher-0 again", "teacher-0.msg", "teacher-1.msg"].map(|name| digest(&format!("inbox/{name}")));
@@ -157,34 +157,34 @@ fn the_log_says_which_messages_were_counted_and_the_server_signs_it() {
 
 #[test]
 fn a_folder_full_of_a_teachers_messages_takes_eight_lines_of_the_log() {
-    let place = place("crowd");
+    let folder = round_folder("crowd");
     for copy in 0..20 {
-        place.answer(0, &[copy % 3, 2, 2, 2, 2], &place.inbox(&format!("x-{copy}.msg")));
+        folder.answer(0, &[copy % 3, 2, 2, 2, 2], &folder.inbox(&format!("x-{copy}.msg")));
     }
-    place.aggregate().expect("enough");
-    let log = RoundLog::from_bytes(&fs::read(log_of(&place.path("result"))).expect("a log")).expect("a log");
+    folder.aggregate().expect("enough");
+    let log = RoundLog::from_bytes(&fs::read(log_of(&folder.path("result"))).expect("a log")).expect("a log");
     let second = log.entries().iter().filter(|entry| entry.event() == LogEvent::Duplicate);
     assert_eq!(second.map(|entry| entry.teacher()).collect::<Vec<_>>(), [Some(0); 8]);
 }
 
 #[test]
 fn a_receipt_and_a_log_convict_a_server_that_changed_it_and_no_other() {
-    let place = place("receipt");
-    place.aggregate().expect("enough");
+    let folder = round_folder("receipt");
+    folder.aggregate().expect("enough");
     let server = speed_roles::Identity::read(&signing_key("server")).expect("a key");
-    let message = |teacher: usize| fs::read(place.inbox(&format!("teacher-{teacher}.msg"))).expect("a message");
+    let message = |teacher: usize| fs::read(folder.inbox(&format!("teacher-{teacher}.msg"))).expect("a message");
     let received = |teacher: usize| LogEntry::of_message(LogEvent::Received, teacher, Digest::of(message(teacher)));
-    let (empty, round) = (LogHead::empty(place.file.id()), place.file.id());
+    let (empty, round) = (LogHead::empty(folder.file.id()), folder.file.id());
     let sign = |digest| server.sign(digest);
     let receipt = |before: LogHead, teacher: usize| Receipt::new(before, teacher, Digest::of(message(teacher)), sign);
     let check = |receipt: Receipt, entries: &[LogEntry]| {
-        fs::write(place.path("receipt"), receipt.to_bytes()).expect("a receipt");
-        fs::write(place.path("log"), RoundLog::new(round, entries.to_vec(), sign).to_bytes()).expect("a log");
+        fs::write(folder.path("receipt"), receipt.to_bytes()).expect("a receipt");
+        fs::write(folder.path("log"), RoundLog::new(round, entries.to_vec(), sign).to_bytes()).expect("a log");
         let checked = check_log(&LogCheckOptions {
-            round: place.path("round.toml"),
-            message: place.inbox("teacher-1.msg"),
-            receipt: Some(place.path("receipt")),
-            log: place.path("log"),
+            round: folder.path("round.toml"),
+            message: folder.inbox("teacher-1.msg"),
+            receipt: Some(folder.path("receipt")),
+            log: folder.path("log"),
         });
         match checked {
             Ok(report) => Ok(report.received),
@@ -218,95 +218,95 @@ fn a_receipt_and_a_log_convict_a_server_that_changed_it_and_no_other() {
 
 #[test]
 fn a_teacher_answers_a_round_once() {
-    let place = place("twice");
+    let folder = round_folder("twice");
     let options = |out: &str| speed_roles::teacher::TeacherOptions {
-        registry: place.path("teacher.registry"),
-        ..place.teacher_options(2, &place.path(out))
+        registry: folder.path("teacher.registry"),
+        ..folder.teacher_options(2, &folder.path(out))
     };
     let answer = |votes: &str, out: &str| {
-        fs::write(place.path("votes.csv"), votes).expect("votes");
+        fs::write(folder.path("votes.csv"), votes).expect("votes");
         speed_roles::teacher::answer(&options(out)).expect("valid")
     };
     assert!(!answer("0\n0\n0\n0\n0\n", "first").repeated);
     assert!(answer("1\n1\n1\n1\n1\n", "second").repeated);
-    let [first, second] = ["first", "second"].map(|out| fs::read(place.path(out)).expect("a message"));
+    let [first, second] = ["first", "second"].map(|out| fs::read(folder.path(out)).expect("a message"));
     assert!(first == second, "two messages of one teacher to one round");
 }
 
 #[test]
 fn a_registry_that_is_damaged_or_in_use_is_an_error_and_is_left_alone() {
-    let place = place("state");
-    let path = place.path("server.registry");
+    let folder = round_folder("state");
+    let path = folder.path("server.registry");
     fs::write(&path, b"SPEEDAGG rubbish").expect("rubbish");
-    let error = place.aggregate().expect_err("damaged");
+    let error = folder.aggregate().expect_err("damaged");
     assert!(matches!(&error, RolesError::Registry { .. }) && error.exit_code().code() == 5, "{error}");
     assert_eq!(fs::read(&path).expect("still there"), b"SPEEDAGG rubbish");
     fs::remove_file(&path).expect("rubbish");
 
     let registry = RoundRegistry::open(&path).expect("free");
-    let error = place.aggregate().expect_err("in use");
+    let error = folder.aggregate().expect_err("in use");
     assert!(matches!(error, RolesError::Results { .. }) && error.exit_code().code() == 4, "{error}");
     drop(registry);
 
     // No flipped bit of a registry causes a panic or changes a result.
-    place.aggregate().expect("enough");
-    let (whole, expected) = (fs::read(&path).expect("a registry"), fs::read(place.path("result")).expect("a result"));
+    folder.aggregate().expect("enough");
+    let (whole, expected) = (fs::read(&path).expect("a registry"), fs::read(folder.path("result")).expect("a result"));
     for place_of_bit in (0..whole.len()).step_by(whole.len() / 97) {
         let mut turned = whole.clone();
         turned[place_of_bit] ^= 1 << (place_of_bit % 8);
         fs::write(&path, &turned).expect("a registry");
-        let _ = fs::remove_file(place.path("again"));
-        let _ = fs::remove_file(log_of(&place.path("again")));
-        if server::aggregate(&place.options(), &place.path("inbox"), &place.path("again"), &Silent).is_ok() {
-            assert!(fs::read(place.path("again")).expect("a result") == expected, "byte {place_of_bit}");
+        let _ = fs::remove_file(folder.path("again"));
+        let _ = fs::remove_file(log_of(&folder.path("again")));
+        if server::aggregate(&folder.options(), &folder.path("inbox"), &folder.path("again"), &Silent).is_ok() {
+            assert!(fs::read(folder.path("again")).expect("a result") == expected, "byte {place_of_bit}");
         }
     }
 }
 
 #[test]
 fn a_result_of_another_round_is_not_overwritten() {
-    let place = place("overwrite");
-    fs::write(place.path("result"), b"something else").expect("a file");
-    let error = place.aggregate().expect_err("there already");
+    let folder = round_folder("overwrite");
+    fs::write(folder.path("result"), b"something else").expect("a file");
+    let error = folder.aggregate().expect_err("there already");
     assert!(matches!(error, RolesError::Results { .. }), "{error}");
-    assert_eq!(fs::read(place.path("result")).expect("a file"), b"something else");
-    let absent = place.path("absent folder").join("result");
-    let aggregate = |out| server::aggregate(&place.options(), &place.path("inbox"), out, &Silent);
+    assert_eq!(fs::read(folder.path("result")).expect("a file"), b"something else");
+    let absent = folder.path("absent folder").join("result");
+    let aggregate = |out| server::aggregate(&folder.options(), &folder.path("inbox"), out, &Silent);
     assert!(matches!(aggregate(&absent), Err(RolesError::Io { .. })));
-    assert_eq!(aggregate(&place.path("another")).expect("enough").resumed, 0, "known before the work");
+    assert_eq!(aggregate(&folder.path("another")).expect("enough").resumed, 0, "known before the work");
 }
 
 #[test]
 fn a_result_that_cannot_be_written_is_known_before_the_work() {
-    let place = place("early");
-    fs::create_dir(place.path("result")).expect("a folder");
-    let error = place.aggregate().expect_err("a folder");
+    let folder = round_folder("early");
+    fs::create_dir(folder.path("result")).expect("a folder");
+    let error = folder.aggregate().expect_err("a folder");
     assert!(matches!(&error, RolesError::Results { source: ResultsFault::NoFile, .. }), "{error}");
-    fs::remove_dir(place.path("result")).expect("an empty folder");
+    fs::remove_dir(folder.path("result")).expect("an empty folder");
     #[cfg(unix)]
     {
-        std::os::unix::fs::symlink(place.path("nowhere"), place.path("result")).expect("a link");
-        let error = place.aggregate().expect_err("a dangling link");
+        std::os::unix::fs::symlink(folder.path("nowhere"), folder.path("result")).expect("a link");
+        let error = folder.aggregate().expect_err("a dangling link");
         assert!(matches!(&error, RolesError::Results { source: ResultsFault::NoFile, .. }), "{error}");
-        fs::remove_file(place.path("result")).expect("a link");
+        fs::remove_file(folder.path("result")).expect("a link");
     }
-    assert!(!place.path("server.registry").exists(), "nothing was begun");
+    assert!(!folder.path("server.registry").exists(), "nothing was begun");
     // Another server with a separate registry is about to write the result.
-    let lock = fs::File::options().append(true).create(true).open(place.path("result.lock")).expect("a lock");
+    let lock = fs::File::options().append(true).create(true).open(folder.path("result.lock")).expect("a lock");
     lock.lock().expect("free");
-    let options = ServerOptions { registry: place.path("another.registry"), ..place.options() };
-    let error = place.aggregate_with(&options, &Silent).expect_err("in use");
+    let options = ServerOptions { registry: folder.path("another.registry"), ..folder.options() };
+    let error = folder.aggregate_with(&options, &Silent).expect_err("in use");
     assert!(matches!(&error, RolesError::Results { source: ResultsFault::InUse, .. }), "{error}");
     drop(lock);
-    place.aggregate().expect("free again");
-    assert!(!place.path("result.lock").exists());
+    folder.aggregate().expect("free again");
+    assert!(!folder.path("result.lock").exists());
 }
 
 #[test]
 fn names_of_files_cannot_move_the_cursor() {
-    let place = place("names");
-    fs::write(place.inbox("teacher-1\u{1b}[2J\nteacher 0 refused as forged"), b"rubbish").expect("inbox");
-    let report = place.aggregate().expect("enough");
+    let folder = round_folder("names");
+    fs::write(folder.inbox("teacher-1\u{1b}[2J\nteacher 0 refused as forged"), b"rubbish").expect("inbox");
+    let report = folder.aggregate().expect("enough");
     let line = report.refused[0].to_string();
     assert!(!line.chars().any(char::is_control) && line.contains("\\u{1b}[2J\\u{a}teacher 0"), "{line}");
 }

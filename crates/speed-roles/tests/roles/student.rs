@@ -7,7 +7,7 @@ use speed_roles::server::ServerOptions;
 use speed_roles::teacher::{self, TeacherOptions};
 use speed_roles::{Identity, RolesError, RoundRandomness, student};
 
-use crate::common::{Place, SEED, Silent, key_of, keys, noise, roster, round_options, signing_key, terms};
+use crate::common::{RoundFolder, SEED, Silent, key_of, keys, noise, roster, round_options, signing_key, terms};
 use crate::faults::seal;
 
 #[test]
@@ -27,11 +27,11 @@ fn keys_are_never_overwritten_and_the_secret_one_is_private() {
 
 #[test]
 fn a_teacher_refuses_what_does_not_fit() {
-    let place = Place::new(&terms("teacher", 2, 3));
-    let out = place.path("out.msg");
+    let folder = RoundFolder::new(&terms("teacher", 2, 3));
+    let out = folder.path("out.msg");
     let fails = |change: &dyn Fn(&mut TeacherOptions)| {
-        fs::write(place.path("votes.csv"), "0\n2\n").expect("votes");
-        let mut options = place.teacher_options(1, &out);
+        fs::write(folder.path("votes.csv"), "0\n2\n").expect("votes");
+        let mut options = folder.teacher_options(1, &out);
         change(&mut options);
         let error = teacher::answer(&options).expect_err("refused");
         assert!(!out.exists());
@@ -49,20 +49,20 @@ fn a_teacher_refuses_what_does_not_fit() {
     assert!(code == 2 && message.contains("gamma=0.1") && message.contains("gamma=5"), "{message}");
     assert_eq!(fails(&|options| options.public_key = keys().join("evaluation.key")).0, 3);
     assert_eq!(fails(&|options| options.public_key = keys().join("secret.key")).0, 3);
-    assert_eq!(fails(&|options| options.round = place.path("absent")).0, 2);
-    let (code, message) = fails(&|options| options.query_list = Some(place.path("round.toml")));
+    assert_eq!(fails(&|options| options.round = folder.path("absent")).0, 2);
+    let (code, message) = fails(&|options| options.query_list = Some(folder.path("round.toml")));
     assert!(code == 3 && message.contains("the round names no list of queries"), "{message}");
-    fs::write(place.path("bad.csv"), "0\n3\n").expect("votes");
-    let (code, message) = fails(&|options| options.votes = place.path("bad.csv"));
+    fs::write(folder.path("bad.csv"), "0\n3\n").expect("votes");
+    let (code, message) = fails(&|options| options.votes = folder.path("bad.csv"));
     assert!(code == 3 && message.contains("query 1: label 3, expected 0 to 2"), "{message}");
-    let changed = fs::read_to_string(place.path("round.toml")).expect("a round").replace("minimum = 1", "minimum = 2");
-    fs::write(place.path("changed.toml"), changed).expect("a round");
-    let (code, message) = fails(&|options| options.round = place.path("changed.toml"));
+    let changed = fs::read_to_string(folder.path("round.toml")).expect("a round").replace("minimum = 1", "minimum = 2");
+    fs::write(folder.path("changed.toml"), changed).expect("a round");
+    let (code, message) = fails(&|options| options.round = folder.path("changed.toml"));
     assert!(code == 2 && message.contains("it was changed"), "{message}");
 
-    place.answer(1, &[0, 2], &out);
+    folder.answer(1, &[0, 2], &out);
     let before = fs::read(&out).expect("a message");
-    assert!(matches!(place.try_answer(1, &[1, 2], &out), Err(RolesError::Results { .. })));
+    assert!(matches!(folder.try_answer(1, &[1, 2], &out), Err(RolesError::Results { .. })));
     assert_eq!(fs::read(&out).expect("a message"), before);
 }
 
@@ -90,25 +90,25 @@ fn a_teacher_answers_the_queries_that_it_voted_on() {
     fs::write(list.path(), "image 17\nimage 4\n").expect("queries");
     let mut terms = terms("queries", 2, 3);
     terms.query_list = Some(speed_roles::hash_file(list.path()).expect("a file"));
-    let place = Place::new(&terms);
-    fs::write(place.path("votes.csv"), "0\n2\n").expect("votes");
+    let folder = RoundFolder::new(&terms);
+    fs::write(folder.path("votes.csv"), "0\n2\n").expect("votes");
     let answer = |list: &std::path::Path| {
-        let options = place.teacher_options(1, &place.path("out.msg"));
+        let options = folder.teacher_options(1, &folder.path("out.msg"));
         teacher::answer(&TeacherOptions { query_list: Some(list.to_path_buf()), ..options })
     };
-    let error = answer(&place.path("votes.csv")).expect_err("other queries").to_string();
-    assert!(error.contains("votes.csv: has the SHA-256") && !place.path("out.msg").exists(), "{error}");
+    let error = answer(&folder.path("votes.csv")).expect_err("other queries").to_string();
+    assert!(error.contains("votes.csv: has the SHA-256") && !folder.path("out.msg").exists(), "{error}");
     answer(list.path()).expect("the round's queries");
 }
 
 #[test]
 fn an_answer_that_is_none_hides_no_other_and_labels_are_their_owners() {
-    let place = Place::new(&terms("undecodable", 3, 2));
-    place.answer(0, &[2, 1, 2], &place.inbox("teacher-0.msg"));
-    place.aggregate().expect("enough");
+    let folder = RoundFolder::new(&terms("undecodable", 3, 2));
+    folder.answer(0, &[2, 1, 2], &folder.inbox("teacher-0.msg"));
+    folder.aggregate().expect("enough");
     // The last word of the second of three answers: adding five gives no outcome of three classes. A faulty server
     // signs it.
-    let result = SignedResult::from_bytes(&fs::read(place.path("result")).expect("a result")).expect("whole");
+    let result = SignedResult::from_bytes(&fs::read(folder.path("result")).expect("a result")).expect("whole");
     let mut list = result.list().to_bytes();
     let end = list.len() - 16 - 8 * 2049;
     list[end - 1] = list[end - 1].wrapping_add(5 << 4);
@@ -116,10 +116,10 @@ fn an_answer_that_is_none_hides_no_other_and_labels_are_their_owners() {
     let list = AnswerList::from_bytes(&list).expect("well formed");
     let server = Identity::read(&signing_key("server")).expect("a key");
     let faulty = SignedResult::new(list.clone(), result.sum(), |digest| server.sign(digest));
-    fs::write(place.path("result"), faulty.to_bytes()).expect("a result");
+    fs::write(folder.path("result"), faulty.to_bytes()).expect("a result");
 
-    let (secret, out) = (keys().join("secret.key"), place.path("labels.csv"));
-    let report = place.open(&secret, "result", &out).expect("two labels");
+    let (secret, out) = (keys().join("secret.key"), folder.path("labels.csv"));
+    let report = folder.open(&secret, "result", &out).expect("two labels");
     assert_eq!((report.labelled, report.undecodable), (2, vec![1]));
     assert_eq!(fs::read_to_string(&out).expect("labels"), "query,label\n0,2\n1,\n2,2\n");
     #[cfg(unix)]
@@ -135,15 +135,15 @@ fn an_answer_that_is_none_hides_no_other_and_labels_are_their_owners() {
     changed[sum] ^= 1;
     seal(&mut changed);
     for bytes in [foreign, changed] {
-        fs::write(place.path("foreign"), bytes).expect("a result");
-        let open = place.open(&secret, "foreign", &place.path("foreign.csv"));
+        fs::write(folder.path("foreign"), bytes).expect("a result");
+        let open = folder.open(&secret, "foreign", &folder.path("foreign.csv"));
         assert!(
             open.expect_err("not the server's").to_string().contains("not signed by the round's server \"server\"")
         );
     }
     // Another round's result is refused, whatever its content.
-    let other = Place::new(&terms("another round", 3, 2));
-    fs::copy(place.path("result"), other.path("result")).expect("a copy");
+    let other = RoundFolder::new(&terms("another round", 3, 2));
+    fs::copy(folder.path("result"), other.path("result")).expect("a copy");
     let error = other.open(&secret, "result", &other.path("labels.csv"));
     assert!(error.expect_err("another round").to_string().contains("expected round"));
 }
@@ -182,30 +182,30 @@ fn keys_are_for_one_round_and_wear_out_without_proofs() {
 fn a_key_whose_rounds_nobody_knows_is_not_destroyed() {
     let mut terms = terms("moved", 1, 2);
     terms.randomness = speed_core::RandomnessKind::OperatingSystem;
-    let place = Place::new(&terms);
+    let folder = RoundFolder::new(&terms);
     let options = speed_roles::teacher::TeacherOptions {
         randomness: speed_roles::RoundRandomness::OPERATING_SYSTEM,
-        ..place.teacher_options(0, &place.inbox("0"))
+        ..folder.teacher_options(0, &folder.inbox("0"))
     };
     fs::write(&options.votes, "2\n").expect("votes");
     speed_roles::teacher::answer(&options).expect("valid");
-    let server = ServerOptions { randomness: speed_roles::RoundRandomness::OPERATING_SYSTEM, ..place.options() };
-    place.aggregate_with(&server, &Silent).expect("enough");
-    fs::copy(keys().join("secret.key"), place.path("secret.key")).expect("a copy");
+    let server = ServerOptions { randomness: speed_roles::RoundRandomness::OPERATING_SYSTEM, ..folder.options() };
+    folder.aggregate_with(&server, &Silent).expect("enough");
+    fs::copy(keys().join("secret.key"), folder.path("secret.key")).expect("a copy");
     let open = |out: &str| {
         student::open(&student::OpenOptions {
-            secret_key: place.path("secret.key"),
-            result: place.path("result"),
-            round: place.path("round.toml"),
+            secret_key: folder.path("secret.key"),
+            result: folder.path("result"),
+            round: folder.path("round.toml"),
             keep_keys: false,
-            out: place.path(out),
+            out: folder.path(out),
         })
     };
     // No list of rounds beside the key, as after a move; then a list without this round; then one with this round and
     // another.
     let report = open("first.csv").expect("labels");
     assert_eq!((report.key_destroyed, report.other_rounds), (false, None));
-    let (list, own) = (place.path("public.rounds"), place.file.id().to_hex());
+    let (list, own) = (folder.path("public.rounds"), folder.file.id().to_hex());
     let other = "ab".repeat(32);
     for (text, expected) in [
         (format!("{other} 0.000\n"), (false, None)),
@@ -216,24 +216,24 @@ fn a_key_whose_rounds_nobody_knows_is_not_destroyed() {
         let report = open("first.csv").expect("the same labels");
         assert_eq!((report.key_destroyed, report.other_rounds), expected);
     }
-    assert!(!place.path("secret.key").exists());
+    assert!(!folder.path("secret.key").exists());
 }
 
 #[test]
 fn the_secret_key_is_destroyed_once_the_labels_are_there() {
-    let place = Place::new(&terms("destroyed", 1, 2));
-    place.answer(0, &[2], &place.inbox("teacher-0.msg"));
-    place.aggregate().expect("enough");
-    let (secret, out) = (place.path("secret.key"), place.path("labels.csv"));
+    let folder = RoundFolder::new(&terms("destroyed", 1, 2));
+    folder.answer(0, &[2], &folder.inbox("teacher-0.msg"));
+    folder.aggregate().expect("enough");
+    let (secret, out) = (folder.path("secret.key"), folder.path("labels.csv"));
     fs::copy(keys().join("secret.key"), &secret).expect("a copy");
     let options = student::OpenOptions {
         secret_key: secret.clone(),
-        result: place.path("result"),
-        round: place.path("round.toml"),
+        result: folder.path("result"),
+        round: folder.path("round.toml"),
         keep_keys: false,
         out: out.clone(),
     };
-    // Other labels are in the output's place: nothing is lost.
+    // Other labels are at the output's path: nothing is lost.
     fs::write(&out, "query,label\n0,1\n").expect("a file");
     assert!(matches!(student::open(&options), Err(RolesError::Results { .. })) && secret.exists());
     // The state after a kill between writing the labels and removing the key.

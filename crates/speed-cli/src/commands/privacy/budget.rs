@@ -13,7 +13,7 @@ use crate::options::{CalibrateOptions, NoiseOptions};
 
 /// The properties of queries other than their noise and their number. `ledger charge` and `calibrate` share them, so
 /// that `ledger charge` accepts the results of `calibrate`.
-pub(super) struct Terms {
+pub(super) struct QueryTerms {
     /// The requested ratio.
     ratio: HonestRatio,
     /// The ratio rounded down to an integer number of teachers.
@@ -23,7 +23,7 @@ pub(super) struct Terms {
     threshold: Option<f64>,
 }
 
-impl Terms {
+impl QueryTerms {
     pub(super) fn new(
         options: &NoiseOptions,
         teachers: Option<usize>,
@@ -95,7 +95,7 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
     if !kind.is_inverse() {
         return Err(usage("mechanism", format!("a ledger charges Laplace noise only, found {kind}")));
     }
-    let terms = Terms::new(&options.noise, options.teachers, options.classes, options.threshold)?;
+    let terms = QueryTerms::new(&options.noise, options.teachers, options.classes, options.threshold)?;
     let room = room(options)?;
     let found = match options.queries {
         Some(queries) => {
@@ -153,7 +153,7 @@ fn json(options: &CalibrateOptions, found: &Fit) -> serde_json::Value {
     })
 }
 
-fn text(options: &CalibrateOptions, terms: &Terms, found: &Fit) -> String {
+fn text(options: &CalibrateOptions, terms: &QueryTerms, found: &Fit) -> String {
     let Fit { batch, budget, spent } = found;
     let file = options.ledger.as_deref().map_or_else(|| "FILE".to_owned(), printable_path);
     let samplers = match spent.samplers {

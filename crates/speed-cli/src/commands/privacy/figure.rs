@@ -27,7 +27,7 @@ pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure
         return Err(usage("assume", "the figures need dropout or collusion".into()));
     }
     // Before anything is computed.
-    let files = Files::of(options, name)?;
+    let files = Files::from_options(options, name)?;
     let QueryOptions { votes: path, form, classes, queries, rows } = &options.queries;
     let file = votes::read(path, form.form, &Known { classes: *classes, ..Known::default() })?;
     let (counts, read) = votes::counts(path, &file, queries.as_deref(), rows.as_ref())?;
@@ -59,7 +59,7 @@ struct Files {
 
 impl Files {
     /// Derives the paths from `--out`, which may have either extension or none. Refuses existing files unless `--force` is given.
-    fn of(options: &FigureOptions, name: &str) -> Result<Self, Failure> {
+    fn from_options(options: &FigureOptions, name: &str) -> Result<Self, Failure> {
         let out = options.out.clone().unwrap_or_else(|| PathBuf::from(format!("figure-{name}")));
         let has_extension = out.extension().is_some_and(|extension| extension == "svg" || extension == "csv");
         let prefix = if has_extension { out.with_extension("") } else { out };

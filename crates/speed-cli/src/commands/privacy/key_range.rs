@@ -22,7 +22,7 @@ pub(super) struct KeyRange {
 impl KeyRange {
     /// Returns the keys for a round of `teachers` teachers, or `None` if a round is impossible for another reason: noise
     /// that is not drawn in shares, or more teachers than a round allows.
-    pub(super) fn of(kind: MechanismKind, found: &Calibration, teachers: usize) -> Option<Self> {
+    pub(super) fn for_round(kind: MechanismKind, found: &Calibration, teachers: usize) -> Option<Self> {
         let noise = PrivacyNoise::new(kind.with_scale(found.scale).ok()?).ok()?;
         let shape = VoteShape::new(teachers, found.queries.min(Round::MAX_QUERIES), CLASSES).ok()?;
         let difference = VoteRange::new(teachers, noise.bound(shape).ok()?).difference();

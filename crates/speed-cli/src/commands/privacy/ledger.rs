@@ -6,7 +6,7 @@ use speed_core::{printable, printable_path};
 use speed_experiment::Table;
 use speed_ledger::{Damage, Ledger, LedgerError, Statement};
 
-use super::budget::{Terms, refused};
+use super::budget::{QueryTerms, refused};
 use super::noise::noise;
 use crate::commands::{Failure, price, print, print_json, usage};
 use crate::options::LedgerCommand;
@@ -19,7 +19,7 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
             show(&ledger.statement()?, *json)
         }
         LedgerCommand::Charge { file, queries, classes, threshold, noise: options, teachers, limit, label, json } => {
-            let terms = Terms::new(options, *teachers, *classes, *threshold)?;
+            let terms = QueryTerms::new(options, *teachers, *classes, *threshold)?;
             let noise = noise(options)?;
             let ledger = Ledger::open(file)?;
             // A ledger without a budget has no room to query, so its claim determines whether samplers are included.

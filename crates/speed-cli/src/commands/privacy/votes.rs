@@ -22,7 +22,7 @@ pub(super) struct ReadVotes {
 }
 
 impl ReadVotes {
-    pub(super) fn of(file: &VoteFile, selected: usize) -> Self {
+    pub(super) fn new(file: &VoteFile, selected: usize) -> Self {
         let (form, teachers, classes) = (file.form(), file.teachers(), file.classes());
         Self { form, teachers, queries: file.queries_in_file(), classes, selected }
     }
@@ -69,7 +69,7 @@ pub(super) fn counts(
         (None, rows) => rows.cloned().unwrap_or(0..all).collect(),
     };
     let counts = file.histograms(&selected).map_err(|fault| refused(path, fault))?;
-    Ok((counts, ReadVotes::of(file, selected.len())))
+    Ok((counts, ReadVotes::new(file, selected.len())))
 }
 
 fn refused(path: &Path, fault: FormError) -> Failure {

@@ -16,7 +16,7 @@ const MOST_NAMED: usize = 4000;
 
 /// The plan for a step.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct StepPlan {
     pub(super) step: Step,
     /// The number of its shards; 1 if the step is not divided.
     pub(super) of: usize,
@@ -34,32 +34,32 @@ pub(super) fn arrange(
     jobs: &Jobs,
     seen: &[Seen],
     shards: Option<NonZeroUsize>,
-) -> Result<Vec<Order>, Failure> {
-    let (mut orders, mut is_behind) = (Vec::new(), false);
+) -> Result<Vec<StepPlan>, Failure> {
+    let (mut plans, mut is_behind) = (Vec::new(), false);
     for step in steps.list()? {
-        let order = order(steps, step, jobs, seen, shards, is_behind)?;
-        is_behind |= order.todo.is_some();
-        orders.push(order);
+        let plan = plan_step(steps, step, jobs, seen, shards, is_behind)?;
+        is_behind |= plan.todo.is_some();
+        plans.push(plan);
     }
-    Ok(orders)
+    Ok(plans)
 }
 
 /// Returns the plan for a step; `is_behind` is true if an earlier step is submitted again.
-fn order(
+fn plan_step(
     steps: &Steps<'_>,
     step: Step,
     jobs: &Jobs,
     seen: &[Seen],
     shards: Option<NonZeroUsize>,
     is_behind: bool,
-) -> Result<Order, Failure> {
-    let last = jobs.of(step).last().map(|job| job.of);
+) -> Result<StepPlan, Failure> {
+    let last = jobs.of_step(step).last().map(|job| job.of);
     let wanted = shards.map(NonZeroUsize::get).or(last).or(jobs.wanted_shards).unwrap_or(SHARDS);
     let of = if step.is_divided() { wanted.min(steps.units(step)).max(1) } else { 1 };
     let open = if step.is_divided() { steps.open_shards(step, of)? } else { Vec::new() };
     let open = BTreeSet::from_iter(open);
     let (mut alive, mut stale, mut taken) = (Vec::new(), Vec::new(), BTreeSet::new());
-    for job in jobs.of(step) {
+    for job in jobs.of_step(step) {
         let (tasks, ended): (Vec<&Seen>, Vec<&Seen>) =
             seen.iter().filter(|task| task.job == job.job).partition(|task| task.is_alive());
         if tasks.is_empty() {
@@ -82,7 +82,7 @@ fn order(
     } else {
         (alive.is_empty() && !steps.is_done(step)).then(Vec::new)
     };
-    Ok(Order { step, of, todo, alive, stale })
+    Ok(StepPlan { step, of, todo, alive, stale })
 }
 
 /// Returns the dependencies for a job that follows `job`: all of `job`, or only its tasks that wait or run if another

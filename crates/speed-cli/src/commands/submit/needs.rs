@@ -17,7 +17,13 @@ const LEAST_MEMORY: f64 = 500.0;
 const MEMORY_STEP: f64 = 100.0;
 
 /// Returns the resources for the jobs of a step with `of` shards.
-pub(super) fn of(options: &SubmitOptions, steps: &Steps<'_>, step: Step, of: usize, cost: Option<&Cost>) -> Needs {
+pub(super) fn for_step(
+    options: &SubmitOptions,
+    steps: &Steps<'_>,
+    step: Step,
+    of: usize,
+    cost: Option<&Cost>,
+) -> Needs {
     let measured = cost.and_then(|cost| steps.seconds(step, of, options.cpus, cost));
     let bytes = cost.map_or(0.0, |cost| cost.memory_bytes);
     Needs {

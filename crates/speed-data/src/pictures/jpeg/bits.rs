@@ -7,7 +7,7 @@ const LONG: u32 = 16;
 
 /// The fault of coded data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum CodeFault {
     /// A marker or the end of the file comes where bits are needed.
     End,
     /// The bits are not the named item.
@@ -15,7 +15,7 @@ pub(super) enum Fault {
 }
 
 /// A Huffman table.
-pub(super) struct Table {
+pub(super) struct HuffmanTable {
     /// For each value of the next eight bits: length and symbol of a short code, or zeros.
     short: [(u8, u8); 1 << SHORT],
     /// For each length: the first code, and the place of its symbol.
@@ -24,7 +24,7 @@ pub(super) struct Table {
     symbols: Vec<u8>,
 }
 
-impl Table {
+impl HuffmanTable {
     /// Creates a table from the numbers of codes of 1 to 16 bits and a symbol for each code. Returns `None` if there are too many codes of a
     /// length.
     pub(super) fn new(counts: [u8; 16], symbols: &[u8]) -> Option<Self> {
@@ -91,21 +91,21 @@ impl<'a> Bits<'a> {
     }
 
     /// Reads up to 16 bits.
-    pub(super) fn take(&mut self, bits: u32) -> Result<u32, Fault> {
+    pub(super) fn take(&mut self, bits: u32) -> Result<u32, CodeFault> {
         if self.count < bits {
             self.fill();
         }
-        self.count = self.count.checked_sub(bits).ok_or(Fault::End)?;
+        self.count = self.count.checked_sub(bits).ok_or(CodeFault::End)?;
         Ok(self.buffer.checked_shr(self.count).unwrap_or(0) & ((1 << bits) - 1))
     }
 
     /// Reads a code and returns its symbol.
-    pub(super) fn symbol(&mut self, table: &Table) -> Result<u8, Fault> {
+    pub(super) fn symbol(&mut self, table: &HuffmanTable) -> Result<u8, CodeFault> {
         if self.count < LONG {
             self.fill();
         }
         let window = match self.count {
-            0 => return Err(Fault::End),
+            0 => return Err(CodeFault::End),
             count @ 1..LONG => self.buffer << (LONG - count),
             count => self.buffer >> (count - LONG),
         };
@@ -114,8 +114,8 @@ impl<'a> Bits<'a> {
                 self.count -= length;
                 Ok(symbol)
             }
-            None if self.count >= LONG => Err(Fault::Damaged("a Huffman code")),
-            _ => Err(Fault::End),
+            None if self.count >= LONG => Err(CodeFault::Damaged("a Huffman code")),
+            _ => Err(CodeFault::End),
         }
     }
 

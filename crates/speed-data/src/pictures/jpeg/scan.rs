@@ -1,6 +1,6 @@
 //! The coded data of a scan, decoded only as far as the check for completeness requires.
 
-use super::bits::{Bits, Fault, Table};
+use super::bits::{Bits, CodeFault, HuffmanTable};
 
 /// The coefficients of a component that earlier scans coded.
 pub(super) struct Component {
@@ -45,8 +45,8 @@ impl Band {
     }
 }
 
-const INDEX: Fault = Fault::Damaged("coefficients within the block");
-const SIZE: Fault = Fault::Damaged("a coefficient of a size that this coding allows");
+const INDEX: CodeFault = CodeFault::Damaged("coefficients within the block");
+const SIZE: CodeFault = CodeFault::Damaged("a coefficient of a size that this coding allows");
 
 /// A decoder of blocks between two restart markers.
 pub(super) struct Blocks<'a> {
@@ -60,10 +60,10 @@ impl Blocks<'_> {
     pub(super) fn pass(
         &mut self,
         band: &Band,
-        tables: [Option<&Table>; 2],
+        tables: [Option<&HuffmanTable>; 2],
         nonzero: Option<&mut u64>,
-    ) -> Result<(), Fault> {
-        let [dc, ac] = tables.map(|table| table.ok_or(Fault::Damaged("a Huffman table")));
+    ) -> Result<(), CodeFault> {
+        let [dc, ac] = tables.map(|table| table.ok_or(CodeFault::Damaged("a Huffman table")));
         match band.coding {
             Coding::Baseline => {
                 self.dc(dc?)?;
@@ -76,7 +76,7 @@ impl Blocks<'_> {
         }
     }
 
-    fn dc(&mut self, table: &Table) -> Result<(), Fault> {
+    fn dc(&mut self, table: &HuffmanTable) -> Result<(), CodeFault> {
         let size = self.bits.symbol(table)?;
         if size > 11 {
             return Err(SIZE);
@@ -84,7 +84,7 @@ impl Blocks<'_> {
         self.bits.take(size.into()).map(drop)
     }
 
-    fn baseline_ac(&mut self, table: &Table) -> Result<(), Fault> {
+    fn baseline_ac(&mut self, table: &HuffmanTable) -> Result<(), CodeFault> {
         let mut index = 1;
         while index < 64 {
             let symbol = self.bits.symbol(table)?;
@@ -101,7 +101,7 @@ impl Blocks<'_> {
         if index == 64 { Ok(()) } else { Err(INDEX) }
     }
 
-    fn first_ac(&mut self, band: &Band, table: &Table, nonzero: &mut u64) -> Result<(), Fault> {
+    fn first_ac(&mut self, band: &Band, table: &HuffmanTable, nonzero: &mut u64) -> Result<(), CodeFault> {
         if self.run > 0 {
             self.run -= 1;
             return Ok(());
@@ -126,7 +126,7 @@ impl Blocks<'_> {
         Ok(())
     }
 
-    fn refined_ac(&mut self, band: &Band, table: &Table, nonzero: &mut u64) -> Result<(), Fault> {
+    fn refined_ac(&mut self, band: &Band, table: &HuffmanTable, nonzero: &mut u64) -> Result<(), CodeFault> {
         let mut index = band.start;
         while self.run == 0 && index <= band.end {
             let symbol = self.bits.symbol(table)?;

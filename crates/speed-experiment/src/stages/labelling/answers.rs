@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use speed_aggregation::{Aggregated, Aggregator, ClearText, Message, NoisyVotes, processor_time};
 use speed_core::Circuit;
 
-use super::argmax::{Labelled, Method, Winner};
+use super::argmax::{LabellingOutcome, Method, Winner};
 use super::noise::NoisyTeachers;
-use super::question::Question;
+use super::question::RowQuestion;
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
-use crate::stages::sharing::{Pace, Units, share};
+use crate::stages::sharing::{Concurrency, Units, share};
 use crate::store::StageFolder;
 
 /// Largest number of queries of one round: every teacher encrypts for all of them at once, and packs their counts.
@@ -62,7 +62,7 @@ pub(crate) fn unit(query: usize) -> String {
 /// The labelling of a row's queries on ciphertexts.
 pub(super) struct Answers<'a> {
     context: &'a Context<'a>,
-    question: Question<'a>,
+    question: RowQuestion<'a>,
     folder: &'a StageFolder,
     noise: &'a NoisyTeachers,
     /// Created for the first query that is not done, because keys take seconds.
@@ -76,9 +76,9 @@ impl<'a> Answers<'a> {
     ///
     /// # Errors
     /// If noise cannot be drawn, or keys cannot be generated.
-    pub(super) fn of(
+    pub(super) fn open(
         context: &'a Context<'a>,
-        question: Question<'a>,
+        question: RowQuestion<'a>,
         folder: &'a StageFolder,
         noise: &'a NoisyTeachers,
         queries: &[usize],
@@ -101,14 +101,14 @@ impl<'a> Answers<'a> {
     /// If a step fails.
     pub(super) fn share(&self, queries: &[usize]) -> Result<usize, ExperimentError> {
         let todo: Vec<usize> = queries.iter().copied().filter(|query| !self.done().contains_key(query)).collect();
-        share(self.context, &todo, Pace { threads: 1, batch: BATCH }, self)
+        share(self.context, &todo, Concurrency { threads: 1, batch: BATCH }, self)
     }
 
     /// Collects the answers to all queries.
     ///
     /// # Errors
     /// If the votes cannot be added.
-    pub(super) fn labelled(&self) -> Result<Labelled, ExperimentError> {
+    pub(super) fn labelled(&self) -> Result<LabellingOutcome, ExperimentError> {
         let (done, shape) = (self.done(), self.noisy.shape());
         let sum = |seconds: fn(&Answer) -> f64| Duration::from_secs_f64(done.values().map(seconds).sum());
         let key_generation = done.values().map(|answer| answer.key_generation_seconds).fold(0.0, f64::max);
@@ -122,7 +122,7 @@ impl<'a> Answers<'a> {
             argmax: sum(|answer| answer.argmax_seconds),
             ..Aggregated::default()
         };
-        Ok(Labelled {
+        Ok(LabellingOutcome {
             labels: done.values().map(|answer| answer.label).collect(),
             clear: ClearText.aggregate(&self.noisy, &|_, _| {})?.labels(),
             aggregated,
@@ -156,13 +156,13 @@ impl<'a> Answers<'a> {
 }
 
 /// The times of a round, divided among its queries so that they add up.
-struct Meter {
+struct QueryClock {
     each_encryption: f64,
     each_sum: f64,
     last: (Instant, Option<Duration>),
 }
 
-impl Meter {
+impl QueryClock {
     fn new() -> Self {
         Self { each_encryption: 0.0, each_sum: 0.0, last: (Instant::now(), processor_time()) }
     }
@@ -200,7 +200,7 @@ impl Units for Answers<'_> {
 
     fn work(&self, queries: &[usize], _: &AtomicBool) -> Result<(), ExperimentError> {
         let Some(method) = self.method else { return Ok(()) };
-        let meter = Mutex::new(Meter::new());
+        let meter = Mutex::new(QueryClock::new());
         let on_sum = |encryption, sum| {
             meter.lock().unwrap_or_else(PoisonError::into_inner).summed(encryption, sum, queries.len());
         };

@@ -6,9 +6,9 @@ use speed_aggregation::paper::PaperArgmax;
 use speed_aggregation::{Aggregated, AggregationError, Aggregator, ClearText, Encrypted, NoisyVotes, Outcome};
 use speed_core::{Circuit, VotesError};
 
-use super::keys::Keys;
+use super::keys::RunKeys;
 use super::noise::{self, NoisyTeachers};
-use super::question::Question;
+use super::question::RowQuestion;
 use crate::config::{AggregationKind, RowConfig};
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
@@ -22,7 +22,7 @@ pub(super) enum Method<'a> {
 }
 
 /// The result of labelling a row's queries.
-pub(super) struct Labelled {
+pub(super) struct LabellingOutcome {
     /// One label per query; `None` if no count reached the threshold, or the paper's circuit found no winner or
     /// several.
     pub(super) labels: Vec<Option<u8>>,
@@ -40,10 +40,10 @@ pub(super) struct Labelled {
 /// If noise cannot be drawn, or exceeds its bound.
 pub(super) fn in_clear(
     context: &Context<'_>,
-    question: &Question<'_>,
+    question: &RowQuestion<'_>,
     noise: &NoisyTeachers,
-) -> Result<Labelled, ExperimentError> {
-    let Question { row, votes, queries, .. } = *question;
+) -> Result<LabellingOutcome, ExperimentError> {
+    let RowQuestion { row, votes, queries, .. } = *question;
     context.progress.begin(&format!("aggregate {}", row.name), "queries", queries.len() as u64, 0);
     let aggregated = if row.aggregation == AggregationKind::NonPrivate {
         let outcomes = queries.iter().map(|&image| Outcome::Label(votes.plurality(image))).collect();
@@ -52,7 +52,7 @@ pub(super) fn in_clear(
         ClearText.aggregate(&noise.votes(context, question)?, &|_, _| context.progress.advance(1, ""))?
     };
     let labels = aggregated.labels();
-    Ok(Labelled { clear: labels.clone(), labels, aggregated, core_seconds: None })
+    Ok(LabellingOutcome { clear: labels.clone(), labels, aggregated, core_seconds: None })
 }
 
 /// The winner of a query on ciphertexts, and its time on its thread.
@@ -72,8 +72,8 @@ impl<'a> Method<'a> {
     /// If there are no parameters for these votes, or keys cannot be generated.
     pub(super) fn open(
         context: &Context<'_>,
-        keys: &'a Keys,
-        question: &Question<'_>,
+        keys: &'a RunKeys,
+        question: &RowQuestion<'_>,
     ) -> Result<Self, ExperimentError> {
         if question.row.circuit == Circuit::Paper {
             let (paper, key_generation) = keys.paper(context)?;

@@ -12,12 +12,12 @@ use crate::stages::context::Context;
 
 /// The keys of a run, generated when the first encrypted row needs them.
 #[derive(Default)]
-pub(crate) struct Keys {
+pub(crate) struct RunKeys {
     encrypted: RefCell<Option<Encrypted>>,
     paper: OnceCell<(PaperArgmax, Duration)>,
 }
 
-impl Keys {
+impl RunKeys {
     /// Returns keys of the fastest parameter set for the range of these votes, or the last keys if they are suitable.
     pub(super) fn encrypted(
         &self,

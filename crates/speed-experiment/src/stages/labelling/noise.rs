@@ -6,7 +6,7 @@ use speed_aggregation::{NoisyVotes, VoteRange, teacher_values};
 use speed_core::{Randomness, VotesError};
 use speed_mechanism::MechanismError;
 
-use super::question::Question;
+use super::question::RowQuestion;
 use crate::error::{ExperimentError, Mismatch};
 use crate::stages::context::Context;
 use crate::store::NoiseKey;
@@ -20,8 +20,12 @@ pub(super) struct NoisyTeachers {
 impl NoisyTeachers {
     /// Returns one-hot votes with each noisy teacher's own shares, or with the server's noise. In a simulation a
     /// teacher's shares are the same in every row.
-    pub(super) fn votes(&self, context: &Context<'_>, question: &Question<'_>) -> Result<NoisyVotes, ExperimentError> {
-        let Question { row, votes, queries, .. } = *question;
+    pub(super) fn votes(
+        &self,
+        context: &Context<'_>,
+        question: &RowQuestion<'_>,
+    ) -> Result<NoisyVotes, ExperimentError> {
+        let RowQuestion { row, votes, queries, .. } = *question;
         let shape = votes.shape().with_queries(queries.len()).map_err(VotesError::from)?;
         let noise = row.noise.noise;
         let share = noise.share_of(shape.teachers())?;
@@ -71,7 +75,7 @@ impl NoisyTeachers {
 }
 
 /// Returns the range of the noisy counts of a row's queries.
-pub(super) fn range(question: &Question<'_>) -> Result<VoteRange, ExperimentError> {
+pub(super) fn range(question: &RowQuestion<'_>) -> Result<VoteRange, ExperimentError> {
     let shape = question.votes.shape().with_queries(question.queries.len()).map_err(VotesError::from)?;
     Ok(VoteRange::new(shape.teachers(), question.row.noise.noise.bound(shape)?))
 }

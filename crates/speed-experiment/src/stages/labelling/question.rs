@@ -12,7 +12,7 @@ use crate::store::Fingerprint;
 
 /// The votes on a row's queries.
 #[derive(Clone, Copy)]
-pub(crate) struct Question<'a> {
+pub(crate) struct RowQuestion<'a> {
     pub(crate) row: &'a RowConfig,
     pub(crate) votes: &'a Votes,
     /// The hash of the votes' stage.
@@ -23,7 +23,7 @@ pub(crate) struct Question<'a> {
     pub(crate) truth: Option<&'a Truth<'a>>,
 }
 
-impl<'a> Question<'a> {
+impl<'a> RowQuestion<'a> {
     /// Returns the question of a row, by the row's place in the config.
     pub(super) fn of_row(context: &Context<'a>, row: usize, outputs: &'a Outputs) -> Self {
         let row = &context.config.rows[row];

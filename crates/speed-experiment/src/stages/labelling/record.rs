@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use speed_core::Circuit;
 
-use super::argmax::Labelled;
+use super::argmax::LabellingOutcome;
 use crate::config::{AggregationKind, RowConfig};
 use crate::csv;
 use crate::stages::truth::Truth;
@@ -35,8 +35,13 @@ pub(crate) struct RowLabels {
 
 impl RowLabels {
     /// Creates the record of the labels of `row` with `noisy_teachers` noisy teachers.
-    pub(super) fn new(row: &RowConfig, labelled: Labelled, noisy_teachers: usize, label_accuracy: Option<f64>) -> Self {
-        let Labelled { labels, clear, aggregated, .. } = labelled;
+    pub(super) fn new(
+        row: &RowConfig,
+        labelled: LabellingOutcome,
+        noisy_teachers: usize,
+        label_accuracy: Option<f64>,
+    ) -> Self {
+        let LabellingOutcome { labels, clear, aggregated, .. } = labelled;
         Self {
             agreement: labels.iter().zip(&clear).filter(|(label, clear)| label == clear).count(),
             unresolved: (row.circuit == Circuit::Paper).then(|| labels.iter().filter(|label| label.is_none()).count()),
@@ -48,7 +53,7 @@ impl RowLabels {
     }
 
     /// Reads the labels of a finished stage in `remains`.
-    pub(crate) fn of(remains: &StageRemains) -> Option<Self> {
+    pub(crate) fn read(remains: &StageRemains) -> Option<Self> {
         serde_json::from_str(&remains.read(RECORD)?).ok()
     }
 
@@ -88,8 +93,8 @@ pub(crate) struct LabellingTimes {
 }
 
 impl LabellingTimes {
-    pub(super) fn new(labelled: &Labelled, threads: NonZeroUsize) -> Self {
-        let Labelled { aggregated, core_seconds, .. } = labelled;
+    pub(super) fn new(labelled: &LabellingOutcome, threads: NonZeroUsize) -> Self {
+        let LabellingOutcome { aggregated, core_seconds, .. } = labelled;
         Self {
             key_generation_seconds: aggregated.key_generation.as_secs_f64(),
             encrypt_seconds: aggregated.encryption.as_secs_f64(),

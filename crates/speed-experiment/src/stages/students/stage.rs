@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::record::{self, StudentRun};
 use super::session::{CHECKPOINT, Session};
-use super::student::{Labelled, Student};
+use super::student::{LabelledQueries, Student};
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
 use crate::stages::images::Images;
@@ -28,7 +28,7 @@ impl Stage for Student<'_> {
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
-        let (config, Labelled { queries, labels, .. }) = (context.config, &self.course.labelled);
+        let (config, LabelledQueries { queries, labels, .. }) = (context.config, &self.spec.labelled);
         let mut inputs = json!({
             "queries": queries,
             "labels": labels,

@@ -16,19 +16,19 @@ use crate::store::Fingerprint;
 pub(crate) const KIND: &str = "student";
 
 /// The labels of a row, and the queries with these labels.
-pub(super) struct Labelled<'a> {
+pub(super) struct LabelledQueries<'a> {
     pub(super) row: &'a str,
     pub(super) queries: Vec<usize>,
     pub(super) labels: Vec<u8>,
 }
 
-/// The labels of a row's students, and their method.
-pub(super) struct Course<'a> {
-    pub(super) labelled: Labelled<'a>,
+/// The specification of a row's students: their labels and their method.
+pub(super) struct StudentSpec<'a> {
+    pub(super) labelled: LabelledQueries<'a>,
     pub(super) method: StudentMethod,
 }
 
-impl Course<'_> {
+impl StudentSpec<'_> {
     /// Returns whether there is no label to learn from, because no query reached the row's threshold.
     pub(super) fn is_empty(&self) -> bool {
         self.labelled.labels.is_empty()
@@ -50,7 +50,7 @@ impl Course<'_> {
 pub(super) struct Student<'a> {
     pub(super) name: StageName,
     pub(super) images: &'a Images,
-    pub(super) course: &'a Course<'a>,
+    pub(super) spec: &'a StudentSpec<'a>,
     pub(super) repeat: usize,
     /// Its number among the students of the run, from 1, and their total number.
     pub(super) place: (usize, usize),
@@ -58,8 +58,8 @@ pub(super) struct Student<'a> {
 }
 
 impl<'a> Student<'a> {
-    pub(super) fn new(images: &'a Images, course: &'a Course<'a>, repeat: usize) -> Self {
-        Self { name: course.stage_name(repeat), images, course, repeat, place: (1, 1), stop: None }
+    pub(super) fn new(images: &'a Images, spec: &'a StudentSpec<'a>, repeat: usize) -> Self {
+        Self { name: spec.stage_name(repeat), images, spec, repeat, place: (1, 1), stop: None }
     }
 
     /// Returns the number of epochs of its training.
@@ -67,17 +67,17 @@ impl<'a> Student<'a> {
         self.method().passes(&context.config.student).epochs
     }
 
-    /// Returns whether another course has the same student.
+    /// Returns whether another specification has the same student.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.name == other.name
     }
 
     pub(super) fn method(&self) -> StudentMethod {
-        self.course.method
+        self.spec.method
     }
 
     pub(super) fn row(&self) -> &'a str {
-        self.course.labelled.row
+        self.spec.labelled.row
     }
 
     /// Returns the same training with its place among others; it ends once `stop` is true.
@@ -91,7 +91,7 @@ impl<'a> Student<'a> {
 
     /// Returns the queries with their labels.
     pub(super) fn labelled(&self) -> Vec<(usize, u8)> {
-        let Labelled { queries, labels, .. } = &self.course.labelled;
+        let LabelledQueries { queries, labels, .. } = &self.spec.labelled;
         queries.iter().copied().zip(labels.iter().copied()).collect()
     }
 

@@ -35,14 +35,14 @@ fn a_unit_is_one_process_s_until_it_is_done_with_it() {
 fn the_lease_of_a_process_that_is_gone_is_taken_over() {
     let folder = tempfile::tempdir().expect("a folder");
     let mine = Leases::new().expect("random bytes");
-    let mut gone: serde_json::Value = serde_json::from_slice(&mine.me.numbered(7).to_json()).expect("JSON");
-    gone["started"] = serde_json::json!(1);
-    fs::write(folder.path().join("a.lease"), gone.to_string()).expect("written");
+    let mut dead: serde_json::Value = serde_json::from_slice(&mine.me.numbered(7).to_json()).expect("JSON");
+    dead["started"] = serde_json::json!(1);
+    fs::write(folder.path().join("a.lease"), dead.to_string()).expect("written");
     // A process of this machine: taken over at once.
     drop(ours(mine.take(folder.path(), "a").expect("written")));
     // A process of another machine: taken over after its counter has not changed, or is missing, for a while by our own
     // clock.
-    for (text, heart) in [(gone.to_string().replace("pid:[", "far:["), "alive-x"), ("rubbish".to_owned(), "alive-y")] {
+    for (text, heart) in [(dead.to_string().replace("pid:[", "far:["), "alive-x"), ("rubbish".to_owned(), "alive-y")] {
         fs::write(folder.path().join("a.lease"), text).expect("written");
         fs::write(folder.path().join(heart), "5").expect("written");
         let mine = Leases { abandoned_after: Duration::from_millis(100), ..Leases::new().expect("random bytes") };
@@ -56,7 +56,7 @@ fn the_lease_of_a_process_that_is_gone_is_taken_over() {
 fn a_counter_that_grows_keeps_a_lease() {
     let folder = tempfile::tempdir().expect("a folder");
     let far = elsewhere(Duration::from_secs(60));
-    let far = Leases { heart: Arc::new(Heart::new(far.me.heart.clone(), Duration::from_millis(20))), ..far };
+    let far = Leases { heartbeat: Arc::new(Heartbeat::new(far.me.heart.clone(), Duration::from_millis(20))), ..far };
     let lease = ours(far.take(folder.path(), "a").expect("written"));
     let mine = Leases { abandoned_after: Duration::from_millis(400), ..Leases::new().expect("random bytes") };
     for _ in 0..20 {

@@ -25,7 +25,7 @@ pub(super) const RANDOMNESS: RoundRandomness = RoundRandomness::simulation(3);
 /// The server state of a round of two teachers, and the files of all parties.
 pub(super) struct Office {
     pub(super) folder: TempDir,
-    pub(super) desk: Arc<Desk>,
+    pub(super) served: Arc<ServedRound>,
     pub(super) app: Router,
 }
 
@@ -79,8 +79,8 @@ impl Office {
         let server = Arc::new(server.expect("fitting files"));
         let keeper = Keeper::start(server.clone());
         let stage = watch::channel(Stage::Open).1;
-        let desk = Arc::new(Desk::new(&server, &keeper, stage, limits, 2).expect("a registry"));
-        Self { folder, app: parties(desk.clone()), desk }
+        let served = Arc::new(ServedRound::new(&server, &keeper, stage, limits, 2).expect("a registry"));
+        Self { folder, app: parties(served.clone()), served }
     }
 
     pub(super) fn key(&self, party: &str) -> PeerKey {

@@ -8,7 +8,7 @@
 use std::arch::asm;
 use std::arch::x86_64::{_mm512_loadu_ps, _mm512_store_si512};
 
-use super::pack::{RowsAre, Step, Tile, ZERO, pack_step, split, transpose};
+use super::pack::{PackedStep, RowsAre, Tile, ZERO, pack_step, split, transpose};
 use super::{DEPTH, PANEL, SIDE, Tiles, available, multiply_step};
 use crate::matrix::{Matrix, View};
 
@@ -114,7 +114,7 @@ fn split_columns<'a>(rows: &[Tile; 2], lines: impl Iterator<Item = (&'a mut Line
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Right {
     /// In the order of panels.
-    packed: Vec<Step>,
+    packed: Vec<PackedStep>,
     steps: usize,
     columns: usize,
 }
@@ -135,7 +135,7 @@ impl Right {
         assert!(available() && columns.is_multiple_of(SIDE), "complete tiles");
         let panels = columns.div_ceil(PANEL);
         (self.steps, self.columns) = (steps.len(), columns);
-        self.packed.resize(panels * self.steps, Step { high: [ZERO; 2], low: [ZERO; 2] });
+        self.packed.resize(panels * self.steps, PackedStep { high: [ZERO; 2], low: [ZERO; 2] });
         for (step, (view, inner_start)) in steps.enumerate() {
             assert!(view.shape[0] == columns && inner_start < view.shape[1], "a step of the right operand");
             for panel in 0..panels {
@@ -197,7 +197,7 @@ pub(crate) fn multiply(
             assert!(row + SIDE <= out.rows, "beyond the rows of the product");
         }
         for (panel, right) in right.packed.chunks_exact(right.steps).enumerate() {
-            let places = Places {
+            let places = GroupAddresses {
                 high: group.map(|[begin, _]| left.parts.high.as_ptr().cast::<u16>().wrapping_add(begin)),
                 low: group.map(|[begin, _]| left.parts.low.as_ptr().cast::<u16>().wrapping_add(begin)),
                 to: group.map(|[_, row]| out.values.as_mut_ptr().wrapping_add(row * out.columns + panel * PANEL)),
@@ -221,13 +221,13 @@ pub(crate) fn multiply(
 
 /// The start addresses of the tiles of a group and of their products.
 #[repr(C)]
-struct Places {
+struct GroupAddresses {
     high: [*const u16; GROUP],
     low: [*const u16; GROUP],
     to: [*mut f32; GROUP],
 }
 
-/// The instruction that loads a tile of the left operand, whose address is at the given byte offset in [`Places`].
+/// The instruction that loads a tile of the left operand, whose address is at the given byte offset in [`GroupAddresses`].
 macro_rules! load_left {
     ($tile:literal, $place:literal) => {
         concat!(
@@ -240,7 +240,7 @@ macro_rules! load_left {
     };
 }
 
-/// The instruction that moves a sum from or to its product, whose address is at the given byte offset in [`Places`].
+/// The instruction that moves a sum from or to its product, whose address is at the given byte offset in [`GroupAddresses`].
 macro_rules! move_sum {
     ($place:literal, $instruction:literal) => {
         concat!("mov {at}, [{places} + ", $place, "]\n", $instruction)
@@ -286,16 +286,16 @@ macro_rules! add_up {
 /// rows of 32 values, `columns` values apart, are writable. `right` has a step for each of these offsets; tiles are
 /// configured.
 unsafe fn multiply_by_panel(
-    places: &Places,
+    places: &GroupAddresses,
     half: usize,
     before: Before,
     left: Rows<'_>,
-    right: &[Step],
+    right: &[PackedStep],
     columns: usize,
 ) {
     assert!(right.len() == left.offsets.len() && !right.is_empty() && half < 2);
     let places = std::ptr::from_ref(places).cast::<u8>().wrapping_add(half * 16);
-    // SAFETY: each iteration reads one offset and one `Step`, 4096 bytes; the caller guarantees the other accesses.
+    // SAFETY: each iteration reads one offset and one `PackedStep`, 4096 bytes; the caller guarantees the other accesses.
     unsafe {
         add_up!(
             load: [
@@ -341,9 +341,15 @@ macro_rules! multiply_half_step {
 ///
 /// # Safety
 /// As for [`multiply_by_panel`], but with writable rows of 16 values.
-unsafe fn multiply_by_half(places: &Places, before: Before, left: Rows<'_>, right: &[Step], columns: usize) {
+unsafe fn multiply_by_half(
+    places: &GroupAddresses,
+    before: Before,
+    left: Rows<'_>,
+    right: &[PackedStep],
+    columns: usize,
+) {
     assert!(right.len() == left.offsets.len() && !right.is_empty());
-    // SAFETY: each iteration reads one offset and half of one `Step`, 4096 bytes; the caller guarantees the other
+    // SAFETY: each iteration reads one offset and half of one `PackedStep`, 4096 bytes; the caller guarantees the other
     // accesses.
     unsafe {
         add_up!(

@@ -22,7 +22,7 @@ pub(super) const ZERO: Tile = Tile([[0; SIDE]; SIDE]);
 /// One step along the inner dimension in one panel: the high parts of both tiles, then the low parts.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-pub(super) struct Step {
+pub(super) struct PackedStep {
     pub(super) high: [Tile; 2],
     pub(super) low: [Tile; 2],
 }
@@ -40,16 +40,16 @@ pub(super) enum RowsAre {
 /// beginning of `packed`. Adds the sum of squares of every lane to `squares` if lanes are neighbours in memory.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 pub(super) fn pack<'a>(
-    packed: &'a mut Vec<Step>,
+    packed: &'a mut Vec<PackedStep>,
     view: View<'_>,
     first: usize,
     panels: usize,
     rows_are: RowsAre,
     mut squares: Option<&mut [f32]>,
-) -> &'a [Step] {
+) -> &'a [PackedStep] {
     let steps = view.shape[1].div_ceil(DEPTH);
     if packed.len() < panels * steps {
-        packed.resize(panels * steps, Step { high: [ZERO; 2], low: [ZERO; 2] });
+        packed.resize(panels * steps, PackedStep { high: [ZERO; 2], low: [ZERO; 2] });
     }
     let packed = &mut packed[..panels * steps];
     let mut pack_at = |panel, step| {
@@ -75,7 +75,7 @@ pub(super) fn pack<'a>(
 /// if these are neighbours in memory, otherwise zeros.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 pub(super) fn pack_step(
-    step: &mut Step,
+    step: &mut PackedStep,
     view: View<'_>,
     [first, inner_start]: [usize; 2],
     rows_are: RowsAre,

@@ -18,7 +18,7 @@ use crate::stage::Stage;
 use crate::uploads::Uploads;
 
 /// The state shared by the requests of a round.
-pub(crate) struct Desk {
+pub(crate) struct ServedRound {
     pub(crate) server: Arc<RoundServer>,
     pub(crate) keeper: KeeperHandle,
     pub(crate) received: watch::Receiver<usize>,
@@ -46,7 +46,7 @@ const LINES: f64 = 8.0;
 /// Sustained rate of such lines, per second.
 const LINE_RATE: f64 = 1.0 / 60.0;
 
-impl Desk {
+impl ServedRound {
     pub(crate) fn new(
         server: &Arc<RoundServer>,
         keeper: &Keeper,
@@ -76,19 +76,19 @@ impl Desk {
 
 /// A party's permission to send a message and have it checked: one at a time.
 pub(crate) struct Turn {
-    desk: Arc<Desk>,
+    served: Arc<ServedRound>,
     peer: PeerKey,
 }
 
 impl Turn {
-    pub(crate) fn take(desk: &Arc<Desk>, peer: PeerKey) -> Option<Self> {
-        let is_first = desk.checking.lock().unwrap_or_else(PoisonError::into_inner).insert(peer.0);
-        is_first.then(|| Self { desk: desk.clone(), peer })
+    pub(crate) fn take(served: &Arc<ServedRound>, peer: PeerKey) -> Option<Self> {
+        let is_first = served.checking.lock().unwrap_or_else(PoisonError::into_inner).insert(peer.0);
+        is_first.then(|| Self { served: served.clone(), peer })
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.desk.checking.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.peer.0);
+        self.served.checking.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.peer.0);
     }
 }

@@ -13,27 +13,27 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// A listener with a limited number of connections at a time. A client that holds all of them blocks other monitoring
 /// clients, but no party of the round.
-pub(crate) struct Few {
+pub(crate) struct MonitoringListener {
     listener: TcpListener,
     places: Arc<Semaphore>,
 }
 
-impl Few {
+impl MonitoringListener {
     pub(crate) fn new(listener: TcpListener, places: usize) -> Self {
         Self { listener, places: Arc::new(Semaphore::new(places)) }
     }
 }
 
-impl Listener for Few {
-    type Io = Placed;
+impl Listener for MonitoringListener {
+    type Io = MonitoringConnection;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Placed, SocketAddr) {
+    async fn accept(&mut self) -> (MonitoringConnection, SocketAddr) {
         loop {
             // axum retries failures of `accept`, after a pause.
             let (stream, address) = Listener::accept(&mut self.listener).await;
             if let Ok(place) = self.places.clone().try_acquire_owned() {
-                return (Placed { stream, _place: place }, address);
+                return (MonitoringConnection { stream, _place: place }, address);
             }
         }
     }
@@ -44,12 +44,12 @@ impl Listener for Few {
 }
 
 /// A connection and its permit.
-pub(crate) struct Placed {
+pub(crate) struct MonitoringConnection {
     stream: TcpStream,
     _place: OwnedSemaphorePermit,
 }
 
-impl AsyncRead for Placed {
+impl AsyncRead for MonitoringConnection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -59,7 +59,7 @@ impl AsyncRead for Placed {
     }
 }
 
-impl AsyncWrite for Placed {
+impl AsyncWrite for MonitoringConnection {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }

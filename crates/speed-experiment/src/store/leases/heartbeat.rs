@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::error::ExperimentError;
 
 /// The counter, written to every folder in which this process has a lease.
-pub(super) struct Heart {
+pub(super) struct Heartbeat {
     name: String,
     every: Duration,
     shared: Arc<Shared>,
@@ -32,7 +32,7 @@ struct State {
     ended: bool,
 }
 
-impl Heart {
+impl Heartbeat {
     /// Creates a counter that grows at intervals of `every`, in files of this name.
     pub(super) fn new(name: String, every: Duration) -> Self {
         Self { name, every, shared: Arc::default(), thread: Mutex::default() }
@@ -95,7 +95,7 @@ impl Shared {
     }
 }
 
-impl Drop for Heart {
+impl Drop for Heartbeat {
     fn drop(&mut self) {
         self.shared.state().ended = true;
         self.shared.changed.notify_all();
