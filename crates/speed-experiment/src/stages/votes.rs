@@ -198,7 +198,7 @@ impl<'a> VotesStage<'a> {
         let percent =
             |value: Option<f64>| value.map_or_else(|| "unknown".into(), |value| format!("{:.2} %", 100.0 * value));
         context.progress.end(&format!(
-            "votes on {} pool images: mean teacher {}, plurality {}",
+            "votes on {} pool images: mean teacher accuracy {}, plurality {}",
             votes.shape().queries(),
             percent(quality.mean_accuracy),
             percent(quality.plurality_accuracy)
