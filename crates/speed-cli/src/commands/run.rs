@@ -81,7 +81,7 @@ fn plan_text(plan: &Plan) -> String {
         text.push_str(&format!("# {note}\n"));
     }
     if !plan.rows.is_empty() {
-        text.push_str("# epsilon whatever the votes are, before any is cast:\n");
+        text.push_str("# data-independent epsilon of each noisy row:\n");
     }
     for row in &plan.rows {
         let epsilon = match (row.data_independent, &row.without_value) {
