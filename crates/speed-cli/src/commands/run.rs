@@ -138,10 +138,10 @@ fn price_text(plan: &Plan) -> String {
         round_up(needed, 2)
     );
     if let Some(refused) = &plan.refused {
-        text.push_str(&format!("# REFUSED, with a row of it: {refused}\n"));
+        text.push_str(&format!("# REFUSED: privacy.budget would refuse a row: {refused}\n"));
     }
     if let Some(questioned) = &plan.questioned {
-        text.push_str(&format!("# REFUSED for its price: {questioned}\n"));
+        text.push_str(&format!("# REFUSED for its privacy cost: {questioned}\n"));
     }
     text
 }
