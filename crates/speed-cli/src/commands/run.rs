@@ -133,7 +133,7 @@ fn price_text(plan: &Plan) -> String {
         _ => "",
     };
     let mut text = format!(
-        "# the ledger's epsilon after it, at most, at delta {:e}: {:.2} ({of}{samplers})\n",
+        "# the ledger's epsilon after the run, at most, at delta {:e}: {:.2} ({of}{samplers})\n",
         plan.budget_delta,
         round_up(needed, 2)
     );
