@@ -1,18 +1,18 @@
 //! A privacy filter: composition of queries that may be chosen after looking at answers.
 //!
-//! A claim for a number of queries that is fixed beforehand does not hold if answers decide which query comes next, or
-//! whether one does (Rogers, Roth, Ullman and Vadhan 2016). Three rules do hold, each for every way of choosing
-//! queries:
+//! A claim for a fixed number of queries does not hold if earlier answers decide which query comes next, or whether
+//! another query follows (Rogers, Roth, Ullman and Vadhan 2016). Three rules hold for every way of choosing queries:
 //!
 //! 1. Pure epsilons add up.
-//! 2. As long as all queries are of one kind, they are the first queries of the largest number that the budget allows.
-//!    The composition of that number does not depend on the answers: stopping early is post-processing. This rule takes
-//!    the part [`ONE_KIND`] of delta.
-//! 3. For queries of several kinds, moments of **one** order add up; the budget alone fixes this order (Feldman and
-//!    Zrnic 2021, Theorem 4.3). This rule takes the rest of delta.
+//! 2. While all queries are of one kind, they are the first of the largest number of queries that the budget allows.
+//!    The composition of that number does not depend on the answers, because stopping early is post-processing. This
+//!    rule uses the fraction [`ONE_KIND`] of delta.
+//! 3. For queries of several kinds, moments of **one** order add up. The budget alone determines this order (Feldman
+//!    and Zrnic 2021, Theorem 4.3). This rule uses the rest of delta.
 //!
-//! Together they hold as well: answers that end within the first rule never lose more than epsilon; those that end with
-//! one kind exceed it with the second rule's part of delta, all others with the third rule's part.
+//! The three rules also hold together. Answers that end within the first rule never lose more than epsilon. Answers to
+//! queries of one kind exceed epsilon with at most the second rule's fraction of delta, and all others with at most the
+//! third rule's fraction.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -29,13 +29,13 @@ use crate::sound::larger;
 use crate::spent::{CompositionRule, Samplers, Spent};
 use crate::three_answers::{Envelope, ThreeAnswers};
 
-/// The part of delta for queries of one kind; the rest is for those of several.
+/// The fraction of delta for queries of one kind. The rest is for queries of several kinds.
 const ONE_KIND: f64 = 0.9;
-/// The part of delta that is set aside for samplers.
+/// The fraction of delta that is reserved for samplers.
 const SAMPLERS: f64 = 1e-3;
-/// The first epsilon tried in the search for a budget that allows queries of several kinds.
+/// The first epsilon that the search for a budget for queries of several kinds tries.
 const NOMINAL: f64 = 10.0;
-/// The number of times that this epsilon is raised before the plain sum is used, which always allows them.
+/// The number of times that the search raises its epsilon. After that the plain sum is used, which is always valid.
 const RAISES: usize = 12;
 /// Margin for rounding, relative to epsilon.
 const ROUNDING: f64 = 1e-9;
@@ -43,7 +43,7 @@ const ROUNDING: f64 = 1e-9;
 /// A privacy budget.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Budget {
-    /// Epsilon of all queries together; `None` for a record without a limit of its own.
+    /// Epsilon of all queries together; `None` for a record without a limit.
     pub epsilon: Option<f64>,
     /// Delta of all queries together, samplers included.
     pub delta: Delta,
@@ -52,7 +52,7 @@ pub struct Budget {
 /// A batch of queries of one kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueryBatch {
-    /// One of the queries.
+    /// The privacy event of each query.
     pub event: PrivacyEvent,
     /// Number of classes that the queries choose between; `None` if it is not known, so that the claim holds for any
     /// number.
@@ -68,13 +68,13 @@ impl QueryBatch {
         Self { event, classes: classes.into(), queries }
     }
 
-    /// Returns the least pure epsilon of one query that is proved here.
+    /// Returns the smallest proved pure epsilon of one query.
     #[must_use]
     pub fn per_query_epsilon(&self) -> f64 {
         self.group().epsilon
     }
 
-    /// Returns the group of queries that is composed.
+    /// Converts the batch to the form that composition uses.
     fn group(&self) -> QueryGroup {
         QueryGroup::new(self.event, self.classes.unwrap_or(usize::MAX), self.queries)
     }
@@ -112,8 +112,8 @@ impl PrivacyFilter {
         Self { budget, groups: Vec::new(), distance: 0.0, without_sampler: 0 }
     }
 
-    /// Finds a budget of epsilon that allows these queries at `delta`: the least one that the search finds. No budget
-    /// allows them if delta does not cover their samplers, as [`Spent::samplers`] states.
+    /// Finds a small budget of epsilon that allows these queries at `delta`; the search does not guarantee the smallest.
+    /// If delta does not cover their samplers, no budget allows them, and [`Spent::samplers`] states this.
     ///
     /// # Errors
     /// [`AccountError::Queries`] for too many queries.
@@ -187,9 +187,9 @@ impl PrivacyFilter {
         };
         let (epsilon, rule) =
             if adaptive <= sum { (adaptive * (1.0 + ROUNDING), rule) } else { (sum, CompositionRule::PlainSum) };
-        // A mechanism within a total variation of `d` of an (epsilon, delta')-private one is (epsilon, delta' + (1 +
-        // e^epsilon) d)-private. The charge is at the claimed epsilon: the budget's own if it has one, since answers
-        // decide how much of it is spent.
+        // A mechanism at a total variation distance of `d` from an (epsilon, delta')-private one is (epsilon, delta' +
+        // (1 + e^epsilon) d)-private. The charge uses the larger of the spent epsilon and the budget's epsilon, because
+        // the answers decide how much of the budget is spent.
         let claimed = larger(epsilon, self.budget.epsilon.unwrap_or(0.0));
         let charge = (1.0 + claimed.exp()) * self.distance * (1.0 + 1e-12);
         let samplers = match self.without_sampler {
@@ -211,8 +211,8 @@ impl PrivacyFilter {
         (least_epsilon_of_groups(&self.groups, self.delta_without_samplers()) * (1.0 + ROUNDING)).min(adaptive)
     }
 
-    /// Returns the part of delta for exact noise, whether or not any sampler needs its part: the rules of composition
-    /// must not depend on the answers.
+    /// Returns delta without the fraction that is reserved for samplers. The fraction is reserved even if no sampler needs
+    /// it, because the rules of composition must not depend on the answers.
     fn delta_without_samplers(&self) -> f64 {
         (self.budget.delta.get() * (1.0 - SAMPLERS)).next_down()
     }
@@ -230,8 +230,8 @@ impl PrivacyFilter {
     }
 }
 
-/// Finds a budget that is at least the epsilon of the queries under that budget: the budget determines the order of
-/// moments.
+/// Finds a budget under which the epsilon of the queries is at most this budget. The budget determines the order of
+/// moments, and so the epsilon. Returns infinity if the search finds no budget.
 fn least_that_allows(of_budget: impl Fn(f64) -> f64) -> f64 {
     let mut budget = of_budget(NOMINAL);
     for _ in 0..RAISES {
@@ -241,7 +241,7 @@ fn least_that_allows(of_budget: impl Fn(f64) -> f64) -> f64 {
         }
         budget = found * (1.0 + ROUNDING);
     }
-    // The plain sum is less.
+    // The caller then uses the plain sum, which is smaller.
     f64::INFINITY
 }
 
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_charge_never_makes_the_spent_epsilon_fall() {
+    fn a_further_charge_never_lowers_the_epsilon() {
         for delta in [1e-5, 1e-60] {
             let budget = budget(10.0, delta);
             for (first, second) in [(0.1, 0.05), (0.1, 0.3), (0.02, 0.1)] {
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_ledger_without_budget_says_is_a_budget_that_allows_it() {
+    fn the_epsilon_without_a_budget_is_a_budget_that_allows_the_charges() {
         let charges =
             |kinds: &[(f64, usize)]| kinds.iter().map(|&(gamma, queries)| batch(gamma, queries)).collect::<Vec<_>>();
         for kinds in [
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_never_more_than_the_plain_sum() {
+    fn the_spent_epsilon_is_at_most_the_plain_sum() {
         for (gamma, queries) in [(0.5, 3), (3.0, 40), (50.0, 96), (2e-3, 7)] {
             let (budget, charges) = (budget(1.0, 1e-9), [batch(gamma, queries), batch(gamma / 2.0, 1)]);
             let found = spent(&budget, &charges);

@@ -19,7 +19,7 @@ pub enum EncodingError {
     #[error(transparent)]
     Range(#[from] RangeError),
     /// The number of outcomes is outside the range of an answer.
-    #[error("{found} outcomes: an answer has room for {min} to {max}")]
+    #[error("an answer encodes {min} to {max} outcomes, found {found}")]
     Outcomes {
         /// The number of outcomes requested.
         found: usize,
@@ -29,7 +29,7 @@ pub enum EncodingError {
         max: usize,
     },
     /// The argmax would fail too often.
-    #[error("the argmax of a query would fail with probability 2^{found_log2:.1}, allowed is 2^{allowed_log2}")]
+    #[error("an argmax would fail with probability 2^{found_log2:.1}, but at most 2^{allowed_log2} is allowed")]
     Failure {
         /// log2 of the failure probability.
         found_log2: f64,
@@ -49,20 +49,20 @@ pub enum EncodingError {
 /// counts so that a vote becomes 146, 10, 3/4 and 1/16 buckets of 4096. The range determines the number of scales: one
 /// up to 13 votes, two up to 190, three up to 2544, four up to 30,000.
 ///
-/// Write `D = |d - 1/2|` for the difference `d` of the later minus the earlier count. In buckets:
-/// - finest scale (sign): `D = 1/2` is 73 from the wrong answer, and `D <= 13.5` is at least 73 from the wrap-around at
-///   2048;
-/// - second scale (sign, but 0 within 70 of zero and of 2048): 75 or more from the wrong sign; from `D = 14.5` on, 75 from
-///   "don't know";
-/// - third scale (same table): 70 from the wrong sign; around `D = 190` it takes over from the second: for every `D` one of
-///   the two is 72 or more from "don't know"; at `D = 2544.5` it is 69.6 from giving up;
-/// - fourth scale (same table): it takes over around `D = 2520`, where both are 87 from "don't know"; at `D = 30000.5` it
-///   is 102 from giving up;
-/// - sum of the answers with weights 1, 2, 4, 8, each 64 buckets: 64 from the next value.
+/// Let `D = |d - 1/2|` for the difference `d` of the later minus the earlier count. The finest scale returns the sign. The
+/// others return the sign, or 0 (undecided) within 70 buckets of zero and of 2048. The margins are the distances, in buckets,
+/// to the nearest wrong or undecided result:
+/// - finest scale: 73 to the wrong sign at `D = 1/2`, and at least 73 to the wrap-around at 2048 for `D <= 13.5`;
+/// - second scale: 75 or more to the wrong sign; from `D = 14.5` on, 75 to undecided;
+/// - third scale: 70 to the wrong sign. It replaces the second scale around `D = 190`: for every `D` one of the two scales is
+///   72 or more from undecided. At `D = 2544.5`, the end of its range, it is 69.6 from undecided;
+/// - fourth scale: it replaces the third scale around `D = 2520`, where both are 87 from undecided. At `D = 30000.5`, the end
+///   of its range, it is 102 from undecided;
+/// - sum of the scales' results with weights 1, 2, 4, 8, each 64 buckets: 64 to the next value.
 ///
 /// # Outcomes
-/// The number of an outcome has one digit in base 16, or two digits if there are 17 outcomes or more. Each digit is one
-/// ciphertext. It lies in the middle of its sixteenth of the torus.
+/// An outcome is encoded by its index in base 16: one digit for up to 16 outcomes, two digits for more. Each digit is one
+/// ciphertext, whose plaintext is the centre of one of 16 equal parts of the torus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoding {
     layout: Layout,
@@ -115,10 +115,10 @@ impl Encoding {
         last
     }
 
-    /// Bounds the failure and the leakage of a query of `outcomes` noisy counts in `range`.
+    /// Bounds the failure probability and the leakage of a query of `outcomes` noisy counts in `range`.
     ///
     /// # Errors
-    /// The errors of [`Self::new`], and if the circuit is the paper's.
+    /// The errors of [`Self::new`], and [`EncodingError::Circuit`] for the paper's circuit.
     pub fn guarantee(
         parameters: &Parameters,
         circuit: Circuit,
@@ -143,15 +143,14 @@ impl Encoding {
         self.layout.digit_count()
     }
 
-    /// Returns the largest absolute value that one teacher may send for one class: half of the modulus
-    /// `2^(64 - unit_log)` in which the server sums. A single share may exceed the bound on the sum, because
-    /// wrap-around cancels in the sum.
+    /// Returns the largest absolute value that one teacher may send for one class: half of `2^(64 - unit_log)`, the modulus
+    /// of the server's sum. A single share may exceed the bound on the sum, because the sum is exact modulo this modulus.
     #[must_use]
     pub fn max_share(&self) -> u64 {
         self.layout.max_share()
     }
 
-    /// Returns the layout, which was found exact.
+    /// Returns the layout, which [`Self::new`] checked to be exact.
     pub(crate) fn layout(self) -> Layout {
         self.layout
     }

@@ -76,7 +76,7 @@ pub(crate) fn digit_count(outcomes: usize) -> usize {
     if outcomes <= RADIX { 1 } else { 2 }
 }
 
-/// Returns the middle of the sixteenth of the torus that stands for a digit.
+/// Returns the centre of the part of the torus that encodes a digit, one of 16 equal parts.
 pub(crate) fn digit_code(digit: usize) -> u64 {
     (2 * digit as u64 + 1) << 59
 }

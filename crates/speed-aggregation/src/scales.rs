@@ -17,7 +17,7 @@ pub(crate) const SCALES: [Scale; 4] = [
     Scale { sixteenths: 1, reach: 30_000 },
 ];
 
-/// Half-width in buckets of the zone around zero in which all scales but the finest answer "don't know".
+/// Half-width in buckets of the zone around zero in which all scales but the finest are undecided.
 pub(crate) const DEAD_ZONE: usize = 70;
 
 /// Returns the largest difference that `scales` scales cover, in votes.

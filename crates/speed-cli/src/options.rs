@@ -145,7 +145,8 @@ pub(crate) enum Command {
     /// The server of a labelling round
     #[command(subcommand)]
     Server(ServerCommand),
-    /// Check a round's file and print its parties, terms and price, for a party that decides whether to take part
+    /// Check a round's file and print its parties, terms and privacy cost, for a party that decides whether to take
+    /// part
     Round(ShowRoundOptions),
     /// Compute the privacy cost of answered queries, with the claim in words
     Account(AccountOptions),

@@ -1,4 +1,4 @@
-//! A dataset of PNG and JPEG files. Each half has a folder, which has a folder for each class.
+//! A dataset of PNG and JPEG files. Each split (train or test) has a folder, which contains a folder for each class.
 
 mod decode;
 mod jpeg;
@@ -23,7 +23,7 @@ pub use size::Size;
 
 /// Largest number of bytes of a picture's file.
 const MAX_FILE: u64 = 64 << 20;
-/// Largest number of bytes of all pixels of a half.
+/// Largest number of bytes of all pixels of a split.
 const MAX_PIXELS: u64 = 8 << 30;
 
 /// Settings for reading pictures.
@@ -56,19 +56,19 @@ impl Reading {
 pub struct Pictures {
     /// The pictures and their classes.
     pub dataset: Dataset,
-    /// The files that are not pictures, if there are any.
+    /// The skipped files; `None` if [`PassedOver::count`] would be 0, even if there are other hidden files.
     pub passed_over: Option<PassedOver>,
 }
 
-/// Files that are not pictures, such as notes and lists.
+/// The skipped files: notes, lists, and hidden pictures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PassedOver {
-    /// Their number.
+    /// The number of skipped files. It includes hidden pictures, because their owner may not know that they are hidden.
     pub count: usize,
-    /// The first of them in the order of reading.
+    /// The first of the `count` files in the order of reading.
     pub first: PathBuf,
-    /// The number of files of operating systems and of hidden files that are not pictures; `count` does not include them.
+    /// The number of hidden files and files of operating systems that are not pictures; `count` does not include them.
     pub hidden: usize,
 }
 
@@ -90,11 +90,11 @@ impl fmt::Display for PassedOver {
 
 /// Loads the pictures `folder/train/CLASS/*` and `folder/test/CLASS/*`. A PNG or JPEG picture is recognised by the first
 /// bytes of its file, not by its name. The classes are the folders of `train` in the order of their names; each must
-/// have pictures in both halves. Damaged pictures, pictures in other formats, folders within a class and pictures
+/// have pictures in both splits. Damaged pictures, pictures in other formats, folders within a class and pictures
 /// outside of the classes are errors. Other files, such as notes, are skipped and counted.
 ///
-/// The order of the pictures depends only on a hash of their names, so teachers, who hold consecutive pictures, hold
-/// all classes.
+/// The order of the pictures depends only on a hash of their names. It mixes the classes, so a teacher, who gets consecutive
+/// pictures, usually gets all classes; small teachers may lack one.
 ///
 /// # Errors
 /// [`DataError::Pictures`] and [`DataError::Io`], with the file or folder.
@@ -151,7 +151,7 @@ fn names(folder: &Path) -> Result<Vec<String>, DataError> {
     Ok(names)
 }
 
-/// Lists the folders of the classes in a half's folder.
+/// Lists the folders of the classes in a split's folder.
 fn folders(folder: &Path, others: &mut Others) -> Result<Vec<String>, DataError> {
     let mut folders = Vec::new();
     for name in names(folder)? {
@@ -169,7 +169,7 @@ fn folders(folder: &Path, others: &mut Others) -> Result<Vec<String>, DataError>
 /// A picture's place in the order, its file and its label.
 type PictureFile = ([u8; 32], PathBuf, u8);
 
-/// Lists the pictures of a half in the order of the dataset.
+/// Lists the pictures of a split in the order of the dataset.
 fn files_of(folder: &Path, classes: &[String], others: &mut Others) -> Result<Vec<PictureFile>, DataError> {
     let mut files: Vec<PictureFile> = Vec::new();
     for (label, class) in classes.iter().enumerate() {

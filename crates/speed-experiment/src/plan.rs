@@ -68,7 +68,7 @@ pub struct PlannedRow {
     pub queries: usize,
     /// True where its answers are there.
     pub done: bool,
-    /// Epsilon of its answers whatever the votes are.
+    /// Data-independent epsilon of its answers.
     pub data_independent: Option<f64>,
     /// The reason for which there is none.
     pub without_value: Option<String>,

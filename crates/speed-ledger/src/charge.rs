@@ -16,7 +16,7 @@ pub struct Charge {
     /// The mechanism of their noise.
     #[serde(flatten)]
     pub mechanism: Mechanism,
-    /// The ratio of teachers whose noise is present and secret.
+    /// The fraction of the teachers whose noise is present and secret (tau).
     pub tau: HonestRatio,
     /// Number of classes. `None` if it is unknown, as in older ledgers; then any number is assumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -24,7 +24,7 @@ pub enum MechanismError {
         /// The largest value allowed.
         max: f64,
     },
-    /// The ratio of teachers that add noise is not in (0, 1].
+    /// The fraction of the teachers that add noise is not in (0, 1].
     #[error("ratio tau is {found:?}, but it must be greater than 0 and at most 1")]
     HonestRatio {
         /// The refused value.

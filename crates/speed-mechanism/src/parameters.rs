@@ -1,4 +1,4 @@
-//! The parameters of the noise: its width, and the ratio of teachers whose noise is present.
+//! The parameters of the noise: its width, and the fraction of the teachers whose noise is present.
 
 use serde::{Deserialize, Serialize};
 
@@ -106,7 +106,7 @@ impl From<NoiseDeviation> for f64 {
     }
 }
 
-/// Ratio `tau` of the teachers whose noise is present and secret, in (0, 1].
+/// Fraction `tau` of the teachers whose noise is present and secret, in (0, 1].
 ///
 /// This is the paper's tau (Theorem 2). The accountant must use the actual ratio of a run, [`Self::effective`]: with
 /// 250 teachers `tau = 0.999` means 249 noisy teachers, and so a ratio of 0.996.

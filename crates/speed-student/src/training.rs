@@ -93,7 +93,7 @@ impl std::fmt::Debug for Student {
     }
 }
 
-/// Trains a student by the method `M` with the name `name`.
+/// Trains a student with the method `M`, from the start or from the checkpoint `resume`. `name` is the method's name.
 pub(crate) fn train<M: Method>(
     name: &str,
     lesson: &Lesson<'_>,
@@ -113,7 +113,7 @@ pub(crate) fn train<M: Method>(
         let is_evaluated = epoch.is_multiple_of(passes.evaluate_every) || epoch == passes.epochs;
         let stream = lesson.streams.stream("epoch", u64::from(epoch));
         let measures = training.method.run_epoch(lesson, &mut Epoch { number: epoch, is_evaluated, stream })?;
-        assert_eq!(measures.len(), M::MEASURES.len(), "measures of the method {name}");
+        assert_eq!(measures.len(), M::MEASURES.len(), "number of measures of the method {name}");
         let [accuracy_raw, accuracy_average] = match is_evaluated {
             true => training.accuracies(lesson)?.map(Some),
             false => [None; 2],
@@ -127,7 +127,7 @@ pub(crate) fn train<M: Method>(
     training.into_outcome(lesson)
 }
 
-/// Returns the identity of a training: method, settings, sizes, labels, and the random streams.
+/// Returns a hash that identifies a training: its method, settings, sizes, labels and random streams.
 fn identity<M: Method>(name: &str, lesson: &Lesson<'_>) -> [u8; 32] {
     let settings = M::identity(lesson.config);
     let seed: [u8; 32] = rand::RngExt::random(&mut lesson.streams.stream("identity", 0));
@@ -159,9 +159,11 @@ impl<M: Method> Training<M> {
         Ok(Checkpoint { identity: self.identity, metrics: self.metrics.clone(), records })
     }
 
+    /// Returns the training at the state of a checkpoint. `asked` is the number of epochs of the training.
+    ///
     /// # Errors
-    /// [`CheckpointError::Other`] for a checkpoint of another training, [`CheckpointError::Epochs`] for a checkpoint of a longer training,
-    /// [`CheckpointError::Damaged`] if its records do not belong to this method.
+    /// [`CheckpointError::Other`] for a checkpoint of another training, [`CheckpointError::Epochs`] if it has more than `asked`
+    /// epochs, [`CheckpointError::Damaged`] if its records do not belong to this method.
     fn resumed(self, checkpoint: Checkpoint, asked: u32) -> Result<Self, CheckpointError> {
         if checkpoint.identity != self.identity {
             return Err(CheckpointError::Other);

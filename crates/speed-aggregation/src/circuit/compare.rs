@@ -2,7 +2,7 @@
 //!
 //! A bootstrap sees 4096 buckets with noise of about 5, so one sign bootstrap cannot both distinguish 0 from 1 and
 //! cover thousands of votes. Several can: the difference is read at several scales. Every scale but the finest answers
-//! 0, "don't know", in a zone around zero and, because the table is negacyclic, around the half-circle. With weights 1,
+//! 0 (undecided) in a zone around zero and, because the table is negacyclic, around the half-circle. With weights 1,
 //! 2, 4, .. the coarsest scale with a nonzero answer decides the sign of the sum. [`crate::Encoding`] gives the
 //! margins.
 

@@ -23,7 +23,11 @@ pub(super) fn send(options: &ClientOptions, message: &Path, receipt: &Path) -> R
     if options.json {
         return print_json(&report);
     }
-    print(&format!("{} bytes sent and kept; receipt in {}\n", report.bytes, printable_path(&report.receipt)))
+    print(&format!(
+        "sent {} bytes, which the server stored; wrote the receipt to {}\n",
+        report.bytes,
+        printable_path(&report.receipt)
+    ))
 }
 
 pub(super) fn fetch(options: &ClientOptions, out: &Path) -> Result<(), Failure> {

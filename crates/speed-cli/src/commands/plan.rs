@@ -17,7 +17,7 @@ pub(super) fn plan_text(plan: &Plan) -> String {
         text.push_str(&format!("# {note}\n"));
     }
     if !plan.rows.is_empty() {
-        text.push_str("# epsilon whatever the votes are, before any is cast:\n");
+        text.push_str("# data-independent epsilon of each noisy row:\n");
     }
     for row in &plan.rows {
         let epsilon = match (row.data_independent, &row.without_value) {
@@ -69,15 +69,15 @@ fn price_text(plan: &Plan) -> String {
         _ => "",
     };
     let mut text = format!(
-        "# the ledger's epsilon after it, at most, at delta {:e}: {:.2} ({of}{samplers})\n",
+        "# the ledger's epsilon after the run, at most, at delta {:e}: {:.2} ({of}{samplers})\n",
         plan.budget_delta,
         round_up(needed, 2)
     );
     if let Some(refused) = &plan.refused {
-        text.push_str(&format!("# REFUSED, with a row of it: {refused}\n"));
+        text.push_str(&format!("# REFUSED: privacy.budget would refuse a row: {refused}\n"));
     }
     if let Some(questioned) = &plan.questioned {
-        text.push_str(&format!("# REFUSED for its price: {questioned}\n"));
+        text.push_str(&format!("# REFUSED for its privacy cost: {questioned}\n"));
     }
     text
 }

@@ -83,17 +83,17 @@ impl RoundPrice {
         let mut text = String::new();
         for price in &self.of {
             let scope = match price.teachers {
-                Some(teachers) => format!("with the noise of {teachers} teachers present and secret"),
-                None => "against everyone but the server, who knows the noise".to_owned(),
+                Some(teachers) => format!("if the noise of {teachers} teachers is present and secret"),
+                None => "for everyone but the server, which knows the noise".to_owned(),
             };
             text.push_str(&match (price.one_answer, price.round) {
                 (Some(one), Some(round)) => format!(
-                    "price, whatever the votes are, {scope}: epsilon {} for one answer, {} for the round, at delta {:e}\n",
+                    "data-independent cost {scope}: epsilon {} for one answer, {} for the round, at delta {:e}\n",
                     two(one),
                     two(round),
                     self.delta
                 ),
-                _ => format!("price, {scope}: none known ({})\n", price.claim),
+                _ => format!("data-independent cost {scope}: none known ({})\n", price.claim),
             });
         }
         let dearest = self.of.last().and_then(|price| without_protection(price.round?));

@@ -119,7 +119,7 @@ pub(super) fn report_text(report: &Report, run: &Path, legend: bool) -> String {
     if legend {
         below.push_str(&report.legend());
     } else if summary.columns().iter().any(|head| head.starts_with('ε')) {
-        below.push_str("ε holds whatever the votes are and may be published; --legend explains every column.\n");
+        below.push_str("ε is data-independent and may be published; --legend explains every column.\n");
     }
     below.push_str(&price_text(&report.without_epsilon(), report.largest_epsilon()));
     let pages: Vec<String> = pages(run).iter().map(|page| printable_path(page)).collect();

@@ -147,7 +147,7 @@ fn text(report: &ServerReport) -> String {
         text.push_str(WITHOUT_PROOFS);
     }
     text.push_str(&if report.noise_by_server {
-        "honest ratio for the accountant: 1, against everyone but this server\n".to_owned()
+        "honest ratio for the accountant: 1, for everyone but this server\n".to_owned()
     } else {
         format!("honest ratio for the accountant: at most {}\n", report.honest_ratio)
     });

@@ -133,10 +133,10 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
         text.push_str(&format!("teacher {teacher} not counted: {why}\n"));
     }
     text.push_str(&if report.noise_by_server {
-        "honest ratio for the accountant: 1, against everyone but the server, who knows the noise\n".to_owned()
+        "honest ratio for the accountant: 1, for everyone but the server, which knows the noise\n".to_owned()
     } else {
         format!(
-            "honest ratio for the accountant: {}, less 1/{} for each counted teacher that may not keep its noise secret\n",
+            "honest ratio for the accountant: {}, minus 1/{} for each counted teacher whose noise may not be secret\n",
             report.honest_ratio, report.teachers
         )
     });

@@ -1,4 +1,4 @@
-//! `speed submit`: an experiment as jobs of a cluster.
+//! `speed submit`: submits an experiment as jobs of a Slurm cluster.
 
 mod arrange;
 mod needs;
@@ -63,11 +63,11 @@ struct StepReport<'a> {
     script: PathBuf,
     /// The total number of shards; null for a step that is not divided.
     shards: Option<usize>,
-    /// The state: done, waiting or running, or submitted now.
+    /// The state: `done`, `underway` (queued or running), `submitted`, or `to-do` (in a dry run).
     state: &'static str,
     /// The shards in this submission.
     submitted: &'a [usize],
-    /// The job's number.
+    /// The Slurm job ID.
     job: Option<String>,
     /// The program and its arguments.
     command: Vec<String>,
@@ -175,7 +175,7 @@ impl<'a> Submission<'a> {
     fn prepare(&self, scripts: &[Script<'_>]) -> Result<(), Failure> {
         let folder = slurm_folder(&self.folder);
         if self.is_sweep {
-            // A copy of the current text, because `--run` stops a job whose config has changed.
+            // The jobs read a copy of the config, because `--run` stops a job whose config has changed.
             let config = &self.options.experiment.config;
             let text = std::fs::read(config).map_err(ExperimentError::io("read", config))?;
             write_atomic(Path::new(&self.job.config), &text)?;
@@ -274,10 +274,10 @@ impl<'a> Submission<'a> {
         let mut text: String = reports.iter().map(|step| line(step)).collect();
         if !self.options.dry_run {
             let (folder, run) = (printable_path(&slurm_folder(&self.folder)), printable_path(&self.folder));
-            text.push_str(&format!("scripts, jobs and logs: {folder}\nhow far it is: speed status {}\n", quoted(&run)));
+            text.push_str(&format!("scripts, jobs and logs: {folder}\nprogress: speed status {}\n", quoted(&run)));
         }
         if let Some(refused) = &self.plan.refused {
-            text.push_str(&format!("REFUSED by the budget, with a row of it: {refused}\n"));
+            text.push_str(&format!("WARNING: privacy.budget would refuse a row: {refused}\n"));
         }
         print(&text)
     }
@@ -300,12 +300,12 @@ fn line(report: &StepReport<'_>) -> String {
     match (&report.job, report.submitted) {
         (Some(job), []) => format!("{name}: job {job}\n"),
         (Some(job), shards) => format!("{name}: job {job}, {}{of}\n", slurm::ranges(shards)),
-        (None, _) if report.state == "underway" => format!("{name}: waits or runs already\n"),
+        (None, _) if report.state == "underway" => format!("{name}: already queued or running\n"),
         (None, _) => format!("{name}: done\n"),
     }
 }
 
-/// Returns the name of the variable of bash with the number of a step's job.
+/// Returns the name of the bash variable that holds the job ID of a step.
 fn variable(step: Step) -> String {
     step.name().replace('-', "_")
 }

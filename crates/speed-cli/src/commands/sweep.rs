@@ -64,7 +64,7 @@ fn plan_text(plan: &Plan) -> String {
     let refused: String = refused.collect();
     let notes: String = plan.notes.iter().map(|note| format!("; {note}")).collect();
     format!(
-        "{done} of {} stages done; epsilon whatever the votes are: {}; {}{missing}{refused}{notes}",
+        "{done} of {} stages done; data-independent epsilon: {}; {}{missing}{refused}{notes}",
         plan.stages.len(),
         if rows.is_empty() { "no noise".to_owned() } else { rows.join(", ") },
         printable_path(&plan.folder)

@@ -28,13 +28,13 @@ fn check(options: &LogCheckOptions, json: bool) -> Result<(), Failure> {
         return print_json(&report);
     }
     let became = if report.closed {
-        format!("the message of teacher {} is in the sum, with {} in all", report.teacher, report.teachers_counted)
+        format!("the message of teacher {} is in the sum of {} messages", report.teacher, report.teachers_counted)
     } else if report.received {
         format!("the message of teacher {} was received, and the sum is open", report.teacher)
     } else {
         format!("the message of teacher {} has not arrived over the network, and the sum is open", report.teacher)
     };
-    print(&format!("{became}, according to the server, which signed {} entries\n", report.entries))
+    print(&format!("{became}, according to the server's signed log of {} entries\n", report.entries))
 }
 
 fn answer(options: AnswerOptions) -> Result<(), Failure> {

@@ -17,7 +17,7 @@ pub(crate) struct MaxEpsilon {
     pub(crate) max_epsilon: Option<f64>,
 }
 
-/// Rows of votes.
+/// A file of votes and a selection of its queries.
 #[derive(Debug, Args)]
 pub(crate) struct QueryOptions {
     /// Votes, .npy or CSV: labels (teachers x queries) or histograms (queries x classes)
@@ -56,7 +56,7 @@ pub(crate) struct NoiseOptions {
     /// Standard deviation of Gaussian or Skellam noise, in votes
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub(crate) sigma: Option<f64>,
-    /// Ratio of the teachers whose noise is present and secret
+    /// Fraction of the teachers whose noise is present and secret (tau)
     #[arg(long, value_name = "TAU", default_value = "1", value_parser = ratio, allow_negative_numbers = true)]
     pub(crate) honest_ratio: HonestRatio,
 }
@@ -77,8 +77,8 @@ pub(crate) struct AccountOptions {
     /// Number of teachers, which must match the votes; --honest-ratio is rounded down to an integer number of teachers
     #[arg(long, value_name = "N")]
     pub(crate) teachers: Option<usize>,
-    /// Number of classes, which a file of labels does not contain. Without --votes, two classes cost less than more
-    /// [default: any number]
+    /// Number of classes, which a file of labels does not contain. Without --votes, two classes cost less than a larger
+    /// number [default: any number]
     #[arg(long, value_name = "K")]
     pub(crate) classes: Option<usize>,
     #[command(flatten)]
@@ -86,19 +86,20 @@ pub(crate) struct AccountOptions {
     /// Delta of the claim
     #[arg(long, value_name = "D", value_parser = delta, allow_negative_numbers = true)]
     pub(crate) delta: Delta,
-    /// Adversary, which determines the other teachers' noise: dropout (missing), collusion (known) or central (a trusted
-    /// aggregator adds all noise)
+    /// Assumption about the noise outside --honest-ratio: dropout (missing), collusion (known to an adversary) or central
+    /// (a trusted aggregator adds all noise)
     #[arg(long, value_name = "WHAT", default_value = "dropout")]
     pub(crate) assume: Adversary,
-    /// Cover any mixture of missing and known noise, of any number of teachers up to the number that --honest-ratio
-    /// leaves out, instead of exactly that number; takes as long as one account for each number
+    /// Cover every number of teachers up to the number that --honest-ratio leaves out, instead of exactly that number, and
+    /// every mixture of missing and known noise; takes as long as one account for each number
     #[arg(long)]
     pub(crate) up_to: bool,
-    /// Formulas: paper, outcome (worst case given epsilon and q) or tight (uses everything that is known)
+    /// Formulas: paper, outcome (worst case given a query's epsilon and the probability of another answer) or tight (uses
+    /// everything that is known)
     #[arg(long, value_name = "WHICH", default_value = "tight")]
     pub(crate) bound: Bound,
-    /// Cover both directions with the paper's formulas too; the other bounds always cover both, unless --one-direction is
-    /// given
+    /// Cover both directions also with the paper's formulas; the other bounds cover both directions unless --one-direction
+    /// is given
     #[arg(long, conflicts_with = "one_direction")]
     pub(crate) both_directions: bool,
     /// Cover only the direction from these votes to a neighbour's
@@ -158,7 +159,7 @@ pub(crate) struct CalibrateOptions {
     /// Find noise or queries that a new ledger with a budget of --epsilon at --delta accepts
     #[arg(long, conflicts_with_all = ["ledger", "assume", "bound"])]
     pub(crate) budget: bool,
-    /// Number of classes; two cost less than more [default: any number]
+    /// Number of classes; two classes cost less than a larger number [default: any number]
     #[arg(long, value_name = "K")]
     pub(crate) classes: Option<usize>,
     /// Answer only where the largest noisy count reaches this many votes
@@ -177,7 +178,7 @@ pub(crate) struct CalibrateOptions {
     pub(crate) form: FormOption,
     #[command(flatten)]
     pub(crate) noise: NoiseOptions,
-    /// Adversary, which determines the other teachers' noise; part of the claim
+    /// Assumption about the noise outside --honest-ratio: dropout, collusion or central; part of the claim
     #[arg(long, value_name = "WHAT", default_value = "dropout")]
     pub(crate) assume: Adversary,
     /// Formulas: paper or tight
@@ -204,8 +205,8 @@ pub(crate) struct AuditOptions {
     /// Delta of the claim that Gaussian or Skellam noise is tested against; ignored for Laplace noise
     #[arg(long, value_name = "D", default_value = "1e-2", value_parser = delta, allow_negative_numbers = true)]
     pub(crate) delta: Delta,
-    /// Votes of one query, summing to the number of teachers, or a file of votes with --query, of which the class with
-    /// the most votes becomes the first. At the neighbour, the first class loses one vote to the second
+    /// Vote counts of one query, one for each class; or with --query, a file of votes, whose class with the most votes
+    /// becomes the first. At the neighbour, one vote moves from the first class to the second
     #[arg(long, value_name = "N,N,...|FILE", default_value = "20,20", num_args = 1..)]
     pub(crate) votes: Vec<String>,
     /// With a file of votes: index of the query, from 0
@@ -252,23 +253,23 @@ pub(crate) enum LedgerCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Charge queries before they are answered; refused if they would pass the budget
+    /// Charge queries before they are answered; refused if they would exceed the budget
     Charge {
         /// The ledger
         file: PathBuf,
         /// Number of queries
         #[arg(long, value_name = "N")]
         queries: usize,
-        /// Number of classes; two cost less than more [default: any number]
+        /// Number of classes; two classes cost less than a larger number [default: any number]
         #[arg(long, value_name = "K")]
         classes: Option<usize>,
-        /// Answer only where the largest noisy count reaches this many votes; with two classes that costs more
+        /// Answer only where the largest noisy count reaches this many votes; with two classes a threshold costs more
         #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
         threshold: Option<f64>,
         #[command(flatten)]
         noise: NoiseOptions,
-        /// Number of teachers; --honest-ratio is then rounded down to an integer number of teachers, and with --classes,
-        /// delta includes the sampler of their noise
+        /// Number of teachers; --honest-ratio is then rounded down to an integer number of teachers. With --classes, delta
+        /// includes the distance of their sampler from exact noise
         #[arg(long, value_name = "N")]
         teachers: Option<usize>,
         #[command(flatten)]
@@ -302,7 +303,7 @@ pub(crate) enum LedgerCommand {
 pub(crate) enum FigureCommand {
     /// Plot epsilon over gamma at one tau, with the limit (the paper's Figure 2)
     Gamma {
-        /// Ratio of the teachers whose noise is present and secret
+        /// Fraction of the teachers whose noise is present and secret (tau)
         #[arg(long, value_name = "TAU", default_value = "0.9", value_parser = ratio, allow_negative_numbers = true)]
         honest_ratio: HonestRatio,
         #[command(flatten)]
@@ -331,7 +332,7 @@ pub(crate) struct FigureOptions {
     /// Assumption of the tight curve: dropout or collusion
     #[arg(long, value_name = "WHAT", default_value = "dropout")]
     pub(crate) assume: Adversary,
-    /// Formulas of the tight curve: outcome (a second) or tight (a minute)
+    /// Formulas of the tight curve: outcome (takes a second) or tight (takes a minute)
     #[arg(long, value_name = "WHICH", default_value = "outcome")]
     pub(crate) bound: Bound,
     /// Write PREFIX.svg and PREFIX.csv [default: figure-gamma, figure-tau]

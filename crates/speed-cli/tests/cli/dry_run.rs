@@ -28,7 +28,7 @@ fn a_dry_run_names_the_price_and_spends_nothing() {
     assert!((spent / needed(&before) - 1.0).abs() < 1e-12, "{spent}");
     let after = plan();
     assert!((needed(&after) / spent - 1.0).abs() < 1e-12 && after["rows"][2]["done"] == true);
-    assert!(place.succeeds(&["run", "config.toml", "--dry-run"]).contains("# the ledger's epsilon after it"));
+    assert!(place.succeeds(&["run", "config.toml", "--dry-run"]).contains("# the ledger's epsilon after the run"));
     let simulated = place.succeeds(&["run", "config.toml", "--dry-run", "--set", "noise.source=simulation"]);
     assert!(simulated.contains("# a simulation: nothing is charged"));
 }

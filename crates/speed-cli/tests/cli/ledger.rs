@@ -158,7 +158,7 @@ fn a_dry_run_says_that_delta_does_not_include_the_samplers() {
     let dry = |delta: &str| {
         let set = format!("privacy.delta={delta}");
         let text = place.succeeds(&["run", "config.toml", "--dry-run", "--set", &set]);
-        text.lines().find(|line| line.contains("the ledger's epsilon after it")).expect("a price").to_owned()
+        text.lines().find(|line| line.contains("the ledger's epsilon after the run")).expect("a price").to_owned()
     };
     assert!(dry("1e-40").contains("delta does not include the samplers"), "{}", dry("1e-40"));
     assert!(!dry("1e-5").contains("samplers"), "{}", dry("1e-5"));

@@ -127,7 +127,7 @@ fn a_round_over_the_network_gives_the_labels_of_the_in_process_path_through_kill
     asks(&parties, port, "teacher 3", "teacher log --out log");
     let check = "teacher check --round round.toml --message message --receipt receipt --log log";
     let text = parties.succeeds("teacher 3", check);
-    assert!(text.contains("the message of teacher 3 is in the sum, with 20 in all"), "{text}");
+    assert!(text.contains("the message of teacher 3 is in the sum of 20 messages"), "{text}");
     // A party that is not in the roster is refused; only the student gets the result.
     parties.send(("student", "round.toml"), ("stranger", "round.toml"));
     parties.succeeds("stranger", "teacher keygen --name stranger --out signing.key");

@@ -29,7 +29,7 @@ fn a_run_that_hides_next_to_nothing_is_questioned_before_anything_is_charged() {
     refused(&["--max-epsilon", "-1e-5"], &["--max-epsilon", "above 0"]);
     refused(&["--set", "privacy.max_epsilon=-1.0"], &["privacy.max_epsilon", "above 0"]);
     let dry = place.succeeds(&[&RUN[..], &["--set", "noise.gamma=6.0", "--dry-run"]].concat());
-    assert!(dry.contains("# REFUSED for its price: ") && dry.contains("no meaningful protection"), "{dry}");
+    assert!(dry.contains("# REFUSED for its privacy cost: ") && dry.contains("no meaningful protection"), "{dry}");
     place.fails(
         &["submit", "config.toml", "--slurm", "--dry-run", "--set", "noise.gamma=6.0"],
         2,

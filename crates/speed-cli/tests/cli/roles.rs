@@ -268,7 +268,7 @@ fn a_round_has_a_price_for_all_who_take_part() {
     parties.introduce(4);
     parties.succeeds("student", "student keygen --out .");
     let text = parties.succeeds("student", &format!("{round} --out round.toml"));
-    assert!(text.contains("the noise of 4 teachers present and secret: epsilon 0.80 for one answer, 2.1"), "{text}");
+    assert!(text.contains("the noise of 4 teachers is present and secret: epsilon 0.80 for one answer, 2.1"), "{text}");
     assert!(text.contains("the noise of 3 teachers"), "{text}");
     let json: serde_json::Value =
         serde_json::from_str(&parties.succeeds("student", &format!("{round} --out other.toml --json"))).expect("json");
@@ -309,7 +309,7 @@ fn a_round_has_a_price_for_all_who_take_part() {
     );
     fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n3\n").expect("votes");
     let text = parties.succeeds("teacher 0", &answer);
-    assert!(text.contains("price, whatever the votes are"), "{text}");
+    assert!(text.contains("data-independent cost"), "{text}");
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub struct RowConfig {
     pub circuit: Circuit,
     /// The number of queries that it answers, from the first; `None` means all.
     pub queries: Option<NonZeroUsize>,
-    /// Ratio of the teachers that add noise.
+    /// Fraction of the teachers that add noise (tau).
     pub honest_ratio: HonestRatio,
     /// The noise of its queries, if it has any.
     pub noise: QueryNoise,

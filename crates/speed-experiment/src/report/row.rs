@@ -29,7 +29,7 @@ pub struct ReportRow {
     pub name: String,
     /// How its labels were computed.
     pub aggregation: AggregationKind,
-    /// Ratio of the teachers that added noise.
+    /// Fraction of the teachers that added noise (tau).
     pub honest_ratio: f64,
     /// The row that its labels are from; empty if they are its own.
     #[serde(default)]

@@ -34,7 +34,7 @@ const QUALITY: &str = "ensemble.json";
 /// The number of classes of random votes without images.
 const UNIFORM_CLASSES: usize = 10;
 
-/// The ensemble's accuracy on the pool; `None` if the pool has no labels.
+/// The size and the accuracies of the ensemble on the pool. The accuracies are `None` if the pool has no labels.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct EnsembleQuality {
     pub(crate) teachers: usize,
@@ -71,7 +71,7 @@ impl CollectedVotes {
     }
 }
 
-/// The collection of the votes of every run.
+/// The kind of the stage that collects votes. Every run has one such stage.
 pub(super) struct VoteCollection;
 
 impl Kind for VoteCollection {
@@ -96,7 +96,7 @@ impl Kind for VoteCollection {
     }
 }
 
-/// The collection of the votes of a run.
+/// The stage that collects the votes of one run.
 struct VotesStage<'a> {
     name: &'a StageName,
     images: Option<&'a Images>,
@@ -104,7 +104,7 @@ struct VotesStage<'a> {
     source: VoteOrigin<'a>,
 }
 
-/// The origin of the votes with its data.
+/// The source of the votes, with its data.
 enum VoteOrigin<'a> {
     Teachers(&'a TrainedTeachers, &'a Images),
     File { votes: VoteFile, digest: Fingerprint, file: &'a VotesInFile },
@@ -173,8 +173,8 @@ impl<'a> VotesStage<'a> {
         }
     }
 
-    /// Returns the hash of the votes. It is the hash of the stage's outputs, unless there are classes that neither
-    /// images nor labels show: these classes also get noise, so their number is hashed, too.
+    /// Returns the hash of the votes: the hash of the stage's outputs. If there are no images, and the labels do not
+    /// contain every class, it also covers the number of classes, because classes without a vote get noise, too.
     fn hash(&self, votes: &Votes, outputs: Fingerprint) -> Fingerprint {
         let classes = votes.shape().classes();
         if self.images.is_some() || classes == npy::classes_of(votes.labels()) {
@@ -198,7 +198,7 @@ impl<'a> VotesStage<'a> {
         let percent =
             |value: Option<f64>| value.map_or_else(|| "unknown".into(), |value| format!("{:.2} %", 100.0 * value));
         context.progress.end(&format!(
-            "votes on {} pool images: mean teacher {}, plurality {}",
+            "votes on {} pool images: mean teacher accuracy {}, plurality {}",
             votes.shape().queries(),
             percent(quality.mean_accuracy),
             percent(quality.plurality_accuracy)
@@ -297,7 +297,7 @@ impl Stage for VotesStage<'_> {
     }
 }
 
-/// Reports how a file of votes was read, and whether it has votes on more images than the pool.
+/// Reports how a file of votes was read, and how many of its images are beyond the pool.
 fn note(context: &Context<'_>, path: &Path, votes: &VoteFile) {
     let path = printable_path(path);
     context.progress.note(&format!("{path}: {votes}"));
@@ -323,7 +323,8 @@ fn uniform(context: &Context<'_>, classes: usize) -> Result<Votes, ExperimentErr
     Ok(Votes::new(shape, labels)?)
 }
 
-/// Returns votes of teachers that are always right, which give the upper limit of the students' accuracy.
+/// Returns the true labels as the votes of every teacher. Students on such labels show the accuracy that perfect teachers
+/// allow.
 fn truth(context: &Context<'_>, images: &Images) -> Result<Votes, ExperimentError> {
     let (teachers, pool) = (context.config.ensemble.teachers, &images.pool);
     context.progress.begin("true labels", "teachers", teachers as u64, 0);
@@ -331,8 +332,8 @@ fn truth(context: &Context<'_>, images: &Images) -> Result<Votes, ExperimentErro
     Ok(Votes::new(shape, pool.labels().repeat(teachers))?)
 }
 
-/// Returns the number of classes of the future votes: from the images, if there are any, and otherwise from the file,
-/// which is checked.
+/// Returns the number of classes that the votes will have: the number of the images if there are images, else the number
+/// of the file. Checks the file.
 ///
 /// # Errors
 /// If the file cannot be read.

@@ -30,7 +30,7 @@ pub(crate) struct RunStore {
 
 /// How a process works in a run's folder.
 enum Access {
-    /// The process works on all stages and holds the run's lock, which may not be visible to other machines.
+    /// The process works on all stages and holds the run's lock. Processes on other machines may not see this lock.
     Whole { _lock: Lock },
     /// The process works on units of one stage. It sets nothing aside and begins no other stage.
     Shard {
@@ -113,8 +113,8 @@ impl RunStore {
         Ok(Self { folder, is_new: false, forced: Vec::new(), leases: Leases::new()?, access })
     }
 
-    /// Creates the folder of `config` with its resolved text, and returns its path. It is not locked, and no stage
-    /// begins.
+    /// Creates the folder of `config`, writes the resolved config into it, and returns its path. Takes no lock and begins
+    /// no stage.
     ///
     /// # Errors
     /// If the folder belongs to another config, or cannot be written.
@@ -203,8 +203,9 @@ impl RunStore {
         name_of(&self.folder)
     }
 
-    /// Finds the finished stage in this run. Otherwise copies it from another run of the experiment or from another
-    /// name of the same kind. If the stage is not finished anywhere, opens its folder for work.
+    /// Finds the finished stage in this run, in another run of the experiment, or under another name of the same kind. A
+    /// stage from elsewhere is copied into this run, and an existing folder of this name is set aside; a shard uses the
+    /// stage where it is, without a copy. If the stage is not finished anywhere, opens its folder for work.
     ///
     /// # Errors
     /// If the folder cannot be written.
@@ -240,7 +241,8 @@ impl RunStore {
         }
     }
 
-    /// Returns the folder in which a stage is leased as one unit. Work on the same inputs in the folder is kept.
+    /// Returns the folder of a stage that a process leases as one unit. Keeps earlier work in the folder if its
+    /// fingerprint is the same; otherwise opens the folder for new work.
     ///
     /// # Errors
     /// If the folder cannot be written.
@@ -279,7 +281,7 @@ impl RunStore {
     pub(crate) fn force(&mut self, name: &str) -> Result<(), ExperimentError> {
         self.forced.push(name.to_owned());
         for stage in self.stage_names() {
-            // Answers that are charged and not given yet are given first.
+            // A stage with a noise key has charged answers that are not given yet. They must be given first.
             if self.is_forced(&stage) && !self.remains_of(&stage).has_noise_key() {
                 self.set_aside(&stage)?;
             }
@@ -330,8 +332,8 @@ impl RunStore {
         layout::stages(&self.folder).join(name)
     }
 
-    /// Finds the finished stage of this run. Otherwise, unless the stage is forced, finds a stage of the same kind and
-    /// fingerprint in any run of the experiment.
+    /// Finds the finished stage in this run. Otherwise, unless the stage is forced, finds a finished stage of the same kind
+    /// and fingerprint in any run of the experiment.
     pub(crate) fn done(&self, identity: &Identity) -> Option<FinishedStage> {
         let find = |folder: &Path| {
             let of = |fingerprint| FinishedStage::find(folder, fingerprint, identity.side_files());
@@ -348,7 +350,7 @@ impl RunStore {
         self.all_remains(kind).into_iter().filter(StageRemains::is_current).collect()
     }
 
-    /// Returns the same folders, and those that were set aside.
+    /// Returns the folders of [`Self::remains`] and the folders of this kind that were set aside.
     pub(crate) fn all_remains(&self, kind: &str) -> Vec<StageRemains> {
         let experiment = self.experiment();
         let mut runs: Vec<PathBuf> = folders_in(experiment).into_iter().map(|run| experiment.join(run)).collect();
@@ -391,8 +393,8 @@ fn differing_keys(place: &str, here: &toml::Value, there: &toml::Value, differs:
     }
 }
 
-/// Writes the config of a run into its folder, if it is missing or truncated. A crash may have truncated it, and the
-/// folder's name still identifies the run.
+/// Writes the config of a run into its folder if the config is missing, or truncated by a crash. The name of the folder
+/// identifies the run, so a truncated config is safe to replace.
 fn keep_config(folder: &Path, text: &str) -> Result<(), ExperimentError> {
     let path = folder.join(layout::CONFIG);
     match read_small(&path) {

@@ -7,7 +7,7 @@ use crate::ops::activation::Activation;
 use crate::ops::bias::bias_activation;
 use crate::ops::conv::{Geometry, conv};
 
-/// `y = activation(conv(x) + b)` of maps `[images, height, width, channels]`.
+/// The layer `y = activation(conv(x) + b)` of feature maps `[images, height, width, channels]`.
 #[derive(Module, Debug)]
 pub struct Conv {
     weight: Param<Tensor<2>>,
@@ -19,8 +19,8 @@ pub struct Conv {
 }
 
 impl Conv {
-    /// Returns a layer with the initial values `weight` `[kernel * kernel * channels, outputs]`, in the order kernel row, kernel column,
-    /// channel, and `bias` `[outputs]`.
+    /// Creates a layer with the initial `weight` `[kernel * kernel * channels, outputs]` and `bias` `[outputs]`. The rows of
+    /// `weight` are in the order kernel row, kernel column, channel.
     #[must_use]
     pub fn new(geometry: Geometry, weight: Tensor<2>, bias: Tensor<1>, activation: Activation) -> Self {
         Self { weight: Param::from_tensor(weight), bias: Param::from_tensor(bias), geometry, activation }

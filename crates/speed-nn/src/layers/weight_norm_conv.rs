@@ -9,22 +9,22 @@ use crate::ops::bias::bias_activation;
 use crate::ops::conv::{Geometry, conv, conv_transposed};
 use crate::ops::sums::{column_sums, row_sums};
 
-/// `y = activation(conv(x, theta scale / |theta|) + bias)` of maps `[images, height, width, channels]`, with the norm
-/// of the weights of every output.
+/// The layer `y = activation(conv(x, theta scale / |theta|) + bias)` of feature maps `[images, height, width, channels]`.
+/// `|theta|` is the Euclidean norm of the weights of each output.
 #[derive(Module, Debug)]
 pub struct WeightNormConv {
     weights: Weights,
 }
 
-/// The transposed convolution, from results to maps:
-/// `y = activation(conv_transposed(x, theta scale / |theta|) + bias)`, with the norm of the weights of every channel of
-/// the maps.
+/// The transposed convolution `y = activation(conv_transposed(x, theta scale / |theta|) + bias)`, which enlarges feature
+/// maps. `|theta|` is the Euclidean norm of the weights of each channel of `y`.
 #[derive(Module, Debug)]
 pub struct WeightNormConvTransposed {
     weights: Weights,
 }
 
-/// The parameters of both layers, with a scale and a bias for each unit.
+/// The parameters of either layer. Each unit has a scale and a bias: a unit is an output of a convolution, or a channel of
+/// the result of a transposed convolution.
 #[derive(Module, Debug)]
 struct Weights {
     theta: Param<Tensor<2>>,
@@ -44,7 +44,7 @@ impl Weights {
         Self { theta: Param::from_tensor(theta), bias, scale, geometry, kind }
     }
 
-    /// Divides the scale `[1, units]` by the lengths, given their squares `[1, units]`.
+    /// Divides the scale `[1, units]` by the norms of the units' weights, given their squares `[1, units]`.
     fn factor(&self, squares: Tensor<2>) -> Tensor<2> {
         self.scale.val().unsqueeze_dim::<2>(0) / (squares + self.kind.norm_epsilon).sqrt()
     }
@@ -53,7 +53,8 @@ impl Weights {
         bias_activation(products, self.bias.val(), self.kind.activation)
     }
 
-    /// Sets scale and bias from the products with the current `theta`, and the squares of its lengths.
+    /// Sets scale and bias so that `products`, the results with the current `theta`, get mean 0 and the standard deviation
+    /// of the layer's kind. `squares` are the squared norms of the units' weights.
     fn normalized(self, products: Tensor<4>, squares: Tensor<2>) -> Self {
         let units = squares.dims()[1];
         let count = products.shape().num_elements() / units;

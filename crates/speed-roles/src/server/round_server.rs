@@ -1,4 +1,4 @@
-//! A round at its server, independent of the transport of messages.
+//! The server's side of one round, independent of the transport of messages.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,8 @@ pub struct ServerOptions {
     pub randomness: RoundRandomness,
 }
 
-/// A round at its server: its file, the server's keys and its registry, which is locked against other programs.
+/// The server's side of one round: the round's file, the server's keys and the server's registry, which is locked against
+/// other programs.
 pub struct RoundServer {
     options: ServerOptions,
     file: RoundFile,
@@ -83,9 +84,9 @@ impl RoundServer {
         Ok(server)
     }
 
-    /// Checks, before messages are accepted, that the round can be charged when its sum is closed: the ledger has no
-    /// charge for a round that is missing in the registry, has the budget for the smallest number of teachers, and can
-    /// be written.
+    /// Checks, before messages are accepted, that the round can be charged when its sum is closed. The ledger must be
+    /// writable, must have budget for the smallest number of teachers, and must not contain a charge for this round if the
+    /// registry has no sum of it.
     fn expect_to_be_charged(&self) -> Result<(), RolesError> {
         let (ledger, file) = (&self.options.ledger, &self.file);
         if !self.is_closed()? {
@@ -101,7 +102,7 @@ impl RoundServer {
         &self.file
     }
 
-    /// Returns the number of teachers that must answer.
+    /// Returns the smallest number of teachers whose messages the sum needs.
     #[must_use]
     pub fn minimum(&self) -> usize {
         self.minimum
@@ -114,7 +115,7 @@ impl RoundServer {
     /// If the registry cannot be read or written.
     pub fn opened(&self) -> Result<SystemTime, RolesError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        // Ignores a number that no clock can have.
+        // A damaged number of seconds, which no clock shows, counts as 1970.
         let seconds = self.registry.opened(self.file.id(), now.as_secs())?;
         Ok(UNIX_EPOCH.checked_add(Duration::from_secs(seconds)).unwrap_or(UNIX_EPOCH))
     }
@@ -167,10 +168,10 @@ impl RoundServer {
     }
 
     /// Sums the messages that came over a network, computes the encrypted winners, and returns the number of counted
-    /// teachers. No message may be stored meanwhile: call [`Reception::close`](super::Reception::close) first.
+    /// teachers. No message may be stored during this call: call [`Reception::close`](super::Reception::close) first.
     ///
     /// # Errors
-    /// Those of [`aggregate`](super::aggregate).
+    /// The errors of [`aggregate`](super::aggregate).
     pub fn evaluate_received(&self, progress: &dyn Progress) -> Result<usize, RolesError> {
         Ok(self.evaluate(None, progress)?.result.list().counted())
     }
@@ -258,7 +259,8 @@ fn read_evaluation_key(options: &ServerOptions, file: &RoundFile) -> Result<Seed
     Ok(key)
 }
 
-/// Returns the number of teachers that must answer. An operator may require more than the round, but not fewer.
+/// Returns the smallest number of teachers whose messages the sum needs. `asked` may be larger than the round's minimum,
+/// but not smaller.
 fn minimum(file: &RoundFile, asked: Option<usize>) -> Result<usize, OptionsFault> {
     let (min, max) = (file.round().min_teachers(), file.round().shape().teachers());
     match asked {

@@ -70,7 +70,7 @@ impl RunUnits {
 fn worker_text(stage: &StageUnits, worker: &Worker) -> String {
     let Worker { unit, by, seconds_since_sign, is_gone } = worker;
     let sign = match seconds_since_sign {
-        _ if *is_gone => "gone: whoever comes next takes it over".to_owned(),
+        _ if *is_gone => "exited; the next process takes it over".to_owned(),
         Some(seconds) if *seconds < SILENT => format!("{seconds:.0} s since its last sign"),
         Some(seconds) => format!("no sign for {seconds:.0} s"),
         None => "no sign".to_owned(),
