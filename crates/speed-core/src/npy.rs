@@ -13,6 +13,7 @@ const MAX_AXES: usize = 32;
 
 /// Bytes that are not an array of integers in C order.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NpyError {
     /// A header that is longer than the file.
     #[error("not an .npy array: the header is longer than the file")]

@@ -32,6 +32,7 @@ pub struct IdxImages<'a> {
 
 /// The fault of bytes that are not an idx file of the required kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum IdxError {
     /// The input ends within the header.
     #[error("truncated header: expected {expected} bytes, found {found}")]

@@ -20,6 +20,7 @@ use crate::config::ConfigError;
 
 /// An error that stopped an experiment. [`ExperimentError::exit_code`] gives the exit code of the command.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ExperimentError {
     /// The config cannot run.
     #[error(transparent)]

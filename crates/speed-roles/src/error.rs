@@ -17,6 +17,7 @@ use crate::terms::TermsError;
 
 /// An error that stopped a program. [`RolesError::exit_code`] is the exit code of the command line.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RolesError {
     /// Options that contradict the round.
     #[error(transparent)]
@@ -118,6 +119,7 @@ pub enum RolesError {
 
 /// Options that contradict the round.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum OptionsFault {
     /// A minimum of teachers that the round does not allow.
     #[error("--min-teachers {asked}: the round asks for at least {min} of its {max} teachers")]

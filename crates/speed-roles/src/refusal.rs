@@ -35,6 +35,7 @@ pub(crate) struct Rejection {
 
 /// A fault of a message.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum MessageFault {
     /// A file that could not be read.
     #[error(transparent)]

@@ -34,6 +34,7 @@ pub struct Terms {
 
 /// Invalid terms of a round.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TermsError {
     /// A name that is empty, too long or not legible.
     #[error(

@@ -34,6 +34,7 @@ impl fmt::Display for Place {
 
 /// A file that is not a table of integers.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TableError {
     /// The file cannot be read.
     #[error("cannot read: {0}")]

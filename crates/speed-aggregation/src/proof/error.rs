@@ -8,6 +8,7 @@ use crate::teacher::TeacherError;
 
 /// The reason why a proof cannot be made or is not valid.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ProofError {
     /// A range of values that is empty or wider than the encoding's.
     #[error("a range of {found} bits, expected 1 to {max} for this encoding")]
