@@ -150,6 +150,7 @@ pub fn shape(bytes: &[u8]) -> Result<Vec<usize>, NpyError> {
 
 /// An array of unsigned bytes, in C order.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ByteArray<'a> {
     /// Length of each axis.
     pub shape: Vec<usize>,

@@ -18,6 +18,7 @@ const TRIES: usize = 10;
 
 /// An event of one file during [`fetch`].
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FetchProgress {
     /// The file's name without `.gz`.
     pub file: &'static str,
@@ -64,6 +65,7 @@ pub enum FetchEvent {
 
 /// The files that [`fetch`] found, and the files that it downloaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FetchReport {
     /// Valid files that existed before.
     pub kept: Vec<PathBuf>,

@@ -19,6 +19,7 @@ const WORD: usize = 4;
 
 /// The images of an idx3 file: `count` images of `height` x `width` bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct IdxImages<'a> {
     /// Number of images.
     pub count: usize,

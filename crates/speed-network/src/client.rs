@@ -31,6 +31,7 @@ pub struct ClientOptions {
 /// The report of a teacher that sent its message.
 #[derive(Debug, Serialize)]
 pub struct SendReport {
+#[non_exhaustive]
     /// The round's id.
     pub round: String,
     /// Bytes of the message.
@@ -44,6 +45,7 @@ pub struct SendReport {
 /// The report of a party that fetched a file.
 #[derive(Debug, Serialize)]
 pub struct FetchReport {
+#[non_exhaustive]
     /// The round's id.
     pub round: String,
     /// The file written.

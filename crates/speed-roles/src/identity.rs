@@ -84,6 +84,7 @@ pub struct PartyKey(VerifyingKey);
 /// A text that is not a public key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected the 64 hexadecimal digits of an Ed25519 public key, found {found:?}")]
+#[non_exhaustive]
 pub struct PartyKeyError {
     /// The text, cut after 80 characters.
     pub found: String,
@@ -142,6 +143,7 @@ impl fmt::Debug for PartyKey {
 
 /// The report of a party that generated its signing key.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct IdentityReport {
     /// The party's name.
     pub name: String,

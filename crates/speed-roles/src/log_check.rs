@@ -29,6 +29,7 @@ pub struct LogCheckOptions {
 /// The report of a log check.
 #[derive(Clone, Debug, Serialize)]
 pub struct LogCheckReport {
+#[non_exhaustive]
     /// The round's id.
     pub round: String,
     /// The teacher's index.

@@ -27,6 +27,7 @@ pub const KEY_FILES: [&str; 3] = ["secret.key", "public.key", "evaluation.key"];
 
 /// The report of a key generation.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct KeygenReport {
     /// The identifier of the key set.
     pub key: String,
@@ -150,6 +151,7 @@ pub fn write_round(file: &RoundFile, out: &Path) -> Result<(), RolesError> {
 
 /// The report of a student that decrypted a result.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct OpenReport {
     /// The round's id.
     pub round: String,

@@ -53,6 +53,7 @@ pub struct TeacherOptions {
 /// The report of a teacher. It contains no vote and no noise.
 #[derive(Clone, Debug, Serialize)]
 pub struct TeacherReport {
+#[non_exhaustive]
     /// The round's id.
     pub round: String,
     /// The round's name.

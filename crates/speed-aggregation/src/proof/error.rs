@@ -73,6 +73,7 @@ pub enum ProofError {
 
 /// The kind of messages that a proof key proves or that a round has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProofTarget {
     /// The name of the parameter set.
     pub parameters: &'static str,

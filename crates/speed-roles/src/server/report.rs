@@ -19,6 +19,7 @@ pub trait Progress: Sync {
 
 /// The report of a server.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct ServerReport {
     /// The round's id.
     pub round: String,
