@@ -88,7 +88,7 @@ pub enum ExperimentError {
     Mechanism(#[from] speed_mechanism::MechanismError),
     /// The aggregation failed.
     #[error(transparent)]
-    Aggregation(#[from] speed_aggregation::AggregationError),
+    Aggregation(#[from] speed_aggregation::error::AggregationError),
     /// The accountant refused the input.
     #[error(transparent)]
     Account(#[from] speed_accountant::AccountError),

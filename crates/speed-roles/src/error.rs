@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use speed_accountant::AccountError;
-use speed_aggregation::{
-    AnswerListError, EncodingError, InexactCircuit, PrivacyNoiseError, ProofError, RoundId, ServerError, TeacherError,
+use speed_aggregation::error::{
+    AnswerListError, EncodingError, InexactCircuit, PrivacyNoiseError, ProofError, ServerError, TeacherError,
 };
+use speed_aggregation::protocol::RoundId;
 use speed_core::{EntropyError, ExitCode, printable_path, without_path};
 use speed_ledger::LedgerError;
 use speed_mechanism::{Mechanism, MechanismError};

@@ -1,6 +1,8 @@
 //! Faults of files.
 
-use speed_aggregation::{DecodeError, KeyId, OpenError, ProofError, RoundId, ServerError};
+use speed_aggregation::error::{DecodeError, OpenError, ProofError, ServerError};
+use speed_aggregation::keys::KeyId;
+use speed_aggregation::protocol::RoundId;
 use speed_core::{Digest, DigestError, TextError};
 use speed_mechanism::MechanismError;
 use speed_votes::AnswerError;

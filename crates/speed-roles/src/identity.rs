@@ -8,7 +8,7 @@ use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, KeypairBytes};
 use ed25519_dalek::{Signer as _, SigningKey, VerifyingKey};
 use serde::Serialize;
-use speed_aggregation::Signature;
+use speed_aggregation::protocol::Signature;
 use speed_core::{Digest, Randomness, decode_text};
 use zeroize::Zeroizing;
 

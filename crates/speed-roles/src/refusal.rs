@@ -1,7 +1,8 @@
 //! Messages that are not counted.
 
 use serde::Serialize;
-use speed_aggregation::{DecodeError, ProofError, ServerError, TeacherStatus};
+use speed_aggregation::error::{DecodeError, ProofError, ServerError};
+use speed_aggregation::protocol::TeacherStatus;
 
 use crate::fault::ReadFault;
 use crate::identity::PartyKey;

@@ -4,7 +4,10 @@ mod document;
 
 use std::path::Path;
 
-use speed_aggregation::{Encoding, KeyId, PrivacyNoise, PublicKey, Round, RoundId};
+use speed_aggregation::encoding::Encoding;
+use speed_aggregation::keys::KeyId;
+use speed_aggregation::protocol::RoundId;
+use speed_aggregation::{PrivacyNoise, PublicKey, Round};
 use speed_core::{RandomnessKind, decode_text};
 
 use crate::error::{OptionsFault, RolesError};

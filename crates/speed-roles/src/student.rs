@@ -5,10 +5,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use speed_aggregation::{
-    AnswerList, OpenError, Outcome, Parameters, ProofKey, PublicKey, SecretKey, SignedResult, TeacherStatus,
-    generate_keys,
-};
+use speed_aggregation::error::OpenError;
+use speed_aggregation::proofs::ProofKey;
+use speed_aggregation::protocol::{AnswerList, SignedResult, TeacherStatus};
+use speed_aggregation::{Outcome, Parameters, PublicKey, SecretKey, generate_keys};
 use speed_core::NoisePlacement;
 
 use crate::checks::check_result;

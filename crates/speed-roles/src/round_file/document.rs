@@ -1,7 +1,9 @@
 //! The text of a round's file.
 
 use serde::{Deserialize, Serialize};
-use speed_aggregation::{KeyId, PrivacyNoise, RoundId};
+use speed_aggregation::PrivacyNoise;
+use speed_aggregation::keys::KeyId;
+use speed_aggregation::protocol::RoundId;
 use speed_core::{Digest, DigestError, NoisePlacement, RandomnessKind};
 
 use super::RoundFile;

@@ -36,7 +36,7 @@ pub struct ServerReport {
     /// Number of teachers in the sum.
     pub counted: usize,
     /// The largest honest ratio that an accountant may use: see
-    /// [`AnswerList::honest_ratio`](speed_aggregation::AnswerList::honest_ratio).
+    /// [`AnswerList::honest_ratio`](speed_aggregation::protocol::AnswerList::honest_ratio).
     pub honest_ratio: f64,
     /// True if the messages in the sum are proved to be well formed.
     pub proven: bool,

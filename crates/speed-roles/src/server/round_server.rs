@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use speed_aggregation::{RoundLog, SeededEvaluationKey, SignedResult, TeacherStatus};
+use speed_aggregation::keys::SeededEvaluationKey;
+use speed_aggregation::log::RoundLog;
+use speed_aggregation::protocol::{SignedResult, TeacherStatus};
 use speed_core::NoisePlacement;
 
 use super::ServerOptions;
