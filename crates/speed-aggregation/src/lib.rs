@@ -1,6 +1,11 @@
 //! Private aggregation (the paper's section on homomorphic aggregation): teachers vote with noise, a server computes
 //! sum and argmax on ciphertexts, and only a student sees the winning labels.
 //!
+//! Its three main uses:
+//! - run the complete protocol in one process, on ciphertexts ([`Encrypted`]) or in clear text ([`ClearText`]);
+//! - build a party's program from the type of its role ([`Teacher`], [`Server`], [`SecretKey`]);
+//! - compute whether the argmax of a round is exact, and at which cost ([`encoding`], [`cost`]).
+//!
 //! | role | holds | does |
 //! |---|---|---|
 //! | student | [`SecretKey`] | generates keys, [opens](SecretKey::open) answers |
@@ -8,8 +13,8 @@
 //! | [`Server`] | [`EvaluationKey`] | adds messages, computes the argmax, sends [`EncryptedAnswer`]s |
 //!
 //! The keys have different types, so a secret key cannot be passed to the server. The argmax is exact, with a failure
-//! probability below 2^-128 per query ([`Encoding::guarantee`]), if the counts stay in their [`VoteRange`](encoding::VoteRange); a
-//! round that cannot meet this bound is refused. Ties go to the lowest class.
+//! probability below 2^-128 per query ([`Encoding::guarantee`]), if the counts stay in their
+//! [`VoteRange`](encoding::VoteRange); a round that cannot meet this bound is refused. Ties go to the lowest class.
 //!
 //! [`Aggregator`] is the common interface of the protocol in one process ([`Encrypted`]) and its clear-text reference
 //! ([`ClearText`]):
@@ -43,6 +48,10 @@
 //! |---|---|---|
 //! | `student` | yes | the secret key, key generation, opening, the complete protocol in one process, the paper's circuit |
 //! | `proofs` | no | zero-knowledge proofs that a teacher's message is well formed |
+//!
+//! # Modules
+//! The root has the roles, the round and its messages. [`protocol`] has the other values that parties exchange, [`log`]
+//! the server's signed log, [`keys`] the transmitted keys, `proofs` the zero-knowledge proofs, and [`error`] all errors.
 //!
 //! The cryptography is TFHE (<https://eprint.iacr.org/2018/421>) through `tfhe::core_crypto`.
 
