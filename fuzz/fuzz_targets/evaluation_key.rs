@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use speed_aggregation::SeededEvaluationKey;
+use speed_aggregation::keys::SeededEvaluationKey;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = SeededEvaluationKey::from_bytes(bytes);

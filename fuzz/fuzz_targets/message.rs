@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use speed_aggregation::Submission;
+use speed_aggregation::protocol::Submission;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = Submission::from_bytes(bytes);

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use speed_aggregation::ProofKey;
+use speed_aggregation::proofs::ProofKey;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = ProofKey::from_bytes(bytes);

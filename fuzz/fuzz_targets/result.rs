@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use speed_aggregation::SignedResult;
+use speed_aggregation::protocol::SignedResult;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = SignedResult::from_bytes(bytes);

@@ -4,8 +4,9 @@
 use std::error::Error;
 use std::path::Path;
 
-use speed_accountant::{Accountant, Adversary, Delta, Extent, PrivacyEvent, round_up};
-use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
+use speed_accountant::{
+    Accountant, Adversary, Delta, Extent, HonestRatio, InverseScale, Mechanism, PrivacyEvent, round_up,
+};
 
 /// 100 queries to 250 teachers: most agree, some do not.
 fn built_in() -> Vec<Vec<u32>> {

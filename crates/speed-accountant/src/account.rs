@@ -9,6 +9,7 @@ use crate::release::Release;
 
 /// The cost of a run of queries, and the meaning of that cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Account {
     /// Epsilon of the claim. Not rounded: use [`round_up`](crate::round_up) to print it.
     pub epsilon: f64,

@@ -14,6 +14,7 @@ pub use argmax::{NoisyArgmax, ShareNoise, TruncatedShare};
 
 /// Result of an audit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Audit {
     /// With the stated confidence, one run of the mechanism is not (epsilon, delta)-private for any epsilon below this,
     /// where delta is the delta of the audit.

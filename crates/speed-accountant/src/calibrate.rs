@@ -42,6 +42,7 @@ pub struct Target {
 
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Calibration {
     /// Gamma or sigma.
     pub scale: f64,

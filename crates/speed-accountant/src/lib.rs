@@ -1,5 +1,12 @@
 //! Privacy accounting for noisy-argmax aggregation with distributed noise.
 //!
+//! Its three main uses:
+//! - compute the epsilon of answered queries from their votes ([`Accountant::account`]), and publish a bound of it
+//!   ([`Accountant::release`]);
+//! - compose queries before they are answered, whatever the votes are ([`EventAccountant`]), or within a budget
+//!   ([`PrivacyFilter`]);
+//! - find noise for a target epsilon, or queries for a budget ([`calibrate`]).
+//!
 //! Teachers vote, each teacher adds its share of noise to its vote, and only the class with the largest noisy count is
 //! answered (PATE; SPEED). This crate computes the privacy loss of these answers for the paper's continuous Laplace
 //! noise, for the integer noise that can be encrypted, and for Gaussian and Skellam noise. Its input is the vote counts
@@ -9,7 +16,7 @@
 //!
 //! ```
 //! use speed_accountant::{Accountant, Adversary, Delta, Extent, PrivacyEvent, round_up};
-//! use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
+//! use speed_accountant::{HonestRatio, InverseScale, Mechanism};
 //!
 //! let event = PrivacyEvent::new(Mechanism::discrete_laplace(InverseScale::new(0.1)?), HonestRatio::new(0.9)?);
 //! let accountant = Accountant::new(event, Delta::new(1e-5)?);
@@ -31,8 +38,7 @@
 //!
 //! ```
 //! use speed_accountant::calibrate::{Target, calibrate_noise};
-//! use speed_accountant::{Adversary, Bound, Delta};
-//! use speed_mechanism::{HonestRatio, MechanismKind};
+//! use speed_accountant::{Adversary, Bound, Delta, HonestRatio, MechanismKind};
 //!
 //! // 175 of 250 teachers add their noise; whatever the votes are.
 //! let tau = HonestRatio::new(0.7)?.effective(250)?;
@@ -49,6 +55,7 @@
 //! | the cost of these queries | [`Accountant::account`] |
 //! | the same, to be published | [`Accountant::release`] |
 //! | the cost of a number of queries whatever the votes are | [`Accountant::account_queries`] |
+//! | the same for several kinds of queries, and the delta of an epsilon | [`EventAccountant`] |
 //! | the cost of queries that are chosen by looking at answers, and the rest of a budget | [`PrivacyFilter`] |
 //! | noise for a target, queries for a budget | [`calibrate`] |
 //! | a lower bound from runs of the mechanism | [`mod@audit`] |
@@ -71,6 +78,7 @@ mod delta;
 mod epsilon_bound;
 mod error;
 mod event;
+mod event_accountant;
 mod least_epsilon;
 mod logarithms;
 mod memo;
@@ -101,11 +109,17 @@ pub use delta::Delta;
 pub use epsilon_bound::CompositionMethod;
 pub use error::AccountError;
 pub use event::PrivacyEvent;
+pub use event_accountant::EventAccountant;
 pub use price::{Price, PriceError, PriceLimit, without_protection};
 pub use privacy_filter::{Budget, PrivacyFilter, QueryBatch};
 pub use release::{Release, ReleaseOptions};
 pub use rounding::round_up;
 pub use spent::{CompositionRule, Samplers, Spent};
+
+// The noise of an event, so that an account needs this crate only.
+pub use speed_mechanism::{
+    HonestRatio, InverseScale, Mechanism, MechanismError, MechanismKind, NoiseDeviation, NoiseGenerator,
+};
 
 /// The README's examples, compiled and run with the tests.
 #[cfg(doctest)]

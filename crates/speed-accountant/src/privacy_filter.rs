@@ -178,7 +178,6 @@ impl PrivacyFilter {
     pub fn spent(&self) -> Spent {
         let groups = merged(&self.groups);
         let sum: f64 = groups.iter().map(|group| group.epsilon * group.queries as f64).sum::<f64>() * (1.0 + 1e-12);
-        let all = self.budget.delta.get();
         let (adaptive, rule) = if groups.len() <= 1 {
             let delta = ONE_KIND * self.delta_without_samplers();
             (least_epsilon_of_groups(&groups, delta), CompositionRule::OneKind)
@@ -191,9 +190,8 @@ impl PrivacyFilter {
         // (1 + e^epsilon) d)-private. The charge uses the larger of the spent epsilon and the budget's epsilon, because
         // the answers decide how much of the budget is spent.
         let claimed = larger(epsilon, self.budget.epsilon.unwrap_or(0.0));
-        let charge = (1.0 + claimed.exp()) * self.distance * (1.0 + 1e-12);
         let samplers = match self.without_sampler {
-            _ if self.distance > 0.0 && (charge.is_nan() || charge > SAMPLERS * all) => Samplers::BeyondDelta,
+            _ if self.uncovered_samplers(claimed).is_some() => Samplers::BeyondDelta,
             0 if self.queries() > 0 => Samplers::Included,
             queries => Samplers::NotNamed { queries },
         };
@@ -205,6 +203,22 @@ impl PrivacyFilter {
     #[must_use]
     pub fn fixed_epsilon(&self) -> f64 {
         self.fixed_at_most(self.spent().epsilon)
+    }
+
+    /// Computes the fixed epsilon, or the error that delta does not cover the samplers at this epsilon.
+    pub(crate) fn fixed_epsilon_with_samplers(&self) -> Result<f64, AccountError> {
+        let epsilon = self.fixed_at_most(f64::INFINITY);
+        match self.uncovered_samplers(epsilon) {
+            Some(charge) => Err(AccountError::DeltaUsedUp { epsilon, charge, delta: self.budget.delta.get() }),
+            None => Ok(epsilon),
+        }
+    }
+
+    /// Returns the part of delta that the samplers cost at a claimed epsilon, if it is more than the part set aside.
+    fn uncovered_samplers(&self, claimed: f64) -> Option<f64> {
+        let charge = (1.0 + claimed.exp()) * self.distance * (1.0 + 1e-12);
+        let set_aside = SAMPLERS * self.budget.delta.get();
+        (self.distance > 0.0 && (charge.is_nan() || charge > set_aside)).then_some(charge)
     }
 
     fn fixed_at_most(&self, adaptive: f64) -> f64 {

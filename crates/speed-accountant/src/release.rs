@@ -24,6 +24,7 @@ impl Default for ReleaseOptions {
 
 /// Origin of a published value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Release {
     /// `beta`.
     pub smoothness: f64,

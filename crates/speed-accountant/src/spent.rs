@@ -4,6 +4,7 @@ use std::fmt;
 
 /// The cost of all queries that a filter composed.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Spent {
     /// The part of the budget that is spent. Without a budget: an epsilon that would have allowed the queries, however
     /// they were chosen; the least one that the search finds.

@@ -9,9 +9,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use speed_aggregation::cost::{Operations, Work};
+use speed_aggregation::error::ServerError;
 use speed_aggregation::{
-    EncryptedAnswer, EvaluationKey, Message, Operations, Parameters, PublicKey, Round, RoundSpec, SecretKey, Server,
-    ServerError, Teacher, Work, generate_keys,
+    EncryptedAnswer, EvaluationKey, Message, Parameters, PublicKey, Round, RoundSpec, SecretKey, Server, Teacher,
+    generate_keys,
 };
 use speed_core::{Circuit, Randomness, VoteShape};
 

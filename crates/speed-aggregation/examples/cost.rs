@@ -15,10 +15,11 @@ use std::time::Duration;
 use clap::{Parser, ValueEnum};
 use rand::RngExt;
 use serde_json::{Value, json};
+use speed_aggregation::cost::{Operations, processor_time};
+use speed_aggregation::encoding::{Encoding, VoteRange};
 use speed_aggregation::paper::PaperArgmax;
 use speed_aggregation::{
-    Aggregator, ClearText, Encoding, Encrypted, NoisyVotes, Operations, Parameters, Round, RoundSpec, Teacher,
-    VoteRange, generate_keys, processor_time,
+    Aggregator, ClearText, Encrypted, NoisyVotes, Parameters, Round, RoundSpec, Teacher, generate_keys,
 };
 use speed_core::random::Streams;
 use speed_core::{Circuit, Randomness, VoteShape};

@@ -11,7 +11,9 @@ use std::error::Error;
 use std::num::NonZeroUsize;
 
 use serde_json::json;
-use speed_aggregation::{Encrypted, Parameters, ProofKey, Round, RoundSpec, Teacher, processor_time};
+use speed_aggregation::cost::processor_time;
+use speed_aggregation::proofs::ProofKey;
+use speed_aggregation::{Encrypted, Parameters, Round, RoundSpec, Teacher};
 use speed_core::{Randomness, VoteShape};
 
 const KEYS: Randomness = Randomness::simulation([1; 32]);

@@ -7,9 +7,8 @@
 
 use std::error::Error;
 
-use speed_aggregation::{
-    Encoding, Outcome, PrivacyNoise, Round, RoundSpec, Server, Teacher, VoteRange, generate_keys, teacher_values,
-};
+use speed_aggregation::encoding::{Encoding, VoteRange};
+use speed_aggregation::{Outcome, PrivacyNoise, Round, RoundSpec, Server, Teacher, generate_keys, teacher_values};
 use speed_core::{Randomness, VoteShape};
 
 fn main() -> Result<(), Box<dyn Error>> {

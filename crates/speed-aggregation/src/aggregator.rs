@@ -69,6 +69,7 @@ impl Aggregated {
 
 /// The reason why an aggregation failed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AggregationError {
     /// The votes do not make a round.
     #[error(transparent)]

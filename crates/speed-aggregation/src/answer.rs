@@ -30,6 +30,7 @@ pub struct EncryptedAnswer {
 
 /// The reason why the student cannot open an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The answer was made under another key.
     #[error("answer for key {found}, this is key {expected}")]

@@ -46,6 +46,7 @@ const HEADER: usize = KeyId::LENGTH + RoundId::LENGTH + 3 * usize::LENGTH + Flag
 
 /// The reason why answers do not make a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AnswerListError {
     /// A query without its answer.
     #[error("the answer to query {query} is missing, out of order, or of another round")]

@@ -37,6 +37,7 @@ use crate::scales::DEAD_ZONE;
 /// # Distance
 /// A bound on the information in an answer beyond its winner: see [`crate::EncryptedAnswer`].
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Guarantee {
     /// log2 of the failure probability of one comparison, for the worst difference in the worst round.
     pub comparison_log2: f64,

@@ -2,11 +2,13 @@
 
 use speed_core::Circuit;
 
-use crate::ciphertext_noise::{CiphertextNoise, Guarantee};
+use crate::ciphertext_noise::CiphertextNoise;
+pub use crate::ciphertext_noise::Guarantee;
 use crate::exact_circuit::{ExactCircuit, InexactCircuit};
 use crate::layout::Layout;
 use crate::parameters::Parameters;
-use crate::range::{RangeError, VoteRange};
+use crate::range::RangeError;
+pub use crate::range::VoteRange;
 use crate::round::Round;
 
 /// log2 of the largest allowed failure probability of a query.
@@ -14,6 +16,7 @@ const ALLOWED_FAILURE_LOG2: f64 = -128.0;
 
 /// The reason why a round has no exact encoding.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EncodingError {
     /// The counts can differ by more than the comparison supports.
     #[error(transparent)]

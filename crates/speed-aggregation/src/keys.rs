@@ -1,4 +1,5 @@
-//! The keys of teachers and server. The student's secret key is in [`crate::student`], behind a separate feature.
+//! The keys of teachers and server, and the id of the key set that they belong to. The student's secret key exists only
+//! with the feature `student`.
 
 mod evaluation;
 mod public;
@@ -12,3 +13,5 @@ pub use public::PublicKey;
 #[cfg(feature = "student")]
 pub(crate) use public::mask;
 pub(crate) use seeded::{Seeded, trace_rotations};
+
+pub use crate::ids::KeyId;

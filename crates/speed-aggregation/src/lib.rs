@@ -1,6 +1,11 @@
 //! Private aggregation (the paper's section on homomorphic aggregation): teachers vote with noise, a server computes
 //! sum and argmax on ciphertexts, and only a student sees the winning labels.
 //!
+//! Its three main uses:
+//! - run the complete protocol in one process, on ciphertexts ([`Encrypted`]) or in clear text ([`ClearText`]);
+//! - build a party's program from the type of its role ([`Teacher`], [`Server`], [`SecretKey`]);
+//! - compute whether the argmax of a round is exact, and at which cost ([`encoding`], [`cost`]).
+//!
 //! | role | holds | does |
 //! |---|---|---|
 //! | student | [`SecretKey`] | generates keys, [opens](SecretKey::open) answers |
@@ -8,8 +13,8 @@
 //! | [`Server`] | [`EvaluationKey`] | adds messages, computes the argmax, sends [`EncryptedAnswer`]s |
 //!
 //! The keys have different types, so a secret key cannot be passed to the server. The argmax is exact, with a failure
-//! probability below 2^-128 per query ([`Encoding::guarantee`]), if the counts stay in their [`VoteRange`]; a round
-//! that cannot meet this bound is refused. Ties go to the lowest class.
+//! probability below 2^-128 per query ([`Encoding::guarantee`]), if the counts stay in their
+//! [`VoteRange`](encoding::VoteRange); a round that cannot meet this bound is refused. Ties go to the lowest class.
 //!
 //! [`Aggregator`] is the common interface of the protocol in one process ([`Encrypted`]) and its clear-text reference
 //! ([`ClearText`]):
@@ -44,6 +49,10 @@
 //! | `student` | yes | the secret key, key generation, opening, the complete protocol in one process, the paper's circuit |
 //! | `proofs` | no | zero-knowledge proofs that a teacher's message is well formed |
 //!
+//! # Modules
+//! The root has the roles, the round and its messages. [`protocol`] has the other values that parties exchange, [`log`]
+//! the server's signed log, [`keys`] the transmitted keys, `proofs` the zero-knowledge proofs, and [`error`] all errors.
+//!
 //! The cryptography is TFHE (<https://eprint.iacr.org/2018/421>) through `tfhe::core_crypto`.
 
 mod aggregator;
@@ -52,12 +61,12 @@ mod answer_list;
 mod ciphertext_noise;
 mod circuit;
 mod codec;
-mod encoding;
+pub mod encoding;
 #[cfg(feature = "student")]
 mod encrypted;
 mod exact_circuit;
 mod ids;
-mod keys;
+pub mod keys;
 mod layout;
 mod message;
 mod outcome;
@@ -85,37 +94,69 @@ mod threads;
 mod values;
 mod votes;
 
-pub use aggregator::{Aggregated, AggregationError, Aggregator, ClearText};
-pub use answer::{EncryptedAnswer, OpenError};
-pub use answer_list::{AnswerList, AnswerListError};
-pub use ciphertext_noise::Guarantee;
-pub use circuit::{Operations, Work};
-pub use codec::{DecodeError, file_kind};
-pub use encoding::{Encoding, EncodingError};
+pub use aggregator::{Aggregated, Aggregator, ClearText};
+pub use answer::EncryptedAnswer;
+pub use encoding::Encoding;
 #[cfg(feature = "student")]
 pub use encrypted::{Encrypted, OnOutcomes};
-pub use exact_circuit::InexactCircuit;
-pub use ids::{KeyId, RoundId};
-pub use keys::{EvaluationKey, PublicKey, SeededEvaluationKey};
+pub use keys::{EvaluationKey, PublicKey};
 pub use message::Message;
 pub use outcome::{Outcome, Outcomes};
 pub use parameters::Parameters;
-pub use privacy_noise::{PRIVACY_NOISE_RANGE_FAILURE, PrivacyNoise, PrivacyNoiseError, PrivacyNoiseShare};
-pub use processor_time::processor_time;
-#[cfg(feature = "proofs")]
-pub use proof::{ProofError, ProofKey, ProofTarget, Proofs};
-pub use range::{RangeError, VoteRange};
-pub use round::{Round, RoundError, RoundSpec};
-pub use round_log::{LogEntry, LogEvent, LogHead, Receipt, RoundLog};
-pub use server::{NoiseFault, Server, ServerError};
-pub use status::TeacherStatus;
+pub use privacy_noise::{PRIVACY_NOISE_RANGE_FAILURE, PrivacyNoise, PrivacyNoiseShare};
+pub use round::{Round, RoundSpec};
+pub use server::Server;
 #[cfg(feature = "student")]
 pub use student::{KeySet, SecretKey, generate_keys};
-pub use submission::{Signature, SignedResult, Submission};
-pub use teacher::{Teacher, TeacherError};
-pub use threads::ThreadsError;
+pub use teacher::Teacher;
 pub use values::teacher_values;
-pub use votes::{NoisyVotes, VotesError};
+pub use votes::NoisyVotes;
+
+/// The cost of an argmax: counted operations and the processor's time.
+pub mod cost {
+    pub use crate::circuit::{Operations, Work};
+    pub use crate::processor_time::processor_time;
+}
+
+/// The errors of all roles.
+pub mod error {
+    pub use crate::aggregator::AggregationError;
+    pub use crate::answer::OpenError;
+    pub use crate::answer_list::AnswerListError;
+    pub use crate::codec::DecodeError;
+    pub use crate::encoding::EncodingError;
+    pub use crate::exact_circuit::InexactCircuit;
+    pub use crate::privacy_noise::PrivacyNoiseError;
+    #[cfg(feature = "proofs")]
+    pub use crate::proof::ProofError;
+    pub use crate::range::RangeError;
+    pub use crate::round::RoundError;
+    pub use crate::server::{NoiseFault, ServerError};
+    pub use crate::teacher::TeacherError;
+    pub use crate::threads::ThreadsError;
+    pub use crate::votes::VotesError;
+}
+
+/// The server's signed log of a round: each message in order of arrival, and the receipts that teachers get.
+pub mod log {
+    pub use crate::round_log::{LogEntry, LogEvent, LogHead, Receipt, RoundLog};
+}
+
+/// Zero-knowledge proofs that a message is well formed (feature `proofs`).
+#[cfg(feature = "proofs")]
+pub mod proofs {
+    pub use crate::proof::{ProofKey, ProofTarget, Proofs};
+}
+
+/// The values that parties exchange besides a [`Message`] and an [`EncryptedAnswer`], as docs/protocol.md specifies
+/// them.
+pub mod protocol {
+    pub use crate::answer_list::AnswerList;
+    pub use crate::codec::file_kind;
+    pub use crate::ids::RoundId;
+    pub use crate::status::TeacherStatus;
+    pub use crate::submission::{Signature, SignedResult, Submission};
+}
 
 /// The README's examples, compiled and run with the tests.
 #[cfg(doctest)]

@@ -19,6 +19,7 @@ pub struct PrivacyNoise {
 
 /// The reason why a mechanism cannot provide the privacy noise of a round.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PrivacyNoiseError {
     /// A mechanism that is unknown or not drawn in shares.
     #[error("mechanism {found:?}: expected one of {}", expected.join(", "))]

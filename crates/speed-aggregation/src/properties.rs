@@ -6,16 +6,17 @@ use proptest::prelude::*;
 use speed_core::{Digest, NoisePlacement, RandomnessKind, VoteShape};
 use tfhe::core_crypto::prelude::{CiphertextModulus, LweCiphertextCount, LweCompactCiphertextListOwned, LweDimension};
 
-use crate::answer::WORDS;
-use crate::codec::Content;
+use crate::answer::{EncryptedAnswer, WORDS};
+use crate::answer_list::AnswerList;
+use crate::codec::{Content, DecodeError};
 use crate::ids::KeyId;
 use crate::keys::PublicKey;
-use crate::message::list_words;
+use crate::message::{Message, list_words};
+use crate::parameters::Parameters;
 use crate::round::{Round, RoundSpec};
-use crate::{
-    AnswerList, DecodeError, EncryptedAnswer, Message, Parameters, SecretKey, Signature, SignedResult, Submission,
-    TeacherStatus,
-};
+use crate::status::TeacherStatus;
+use crate::student::SecretKey;
+use crate::submission::{Signature, SignedResult, Submission};
 
 /// Returns words that look random and are determined by a seed.
 fn words(count: usize, seed: u64) -> Vec<u64> {

@@ -142,7 +142,7 @@ impl Server {
     /// # Errors
     /// If the teacher is unknown, has already answered or is too late, if the message was made for another key, round
     /// or shape, or if the round requires proofs. Each error names the teacher. (The signature of a
-    /// [`Submission`](crate::Submission) shows that the message is the teacher's.)
+    /// [`Submission`](crate::protocol::Submission) shows that the message is the teacher's.)
     pub fn add(&mut self, message: &Message) -> Result<(), ServerError> {
         self.check(message)?;
         if self.round.proofs().is_some() {
@@ -153,7 +153,7 @@ impl Server {
     }
 
     /// Adds a message whose proofs the caller has verified if the round requires them
-    /// ([`ProofKey::verify`](crate::ProofKey::verify)).
+    /// ([`ProofKey::verify`](crate::proofs::ProofKey::verify)).
     ///
     /// # Errors
     /// The errors of [`Self::check`].

@@ -20,6 +20,7 @@ pub struct Teacher {
 
 /// The reason why a teacher cannot answer.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TeacherError {
     /// The teacher is not one of the round's.
     #[error("teacher {index} in a round of {teachers} teachers (counted from 0)")]

@@ -16,6 +16,7 @@ pub struct NoisyVotes {
 
 /// The reason why values are not noisy votes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum VotesError {
     /// Fewer than two classes.
     #[error("{0}: at least 2 classes are needed")]

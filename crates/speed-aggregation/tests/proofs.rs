@@ -4,9 +4,9 @@
 
 use std::time::Instant;
 
-use speed_aggregation::{
-    Encrypted, Message, Parameters, ProofError, ProofKey, Proofs, Round, RoundSpec, Server, Teacher, TeacherError,
-};
+use speed_aggregation::error::{ProofError, TeacherError};
+use speed_aggregation::proofs::{ProofKey, Proofs};
+use speed_aggregation::{Encrypted, Message, Parameters, Round, RoundSpec, Server, Teacher};
 use speed_core::{Randomness, VoteShape};
 
 const SOURCE: Randomness = Randomness::simulation([5; 32]);

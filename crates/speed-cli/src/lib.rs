@@ -1,5 +1,6 @@
-//! The command `speed`. A program with its own networks registers them by name and calls [`main_with`]
-//! (examples/own-network).
+//! The command `speed`: experiments, the three roles of a labelling round, and the privacy accountant.
+//!
+//! A program with its own networks registers them by name and calls [`main_with`] (examples/own-network).
 
 mod arguments;
 mod bar;

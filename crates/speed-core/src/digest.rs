@@ -13,6 +13,7 @@ pub struct Digest([u8; 32]);
 /// A text that is not a digest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected 64 hexadecimal digits in lower case, found {found:?}")]
+#[non_exhaustive]
 pub struct DigestError {
     /// The text, cut after 80 characters.
     pub found: String,

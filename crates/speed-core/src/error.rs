@@ -4,6 +4,7 @@ use crate::ShapeError;
 
 /// Numbers that are not votes, not counts of votes, or not true labels for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum VotesError {
     /// Sides that are not a valid shape.
     #[error("votes of {0}")]

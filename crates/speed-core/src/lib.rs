@@ -1,5 +1,10 @@
 //! The vocabulary that all crates of SPEED share, from the command line to the bytes on the wire.
 //!
+//! Its three main uses:
+//! - hold the votes of an ensemble, checked against their shape, and count them ([`Votes`], [`VoteCounts`]);
+//! - draw reproducible random numbers from a named stream for each purpose ([`random::Streams`]);
+//! - read untrusted text, names and arrays ([`decode_text`], [`printable`], [`did_you_mean`], `npy`).
+//!
 //! | type | concept |
 //! |---|---|
 //! | [`VoteShape`] | teachers, queries and classes: the shape of everything that is voted on |

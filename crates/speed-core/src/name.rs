@@ -3,6 +3,7 @@
 /// A name that is not one of the choices.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected {}, found {found:?}{}", list(expected), did_you_mean(found, expected.iter().copied()))]
+#[non_exhaustive]
 pub struct NameError {
     /// The names of the choices.
     pub expected: &'static [&'static str],

@@ -13,6 +13,7 @@ const MAX_AXES: usize = 32;
 
 /// Bytes that are not an array of integers in C order.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NpyError {
     /// A header that is longer than the file.
     #[error("not an .npy array: the header is longer than the file")]
@@ -149,6 +150,7 @@ pub fn shape(bytes: &[u8]) -> Result<Vec<usize>, NpyError> {
 
 /// An array of unsigned bytes, in C order.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ByteArray<'a> {
     /// Length of each axis.
     pub shape: Vec<usize>,

@@ -7,6 +7,7 @@ const MARK: char = '\u{feff}';
 
 /// Bytes that are not UTF-8 text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TextError {
     /// UTF-16 or UTF-32.
     #[error("UTF-16 text, expected UTF-8: save it as UTF-8 (in Excel \"CSV UTF-8\", in PowerShell -Encoding utf8)")]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The state of every file of a dataset.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct CheckReport {
     /// The dataset.
     pub name: &'static str,
@@ -16,6 +17,7 @@ pub struct CheckReport {
 
 /// The result of the checks of one file.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct FileReport {
     /// The file's name without `.gz`.
     pub name: &'static str,
@@ -27,6 +29,7 @@ pub struct FileReport {
 
 /// A file that passed every check: compression, header, counts, sizes, labels and checksum.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GoodFile {
     /// The path of the file.
     pub path: PathBuf,

@@ -375,6 +375,7 @@ pub enum PictureProblem {
 
 /// A failed download, with instructions for a download by hand.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct DownloadError {
     /// The dataset.
     pub name: &'static str,

@@ -20,6 +20,7 @@ const TRIES: usize = 10;
 
 /// The files that [`fetch`] found, and the files that it downloaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FetchReport {
     /// Valid files that existed before.
     pub kept: Vec<PathBuf>,

@@ -19,6 +19,7 @@ const WORD: usize = 4;
 
 /// The images of an idx3 file: `count` images of `height` x `width` bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct IdxImages<'a> {
     /// Number of images.
     pub count: usize,
@@ -32,6 +33,7 @@ pub struct IdxImages<'a> {
 
 /// The fault of bytes that are not an idx file of the required kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum IdxError {
     /// The input ends within the header.
     #[error("truncated header: expected {expected} bytes, found {found}")]

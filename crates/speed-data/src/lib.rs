@@ -1,12 +1,13 @@
 //! Datasets of SPEED: labelled images, their sources, and their distribution to teachers and student.
 //!
-//! - [`Dataset`] is a training and a test [`Split`]; a [`Split`] holds images of one [`ImageShape`] as bytes, and
-//!   labels.
-//! - [`mnist::load`] reads MNIST from the published files after checking all of them; [`locate`] finds their directory,
-//!   [`check`] reports on them and [`fetch`] downloads them.
-//! - [`digits::generate`] draws handwritten-looking digits from a seed, for runs that need no download.
-//! - [`partition::blocks`] distributes the training images to the teachers, each image to exactly one teacher.
-//! - [`idx`] reads the file format of MNIST from untrusted bytes.
+//! Its three main uses:
+//! - read a published dataset, whose files are checked ([`load`]) and can be downloaded ([`fetch`]), or a user's own
+//!   images ([`pictures::load`], [`arrays::load`]);
+//! - draw handwritten-looking digits from a seed, for runs that need no download ([`digits::generate`]);
+//! - distribute the training images to the teachers, each image to exactly one teacher ([`partition::blocks`]).
+//!
+//! A [`Dataset`] is a training and a test [`Split`]; a [`Split`] holds labels, and images of one [`ImageShape`] as
+//! bytes. All file formats are read from untrusted bytes ([`idx`], [`mat`], [`pictures`]).
 //!
 //! Only the sources themselves assume a number of channels, a size of images or a number of classes.
 //!

@@ -16,6 +16,7 @@ use element::Array;
 pub use error::MatError;
 
 /// Images and labels of one file.
+#[non_exhaustive]
 pub struct MatImages {
     /// The shape of every image.
     pub shape: ImageShape,

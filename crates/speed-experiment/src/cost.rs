@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 use serde::Serialize;
-use speed_aggregation::processor_time;
+use speed_aggregation::cost::processor_time;
 use speed_core::Circuit;
 use speed_core::random::Streams;
 use speed_data::{Facts, Split, partition};

@@ -20,6 +20,7 @@ use crate::config::ConfigError;
 
 /// An error that stopped an experiment. [`ExperimentError::exit_code`] gives the exit code of the command.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ExperimentError {
     /// The config cannot run.
     #[error(transparent)]
@@ -87,7 +88,7 @@ pub enum ExperimentError {
     Mechanism(#[from] speed_mechanism::MechanismError),
     /// The aggregation failed.
     #[error(transparent)]
-    Aggregation(#[from] speed_aggregation::AggregationError),
+    Aggregation(#[from] speed_aggregation::error::AggregationError),
     /// The accountant refused the input.
     #[error(transparent)]
     Account(#[from] speed_accountant::AccountError),

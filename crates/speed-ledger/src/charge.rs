@@ -8,6 +8,7 @@ use crate::error::Refusal;
 
 /// Queries of one kind that were charged together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Charge {
     /// The purpose of the queries, in the caller's words.
     pub label: String,

@@ -1,5 +1,10 @@
 //! A record of answered queries with a budget: append-only, checksummed, safe after a crash and between processes.
 //!
+//! Its three main uses:
+//! - create a ledger with a budget of epsilon and delta ([`Ledger::create`]);
+//! - charge queries before they are answered, or be refused ([`Ledger::charge`]);
+//! - read the charges and the spent epsilon, which may be published ([`Ledger::statement`]).
+//!
 //! A ledger is a text file with one JSON object per line. The first line holds the budget; each further line charges
 //! queries of one kind. Every line ends with the SHA-256 of the line and of the previous checksum, which reveals
 //! changed, removed and reordered lines. A charge is written and synced **before** the queries are answered: after a

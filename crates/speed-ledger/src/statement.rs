@@ -10,6 +10,7 @@ const MAX_NAMED: usize = 6;
 
 /// An incomplete line at the end of a ledger: a write that a crash cut short, or an incomplete copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TornLine {
     /// Its number, from 1.
     pub line: usize,
@@ -19,6 +20,7 @@ pub struct TornLine {
 
 /// Content of a ledger at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Statement {
     /// The budget.
     pub budget: Budget,

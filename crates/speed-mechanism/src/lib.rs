@@ -1,5 +1,10 @@
 //! Noise mechanisms of SPEED: the distribution of the noise, its shares per teacher, and its tails.
 //!
+//! Its three main uses:
+//! - draw one teacher's share of the noise, exactly ([`NoiseShare`], [`SkellamShare`]);
+//! - bound the sum of all shares, for the range that an aggregation must hold ([`sum_support_bound`]);
+//! - name a noise with its scale, for accounts and rounds ([`Mechanism`]).
+//!
 //! The paper (section 3.2) lets every teacher add a share of Laplace noise to its one-hot vote, so that no party knows
 //! the complete noise. Here the noise is an **integer** from the start: integers are encrypted, so integers are
 //! analysed. Each of `n` teachers draws `A - B`, where `A` and `B` are negative binomial of shape `1/n`. The sum over

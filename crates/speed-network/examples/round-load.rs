@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use load::hostile;
 use load::round::Round;
 use load::server::Server;
-use speed_aggregation::{LogEvent, RoundLog};
+use speed_aggregation::log::{LogEvent, RoundLog};
 
 /// Concurrent uploads.
 const AT_A_TIME: usize = 100;

@@ -8,7 +8,8 @@ use crate::transport::{Client, Method, Reply, client_config};
 use bytes::Bytes;
 use rustls::ClientConfig;
 use serde::Serialize;
-use speed_aggregation::{Receipt, RoundLog, SignedResult, Submission};
+use speed_aggregation::log::{Receipt, RoundLog};
+use speed_aggregation::protocol::{SignedResult, Submission};
 use speed_core::Digest;
 use speed_roles::{Identity, InputFault, RolesError, RoundFile, check_receipt, check_result, read_message, write_once};
 
@@ -31,6 +32,7 @@ pub struct ClientOptions {
 
 /// The report of a teacher that sent its message.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct SendReport {
     /// The round's id.
     pub round: String,
@@ -44,6 +46,7 @@ pub struct SendReport {
 
 /// The report of a party that fetched a file.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct FetchReport {
     /// The round's id.
     pub round: String,

@@ -8,6 +8,7 @@ use speed_roles::RolesError;
 
 /// The reason why a program stopped.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NetworkError {
     /// A file, a round, or a step of the round.
     #[error(transparent)]
@@ -78,6 +79,7 @@ fn at(server: &str, fault: &Fault) -> String {
 
 /// A fault of a request.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Fault {
     /// A connection that fails or breaks, or a different server.
     #[error(transparent)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use speed_aggregation::Receipt;
+use speed_aggregation::log::Receipt;
 use speed_core::Digest;
 use speed_roles::RolesError;
 use speed_roles::server::{Admitted, Reception, Refusal, RoundServer};

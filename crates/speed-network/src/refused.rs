@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use speed_aggregation::TeacherStatus;
+use speed_aggregation::protocol::TeacherStatus;
 use speed_core::Digest;
 
 /// The refused messages of each party: the latest by SHA-256, so that the same bytes are not checked again, and the

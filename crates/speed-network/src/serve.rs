@@ -50,6 +50,7 @@ pub trait ServeProgress: Progress + Send {
 
 /// The final report of a server.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct ServeReport {
     /// The round's id.
     pub round: String,

@@ -22,6 +22,7 @@ pub struct Accelerator {
 
 /// The reason why a device cannot compute.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DeviceError {
     /// The program was built without the feature for the device.
     #[error("this program was built without GPU support: build it with `--features wgpu`, or use the CPU")]

@@ -1,5 +1,10 @@
 //! Burn operations, layers and optimisers with their own kernels, for networks on CPUs.
 //!
+//! Its three main uses:
+//! - build a network from [`layers`], which call fast operations on a CPU and Burn's own on a GPU;
+//! - train it reproducibly, with optimisers that change its parameters in place ([`optim::Trained`]);
+//! - add an operation with its own kernel and gradient ([`ops`]).
+//!
 //! A network is an ordinary Burn [`Module`](burn::module::Module), written once, without gradients. Where Burn's own
 //! operations are slow on a CPU, it calls one of this crate's. [`ops`] describes the parts of an operation, and how to
 //! add one.

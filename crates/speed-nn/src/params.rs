@@ -17,6 +17,7 @@ pub fn number_parameters<M: Module>(model: M) -> M {
 
 /// The reason why parameters cannot be written, or why a record does not belong to this network.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ParameterError {
     /// Burn cannot write or read the record.
     #[error(transparent)]

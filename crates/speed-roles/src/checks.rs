@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use speed_aggregation::{Receipt, SignedResult, Submission};
+use speed_aggregation::log::Receipt;
+use speed_aggregation::protocol::{SignedResult, Submission};
 use speed_core::Digest;
 
 use crate::error::RolesError;

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use speed_accountant::AccountError;
-use speed_aggregation::{
-    AnswerListError, EncodingError, InexactCircuit, PrivacyNoiseError, ProofError, RoundId, ServerError, TeacherError,
+use speed_aggregation::error::{
+    AnswerListError, EncodingError, InexactCircuit, PrivacyNoiseError, ProofError, ServerError, TeacherError,
 };
+use speed_aggregation::protocol::RoundId;
 use speed_core::{EntropyError, ExitCode, printable_path, without_path};
 use speed_ledger::LedgerError;
 use speed_mechanism::{Mechanism, MechanismError};
@@ -17,6 +18,7 @@ use crate::terms::TermsError;
 
 /// An error that stopped a program. [`RolesError::exit_code`] is the exit code of the command line.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RolesError {
     /// Options that contradict the round.
     #[error(transparent)]
@@ -118,6 +120,7 @@ pub enum RolesError {
 
 /// Options that contradict the round.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum OptionsFault {
     /// A minimum of teachers that the round does not allow.
     #[error("--min-teachers {asked}: the round asks for at least {min} of its {max} teachers")]

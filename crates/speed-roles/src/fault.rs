@@ -1,6 +1,8 @@
 //! Faults of files.
 
-use speed_aggregation::{DecodeError, KeyId, OpenError, ProofError, RoundId, ServerError};
+use speed_aggregation::error::{DecodeError, OpenError, ProofError, ServerError};
+use speed_aggregation::keys::KeyId;
+use speed_aggregation::protocol::RoundId;
 use speed_core::{Digest, DigestError, TextError};
 use speed_mechanism::MechanismError;
 use speed_votes::AnswerError;
@@ -11,6 +13,7 @@ use crate::terms::TermsError;
 
 /// A file that could not be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReadFault {
     /// A file that is longer than allowed; none of it was read.
     #[error("{found} bytes, expected at most {max}")]
@@ -30,6 +33,7 @@ pub enum ReadFault {
 
 /// A fault of a key, votes, a folder of messages, a stored sum or a result.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum InputFault {
     /// A file that could not be read.
     #[error(transparent)]
@@ -129,6 +133,7 @@ pub enum InputFault {
 
 /// A fault of a log or a receipt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LogFault {
     /// A log or receipt of another round.
     #[error("is of round {found}, expected round {expected}")]
@@ -193,6 +198,7 @@ fn shortened(error: &toml::de::Error) -> String {
 
 /// A fault of a file or folder of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ResultsFault {
     /// A file that would be overwritten.
     #[error("already exists and is never overwritten: move it away, or give another name")]
@@ -219,6 +225,7 @@ pub enum ResultsFault {
 
 /// A round's file that is missing, damaged or changed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RoundFileFault {
     /// A file that could not be read.
     #[error(transparent)]

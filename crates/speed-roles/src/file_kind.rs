@@ -5,9 +5,11 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
+use speed_aggregation::log::{Receipt, RoundLog};
+use speed_aggregation::proofs::ProofKey;
 #[cfg(feature = "student")]
-use speed_aggregation::SignedResult;
-use speed_aggregation::{ProofKey, Receipt, RoundLog, file_kind};
+use speed_aggregation::protocol::SignedResult;
+use speed_aggregation::protocol::file_kind;
 
 /// Number of bytes at the beginning of a file that identify its kind.
 const HEAD: u64 = 4096;

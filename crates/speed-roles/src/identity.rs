@@ -7,7 +7,7 @@ use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, KeypairBytes};
 use ed25519_dalek::{Signer as _, SigningKey};
 use serde::Serialize;
-use speed_aggregation::Signature;
+use speed_aggregation::protocol::Signature;
 use speed_core::{Digest, Randomness, decode_text};
 use zeroize::Zeroizing;
 
@@ -78,6 +78,7 @@ impl fmt::Debug for Identity {
 
 /// The report of a party that generated its signing key.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct IdentityReport {
     /// The party's name.
     pub name: String,

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use speed_aggregation::{Parameters, RoundId};
+use speed_aggregation::Parameters;
+use speed_aggregation::protocol::RoundId;
 use speed_core::decode_text;
 
 use crate::error::{OptionsFault, RolesError};

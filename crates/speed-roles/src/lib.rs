@@ -1,5 +1,8 @@
 //! The three roles of a labelling round as programs that exchange files.
 //!
+//! Each party uses the module of its role: the student announces a round and decrypts its labels, a teacher answers
+//! with one encrypted message, and the server computes the winners.
+//!
 //! | role | reads | writes |
 //! |---|---|---|
 //! | [`student`](mod@student) | results, with its secret key | keys, the round's file, labels |

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use speed_aggregation::{LogEvent, Receipt, RoundLog, Submission};
+use speed_aggregation::log::{LogEvent, Receipt, RoundLog};
+use speed_aggregation::protocol::Submission;
 use speed_core::Digest;
 
 use crate::checks::{check_receipt, read_message};
@@ -28,6 +29,7 @@ pub struct LogCheckOptions {
 
 /// The report of a log check.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct LogCheckReport {
     /// The round's id.
     pub round: String,

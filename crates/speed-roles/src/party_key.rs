@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use ed25519_dalek::VerifyingKey;
-use speed_aggregation::Signature;
+use speed_aggregation::protocol::Signature;
 use speed_core::Digest;
 
 /// A party's public Ed25519 key, which identifies it. Its text form has 64 hexadecimal digits; `Display` prints the
@@ -15,6 +15,7 @@ pub struct PartyKey(pub(crate) VerifyingKey);
 /// A text that is not a public key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected the 64 hexadecimal digits of an Ed25519 public key, found {found:?}")]
+#[non_exhaustive]
 pub struct PartyKeyError {
     /// The text, cut after 80 characters.
     pub found: String,

@@ -4,7 +4,8 @@ use std::path::Path;
 
 #[cfg(feature = "student")]
 use speed_aggregation::Parameters;
-use speed_aggregation::{ProofError, ProofKey};
+use speed_aggregation::error::ProofError;
+use speed_aggregation::proofs::ProofKey;
 use speed_core::Digest;
 #[cfg(feature = "student")]
 use speed_core::{NoisePlacement, Randomness};

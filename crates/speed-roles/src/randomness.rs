@@ -1,6 +1,6 @@
 //! Sources of the randomness of a round's programs.
 
-use speed_aggregation::RoundId;
+use speed_aggregation::protocol::RoundId;
 use speed_core::{Randomness, RandomnessKind, derive_key};
 
 /// The domain of the keys of simulations.

@@ -1,7 +1,8 @@
 //! Messages that are not counted.
 
 use serde::Serialize;
-use speed_aggregation::{DecodeError, ProofError, ServerError, TeacherStatus};
+use speed_aggregation::error::{DecodeError, ProofError, ServerError};
+use speed_aggregation::protocol::TeacherStatus;
 
 use crate::fault::ReadFault;
 use crate::party_key::PartyKey;
@@ -35,6 +36,7 @@ pub(crate) struct Rejection {
 
 /// A fault of a message.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum MessageFault {
     /// A file that could not be read.
     #[error(transparent)]

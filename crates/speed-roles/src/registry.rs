@@ -11,7 +11,9 @@ use redb::{
     Builder, Database, DatabaseError, ReadableDatabase as _, ReadableTable as _, TableDefinition, TableError,
     WriteTransaction,
 };
-use speed_aggregation::{EncryptedAnswer, LogEntry, LogEvent, RoundId, TeacherStatus};
+use speed_aggregation::EncryptedAnswer;
+use speed_aggregation::log::{LogEntry, LogEvent};
+use speed_aggregation::protocol::{RoundId, TeacherStatus};
 use speed_core::Digest;
 
 use crate::error::RolesError;

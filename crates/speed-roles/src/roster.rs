@@ -35,6 +35,7 @@ pub struct Roster {
 
 /// Parties that do not form a roster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RosterError {
     /// A name that is empty, too long or not legible.
     #[error(

@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use speed_aggregation::{Encoding, KeyId, PrivacyNoise, PublicKey, Round, RoundId};
+use speed_aggregation::encoding::Encoding;
+use speed_aggregation::keys::KeyId;
+use speed_aggregation::protocol::RoundId;
+use speed_aggregation::{PrivacyNoise, PublicKey, Round};
 use speed_core::{Digest, DigestError, NoisePlacement, RandomnessKind, decode_text};
 
 use crate::error::{OptionsFault, RolesError};

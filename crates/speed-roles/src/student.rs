@@ -5,9 +5,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use speed_aggregation::{
-    OpenError, Outcome, Parameters, ProofKey, PublicKey, SecretKey, SignedResult, TeacherStatus, generate_keys,
-};
+use speed_aggregation::error::OpenError;
+use speed_aggregation::proofs::ProofKey;
+use speed_aggregation::protocol::{AnswerList, SignedResult, TeacherStatus};
+use speed_aggregation::{Outcome, Parameters, PublicKey, SecretKey, generate_keys};
 use speed_core::NoisePlacement;
 
 use crate::checks::check_result;
@@ -26,6 +27,7 @@ pub const KEY_FILES: [&str; 3] = ["secret.key", "public.key", "evaluation.key"];
 
 /// The report of a key generation.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct KeygenReport {
     /// The identifier of the key set.
     pub key: String,
@@ -149,6 +151,7 @@ pub fn write_round(file: &RoundFile, out: &Path) -> Result<(), RolesError> {
 
 /// The report of a student that decrypted a result.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct OpenReport {
     /// The round's id.
     pub round: String,

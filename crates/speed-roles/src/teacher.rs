@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use speed_aggregation::{PublicKey, Submission, Teacher, teacher_values};
+use speed_aggregation::protocol::Submission;
+use speed_aggregation::{PublicKey, Teacher, teacher_values};
 use speed_core::{Digest, NoisePlacement};
 use speed_mechanism::{Mechanism, MechanismError};
 use speed_votes::{AnswerError, Question, VotesForm, parse_answer, parse_names};
@@ -52,6 +53,7 @@ pub struct TeacherOptions {
 
 /// The report of a teacher. It contains no vote and no noise.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct TeacherReport {
     /// The round's id.
     pub round: String,

@@ -1,6 +1,7 @@
 //! The student's terms for a round.
 
-use speed_aggregation::{PrivacyNoise, PrivacyNoiseError, Round, RoundError, RoundSpec};
+use speed_aggregation::error::{PrivacyNoiseError, RoundError};
+use speed_aggregation::{PrivacyNoise, Round, RoundSpec};
 use speed_core::{Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape, is_legible};
 
 use crate::roster::{Roster, RosterError};
@@ -34,6 +35,7 @@ pub struct Terms {
 
 /// Invalid terms of a round.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TermsError {
     /// A name that is empty, too long or not legible.
     #[error(

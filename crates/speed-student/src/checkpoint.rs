@@ -24,6 +24,7 @@ pub struct Checkpoint {
 
 /// The fault of a checkpoint from which a training cannot resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CheckpointError {
     /// The bytes are not a student's checkpoint.
     #[error("expected a student's checkpoint, found other bytes")]

@@ -12,6 +12,7 @@ pub type ReportError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The reason why a training ended early.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StudentError {
     /// A setting is impossible.
     #[error("student settings: {0}")]
@@ -57,6 +58,7 @@ impl StudentError {
 
 /// The fault of images and labels on which a student cannot be trained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InvalidData {
     /// There are no labelled images.
     #[error("expected at least one labelled image, found none")]

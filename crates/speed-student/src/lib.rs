@@ -1,6 +1,11 @@
 //! The students of SPEED: the paper's semi-supervised GAN, and [`pseudo_labels`], a student that is more accurate with
 //! the same labels.
 //!
+//! Its three main uses:
+//! - train a student on a pool of images and few labels ([`StudentMethod::train`]);
+//! - save a training at any epoch and resume it to the same bits ([`Checkpoint`]);
+//! - add a method under a name ([`StudentMethod::register`]).
+//!
 //! A [`Lesson`] contains a pool of unlabelled images and labels from the teachers' noisy vote for a few of them.
 //! [`StudentMethod::train`] runs a training and reports every epoch; a [`Checkpoint`] resumes an interrupted training
 //! to the same bits. On the CPU, everything runs on the calling thread if that thread is in a pool of one thread, so

@@ -125,6 +125,7 @@ impl Passes {
 
 /// One epoch of a training.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Epoch {
     /// The number of the epoch, from 1.
     pub number: u32,

@@ -46,6 +46,7 @@ impl std::fmt::Debug for EpochReport<'_> {
 
 /// A trained student with its metrics.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct StudentOutcome {
     /// Metrics of every epoch.
     pub metrics: Vec<EpochMetrics>,

@@ -8,6 +8,7 @@ use speed_nn::training::InvalidField;
 
 /// The reason why a teacher cannot be built, trained, read or used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TeacherError {
     /// The configuration fails its own check.
     #[error("the teacher's configuration is not valid")]

@@ -26,6 +26,7 @@ mod peer_trace;
 
 /// A teacher with its index in the ensemble and the result of its training.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct TrainedTeacher {
     /// The index of the teacher and of its partition.
     pub index: usize,
@@ -37,6 +38,7 @@ pub struct TrainedTeacher {
 
 /// The result of one teacher's training. All values except the time are the same in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TeacherMetrics {
     /// Steps of the optimizer.
     pub steps: usize,

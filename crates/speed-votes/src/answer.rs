@@ -26,6 +26,7 @@ pub struct Question<'a> {
 
 /// A file that is not one teacher's votes on the queries.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AnswerError {
     /// A damaged array or text.
     #[error(transparent)]

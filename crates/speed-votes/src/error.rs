@@ -35,6 +35,7 @@ impl fmt::Display for Location {
 
 /// A file that is not a table of integers.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TableError {
     /// The file cannot be read.
     #[error("cannot read: {0}")]

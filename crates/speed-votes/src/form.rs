@@ -76,6 +76,7 @@ impl fmt::Display for Readings {
 
 /// A table that is not votes of the given or required form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FormError {
     /// Both forms are possible.
     #[error("{0}")]

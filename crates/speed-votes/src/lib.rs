@@ -1,5 +1,10 @@
 //! Users' files of votes: label matrices (teachers x queries) and histograms (queries x classes), as `.npy` or CSV.
 //!
+//! Its three main uses:
+//! - read the votes of all teachers ([`Table::parse`], then [`VoteFile::new`]);
+//! - read the votes of one teacher for a round, in the round's order or by the names of its queries ([`parse_answer`]);
+//! - decide whether a file holds labels or histograms ([`VotesForm`]); an ambiguous file is refused.
+//!
 //! | module | content |
 //! |---|---|
 //! | `records` | the records of a CSV text, with the lines that an editor shows |
@@ -21,6 +26,7 @@ pub use form::{FormError, Known, Readings, VotesForm};
 pub use table::{Table, parse_numbers, read_bytes};
 pub use vote_file::VoteFile;
 
+/// The README's examples, compiled and run with the tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 /// The number of operations of one kind, and their time on their threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Operations {
     /// Ciphertexts processed.
     pub count: usize,

@@ -4,6 +4,7 @@ use super::kind::kind_name;
 
 /// The reason why bytes are not a well-formed message or answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DecodeError {
     /// The length differs from the one that the header implies.
     #[error("{found} bytes, expected {expected}")]

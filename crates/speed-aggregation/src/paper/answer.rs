@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// The answer of [`PaperArgmax::argmax`](super::PaperArgmax::argmax).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PaperAnswer {
     /// Classes whose ciphertexts claim to have won: one in most queries; none or several if counts are close.
     pub winners: Vec<usize>,

@@ -8,6 +8,7 @@ use crate::teacher::TeacherError;
 
 /// The reason why a proof cannot be made or is not valid.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ProofError {
     /// A range of values that is empty or wider than the encoding's.
     #[error("a range of {found} bits, expected 1 to {max} for this encoding")]
@@ -72,6 +73,7 @@ pub enum ProofError {
 
 /// The kind of messages that a proof key proves or that a round has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProofTarget {
     /// The name of the parameter set.
     pub parameters: &'static str,

@@ -5,6 +5,7 @@ use speed_mechanism::Mechanism;
 
 /// The reason why terms do not define a round.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RoundError {
     /// An unsupported number of teachers, queries or classes.
     #[error("a round of {0}")]

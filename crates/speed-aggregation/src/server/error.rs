@@ -11,6 +11,7 @@ use crate::threads::ThreadsError;
 
 /// The reason why the server refuses.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ServerError {
     /// The teacher is not one of the round's.
     #[error("teacher {teacher} in a round of {teachers} teachers (counted from 0)")]
@@ -113,6 +114,7 @@ pub enum ServerError {
 
 /// A fault of the privacy noise that the server adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NoiseFault {
     /// The teachers add the noise.
     #[error("the teachers add the noise of this round, the server adds none")]

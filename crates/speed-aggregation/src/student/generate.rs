@@ -14,6 +14,7 @@ use crate::random::{Seeder, seeder};
 
 /// The keys of one student, one for each role.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct KeySet {
     /// The student's own key.
     pub secret: SecretKey,

@@ -1,9 +1,8 @@
 //! Answers and results on the wire, and their opening.
 
-use speed_aggregation::{
-    AnswerList, AnswerListError, DecodeError, EncryptedAnswer, OpenError, Outcome, Round, RoundSpec, Server, Teacher,
-    TeacherStatus,
-};
+use speed_aggregation::error::{AnswerListError, DecodeError, OpenError};
+use speed_aggregation::protocol::{AnswerList, TeacherStatus};
+use speed_aggregation::{EncryptedAnswer, Outcome, Round, RoundSpec, Server, Teacher};
 use speed_core::{NoisePlacement, RandomnessKind};
 
 use crate::common::{SOURCE, protocol, sealed, spec, threads, with_field};

@@ -1,9 +1,10 @@
 //! The encrypted argmax equals the clear one, on any number of threads.
 
 use rand::RngExt;
+use speed_aggregation::error::{InexactCircuit, NoiseFault, ServerError};
 use speed_aggregation::{
-    Aggregator, ClearText, EncryptedAnswer, EvaluationKey, InexactCircuit, NoiseFault, NoisyVotes, Outcome, PublicKey,
-    Round, RoundSpec, Server, ServerError, Teacher, generate_keys,
+    Aggregator, ClearText, EncryptedAnswer, EvaluationKey, NoisyVotes, Outcome, PublicKey, Round, RoundSpec, Server,
+    Teacher, generate_keys,
 };
 use speed_core::random::Streams;
 use speed_core::{Circuit, NoisePlacement, Randomness};

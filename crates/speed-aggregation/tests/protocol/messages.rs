@@ -1,6 +1,7 @@
 //! Messages on the wire.
 
-use speed_aggregation::{DecodeError, EncryptedAnswer, Message, Round, Teacher};
+use speed_aggregation::error::DecodeError;
+use speed_aggregation::{EncryptedAnswer, Message, Round, Teacher};
 
 use crate::common::{SOURCE, message, protocol, sealed, spec, with_field};
 

@@ -1,9 +1,8 @@
 //! Refusals of server, teacher and aggregator.
 
-use speed_aggregation::{
-    AggregationError, Aggregator, EncodingError, Message, NoisyVotes, Outcome, RangeError, Round, RoundSpec, Server,
-    ServerError, Teacher, TeacherError, TeacherStatus,
-};
+use speed_aggregation::error::{AggregationError, EncodingError, RangeError, ServerError, TeacherError};
+use speed_aggregation::protocol::TeacherStatus;
+use speed_aggregation::{Aggregator, Message, NoisyVotes, Outcome, Round, RoundSpec, Server, Teacher};
 
 use crate::common::{SOURCE, message, protocol, round, sealed, shape, spec, threads, with_field};
 

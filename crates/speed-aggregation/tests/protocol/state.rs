@@ -2,7 +2,9 @@
 
 use std::sync::Mutex;
 
-use speed_aggregation::{EncryptedAnswer, Round, RoundSpec, Server, ServerError, Teacher, TeacherStatus};
+use speed_aggregation::error::ServerError;
+use speed_aggregation::protocol::TeacherStatus;
+use speed_aggregation::{EncryptedAnswer, Round, RoundSpec, Server, Teacher};
 use speed_core::NoisePlacement;
 
 use crate::common::{SOURCE, protocol, spec, threads, with_field};

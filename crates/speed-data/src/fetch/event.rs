@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 /// An event of one file during [`fetch`](super::fetch).
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FetchProgress {
     /// The file's name without `.gz`.
     pub file: &'static str,

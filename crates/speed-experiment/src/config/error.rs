@@ -6,6 +6,7 @@ use speed_core::printable_path;
 
 /// A config that cannot run. The message names the file, the line if known, the key and the allowed values.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// The file could not be read.
     #[error("cannot read config {}: {source}{}", printable_path(path), meant(instead.as_deref()))]

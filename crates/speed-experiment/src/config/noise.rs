@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use speed_accountant::{AccountError, PrivacyEvent};
-use speed_aggregation::{PrivacyNoise, PrivacyNoiseError};
+use speed_aggregation::PrivacyNoise;
+use speed_aggregation::error::PrivacyNoiseError;
 use speed_core::{NoisePlacement, RandomnessKind};
 use speed_mechanism::{HonestRatio, Mechanism, MechanismKind, NoiseShare};
 

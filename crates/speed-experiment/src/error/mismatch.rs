@@ -61,10 +61,10 @@ pub enum Mismatch {
     },
     /// Values of noisy votes that are not valid for a round.
     #[error(transparent)]
-    NoisyVotes(#[from] speed_aggregation::VotesError),
+    NoisyVotes(#[from] speed_aggregation::error::VotesError),
     /// Privacy noise that teachers cannot draw.
     #[error(transparent)]
-    PrivacyNoise(#[from] speed_aggregation::PrivacyNoiseError),
+    PrivacyNoise(#[from] speed_aggregation::error::PrivacyNoiseError),
     /// A saved teacher that is missing.
     #[error("teacher {teacher} was saved and cannot be read back")]
     LostTeacher {

@@ -214,6 +214,7 @@ pub enum ResultsFault {
 
 /// The damage of a finished stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Damage {
     /// The record cannot be read.
     #[error("is not a record of a stage")]

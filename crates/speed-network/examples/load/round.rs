@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use speed_accountant::Delta;
-use speed_aggregation::{Parameters, PrivacyNoise, RoundLog};
+use speed_aggregation::log::RoundLog;
+use speed_aggregation::{Parameters, PrivacyNoise};
 use speed_core::{NoisePlacement, RandomnessKind};
 use speed_network::{ClientOptions, NetworkError, SendReport, fetch_log, send};
 use speed_roles::student::{RoundOptions, keygen, round};

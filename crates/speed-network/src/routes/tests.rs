@@ -8,7 +8,8 @@ use std::time::Duration;
 use axum::http::Method;
 use bytes::Bytes;
 use hyper::body::Frame;
-use speed_aggregation::{LogEvent, Parameters, Receipt, RoundLog};
+use speed_aggregation::Parameters;
+use speed_aggregation::log::{LogEvent, Receipt, RoundLog};
 use speed_roles::server::{Progress, Refusal};
 use speed_roles::{LogFault, RolesError, RoundRandomness, check_receipt, student};
 

@@ -37,6 +37,7 @@ pub struct Client {
 
 /// The reply to a request.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Reply {
     /// The status code (RFC 9110, section 15).
     pub status: u16,

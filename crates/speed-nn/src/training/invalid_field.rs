@@ -3,6 +3,7 @@
 /// A field of a training's settings with an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {message}")]
+#[non_exhaustive]
 pub struct InvalidField {
     /// The field's name.
     pub field: &'static str,

@@ -51,6 +51,7 @@ pub struct Registry<T: 'static> {
 
 /// The reason why a name cannot be registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RegistrationError {
     /// The name is already registered.
     #[error("the name {name:?} is already registered")]

@@ -1,8 +1,9 @@
 //! Admission of untrusted bytes to the sum: every check of a message, in one place.
 
-use speed_aggregation::{
-    DecodeError, Message, ProofKey, Proofs, PublicKey, Server, ServerError, Submission, TeacherStatus,
-};
+use speed_aggregation::error::{DecodeError, ServerError};
+use speed_aggregation::proofs::{ProofKey, Proofs};
+use speed_aggregation::protocol::{Submission, TeacherStatus};
+use speed_aggregation::{Message, PublicKey, Server};
 
 use crate::refusal::{MessageFault, Rejection};
 use crate::round_file::RoundFile;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use speed_aggregation::RoundId;
+use speed_aggregation::protocol::RoundId;
 use speed_core::printable;
 
 use crate::error::RolesError;

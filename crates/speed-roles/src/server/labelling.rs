@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
-use speed_aggregation::{
-    AnswerList, EncryptedAnswer, EvaluationKey, LogEntry, LogEvent, Server, ServerError, SignedResult, Submission,
-    TeacherStatus,
-};
+use speed_aggregation::error::ServerError;
+use speed_aggregation::log::{LogEntry, LogEvent};
+use speed_aggregation::protocol::{AnswerList, SignedResult, Submission, TeacherStatus};
+use speed_aggregation::{EncryptedAnswer, EvaluationKey, Server};
 use speed_core::{Circuit, Digest, NoisePlacement};
 
 use super::admission::Admission;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use speed_aggregation::{LogEntry, LogEvent, RoundLog};
+use speed_aggregation::log::{LogEntry, LogEvent, RoundLog};
 
 /// The number of refusals of every teacher in a log. A refused message that a teacher signed costs a line of the log,
 /// which everyone reads, so the number of recorded refusals is limited. Second messages are counted separately, so that

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use speed_aggregation::{LogEntry, LogEvent, LogHead, Receipt, RoundId, ServerError, Submission, TeacherStatus};
+use speed_aggregation::error::ServerError;
+use speed_aggregation::log::{LogEntry, LogEvent, LogHead, Receipt};
+use speed_aggregation::protocol::{RoundId, Submission, TeacherStatus};
 use speed_core::Digest;
 
 use super::notes::Notes;

@@ -19,6 +19,7 @@ pub trait Progress: Sync {
 
 /// The report of a server.
 #[derive(Debug, Serialize)]
+#[non_exhaustive]
 pub struct ServerReport {
     /// The round's id.
     pub round: String,
@@ -35,7 +36,7 @@ pub struct ServerReport {
     /// Number of teachers in the sum.
     pub counted: usize,
     /// The largest honest ratio that an accountant may use: see
-    /// [`AnswerList::honest_ratio`](speed_aggregation::AnswerList::honest_ratio).
+    /// [`AnswerList::honest_ratio`](speed_aggregation::protocol::AnswerList::honest_ratio).
     pub honest_ratio: f64,
     /// True if the messages in the sum are proved to be well formed.
     pub proven: bool,

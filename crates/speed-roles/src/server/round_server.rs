@@ -4,7 +4,9 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use speed_aggregation::{RoundLog, SeededEvaluationKey, SignedResult, TeacherStatus};
+use speed_aggregation::keys::SeededEvaluationKey;
+use speed_aggregation::log::RoundLog;
+use speed_aggregation::protocol::{SignedResult, TeacherStatus};
 use speed_core::{Circuit, NoisePlacement};
 
 use super::admission::{Admission, ProofChecks};

@@ -4,10 +4,13 @@ use std::num::NonZeroUsize;
 use std::str::FromStr as _;
 
 use npyz::WriterBuilder;
+use speed_aggregation::keys::SeededEvaluationKey;
+use speed_aggregation::log::{LogEntry, LogEvent, Receipt, RoundLog};
+use speed_aggregation::proofs::{ProofKey, Proofs};
+use speed_aggregation::protocol::{AnswerList, RoundId, Signature, SignedResult, Submission};
 use speed_aggregation::{
-    AnswerList, EncryptedAnswer, EvaluationKey, KeySet, LogEntry, LogEvent, Parameters, PrivacyNoise, ProofKey, Proofs,
-    PublicKey, Receipt, Round, RoundId, RoundLog, RoundSpec, SecretKey, SeededEvaluationKey, Server, Signature,
-    SignedResult, Submission, Teacher, generate_keys,
+    EncryptedAnswer, EvaluationKey, KeySet, Parameters, PrivacyNoise, PublicKey, Round, RoundSpec, SecretKey, Server,
+    Teacher, generate_keys,
 };
 use speed_core::{Digest, NoisePlacement, Randomness, RandomnessKind, VoteShape};
 use speed_roles::{Party, Question, Role, Roster, RoundFile, Terms, parse_answer};

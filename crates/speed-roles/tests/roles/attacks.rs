@@ -3,7 +3,8 @@
 
 use std::fs;
 
-use speed_aggregation::{Message, Submission};
+use speed_aggregation::Message;
+use speed_aggregation::protocol::Submission;
 use speed_roles::server::ServerReport;
 use speed_roles::{Identity, student};
 

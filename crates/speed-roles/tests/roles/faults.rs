@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use speed_aggregation::{Submission, TeacherStatus};
+use speed_aggregation::protocol::{Submission, TeacherStatus};
 use speed_core::NoisePlacement;
 use speed_roles::server::ServerOptions;
 use speed_roles::teacher::TeacherOptions;

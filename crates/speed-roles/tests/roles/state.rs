@@ -4,7 +4,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use speed_aggregation::{LogEntry, LogEvent, LogHead, Receipt, RoundLog};
+use speed_aggregation::log::{LogEntry, LogEvent, LogHead, Receipt, RoundLog};
 use speed_core::{Digest, NoisePlacement};
 use speed_roles::server::{self, Progress, Refusal, ServerOptions, log_of};
 use speed_roles::{InputFault, LogCheckOptions, LogFault, ResultsFault, RolesError, RoundRegistry, check_log};

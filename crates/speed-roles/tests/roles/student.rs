@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use speed_aggregation::{AnswerList, Parameters, SignedResult};
+use speed_aggregation::Parameters;
+use speed_aggregation::protocol::{AnswerList, SignedResult};
 use speed_roles::server::ServerOptions;
 use speed_roles::teacher::{self, TeacherOptions};
 use speed_roles::{Identity, RolesError, RoundRandomness, student};

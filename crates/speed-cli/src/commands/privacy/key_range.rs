@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use speed_accountant::calibrate::Calibration;
-use speed_aggregation::{Parameters, PrivacyNoise, Round, VoteRange};
+use speed_aggregation::encoding::VoteRange;
+use speed_aggregation::{Parameters, PrivacyNoise, Round};
 use speed_core::VoteShape;
 use speed_mechanism::MechanismKind;
 

@@ -7,7 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use speed_aggregation::{Aggregated, Aggregator, ClearText, Message, NoisyVotes, processor_time};
+use speed_aggregation::cost::processor_time;
+use speed_aggregation::{Aggregated, Aggregator, ClearText, Message, NoisyVotes};
 use speed_core::Circuit;
 
 use super::argmax::{LabellingOutcome, Method, Winner};

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use speed_aggregation::error::AggregationError;
 use speed_aggregation::paper::PaperArgmax;
-use speed_aggregation::{Aggregated, AggregationError, Aggregator, ClearText, Encrypted, NoisyVotes, Outcome};
+use speed_aggregation::{Aggregated, Aggregator, ClearText, Encrypted, NoisyVotes, Outcome};
 use speed_core::{Circuit, VotesError};
 
 use super::keys::RunKeys;

@@ -3,8 +3,10 @@
 use std::cell::{OnceCell, RefCell};
 use std::time::{Duration, Instant};
 
+use speed_aggregation::Encrypted;
+use speed_aggregation::encoding::{Encoding, VoteRange};
+use speed_aggregation::error::AggregationError;
 use speed_aggregation::paper::PaperArgmax;
-use speed_aggregation::{AggregationError, Encoding, Encrypted, VoteRange};
 use speed_core::Randomness;
 
 use super::noise::simulation_seed;

@@ -2,7 +2,8 @@
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
-use speed_aggregation::{NoisyVotes, VoteRange, teacher_values};
+use speed_aggregation::encoding::VoteRange;
+use speed_aggregation::{NoisyVotes, teacher_values};
 use speed_core::{Randomness, VotesError};
 use speed_mechanism::MechanismError;
 
