@@ -258,7 +258,7 @@ fn student_with(
         let few = method.trial(config, epochs, batch);
         let lesson = Lesson {
             config: &few,
-            pool: Unlabelled::of(&pool),
+            pool: Unlabelled::new(&pool),
             labelled: &labelled,
             test: &test,
             streams: &streams,
