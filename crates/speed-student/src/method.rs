@@ -164,14 +164,14 @@ impl StudentMethod {
     pub const PSEUDO_LABELS: Self = Self { name: "pseudo-labels", method: &PseudoLabels };
 
     /// A reserved name: a row with this name uses the config's default method.
-    pub const NONE: &str = "default";
+    pub const DEFAULT_NAME: &str = "default";
 
     /// Registers a method under a name for the configs of this process.
     ///
     /// # Errors
     /// [`RegistrationError`].
     pub fn register(name: &'static str, method: &'static dyn Method) -> Result<Self, RegistrationError> {
-        if name == Self::NONE {
+        if name == Self::DEFAULT_NAME {
             return Err(RegistrationError::Taken { name: name.to_owned() });
         }
         METHODS.add(Self { name, method })
