@@ -177,7 +177,7 @@ pub(crate) enum Command {
 pub(crate) struct ExperimentOptions {
     /// A TOML file; configs/default.toml documents every key
     pub(crate) config: PathBuf,
-    /// Change one key, for example --set student.epochs=50; may be given several times
+    /// Change one key, for example --set teacher.steps=300; may be given several times
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) overrides: Vec<String>,
     /// Folder of all results

@@ -13,7 +13,8 @@ use speed_core::random::Streams;
 use speed_data::{Facts, Split, partition};
 use speed_student::{EpochReport, Images as Unlabelled, Lesson, StudentConfig, StudentMethod};
 use speed_teacher::{
-    EnsembleError, Teacher, TeacherConfig, TeacherError, TrainedTeacher, ensemble_votes, train_ensemble,
+    EnsembleError, EnsembleTraining, Teacher, TeacherConfig, TeacherError, TrainedTeacher, ensemble_votes,
+    train_ensemble,
 };
 
 use crate::config::{Config, VotesSource};
@@ -198,12 +199,18 @@ fn teacher(config: &TeacherConfig, images: &Sizes) -> Result<(f64, f64), Experim
     let partitions = partition::blocks(own.len(), 1)?;
     let trained = Mutex::new(None);
     let train = |steps: usize| {
-        let few = TeacherConfig { steps, batch: BATCH, validation: 0.0, ..config.clone() };
+        let training = EnsembleTraining {
+            config: &TeacherConfig { steps, batch: BATCH, validation: 0.0, ..config.clone() },
+            data: &own,
+            partitions: &partitions,
+            streams: &Streams::new(0),
+            device: &Device::flex(),
+        };
         let finished = |finished: TrainedTeacher| -> Result<(), ExperimentError> {
             *trained.lock().unwrap_or_else(PoisonError::into_inner) = Some(finished.teacher.to_bytes()?);
             Ok(())
         };
-        match train_ensemble(&few, &own, &partitions, &[0], &Streams::new(0), &Device::flex(), 1, &finished) {
+        match train_ensemble(&training, &[0], 1, &finished) {
             // A training on arbitrary images may diverge; its time counts regardless.
             Err(EnsembleError::Teacher(TeacherError::Diverged { .. })) | Ok(()) => Ok(()),
             Err(error) => Err(error.into()),
@@ -251,7 +258,7 @@ fn student_with(
         let few = method.trial(config, epochs, batch);
         let lesson = Lesson {
             config: &few,
-            pool: Unlabelled::of(&pool),
+            pool: Unlabelled::new(&pool),
             labelled: &labelled,
             test: &test,
             streams: &streams,

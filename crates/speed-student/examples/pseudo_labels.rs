@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let start = core_seconds();
         let lesson = Lesson {
             config: &config,
-            pool: Images::of(&pool),
+            pool: Images::new(&pool),
             labelled: &labelled,
             test: &test,
             streams: &streams,

@@ -99,7 +99,7 @@ fn steps(work: Work) -> Result<(), Box<dyn std::error::Error>> {
     };
     let lesson = Lesson {
         config: &config,
-        pool: Images::of(&pool),
+        pool: Images::new(&pool),
         labelled: &labelled,
         test: &test,
         streams: &streams,

@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let lesson = Lesson {
         config: &config,
-        pool: Images::of(pool),
+        pool: Images::new(pool),
         labelled: &labelled,
         test,
         streams: &streams,

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 use speed_nn::params::ParameterError;
 
 use crate::EpochMetrics;
-use crate::bytes::{Reader, Short};
+use crate::bytes::{Reader, UnexpectedEnd};
 
 const MAGIC: &[u8; 8] = b"SPEEDSTU";
 const VERSION: u32 = 3;
@@ -59,8 +59,8 @@ impl From<ParameterError> for CheckpointError {
     }
 }
 
-impl From<Short> for CheckpointError {
-    fn from(Short: Short) -> Self {
+impl From<UnexpectedEnd> for CheckpointError {
+    fn from(_: UnexpectedEnd) -> Self {
         Self::Damaged
     }
 }
@@ -131,7 +131,7 @@ impl Checkpoint {
         for _ in 0..reader.count(4 + 8 * (measures + 3))? {
             let (epoch, seconds) = (reader.u32()?, reader.f64()?);
             let mut value = || reader.f64().map(|value| (!value.is_nan()).then_some(value));
-            let measures = (0..measures).map(|_| value()).collect::<Result<_, Short>>()?;
+            let measures = (0..measures).map(|_| value()).collect::<Result<_, UnexpectedEnd>>()?;
             let (accuracy_raw, accuracy_average) = (value()?, value()?);
             metrics.push(EpochMetrics { epoch, measures, accuracy_raw, accuracy_average, seconds });
         }

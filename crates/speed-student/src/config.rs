@@ -9,7 +9,8 @@ use crate::pseudo_labels::PseudoLabelsConfig;
 
 /// Settings of the student. The default is the paper's published code, except for `average_rate`.
 ///
-/// All fields except the method and `pseudo_labels` belong to the GAN; other methods may read them too.
+/// All fields except the method, `pseudo_labels` and `convolutional` belong to the GANs; other methods may read them too. A config file has
+/// them in `[student.gan]`. The serialised form has no such table, because the ids of finished runs are digests of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudentConfig {

@@ -48,7 +48,7 @@ pub enum StudentError {
 impl StudentError {
     /// Names the step of an epoch that failed.
     #[must_use]
-    pub fn of_step(error: StepError, network: &'static str, epoch: u32, step: usize) -> Self {
+    pub fn from_step(error: StepError, network: &'static str, epoch: u32, step: usize) -> Self {
         match error {
             StepError::NotFinite { loss } => Self::NotFinite { network, loss, epoch, step },
             StepError::Device(error) => Self::Device(error),

@@ -16,3 +16,5 @@ pub(crate) use convolutional::Convolutional;
 pub use convolutional::ConvolutionalConfig;
 pub(crate) use dense::Dense;
 pub(crate) use train::Gan;
+#[cfg(test)]
+pub(crate) use train::GanTraining;

@@ -16,7 +16,7 @@ pub struct Images<'a> {
 impl<'a> Images<'a> {
     /// Wraps the images of `split`.
     #[must_use]
-    pub fn of(split: &'a Split) -> Self {
+    pub fn new(split: &'a Split) -> Self {
         Self { split }
     }
 

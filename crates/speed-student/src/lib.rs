@@ -11,7 +11,7 @@
 //! to the same bits. On the CPU, everything runs on the calling thread if that thread is in a pool of one thread, so
 //! results do not depend on concurrent work. Train several students on several threads.
 //!
-//! A custom student is a [`Method`] with a name; its networks are Burn modules on [`speed_nn`]'s layers.
+//! A custom student is a [`Method`] with a name and its [`Training`]; its networks are Burn modules on [`speed_nn`]'s layers.
 
 mod bytes;
 mod checkpoint;
@@ -33,7 +33,7 @@ pub use config::StudentConfig;
 pub use error::{InvalidData, ReportError, StudentError};
 pub use gan::ConvolutionalConfig;
 pub use lesson::{Images, Lesson};
-pub use method::{Epoch, Method, OnEpoch, Passes, StudentMethod};
+pub use method::{BoxedClassifier, Epoch, Method, OnEpoch, Passes, StudentMethod, Training};
 pub use metrics::EpochMetrics;
 pub use samples::{Grid, Samples};
 pub use speed_nn::training::{Classifier, InvalidField, RegistrationError};

@@ -1,11 +1,13 @@
 //! Methods of training a student, identified by name.
 
+use std::ops::Deref;
+
 use serde_json::Value;
 use speed_core::random::Stream;
 use speed_data::ImageShape;
 use speed_nn::device::DeviceError;
 use speed_nn::params::ParameterError;
-use speed_nn::training::{Classifier, InvalidField, Named, RegistrationError, Registry, by_name};
+use speed_nn::training::{AnyClassifier, InvalidField, Named, RegistrationError, Registry, by_name};
 
 use crate::gan::{Convolutional, Dense, Gan};
 use crate::pseudo_labels::PseudoLabels;
@@ -13,63 +15,69 @@ use crate::training::train;
 use crate::{Checkpoint, CheckpointError, EpochReport, Lesson, ReportError, Samples, StudentConfig};
 use crate::{StudentError, StudentOutcome};
 
-/// A method of training a student: networks, their optimisers and averages, and the steps of an epoch.
+/// A method of training a student: its settings and their checks. [`start`](Self::start) gives a [`Training`].
 ///
 /// [`StudentMethod::register`] gives a method a name. The crate does everything that all methods share: checks, the loop over epochs,
 /// evaluation, checkpoints and reports.
-pub trait Method: Sized + 'static {
-    /// The network of the trained student.
-    type Network: Classifier;
+pub trait Method: Sync + 'static {
+    /// Returns the method's name in tables.
+    fn title(&self) -> &'static str;
 
-    /// The method's name in tables.
-    const TITLE: &'static str;
+    /// Returns the names of the values measured in an epoch, for example losses. The accuracies of [`Training::last`] and
+    /// [`Training::averaged`] are not among them.
+    fn measures(&self) -> &'static [&'static str];
 
-    /// Names of the values measured in an epoch, for example losses. The accuracies of [`last`](Self::last) and
-    /// [`averaged`](Self::averaged) are not among them.
-    const MEASURES: &'static [&'static str];
-
-    /// The version of the method. Increase it if the method changes under the same name, so that finished trainings are not reused.
-    const VERSION: u32 = 1;
+    /// Returns the version of the method. Increase it if the method changes under the same name, so that finished trainings are not
+    /// reused.
+    fn version(&self) -> u32 {
+        1
+    }
 
     /// Returns the settings that the method reads; other settings do not influence the training.
-    fn settings(config: &StudentConfig) -> Value;
+    fn settings(&self, config: &StudentConfig) -> Value;
 
     /// Returns the settings that must be equal when an interrupted training resumes.
-    fn identity(config: &StudentConfig) -> Value {
-        Self::settings(config)
+    fn identity(&self, config: &StudentConfig) -> Value {
+        self.settings(config)
     }
 
     /// Returns the epochs and batches of a training.
-    fn passes(config: &StudentConfig) -> Passes;
+    fn passes(&self, config: &StudentConfig) -> Passes;
 
     /// Returns settings for `epochs` epochs with batches of `batch` images and the same networks, to estimate the time of a training.
-    fn trial(config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig;
+    fn trial(&self, config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig;
 
     /// Returns the approximate number of parameters of all networks.
-    fn parameters(config: &StudentConfig, shape: ImageShape) -> usize;
+    fn parameters(&self, config: &StudentConfig, shape: ImageShape) -> usize;
 
     /// Checks that the networks support images of this size.
     ///
     /// # Errors
     /// Names the setting that does not fit the images.
-    fn check_images(_config: &StudentConfig, _shape: ImageShape) -> Result<(), InvalidField> {
+    fn check_images(&self, _config: &StudentConfig, _shape: ImageShape) -> Result<(), InvalidField> {
         Ok(())
     }
 
-    /// Returns untrained networks. Settings, images and labels are already checked.
-    fn new(lesson: &Lesson<'_>) -> Self;
+    /// Returns a training before its first epoch. Settings, images and labels are already checked.
+    fn start(&self, lesson: &Lesson<'_>) -> Box<dyn Training>;
+}
 
-    /// Makes all steps of an epoch and returns a value for each of the [`MEASURES`](Self::MEASURES), in their order and never NaN.
+/// A classifier of any type.
+pub type BoxedClassifier = Box<dyn AnyClassifier>;
+
+/// A student in training: networks with their optimisers and averages.
+pub trait Training {
+    /// Makes all steps of an epoch and returns a value for each of the [measures](Method::measures), in their order and never NaN.
     ///
     /// # Errors
     /// [`StudentError::NotFinite`] and [`StudentError::Device`].
     fn run_epoch(&mut self, lesson: &Lesson<'_>, epoch: &mut Epoch) -> Result<Vec<Option<f64>>, StudentError>;
 
     /// Returns the classifier with the parameters of the last step, without gradients.
-    fn last(&self) -> Self::Network;
+    fn last(&self) -> BoxedClassifier;
 
     /// Returns the student: the classifier with the average of its parameters, without gradients.
-    fn averaged(&self) -> Self::Network;
+    fn averaged(&self) -> BoxedClassifier;
 
     /// Returns the complete state between two epochs, as records.
     ///
@@ -81,7 +89,7 @@ pub trait Method: Sized + 'static {
     ///
     /// # Errors
     /// If the records do not belong to these networks.
-    fn with_records(self, records: Vec<Vec<u8>>) -> Result<Self, CheckpointError>;
+    fn with_records(self: Box<Self>, records: Vec<Vec<u8>>) -> Result<Box<dyn Training>, CheckpointError>;
 
     /// Returns generated images, or `None` if the method does not generate images.
     ///
@@ -135,65 +143,39 @@ pub struct Epoch {
     pub stream: Stream,
 }
 
-/// A named method.
+/// A method with its name in configs.
 #[derive(Clone, Copy)]
 pub struct StudentMethod {
     name: &'static str,
-    title: &'static str,
-    measures: &'static [&'static str],
-    version: u32,
-    settings: fn(&StudentConfig) -> Value,
-    passes: fn(&StudentConfig) -> Passes,
-    trial: fn(&StudentConfig, u32, usize) -> StudentConfig,
-    parameters: fn(&StudentConfig, ImageShape) -> usize,
-    check_images: fn(&StudentConfig, ImageShape) -> Result<(), InvalidField>,
-    train: TrainFunction,
+    method: &'static dyn Method,
 }
 
 /// The function that is called after every epoch of a training.
 pub type OnEpoch<'a> = dyn FnMut(&EpochReport<'_>) -> Result<(), ReportError> + 'a;
-
-type TrainFunction =
-    fn(&str, &Lesson<'_>, Option<Checkpoint>, &mut OnEpoch<'_>) -> Result<StudentOutcome, StudentError>;
 
 static METHODS: Registry<StudentMethod> =
     Registry::new(&[StudentMethod::GAN, StudentMethod::PSEUDO_LABELS, StudentMethod::CONV_GAN]);
 
 impl StudentMethod {
     /// The paper's method for MNIST: a semi-supervised GAN of dense layers.
-    pub const GAN: Self = Self::of::<Gan<Dense>>("gan");
+    pub const GAN: Self = Self { name: "gan", method: &Gan::<Dense>::NEW };
     /// The paper's method for SVHN: a semi-supervised GAN of convolutions.
-    pub const CONV_GAN: Self = Self::of::<Gan<Convolutional>>("conv-gan");
+    pub const CONV_GAN: Self = Self { name: "conv-gan", method: &Gan::<Convolutional>::NEW };
     /// A convolutional network that learns from its own pseudo-labels.
-    pub const PSEUDO_LABELS: Self = Self::of::<PseudoLabels>("pseudo-labels");
-
-    const fn of<M: Method>(name: &'static str) -> Self {
-        Self {
-            name,
-            title: M::TITLE,
-            measures: M::MEASURES,
-            version: M::VERSION,
-            settings: M::settings,
-            passes: M::passes,
-            trial: M::trial,
-            parameters: M::parameters,
-            check_images: M::check_images,
-            train: train::<M>,
-        }
-    }
+    pub const PSEUDO_LABELS: Self = Self { name: "pseudo-labels", method: &PseudoLabels };
 
     /// A reserved name: a row with this name uses the config's default method.
-    pub const NONE: &str = "default";
+    pub const DEFAULT_NAME: &str = "default";
 
     /// Registers a method under a name for the configs of this process.
     ///
     /// # Errors
     /// [`RegistrationError`].
-    pub fn register<M: Method>(name: &'static str) -> Result<Self, RegistrationError> {
-        if name == Self::NONE {
+    pub fn register(name: &'static str, method: &'static dyn Method) -> Result<Self, RegistrationError> {
+        if name == Self::DEFAULT_NAME {
             return Err(RegistrationError::Taken { name: name.to_owned() });
         }
-        METHODS.add(Self::of::<M>(name))
+        METHODS.add(Self { name, method })
     }
 
     /// Returns all methods, the built-in ones first.
@@ -216,56 +198,6 @@ impl StudentMethod {
         self.name
     }
 
-    /// Returns the method's name in tables.
-    #[must_use]
-    pub const fn title(self) -> &'static str {
-        self.title
-    }
-
-    /// Returns the names of the values measured in an epoch, besides accuracies.
-    #[must_use]
-    pub const fn measures(self) -> &'static [&'static str] {
-        self.measures
-    }
-
-    /// Returns the method's version.
-    #[must_use]
-    pub const fn version(self) -> u32 {
-        self.version
-    }
-
-    /// Returns the settings that the method reads.
-    #[must_use]
-    pub fn settings(self, config: &StudentConfig) -> Value {
-        (self.settings)(config)
-    }
-
-    /// Returns the epochs and batches of a training.
-    #[must_use]
-    pub fn passes(self, config: &StudentConfig) -> Passes {
-        (self.passes)(config)
-    }
-
-    /// Returns settings for `epochs` epochs with batches of `batch` images and the same networks, to estimate the time of a training.
-    #[must_use]
-    pub fn trial(self, config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
-        (self.trial)(config, epochs, batch)
-    }
-
-    /// Returns the approximate number of parameters of all networks.
-    #[must_use]
-    pub fn parameters(self, config: &StudentConfig, shape: ImageShape) -> usize {
-        (self.parameters)(config, shape)
-    }
-
-    /// Checks that the networks support images of this size.
-    ///
-    /// # Errors
-    /// Names the setting that does not fit the images.
-    pub fn check_images(self, config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField> {
-        (self.check_images)(config, shape)
-    }
-
     /// Trains a student.
     ///
     /// With `resume`, the training continues after the checkpoint's last epoch and ends with the same bits as without the interruption.
@@ -281,7 +213,15 @@ impl StudentMethod {
         resume: Option<Checkpoint>,
         on_epoch: &mut OnEpoch<'_>,
     ) -> Result<StudentOutcome, StudentError> {
-        (self.train)(self.name, lesson, resume, on_epoch)
+        train(self, lesson, resume, on_epoch)
+    }
+}
+
+impl Deref for StudentMethod {
+    type Target = dyn Method;
+
+    fn deref(&self) -> &Self::Target {
+        self.method
     }
 }
 

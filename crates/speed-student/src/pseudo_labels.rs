@@ -22,3 +22,5 @@ mod train;
 pub use augment::{Augmentation, GRID};
 pub use config::PseudoLabelsConfig;
 pub(crate) use train::PseudoLabels;
+#[cfg(test)]
+pub(crate) use train::PseudoLabelsTraining;

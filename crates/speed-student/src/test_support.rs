@@ -87,7 +87,7 @@ pub(crate) fn run(
     };
     let (streams, device) = (&Streams::new(seed), &Device::flex());
     let Data { pool, labelled, test } = data;
-    let lesson = Lesson { config, pool: Images::of(pool), labelled, test, streams, device };
+    let lesson = Lesson { config, pool: Images::new(pool), labelled, test, streams, device };
     (method.train(&lesson, resume, &mut on_epoch), checkpoints)
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct Bits {
 }
 
 impl Bits {
-    pub(crate) fn of(outcome: Outcome) -> Self {
+    pub(crate) fn new(outcome: Outcome) -> Self {
         let StudentOutcome { metrics, student, samples, .. } = outcome.expect("a training");
         let metrics = metrics.into_iter().map(|metrics| EpochMetrics { seconds: 0.0, ..metrics }).collect();
         Self { metrics, student: student.to_record().expect("a record"), samples }

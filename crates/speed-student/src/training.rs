@@ -10,10 +10,11 @@ use sha2::{Digest, Sha256};
 use speed_data::Split;
 use speed_nn::device::DeviceError;
 use speed_nn::params::ParameterError;
-use speed_nn::training::{AnyClassifier, accuracy, predict};
+use speed_nn::training::{accuracy, predict};
 
-use crate::method::{Epoch, Method, OnEpoch};
-use crate::{Checkpoint, CheckpointError, EpochMetrics, Images, Lesson, Samples, StudentError};
+use crate::method::OnEpoch;
+use crate::{BoxedClassifier, Checkpoint, CheckpointError, Epoch, EpochMetrics, Images, Lesson, Samples, StudentError};
+use crate::{StudentMethod, Training};
 
 /// An epoch that was just finished.
 pub struct EpochReport<'a> {
@@ -63,7 +64,7 @@ pub struct StudentOutcome {
 /// A trained student.
 #[derive(Clone)]
 pub struct Student {
-    network: Box<dyn AnyClassifier>,
+    network: BoxedClassifier,
     device: Device,
 }
 
@@ -94,69 +95,76 @@ impl std::fmt::Debug for Student {
     }
 }
 
-/// Trains a student with the method `M`, from the start or from the checkpoint `resume`. `name` is the method's name.
-pub(crate) fn train<M: Method>(
-    name: &str,
+/// Trains a student by a method, from the start or from the checkpoint `resume`.
+pub(crate) fn train(
+    method: StudentMethod,
     lesson: &Lesson<'_>,
     resume: Option<Checkpoint>,
     on_epoch: &mut OnEpoch<'_>,
 ) -> Result<StudentOutcome, StudentError> {
     lesson.config.check().map_err(StudentError::Config)?;
     lesson.check().map_err(StudentError::Data)?;
-    let passes = M::passes(lesson.config);
-    M::check_images(lesson.config, lesson.pool.shape()).map_err(StudentError::Config)?;
-    let mut training = Training { method: M::new(lesson), metrics: Vec::new(), identity: identity::<M>(name, lesson) };
+    let passes = method.passes(lesson.config);
+    method.check_images(lesson.config, lesson.pool.shape()).map_err(StudentError::Config)?;
+    let mut session = Session::new(method, lesson);
     if let Some(checkpoint) = resume {
-        training = training.resumed(checkpoint, passes.epochs).map_err(StudentError::Checkpoint)?;
+        session = session.resumed(checkpoint, passes.epochs).map_err(StudentError::Checkpoint)?;
     }
-    for epoch in training.epochs_done() + 1..=passes.epochs {
+    for epoch in session.epochs_done() + 1..=passes.epochs {
         let start = Instant::now();
         let is_evaluated = epoch.is_multiple_of(passes.evaluate_every) || epoch == passes.epochs;
         let stream = lesson.streams.stream("epoch", u64::from(epoch));
-        let measures = training.method.run_epoch(lesson, &mut Epoch { number: epoch, is_evaluated, stream })?;
-        assert_eq!(measures.len(), M::MEASURES.len(), "number of measures of the method {name}");
+        let measures = session.training.run_epoch(lesson, &mut Epoch { number: epoch, is_evaluated, stream })?;
+        assert_eq!(measures.len(), method.measures().len(), "number of measures of the method {method:?}");
         let [accuracy_raw, accuracy_average] = match is_evaluated {
-            true => training.accuracies(lesson)?.map(Some),
+            true => session.accuracies(lesson)?.map(Some),
             false => [None; 2],
         };
         let seconds = start.elapsed().as_secs_f64();
         let metrics = EpochMetrics { epoch, measures, accuracy_raw, accuracy_average, seconds };
-        training.metrics.push(metrics.clone());
-        let report = EpochReport { metrics: &metrics, checkpoint: &|| training.checkpoint() };
+        session.metrics.push(metrics.clone());
+        let report = EpochReport { metrics: &metrics, checkpoint: &|| session.checkpoint() };
         on_epoch(&report).map_err(StudentError::Report)?;
     }
-    training.into_outcome(lesson)
+    session.into_outcome(lesson)
 }
 
 /// Returns a hash that identifies a training: its method, settings, sizes, labels and random streams.
-fn identity<M: Method>(name: &str, lesson: &Lesson<'_>) -> [u8; 32] {
-    let settings = M::identity(lesson.config);
+fn identity(method: StudentMethod, lesson: &Lesson<'_>) -> [u8; 32] {
+    let settings = method.identity(lesson.config);
     let seed: [u8; 32] = rand::RngExt::random(&mut lesson.streams.stream("identity", 0));
     let sizes = (lesson.pool.len(), lesson.pool.shape(), lesson.classes());
-    let method = (name, M::VERSION);
+    let method = (method.name(), method.version());
     Sha256::digest(format!("{method:?} {settings} {sizes:?} {:?} {seed:?}", lesson.labelled)).into()
 }
 
-/// One student in training.
-struct Training<M> {
-    method: M,
+/// A student in training with the metrics of its finished epochs.
+struct Session {
+    method: StudentMethod,
+    training: Box<dyn Training>,
     metrics: Vec<EpochMetrics>,
     identity: [u8; 32],
 }
 
-impl<M: Method> Training<M> {
+impl Session {
+    fn new(method: StudentMethod, lesson: &Lesson<'_>) -> Self {
+        let (training, identity) = (method.start(lesson), identity(method, lesson));
+        Self { method, training, metrics: Vec::new(), identity }
+    }
+
     fn epochs_done(&self) -> u32 {
         self.metrics.last().map_or(0, |metrics| metrics.epoch)
     }
 
     /// Returns the accuracies on the test images with the last and with the averaged parameters.
     fn accuracies(&self, lesson: &Lesson<'_>) -> Result<[f64; 2], DeviceError> {
-        let of = |network: &M::Network| accuracy(network, lesson.test, &all(lesson.test), lesson.device);
-        Ok([of(&self.method.last())?, of(&self.method.averaged())?])
+        let measure =
+            |network: BoxedClassifier| accuracy(network.as_ref(), lesson.test, &all(lesson.test), lesson.device);
+        Ok([measure(self.training.last())?, measure(self.training.averaged())?])
     }
 
     fn checkpoint(&self) -> Result<Checkpoint, CheckpointError> {
-        let records = self.method.to_records()?;
+        let records = self.training.to_records()?;
         Ok(Checkpoint { identity: self.identity, metrics: self.metrics.clone(), records })
     }
 
@@ -174,10 +182,11 @@ impl<M: Method> Training<M> {
             return Err(CheckpointError::Epochs { found, asked });
         }
         let Checkpoint { metrics, records, .. } = checkpoint;
-        if metrics.iter().any(|metrics| metrics.measures.len() != M::MEASURES.len()) {
+        let measures = self.method.measures().len();
+        if metrics.iter().any(|metrics| metrics.measures.len() != measures) {
             return Err(CheckpointError::Damaged);
         }
-        Ok(Self { method: self.method.with_records(records)?, metrics, ..self })
+        Ok(Self { training: self.training.with_records(records)?, metrics, ..self })
     }
 
     fn into_outcome(self, lesson: &Lesson<'_>) -> Result<StudentOutcome, StudentError> {
@@ -185,8 +194,8 @@ impl<M: Method> Training<M> {
         Ok(StudentOutcome {
             accuracy,
             accuracy_raw,
-            samples: self.method.samples(lesson)?,
-            student: Student { network: Box::new(self.method.averaged()), device: lesson.device.clone() },
+            samples: self.training.samples(lesson)?,
+            student: Student { network: self.training.averaged(), device: lesson.device.clone() },
             metrics: self.metrics,
         })
     }

@@ -9,7 +9,8 @@ use speed_core::random::Streams;
 use speed_data::{DataError, Split, mnist, partition};
 use speed_teacher::Device;
 use speed_teacher::{
-    Architecture, OptimizerKind, Schedule, Teacher, TeacherConfig, TrainedTeacher, ensemble_votes, train_ensemble,
+    Architecture, EnsembleTraining, OptimizerKind, Schedule, Teacher, TeacherConfig, TrainedTeacher, ensemble_votes,
+    train_ensemble,
 };
 use std::convert::Infallible;
 use std::error::Error;
@@ -62,8 +63,15 @@ fn main() -> Result<(), Box<dyn Error>> {
             Ok(())
         };
         let start = Instant::now();
-        train_ensemble(&config, &data, &partitions, &indices, &Streams::new(1), &Device::flex(), 1, &keep)?;
-        let training = start.elapsed().as_secs_f64() / teachers as f64;
+        let training = EnsembleTraining {
+            config: &config,
+            data: &data,
+            partitions: &partitions,
+            streams: &Streams::new(1),
+            device: &Device::flex(),
+        };
+        train_ensemble(&training, &indices, 1, &keep)?;
+        let seconds = start.elapsed().as_secs_f64() / teachers as f64;
         let trained = trained.into_inner()?;
         let load = |i: usize| trained[i].clone().ok_or_else(|| std::io::Error::other("not trained"));
         let start = Instant::now();
@@ -71,7 +79,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let voting = start.elapsed().as_secs_f64() / teachers as f64;
         let (mean, plurality) = (votes.mean_accuracy(pool.labels())?, votes.plurality_accuracy(pool.labels())?);
         println!(
-            "{learning_rate} | {batch} | {steps} | {shift} | {mean:.4} | {plurality:.4} | {training:.2} | {voting:.2}"
+            "{learning_rate} | {batch} | {steps} | {shift} | {mean:.4} | {plurality:.4} | {seconds:.2} | {voting:.2}"
         );
     }
     Ok(())

@@ -23,7 +23,8 @@ use speed_data::{ImageShape, Split, mnist, partition};
 use speed_nn::matrix::product_unit;
 use speed_teacher::Device;
 use speed_teacher::{
-    Architecture, OptimizerKind, Schedule, TeacherConfig, TrainedTeacher, train_ensemble, train_teacher,
+    Architecture, EnsembleTraining, OptimizerKind, Schedule, TeacherConfig, TrainedTeacher, train_ensemble,
+    train_teacher,
 };
 
 #[global_allocator]
@@ -106,7 +107,14 @@ fn ensemble(folder: &Path) -> Result<(), Box<dyn Error>> {
             Ok(())
         };
         let todo: Vec<usize> = (0..teachers).collect();
-        train_ensemble(&small(), &data, &partitions, &todo, &Streams::new(1), &Device::flex(), 2, &keep)?;
+        let training = EnsembleTraining {
+            config: &small(),
+            data: &data,
+            partitions: &partitions,
+            streams: &Streams::new(1),
+            device: &Device::flex(),
+        };
+        train_ensemble(&training, &todo, 2, &keep)?;
         let sum: f64 = accuracies.into_inner()?.iter().sum();
         Ok(format!(r#""train_accuracy": {:.4}"#, sum / teachers as f64))
     })

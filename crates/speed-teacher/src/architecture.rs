@@ -48,16 +48,16 @@ static ARCHITECTURES: Registry<Architecture> =
 
 impl Architecture {
     /// 5x5x16, 5x5x32, 64: a small fraction of the reference's work, for partitions of a few hundred images.
-    pub const SMALL: Self = Self::of::<SmallNetwork>("small");
+    pub const SMALL: Self = Self::new::<SmallNetwork>("small");
     /// The size of the small one, for photographs of digits: in grey, with mean 0 and deviation 1, and with almost the
     /// same response to dark on light as to light on dark.
-    pub const SMALL_CONTRAST: Self = Self::of::<SmallContrastNetwork>("small-contrast");
+    pub const SMALL_CONTRAST: Self = Self::new::<SmallContrastNetwork>("small-contrast");
     /// The paper's: 5x5x64, 5x5x128, 384, 192 with local response normalisation.
-    pub const REFERENCE: Self = Self::of::<ReferenceNetwork>("reference");
+    pub const REFERENCE: Self = Self::new::<ReferenceNetwork>("reference");
     /// The paper's for SVHN: seven convolutions, 192, 192.
-    pub const DEEPER: Self = Self::of::<DeeperNetwork>("deeper");
+    pub const DEEPER: Self = Self::new::<DeeperNetwork>("deeper");
 
-    const fn of<N: TeacherNetwork>(name: &'static str) -> Self {
+    const fn new<N: TeacherNetwork>(name: &'static str) -> Self {
         Self {
             name,
             version: N::VERSION,
@@ -73,7 +73,7 @@ impl Architecture {
     /// # Errors
     /// [`RegistrationError`].
     pub fn register<N: TeacherNetwork>(name: &'static str) -> Result<Self, RegistrationError> {
-        ARCHITECTURES.add(Self::of::<N>(name))
+        ARCHITECTURES.add(Self::new::<N>(name))
     }
 
     /// Returns all architectures, the built-in ones first.

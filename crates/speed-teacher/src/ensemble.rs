@@ -41,52 +41,65 @@ impl<E: std::error::Error + 'static> From<QueueError<Self>> for EnsembleError<E>
     }
 }
 
-/// Trains the teachers `todo` (indices into `partitions`; when resuming, the unfinished ones) on `device`, `threads` at
-/// a time, and passes each to `on_finished` as soon as it is done.
+/// The training of an ensemble: the settings, images and randomness of all its teachers.
+#[derive(Clone, Copy, Debug)]
+pub struct EnsembleTraining<'a> {
+    /// The settings of every teacher.
+    pub config: &'a TeacherConfig,
+    /// The private images.
+    pub data: &'a Split,
+    /// The images of each teacher, as indices into `data`.
+    pub partitions: &'a [Range<usize>],
+    /// The ensemble's random streams: teacher i draws from `streams.child("teacher", i)`.
+    pub streams: &'a Streams,
+    /// The device of the training.
+    pub device: &'a Device,
+}
+
+impl EnsembleTraining<'_> {
+    /// Returns the partition of a teacher.
+    fn partition(&self, teacher: usize) -> Result<Range<usize>, TeacherError> {
+        let teachers = self.partitions.len();
+        self.partitions.get(teacher).cloned().ok_or(TeacherError::NoSuchTeacher { teacher, teachers })
+    }
+}
+
+/// Trains the teachers `todo` (indices of partitions; when resuming, the unfinished ones), `threads` at a time, and
+/// passes each to `on_finished` as soon as it is done.
 ///
-/// Teacher i draws from `streams.child("teacher", i)` and runs inside its own one-thread rayon pool, so its bits do not
-/// depend on `threads` and `todo`. `on_finished` is called from several threads, in order of completion.
+/// Each teacher trains inside its own one-thread rayon pool, so its bits do not depend on `threads` and `todo`.
+/// `on_finished` is called from several threads, in order of completion.
 ///
 /// # Errors
 /// The first error of a teacher or of `on_finished`; the other teachers then stop at their next step.
-#[expect(clippy::too_many_arguments, reason = "a training and the machine for it")]
 pub fn train_ensemble<E: std::error::Error + Send + 'static>(
-    config: &TeacherConfig,
-    data: &Split,
-    partitions: &[Range<usize>],
+    training: &EnsembleTraining<'_>,
     todo: &[usize],
-    streams: &Streams,
-    device: &Device,
     threads: usize,
     on_finished: &(dyn Fn(TrainedTeacher) -> Result<(), E> + Sync),
 ) -> Result<(), EnsembleError<E>> {
-    config.check().map_err(TeacherError::from)?;
-    if let Some(&teacher) = todo.iter().find(|&&teacher| teacher >= partitions.len()) {
-        return Err(TeacherError::NoSuchTeacher { teacher, teachers: partitions.len() }.into());
-    }
-    threads::for_each(todo, threads, |&index, stop| {
-        let trained = train_member(index, config, data, partitions[index].clone(), streams, device, stop)?;
+    training.config.check().map_err(TeacherError::from)?;
+    todo.iter().try_for_each(|&teacher| training.partition(teacher).map(drop))?;
+    threads::for_each(todo, threads, |&teacher, stop| {
+        let trained = train_member(training, teacher, stop)?;
         on_finished(trained).map_err(EnsembleError::Caller)
     })?;
     Ok(())
 }
 
 /// Trains one teacher of an ensemble. In a one-thread rayon pool the result is bit-identical to that of
-/// [`train_ensemble`]. `streams` is the ensemble's family.
+/// [`train_ensemble`].
 ///
 /// # Errors
-/// The errors of [`train_teacher`].
+/// [`TeacherError::NoSuchTeacher`], and the errors of [`train_teacher`].
 pub fn train_member(
-    index: usize,
-    config: &TeacherConfig,
-    data: &Split,
-    partition: Range<usize>,
-    streams: &Streams,
-    device: &Device,
+    training: &EnsembleTraining<'_>,
+    teacher: usize,
     stop: &AtomicBool,
 ) -> Result<TrainedTeacher, TeacherError> {
-    let family = streams.child("teacher", index as u64);
-    train_teacher(index, config, data, partition, &family, device, stop)
+    let EnsembleTraining { config, data, streams, device, .. } = *training;
+    let streams = streams.child("teacher", teacher as u64);
+    train_teacher(teacher, config, data, training.partition(teacher)?, &streams, device, stop)
 }
 
 /// Returns the labels that each of `teachers` teachers gives to the images of `pool`. `load(i)` returns teacher i, for

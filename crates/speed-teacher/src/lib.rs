@@ -22,7 +22,7 @@ pub use burn::tensor::Device;
 
 pub use architecture::{Architecture, TeacherNetwork};
 pub use config::{OptimizerKind, Schedule, TeacherConfig};
-pub use ensemble::{EnsembleError, ensemble_votes, train_ensemble, train_member};
+pub use ensemble::{EnsembleError, EnsembleTraining, ensemble_votes, train_ensemble, train_member};
 pub use error::TeacherError;
 pub use speed_nn::training::{Classifier, InvalidField, RegistrationError};
 pub use teacher::Teacher;

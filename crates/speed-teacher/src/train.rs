@@ -76,8 +76,8 @@ pub fn train_teacher(
     Architecture::check_classes(data.classes())?;
     let (images, held_out) = divide(&partition, data.len(), config.validation, &mut streams.stream("validation", 0))
         .ok_or(TeacherError::Partition { teacher: index, partition, images: data.len() })?;
-    let lesson = Lesson { index, config, data, images: &images, streams, device, stop };
-    let (network, final_loss) = (config.architecture.train)(&lesson)?;
+    let training = TeacherTraining { index, config, data, images: &images, streams, device, stop };
+    let (network, final_loss) = (config.architecture.train)(&training)?;
     let train_accuracy = accuracy(network.as_ref(), data, &images, device)?;
     let validation_accuracy = match held_out.is_empty() {
         true => None,
@@ -94,8 +94,8 @@ pub fn train_teacher(
     Ok(TrainedTeacher { index, teacher, metrics })
 }
 
-/// The checked arguments of one teacher's training.
-pub(crate) struct Lesson<'a> {
+/// The checked input of one teacher's training.
+pub(crate) struct TeacherTraining<'a> {
     index: usize,
     config: &'a TeacherConfig,
     data: &'a Split,
@@ -107,14 +107,16 @@ pub(crate) struct Lesson<'a> {
 }
 
 /// A function that trains a network, and returns it without gradients, together with the loss of its last batch.
-pub(crate) type TrainFunction = fn(&Lesson<'_>) -> Result<(Box<dyn AnyClassifier>, f64), TeacherError>;
+pub(crate) type TrainFunction = fn(&TeacherTraining<'_>) -> Result<(Box<dyn AnyClassifier>, f64), TeacherError>;
 
 /// Runs all steps of a network of this type.
-pub(crate) fn train<N: TeacherNetwork>(lesson: &Lesson<'_>) -> Result<(Box<dyn AnyClassifier>, f64), TeacherError> {
-    let network = initial::<N>(lesson.data, lesson.streams, lesson.device);
-    match lesson.config.optimizer {
-        OptimizerKind::Adam => run(lesson, Trained::new(network, ADAM)),
-        OptimizerKind::Sgd => run(lesson, Trained::new(network, SgdConfig::new().build())),
+pub(crate) fn train<N: TeacherNetwork>(
+    training: &TeacherTraining<'_>,
+) -> Result<(Box<dyn AnyClassifier>, f64), TeacherError> {
+    let network = initial::<N>(training.data, training.streams, training.device);
+    match training.config.optimizer {
+        OptimizerKind::Adam => run(training, Trained::new(network, ADAM)),
+        OptimizerKind::Sgd => run(training, Trained::new(network, SgdConfig::new().build())),
     }
 }
 
@@ -122,10 +124,10 @@ pub(crate) fn train<N: TeacherNetwork>(lesson: &Lesson<'_>) -> Result<(Box<dyn A
 const ADAM: Adam = Adam { beta1: 0.9, beta2: 0.999, epsilon: Epsilon::Outside(1e-8) };
 
 fn run<N: TeacherNetwork, O: Optimizer>(
-    lesson: &Lesson<'_>,
+    training: &TeacherTraining<'_>,
     mut network: Trained<N, O>,
 ) -> Result<(Box<dyn AnyClassifier>, f64), TeacherError> {
-    let Lesson { index, config, data, images, streams, device, stop } = *lesson;
+    let TeacherTraining { index, config, data, images, streams, device, stop } = *training;
     let mut batches = Batches::new(config, data, images, streams);
     let mut average = (config.average > 0.0).then(|| WarmedUpAverage::new(config.average, network.network()));
     let mut final_loss = f64::NAN;

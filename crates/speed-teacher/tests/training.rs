@@ -6,8 +6,8 @@ use speed_core::VotesError;
 use speed_core::random::Streams;
 use speed_data::{ImageShape, Split, partition};
 use speed_teacher::{
-    Architecture, EnsembleError, OptimizerKind, Schedule, Teacher, TeacherConfig, TeacherError, TrainedTeacher,
-    ensemble_votes, train_ensemble, train_teacher,
+    Architecture, EnsembleError, EnsembleTraining, OptimizerKind, Schedule, Teacher, TeacherConfig, TeacherError,
+    TrainedTeacher, ensemble_votes, train_ensemble, train_teacher,
 };
 use std::convert::Infallible;
 use std::sync::Mutex;
@@ -80,7 +80,14 @@ fn ensemble(data: &Split, todo: &[usize], threads: usize) -> Vec<(usize, Vec<u8>
     let partitions = partition::blocks(data.len(), 4).expect("enough images");
     let finished = Mutex::new(Vec::new());
     let config = TeacherConfig { steps: 6, ..small() };
-    train_ensemble(&config, data, &partitions, todo, &Streams::new(5), &Device::flex(), threads, &|trained| {
+    let training = EnsembleTraining {
+        config: &config,
+        data,
+        partitions: &partitions,
+        streams: &Streams::new(5),
+        device: &Device::flex(),
+    };
+    train_ensemble(&training, todo, threads, &|trained| {
         let bytes = trained.teacher.to_bytes().expect("bytes");
         finished.lock().expect("no panic").push((trained.index, bytes, trained.metrics.final_loss));
         Ok::<(), Infallible>(())
@@ -251,10 +258,14 @@ fn divergence_names_the_teacher_and_stops_the_ensemble() {
         steps: 100_000_000,
         ..small()
     };
-    let partitions = [0..30, 30..60];
-    let result = train_ensemble(&config, &data, &partitions, &[1], &Streams::new(5), &Device::flex(), 2, &|_| {
-        Ok::<(), Infallible>(())
-    });
+    let training = EnsembleTraining {
+        config: &config,
+        data: &data,
+        partitions: &[0..30, 30..60],
+        streams: &Streams::new(5),
+        device: &Device::flex(),
+    };
+    let result = train_ensemble(&training, &[1], 2, &|_| Ok::<(), Infallible>(()));
     match result.expect_err("diverged") {
         EnsembleError::Teacher(error @ TeacherError::Diverged { teacher: 1, .. }) => {
             assert!(error.to_string().starts_with("teacher 1 diverged"));
@@ -274,9 +285,16 @@ fn the_callers_error_stops_the_ensemble() {
         *calls.lock().expect("no panic") += 1;
         Err(std::io::Error::other("disk full"))
     };
-    let result = train_ensemble(&config, &data, &partitions, &todo, &Streams::new(5), &Device::flex(), 2, &full);
+    let training = EnsembleTraining {
+        config: &config,
+        data: &data,
+        partitions: &partitions,
+        streams: &Streams::new(5),
+        device: &Device::flex(),
+    };
+    let result = train_ensemble(&training, &todo, 2, &full);
     assert!(matches!(result, Err(EnsembleError::Caller(error)) if error.to_string() == "disk full"));
     assert!(*calls.lock().expect("no panic") <= 2);
-    let missing = train_ensemble(&small(), &data, &partitions, &[60], &Streams::new(5), &Device::flex(), 2, &full);
+    let missing = train_ensemble(&training, &[60], 2, &full);
     assert!(matches!(missing, Err(EnsembleError::Teacher(TeacherError::NoSuchTeacher { teacher: 60, teachers: 60 }))));
 }

@@ -16,6 +16,6 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> std::process::ExitCode {
     speed_cli::main_with(|| {
         Architecture::register::<teacher::Strided>("strided").expect("a name that is free");
-        StudentMethod::register::<student::LabelsOnly>("labels-only").expect("a name that is free");
+        StudentMethod::register("labels-only", &student::LabelsOnly).expect("a name that is free");
     })
 }

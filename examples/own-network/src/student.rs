@@ -10,7 +10,9 @@ use speed_nn::layers::Dense;
 use speed_nn::ops::activation::Activation;
 use speed_nn::optim::{Adam, Averaged, Epsilon};
 use speed_nn::params::{ParameterError, number_parameters};
-use speed_student::{CheckpointError, Classifier, Epoch, Lesson, Method, Passes, StudentConfig, StudentError};
+use speed_student::{
+    BoxedClassifier, CheckpointError, Classifier, Epoch, Lesson, Method, Passes, StudentConfig, StudentError, Training,
+};
 
 /// A dense layer.
 #[derive(Module, Debug)]
@@ -24,43 +26,51 @@ impl Classifier for Linear {
     }
 }
 
-/// The layer in training.
-pub struct LabelsOnly(Averaged<Linear>);
+/// The method.
+pub struct LabelsOnly;
 
 impl Method for LabelsOnly {
-    type Network = Linear;
+    fn title(&self) -> &'static str {
+        "labels only"
+    }
 
-    const TITLE: &'static str = "labels only";
-    const MEASURES: &'static [&'static str] = &["loss"];
+    fn measures(&self) -> &'static [&'static str] {
+        &["loss"]
+    }
 
-    fn settings(config: &StudentConfig) -> Value {
+    fn settings(&self, config: &StudentConfig) -> Value {
         json!([config.epochs, config.learning_rate, config.average_rate, config.evaluate_every])
     }
 
-    fn passes(config: &StudentConfig) -> Passes {
+    fn passes(&self, config: &StudentConfig) -> Passes {
         let StudentConfig { epochs, batch, evaluate_every, .. } = *config;
         // An epoch is one step on all labels, for pools of any size.
         Passes { epochs, epoch_images: batch, batch, evaluate_every }
     }
 
-    fn trial(config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
+    fn trial(&self, config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
         StudentConfig { epochs, batch, ..config.clone() }
     }
 
-    fn parameters(_: &StudentConfig, shape: ImageShape) -> usize {
+    fn parameters(&self, _: &StudentConfig, shape: ImageShape) -> usize {
         10 * shape.pixels()
     }
 
-    fn new(lesson: &Lesson<'_>) -> Self {
+    fn start(&self, lesson: &Lesson<'_>) -> Box<dyn Training> {
         let (shape, device) = (lesson.pool.shape(), lesson.device.clone().autodiff());
         let sizes @ [_, classes] = [shape.pixels(), lesson.classes()];
         let weight = init::normal(sizes, 0.01, &mut lesson.streams.stream("weights", 0), &device);
         let layer = Dense::new(weight, init::constant([classes], 0.0, &device), Activation::Linear);
         let network = number_parameters(Linear { layer });
         let adam = Adam { beta1: 0.9, beta2: 0.999, epsilon: Epsilon::Outside(1e-8) };
-        Self(Averaged::new(network, adam, lesson.config.average_rate))
+        Box::new(LayerTraining(Averaged::new(network, adam, lesson.config.average_rate)))
     }
+}
 
+/// The layer in training.
+struct LayerTraining(Averaged<Linear>);
+
+impl Training for LayerTraining {
     /// Makes one step on all labels.
     fn run_epoch(&mut self, lesson: &Lesson<'_>, epoch: &mut Epoch) -> Result<Vec<Option<f64>>, StudentError> {
         let (images, labels): (Vec<usize>, Vec<i32>) =
@@ -70,24 +80,24 @@ impl Method for LabelsOnly {
         let logits = self.0.network().logits(lesson.pool.batch::<Linear>(&images).into_tensor(lesson.device));
         let loss = activation::log_softmax(logits, 1).gather(1, labels).mean().neg();
         let loss = self.0.step(lesson.config.learning_rate, &loss);
-        let loss = loss.map_err(|error| StudentError::of_step(error, "layer", epoch.number, 1))?;
+        let loss = loss.map_err(|error| StudentError::from_step(error, "layer", epoch.number, 1))?;
         Ok(vec![Some(loss)])
     }
 
-    fn last(&self) -> Linear {
-        self.0.frozen()
+    fn last(&self) -> BoxedClassifier {
+        Box::new(self.0.frozen())
     }
 
-    fn averaged(&self) -> Linear {
-        self.0.averaged()
+    fn averaged(&self) -> BoxedClassifier {
+        Box::new(self.0.averaged())
     }
 
     fn to_records(&self) -> Result<Vec<Vec<u8>>, ParameterError> {
         Ok(self.0.to_records()?.into())
     }
 
-    fn with_records(self, records: Vec<Vec<u8>>) -> Result<Self, CheckpointError> {
+    fn with_records(self: Box<Self>, records: Vec<Vec<u8>>) -> Result<Box<dyn Training>, CheckpointError> {
         let records = records.try_into().map_err(|_| CheckpointError::Damaged)?;
-        Ok(Self(self.0.with_records(&records)?))
+        Ok(Box::new(Self(self.0.with_records(&records)?)))
     }
 }

@@ -8,7 +8,9 @@ use speed_core::{decode_text, printable_path};
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-use super::defaults::{PAPER, PAPER_PREFIX, ROWS, defaults, typed};
+use super::defaults::{
+    GAN, PAPER, PAPER_PREFIX, ROWS, STUDENT, defaults, documented_key, store_gan_keys, stored_key, table_of_key, typed,
+};
 use super::error::ConfigError;
 use super::overrides::Override;
 use super::unknown::{config_instead, unknown_key, unknown_of, with_suggestion};
@@ -62,7 +64,7 @@ impl Source {
             let (key, value) = entry.split_once('=').ok_or_else(|| ConfigError::Key {
                 place: "--set".into(),
                 key: entry.clone(),
-                message: "expected key=value, for example --set student.epochs=50".into(),
+                message: "expected key=value, for example --set teacher.steps=300".into(),
             })?;
             self.overrides.push(Override::new("--set", key.trim(), value.trim()));
         }
@@ -87,16 +89,17 @@ impl Source {
         }
     }
 
-    /// Returns whether the file or a change sets this key, which must not be a row's.
+    /// Returns whether the file or a change sets this key of the defaults, which must not be a row's.
     pub(super) fn sets(&self, key: &str) -> bool {
-        let is_written = || {
+        let is_written = |key: &str| {
             let document: Table = self.text.parse().ok()?;
             let mut parts = key.split('.');
             let first = document.get(parts.next()?)?;
             parts.try_fold(first, |value, part| value.get(part))?;
             Some(())
         };
-        self.overrides.iter().any(|change| change.names(key)) || is_written().is_some()
+        let is_changed = self.overrides.iter().any(|change| change.names(key));
+        is_changed || is_written(key).is_some() || is_written(&stored_key(key)).is_some()
     }
 
     /// Returns the merged and deserialised document.
@@ -110,6 +113,7 @@ impl Source {
         for change in &self.overrides {
             change.apply(&mut merged)?;
         }
+        store_gan_keys(&mut merged);
         serde_path_to_error::deserialize(Value::Table(merged)).map_err(|error| {
             let key = error.path().to_string().replace("row[", "row.").replace(']', "");
             self.error(&key, with_suggestion(error.inner().message().trim()))
@@ -118,12 +122,13 @@ impl Source {
 
     /// Returns an error at a key, with its line if the file sets it.
     pub(super) fn error(&self, key: &str, message: impl Into<String>) -> ConfigError {
-        let place = match (self.overrides.iter().rfind(|change| change.names(key)), self.span_of(key)) {
+        let key = documented_key(key);
+        let place = match (self.overrides.iter().rfind(|change| change.names(&key)), self.span_of(&key)) {
             (Some(change), _) => change.place().to_owned(),
             (None, Some(span)) => self.place(&span),
             (None, None) => format!("{} (value from the defaults)", self.name),
         };
-        ConfigError::Key { place, key: key.to_owned(), message: message.into() }
+        ConfigError::Key { place, key, message: message.into() }
     }
 
     fn parse(&self) -> Result<Spanned<DeTable<'_>>, ConfigError> {
@@ -145,9 +150,13 @@ impl Source {
         let mut parts = key.split('.').peekable();
         while let Some(part) = parts.next() {
             let named = |key: &str| table.iter().find(|(name, _)| name.get_ref().as_ref() == key);
-            // Figures of the paper may be written as `paper_epsilon` instead of in `[row.paper]`.
-            let mut figure = || (part == PAPER).then(|| named(&format!("{PAPER_PREFIX}{}", parts.peek()?))).flatten();
-            let Some((name, value)) = figure().or_else(|| named(part)) else { return span };
+            // Earlier configs have `paper_epsilon` instead of `[row.paper]`, and the keys of `[student.gan]` in `[student]`.
+            let earlier = parts.peek().and_then(|next| match part {
+                PAPER => named(&format!("{PAPER_PREFIX}{next}")),
+                GAN => named(next),
+                _ => None,
+            });
+            let Some((name, value)) = earlier.or_else(|| named(part)) else { return span };
             span = Some(name.span());
             match value.get_ref() {
                 DeValue::Table(inner) => table = inner,
@@ -194,8 +203,12 @@ impl Source {
                 self.merge_paper(into, from, figures, &key)?;
                 continue;
             }
-            let Some(default) = into.get_mut(name.get_ref().as_ref()) else {
-                return Err(fail(unknown_key(into, name.get_ref())));
+            if prefix == STUDENT && gan_has(from, name.get_ref()) {
+                return Err(fail(format!("[{STUDENT}.{GAN}] has it too: leave one out")));
+            }
+            let table = table_of_key(prefix, into, name.get_ref());
+            let Some(default) = table.get_mut(name.get_ref().as_ref()) else {
+                return Err(fail(unknown_key(table, name.get_ref())));
             };
             match (default, value.get_ref()) {
                 (Value::Table(inner), DeValue::Table(table)) => self.merge(inner, table, &key, row_template)?,
@@ -255,6 +268,15 @@ enum RowsError {
 /// Returns whether a path names a row.
 fn is_row(prefix: &str) -> bool {
     prefix.strip_prefix(ROWS).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// Returns whether the subtable for the GANs of a section of students has a key.
+fn gan_has(student: &DeTable<'_>, key: &str) -> bool {
+    let mut gan = student.iter().filter(|(name, _)| name.get_ref() == GAN);
+    gan.any(|(_, value)| match value.get_ref() {
+        DeValue::Table(keys) => keys.iter().any(|(name, _)| name.get_ref() == key),
+        _ => false,
+    })
 }
 
 fn first_row(defaults: &Table) -> Table {

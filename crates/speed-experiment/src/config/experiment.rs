@@ -43,6 +43,7 @@ pub struct RawConfig {
     pub queries: RawQueries,
     pub noise: RawNoise,
     pub privacy: RawPrivacy,
+    // The keys of `[student.gan]` are written in `[student]`, as in earlier configs, so that runs keep their ids.
     pub student: StudentConfig,
     pub table: TableConfig,
     pub row: Vec<RawRow>,

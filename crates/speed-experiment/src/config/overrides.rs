@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::defaults::{PAPER_PREFIX, ROWS, typed};
+use super::defaults::{PAPER_PREFIX, ROWS, stored_key, table_of_key, typed};
 use super::error::ConfigError;
 use super::unknown::unknown_key;
 
@@ -34,7 +34,7 @@ impl Override {
         let in_row = |key: &str| row_of(key).map(|(row, rest)| (row.to_owned(), rest.to_owned()));
         match (in_row(&self.key), in_row(key)) {
             (Some((rows, own)), Some((_, rest))) if rows == ALL_ROWS || rows == NOISY_ROWS => own == rest,
-            _ => self.key == key,
+            _ => stored_key(&self.key) == stored_key(key),
         }
     }
 
@@ -106,6 +106,7 @@ fn row_key(key: &str) -> String {
 fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
     let mut parts: Vec<&str> = key.split('.').collect();
     let last = parts.pop().unwrap_or_default();
+    let section = parts.join(".");
     let mut table = table;
     for part in parts {
         if !table.contains_key(part) {
@@ -116,6 +117,7 @@ fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
             _ => return Err(format!("{part} is not a section: it has no keys")),
         };
     }
+    let table = table_of_key(&section, table, last);
     match table.get_mut(last) {
         Some(Value::Table(_)) => Err("is a section: set one of its keys".into()),
         Some(Value::Array(items)) if items.iter().any(Value::is_table) => {

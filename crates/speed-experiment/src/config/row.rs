@@ -301,17 +301,17 @@ impl RawRow {
 
 impl Serialize for RowStudent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.0.map_or(StudentMethod::NONE, StudentMethod::name))
+        serializer.serialize_str(self.0.map_or(StudentMethod::DEFAULT_NAME, StudentMethod::name))
     }
 }
 
 impl<'de> Deserialize<'de> for RowStudent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        if name == StudentMethod::NONE {
+        if name == StudentMethod::DEFAULT_NAME {
             return Ok(Self(None));
         }
-        let own = |message| format!("{message}, or `{}`", StudentMethod::NONE);
+        let own = |message| format!("{message}, or `{}`", StudentMethod::DEFAULT_NAME);
         StudentMethod::find(&name).map(|method| Self(Some(method))).map_err(own).map_err(serde::de::Error::custom)
     }
 }

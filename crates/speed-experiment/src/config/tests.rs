@@ -110,6 +110,35 @@ fn the_papers_figures_are_a_table_of_their_row_and_older_configs_are_read() {
 }
 
 #[test]
+fn the_gans_keys_have_their_section_and_older_configs_are_read() {
+    let new = load("[student.gan]\nepochs = 7\nlatent = 5\n", &["student.gan.generator=[8]"]).expect("the section");
+    let old = load("[student]\nepochs = 7\nlatent = 5\n", &["student.generator=[8]"]).expect("the old keys");
+    assert_eq!(new, old);
+    assert_eq!((new.student.epochs, new.student.latent, &new.student.generator[..]), (7, 5, &[8][..]));
+    assert_eq!(epoch_images(&new), [0, 0], "passes over the pool, and a section that no student reads");
+    let mixed = load("[student]\nepochs = 7\n", &["student.gan.epoch_images=600"]).expect("both names");
+    assert_eq!(epoch_images(&mixed), [600, 0]);
+    assert_eq!(load("[student.gan]\nepochs = 7\n", &["student.epochs=8"]).expect("both names").student.epochs, 8);
+    // The resolved text, whose digest is the run's id, has the old keys.
+    let text = new.to_toml();
+    assert!(text.contains("[student]\nmethod = \"gan\"\nepochs = 7\n") && !text.contains("[student.gan]"), "{text}");
+    assert_eq!(load(&text, &[]).expect("resolved"), new);
+
+    let both = "[student]\nepochs = 7\n[student.gan]\nepochs = 7\n";
+    refused(both, &[], &["test.toml:2", "`student.epochs`", "[student.gan] has it too: leave one out"]);
+    refused("[student.gan]\nlatent = 0\n", &[], &["test.toml:2", "`student.gan.latent`"]);
+    refused("[student]\n\nlatent = 0\n", &[], &["test.toml:3", "`student.gan.latent`"]);
+    refused("[student.gan]\n\nepochs = -1\n", &[], &["test.toml:3", "`student.gan.epochs`"]);
+    refused("", &["student.latent=0"], &["--set", "`student.gan.latent`"]);
+    refused("[student.gan]\nepoch = 3\n", &[], &["test.toml:2", "`student.gan.epoch`", "did you mean `epochs`?"]);
+    refused("[student.gan]\nmethod = \"gan\"\n", &[], &["test.toml:2", "`student.gan.method`", "unknown key"]);
+    refused("[teacher]\nlatent = 3\n", &[], &["test.toml:2", "unknown key here; did you mean `student.gan.latent`?"]);
+    let sweep = "[sweep]\nepochs = [3, 4]\nstudent.epochs = [5]\n";
+    let error = Sweep::load(&Source::new("test.toml", sweep)).expect_err("must be refused").to_string();
+    assert!(error.contains("is the same key as epochs"), "{error}");
+}
+
+#[test]
 fn a_mechanism_that_experiments_do_not_draw_is_refused() {
     refused(
         "[noise]\nmechanism = \"gaussian\"\n",
@@ -312,7 +341,7 @@ fn default_epochs_do_not_depend_on_the_pool_and_epochs_that_are_set_are_passes_o
     refused(
         "[student]\nepoch_images = 100000000\n",
         &[],
-        &["test.toml:2", "`student.epoch_images`", "at most 10000000"],
+        &["test.toml:2", "`student.gan.epoch_images`", "at most 10000000"],
     );
     let text = "[student]\nmethod = \"pseudo-labels\"\n[student.pseudo_labels]\nepoch_images = -1\n";
     refused(text, &[], &["test.toml:4", "`student.pseudo_labels.epoch_images`"]);

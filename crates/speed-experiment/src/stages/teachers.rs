@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 use speed_data::{Split, partition};
 use speed_nn::threads;
-use speed_teacher::{TeacherMetrics, train_member};
+use speed_teacher::{EnsembleTraining, TeacherMetrics, train_member};
 
 use super::complete::complete;
 use super::context::Context;
@@ -265,9 +265,15 @@ impl Units for Training<'_> {
 
     fn work(&self, teachers: &[usize], stop: &AtomicBool) -> Result<(), ExperimentError> {
         let Context { config, streams, device, arithmetic, .. } = self.context;
+        let training = EnsembleTraining {
+            config: &config.teacher,
+            data: self.train,
+            partitions: &self.partitions,
+            streams,
+            device: &device.burn,
+        };
         for &teacher in teachers {
-            let partition = self.partitions[teacher].clone();
-            let trained = train_member(teacher, &config.teacher, self.train, partition, streams, &device.burn, stop)?;
+            let trained = train_member(&training, teacher, stop)?;
             let metrics = trained.metrics;
             self.folder.write_unit(&unit(teacher), &trained.teacher.to_bytes()?, arithmetic, &metrics)?;
             self.done().insert(teacher, (metrics, Some((*arithmetic).to_owned())));

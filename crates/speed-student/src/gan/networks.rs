@@ -11,7 +11,7 @@ use speed_nn::training::{Classifier, InvalidField};
 use crate::StudentConfig;
 
 /// Both networks of a GAN, with the settings and losses that are specific to them.
-pub(crate) trait Networks: 'static {
+pub(crate) trait Networks: Sync + 'static {
     /// The classifier.
     type Discriminator: Discriminator;
     /// The source of generated images.

@@ -8,10 +8,10 @@ use speed_core::random::{Stream, Streams};
 use speed_data::{ImageShape, Split};
 pub(super) use trace::Trace;
 
-use super::Gan;
+use super::GanTraining;
 use super::networks::Networks;
 use super::train::{Batch, images, latent};
-use crate::{Images, Lesson, Method, StudentConfig};
+use crate::{Images, Lesson, StudentConfig};
 
 #[path = "../../../../scripts/peers/training/trace.rs"]
 mod trace;
@@ -25,7 +25,7 @@ pub(super) trait Traced: Networks {
     fn record_draws(
         trace: &mut Trace,
         name: &str,
-        training: &Gan<Self>,
+        training: &GanTraining<Self>,
         lesson: &Lesson<'_>,
         passes: &[usize],
         has_logits: bool,
@@ -43,8 +43,8 @@ pub(super) fn record<N: Traced>(config: &StudentConfig, shape: ImageShape, class
     let pool = Split::new(shape, classes.into(), pixels, vec![0; count]).expect("a split");
     let (labelled, streams) = (Vec::new(), &streams);
     let lesson =
-        &Lesson { config, pool: Images::of(&pool), labelled: &labelled, test: &pool, streams, device: &device };
-    let mut training = Gan::<N>::new(lesson);
+        &Lesson { config, pool: Images::new(&pool), labelled: &labelled, test: &pool, streams, device: &device };
+    let mut training = GanTraining::<N>::new(lesson);
 
     let mut trace = Trace::default();
     record_initialisation(&mut trace, lesson, &training);
@@ -62,7 +62,7 @@ pub(super) fn record<N: Traced>(config: &StudentConfig, shape: ImageShape, class
 }
 
 /// Records the inputs of the initialisation of scales and biases; its results are in "start".
-fn record_initialisation<N: Traced>(trace: &mut Trace, lesson: &Lesson<'_>, training: &Gan<N>) {
+fn record_initialisation<N: Traced>(trace: &mut Trace, lesson: &Lesson<'_>, training: &GanTraining<N>) {
     let mut stream = lesson.streams.stream("initial images", 0);
     let count = lesson.config.initial_images;
     let indices = rand::seq::index::sample(&mut stream, lesson.pool.len(), count).into_vec();
@@ -72,7 +72,13 @@ fn record_initialisation<N: Traced>(trace: &mut Trace, lesson: &Lesson<'_>, trai
     input(trace, "initial/latent", latent(lesson, lesson.config.batch, &mut stream));
 }
 
-fn record_step<N: Traced>(trace: &mut Trace, step: usize, classes: u8, lesson: &Lesson<'_>, training: &mut Gan<N>) {
+fn record_step<N: Traced>(
+    trace: &mut Trace,
+    step: usize,
+    classes: u8,
+    lesson: &Lesson<'_>,
+    training: &mut GanTraining<N>,
+) {
     let n = lesson.config.batch;
     let mut stream = lesson.streams.stream("step", step as u64);
     let mut draw = || rand::seq::index::sample(&mut stream, lesson.pool.len(), n).into_vec();
@@ -139,7 +145,12 @@ fn record_result(trace: &mut Trace, name: &str, network: &impl Module, loss: Ten
     record_arrays(trace, &format!("{name}/gradient"), false, network, Some(&gradients));
 }
 
-fn record_networks<N: Networks>(trace: &mut Trace, name: impl Fn(&str) -> String, is_input: bool, training: &Gan<N>) {
+fn record_networks<N: Networks>(
+    trace: &mut Trace,
+    name: impl Fn(&str) -> String,
+    is_input: bool,
+    training: &GanTraining<N>,
+) {
     record_arrays(trace, &name("discriminator"), is_input, training.discriminator.network(), None);
     record_arrays(trace, &name("generator"), is_input, training.generator.network(), None);
 }

@@ -29,7 +29,7 @@ fn a_longer_training_begins_with_the_shorter_one() {
     let (_, mut checkpoints) = run(StudentMethod::GAN, &shorter, &data(), 1, None);
     let last = checkpoints.pop();
     let resumed = run(StudentMethod::GAN, &config(), &data(), 1, last.clone()).0;
-    assert_eq!(Bits::of(resumed), Bits::of(run(StudentMethod::GAN, &config(), &data(), 1, None).0));
+    assert_eq!(Bits::new(resumed), Bits::new(run(StudentMethod::GAN, &config(), &data(), 1, None).0));
     let shortest = StudentConfig { epochs: 2, ..config() };
     let refused = run(StudentMethod::GAN, &shortest, &data(), 1, last).0;
     let expected = CheckpointError::Epochs { found: 4, asked: 2 };

@@ -1,5 +1,7 @@
 //! The training of both networks.
 
+use std::marker::PhantomData;
+
 use burn::tensor::Tensor;
 use serde_json::Value;
 use speed_core::random::Stream;
@@ -15,7 +17,9 @@ use speed_nn::training::{InvalidField, accuracy};
 use super::loss::discriminator_loss;
 use super::networks::{Discriminator, Generator, Networks, Noise};
 use super::order::Order;
-use crate::{CheckpointError, Epoch, Lesson, Method, Passes, Samples, StudentConfig, StudentError};
+use crate::{
+    BoxedClassifier, CheckpointError, Epoch, Lesson, Method, Passes, Samples, StudentConfig, StudentError, Training,
+};
 
 /// Rate of the reference's parameter average.
 const REFERENCE_RATE: f64 = 1e-4;
@@ -24,10 +28,13 @@ const AVERAGE_EVERY: u32 = 10;
 /// Number of generated images in the outcome.
 pub(super) const SAMPLES: usize = 100;
 
+/// The method of a semi-supervised GAN with some networks.
+pub(crate) struct Gan<N>(PhantomData<N>);
+
 /// Both networks in training.
-pub(crate) struct Gan<N: Networks> {
+pub(crate) struct GanTraining<N: Networks> {
     pub(super) noise: NormalPool,
-    pub(super) discriminator: Trained<N::Discriminator>,
+    pub(crate) discriminator: Trained<N::Discriminator>,
     pub(super) generator: Trained<N::Generator>,
     average: Average<N::Discriminator>,
     reference_average: Average<N::Discriminator>,
@@ -43,7 +50,32 @@ pub(super) struct Batch<'a> {
     pub(super) matched: &'a [usize],
 }
 
-impl<N: Networks> Gan<N> {
+impl<N: Networks> GanTraining<N> {
+    /// Returns new networks; the discriminator is initialised on some images of the pool.
+    pub(crate) fn new(lesson: &Lesson<'_>) -> Self {
+        let Lesson { config, pool, streams, device, .. } = *lesson;
+        let recorded = device.clone().autodiff();
+        let (discriminator, generator) = N::new(config, pool.shape(), lesson.classes(), streams, &recorded);
+
+        let noise = NormalPool::new(N::NOISE_POOL, &mut streams.stream("noise pool", 0), device);
+        let mut stream = streams.stream("initial images", 0);
+        let count = config.initial_images.min(pool.len());
+        let images = images::<N>(lesson, &rand::seq::index::sample(&mut stream, pool.len(), count).into_vec());
+        let discriminator = discriminator.initialized_on(images, &mut Noise { pool: &noise, stream: &mut stream });
+        let generator =
+            generator.initialized_on(latent(lesson, config.batch, &mut streams.stream("initial latent", 0)));
+
+        let (discriminator, generator) = (number_parameters(discriminator), number_parameters(generator));
+        let adam = Adam::with_least_deviation([config.beta1, config.beta2], config.adam_epsilon);
+        Self {
+            average: Average::new(config.average_rate, &discriminator),
+            reference_average: Average::new(REFERENCE_RATE, &discriminator),
+            discriminator: Trained::new(discriminator, adam),
+            generator: Trained::new(generator, adam),
+            noise,
+        }
+    }
+
     /// Makes one step of the discriminator. Returns the loss before the step.
     pub(super) fn discriminator_step(
         &mut self,
@@ -98,68 +130,60 @@ impl<N: Networks> Gan<N> {
     }
 }
 
+impl<N: Networks> Gan<N> {
+    pub(crate) const NEW: Self = Self(PhantomData);
+}
+
 impl<N: Networks> Method for Gan<N> {
-    type Network = N::Discriminator;
+    fn title(&self) -> &'static str {
+        N::TITLE
+    }
 
-    const TITLE: &'static str = N::TITLE;
     // The last one is the accuracy with the reference's average, which is drawn towards its start at zero (erratum 19).
-    const MEASURES: &'static [&'static str] = &["discriminator_loss", "generator_loss", "accuracy_reference_average"];
+    fn measures(&self) -> &'static [&'static str] {
+        &["discriminator_loss", "generator_loss", "accuracy_reference_average"]
+    }
 
-    fn settings(config: &StudentConfig) -> Value {
+    fn settings(&self, config: &StudentConfig) -> Value {
         N::settings(config)
     }
 
     /// The identity does not include the number of epochs, so a finished training can be continued with more epochs. Its former last epoch
     /// keeps its accuracies.
-    fn identity(config: &StudentConfig) -> Value {
-        Self::settings(&StudentConfig { epochs: 0, ..config.clone() })
+    fn identity(&self, config: &StudentConfig) -> Value {
+        self.settings(&StudentConfig { epochs: 0, ..config.clone() })
     }
 
-    fn passes(config: &StudentConfig) -> Passes {
-        let StudentConfig { epochs, epoch_images, batch, evaluate_every, .. } = *config;
-        Passes { epochs, epoch_images, batch, evaluate_every }
+    fn passes(&self, config: &StudentConfig) -> Passes {
+        passes(config)
     }
 
-    fn trial(config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
+    fn trial(&self, config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
         StudentConfig { epochs, epoch_images: 0, batch, ..config.clone() }
     }
 
-    fn parameters(config: &StudentConfig, shape: ImageShape) -> usize {
+    fn parameters(&self, config: &StudentConfig, shape: ImageShape) -> usize {
         N::parameters(config, shape)
     }
 
-    fn check_images(config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField> {
+    fn check_images(&self, config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField> {
         N::check_images(config, shape)
     }
 
-    /// Returns new networks; the discriminator is initialised on some images of the pool.
-    fn new(lesson: &Lesson<'_>) -> Self {
-        let Lesson { config, pool, streams, device, .. } = *lesson;
-        let recorded = device.clone().autodiff();
-        let (discriminator, generator) = N::new(config, pool.shape(), lesson.classes(), streams, &recorded);
-
-        let noise = NormalPool::new(N::NOISE_POOL, &mut streams.stream("noise pool", 0), device);
-        let mut stream = streams.stream("initial images", 0);
-        let count = config.initial_images.min(pool.len());
-        let images = images::<N>(lesson, &rand::seq::index::sample(&mut stream, pool.len(), count).into_vec());
-        let discriminator = discriminator.initialized_on(images, &mut Noise { pool: &noise, stream: &mut stream });
-        let generator =
-            generator.initialized_on(latent(lesson, config.batch, &mut streams.stream("initial latent", 0)));
-
-        let (discriminator, generator) = (number_parameters(discriminator), number_parameters(generator));
-        let adam = Adam::with_least_deviation([config.beta1, config.beta2], config.adam_epsilon);
-        Self {
-            average: Average::new(config.average_rate, &discriminator),
-            reference_average: Average::new(REFERENCE_RATE, &discriminator),
-            discriminator: Trained::new(discriminator, adam),
-            generator: Trained::new(generator, adam),
-            noise,
-        }
+    fn start(&self, lesson: &Lesson<'_>) -> Box<dyn Training> {
+        Box::new(GanTraining::<N>::new(lesson))
     }
+}
 
+fn passes(config: &StudentConfig) -> Passes {
+    let StudentConfig { epochs, epoch_images, batch, evaluate_every, .. } = *config;
+    Passes { epochs, epoch_images, batch, evaluate_every }
+}
+
+impl<N: Networks> Training for GanTraining<N> {
     fn run_epoch(&mut self, lesson: &Lesson<'_>, epoch: &mut Epoch) -> Result<Vec<Option<f64>>, StudentError> {
         let (number, stream) = (epoch.number, &mut epoch.stream);
-        let (n, pool, passes) = (lesson.config.batch, lesson.pool.len(), Self::passes(lesson.config));
+        let (n, pool, passes) = (lesson.config.batch, lesson.pool.len(), passes(lesson.config));
         let steps = passes.steps(pool);
         let order = Order::draw(passes.images(pool), pool, lesson.labelled.len(), stream);
         let (mut sums, mut steps_since_average) = ([0.0; 2], 0);
@@ -168,7 +192,7 @@ impl<N: Networks> Method for Gan<N> {
             let (labelled, labels) = order.labels(lesson.labelled, places.clone());
             let unlabelled = &order.discriminator[places.clone()];
             let batch = Batch { labelled, labels, unlabelled, matched: &order.generator[places] };
-            let failed = |network| move |error| StudentError::of_step(error, network, number, step + 1);
+            let failed = |network| move |error| StudentError::from_step(error, network, number, step + 1);
 
             sums[0] += self.discriminator_step(lesson, &batch, stream).map_err(failed("discriminator"))?;
             steps_since_average += 1;
@@ -188,12 +212,12 @@ impl<N: Networks> Method for Gan<N> {
         Ok(vec![discriminator, generator, reference])
     }
 
-    fn last(&self) -> N::Discriminator {
-        self.discriminator.frozen()
+    fn last(&self) -> BoxedClassifier {
+        Box::new(self.discriminator.frozen())
     }
 
-    fn averaged(&self) -> N::Discriminator {
-        self.average.corrected(self.discriminator.network())
+    fn averaged(&self) -> BoxedClassifier {
+        Box::new(self.average.corrected(self.discriminator.network()))
     }
 
     fn to_records(&self) -> Result<Vec<Vec<u8>>, ParameterError> {
@@ -202,16 +226,16 @@ impl<N: Networks> Method for Gan<N> {
         Ok(networks.into_iter().flatten().chain(averages).collect())
     }
 
-    fn with_records(self, records: Vec<Vec<u8>>) -> Result<Self, CheckpointError> {
+    fn with_records(self: Box<Self>, records: Vec<Vec<u8>>) -> Result<Box<dyn Training>, CheckpointError> {
         let [discriminator, its_optimizer, generator, optimizer, average, reference] =
             records.try_into().map_err(|_| CheckpointError::Damaged)?;
-        Ok(Self {
+        Ok(Box::new(Self {
             discriminator: self.discriminator.with_records(&discriminator, &its_optimizer)?,
             generator: self.generator.with_records(&generator, &optimizer)?,
             average: self.average.with_record(&average)?,
             reference_average: self.reference_average.with_record(&reference)?,
-            ..self
-        })
+            noise: self.noise,
+        }))
     }
 
     fn samples(&self, lesson: &Lesson<'_>) -> Result<Option<Samples>, DeviceError> {

@@ -17,7 +17,7 @@ pub(super) struct Targets {
 
 impl Targets {
     /// Returns the given labels unchanged, and no pseudo-labels.
-    pub(super) fn of_labels(labels: &[(usize, u8)], classes: usize) -> Self {
+    pub(super) fn from_labels(labels: &[(usize, u8)], classes: usize) -> Self {
         let mut labelled = Matrix::zeros(labels.len(), classes);
         for (row, &(_, label)) in labels.iter().enumerate() {
             one_hot(label, labelled.row_mut(row));
@@ -26,7 +26,7 @@ impl Targets {
     }
 
     /// Computes the targets from the probabilities `[images, classes]` of the pool.
-    pub(super) fn of_pool(config: &PseudoLabelsConfig, mut pool: Matrix, labels: &[(usize, u8)]) -> Self {
+    pub(super) fn from_pool(config: &PseudoLabelsConfig, mut pool: Matrix, labels: &[(usize, u8)]) -> Self {
         align(&mut pool, config.alignment as f32);
         let mut labelled = Matrix::zeros(labels.len(), pool.columns());
         let mut disputed = 0.0;
@@ -166,9 +166,9 @@ mod tests {
 
         let config = PseudoLabelsConfig { alignment: 0.0, label_noise: 0.1, ..PseudoLabelsConfig::default() };
         let pool = matrix(&[[0.001, 0.998, 0.001], [0.9, 0.05, 0.05]]);
-        let targets = Targets::of_pool(&config, pool, &[(0, 0), (1, 0)]);
+        let targets = Targets::from_pool(&config, pool, &[(0, 0), (1, 0)]);
         assert_eq!(targets.disputed, 0.5);
         assert_eq!((targets.labelled.rows(), targets.labelled.columns()), (2, 3));
-        assert_eq!(Targets::of_labels(&[(0, 2)], 3).labelled.row(0), [0.0, 0.0, 1.0]);
+        assert_eq!(Targets::from_labels(&[(0, 2)], 3).labelled.row(0), [0.0, 0.0, 1.0]);
     }
 }

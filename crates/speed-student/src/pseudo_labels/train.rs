@@ -17,15 +17,27 @@ use super::PseudoLabelsConfig;
 use super::batches::{Batch, Batches};
 use super::network::{PseudoLabelsNetwork, windows};
 use super::targets::Targets;
-use crate::{CheckpointError, Epoch, Lesson, Method, Passes, StudentConfig, StudentError};
+use crate::{BoxedClassifier, CheckpointError, Epoch, Lesson, Method, Passes, StudentConfig, StudentError, Training};
 
 /// Number of images that are labelled in one batch.
 const TOGETHER: usize = 100;
 
-/// The network in training.
-pub(crate) struct PseudoLabels(Averaged<PseudoLabelsNetwork>);
+/// The method on pseudo-labels.
+pub(crate) struct PseudoLabels;
 
-impl PseudoLabels {
+/// The network in training.
+pub(crate) struct PseudoLabelsTraining(pub(crate) Averaged<PseudoLabelsNetwork>);
+
+impl PseudoLabelsTraining {
+    pub(crate) fn new(lesson: &Lesson<'_>) -> Self {
+        let (config, mut weights) = (&lesson.config.pseudo_labels, lesson.streams.stream("weights", 0));
+        let (shape, recorded) = (lesson.pool.shape(), lesson.device.clone().autodiff());
+        let network = PseudoLabelsNetwork::new(config, shape, lesson.classes(), &mut weights, &recorded)
+            .expect("images whose size was checked");
+        let network = number_parameters(network);
+        Self(Averaged::new(network, config.adam(), config.average_rate))
+    }
+
     /// Makes one step at the share `done` of all steps. Returns the losses of labelled and pseudo-labelled images before the step.
     fn step(
         &mut self,
@@ -49,7 +61,7 @@ impl PseudoLabels {
 
     /// Returns the probabilities `[images, classes]` that the averaged network gives to weak views of the pool.
     fn probabilities(&self, lesson: &Lesson<'_>, stream: &mut Stream) -> Result<Matrix, DeviceError> {
-        let (network, pool, classes) = (self.averaged(), lesson.pool, lesson.classes());
+        let (network, pool, classes) = (self.0.averaged(), lesson.pool, lesson.classes());
         let mut all = Vec::with_capacity(pool.len() * classes);
         for first in (0..pool.len()).step_by(TOGETHER) {
             let some = first..(first + TOGETHER).min(pool.len());
@@ -75,28 +87,30 @@ fn losses(logits: Tensor<2>, targets: &Matrix, weights: &[f32]) -> Tensor<1> {
 }
 
 impl Method for PseudoLabels {
-    type Network = PseudoLabelsNetwork;
+    fn title(&self) -> &'static str {
+        "ours"
+    }
 
-    const TITLE: &'static str = "ours";
-    const MEASURES: &'static [&'static str] = &["labelled_loss", "unlabelled_loss", "confident", "disputed"];
+    fn measures(&self) -> &'static [&'static str] {
+        &["labelled_loss", "unlabelled_loss", "confident", "disputed"]
+    }
 
-    fn settings(config: &StudentConfig) -> Value {
+    fn settings(&self, config: &StudentConfig) -> Value {
         json!(config.pseudo_labels)
     }
 
-    fn passes(config: &StudentConfig) -> Passes {
-        let PseudoLabelsConfig { epochs, epoch_images, batch, evaluate_every, .. } = config.pseudo_labels;
-        Passes { epochs, epoch_images, batch, evaluate_every }
+    fn passes(&self, config: &StudentConfig) -> Passes {
+        passes(&config.pseudo_labels)
     }
 
-    fn trial(config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
+    fn trial(&self, config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig {
         let settings = config.pseudo_labels.clone();
         let short = PseudoLabelsConfig { epochs, epoch_images: 0, warmup_epochs: 1, label_epochs: epochs, ..settings };
         let pseudo_labels = PseudoLabelsConfig { batch, ..short };
         StudentConfig { pseudo_labels, ..config.clone() }
     }
 
-    fn parameters(config: &StudentConfig, shape: ImageShape) -> usize {
+    fn parameters(&self, config: &StudentConfig, shape: ImageShape) -> usize {
         let settings = &config.pseudo_labels;
         let (mut channels, mut values) = (if settings.contrast { 1 } else { shape.channels }, 0_usize);
         for &outputs in &settings.convolutions {
@@ -109,7 +123,7 @@ impl Method for PseudoLabels {
         values.saturating_add(last.saturating_mul(channels).saturating_mul(settings.hidden))
     }
 
-    fn check_images(config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField> {
+    fn check_images(&self, config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField> {
         let PseudoLabelsConfig { convolutions, kernel, .. } = &config.pseudo_labels;
         InvalidField::unless(windows(&config.pseudo_labels, shape).is_some(), "pseudo_labels.convolutions", || {
             let count = convolutions.len();
@@ -117,31 +131,34 @@ impl Method for PseudoLabels {
         })
     }
 
-    fn new(lesson: &Lesson<'_>) -> Self {
-        let (config, mut weights) = (&lesson.config.pseudo_labels, lesson.streams.stream("weights", 0));
-        let (shape, recorded) = (lesson.pool.shape(), lesson.device.clone().autodiff());
-        let network = PseudoLabelsNetwork::new(config, shape, lesson.classes(), &mut weights, &recorded)
-            .expect("images whose size was checked");
-        let network = number_parameters(network);
-        Self(Averaged::new(network, config.adam(), config.average_rate))
+    fn start(&self, lesson: &Lesson<'_>) -> Box<dyn Training> {
+        Box::new(PseudoLabelsTraining::new(lesson))
     }
+}
 
+fn passes(config: &PseudoLabelsConfig) -> Passes {
+    let PseudoLabelsConfig { epochs, epoch_images, batch, evaluate_every, .. } = *config;
+    Passes { epochs, epoch_images, batch, evaluate_every }
+}
+
+impl Training for PseudoLabelsTraining {
     /// Labels the pool, then makes all steps.
     fn run_epoch(&mut self, lesson: &Lesson<'_>, epoch: &mut Epoch) -> Result<Vec<Option<f64>>, StudentError> {
         let (config, stream) = (&lesson.config.pseudo_labels, &mut epoch.stream);
         let targets = if epoch.number <= config.warmup_epochs {
-            Targets::of_labels(lesson.labelled, lesson.classes())
+            Targets::from_labels(lesson.labelled, lesson.classes())
         } else {
-            Targets::of_pool(config, self.probabilities(lesson, stream)?, lesson.labelled)
+            Targets::from_pool(config, self.probabilities(lesson, stream)?, lesson.labelled)
         };
 
-        let steps = Self::passes(lesson.config).steps(lesson.pool.len());
+        let steps = passes(config).steps(lesson.pool.len());
         let (mut batches, mut sums) = (Batches::new(lesson, &targets), [0.0; 2]);
         for step in 0..steps {
             let done = (f64::from(epoch.number - 1) + step as f64 / steps as f64) / f64::from(config.epochs);
             let batch = batches.next(config.labelled_weight(done), stream);
             let losses = self.step(lesson, done, batch, stream);
-            let losses = losses.map_err(|error| StudentError::of_step(error, "classifier", epoch.number, step + 1))?;
+            let losses =
+                losses.map_err(|error| StudentError::from_step(error, "classifier", epoch.number, step + 1))?;
             sums.iter_mut().zip(losses).for_each(|(sum, loss)| *sum += loss);
         }
         let [labelled, unlabelled] = sums.map(|sum| sum / steps as f64);
@@ -149,21 +166,21 @@ impl Method for PseudoLabels {
         Ok([labelled, unlabelled, confident, targets.disputed].map(Some).to_vec())
     }
 
-    fn last(&self) -> PseudoLabelsNetwork {
-        self.0.frozen()
+    fn last(&self) -> BoxedClassifier {
+        Box::new(self.0.frozen())
     }
 
     /// The averaged network also labels the pool in the next epoch.
-    fn averaged(&self) -> PseudoLabelsNetwork {
-        self.0.averaged()
+    fn averaged(&self) -> BoxedClassifier {
+        Box::new(self.0.averaged())
     }
 
     fn to_records(&self) -> Result<Vec<Vec<u8>>, ParameterError> {
         Ok(self.0.to_records()?.into())
     }
 
-    fn with_records(self, records: Vec<Vec<u8>>) -> Result<Self, CheckpointError> {
+    fn with_records(self: Box<Self>, records: Vec<Vec<u8>>) -> Result<Box<dyn Training>, CheckpointError> {
         let records = records.try_into().map_err(|_| CheckpointError::Damaged)?;
-        Ok(Self(self.0.with_records(&records)?))
+        Ok(Box::new(Self(self.0.with_records(&records)?)))
     }
 }

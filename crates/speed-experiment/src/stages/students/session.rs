@@ -38,7 +38,7 @@ impl<'a> Session<'a> {
             (self.student.images, self.student.labelled(), self.student.streams(self.context));
         let lesson = Lesson {
             config: &self.context.config.student,
-            pool: Unlabelled::of(&images.pool),
+            pool: Unlabelled::new(&images.pool),
             labelled: &labelled,
             test: &images.test,
             streams: &streams,

@@ -7,7 +7,7 @@ use speed_nn::dropout::dropout;
 use speed_nn::matrix::on_vectors;
 
 use super::{Convolutional, ConvolutionalConfig, geometries};
-use crate::gan::Gan;
+use crate::gan::GanTraining;
 use crate::gan::peer_trace::{Trace, Traced, record, record_layers};
 use crate::{Lesson, StudentConfig};
 
@@ -16,7 +16,7 @@ impl Traced for Convolutional {
     fn record_draws(
         trace: &mut Trace,
         name: &str,
-        _: &Gan<Self>,
+        _: &GanTraining<Self>,
         lesson: &Lesson<'_>,
         passes: &[usize],
         _: bool,

@@ -5,7 +5,7 @@ use speed_core::random::Stream;
 use speed_data::ImageShape;
 
 use super::Dense;
-use crate::gan::Gan;
+use crate::gan::GanTraining;
 use crate::gan::peer_trace::{Trace, Traced, record, record_layers};
 use crate::{Lesson, StudentConfig};
 
@@ -13,7 +13,7 @@ impl Traced for Dense {
     fn record_draws(
         trace: &mut Trace,
         name: &str,
-        training: &Gan<Self>,
+        training: &GanTraining<Self>,
         lesson: &Lesson<'_>,
         passes: &[usize],
         has_logits: bool,
