@@ -7,7 +7,7 @@ use speed_accountant::{round_up, without_protection};
 use speed_core::printable_path;
 use speed_experiment::{
     Config, Cost, ExperimentError, Plan, PlannedStage, PlannedTraining, RunOptions, Source, StageCost, Sweep,
-    check_run_id, has_begun, plan, run as run_experiment,
+    check_run_id, has_begun, plan, run as run_experiment, run_folder,
 };
 
 use super::runs::report_text;
@@ -64,7 +64,7 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
             reporter.progress().note("finished work is kept; the same command goes on from it");
         }
     })?;
-    let folder = report.folder(&options.experiment.results);
+    let folder = run_folder(&report, &options.experiment.results);
     reporter.finished(&folder);
     if options.json { print_json(&report) } else { print(&report_text(&report, &folder, options.legend)) }
 }

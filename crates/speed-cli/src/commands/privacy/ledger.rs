@@ -3,8 +3,9 @@
 use serde_json::json;
 use speed_accountant::{AccountError, Budget, Delta, Price, PriceLimit, QueryBatch, round_up};
 use speed_core::{printable, printable_path};
-use speed_experiment::{ExperimentError, Table};
+use speed_experiment::ExperimentError;
 use speed_ledger::{Damage, Ledger, LedgerError, Statement};
+use speed_report::Table;
 
 use super::budget::{Terms, refused};
 use super::noise;
