@@ -403,3 +403,26 @@ pub(crate) fn two_digits_up(epsilon: f64) -> String {
 pub(crate) fn dash() -> String {
     NO_VALUE.to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn columns_have_heads_and_keys_of_their_own() {
+        let heads: BTreeSet<&str> = COLUMNS.iter().map(|column| column.head).collect();
+        assert_eq!(heads.len(), COLUMNS.len());
+        let keys: Vec<&str> = COLUMNS.iter().filter_map(|column| Some(column.compared.as_ref()?.key)).collect();
+        assert_eq!(keys.iter().collect::<BTreeSet<_>>().len(), keys.len());
+    }
+
+    #[test]
+    fn a_long_head_has_a_line_of_its_own_in_the_legend() {
+        let entry = |head: &str| COLUMNS.iter().find(|column| column.head == head).expect("a column").legend();
+        assert_eq!(entry(LABELS), "labels %     right labels among the answered queries.\n");
+        assert!(entry(DATA_INDEPENDENT).starts_with("ε data-independent\n             holds for all votes"));
+        assert_eq!(entry("paper %"), "");
+    }
+}

@@ -79,7 +79,7 @@ impl Document {
     ///
     /// # Errors
     /// If the value cannot be written as JSON.
-    pub fn of(value: &impl Serialize) -> serde_json::Result<Self> {
+    pub fn from_value(value: &impl Serialize) -> serde_json::Result<Self> {
         serde_json::from_str(&serde_json::to_string(value)?)
     }
 }
@@ -162,6 +162,6 @@ mod tests {
         let text = r#"{"z":1,"a":[-2,0.1,1e-300,null,true],"m":{"y":"t","b":18446744073709551615}}"#;
         let document: Document = serde_json::from_str(text).expect("a document");
         assert_eq!(serde_json::to_string(&document).expect("text"), text);
-        assert_eq!(Document::of(&document).expect("the same"), document);
+        assert_eq!(Document::from_value(&document).expect("the same"), document);
     }
 }

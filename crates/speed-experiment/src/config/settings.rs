@@ -30,7 +30,7 @@ impl From<&RawConfig> for RunSettings {
             repeats: config.table.repeats,
             method: config.student.method.title().to_owned(),
             seed: config.seed,
-            config: Document::of(config).expect("a config holds only tables, numbers, strings and flags"),
+            config: Document::from_value(config).expect("a config holds only tables, numbers, strings and flags"),
             toml: config.to_toml(),
         }
     }

@@ -42,7 +42,7 @@ struct Settings {
 
 /// Returns the settings that differ between the runs; a row's settings are compared among the runs that have the row.
 pub(super) fn differences(reports: &[&Report]) -> Vec<SettingDifference> {
-    let settings: Vec<Settings> = reports.iter().map(|report| Settings::of(report)).collect();
+    let settings: Vec<Settings> = reports.iter().map(|report| Settings::from_report(report)).collect();
     let keys: BTreeSet<&Key> = settings.iter().flat_map(|settings| settings.values.keys()).collect();
     let difference = |key: &Key| {
         let having = settings.iter().filter(|settings| key.group != Group::Row || settings.rows.contains(&key.row));
@@ -56,7 +56,7 @@ pub(super) fn differences(reports: &[&Report]) -> Vec<SettingDifference> {
 }
 
 impl Settings {
-    fn of(report: &Report) -> Self {
+    fn from_report(report: &Report) -> Self {
         let mut settings = Self { values: BTreeMap::new(), rows: BTreeSet::new() };
         if let Ok(Value::Object(sections)) = serde_json::to_value(&report.config) {
             for (name, value) in sections {

@@ -83,7 +83,7 @@ fn draw(area: &Area<'_>, rows: &[&ReportRow], names: u32, title: &str) -> Option
     let name = (FONT, 13).into_font().color(&BLACK).pos(Pos::new(HPos::Right, VPos::Center));
     let mut lane = 0.5;
     for row in rows {
-        let lane_marks = Marks::of(row, lane);
+        let lane_marks = Marks::for_row(row, lane);
         chart.draw_series(lane_marks.boxes).ok()?;
         chart.draw_series(lane_marks.lines).ok()?;
         chart.draw_series(lane_marks.circles).ok()?;
@@ -106,7 +106,7 @@ struct Marks {
 }
 
 impl Marks {
-    fn of(row: &ReportRow, lane: f64) -> Self {
+    fn for_row(row: &ReportRow, lane: f64) -> Self {
         let mut marks = Self::default();
         let upright = |x: f64, half: f64| [(x, lane - half), (x, lane + half)];
         if let Some(accuracy) = row.paper.accuracy {

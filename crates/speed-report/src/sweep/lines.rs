@@ -42,7 +42,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    fn of(values: impl IntoIterator<Item = f64>) -> Self {
+    fn from_values(values: impl IntoIterator<Item = f64>) -> Self {
         let values: Vec<f64> = values.into_iter().collect();
         let (mean, deviation) = mean_and_deviation(&values);
         Self { count: values.len(), mean, deviation }
@@ -117,9 +117,9 @@ fn lines_of(values: &[String], runs: &[&SettingReport]) -> Vec<SweepLine> {
             row: of_seeds.first()?.name.clone(),
             data_independent: largest(|row| row.data_independent.as_ref().map(|account| account.epsilon)),
             data_dependent: largest(|row| row.data_dependent.as_ref().map(|account| account.epsilon)),
-            labels: Spread::of(of_seeds.iter().filter_map(|row| row.label_accuracy)),
-            answered: Spread::of(of_seeds.iter().filter_map(answered)),
-            students: Spread::of(students),
+            labels: Spread::from_values(of_seeds.iter().filter_map(|row| row.label_accuracy)),
+            answered: Spread::from_values(of_seeds.iter().filter_map(answered)),
+            students: Spread::from_values(students),
         })
     };
     (0..rows).filter_map(line).collect()

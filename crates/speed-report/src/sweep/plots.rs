@@ -63,7 +63,7 @@ impl SweepReport {
         let keys = self.compared_keys();
         let key = *self.differing(lines).first()?;
         let swept = values_of(lines, key);
-        let x = Places::of(keys[key], &swept);
+        let x = Places::for_values(keys[key], &swept);
         let mut series: Vec<Series> = Vec::new();
         for line in lines {
             let name = self.name_of(line, lines, Some(key));
@@ -118,7 +118,7 @@ struct Places {
 impl Places {
     /// Creates the positions of values. Numbers are at their own positions, on a logarithmic axis if they span more
     /// than a factor of ten; other values are evenly spaced.
-    fn of(key: &str, values: &[&str]) -> Self {
+    fn for_values(key: &str, values: &[&str]) -> Self {
         let numbers: Option<Vec<f64>> = values.iter().map(|value| value.parse().ok()).collect();
         let Some(places) = numbers else {
             let names = values.iter().map(ToString::to_string).collect();
