@@ -12,6 +12,7 @@ mod overrides;
 mod privacy;
 mod queries;
 mod row;
+mod settings;
 mod student;
 mod sweep;
 #[cfg(test)]
@@ -27,8 +28,7 @@ pub use experiment::{Config, RawConfig, SCHEMA_VERSION};
 pub use noise::{Choice, NoiseConfig, QueryNoise, RawNoise};
 pub use privacy::{PrivacyConfig, RawPrivacy};
 pub use queries::{QueriesConfig, QuerySelection, QuerySelectionKind, RawQueries};
-pub(crate) use row::MAX_NAME;
-pub use row::{AggregationKind, PaperFigures, RawRow, RowConfig, RowStudent};
-pub(crate) use sweep::MAX_SETTINGS;
+pub use row::{RawRow, RowConfig, RowStudent};
+pub use speed_report::{AggregationKind, PaperFigures};
 pub use sweep::{Setting, Sweep};
 pub use votes::{RawVotes, VotesInFile, VotesSource, VotesSourceKind};

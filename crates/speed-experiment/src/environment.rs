@@ -1,56 +1,25 @@
-//! The machine and the versions that produced a result.
+//! The machine and the versions of this process.
 //!
 //! It reads two fields of files under `/proc` itself, because a library for every system (`sysinfo`) would be large for
 //! this purpose.
 
-use serde::{Deserialize, Serialize};
+use speed_report::Environment;
 
-/// The machine and the versions of a run; it contains no host name, user or path.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Environment {
-    /// Version of SPEED.
-    pub speed: String,
-    /// Version of Burn.
-    pub burn: String,
-    /// Version of TFHE-rs.
-    pub tfhe: String,
-    /// Operating system and architecture.
-    pub system: String,
-    /// Processor model, if the system reports it.
-    pub processor: String,
-    /// Logical processors that this process may use.
-    pub processors: usize,
-    /// The unit that multiplies the matrices of students and small teachers, which determines their last bits.
-    #[serde(default)]
-    pub products: String,
-    /// The kind of machine with respect to the bits of trainings: machines of the same kind give the same bits.
-    #[serde(default)]
-    pub arithmetic: String,
-    /// The device of the trainings that the config's `device` selects.
-    #[serde(default)]
-    pub device: String,
-    /// Memory in GiB, if the system reports it.
-    pub memory_gib: Option<f64>,
-}
-
-impl Environment {
-    /// Describes this process, with the `device` of its trainings.
-    #[must_use]
-    pub fn current(device: &str) -> Self {
-        Self {
-            speed: env!("CARGO_PKG_VERSION").to_owned(),
-            burn: BURN.to_owned(),
-            tfhe: TFHE.to_owned(),
-            system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-            processor: field_of("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".to_owned()),
-            processors: std::thread::available_parallelism().map_or(1, usize::from),
-            products: speed_nn::matrix::product_unit().to_string(),
-            arithmetic: speed_nn::matrix::kind(),
-            device: device.to_owned(),
-            memory_gib: field_of("/proc/meminfo", "MemTotal")
-                .and_then(|text| text.trim_end_matches("kB").trim().parse::<f64>().ok())
-                .map(|kib| (kib / 1024.0 / 1024.0 * 10.0).round() / 10.0),
-        }
+/// Describes this process, with the `device` of its trainings.
+pub(crate) fn current_environment(device: &str) -> Environment {
+    Environment {
+        speed: env!("CARGO_PKG_VERSION").to_owned(),
+        burn: BURN.to_owned(),
+        tfhe: TFHE.to_owned(),
+        system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        processor: field_of("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".to_owned()),
+        processors: std::thread::available_parallelism().map_or(1, usize::from),
+        products: speed_nn::matrix::product_unit().to_string(),
+        arithmetic: speed_nn::matrix::kind(),
+        device: device.to_owned(),
+        memory_gib: field_of("/proc/meminfo", "MemTotal")
+            .and_then(|text| text.trim_end_matches("kB").trim().parse::<f64>().ok())
+            .map(|kib| (kib / 1024.0 / 1024.0 * 10.0).round() / 10.0),
     }
 }
 

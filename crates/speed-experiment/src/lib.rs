@@ -8,10 +8,8 @@
 //! [`run`] processes the data in this order: images, teachers, votes, queries, labels and account of each row,
 //! students, table.
 
-mod compare;
 pub mod config;
 mod cost;
-mod csv;
 mod device;
 mod environment;
 mod error;
@@ -19,43 +17,34 @@ mod ledger;
 mod list;
 pub mod npy;
 mod options;
-mod page;
 mod picture;
 mod plan;
-pub mod plot;
 mod progress;
-mod publish;
-mod report;
+mod results;
 mod runner;
 mod stages;
 mod step;
 mod store;
 mod sweep;
-mod table;
 
-pub use compare::{
-    ClaimDifference, ComparedRun, Comparison, Difference, Figure, FigureComparison, Measure, RowComparison,
-    SettingDifference, WithoutSpread,
-};
 pub use config::{Config, ConfigError, Source, Sweep};
 pub use cost::{Cost, StageCost};
-pub use environment::Environment;
 pub use error::{Damage, ExperimentError, InputFault, Mismatch, ResultsFault, found_instead};
 pub use list::{ListedState, RunSummary, list_runs};
 pub use options::RunOptions;
 pub use plan::{Plan, PlannedRow, PlannedStage, PlannedTraining, plan};
 pub use progress::{CurrentWork, Part, PartView, Progress, RunView, Silent, StageStatus, StageView};
-pub use report::{Report, ReportRow, StageTime};
+pub use results::{missing_for_page, read_report, read_sweep, run_folder, run_page, sweep_folder};
 pub use runner::{
     Shard, ShardReport, StageUnits, begin_run, check_run_id, has_begun, run, run_id, run_shard, run_until,
 };
+pub use speed_report::{Environment, Report, ReportRow, RunNoise, StageTime, SweepReport};
 pub use step::{Step, Steps};
 pub use store::{
-    FinishedResults, Lock, RunNoise, RunState, RunStatus, Worker, config_path, find_any_run, find_results, find_run,
-    pages, read_small, run_in_use, slurm_folder, write_atomic,
+    FinishedResults, Lock, RunState, RunStatus, Worker, config_path, find_any_run, find_results, find_run, pages,
+    read_small, run_in_use, slurm_folder, write_atomic,
 };
-pub use sweep::{SettingReport, Spread, SweepLine, SweepReport, plan_sweep, run_sweep, run_sweep_until, sweep_id};
-pub use table::Table;
+pub use sweep::{plan_sweep, run_sweep, run_sweep_until, sweep_id};
 
 /// The README's examples, compiled and run with the tests.
 #[cfg(doctest)]

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
+use speed_report::{Report, ReportRow, RunNoise, check_rows};
 
-use crate::config::Config;
+use crate::config::{Config, RowConfig};
 use crate::error::ExperimentError;
-use crate::report::{Report, ReportRow, check_rows};
+use crate::results;
 use crate::store::{
-    PUBLISHED, RunNoise, RunStore, StageRecord, config_path, folders_in, is_current, is_id, is_in_use, read_report,
-    report_path, stages, table_path,
+    PUBLISHED, RunStore, StageRecord, config_path, folders_in, is_current, is_id, is_in_use, read_report, report_path,
+    stages, table_path,
 };
 
 /// The table of a run that was published without a report, in the run's directory or among its tables.
@@ -147,7 +148,7 @@ fn summary(results: &Path, experiment: &str, run: String, is_published: bool) ->
         state,
         finished: is_finished,
         simulation: config.as_ref().map(Config::is_simulation).or(figures.as_ref().map(|figures| figures.simulation)),
-        noise: config.as_ref().map(RunNoise::for_config).or(figures.as_ref().map(noise_of_rows)),
+        noise: config.as_ref().map(noise_of_config).or(figures.as_ref().map(noise_of_rows)),
         stages_done: done.count(),
         ended_at: ended_at.or_else(|| if is_published { None } else { began_at().map(|since| since.as_secs()) }),
         epsilon,
@@ -159,6 +160,11 @@ fn summary(results: &Path, experiment: &str, run: String, is_published: bool) ->
     }
 }
 
+/// Returns the noise of the run of a config.
+fn noise_of_config(config: &Config) -> RunNoise {
+    RunNoise::new(config.rows.iter().any(RowConfig::is_noisy), config.is_simulation())
+}
+
 /// Records the first damage, and returns the value that was read.
 fn note<T>(damage: &mut Option<String>, read: Result<T, ExperimentError>) -> Option<T> {
     read.map_err(|error| damage.get_or_insert_with(|| error.to_string()).clone()).ok()
@@ -167,13 +173,13 @@ fn note<T>(damage: &mut Option<String>, read: Result<T, ExperimentError>) -> Opt
 /// Reads the figures of a finished run; those of a published run without a report come from its table.
 fn figures(folder: &Path, is_published: bool) -> Result<Option<Figures>, ExperimentError> {
     if report_path(folder).exists() {
-        let Report { simulation, rows, .. } = Report::read(folder)?;
+        let Report { simulation, rows, .. } = results::read_report(folder)?;
         return Ok(Some(Figures { simulation, rows }));
     }
     let table = TABLES.map(|name| folder.join(name)).into_iter().find(|path| is_published && path.exists());
     let Some(path) = table else { return Ok(None) };
     let TableFile { simulation, rows } = read_report(&path)?;
-    check_rows(&rows).map_err(|fault| ExperimentError::Results { path, fault })?;
+    check_rows(&rows).map_err(|error| ExperimentError::Results { path, fault: error.into() })?;
     Ok(Some(Figures { simulation, rows }))
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use speed_accountant::QueryBatch;
 use speed_core::printable_path;
 use speed_core::random::Streams;
+use speed_report::{AskedQueries, Environment, Report, StageTime};
 
 pub use self::shard::{Shard, ShardReport, run_shard};
 pub(crate) use self::shard::{folder_of, open_shards};
@@ -15,15 +16,14 @@ pub(crate) use self::shard::{folder_of, open_shards};
 use self::shard::record_finished;
 use crate::config::{Config, ConfigError};
 use crate::device::Device;
-use crate::environment::Environment;
+use crate::environment::current_environment;
 use crate::error::ExperimentError;
 use crate::ledger::{LedgerFiles, check, check_forced, planned_charge};
 use crate::options::RunOptions;
 use crate::picture;
 use crate::plan::check_run_price;
 use crate::progress::{Progress, Recorder};
-use crate::publish::{PublishedQueries, publish};
-use crate::report::{AskedQueries, Report, ReportRow, RowResult, StageTime};
+use crate::results::{PublishedQueries, RowResult, publish, student_methods, with_answers};
 pub use crate::stages::StageUnits;
 use crate::stages::{
     CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowBounds, RowLabellings, RowStudents, Truth,
@@ -125,7 +125,7 @@ fn in_run<T>(
     let images = Images::load(config, &streams, options.datasets.as_deref())?;
     let classes = check_inputs(config, &streams, images.as_ref())?;
     check_run_price(config, options, graph, classes)?;
-    let environment = Environment::current(&device.name);
+    let environment = current_environment(&device.name);
     let mut store = RunStore::open(&options.results, config, &environment)?;
     let inputs = Inputs { images: images.as_ref(), streams, device: &device, environment: &environment };
     let done = in_store(config, options, graph, progress, &mut store, &inputs, work);
@@ -204,7 +204,7 @@ fn report(
         queries: asked_queries(context, collected, queries, &rows),
         pictures: images.map(|images| picture::of_queries(&images.pool, queries)).transpose()?,
     };
-    let rows = rows.into_iter().enumerate().map(|(row, result)| ReportRow::new(config, row, result)).collect();
+    let rows = rows.into_iter().enumerate().map(|(row, result)| result.into_row(config, row)).collect();
     let ledger =
         if config.is_simulation() { None } else { LedgerFiles::in_experiment(store.experiment()).statement()? };
     let stage_times = store.records().into_iter().map(|record| StageTime {
@@ -216,7 +216,7 @@ fn report(
         experiment: config.name.clone(),
         run: store.id(),
         simulation: config.is_simulation(),
-        config: config.to_raw(),
+        config: (&config.to_raw()).into(),
         handwriting: images.and_then(|images| images.handwriting.clone()),
         ensemble: collected.quality.clone(),
         rows,
@@ -224,6 +224,7 @@ fn report(
         kinds_of_machine: kinds_of_machine(store),
         stage_times: stage_times.collect(),
         ledger,
+        methods: student_methods(),
     };
     Ok((report, asked))
 }
@@ -255,13 +256,13 @@ fn asked_queries(
     let is_covered =
         |result: &RowResult| result.bounds.as_ref().is_some_and(|bounds| bounds.data_independent.is_some());
     let answers = results.iter().enumerate().map(|(row, result)| (row, is_covered(result), &*result.labels.labels));
-    AskedQueries {
+    let asked = AskedQueries {
         pool_images: queries.to_vec(),
         truth: truth.map(|truth| queries.iter().map(|&image| truth.labels()[image]).collect()),
         votes: (!config.protects_answers()).then(|| collected.counts(queries)),
         rows: Vec::new(),
-    }
-    .with_answers(config, answers)
+    };
+    with_answers(asked, config, answers)
 }
 
 /// Returns the charges for forced answers, if there is a budget that may refuse them.

@@ -4,23 +4,19 @@
 //! another run of the experiment, so a sweep over the noise trains its teachers once, and an interrupted sweep resumes.
 
 mod id;
-mod lines;
-mod plots;
 mod progress;
-mod report;
 
 use std::path::PathBuf;
 
 pub use id::sweep_id;
-pub use lines::{Spread, SweepLine};
-pub(crate) use report::NOTES;
-pub use report::{SettingReport, SweepReport};
+use speed_report::{SettingReport, SweepReport};
 
 use crate::config::{ConfigError, Setting, Sweep};
 use crate::error::ExperimentError;
 use crate::options::RunOptions;
 use crate::plan::{Plan, check_setting_price, plan_with};
 use crate::progress::Progress;
+use crate::results::publish_sweep;
 use crate::runner::{run, run_until};
 use crate::store::SweepStore;
 use crate::sweep::progress::SettingProgress;
@@ -40,10 +36,18 @@ pub fn run_sweep(sweep: &Sweep, options: &RunOptions, progress: &dyn Progress) -
         let own = SettingProgress::new(progress, index + 1, all);
         let report =
             run(&setting.config, options, &own).inspect_err(|_| progress.note(&format!("stopped at {place}")))?;
-        reports.push(SettingReport::new(setting, report));
+        reports.push(SettingReport::new(setting.values.clone(), report));
     }
-    let report = SweepReport::new(sweep, reports);
-    report.publish(&options.results)?;
+    let first = sweep.settings.first().map(|setting| &setting.config);
+    let report = SweepReport::new(
+        first.map_or_else(String::new, |config| config.name.clone()),
+        sweep_id(sweep),
+        sweep.keys.clone(),
+        sweep.values.clone(),
+        first.map(|config| (&config.to_raw()).into()),
+        reports,
+    );
+    publish_sweep(&report, &options.results)?;
     Ok(report)
 }
 

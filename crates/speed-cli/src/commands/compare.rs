@@ -1,7 +1,8 @@
 //! `speed compare`
 
 use speed_core::printable_path;
-use speed_experiment::{Comparison, Report, find_run};
+use speed_experiment::{find_run, read_report};
+use speed_report::{Comparison, Report};
 
 use super::{Failure, print, print_json, usage};
 use crate::options::CompareOptions;
@@ -10,7 +11,7 @@ use crate::terminal;
 pub(super) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     let read = |run| -> Result<(String, Report), Failure> {
         let folder = find_run(&options.results, run)?;
-        Ok((printable_path(&folder), Report::read(&folder)?))
+        Ok((printable_path(&folder), read_report(&folder)?))
     };
     let runs: Vec<(String, Report)> = options.runs.iter().map(|run| read(run)).collect::<Result<_, Failure>>()?;
     if runs.len() + usize::from(options.paper) < 2 {

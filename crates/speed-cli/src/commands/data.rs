@@ -8,7 +8,8 @@ use speed_core::printable_path;
 use speed_data::{
     CheckReport, DataError, FetchEvent, FetchProgress, check as check_files, fetch as fetch_files, locate,
 };
-use speed_experiment::{ExperimentError, Table};
+use speed_experiment::ExperimentError;
+use speed_report::Table;
 
 use super::{Failure, print, print_json};
 use crate::bar;

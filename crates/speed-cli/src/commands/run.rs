@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use speed_experiment::{
     Config, ExperimentError, RunOptions, Source, Sweep, check_run_id, has_begun, plan, run as run_experiment,
+    run_folder,
 };
 
 use super::plan::plan_text;
@@ -62,7 +63,7 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
             reporter.progress().note("finished work is kept; the same command goes on from it");
         }
     })?;
-    let folder = report.folder(&options.experiment.results);
+    let folder = run_folder(&report, &options.experiment.results);
     reporter.finished(&folder);
     if options.json { print_json(&report) } else { print(&report_text(&report, &folder, options.legend)) }
 }

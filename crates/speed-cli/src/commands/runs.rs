@@ -6,9 +6,10 @@ use serde_json::json;
 use speed_accountant::{round_up, without_protection};
 use speed_core::printable_path;
 use speed_experiment::{
-    ExperimentError, FinishedResults, ListedState, Report, ResultsFault, RunSummary, SweepReport, Table, find_results,
-    list_runs, pages,
+    ExperimentError, FinishedResults, ListedState, ResultsFault, RunSummary, find_results, list_runs, missing_for_page,
+    pages, read_report, read_sweep, run_page,
 };
+use speed_report::{Report, SweepReport, Table};
 
 use super::{Failure, print, print_json};
 use crate::bar::line;
@@ -82,20 +83,20 @@ pub(super) enum ReportFormat {
 pub(super) fn show(name: &Path, results: &Path, form: &ReportFormat) -> Result<(), Failure> {
     match find_results(results, name)? {
         FinishedResults::Run(run) => {
-            let report = Report::read(&run)?;
+            let report = read_report(&run)?;
             match form {
                 ReportFormat::Text { legend } => print(&report_text(&report, &run, *legend)),
                 ReportFormat::Json => print_json(&report),
                 ReportFormat::Page => {
-                    for path in report.missing_for_page(&run) {
+                    for path in missing_for_page(&report, &run) {
                         line(&format!("{} is missing, so the page lacks its content", printable_path(&path)));
                     }
-                    print(&report.to_html(&run)?)
+                    print(&run_page(&report, &run)?)
                 }
             }
         }
         FinishedResults::Sweep(sweep) => {
-            let report = SweepReport::read(&sweep)?;
+            let report = read_sweep(&sweep)?;
             match form {
                 ReportFormat::Text { .. } => print(&sweep_text(&report, &sweep)),
                 ReportFormat::Json => print_json(&report),

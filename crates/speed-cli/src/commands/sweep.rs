@@ -3,7 +3,7 @@
 use serde_json::json;
 use speed_accountant::round_up;
 use speed_core::printable_path;
-use speed_experiment::{Plan, RunOptions, Sweep, plan_sweep, run_sweep, sweep_id};
+use speed_experiment::{Plan, RunOptions, Sweep, plan_sweep, run_sweep, sweep_folder, sweep_id};
 
 use super::plan::cost_text;
 use super::runs::sweep_text;
@@ -13,11 +13,11 @@ use crate::progress::Reporter;
 
 pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, reporter: &Reporter) -> Result<(), Failure> {
     let report = run_sweep(sweep, options, reporter.progress())?;
-    reporter.finished(&report.folder(&options.results));
+    let folder = sweep_folder(&report, &options.results);
+    reporter.finished(&folder);
     if json {
         return print_json(&report);
     }
-    let folder = report.folder(&options.results);
     print(&sweep_text(&report, &folder))
 }
 

@@ -5,13 +5,11 @@ use std::num::NonZeroUsize;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use speed_core::{Circuit, NoisePlacement, RandomnessKind, is_legible};
 use speed_mechanism::{HonestRatio, MechanismKind};
+use speed_report::{AggregationKind, MAX_ROW_NAME, PaperFigures};
 use speed_student::StudentMethod;
 
 use super::fault::{Fault, refuse};
 use super::noise::{Choice, NoiseConfig, QueryNoise, RowNoise, is_none, is_zero};
-
-/// Maximum length of a row's name, in bytes.
-pub(crate) const MAX_NAME: usize = 200;
 
 /// `[[row]]` as written. The keys of its table `[row.paper]` appear here as `paper_*`, as in older configs and in the
 /// resolved text whose digest is the run's id.
@@ -49,18 +47,6 @@ pub struct RawRow {
     pub paper_minutes: f64,
 }
 
-/// The way of computing a row's labels: `row.aggregation`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AggregationKind {
-    /// Plurality without noise or encryption.
-    NonPrivate,
-    /// Noise, and a trusted server that sees the sums.
-    Trusted,
-    /// Noise, and a server that sees only ciphertexts.
-    Encrypted,
-}
-
 /// `row.student` as written: the name of a method, or "default" for `student.method`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowStudent(pub Option<StudentMethod>);
@@ -87,37 +73,6 @@ pub struct RowConfig {
     pub student: Option<StudentMethod>,
     /// The paper's own figures.
     pub paper: PaperFigures,
-}
-
-/// The paper's figures for a row, if the paper gives them: `[row.paper]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "RawPaper")]
-pub struct PaperFigures {
-    /// Epsilon.
-    pub epsilon: Option<f64>,
-    /// Student accuracy, percent.
-    pub accuracy: Option<f64>,
-    /// Its deviation, percentage points.
-    pub deviation: Option<f64>,
-    /// Homomorphic time for all queries, minutes.
-    pub minutes: Option<f64>,
-}
-
-/// The paper's figures as read from configs and from reports of earlier versions, where 0 means none.
-#[derive(Deserialize)]
-struct RawPaper {
-    epsilon: Option<f64>,
-    accuracy: Option<f64>,
-    deviation: Option<f64>,
-    minutes: Option<f64>,
-}
-
-impl From<RawPaper> for PaperFigures {
-    fn from(raw: RawPaper) -> Self {
-        let [epsilon, accuracy, deviation, minutes] =
-            [raw.epsilon, raw.accuracy, raw.deviation, raw.minutes].map(|value| value.filter(|&value| value > 0.0));
-        Self { epsilon, accuracy, deviation, minutes }
-    }
 }
 
 impl RowConfig {
@@ -185,7 +140,7 @@ impl RawRow {
                 );
             }
         }
-        let paper = RawPaper {
+        let paper = PaperFigures {
             epsilon: Some(self.paper_epsilon),
             accuracy: Some(self.paper_accuracy),
             deviation: Some(self.paper_deviation),
@@ -201,7 +156,7 @@ impl RawRow {
             own_noise: self.own_noise(),
             labels_of,
             student: self.student.0,
-            paper: paper.into(),
+            paper: paper.without_zeros(),
         })
     }
 
@@ -209,10 +164,10 @@ impl RawRow {
         if self.name.is_empty() {
             return Err("every [[row]] needs a name".into());
         }
-        if self.name.len() > MAX_NAME || !is_legible(&self.name) {
+        if self.name.len() > MAX_ROW_NAME || !is_legible(&self.name) {
             let found: String = self.name.chars().take(40).collect();
             return Err(format!(
-                "expected 1 to {MAX_NAME} bytes of visible characters, without control characters and spaces at its ends, found {found:?}"
+                "expected 1 to {MAX_ROW_NAME} bytes of visible characters, without control characters and spaces at its ends, found {found:?}"
             ));
         }
         if earlier.iter().any(|other| other.name == self.name) {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use speed_report::MAX_SETTINGS;
 use toml::{Table, Value};
 
 use super::defaults::{defaults, documented_key};
@@ -10,9 +11,6 @@ use super::error::ConfigError;
 use super::experiment::Config;
 use super::overrides::{self, Override};
 use super::unknown::unknown_of;
-
-/// The largest number of settings; each setting is a run.
-pub(crate) const MAX_SETTINGS: usize = 1000;
 
 /// Keys that cannot be swept: they determine the place of the results and which of them may be published.
 const NOT_SWEPT: [&str; 2] = ["name", "noise.source"];

@@ -76,7 +76,7 @@ pub enum Mismatch {
     Stopped,
     /// Images that cannot be written as a picture.
     #[error("generated images cannot be drawn: {0}")]
-    Picture(#[from] image::ImageError),
+    Picture(#[from] speed_report::PictureError),
     /// A student whose training steps cannot be counted.
     #[error("a student of this config cannot be trained: {0}")]
     Unmeasured(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use speed_accountant::round_up;
 use speed_core::{printable, printable_path};
+use speed_report::Implausible;
 
 /// The fault of a directory or file of results, and the next step.
 #[derive(Debug, thiserror::Error)]
@@ -210,6 +211,12 @@ pub enum ResultsFault {
         /// Epsilon of the ledger now, and after another charge.
         price: Result<(f64, f64), Box<dyn std::error::Error + Send + Sync>>,
     },
+}
+
+impl From<Implausible> for ResultsFault {
+    fn from(Implausible { expected, found }: Implausible) -> Self {
+        Self::Unlikely { expected, found }
+    }
 }
 
 /// The damage of a finished stage.

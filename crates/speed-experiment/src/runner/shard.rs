@@ -7,7 +7,7 @@ use speed_core::random::Streams;
 
 use crate::config::{Config, ConfigError, Sweep};
 use crate::device::Device;
-use crate::environment::Environment;
+use crate::environment::current_environment;
 use crate::error::ExperimentError;
 use crate::ledger::check;
 use crate::options::RunOptions;
@@ -166,7 +166,7 @@ impl<'a> ShardProcess<'a> {
         let stage = self.shard.stage;
         let _arithmetic = config.arithmetic.hold()?;
         let device = Device::open(config.device)?;
-        let environment = Environment::current(&device.name);
+        let environment = current_environment(&device.name);
         let store = RunStore::join(&self.options.results, config, self.options.mix_machines)?;
         let recorder = Recorder::new(self.progress, shard_progress_path(store.folder(), &self.shard.name()));
         recorder.planned(&[stage.to_owned()]);

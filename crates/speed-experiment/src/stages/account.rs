@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use speed_accountant::{Account, AccountError, Accountant, Adversary, Extent, PrivacyEvent};
 use speed_mechanism::Mechanism;
+use speed_report::{DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, PAPER_FORMULAS};
 
 use super::complete::complete;
 use super::context::Context;
@@ -140,17 +141,17 @@ impl Stage for AccountStage<'_> {
             tight.with_adversary(if central { Adversary::ExternalWithCentral } else { Adversary::ExternalWithDropout });
         let mut bounds = Bounds::default();
         context.progress.begin(&format!("account {}", self.row.name), "claims", 4, 0);
-        bounds.data_dependent = bounds.value("ε data-dependent", tight.account(counts));
+        bounds.data_dependent = bounds.value(DATA_DEPENDENT, tight.account(counts));
         context.progress.advance(1, "");
         bounds.data_dependent_collusion =
-            bounds.value("ε data-dependent collusion", tight.with_adversary(Adversary::Colluding).account(counts));
+            bounds.value(DATA_DEPENDENT_COLLUSION, tight.with_adversary(Adversary::Colluding).account(counts));
         context.progress.advance(1, "");
-        bounds.data_independent = bounds.value("ε data-independent", tight.account_queries(counts.len()));
+        bounds.data_independent = bounds.value(DATA_INDEPENDENT, tight.account_queries(counts.len()));
         context.progress.advance(1, "");
         // The paper covers no other noise, and no threshold.
         if let (Some(gamma), None) = (noise.mechanism().gamma(), noise.threshold) {
             let paper = Accountant::paper(PrivacyEvent::new(Mechanism::laplace(gamma), tau), delta);
-            bounds.paper_formulas = bounds.value("ε paper formulas", paper.account(counts));
+            bounds.paper_formulas = bounds.value(PAPER_FORMULAS, paper.account(counts));
         }
         folder.write_json(BOUNDS, &bounds)?;
         context.progress.end(&format!("{}: accounted for", self.row.name));

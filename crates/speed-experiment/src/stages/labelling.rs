@@ -9,13 +9,14 @@ mod question;
 mod record;
 
 pub(super) use keys::RunKeys;
-pub(crate) use record::{LabellingTimes, RowLabels};
+pub(crate) use record::RowLabels;
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use speed_report::LabellingTimes;
 
 use self::answers::Answers;
 use self::argmax::{LabellingOutcome, Method};
@@ -259,7 +260,7 @@ impl Stage for LabellingStage<'_> {
             false => argmax::in_clear(context, &self.question, &noise)?,
         };
         self.report(context, &labelled);
-        let times = LabellingTimes::new(&labelled, context.threads);
+        let times = record::times(&labelled, context.threads);
         let of_images = truth.filter(|truth| truth.digest().is_some());
         let accuracy = of_images.and_then(|truth| record::share_right(&labelled.labels, queries, truth));
         let labels = RowLabels::new(row, labelled, noise.count, accuracy);

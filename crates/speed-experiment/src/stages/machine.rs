@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use crate::config::{ComputeDevice, Config, DEFAULTS, Source};
     use crate::device::Device;
-    use crate::environment::Environment;
+    use crate::environment::current_environment;
     use crate::progress::Silent;
     use crate::stages::complete::{self, identified};
     use crate::stages::stage::Stage;
@@ -115,7 +115,7 @@ mod tests {
     fn what_one_kind_of_machine_began_another_does_not_go_on_with_without_a_word() {
         let config = Config::load(&Source::new("test.toml", DEFAULTS)).expect("defaults");
         let results = tempfile::tempdir().expect("a folder");
-        let store = RunStore::open(results.path(), &config, &Environment::current("test")).expect("a store");
+        let store = RunStore::open(results.path(), &config, &current_environment("test")).expect("a store");
         let device = Device::open(ComputeDevice::Cpu).expect("a processor");
         let on = |arithmetic, mix_machines| Context { arithmetic, mix_machines, ..context(&config, &store, &device) };
         let inputs = |context: &Context<'_>, images: u32| identify(context, "teachers", 1, json!({ "images": images }));
@@ -155,7 +155,7 @@ mod tests {
         let seeded =
             Source::new("test.toml", DEFAULTS).with_overrides(&["student.epochs=7".to_owned()]).expect("a key");
         let other = Config::load(&seeded).expect("another run");
-        let store = RunStore::open(results.path(), &other, &Environment::current("test")).expect("a store");
+        let store = RunStore::open(results.path(), &other, &current_environment("test")).expect("a store");
         let inputs = |arithmetic| {
             let context = Context { store: &store, config: &other, ..on(arithmetic, false) };
             identify(&context, "teachers", 1, json!({ "images": 8 }))

@@ -5,13 +5,14 @@ mod session;
 mod stage;
 mod student;
 
-pub(crate) use record::{EpochAccuracy, METRICS, PICTURE, StudentRun, read_epochs};
+pub(crate) use record::{METRICS, PICTURE, read_epochs};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use speed_report::{LabellingTimes, StudentRun};
 use speed_student::StudentMethod;
 
 pub(crate) use self::student::KIND;
@@ -20,7 +21,7 @@ use super::complete::{identified, identify, perform};
 use super::context::Context;
 use super::images::Images;
 use super::kind::{Kind, Node};
-use super::labelling::{KIND as LABELLING, LabellingTimes, RowLabellings, RowLabels, RunKeys};
+use super::labelling::{KIND as LABELLING, RowLabellings, RowLabels, RunKeys};
 use super::outputs::Outputs;
 use super::queries::{KIND as QUERIES, Queries, chosen};
 use super::shard_units::ShardUnits;

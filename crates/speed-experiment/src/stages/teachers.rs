@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 use speed_data::{Split, partition};
 use speed_nn::threads;
+use speed_report::csv;
 use speed_teacher::{EnsembleTraining, TeacherMetrics, train_member};
 
 use super::complete::complete;
@@ -23,7 +24,6 @@ use super::stage::{Stage, StageName};
 use super::units::StageUnits;
 use crate::config::{Config, VotesSource};
 use crate::cost::{Meter, StageCost};
-use crate::csv;
 use crate::error::{ExperimentError, Mismatch};
 use crate::store::{Fingerprint, FinishedStage, StageFolder, unit_meta, unit_payload};
 

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use speed_core::{VoteShape, Votes, VotesError, printable_path};
+use speed_report::EnsembleQuality;
 use speed_teacher::{Teacher, ensemble_votes};
 use speed_votes::VoteFile;
 
@@ -34,26 +34,16 @@ const QUALITY: &str = "ensemble.json";
 /// The number of classes of random votes without images.
 const UNIFORM_CLASSES: usize = 10;
 
-/// The size and the accuracies of the ensemble on the pool. The accuracies are `None` if the pool has no labels.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct EnsembleQuality {
-    pub(crate) teachers: usize,
-    pub(crate) pool_images: usize,
-    pub(crate) mean_accuracy: Option<f64>,
-    pub(crate) plurality_accuracy: Option<f64>,
-}
-
-impl EnsembleQuality {
-    fn measure(votes: &Votes, truth: Option<&Truth<'_>>) -> Result<Self, ExperimentError> {
-        truth.map(|truth| truth.check(votes.shape().classes())).transpose()?;
-        let labels = truth.map(Truth::labels);
-        Ok(Self {
-            teachers: votes.shape().teachers(),
-            pool_images: votes.shape().queries(),
-            mean_accuracy: labels.map(|labels| votes.mean_accuracy(labels)).transpose()?,
-            plurality_accuracy: labels.map(|labels| votes.plurality_accuracy(labels)).transpose()?,
-        })
-    }
+/// Returns the size and the accuracies of the ensemble on the pool. The accuracies are `None` if the pool has no labels.
+fn measure_quality(votes: &Votes, truth: Option<&Truth<'_>>) -> Result<EnsembleQuality, ExperimentError> {
+    truth.map(|truth| truth.check(votes.shape().classes())).transpose()?;
+    let labels = truth.map(Truth::labels);
+    Ok(EnsembleQuality {
+        teachers: votes.shape().teachers(),
+        pool_images: votes.shape().queries(),
+        mean_accuracy: labels.map(|labels| votes.mean_accuracy(labels)).transpose()?,
+        plurality_accuracy: labels.map(|labels| votes.plurality_accuracy(labels)).transpose()?,
+    })
 }
 
 /// The votes of a run.
@@ -190,8 +180,8 @@ impl<'a> VotesStage<'a> {
         votes: &Votes,
     ) -> Result<Vec<String>, ExperimentError> {
         // Accuracies against true labels from a file are not recorded; every run measures them again.
-        let recorded = EnsembleQuality::measure(votes, self.truth.filter(|truth| truth.digest().is_some()))?;
-        let quality = EnsembleQuality::measure(votes, self.truth)?;
+        let recorded = measure_quality(votes, self.truth.filter(|truth| truth.digest().is_some()))?;
+        let quality = measure_quality(votes, self.truth)?;
         folder.write_checked_json(SHAPE, &votes.shape())?;
         folder.write(VOTES, &npy::votes_to_bytes(votes))?;
         folder.write_json(QUALITY, &recorded)?;
@@ -290,7 +280,7 @@ impl Stage for VotesStage<'_> {
         let hash = self.hash(&votes, done.outputs_hash());
         let recorded: EnsembleQuality = done.read_json(QUALITY)?;
         let quality = match self.truth {
-            Some(truth) if truth.digest().is_none() => EnsembleQuality::measure(&votes, self.truth)?,
+            Some(truth) if truth.digest().is_none() => measure_quality(&votes, self.truth)?,
             _ => recorded,
         };
         Ok(CollectedVotes { votes, quality, hash })

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use speed_report::Environment;
+
 use super::atomic::{remove_unfinished_unless, write_atomic, write_json};
 use super::fingerprint::{Fingerprint, Identity};
 use super::folder::StageFolder;
@@ -14,7 +16,6 @@ use super::read::read_small;
 use super::record::{FinishedStage, RECORD, StageRecord};
 use super::remains::StageRemains;
 use crate::config::{Config, Source};
-use crate::environment::Environment;
 use crate::error::{ExperimentError, ResultsFault};
 
 /// The folder of one run, either locked against a second process until dropped, or joined by a shard in parallel with

@@ -3,8 +3,8 @@
 use serde_json::json;
 use speed_accountant::{AccountError, Budget, Delta, Price, PriceLimit, QueryBatch, round_up};
 use speed_core::{printable, printable_path};
-use speed_experiment::Table;
 use speed_ledger::{Damage, Ledger, LedgerError, Statement};
+use speed_report::Table;
 
 use super::budget::{QueryTerms, refused};
 use super::noise::noise;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use speed_core::Circuit;
+use speed_report::{LabellingTimes, csv};
 
 use super::argmax::LabellingOutcome;
 use crate::config::{AggregationKind, RowConfig};
-use crate::csv;
 use crate::stages::truth::Truth;
 use crate::store::StageRemains;
 
@@ -77,38 +77,17 @@ impl RowLabels {
     }
 }
 
-/// Times of the homomorphic part, in seconds.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct LabellingTimes {
-    pub(crate) key_generation_seconds: f64,
-    pub(crate) encrypt_seconds: f64,
-    pub(crate) sum_seconds: f64,
-    /// Wall-clock time of the argmax of all queries.
-    pub(crate) argmax_seconds: f64,
-    pub(crate) threads: usize,
-    /// Wall-clock time of each query on its thread.
-    pub(crate) query_seconds: Vec<f64>,
-    /// Processor time of all threads for the complete round, including encryption, sum and decryption.
-    pub(crate) core_seconds: Option<f64>,
-}
-
-impl LabellingTimes {
-    pub(super) fn new(labelled: &LabellingOutcome, threads: NonZeroUsize) -> Self {
-        let LabellingOutcome { aggregated, core_seconds, .. } = labelled;
-        Self {
-            key_generation_seconds: aggregated.key_generation.as_secs_f64(),
-            encrypt_seconds: aggregated.encryption.as_secs_f64(),
-            sum_seconds: aggregated.sum.as_secs_f64(),
-            argmax_seconds: aggregated.argmax.as_secs_f64(),
-            threads: threads.get(),
-            core_seconds: *core_seconds,
-            query_seconds: aggregated.query_times.iter().map(Duration::as_secs_f64).collect(),
-        }
-    }
-
-    /// Returns the total processor time per query, or `None` if the system does not report it.
-    pub(crate) fn core_seconds_per_query(&self) -> Option<f64> {
-        self.core_seconds.map(|seconds| seconds / self.query_seconds.len().max(1) as f64)
+/// Returns the times of a labelling with this number of threads.
+pub(super) fn times(labelled: &LabellingOutcome, threads: NonZeroUsize) -> LabellingTimes {
+    let LabellingOutcome { aggregated, core_seconds, .. } = labelled;
+    LabellingTimes {
+        key_generation_seconds: aggregated.key_generation.as_secs_f64(),
+        encrypt_seconds: aggregated.encryption.as_secs_f64(),
+        sum_seconds: aggregated.sum.as_secs_f64(),
+        argmax_seconds: aggregated.argmax.as_secs_f64(),
+        threads: threads.get(),
+        core_seconds: *core_seconds,
+        query_seconds: aggregated.query_times.iter().map(Duration::as_secs_f64).collect(),
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use speed_report::{EpochAccuracy, StudentRun, csv};
 use speed_student::{EpochMetrics, StudentMethod, StudentOutcome};
 
-use crate::csv;
 use crate::error::{ExperimentError, ResultsFault};
 use crate::picture;
 use crate::store::{FinishedStage, StageFolder, read_stage_file};
@@ -18,33 +17,6 @@ pub(crate) const PICTURE: &str = "digits.png";
 const MAX_EPOCHS: usize = 10_000;
 /// The file of the accuracies.
 const RESULT: &str = "student.json";
-
-/// A trained student.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct StudentRun {
-    /// Name of the folder below `stages/` with its metrics and samples. Rows with the same labels share it.
-    pub stage: String,
-    /// Accuracy of the averaged parameters on the test images.
-    pub accuracy: f64,
-    /// Accuracy of the last parameters.
-    pub accuracy_raw: f64,
-    /// Accuracies after each epoch; not in reports, because the list is long.
-    #[serde(skip)]
-    pub by_epoch: Vec<EpochAccuracy>,
-}
-
-/// Accuracies after an epoch.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct EpochAccuracy {
-    /// The epoch, from 1.
-    pub epoch: u32,
-    /// Accuracy of the averaged parameters on the test images.
-    pub average: f64,
-    /// Accuracy of the last parameters on the test images.
-    pub raw: f64,
-}
 
 /// Writes the files of a student, and returns the names of the files that its inputs determine.
 pub(super) fn write(

@@ -1,8 +1,9 @@
 //! The training of one student as a stage.
 
 use serde_json::{Value, json};
+use speed_report::StudentRun;
 
-use super::record::{self, StudentRun};
+use super::record;
 use super::session::{CHECKPOINT, Session};
 use super::student::{LabelledQueries, Student};
 use crate::error::ExperimentError;

@@ -13,7 +13,7 @@ use crate::stages::stage::StageName;
 use crate::store::Fingerprint;
 
 /// The name of the kind, which is the prefix of the stages' names.
-pub(crate) const KIND: &str = "student";
+pub(crate) const KIND: &str = speed_report::STUDENT_STAGE;
 
 /// The labels of a row, and the queries with these labels.
 pub(super) struct LabelledQueries<'a> {

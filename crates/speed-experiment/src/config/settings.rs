@@ -1,0 +1,52 @@
+//! The settings of a config as its report shows them.
+
+use serde::Serialize;
+use speed_core::NoisePlacement;
+use speed_mechanism::MechanismKind;
+use speed_report::{Document, RunSettings, VotesOrigin};
+
+use super::data::DataSource;
+use super::experiment::RawConfig;
+use super::noise::RawNoise;
+use super::votes::VotesSourceKind;
+
+impl From<&RawConfig> for RunSettings {
+    fn from(config: &RawConfig) -> Self {
+        let votes = match config.votes.source {
+            VotesSourceKind::Truth => VotesOrigin::TrueLabels,
+            VotesSourceKind::Teachers => VotesOrigin::Teachers,
+            source => VotesOrigin::Other(word(&source)),
+        };
+        Self {
+            images: word(&config.data.source),
+            dataset: config.data.source.published().map(str::to_owned),
+            has_images: config.data.source != DataSource::None,
+            votes,
+            queries: config.queries.count,
+            selection: word(&config.queries.selection),
+            noise: noise(&config.noise),
+            delta: config.privacy.delta,
+            budget: Some(config.privacy.budget).filter(|budget| *budget > 0.0),
+            repeats: config.table.repeats,
+            method: config.student.method.title().to_owned(),
+            seed: config.seed,
+            config: Document::from_value(config).expect("a config holds only tables, numbers, strings and flags"),
+            toml: config.to_toml(),
+        }
+    }
+}
+
+/// Returns the name of a choice in a config.
+fn word(choice: &impl Serialize) -> String {
+    serde_json::to_value(choice).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// Returns a short description of the noise in the config.
+fn noise(noise: &RawNoise) -> String {
+    let scale = if noise.mechanism.is_inverse() { ("gamma", noise.gamma) } else { ("sigma", noise.sigma) };
+    let kind =
+        if noise.mechanism == MechanismKind::default() { String::new() } else { format!("{}, ", noise.mechanism) };
+    let place = if noise.placement == NoisePlacement::Central { ", added by the server" } else { "" };
+    let threshold = if noise.threshold == 0 { String::new() } else { format!(", threshold {}", noise.threshold) };
+    format!("{kind}{} {}{place}{threshold}", scale.0, scale.1)
+}

@@ -1,0 +1,132 @@
+//! The files of finished runs and sweeps: `report.json` and `sweep.json`.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use speed_ledger::Statement;
+use speed_report::{
+    EnsembleQuality, Environment, LabellingTimes, Report, ReportRow, SettingReport, StageTime, StudentMethodTitle,
+    SweepReport,
+};
+use speed_student::StudentMethod;
+
+use crate::config::RawConfig;
+use crate::error::ExperimentError;
+use crate::store::{self, SweepStore, report_path};
+
+/// A report as stored; earlier versions store the times of all rows in a separate list.
+#[derive(Deserialize)]
+pub(super) struct StoredReport {
+    experiment: String,
+    run: String,
+    simulation: bool,
+    config: RawConfig,
+    #[serde(default)]
+    handwriting: Option<String>,
+    ensemble: EnsembleQuality,
+    rows: Vec<ReportRow>,
+    environment: Environment,
+    #[serde(default)]
+    kinds_of_machine: Vec<String>,
+    #[serde(default)]
+    encrypted_times: Vec<Option<LabellingTimes>>,
+    stage_times: Vec<StageTime>,
+    #[serde(default)]
+    ledger: Option<Statement>,
+}
+
+impl From<StoredReport> for Report {
+    fn from(file: StoredReport) -> Self {
+        let mut rows = file.rows;
+        for (row, times) in rows.iter_mut().zip(file.encrypted_times) {
+            row.encrypted_times = times;
+        }
+        Self {
+            experiment: file.experiment,
+            run: file.run,
+            simulation: file.simulation,
+            handwriting: file.handwriting,
+            config: (&file.config).into(),
+            ensemble: file.ensemble,
+            rows,
+            environment: file.environment,
+            kinds_of_machine: file.kinds_of_machine,
+            stage_times: file.stage_times,
+            ledger: file.ledger,
+            methods: student_methods(),
+        }
+    }
+}
+
+/// A sweep as stored; earlier versions lack the values and the config.
+#[derive(Deserialize)]
+struct StoredSweep {
+    experiment: String,
+    sweep: String,
+    simulation: bool,
+    keys: Vec<String>,
+    #[serde(default)]
+    values: Vec<Vec<String>>,
+    #[serde(default)]
+    config: Option<RawConfig>,
+    settings: Vec<SettingReport>,
+    #[serde(default)]
+    ledger: Option<Statement>,
+    environment: Option<Environment>,
+}
+
+impl From<StoredSweep> for SweepReport {
+    fn from(file: StoredSweep) -> Self {
+        Self {
+            experiment: file.experiment,
+            sweep: file.sweep,
+            simulation: file.simulation,
+            keys: file.keys,
+            values: file.values,
+            config: file.config.as_ref().map(Into::into),
+            settings: file.settings,
+            ledger: file.ledger,
+            environment: file.environment,
+        }
+    }
+}
+
+/// Returns the names and titles of all methods of students.
+pub(crate) fn student_methods() -> Vec<StudentMethodTitle> {
+    let methods = StudentMethod::all().into_iter();
+    methods.map(|method| StudentMethodTitle { name: method.name(), title: method.title() }).collect()
+}
+
+/// Reads the report of the finished run in the directory `run`.
+///
+/// # Errors
+/// If the report is missing or damaged.
+pub fn read_report(run: &Path) -> Result<Report, ExperimentError> {
+    let path = report_path(run);
+    let report: Report = store::read_report::<StoredReport>(&path)?.into();
+    report.check().map_err(|error| ExperimentError::Results { path, fault: error.into() })?;
+    Ok(report)
+}
+
+/// Reads the report of the finished sweep in the directory `sweep`.
+///
+/// # Errors
+/// If the report is missing or damaged.
+pub fn read_sweep(sweep: &Path) -> Result<SweepReport, ExperimentError> {
+    let path = SweepStore::report_of(sweep);
+    let report: SweepReport = store::read_report::<StoredSweep>(&path)?.into();
+    report.check().map_err(|error| ExperimentError::Results { path, fault: error.into() })?;
+    Ok(report)
+}
+
+/// Returns the directory of a report's run below a directory of results.
+#[must_use]
+pub fn run_folder(report: &Report, results: &Path) -> PathBuf {
+    results.join(&report.experiment).join(&report.run)
+}
+
+/// Returns the directory of a sweep's tables below a directory of results.
+#[must_use]
+pub fn sweep_folder(report: &SweepReport, results: &Path) -> PathBuf {
+    SweepStore::folder_of(results, &report.experiment, &report.sweep)
+}

@@ -1,0 +1,71 @@
+//! The page of a run, from its report and the files in its directory.
+
+use std::path::{Path, PathBuf};
+
+use speed_report::{AskedQueries, PageParts, Report, Sheet};
+
+use crate::error::{Damage, ExperimentError, ResultsFault};
+use crate::stages::{METRICS, PICTURE, read_epochs};
+use crate::store::{ASKED_PICTURES, ASKED_QUERIES, read_stage_file, read_table, stage_file_damage, table_path};
+
+/// Returns the page of the run in the directory `run`, as HTML. Missing pictures and queries are left out.
+///
+/// # Errors
+/// If one of the run's files is damaged.
+pub fn run_page(report: &Report, run: &Path) -> Result<String, ExperimentError> {
+    check_students(report, run)?;
+    let asked = asked_queries(run)?;
+    let sheet = asked.as_ref().map(|asked| sheet(run, asked.pool_images.len())).transpose()?.flatten();
+    let parts = PageParts {
+        asked: asked.as_ref(),
+        sheet: sheet.as_ref(),
+        drawn: &|stage| read_stage_file(run, stage, PICTURE),
+    };
+    Ok(with_epochs(report.clone(), run).to_html(&parts))
+}
+
+/// Returns the files that the page of the run in the directory `run` needs and lacks; the page leaves out their
+/// content.
+#[must_use]
+pub fn missing_for_page(report: &Report, run: &Path) -> Vec<PathBuf> {
+    let pictures = report.config.has_images.then_some(ASKED_PICTURES);
+    let paths = [ASKED_QUERIES].into_iter().chain(pictures).map(|name| table_path(run, name));
+    paths.filter(|path| !path.exists()).collect()
+}
+
+/// Checks the files of the students against the records of their stages, if these were kept.
+fn check_students(report: &Report, run: &Path) -> Result<(), ExperimentError> {
+    for student in report.rows.iter().flat_map(|row| &row.students) {
+        for name in [METRICS, PICTURE] {
+            if let Some((path, damage)) = stage_file_damage(run, &student.stage, name) {
+                return Err(ExperimentError::Results { path, fault: ResultsFault::Page { damage } });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the report with its students' results by epoch, which the stored report does not contain.
+fn with_epochs(mut report: Report, run: &Path) -> Report {
+    for student in report.rows.iter_mut().flat_map(|row| &mut row.students) {
+        if student.by_epoch.is_empty() {
+            student.by_epoch = read_epochs(run, &student.stage);
+        }
+    }
+    report
+}
+
+fn asked_queries(run: &Path) -> Result<Option<AskedQueries>, ExperimentError> {
+    let Some(bytes) = read_table(run, ASKED_QUERIES) else { return Ok(None) };
+    let asked: Option<AskedQueries> = serde_json::from_slice(&bytes).ok();
+    asked.filter(AskedQueries::is_whole).map(Some).ok_or_else(|| damaged(run, ASKED_QUERIES))
+}
+
+fn sheet(run: &Path, queries: usize) -> Result<Option<Sheet>, ExperimentError> {
+    let Some(png) = read_table(run, ASKED_PICTURES) else { return Ok(None) };
+    Sheet::new(&png, queries).map(Some).ok_or_else(|| damaged(run, ASKED_PICTURES))
+}
+
+fn damaged(run: &Path, name: &str) -> ExperimentError {
+    ExperimentError::Results { path: table_path(run, name), fault: ResultsFault::Page { damage: Damage::Changed } }
+}

@@ -1,0 +1,45 @@
+//! Writes the tables, plots and page of a finished run or sweep.
+
+use std::path::Path;
+
+use serde_json::json;
+use speed_report::{AskedQueries, Report, SweepReport};
+
+use super::file::sweep_folder;
+use super::page::run_page;
+use crate::error::ExperimentError;
+use crate::store::{ASKED_PICTURES, ASKED_QUERIES, RunStore, SweepStore};
+
+/// The queries of a finished run and, if there are images, a sheet of their pictures.
+pub(crate) struct PublishedQueries {
+    pub(crate) queries: AskedQueries,
+    pub(crate) pictures: Option<Vec<u8>>,
+}
+
+/// Writes the files of a report; the report itself is last.
+///
+/// # Errors
+/// If a file cannot be written.
+pub(crate) fn publish(store: &RunStore, report: &Report, asked: &PublishedQueries) -> Result<(), ExperimentError> {
+    for file in report.files() {
+        store.write_table(file.name, file.text.as_bytes())?;
+    }
+    store.write_table(ASKED_QUERIES, format!("{}\n", json!(asked.queries)).as_bytes())?;
+    if let Some(pictures) = &asked.pictures {
+        store.write_table(ASKED_PICTURES, pictures)?;
+    }
+    store.write_table("report.html", run_page(report, store.folder())?.as_bytes())?;
+    store.write_report(format!("{:#}\n", json!(report)).as_bytes())
+}
+
+/// Writes the files of a sweep, replacing those of an earlier completion of the same sweep.
+///
+/// # Errors
+/// If a file cannot be written.
+pub(crate) fn publish_sweep(report: &SweepReport, results: &Path) -> Result<(), ExperimentError> {
+    let store = SweepStore::create(sweep_folder(report, results))?;
+    for file in report.files() {
+        store.write(file.name, file.text.as_bytes())?;
+    }
+    store.write_report(report)
+}

@@ -1,0 +1,68 @@
+//! The public part of a run's queries and answers.
+
+use serde::{Deserialize, Serialize};
+
+/// Maximum total length of the names of all rows, in bytes.
+const MAX_NAMES: usize = 20_000;
+
+/// The queries of a run in order, and the labels of rows. In a simulation, and if no row has noise, the labels of all
+/// rows are included. If the noise is real, only labels with a finite data-independent claim are included, and votes
+/// are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AskedQueries {
+    /// The image of each query in the pool.
+    pub pool_images: Vec<usize>,
+    /// True labels, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truth: Option<Vec<u8>>,
+    /// Votes for each class, without noise; only if nothing is protected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub votes: Option<Vec<Vec<u32>>>,
+    /// The rows with their own labels.
+    pub rows: Vec<RowAnswers>,
+}
+
+/// The labels of a row for its queries, which are the first of the run; `None` for a query without an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RowAnswers {
+    /// The row.
+    pub row: String,
+    /// Its labels.
+    pub labels: Vec<Option<u8>>,
+}
+
+impl AskedQueries {
+    /// Returns whether all lists have a valid length, because the file is untrusted input.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let queries = self.pool_images.len();
+        self.truth.as_ref().is_none_or(|truth| truth.len() == queries)
+            && self.votes.as_ref().is_none_or(|votes| votes.len() == queries)
+            && self.rows.iter().all(|row| row.labels.len() <= queries)
+            // A page may show a name at every query.
+            && self.rows.iter().map(|row| row.row.len()).sum::<usize>() <= MAX_NAMES
+            && self.rows.iter().all(|row| !row.row.chars().any(char::is_control))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_of_one_length() {
+        let row = |labels: usize| RowAnswers { row: "a".into(), labels: vec![Some(1); labels] };
+        let whole = AskedQueries {
+            pool_images: vec![4, 2],
+            truth: Some(vec![1, 0]),
+            votes: Some(vec![vec![1], vec![1]]),
+            rows: vec![row(2), row(1)],
+        };
+        assert!(whole.is_whole());
+        assert!(!AskedQueries { truth: Some(vec![1]), ..whole.clone() }.is_whole());
+        assert!(!AskedQueries { votes: Some(vec![]), ..whole.clone() }.is_whole());
+        assert!(!AskedQueries { rows: vec![row(3)], ..whole }.is_whole());
+    }
+}

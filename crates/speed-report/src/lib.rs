@@ -1,0 +1,50 @@
+//! Reports of SPEED runs, from plain values: the table with its legend and claims, plots, pages, comparisons and sweeps.
+//!
+//! - Show a run: [`Report::summary`], [`Report::to_markdown`], [`Report::to_html`], and all files with
+//!   [`Report::files`].
+//! - Compare runs: [`Comparison::new`].
+//! - Show a sweep: [`SweepReport::summary`], [`SweepReport::to_html`].
+//!
+//! The crate reads and writes no files. It depends on the accountant and the ledger, whose claims it shows, but not on
+//! configs, the run store or networks.
+
+mod asked;
+mod columns;
+mod compare;
+pub mod csv;
+mod environment;
+mod noise;
+mod page;
+mod picture;
+mod plausible;
+pub mod plot;
+mod report;
+mod row;
+mod settings;
+mod statistics;
+mod sweep;
+mod table;
+mod text;
+
+pub use asked::{AskedQueries, RowAnswers};
+pub use columns::{DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, PAPER_FORMULAS};
+pub use compare::{
+    ClaimDifference, ComparedRun, Comparison, Difference, Figure, FigureComparison, Measure, RowComparison,
+    SettingDifference, WithoutSpread,
+};
+pub use environment::Environment;
+pub use noise::RunNoise;
+pub use page::{PageParts, STUDENT_STAGE, Sheet};
+pub use picture::{Picture, PictureError, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
+pub use plausible::{Implausible, MAX_ROW_NAME, check_rows};
+pub use report::{EnsembleQuality, Report, ReportFile, StageTime, StudentMethodTitle};
+pub use row::{AggregationKind, EpochAccuracy, LabellingTimes, PaperFigures, ReportRow, StudentRun};
+pub use settings::{Document, RunSettings, VotesOrigin};
+pub use statistics::{mean_and_deviation, median};
+pub use sweep::{MAX_SETTINGS, SettingReport, Spread, SweepLine, SweepReport};
+pub use table::Table;
+
+/// The README's examples, compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,55 @@
+//! The public part of a report.
+
+use maud::{Markup, html};
+
+use crate::report::Report;
+use crate::row::ReportRow;
+
+/// The beginning of the names of stages that train a student.
+pub const STUDENT_STAGE: &str = "student";
+
+/// Returns the rows with a finite data-independent claim, without the figures that such a claim does not cover.
+pub(super) fn covered(rows: &[ReportRow]) -> Vec<ReportRow> {
+    let covered = rows.iter().filter(|row| row.data_independent.is_some());
+    let public = covered.map(|row| ReportRow {
+        data_dependent: None,
+        data_dependent_collusion: None,
+        paper_formulas: None,
+        without_value: Vec::new(),
+        ..row.clone()
+    });
+    public.collect()
+}
+
+impl Report {
+    /// Returns the public part of the report, which is the complete report if no answers are protected.
+    pub(super) fn for_anyone(&self) -> Self {
+        if !self.is_protected() {
+            return self.clone();
+        }
+        let mut public = Self { rows: covered(&self.rows), ..self.clone() };
+        // The name of a student's stage contains the hash of its labels, and labels are few enough to guess.
+        let is_covered = |stage: &str| {
+            let mut students = public.rows.iter().flat_map(|row| &row.students);
+            !stage.starts_with(STUDENT_STAGE) || students.any(|student| student.stage == stage)
+        };
+        public.stage_times = self.stage_times.iter().filter(|time| is_covered(&time.stage)).cloned().collect();
+        public.ensemble.mean_accuracy = None;
+        public.ensemble.plurality_accuracy = None;
+        public
+    }
+
+    /// Returns a note on the parts that [`for_anyone`](Self::for_anyone) left out.
+    pub(super) fn left_out(&self) -> Markup {
+        let missing = self.rows.iter().filter(|row| row.data_independent.is_none());
+        let missing: Vec<&str> = missing.map(|row| row.name.as_str()).collect();
+        html! {
+            @if !self.is_protected() { p.warning { "No row has noise: nothing here is private." } } @else { p.note {
+                "The noise is real. This page shows only public results: labels and students that a finite data-independent claim covers. "
+                "Left out: epsilons at these votes, the ensemble's accuracy"
+                @if !missing.is_empty() { ", and rows without such a claim (" (missing.join(", ")) ")" }
+                ". Readers who may see the votes find them in " code { "report.md" } "."
+            } }
+        }
+    }
+}

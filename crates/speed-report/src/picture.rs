@@ -1,0 +1,90 @@
+//! PNG sheets of images: generated images, and images of queries.
+
+use std::io::Cursor;
+
+use image::codecs::png::PngEncoder;
+use image::imageops::{FilterType, resize};
+use image::{DynamicImage, GrayImage, ImageEncoder, RgbImage};
+
+/// Images per row of a sheet.
+pub const SHEET_COLUMNS: usize = 10;
+
+/// Maximum number of queries in a sheet: a sheet of 1,000 would take about 1,000 kilobytes.
+pub const SHOWN_QUERIES: usize = 200;
+
+/// A picture: `height * width * channels` bytes, row by row, the channels of a pixel contiguous.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// Width in pixels.
+    pub width: usize,
+    /// Height in pixels.
+    pub height: usize,
+    /// Channels. Unless there are one or three, only the first is drawn.
+    pub channels: usize,
+    /// Bytes of all pixels.
+    pub pixels: Vec<u8>,
+}
+
+/// An error of writing a picture.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct PictureError(#[from] image::ImageError);
+
+/// Returns a picture as a PNG file.
+///
+/// # Errors
+/// If the picture is empty or too large for a PNG file.
+pub fn png(picture: Picture) -> Result<Vec<u8>, PictureError> {
+    encoded(&decoded(picture))
+}
+
+/// Returns a picture as a PNG file, with both sides multiplied by `part / whole`.
+///
+/// # Errors
+/// If the picture is empty or too large for a PNG file.
+pub fn reduced_png(picture: Picture, part: usize, whole: usize) -> Result<Vec<u8>, PictureError> {
+    let sheet = decoded(picture);
+    let size = |pixels: u32| {
+        let scaled = u64::from(pixels) * part as u64 / whole.max(1) as u64;
+        u32::try_from(scaled).unwrap_or(u32::MAX).max(1)
+    };
+    let (width, height) = (size(sheet.width()), size(sheet.height()));
+    encoded(&match sheet {
+        DynamicImage::ImageLuma8(grey) => resize(&grey, width, height, FilterType::Triangle).into(),
+        other => resize(&other.into_rgb8(), width, height, FilterType::Triangle).into(),
+    })
+}
+
+fn decoded(picture: Picture) -> DynamicImage {
+    let size = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+    let (width, height) = (size(picture.width), size(picture.height));
+    let image = match picture.channels {
+        1 => GrayImage::from_raw(width, height, picture.pixels).map(DynamicImage::from),
+        3 => RgbImage::from_raw(width, height, picture.pixels).map(DynamicImage::from),
+        channels => {
+            let first = picture.pixels.into_iter().step_by(channels.max(1)).collect();
+            GrayImage::from_raw(width, height, first).map(DynamicImage::from)
+        }
+    };
+    image.unwrap_or_default()
+}
+
+fn encoded(image: &DynamicImage) -> Result<Vec<u8>, PictureError> {
+    let mut bytes = Vec::new();
+    PngEncoder::new(&mut bytes).write_image(image.as_bytes(), image.width(), image.height(), image.color().into())?;
+    Ok(bytes)
+}
+
+/// Returns width and height of a PNG file that can be decoded completely; `None` for other files and for sheets too
+/// large for a page.
+pub(crate) fn dimensions_of_whole(png: &[u8]) -> Option<(u32, u32)> {
+    let mut reader = image::ImageReader::with_format(Cursor::new(png), image::ImageFormat::Png);
+    let mut limits = image::Limits::default();
+    limits.max_alloc = Some(MAX_DECODED);
+    reader.limits(limits);
+    let picture = reader.decode().ok()?;
+    Some((picture.width(), picture.height()))
+}
+
+/// Maximum size of a decoded sheet of pictures, in bytes.
+const MAX_DECODED: u64 = 256 << 20;

@@ -1,0 +1,183 @@
+//! One line of the table.
+
+use serde::{Deserialize, Serialize};
+use speed_accountant::Account;
+
+/// The way of computing a row's labels: `row.aggregation`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AggregationKind {
+    /// Plurality without noise or encryption.
+    NonPrivate,
+    /// Noise, and a trusted server that sees the sums.
+    Trusted,
+    /// Noise, and a server that sees only ciphertexts.
+    Encrypted,
+}
+
+/// The paper's figures for a row, if the paper gives them: `[row.paper]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "RawPaper")]
+pub struct PaperFigures {
+    /// Epsilon.
+    pub epsilon: Option<f64>,
+    /// Student accuracy, percent.
+    pub accuracy: Option<f64>,
+    /// Its deviation, percentage points.
+    pub deviation: Option<f64>,
+    /// Homomorphic time for all queries, minutes.
+    pub minutes: Option<f64>,
+}
+
+/// The paper's figures as read from reports of earlier versions, where 0 means none.
+#[derive(Deserialize)]
+struct RawPaper {
+    epsilon: Option<f64>,
+    accuracy: Option<f64>,
+    deviation: Option<f64>,
+    minutes: Option<f64>,
+}
+
+impl From<RawPaper> for PaperFigures {
+    fn from(raw: RawPaper) -> Self {
+        let RawPaper { epsilon, accuracy, deviation, minutes } = raw;
+        Self { epsilon, accuracy, deviation, minutes }.without_zeros()
+    }
+}
+
+impl PaperFigures {
+    /// Returns the figures without zeros, which stand for missing figures in configs and in reports of earlier versions.
+    #[must_use]
+    pub fn without_zeros(self) -> Self {
+        let Self { epsilon, accuracy, deviation, minutes } = self;
+        let [epsilon, accuracy, deviation, minutes] =
+            [epsilon, accuracy, deviation, minutes].map(|value| value.filter(|&value| value > 0.0));
+        Self { epsilon, accuracy, deviation, minutes }
+    }
+}
+
+/// A trained student.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StudentRun {
+    /// Name of the folder below `stages/` with its metrics and samples. Rows with the same labels share it.
+    pub stage: String,
+    /// Accuracy of the averaged parameters on the test images.
+    pub accuracy: f64,
+    /// Accuracy of the last parameters.
+    pub accuracy_raw: f64,
+    /// Accuracies after each epoch; not in reports, because the list is long.
+    #[serde(skip)]
+    pub by_epoch: Vec<EpochAccuracy>,
+}
+
+/// Accuracies after an epoch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EpochAccuracy {
+    /// The epoch, from 1.
+    pub epoch: u32,
+    /// Accuracy of the averaged parameters on the test images.
+    pub average: f64,
+    /// Accuracy of the last parameters on the test images.
+    pub raw: f64,
+}
+
+/// Times of the homomorphic part, in seconds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say what is timed")]
+pub struct LabellingTimes {
+    pub key_generation_seconds: f64,
+    pub encrypt_seconds: f64,
+    pub sum_seconds: f64,
+    /// Wall-clock time of the argmax of all queries.
+    pub argmax_seconds: f64,
+    pub threads: usize,
+    /// Wall-clock time of each query on its thread.
+    pub query_seconds: Vec<f64>,
+    /// Processor time of all threads for the complete round, including encryption, sum and decryption.
+    pub core_seconds: Option<f64>,
+}
+
+impl LabellingTimes {
+    /// Returns the total processor time per query, or `None` if the system does not report it.
+    #[must_use]
+    pub fn core_seconds_per_query(&self) -> Option<f64> {
+        self.core_seconds.map(|seconds| seconds / self.query_seconds.len().max(1) as f64)
+    }
+}
+
+/// One line of the table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReportRow {
+    /// The row's name.
+    pub name: String,
+    /// How its labels were computed.
+    pub aggregation: AggregationKind,
+    /// Fraction of the teachers that added noise (tau).
+    pub honest_ratio: f64,
+    /// The row that its labels are from; empty if they are its own.
+    #[serde(default)]
+    pub labels_of: String,
+    /// The name of its students' method.
+    #[serde(default = "gan")]
+    pub method: String,
+    /// The tightest valid claim for the integer noise, at these votes.
+    #[serde(alias = "privacy")]
+    pub data_dependent: Option<Account>,
+    /// The same claim if the adversary knows the other teachers' noise.
+    #[serde(default, alias = "privacy_collusion")]
+    pub data_dependent_collusion: Option<Account>,
+    /// The tightest claim for all votes.
+    #[serde(alias = "privacy_data_independent")]
+    pub data_independent: Option<Account>,
+    /// Algorithm 1 with the paper's formulas for continuous noise, at these votes.
+    #[serde(alias = "privacy_paper_formulas")]
+    pub paper_formulas: Option<Account>,
+    /// The bounds without a value despite noise, and the reasons.
+    #[serde(default, alias = "privacy_without_value")]
+    pub without_value: Vec<String>,
+    /// Share of right labels among the answered queries, 0 to 1.
+    pub label_accuracy: Option<f64>,
+    /// Number of queries whose label equals the clear-text argmax.
+    pub agreement: usize,
+    /// Number of queries without a unique winner; only the paper's circuit leaves any.
+    #[serde(default)]
+    pub unresolved: Option<usize>,
+    /// Number of queries with a label, if a threshold may leave some without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<usize>,
+    /// Number of queries asked.
+    pub queries: usize,
+    /// The students, one per repeat.
+    pub students: Vec<StudentRun>,
+    /// Mean accuracy of the students, 0 to 1.
+    pub student_mean: Option<f64>,
+    /// Their sample standard deviation; `None` for one repeat.
+    pub student_deviation: Option<f64>,
+    /// Their median.
+    #[serde(default)]
+    pub student_median: Option<f64>,
+    /// The paper's own figures.
+    pub paper: PaperFigures,
+    /// Times of the homomorphic part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encrypted_times: Option<LabellingTimes>,
+}
+
+/// The method of reports that were written before there were several.
+fn gan() -> String {
+    "gan".to_owned()
+}
+
+impl ReportRow {
+    /// Returns the line without times, which is the part that config and seed determine.
+    #[must_use]
+    pub fn without_times(&self) -> Self {
+        Self { encrypted_times: None, ..self.clone() }
+    }
+
+    /// Returns whether noise was added to its votes.
+    #[must_use]
+    pub fn is_noisy(&self) -> bool {
+        self.aggregation != AggregationKind::NonPrivate
+    }
+}

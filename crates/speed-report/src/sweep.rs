@@ -1,0 +1,10 @@
+//! The report of a sweep: one table and plots of all its runs.
+
+mod lines;
+mod plots;
+mod report;
+mod tables;
+
+pub use lines::{Spread, SweepLine};
+pub use report::{MAX_SETTINGS, SettingReport, SweepReport};
+pub(crate) use tables::NOTES;
