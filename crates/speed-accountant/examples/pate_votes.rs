@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let collusion = accountant.with_adversary(Adversary::Colluding).account(&counts)?;
     println!("data-dependent, collusion: epsilon {}\n{}\n", round_up(collusion.epsilon, 3), collusion.claim);
     // Data-independent: holds for any votes, and may be published.
-    let any_votes = accountant.account_queries(counts.len())?;
-    println!("data-independent: epsilon {}\n{}", round_up(any_votes.epsilon, 3), any_votes.claim);
+    let data_independent = accountant.account_queries(counts.len())?;
+    println!("data-independent: epsilon {}\n{}", round_up(data_independent.epsilon, 3), data_independent.claim);
     Ok(())
 }

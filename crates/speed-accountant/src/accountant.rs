@@ -20,7 +20,7 @@ use crate::release::{Release, ReleaseOptions};
 use crate::sampler::SharedDelta;
 use crate::smooth_release::MomentRelease;
 use crate::sound::larger;
-use crate::votes::CheckedVotes;
+use crate::votes::CheckedCounts;
 
 /// If an account at votes is smaller than this part of the optimal composition of the pure epsilons, it is not compared
 /// with the data-independent bounds.
@@ -139,7 +139,7 @@ impl Accountant {
     /// to be tried, or if no finite epsilon is known.
     pub fn account(&self, counts: &[Vec<u32>]) -> Result<Account, AccountError> {
         self.check()?;
-        let votes = CheckedVotes::new(counts)?;
+        let votes = CheckedCounts::new(counts)?;
         let (queries, epsilon) = (votes.queries(), self.per_query_epsilon(votes.classes));
         let cases = NoiseCase::all(self.event, &self.assumptions, votes.teachers)?;
         let bound = SharedDelta::new(&self.event, self.delta).least(|delta| {
@@ -199,7 +199,7 @@ impl Accountant {
         generator: &mut NoiseGenerator,
     ) -> Result<Account, AccountError> {
         self.check()?;
-        let votes = CheckedVotes::new(counts)?;
+        let votes = CheckedCounts::new(counts)?;
         // The paper's formulas hold in one direction only.
         let both = self.with_relation(NeighbouringRelation::BothWays).with_bound(Bound::Outcome);
         let epsilon = both.per_query_epsilon(votes.classes);
@@ -237,7 +237,7 @@ impl Accountant {
     fn worst_of(
         &self,
         cases: &[NoiseCase],
-        votes: &CheckedVotes<'_>,
+        votes: &CheckedCounts<'_>,
         delta: f64,
     ) -> Result<EpsilonBound, AccountError> {
         let of = |case: &NoiseCase, order| Self { event: case.event, ..*self }.at_case(case, votes, order, delta);
@@ -259,7 +259,7 @@ impl Accountant {
     fn at_case(
         &self,
         case: &NoiseCase,
-        votes: &CheckedVotes<'_>,
+        votes: &CheckedCounts<'_>,
         order: Option<f64>,
         delta: f64,
     ) -> Result<EpsilonBound, AccountError> {
@@ -279,7 +279,7 @@ impl Accountant {
 
     /// Returns an epsilon that one query does not exceed except with a probability that is negligible in delta. Returns
     /// the pure epsilon if no smaller one is found.
-    fn within(&self, epsilon: f64, votes: &CheckedVotes<'_>, delta: f64) -> Within {
+    fn within(&self, epsilon: f64, votes: &CheckedCounts<'_>, delta: f64) -> Within {
         let pure = Within { epsilon, beyond: 0.0 };
         let two_classes = self.event.is_one_difference(votes.classes);
         if self.assumptions.bound == Bound::Paper || self.event.tau().get() == 1.0 || two_classes {

@@ -14,7 +14,7 @@ use crate::neighbour_losses::MAX_EPSILON;
 use crate::noise_case::NoiseCase;
 use crate::outcome::OutcomeBound;
 use crate::sound::larger;
-use crate::votes::CheckedVotes;
+use crate::votes::CheckedCounts;
 use exact::{ExactMethod, ExactRow};
 use rows::{CostRow, DistinctRow, RowBound, worth_distributions};
 
@@ -70,13 +70,13 @@ pub(crate) struct Total {
 
 impl DataDependentCosts {
     /// Prepares the costs of rows of votes.
-    pub(crate) fn new(request: &CostsRequest, votes: &CheckedVotes<'_>) -> Self {
+    pub(crate) fn new(request: &CostsRequest, votes: &CheckedCounts<'_>) -> Self {
         let CostsRequest { case, assumptions, integrals, epsilon, within, delta } = *request;
         let (bound, relation) = (assumptions.bound, assumptions.relation);
         let exact = ExactMethod::choose(&case, bound, epsilon, delta, votes);
         let moments = MomentBound::new(&case, within, bound);
         let outcome = OutcomeBound::new(&case.with_all_noise_unknown(), bound, integrals, &votes.gaps);
-        let distinct = DistinctRow::of(votes, exact.resolves_ties());
+        let distinct = DistinctRow::list(votes, exact.resolves_ties());
         let bounds = RowBound::all(&distinct, &outcome, relation);
         let worth = if exact.is_selective() {
             worth_distributions(&moments, &bounds, delta)

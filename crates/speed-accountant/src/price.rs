@@ -82,7 +82,7 @@ impl Price {
     ///
     /// # Errors
     /// If no finite epsilon is known of one batch, or of all together.
-    pub fn of(batches: &[QueryBatch], delta: Delta) -> Result<Option<Self>, AccountError> {
+    pub fn for_batches(batches: &[QueryBatch], delta: Delta) -> Result<Option<Self>, AccountError> {
         let mut price: Option<Self> = None;
         for batch in batches {
             let accountant = Accountant::new(batch.event, delta);
@@ -172,12 +172,12 @@ mod tests {
     #[test]
     fn several_batches_cost_more_than_each_and_the_dearest_answer_counts() {
         let delta = Delta::new(1e-5).expect("a delta");
-        let of = |batches: &[QueryBatch]| Price::of(batches, delta).expect("finite").expect("answers");
+        let of = |batches: &[QueryBatch]| Price::for_batches(batches, delta).expect("finite").expect("answers");
         let (one, other) = (of(&[batch(0.1, 100)]), of(&[batch(6.0, 1)]));
         let both = of(&[batch(6.0, 1), batch(0.1, 100)]);
         assert!((one.one_answer - 0.2).abs() < 1e-9 && (other.one_answer - 12.0).abs() < 1e-9, "{one:?} {other:?}");
         assert!(both.one_answer == other.one_answer && both.all > one.all && both.all > other.all, "{both:?}");
-        assert_eq!(Price::of(&[], delta), Ok(None));
+        assert_eq!(Price::for_batches(&[], delta), Ok(None));
     }
 
     #[test]

@@ -35,7 +35,7 @@ static FINITE: LazyLock<[Nodes; 2]> = LazyLock::new(|| [finite(1.0 / 12.0, 1e-29
 static HALF_LINE: LazyLock<[Nodes; 2]> = LazyLock::new(|| [half(1.0 / 18.0), half(1.0 / 8.0)]);
 
 impl Precision {
-    fn of(self, nodes: &'static LazyLock<[Nodes; 2]>) -> &'static Nodes {
+    fn select(self, nodes: &'static LazyLock<[Nodes; 2]>) -> &'static Nodes {
         match self {
             Self::Fine => &nodes[0],
             Self::Coarse => &nodes[1],
@@ -85,14 +85,14 @@ pub(crate) fn line(breaks: &[f64], scale: f64, precision: Precision) -> Vec<(Anc
 
 /// Iterates over the nodes from `from` to infinity, or for a negative `scale` to minus infinity.
 pub(crate) fn half_line(from: f64, scale: f64, precision: Precision) -> impl Iterator<Item = (AnchoredPoint, f64)> {
-    let nodes = precision.of(&HALF_LINE).iter();
+    let nodes = precision.select(&HALF_LINE).iter();
     nodes.map(move |&(x, weight)| (AnchoredPoint { anchor: from, offset: x * scale }, weight * scale.abs()))
 }
 
 /// Iterates over the nodes from `from` to `to`.
 pub(crate) fn interval(from: f64, to: f64, precision: Precision) -> impl Iterator<Item = (AnchoredPoint, f64)> {
     let length = to - from;
-    precision.of(&FINITE).iter().enumerate().flat_map(move |(i, &(distance, weight))| {
+    precision.select(&FINITE).iter().enumerate().flat_map(move |(i, &(distance, weight))| {
         let right = (AnchoredPoint { anchor: to, offset: -distance * length }, weight * length);
         let left = (AnchoredPoint { anchor: from, offset: distance * length }, weight * length);
         // The middle is one node, not two.

@@ -4,7 +4,7 @@ use crate::error::AccountError;
 use crate::outcome::Gaps;
 
 /// Rows of votes, all with the same number of classes and the same number of votes.
-pub(crate) struct CheckedVotes<'a> {
+pub(crate) struct CheckedCounts<'a> {
     pub(crate) counts: &'a [Vec<u32>],
     /// The gaps of each row.
     pub(crate) gaps: Vec<Gaps>,
@@ -12,7 +12,7 @@ pub(crate) struct CheckedVotes<'a> {
     pub(crate) teachers: u64,
 }
 
-impl<'a> CheckedVotes<'a> {
+impl<'a> CheckedCounts<'a> {
     /// Checks that there are rows, that each has votes, and that all have the same numbers of classes and votes.
     pub(crate) fn new(counts: &'a [Vec<u32>]) -> Result<Self, AccountError> {
         let first = counts.first().ok_or(AccountError::NoQueries)?;
@@ -29,7 +29,7 @@ impl<'a> CheckedVotes<'a> {
                 if found != teachers {
                     return Err(AccountError::Votes { row, found, expected: teachers });
                 }
-                Gaps::of(row, counts)
+                Gaps::from_counts(row, counts)
             })
             .collect();
         Ok(Self { counts, gaps: gaps?, classes, teachers })

@@ -209,7 +209,7 @@ fn a_release_of_a_landslide_ends() {
 
 /// The same bits, but as a kept key instead of a chosen seed.
 fn kept() -> NoiseGenerator {
-    NoiseGenerator::new(&Randomness::Kept([3; 32].into())).expect("a generator")
+    NoiseGenerator::new(&Randomness::SavedKey([3; 32].into())).expect("a generator")
 }
 
 fn generator() -> NoiseGenerator {

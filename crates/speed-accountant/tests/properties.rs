@@ -92,8 +92,8 @@ proptest! {
         let above = |more: f64, less: f64| more >= less * (1.0 - 1e-6) - 1e-9;
         // Either bound is valid for one direction. Where both are next to 0, the searches over orders end at different
         // orders, because their bounds differ by less than the largest order can resolve.
-        let told = -log_delta / 4096.0;
-        prop_assert!(above(tight + told, tight_one), "{tight} below {tight_one} in one direction");
+        let resolution = -log_delta / 4096.0;
+        prop_assert!(above(tight + resolution, tight_one), "{tight} below {tight_one} in one direction");
         prop_assert!(above(outcome, tight), "outcome {outcome} below tight {tight}");
         prop_assert!(above(paper_both, paper), "paper {paper_both} below {paper} in one direction");
         prop_assert!(above(collusion, tight), "collusion {collusion} below dropout {tight}");

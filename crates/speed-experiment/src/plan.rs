@@ -148,7 +148,7 @@ pub(crate) fn check_price(config: &Config, options: &RunOptions, to_charge: &[Qu
         return Ok(());
     }
     let limit = if options.limit.most().is_some() { options.limit } else { config.privacy.limit };
-    let price = match AnswerPrice::of(to_charge, config.privacy.delta) {
+    let price = match AnswerPrice::for_batches(to_charge, config.privacy.delta) {
         Ok(None) => return Ok(()),
         Ok(Some(price)) => Ok(price),
         Err(error) => Err(error),

@@ -24,7 +24,7 @@ impl DiscreteGaussian {
     /// Creates noise of deviation `sigma`, in votes.
     #[must_use]
     pub fn new(sigma: NoiseDeviation) -> Self {
-        let variance = Variance::of(sigma);
+        let variance = Variance::from_deviation(sigma);
         Self { variance, scale: (variance.numerator / variance.denominator).isqrt() + 1 }
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct Variance {
 impl Variance {
     /// Returns `sigma^2` rounded up to a multiple of 2^-20, or of 2^-10 if `sigma` is at least a thousand votes. The
     /// products that the samplers compute then fit into 128 bits.
-    pub(crate) fn of(sigma: NoiseDeviation) -> Self {
+    pub(crate) fn from_deviation(sigma: NoiseDeviation) -> Self {
         let sigma = sigma.get();
         let denominator = if sigma < 1e3 { 1u128 << 20 } else { 1 << 10 };
         // The product is off by less than one part in 2^52 before it is rounded up.

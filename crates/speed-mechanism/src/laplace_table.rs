@@ -84,15 +84,15 @@ impl LaplaceTable {
         if x < 0.0 {
             return (-self.log_survival(-u).exp()).ln_1p();
         }
-        match place(x) {
-            Place::Below => {
+        match grid_position(x) {
+            GridPosition::Below => {
                 // 1/2 - S follows the power law x^{2 shape}, or x if that is flatter.
                 let power = (2.0 * self.noise.shape()).min(1.0);
                 let first = -(self.log_survival[0] + LN_2).exp_m1();
                 (-first * (power * (x.ln() - f64::from(FIRST) * STEP / 2.0)).exp()).ln_1p() - LN_2
             }
-            Place::At(i, t) => interpolate(&self.log_survival[i..i + POINTS], t),
-            Place::Above => self.noise.log_survival(u),
+            GridPosition::At(i, t) => interpolate(&self.log_survival[i..i + POINTS], t),
+            GridPosition::Above => self.noise.log_survival(u),
         }
     }
 
@@ -100,15 +100,15 @@ impl LaplaceTable {
     #[must_use]
     pub fn log_density(&self, u: f64) -> f64 {
         let x = (self.gamma * u).abs();
-        match place(x) {
-            Place::Below if x == 0.0 => self.noise.log_density(0.0),
-            Place::Below => {
+        match grid_position(x) {
+            GridPosition::Below if x == 0.0 => self.noise.log_density(0.0),
+            GridPosition::Below => {
                 // The power law x^{2 shape - 1} below shape 1/2; flat above.
                 let slope = (2.0 * self.noise.shape() - 1.0).min(0.0);
                 self.log_density[0] + slope * (x.ln() - f64::from(FIRST) * STEP / 2.0) + self.gamma.ln()
             }
-            Place::At(i, t) => interpolate(&self.log_density[i..i + POINTS], t) + self.gamma.ln(),
-            Place::Above => self.noise.log_density(u),
+            GridPosition::At(i, t) => interpolate(&self.log_density[i..i + POINTS], t) + self.gamma.ln(),
+            GridPosition::Above => self.noise.log_density(u),
         }
     }
 }
@@ -119,23 +119,23 @@ fn kernel(k: i32) -> (f64, f64) {
     ((log_scaled_erfc(z) - z * z).exp(), (-z * z).exp())
 }
 
-enum Place {
+enum GridPosition {
     Below,
     /// The first of the entries to interpolate between, and the position after it in units of steps.
     At(usize, f64),
     Above,
 }
 
-fn place(x: f64) -> Place {
+fn grid_position(x: f64) -> GridPosition {
     let position = x.ln() * 2.0 / STEP - f64::from(FIRST);
     let last = (LAST - FIRST) as usize;
     if position < 0.0 {
-        Place::Below
+        GridPosition::Below
     } else if position > last as f64 {
-        Place::Above
+        GridPosition::Above
     } else {
         let first = (position.floor() as usize).saturating_sub(POINTS / 2 - 1).min(last + 1 - POINTS);
-        Place::At(first, position - first as f64)
+        GridPosition::At(first, position - first as f64)
     }
 }
 

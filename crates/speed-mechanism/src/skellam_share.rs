@@ -30,7 +30,7 @@ impl SkellamShare {
         if teachers == 0 || teachers > NoiseShare::MAX_TEACHERS {
             return Err(MechanismError::Teachers { found: teachers, max: NoiseShare::MAX_TEACHERS });
         }
-        Ok(Self { variance: Variance::of(sigma), teachers })
+        Ok(Self { variance: Variance::from_deviation(sigma), teachers })
     }
 
     /// Returns the deviation of the sum of all teachers' shares, in votes: at least the one asked for.

@@ -228,14 +228,14 @@ async fn closing(
         }
     };
     let mut over = std::pin::pin!(over);
-    let (mut is_over, mut told) = (false, None);
+    let (mut is_over, mut reported) = (false, None);
     // The keeper's first value is the number of messages kept by earlier processes.
     if received.changed().await.is_err() {
         return Ok(false);
     }
     loop {
         let count = *received.borrow_and_update();
-        if told.replace(count) != Some(count) {
+        if reported.replace(count) != Some(count) {
             progress.received(count, teachers);
         }
         if count >= teachers || (is_over && count >= minimum) {

@@ -42,7 +42,7 @@ pub fn optimal_epsilon_of(queries: &[(f64, usize)], delta: f64) -> f64 {
         [] => 0.0,
         &[(epsilon, times)] => optimal_epsilon(epsilon, times, delta),
         groups => {
-            let losses = Losses::of(groups, delta);
+            let losses = Losses::from_groups(groups, delta);
             // Rounded up, because it is returned without being evaluated.
             let all: f64 = groups.iter().map(|&(epsilon, times)| epsilon * times as f64).sum::<f64>() * (1.0 + 1e-12);
             let times: f64 = groups.iter().map(|&(_, times)| times as f64).sum();
@@ -164,7 +164,7 @@ struct Losses {
 }
 
 impl Losses {
-    fn of(groups: &[(f64, usize)], delta: f64) -> Self {
+    fn from_groups(groups: &[(f64, usize)], delta: f64) -> Self {
         // Each group is an exact binomial; only its grid positions are rounded, once for the entire group.
         let all: f64 = groups.iter().map(|&(epsilon, times)| epsilon * times as f64).sum();
         let step = all / 100_000.0;

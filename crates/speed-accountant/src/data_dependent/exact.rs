@@ -4,7 +4,7 @@ use crate::assumption::Bound;
 use crate::collusion::{KnownNoise, KnownRow};
 use crate::neighbour_losses::{ExactDifference, ExactNoise, NeighbourLosses};
 use crate::noise_case::{NoiseCase, OtherNoise};
-use crate::votes::CheckedVotes;
+use crate::votes::CheckedCounts;
 
 /// Answers less likely than this part of a query's share of delta count with the worst ratio.
 const HARDLY_SHOWS: f64 = 1e-7;
@@ -33,7 +33,7 @@ pub(super) struct ExactRow {
 
 impl ExactMethod {
     /// Chooses the method of a case; `epsilon` is for one query, `delta` for all queries.
-    pub(super) fn choose(case: &NoiseCase, bound: Bound, epsilon: f64, delta: f64, votes: &CheckedVotes<'_>) -> Self {
+    pub(super) fn choose(case: &NoiseCase, bound: Bound, epsilon: f64, delta: f64, votes: &CheckedCounts<'_>) -> Self {
         let few_classes = votes.gaps.iter().all(|gaps| gaps.classes() <= MAX_CLASSES);
         if bound != Bound::Tight || !few_classes {
             return Self::None;

@@ -11,7 +11,7 @@ use crate::moment_bound::MomentBound;
 use crate::neighbour_losses::NeighbourLosses;
 use crate::outcome::{Gaps, OutcomeBound};
 use crate::sound::larger;
-use crate::votes::CheckedVotes;
+use crate::votes::CheckedCounts;
 
 /// Rows are not worth their exact distributions if all of them together make up at most this part of the sum of
 /// moments.
@@ -50,7 +50,7 @@ pub(super) struct CostRow {
 impl<'a> DistinctRow<'a> {
     /// Lists the distinct rows in the order of their first occurrence. If `in_order`, rows that differ in the order of
     /// their classes are distinct.
-    pub(super) fn of(votes: &'a CheckedVotes<'_>, in_order: bool) -> Vec<Self> {
+    pub(super) fn list(votes: &'a CheckedCounts<'_>, in_order: bool) -> Vec<Self> {
         let mut places: HashMap<Vec<u32>, usize> = HashMap::new();
         let mut distinct: Vec<Self> = Vec::new();
         for (gaps, counts) in votes.rows() {

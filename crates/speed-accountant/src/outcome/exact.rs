@@ -217,7 +217,7 @@ mod tests {
                     [90, 70, 60, 20, 9, 1],
                 ] {
                     for threshold in [None, Some(95.0)] {
-                        let gaps = Gaps::of(0, &counts).expect("votes");
+                        let gaps = Gaps::from_counts(0, &counts).expect("votes");
                         let (fine, coarse) = (
                             noise.log_q(&gaps, threshold, Precision::Fine),
                             noise.log_q(&gaps, threshold, Precision::Coarse),

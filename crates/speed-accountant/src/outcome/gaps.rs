@@ -12,7 +12,7 @@ pub(crate) struct Gaps {
 
 impl Gaps {
     /// Returns the gaps of one row of votes; `row` is for the error message.
-    pub(crate) fn of(row: usize, counts: &[u32]) -> Result<Self, AccountError> {
+    pub(crate) fn from_counts(row: usize, counts: &[u32]) -> Result<Self, AccountError> {
         if counts.len() < 2 {
             return Err(AccountError::TooFewClasses { row, found: counts.len() });
         }

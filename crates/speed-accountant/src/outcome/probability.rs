@@ -24,7 +24,7 @@ use crate::quadrature::Precision;
 /// # Errors
 /// [`AccountError::TooFewClasses`] for fewer than two counts, [`AccountError::NoVotes`] if all are zero.
 pub fn q(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError> {
-    let gaps = Gaps::of(0, counts)?;
+    let gaps = Gaps::from_counts(0, counts)?;
     Ok(OutcomeBound::new(event, Bound::Paper, false, std::slice::from_ref(&gaps)).log_winner(&gaps).exp())
 }
 
@@ -34,7 +34,7 @@ pub fn q(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError> {
 /// # Errors
 /// The errors of [`q`].
 pub fn q_pairs(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError> {
-    let gaps = Gaps::of(0, counts)?;
+    let gaps = Gaps::from_counts(0, counts)?;
     Ok(Pairs::exact(event, std::slice::from_ref(&gaps)).log_union(&gaps).exp())
 }
 
@@ -45,7 +45,7 @@ pub fn q_pairs(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError
 /// The errors of [`q`], and [`AccountError::IntegrationRatio`] for continuous Laplace noise with a ratio `tau` below
 /// 0.1, because no node is close enough to the cusp of its density.
 pub fn q_exact(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError> {
-    let gaps = Gaps::of(0, counts)?;
+    let gaps = Gaps::from_counts(0, counts)?;
     if !ClassNoise::is_integrable(event) {
         return Err(AccountError::IntegrationRatio { tau: event.tau().get(), min: MIN_RATIO });
     }

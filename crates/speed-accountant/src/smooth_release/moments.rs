@@ -100,10 +100,10 @@ mod tests {
     use crate::moments::pure_moment;
     use crate::noise_case::OtherNoise;
     use crate::three_answers::ThreeAnswers;
-    use crate::votes::CheckedVotes;
+    use crate::votes::CheckedCounts;
 
     fn smooth_bound(case: &NoiseCase, rows: &[Vec<u32>], order: f64, beta: f64) -> f64 {
-        let gaps: Vec<Gaps> = rows.iter().map(|row| Gaps::of(0, row).expect("votes")).collect();
+        let gaps: Vec<Gaps> = rows.iter().map(|row| Gaps::from_counts(0, row).expect("votes")).collect();
         let envelope = ThreeAnswers::new(&case.event, tight_per_query_epsilon(&case.event, 3));
         let envelope = envelope.map(|three| Envelope::new(&three, order));
         SmoothMoments::new(case, 3, &gaps, order, envelope.as_ref()).log_bound(beta)
@@ -178,7 +178,7 @@ mod tests {
             HonestRatio::new(0.9).expect("valid"),
         );
         let rows: Vec<Vec<u32>> = (0..20).map(|i| vec![200 - 5 * i, 30 + 5 * i, 20]).collect();
-        let votes = CheckedVotes::new(&rows).expect("votes");
+        let votes = CheckedCounts::new(&rows).expect("votes");
         for case in both_cases(event) {
             let request = CostsRequest {
                 case,

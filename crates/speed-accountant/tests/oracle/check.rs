@@ -51,10 +51,10 @@ pub(crate) fn check(case: &Case) -> Report {
         truth: least,
         is_tight: case.is_tight(),
     });
-    let any_votes = timed(&mut report, || {
+    let data_independent = timed(&mut report, || {
         case.accountant()?.with_classes(case.classes()).account_queries(case.queries()).map(in_words)
     });
-    judge(&mut report, case, "for any votes", least, any_votes);
+    judge(&mut report, case, "for any votes", least, data_independent);
     if case.event().is_ok_and(|event| event.mechanism().gamma().is_some()) {
         let ledger = timed(&mut report, || in_a_ledger(case));
         judge(&mut report, case, "in a ledger", least, ledger);

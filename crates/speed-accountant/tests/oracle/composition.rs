@@ -43,7 +43,7 @@ impl Losses {
     }
 
     /// Creates the losses from one list of outcomes of the composition.
-    pub(crate) fn of(outcomes: Vec<Outcome>, log_delta: f64) -> Self {
+    pub(crate) fn from_outcomes(outcomes: Vec<Outcome>, log_delta: f64) -> Self {
         Self { lists: vec![likely(outcomes, log_delta)], log_delta }
     }
 

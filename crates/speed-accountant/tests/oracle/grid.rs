@@ -180,7 +180,7 @@ fn compose(runs: &[(Groups, f64)], step: f64, log_delta: f64) -> Option<Losses> 
         let loss = origin + place as f64 * step;
         Outcome { log_p: (mass.0 - off).ln() + log_sum - tilt * loss, loss }
     });
-    Some(Losses::of(outcomes.collect(), log_delta))
+    Some(Losses::from_outcomes(outcomes.collect(), log_delta))
 }
 
 /// Finds the tilt with the least Chernoff bound by golden section of the tilt's logarithm.

@@ -46,7 +46,7 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
 
 /// Refuses a charge above the price limit, with the same rule as rounds and runs.
 fn check_price(limit: PriceLimit, batch: &QueryBatch, delta: Delta) -> Result<(), Failure> {
-    let price = match Price::of(std::slice::from_ref(batch), delta) {
+    let price = match Price::for_batches(std::slice::from_ref(batch), delta) {
         Ok(Some(price)) => Ok(price),
         Ok(None) => return Ok(()),
         // The ledger reports invalid numbers in more detail.
