@@ -12,7 +12,6 @@ const QUESTIONABLE: f64 = 10.0;
 
 /// The data-independent price of answers, at a delta.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
 pub struct Price {
     /// Largest epsilon of a single answer.
     pub one_answer: f64,
