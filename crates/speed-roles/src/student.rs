@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use speed_aggregation::error::OpenError;
 use speed_aggregation::proofs::ProofKey;
-use speed_aggregation::protocol::{AnswerList, SignedResult, TeacherStatus};
+use speed_aggregation::protocol::{SignedResult, TeacherStatus};
 use speed_aggregation::{Outcome, Parameters, PublicKey, SecretKey, generate_keys};
 use speed_core::NoisePlacement;
 
