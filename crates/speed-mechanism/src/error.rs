@@ -32,7 +32,7 @@ pub enum MechanismError {
     },
     /// The ratio leaves no teacher to add noise.
     #[error(
-        "ratio tau = {tau} of {teachers} teachers is less than one teacher, so nobody would add noise: raise one of them"
+        "ratio tau = {tau} of {teachers} teachers is less than one teacher, so no teacher would add noise: raise one of them"
     )]
     NoNoisyTeacher {
         /// The ratio.

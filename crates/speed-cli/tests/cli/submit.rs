@@ -21,7 +21,8 @@ fn steps_are_submitted_in_order_each_behind_the_one_before() {
     let calls = cluster.calls("sbatch");
     let name = |call: &[String]| call.last().expect("a script").rsplit('/').next().expect("a name").to_owned();
     let names: Vec<String> = calls.iter().map(|call| name(call)).collect();
-    let expected = ["data.sh", "teachers.sh", "votes.sh", "aggregate.sh", "labels.sh", "students.sh", "report.sh"];
+    let expected =
+        ["data.sh", "teachers.sh", "queries.sh", "aggregate.sh", "aggregate-all.sh", "student.sh", "report.sh"];
     assert_eq!(names, expected);
     let option =
         |call: &[String], start: &str| call.iter().find_map(|word| word.strip_prefix(start)).map(str::to_owned);
@@ -52,7 +53,7 @@ fn steps_are_submitted_in_order_each_behind_the_one_before() {
     assert!(!report.contains("--stage") && !report.contains("shard"), "{report}");
     let jobs: Value = serde_json::from_slice(&fs::read(run.join("slurm/jobs.json")).expect("jobs")).expect("JSON");
     let students = &jobs["jobs"][5];
-    assert_eq!((&students["step"], &students["of"], &students["job"]), (&"students".into(), &3.into(), &"6".into()));
+    assert_eq!((&students["step"], &students["of"], &students["job"]), (&"student".into(), &3.into(), &"6".into()));
     assert!(students["submitted_at"].as_u64().is_some_and(|at| at > 1_700_000_000), "{students}");
 }
 
@@ -176,8 +177,8 @@ fn what_waits_or_runs_is_left_alone_and_what_waits_in_vain_is_not() {
     cluster.queue("2|1|FAILED\n2|2|RUNNING\n2|3|PENDING\n");
     cluster.submits(&[]);
     let calls = cluster.calls("sbatch");
-    let votes = calls.iter().rfind(|call| call.iter().any(|word| word.ends_with("/votes.sh"))).expect("votes");
-    assert!(votes.contains(&"--dependency=afterok:2_2:2_3".to_owned()), "{votes:?}");
+    let queries = calls.iter().rfind(|call| call.iter().any(|word| word.ends_with("/queries.sh"))).expect("queries");
+    assert!(queries.contains(&"--dependency=afterok:2_2:2_3".to_owned()), "{queries:?}");
 }
 
 #[test]
@@ -266,7 +267,7 @@ fn a_sweep_is_submitted_as_one() {
     assert!(folder.join("sweep.md").exists(), "{:?}", cluster.logs(folder));
     let steps: Vec<&str> =
         said["steps"].as_array().expect("steps").iter().filter_map(|step| step["step"].as_str()).collect();
-    assert_eq!(steps, ["data", "teachers", "labels", "students", "report"]);
+    assert_eq!(steps, ["data", "teachers", "aggregate-all", "student", "report"]);
     cluster.place.succeeds(&["run", "config.toml", "--set", "seed=9", "--results", "one"]);
     let id = folder.file_name().expect("a name");
     for name in ["sweep.csv", "sweep.md"] {

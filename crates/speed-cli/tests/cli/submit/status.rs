@@ -48,8 +48,12 @@ fn units_jobs_and_the_logs_of_failed_ones_are_shown() {
     let failed = task("teachers", json!(2));
     assert_eq!((&failed["outcome"], &failed["exit_code"]), (&json!("failed"), &json!("9:0")));
     assert!(failed["log"].as_str().is_some_and(|log| log.ends_with("-2_2.out")), "{failed}");
-    let outcomes =
-        [task("teachers", json!(1)), task("teachers", json!(3)), task("votes", Value::Null), task("data", Value::Null)];
+    let outcomes = [
+        task("teachers", json!(1)),
+        task("teachers", json!(3)),
+        task("queries", Value::Null),
+        task("data", Value::Null),
+    ];
     assert_eq!(outcomes.map(|task| task["outcome"].clone()), ["running", "done", "waiting", "done"]);
     assert_eq!(task("aggregate", json!(1))["outcome"], "forgotten");
     let watched = cluster.place.succeeds(&["watch", name, "--once"]);
