@@ -163,4 +163,18 @@ mod tests {
         let without = "[data]\nsource = \"none\"\n[votes]\nsource = \"uniform\"\n[table]\nrepeats = 0\n";
         assert_eq!(names(&format!("{without}{rows}"))[..3], ["votes", "queries", expected[4]]);
     }
+
+    #[test]
+    fn other_names_of_a_kind_select_its_stages() {
+        let config = Config::load(&Source::new("test.toml", crate::config::DEFAULTS)).expect("defaults");
+        let graph = Graph::for_config(&config);
+        for (alias, kind) in [("labelling", "aggregate"), ("students", "student")] {
+            let last = |name: &str| graph.up_to(name).expect("a stage").last().map(|node| node.name.to_string());
+            assert_eq!(last(alias), last(kind), "{alias}");
+            graph.check(&[alias.to_owned()]).expect("a stage");
+            assert_eq!(graph.forced(&[alias.to_owned(), "votes".to_owned()]).collect::<Vec<_>>(), [kind, "votes"]);
+            assert_eq!(divided_kind(alias).map(Kind::name), Some(kind));
+        }
+        assert!(graph.up_to("labels").is_err() && divided_kind("votes").is_none());
+    }
 }
