@@ -1,4 +1,4 @@
-//! The accountant: computes epsilon from votes.
+//! The accountant: it computes an epsilon from votes and the parameters of the noise.
 
 use rayon::prelude::*;
 use speed_mechanism::NoiseGenerator;
@@ -22,10 +22,10 @@ use crate::smooth_release::MomentRelease;
 use crate::sound::larger;
 use crate::votes::CheckedCounts;
 
-/// If an account at votes is smaller than this part of the optimal composition of the pure epsilons, it is not compared
-/// with the data-independent bounds.
+/// An account at given votes is compared with the data-independent bounds only if it is at least this fraction of the
+/// optimal composition of the pure epsilons.
 const WORTH_COMPARING: f64 = 0.25;
-/// The part of delta that may be charged for losses beyond the bound that one query hardly ever exceeds.
+/// The largest fraction of delta that may pay for the event that a query exceeds the epsilon of `per_query::within`.
 const BEYOND: f64 = 1e-6;
 
 /// An accountant of queries: their noise, the delta of the claim and its assumptions.
@@ -72,8 +72,8 @@ impl Accountant {
         self
     }
 
-    /// Sets the number of teachers that the adversary covers: exactly those that `tau` leaves out, or any number up to
-    /// that.
+    /// Sets the number of teachers whose noise is missing or known: exactly the fraction `1 - tau`, or any number up to
+    /// this fraction.
     #[must_use]
     pub fn with_extent(mut self, extent: Extent) -> Self {
         self.assumptions.extent = extent;
@@ -87,7 +87,7 @@ impl Accountant {
         self
     }
 
-    /// Sets the formulas.
+    /// Sets the formulas of the bound.
     #[must_use]
     pub fn with_bound(mut self, bound: Bound) -> Self {
         self.assumptions.bound = bound;
@@ -101,23 +101,23 @@ impl Accountant {
         Self { max_order: Some(max), ..self }
     }
 
-    /// Sets whether `q` of close votes is integrated. Otherwise it is bounded by pairs of classes, which is faster by
-    /// an order of magnitude and larger by a few percent. Continuous Laplace noise of less than a tenth of the teachers
-    /// is not integrated.
+    /// Sets whether `q` (docs/privacy.md) is computed by integration if votes are close. Otherwise `q` is bounded by
+    /// pairs of classes: this is faster by an order of magnitude, and the bound is larger by a few percent. Continuous
+    /// Laplace noise of less than a tenth of the teachers is never integrated.
     #[must_use]
     pub fn with_integrals(self, integrals: bool) -> Self {
         Self { integrals, ..self }
     }
 
-    /// Sets the number of classes, for accounts without votes: two classes cost less than more. With votes, the rows
-    /// determine the number of classes.
+    /// Sets the number of classes, for accounts without votes: two classes cost less than three or more. With votes,
+    /// the rows determine the number of classes.
     #[must_use]
     pub fn with_classes(self, classes: usize) -> Self {
         Self { classes: Some(classes), ..self }
     }
 
-    /// Returns the data-independent epsilon of one query between `classes` classes, by the formulas of the chosen
-    /// bound. For Gaussian and Skellam noise, which have no pure epsilon, it returns the epsilon of one query at delta.
+    /// Returns the data-independent epsilon of one query with `classes` classes, by the formulas of the chosen bound.
+    /// For Gaussian and Skellam noise, which have no pure epsilon, it returns the epsilon of one query at delta.
     #[must_use]
     pub fn per_query_epsilon(&self, classes: usize) -> f64 {
         if self.event.mechanism().gamma().is_none() {
@@ -144,8 +144,8 @@ impl Accountant {
         let cases = NoiseCase::all(self.event, &self.assumptions, votes.teachers)?;
         let bound = SharedDelta::new(&self.event, self.delta).least(|delta| {
             let at_votes = self.worst_of(&cases, &votes, delta)?;
-            // A data-independent bound holds at these votes as well. It takes long to compute, and is hardly ever less
-            // than this part of the simplest bound.
+            // A data-independent bound holds at these votes as well. It is slow to compute, and hardly ever smaller
+            // than `WORTH_COMPARING` times the simplest bound.
             let simplest = optimal_epsilon(epsilon, queries, delta);
             let pure = self.event.mechanism().gamma().is_some();
             if self.assumptions.bound == Bound::Paper || pure && at_votes.best.epsilon < WORTH_COMPARING * simplest {
@@ -158,8 +158,8 @@ impl Accountant {
         self.claimed(scope, bound, None)
     }
 
-    /// Accounts for `queries` queries whatever the votes are, between any number of classes unless a number was set.
-    /// The claim holds in both directions and with known noise, and may be published.
+    /// Accounts for `queries` queries with any votes, and with any number of classes unless [`Self::with_classes`] set
+    /// it. The claim holds in both directions and with known noise, and may be published.
     ///
     /// # Errors
     /// [`AccountError::NoQueries`] for no queries, [`AccountError::NoOrders`] if no order is allowed,
@@ -185,8 +185,8 @@ impl Accountant {
 
     /// Releases the value of [`Self::account`] so that the value itself may be published: a smooth upper bound of the
     /// moments in both directions, with noise from `generator` ([`Release`]; docs/privacy.md, "Publication"). The claim
-    /// covers the answers and the value together. The value is larger than the account that must stay secret, and the
-    /// claim is for **one** release: each further one costs its own moment again.
+    /// covers the answers and the value together. The released value is larger than the account, which must stay
+    /// secret. The claim is for **one** release: every further release costs its own moment again.
     ///
     /// With the generator of a simulation, the claim states that it is a simulation, and the value is not publishable.
     ///
@@ -277,8 +277,8 @@ impl Accountant {
         self.least(delta).at_votes(&DataDependentCosts::new(&request, votes), order)
     }
 
-    /// Returns an epsilon that one query does not exceed except with a probability that is negligible in delta. Returns
-    /// the pure epsilon if no smaller one is found.
+    /// Returns an epsilon that one query exceeds only with a probability that is negligible compared with delta.
+    /// Returns the pure epsilon if no smaller one is found.
     fn within(&self, epsilon: f64, votes: &CheckedCounts<'_>, delta: f64) -> Within {
         let pure = Within { epsilon, beyond: 0.0 };
         let two_classes = self.event.is_one_difference(votes.classes);

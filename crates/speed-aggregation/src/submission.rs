@@ -62,14 +62,14 @@ fn digest_to_sign(kind: Kind, content: &[&dyn Encode]) -> Digest {
     Digest::from_bytes(hash.chain_update(writer.as_bytes()).finalize().into())
 }
 
-/// A teacher's message on the wire: with its proofs, if the round requires them, and signed by the teacher.
+/// A teacher's signed message on the wire, with its proofs if the round requires them.
 ///
 /// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
 ///
 /// ```text
 /// bytes  content
 /// ..     the message's content
-/// 4      bytes of the proofs, 0 for none
+/// 4      length of the proofs in bytes, 0 for none
 /// ..     the proofs
 /// 64     the teacher's signature
 /// ```
@@ -81,7 +81,7 @@ pub struct Submission {
 }
 
 impl Submission {
-    /// The largest number of bytes of a message's proofs, one for each block of up to 2048 values.
+    /// Returns the largest size of a message's proofs, in bytes: one proof for each block of up to 2048 values.
     #[must_use]
     pub fn max_proof_bytes(values: usize) -> usize {
         values.div_ceil(Message::VALUES_PER_MASK) * MAX_PROOF
@@ -112,13 +112,13 @@ impl Submission {
         &self.proofs
     }
 
-    /// Returns the number of bytes of a submission without proofs.
+    /// Returns the size of a submission without proofs, in bytes.
     #[must_use]
     pub fn min_size(round: &Round) -> usize {
         Message::size(round.shape().queries(), round.shape().classes()) + usize::LENGTH + Signature::LENGTH
     }
 
-    /// Returns the largest number of bytes of a submission to a round.
+    /// Returns the largest size of a submission to a round, in bytes.
     #[must_use]
     pub fn max_size(round: &Round) -> usize {
         let proofs = if round.proofs().is_some() { Self::max_proof_bytes(round.values()) } else { 0 };
@@ -140,7 +140,7 @@ impl Submission {
     }
 }
 
-/// The largest number of bytes of one proof.
+/// The largest size of one proof, in bytes.
 const MAX_PROOF: usize = 1 << 13;
 
 impl Encode for Submission {
@@ -175,7 +175,8 @@ impl std::fmt::Debug for Submission {
     }
 }
 
-/// A round's result on the wire: with the digest of the sum that the answers are based on, and signed by the server.
+/// A round's result on the wire, signed by the server: the answers, and the digest of the sum from which they are
+/// computed.
 ///
 /// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
 ///
@@ -205,7 +206,7 @@ impl Content for SignedResult {
 }
 
 impl SignedResult {
-    /// The number of bytes of the largest result of any round.
+    /// The size of the largest result of any round, in bytes.
     pub const MAX_BYTES: usize = AnswerList::MAX_BYTES + Digest::LENGTH + Signature::LENGTH;
 
     /// Signs a list of answers and the digest of their sum.
@@ -227,13 +228,13 @@ impl SignedResult {
         &self.list
     }
 
-    /// Returns SHA-256 of the state with the closed sum.
+    /// Returns the SHA-256 of the server's state with the closed sum.
     #[must_use]
     pub fn sum(&self) -> Digest {
         self.sum
     }
 
-    /// Returns the number of bytes of a round's result.
+    /// Returns the size of a round's result, in bytes.
     #[must_use]
     pub fn size(round: &Round) -> usize {
         AnswerList::size(round) + Digest::LENGTH + Signature::LENGTH

@@ -20,7 +20,7 @@ pub struct Ledger {
     path: PathBuf,
 }
 
-/// The path shown for a ledger that is only a budget.
+/// The path that errors show for a ledger that has a budget but no file yet.
 const NEW: &str = "(a new one)";
 
 /// Checks that a new ledger with this budget would allow queries.
@@ -41,8 +41,8 @@ impl Ledger {
         let ledger = Self { path: path.to_path_buf() };
         ledger.check_budget(&budget)?;
         let line = Entry::Open { format: FORMAT, budget }.to_line("").map_err(|error| ledger.refused(error))?;
-        // Written completely under another name and then linked to the final name, so no reader sees half a ledger,
-        // even after a crash.
+        // The ledger is written completely under another name and then linked to its final name, so no reader sees an
+        // incomplete ledger, even after a crash.
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let mut name = path.file_name().unwrap_or_default().to_os_string();
         name.push(format!(".new-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed)));
@@ -61,7 +61,7 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Opens a ledger and checks all of it.
+    /// Opens a ledger and checks every line.
     ///
     /// # Errors
     /// [`LedgerError::Io`] if it cannot be read, [`LedgerError::Damaged`] if a line differs from the one that was
@@ -109,10 +109,9 @@ impl Ledger {
     /// Charges `queries` queries with `classes` classes (`None`: any number) before they are answered. They may be
     /// answered once this returns.
     ///
-    /// # Errors
-    /// [`LedgerError::OverBudget`] if they exceed the budget; then nothing is charged. [`LedgerError::Refused`] if the
-    /// number of queries is zero or their noise has no pure epsilon. [`LedgerError::Io`] and [`LedgerError::Damaged`]
-    /// as above.
+    /// # Errors [`LedgerError::OverBudget`] if they exceed the budget; then nothing is charged.
+    /// [`LedgerError::Refused`] if the number of queries is zero or their noise has no pure epsilon.
+    /// [`LedgerError::Io`] and [`LedgerError::Damaged`] as for [`Self::open`].
     pub fn charge(
         &self,
         label: &str,
@@ -146,7 +145,7 @@ impl Ledger {
             return self.statement();
         }
         self.check(contents.budget, &contents.charges, &[request.batch()], request.limit)?;
-        // Removes half a line left by a crash: its queries were never answered.
+        // Removes an incomplete line that a crash left; its queries were never answered.
         file.set_len(contents.end).map_err(self.io("write"))?;
         file.seek(SeekFrom::Start(contents.end)).map_err(self.io("write"))?;
         let line = Entry::Charge(charge).to_line(&contents.checksum).map_err(|error| self.refused(error))?;
@@ -155,7 +154,8 @@ impl Ledger {
         self.statement()
     }
 
-    /// Checks that all of these queries could be charged now, also within the caller's `limit`. Charges nothing.
+    /// Checks that all of these queries could be charged now, within the ledger's budget and the caller's `limit`.
+    /// Charges nothing.
     ///
     /// # Errors
     /// Those of [`Self::charge`].
@@ -180,8 +180,8 @@ impl Ledger {
         Ok(Room::new(filters, charges.iter().map(|charge| charge.mechanism).collect()))
     }
 
-    /// Computes the cost of the charges without and with these queries. If the ledger has no budget, computes the
-    /// smallest budgets that would have allowed them.
+    /// Computes the cost of the charges without and with these queries. If the ledger has no budget, the costs are the
+    /// smallest budgets that would have allowed the queries.
     ///
     /// # Errors
     /// Those of [`Self::charge`].
@@ -194,7 +194,7 @@ impl Ledger {
         Ok((before, filter.spent()))
     }
 
-    /// Checks queries against a budget and the caller's limit, in addition to the charges.
+    /// Checks that the charges and these queries together stay within a budget and the caller's limit.
     fn check(
         &self,
         budget: Budget,
@@ -265,8 +265,8 @@ fn filter(budget: Budget, charges: &[Charge]) -> PrivacyFilter {
     filter
 }
 
-/// Syncs the folder, because a new file is durable only once its folder is. Where a folder cannot be synced, the file's
-/// content is still durable.
+/// Syncs the folder, because a new file is durable only if its folder is durable. On a system that cannot sync folders,
+/// the file's content is still durable.
 fn sync_folder(path: &Path) {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if let Ok(folder) = File::open(folder) {

@@ -1,10 +1,10 @@
 //! The paper's continuous noise: the generalised Laplace distribution, a difference of two Gamma variables.
 //!
 //! With `x = gamma u` and `nu = tau - 1/2`, the density is `gamma / (Gamma(tau) sqrt(pi)) (x/2)^nu K_nu(x)` (the
-//! paper's appendix A.2). The density and its tail are not computed from Bessel and Struve functions here, because
-//! those cancel. The variable is `sqrt(2 W) N`, where `W` is Gamma of shape `tau` and `N` is normal, so both are
-//! integrals over `s = ln W` of positive terms, for which the plain trapezoid rule converges to full precision (design
-//! note on privacy accounting).
+//! paper's appendix A.2). The density and its tail are not computed from Bessel and Struve functions here, because the
+//! terms of these functions cancel. The variable is `sqrt(2 W) N`, where `W` is Gamma of shape `tau` and `N` is normal.
+//! So density and tail are integrals of positive terms over `s = ln W`, and the plain trapezoid rule computes them to
+//! full precision.
 
 use std::f64::consts::{LN_2, PI};
 
@@ -13,13 +13,13 @@ use statrs::function::gamma::ln_gamma;
 use crate::erfc::log_scaled_erfc;
 use crate::{HonestRatio, InverseScale, MechanismError};
 
-/// Beyond this multiple of `1/gamma`, closed forms are accurate to all digits that matter.
+/// Beyond this multiple of `1/gamma`, closed forms are accurate to all relevant digits.
 const MAX_REACH: f64 = 1e9;
-/// Terms smaller than e^-45 times the largest do not affect a double.
+/// Terms smaller than e^-45 times the largest term do not change the sum in double precision.
 const NEGLIGIBLE: f64 = 45.0;
 
-/// Generalised Laplace distribution with inverse scale `gamma` and shape `tau`: the noise of a ratio `tau` of the
-/// teachers (shape 1 is the Laplace distribution; shape `2 tau` is the difference of two classes' noise).
+/// The generalised Laplace distribution with inverse scale `gamma` and shape `tau`: the summed noise of a fraction
+/// `tau` of the teachers. Shape 1 is the Laplace distribution, and shape `2 tau` the difference of two classes' noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GeneralisedLaplace {
     gamma: f64,
@@ -42,7 +42,7 @@ impl GeneralisedLaplace {
         }
     }
 
-    /// Creates the noise of one class if a ratio `tau` of the teachers adds noise.
+    /// Creates the noise of one class if a fraction `tau` of the teachers adds noise.
     #[must_use]
     pub fn of_class(gamma: InverseScale, tau: HonestRatio) -> Self {
         Self { gamma: gamma.get(), shape: tau.get() }
@@ -66,7 +66,7 @@ impl GeneralisedLaplace {
         Self { gamma: gamma.get(), ..*self }
     }
 
-    /// Creates the difference of two classes' noise if a ratio `tau` of the teachers adds noise: shape `2 tau`.
+    /// Creates the difference of two classes' noise if a fraction `tau` of the teachers adds noise: shape `2 tau`.
     #[must_use]
     pub fn of_difference(gamma: InverseScale, tau: HonestRatio) -> Self {
         Self { gamma: gamma.get(), shape: 2.0 * tau.get() }
@@ -91,7 +91,7 @@ impl GeneralisedLaplace {
             return f64::NEG_INFINITY;
         }
         if x > MAX_REACH {
-            // The first term for large x.
+            // The first term of the expansion for large x.
             return self.gamma.ln() - ln_gamma(self.shape) + (self.shape - 1.0) * (x / 2.0).ln() - LN_2 - x;
         }
         normaliser - x + log_trapezoid(x, |s, square, _| nu * s - square)
@@ -103,9 +103,9 @@ impl GeneralisedLaplace {
         self.log_survival(u).exp()
     }
 
-    /// Returns the logarithm of the probability that the noise is at least `u` votes: the design note's `S(x) = 1/(2
-    /// Gamma(tau)) integral e^{tau s - e^s} erfc(x e^{-s/2} / 2) ds`, with `e^-x` factored out so that nothing
-    /// underflows.
+    /// Returns the logarithm of the probability that the noise is at least `u` votes. The probability is `S(x) = 1/(2
+    /// Gamma(tau)) integral e^{tau s - e^s} erfc(x e^{-s/2} / 2) ds` with `x = gamma u`; `e^-x` is factored out so that
+    /// nothing underflows.
     #[must_use]
     pub fn log_survival(&self, u: f64) -> f64 {
         let x = self.gamma * u;
@@ -128,7 +128,7 @@ impl GeneralisedLaplace {
 }
 
 /// Returns `ln integral e^{h(s)} ds` over the real line. `h` gets `s`, `(e^{s/2} - z)^2` and `z = x e^{-s/2} / 2`; the
-/// exponent `e^s + z^2` is `x` plus that square.
+/// exponent `e^s + z^2` equals `x + (e^{s/2} - z)^2`.
 fn log_trapezoid(x: f64, h: impl Fn(f64, f64, f64) -> f64) -> f64 {
     // The integrand is widest in s at small x; at large x it is a peak of width 1/sqrt(x) around e^s = x/2.
     let step = if x > 100.0 { 0.6 / x.sqrt() } else { 1.0 / 16.0 };

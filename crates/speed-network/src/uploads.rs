@@ -43,9 +43,9 @@ pub(crate) enum NotNow {
     At(usize),
     /// Another connection writes to this upload.
     InUse,
-    /// There is currently no memory for them.
+    /// There is currently no memory for these bytes.
     Full,
-    /// They exceed the length of the file.
+    /// These bytes exceed the announced length of the file.
     TooMany,
     /// The file is complete, but too many others wait for their check.
     Waiting,
@@ -57,9 +57,9 @@ const GRACE: Duration = Duration::from_secs(2);
 const FIRST: usize = 16 << 10;
 
 impl Inner {
-    /// Makes room for more bytes of a party's upload. If there is none, evicts uploads without a writer, then the
-    /// slowest of the others, one after another, provided that this frees enough. So a party that sends slowly on
-    /// purpose does not block others.
+    /// Makes room for more bytes of a party's upload, and returns whether it succeeded. If the limit is reached, it
+    /// evicts uploads one after another: first uploads without a writer, then the slowest of the others. It evicts
+    /// nothing if this would not free enough memory. So a party that sends slowly on purpose does not block others.
     fn make_room(&mut self, party: [u8; 32], more: usize, most: usize, now: Instant) -> bool {
         let others = self.of.iter().filter(|(other, upload)| **other != party && upload.held > 0);
         let mut may_go: Vec<_> =
@@ -85,8 +85,9 @@ impl Inner {
 }
 
 impl Upload {
-    /// Returns the eviction order of this upload: uploads without a writer (false) first, then slower ones, in bytes
-    /// per second since their start, regardless of the number of requests. `None` for one that has just started.
+    /// Returns the key of the eviction order: uploads without a writer (false) come first, then slower uploads. The
+    /// rate is in bytes per second since the start of the upload, regardless of the number of requests. `None` if the
+    /// upload has just started and may not be evicted.
     fn rank(&self, now: Instant) -> Option<(bool, f64)> {
         let time = now.saturating_duration_since(self.began);
         let rate = self.bytes.len() as f64 / time.as_secs_f64().max(GRACE.as_secs_f64());
@@ -103,13 +104,13 @@ impl Uploads {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns how many bytes of a file have arrived.
+    /// Returns the number of bytes of a file that have arrived.
     pub(crate) fn offset(&self, party: [u8; 32], digest: Digest) -> usize {
         self.lock().of.get(&party).filter(|upload| upload.digest == digest).map_or(0, |upload| upload.bytes.len())
     }
 
-    /// Starts to write at an offset. Another file of the party is discarded. Memory is allocated for received bytes,
-    /// not for announced ones.
+    /// Starts to write at an offset. An incomplete upload of another file by the same party is discarded. Memory is
+    /// allocated for received bytes, not for announced bytes.
     pub(crate) fn open(
         self: &Arc<Self>,
         party: [u8; 32],
@@ -207,7 +208,7 @@ impl Drop for Writer {
     }
 }
 
-/// A complete file, which counts as held until its last part is dropped.
+/// A complete file. Its memory counts as used until `held` is dropped.
 pub(crate) struct Whole {
     pub(crate) bytes: Vec<u8>,
     pub(crate) held: ReservedMemory,
@@ -252,7 +253,7 @@ mod tests {
         assert_eq!(writer.append(b"56789", now), Ok(()));
         let whole = writer.finish().unwrap_or_else(|_| panic!("whole"));
         assert_eq!(whole.bytes, b"0123456789");
-        // The file counts until it has been checked and kept.
+        // The memory of the file counts as used until the guard is dropped.
         assert_eq!(held(&uploads), 10);
         let Whole { held: guard, .. } = whole;
         drop(guard);
@@ -280,7 +281,7 @@ mod tests {
         let whole = open(30, 11, later);
         assert_eq!((whole.append(&[0; 11], start), held(&uploads)), (Err(NotNow::Full), 90));
         drop(whole);
-        // The slowest is evicted and learns of it; then there is room.
+        // The slowest upload is evicted, and its writer gets an error; then there is room.
         assert_eq!(last.append(&[0; 20], later), Ok(()));
         assert_eq!(writers[1].append(&[0; 1], later), Err(NotNow::Full));
         assert_eq!(writers[2].append(&[0; 1], later), Ok(()));

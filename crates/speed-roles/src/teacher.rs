@@ -36,10 +36,10 @@ pub struct TeacherOptions {
     pub votes: PathBuf,
     /// The form of the votes, if the file has two possible readings.
     pub form: Option<VotesForm>,
-    /// The message's file to create.
+    /// The message file to create.
     pub out: PathBuf,
-    /// The list of queries that the teacher voted on. A round with another list, or without one, is refused. The votes
-    /// may refer to queries by name.
+    /// The list of queries that the teacher voted on. A round with another list, or without one, is refused. With a
+    /// list, the votes may refer to queries by name.
     pub query_list: Option<PathBuf>,
     /// The mechanism that the teacher agrees to. A round with another mechanism is refused.
     pub mechanism: Option<Mechanism>,
@@ -74,14 +74,15 @@ pub struct TeacherReport {
     pub simulation: bool,
     /// The message's file.
     pub out: PathBuf,
-    /// Its length in bytes.
+    /// The length of the message file in bytes.
     pub bytes: usize,
 }
 
 /// Encrypts a teacher's votes into one message, with its share of the noise if the round requires it. A round is
 /// answered once: the message is stored in the teacher's registry before it is written, and every later call writes it
-/// again. In between, the round is charged to the teacher's ledger as if only the minimum number of teachers answered.
-/// A round that is charged but not stored is refused, because its message may already be sent.
+/// again. Between these two steps, the round is charged to the teacher's ledger as if only the minimum number of
+/// teachers answered. A round that is charged but has no stored message is refused, because its message may already be
+/// sent.
 ///
 /// # Errors
 /// If an input is missing, damaged or does not fit the round, the ledger has no budget for it, or the message's file
@@ -110,7 +111,7 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
         Some(kept) => kept,
         None => {
             expect_uncharged(&options.ledger, &file, registry.path())?;
-            // A message is not created without a budget for it, so its votes may still be corrected.
+            // No message is created without a budget for it, so the votes can still be corrected.
             expect_budget(&options.ledger, &file, file.round().min_teachers())?;
             let submission = encrypt(options, &file, &identity, teacher)?;
             registry.keep_answered(file.id(), index, &submission)?;
@@ -118,7 +119,7 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
         }
     };
     // The charge follows the storage and precedes the release of the message, so a charge without a stored message
-    // shows that the registry was lost.
+    // proves that the registry was lost.
     charge(&options.ledger, &file, file.round().min_teachers())?;
     write_new(&options.out, &submission, Access::Shared)?;
     Ok(TeacherReport {

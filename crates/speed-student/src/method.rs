@@ -15,9 +15,9 @@ use crate::training::train;
 use crate::{Checkpoint, CheckpointError, EpochReport, Lesson, ReportError, Samples, StudentConfig};
 use crate::{StudentError, StudentOutcome};
 
-/// A method of training a student: its settings and their checks. [`start`](Self::start) gives a [`Training`].
+/// A method of training a student: its settings and their checks. [`start`](Self::start) creates a [`Training`].
 ///
-/// [`StudentMethod::register`] gives a method a name. The crate does everything that all methods share: checks, the loop over epochs,
+/// [`StudentMethod::register`] gives a method a name. The crate implements everything that all methods share: checks, the loop over epochs,
 /// evaluation, checkpoints and reports.
 pub trait Method: Sync + 'static {
     /// Returns the method's name in tables.
@@ -67,7 +67,8 @@ pub type BoxedClassifier = Box<dyn AnyClassifier>;
 
 /// A student in training: networks with their optimisers and averages.
 pub trait Training {
-    /// Makes all steps of an epoch and returns a value for each of the [measures](Method::measures), in their order and never NaN.
+    /// Runs all steps of an epoch, and returns one value for each of the [measures](Method::measures), in the same order. A value is never
+    /// NaN.
     ///
     /// # Errors
     /// [`StudentError::NotFinite`] and [`StudentError::Device`].
@@ -85,7 +86,7 @@ pub trait Training {
     /// If Burn cannot write the records.
     fn to_records(&self) -> Result<Vec<Vec<u8>>, ParameterError>;
 
-    /// Returns the training with the state of `records`.
+    /// Restores the state of `records`.
     ///
     /// # Errors
     /// If the records do not belong to these networks.
@@ -100,16 +101,16 @@ pub trait Training {
     }
 }
 
-/// Epochs and batches of a method.
+/// The epochs and batches of a training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passes {
-    /// Epochs.
+    /// Number of epochs.
     pub epochs: u32,
-    /// Images of an epoch; 0: the size of the pool.
+    /// Number of images per epoch; 0 stands for the size of the pool.
     pub epoch_images: usize,
-    /// Images per step.
+    /// Number of images per step.
     pub batch: usize,
-    /// Epochs between two evaluations on the test images; the last epoch is always evaluated.
+    /// Number of epochs between two evaluations on the test images; the last epoch is always evaluated.
     pub evaluate_every: u32,
 }
 
@@ -200,9 +201,9 @@ impl StudentMethod {
 
     /// Trains a student.
     ///
-    /// With `resume`, the training continues after the checkpoint's last epoch and ends with the same bits as without the interruption.
-    /// `on_epoch` is called after every epoch and may save a checkpoint; its error ends the training. On the CPU, all work runs on the
-    /// calling thread if that thread is in a pool of one thread.
+    /// With `resume`, the training continues after the checkpoint's last epoch, and its result is byte-identical to the result of an
+    /// uninterrupted training. `on_epoch` is called after every epoch and may save a checkpoint; its error ends the training. On the CPU,
+    /// all work runs on the calling thread if this thread belongs to a pool of one thread.
     ///
     /// # Errors
     /// [`StudentError`]: invalid settings, images and labels that do not fit together, a checkpoint of another training, a loss that is

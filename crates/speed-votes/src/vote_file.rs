@@ -1,4 +1,4 @@
-//! Votes of all teachers, from a table whose form is known.
+//! The votes of all teachers, read from a table.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use speed_core::{VoteCounts, VoteShape, Votes, VotesError};
 use crate::form::{FormError, Known, VotesForm, decide};
 use crate::table::Table;
 
-/// Largest number of counts that are made from labels: a gigabyte.
+/// The largest number of counts in memory: one gigabyte.
 const MAX_COUNTS: usize = 1 << 28;
 
 /// The checked votes of a file.
@@ -16,8 +16,9 @@ pub struct VoteFile {
     table: Table,
     form: VotesForm,
     teachers: usize,
-    /// The number of queries that are used, and the number in the file.
+    /// The number of queries that are used.
     queries: usize,
+    /// The number of queries in the file.
     queries_in_file: usize,
     classes: Option<usize>,
 }
@@ -25,9 +26,8 @@ pub struct VoteFile {
 impl VoteFile {
     /// Reads a table as votes of the given form, or of the only form that fits the known facts.
     ///
-    /// # Errors
-    /// If both forms are possible, or neither; if the sizes differ from the known ones; or if an entry or row is
-    /// invalid. The error states the first one.
+    /// # Errors If both forms are possible, or neither; if the sizes differ from the known ones; or if an entry or row
+    /// is invalid. The error names the first invalid entry or row.
     pub fn new(table: Table, form: Option<VotesForm>, known: &Known) -> Result<Self, FormError> {
         check_classes(known)?;
         let is_given = form.is_some();
@@ -150,7 +150,8 @@ impl VoteFile {
         }
     }
 
-    /// Returns the votes on the queries that are used. Histograms become an assignment of votes with the same sums.
+    /// Returns the votes on the queries that are used. Histograms are converted to votes of single teachers with the
+    /// same sums.
     ///
     /// # Errors
     /// If these are labels with an unknown number of classes, or the shape is too large.
@@ -173,7 +174,7 @@ impl VoteFile {
     }
 }
 
-/// The sizes and the form, as commands print them.
+/// Formats the sizes and the form, as commands print them.
 impl fmt::Display for VoteFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} teachers, {} queries", self.teachers, self.queries_in_file)?;

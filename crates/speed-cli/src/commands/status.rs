@@ -1,4 +1,4 @@
-//! `speed status`: a run on a cluster.
+//! `speed status`: the state of a run on a cluster.
 
 mod text;
 
@@ -15,7 +15,7 @@ use super::{Failure, print, print_json};
 use crate::options::StatusOptions;
 use crate::slurm::{self, Jobs, Seen, SlurmError, Submitted, log_name};
 
-/// Seconds without a sign of life after which a process is reported as silent.
+/// The number of seconds since its last sign of life after which a process is reported as silent.
 pub(super) const SILENT: f64 = 60.0;
 
 /// The state of a run or sweep on a cluster.
@@ -38,7 +38,7 @@ struct RunUnits {
     units: Vec<StageUnits>,
 }
 
-/// A job, or the task of a shard in an array.
+/// A job, or the task of a job array that runs one shard.
 #[derive(Serialize)]
 struct Task {
     step: Step,
@@ -101,7 +101,7 @@ impl Status {
         Ok(status)
     }
 
-    /// Queries Slurm for the outcomes of the jobs. Without Slurm, only the units are known.
+    /// Queries Slurm for the outcomes of the jobs. If the query fails, only the units are known.
     fn ask(&mut self, jobs: &Jobs) -> Result<(), Failure> {
         let numbers: Vec<&str> = jobs.jobs.iter().map(|job| job.job.as_str()).collect();
         let seen = match ask_slurm(&numbers) {
@@ -127,8 +127,8 @@ impl Status {
         Ok(())
     }
 
-    /// Returns the shards and steps that are not done, or `None` if runs of a sweep have not begun, so that nothing is
-    /// done.
+    /// Returns the shards and steps that are not done, or `None` if some runs of a sweep have not begun: then no shard
+    /// or step counts as done.
     fn open(&self, jobs: &Jobs) -> Result<Option<BTreeSet<StepShard>>, Failure> {
         if self.runs.len() < jobs.runs.len() {
             return Ok(None);
@@ -178,7 +178,7 @@ fn units(run: &Path) -> Result<RunUnits, Failure> {
     Ok(RunUnits { run: status.run, state: status.state, units: StageUnits::of_run(run)? })
 }
 
-/// Returns the outcome of a shard of a job.
+/// Returns the task of a job, or of one of its shards, with its outcome.
 fn task(folder: &Path, job: &Submitted, shard: Option<usize>, seen: &[Seen], is_open: bool) -> Task {
     let of_it = || seen.iter().filter(|task| task.job == job.job && task.task == shard);
     let found = of_it().next();

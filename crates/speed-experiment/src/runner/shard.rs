@@ -17,7 +17,7 @@ use crate::stages::{Context, Graph, Images, KINDS, Node, Outputs, ShardUnits, Tr
 use crate::store::{RunStore, ShardMark, StageMark, SweepStore, shard_progress_path};
 use crate::sweep::sweep_id;
 
-/// A share of one stage's units: of units 0, 1, 2, ... the units with remainder `number - 1` modulo `of`.
+/// A share of one stage's units: the units whose index (0, 1, 2, ...) has the remainder `number - 1` modulo `of`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shard {
     /// The kind of the stage.
@@ -46,13 +46,13 @@ impl Shard {
         }
     }
 
-    /// Returns the name of its files.
+    /// Returns the name of the shard's files.
     fn name(&self) -> String {
         format!("{}-{}-of-{}", self.stage, self.number, self.of)
     }
 }
 
-/// The work of a shard.
+/// The report of a shard's work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ShardReport {
     /// The folder of the run or of the sweep.
@@ -63,7 +63,8 @@ pub struct ShardReport {
     pub shard: usize,
     /// The number of all shards.
     pub of: usize,
-    /// Number of units of the shard; all of them are done. `None` if an earlier process recorded that they are done.
+    /// The number of units of the shard, all of which are done. `None` if an earlier process already recorded the shard
+    /// as done.
     pub units: Option<usize>,
     /// Number of units that this process did.
     pub done_here: usize,
@@ -107,8 +108,8 @@ pub fn run_shard(
     Ok(report(Some(units), done_here))
 }
 
-/// Records in the folder of a run, for shards, which kinds of stages are finished: the kinds whose last stage is among
-/// the stages `done`. Only kinds with which a job of a cluster ends are recorded.
+/// Records the finished kinds of stages in the run's folder, for shards. A kind is finished if its last stage is among
+/// the stages `done`. A kind is recorded only if a cluster job can end with it.
 ///
 /// # Errors
 /// If the folder cannot be written.
@@ -122,8 +123,8 @@ pub(super) fn record_finished(store: &RunStore, graph: &Graph, done: &[Node]) ->
     Ok(())
 }
 
-/// Returns the numbers, from 1, of the shards of a stage that have not recorded that they are done, out of `of` shards in
-/// the folder of a run or of a sweep of `runs`.
+/// Returns the numbers, from 1, of the shards of a stage that are not recorded as done in `folder`. The stage has `of`
+/// shards, and `folder` belongs to a run or to a sweep of `runs`.
 ///
 /// # Errors
 /// If the stage cannot be divided.
@@ -194,7 +195,7 @@ impl<'a> ShardProcess<'a> {
         let earlier = || StageMark::of_done(&store, graph.before(stage));
         let read = earlier();
         let done = share(&context, &graph, stage, &mut self.units);
-        // The marks are from before the stages were read, except for stages that the shard waited for.
+        // The marks were read before the stages' outputs, except for the stages that the shard waited for.
         let waited_for = earlier().into_iter().filter(|mark| read.iter().all(|other| !other.is_of_same_folder(mark)));
         self.units.marks.extend(waited_for);
         self.units.marks.extend(read);
@@ -203,7 +204,7 @@ impl<'a> ShardProcess<'a> {
         done
     }
 
-    /// Returns the images of a run: those of the last run if they are the same.
+    /// Returns the images of a run: the images of the last run if both runs use the same images.
     fn images(&mut self, config: &Config, streams: &Streams) -> Result<Option<Images>, ExperimentError> {
         let is_same = |last: &Config| {
             last.data == config.data
