@@ -109,9 +109,10 @@ impl Ledger {
     /// Charges `queries` queries with `classes` classes (`None`: any number) before they are answered. They may be
     /// answered once this returns.
     ///
-    /// # Errors [`LedgerError::OverBudget`] if they exceed the budget; then nothing is charged.
-    /// [`LedgerError::Refused`] if the number of queries is zero or their noise has no pure epsilon.
-    /// [`LedgerError::Io`] and [`LedgerError::Damaged`] as for [`Self::open`].
+    /// # Errors
+    /// [`LedgerError::OverBudget`] if they exceed the budget; then nothing is charged. [`LedgerError::Refused`] if the
+    /// number of queries is zero or their noise has no pure epsilon. [`LedgerError::Io`] and [`LedgerError::Damaged`]
+    /// as for [`Self::open`].
     pub fn charge(
         &self,
         label: &str,

@@ -26,8 +26,9 @@ pub struct VoteFile {
 impl VoteFile {
     /// Reads a table as votes of the given form, or of the only form that fits the known facts.
     ///
-    /// # Errors If both forms are possible, or neither; if the sizes differ from the known ones; or if an entry or row
-    /// is invalid. The error names the first invalid entry or row.
+    /// # Errors
+    /// If both forms are possible, or neither; if the sizes differ from the known ones; or if an entry or row is
+    /// invalid. The error names the first invalid entry or row.
     pub fn new(table: Table, form: Option<VotesForm>, known: &Known) -> Result<Self, FormError> {
         check_classes(known)?;
         let is_given = form.is_some();
