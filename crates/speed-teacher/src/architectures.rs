@@ -51,6 +51,10 @@ impl Architecture {
         ARCHITECTURES.add(Self::new::<N>(name))
     }
 
+    fn find(name: &str) -> Result<Self, String> {
+        ARCHITECTURES.find(name)
+    }
+
     /// Returns all architectures, the built-in ones first.
     #[must_use]
     pub fn all() -> Vec<Self> {
@@ -68,7 +72,7 @@ impl Named for Architecture {
     }
 }
 
-by_name!(Architecture, ARCHITECTURES);
+by_name!(Architecture, Architecture::find);
 
 #[cfg(test)]
 mod tests {
