@@ -1,9 +1,9 @@
-//! Settings of a student's training.
+//! Settings of a student's training, with the names of the methods.
 
 use serde::{Deserialize, Serialize};
 use speed_nn::training::InvalidField;
 
-use crate::StudentMethod;
+use crate::epoch_images::{REFERENCE_POOL, check_epoch_images, is_pass};
 use crate::gan::ConvolutionalConfig;
 use crate::pseudo_labels::PseudoLabelsConfig;
 
@@ -90,25 +90,6 @@ impl Default for StudentConfig {
     }
 }
 
-/// Images of the paper's pool: the first 9000 test images of MNIST.
-pub(crate) const REFERENCE_POOL: usize = 9000;
-
-/// Largest number of images of an epoch; a larger number is a typing error.
-const MAX_EPOCH: usize = 10_000_000;
-
-/// Returns whether a setting of `epoch_images` means one pass over the pool.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-pub(crate) fn is_pass(epoch_images: &usize) -> bool {
-    *epoch_images == 0
-}
-
-/// Checks the number of images of an epoch.
-pub(crate) fn check_epoch_images(field: &'static str, value: usize) -> Result<(), InvalidField> {
-    InvalidField::unless(value <= MAX_EPOCH, field, || {
-        format!("must be 0 (a pass over the pool) or at most {MAX_EPOCH}, not {value}")
-    })
-}
-
 /// Largest number of units or images in one place. A larger number is a mistake that would only fail later, for lack of
 /// memory.
 const MAX_SIZE: usize = 1 << 16;
@@ -173,9 +154,40 @@ impl StudentConfig {
     }
 }
 
+/// A method of training a student, identified by its name. `methods.rs` finds the [`Method`](crate::Method) with the name.
+#[derive(Clone, Copy)]
+pub struct StudentMethod {
+    pub(crate) name: &'static str,
+}
+
+impl StudentMethod {
+    /// The paper's method for MNIST: a semi-supervised GAN of dense layers.
+    pub const GAN: Self = Self { name: "gan" };
+    /// The paper's method for SVHN: a semi-supervised GAN of convolutions.
+    pub const CONV_GAN: Self = Self { name: "conv-gan" };
+    /// A convolutional network that learns from its own pseudo-labels.
+    pub const PSEUDO_LABELS: Self = Self { name: "pseudo-labels" };
+
+    /// A reserved name: a row with this name uses the config's default method.
+    pub const DEFAULT_NAME: &str = "default";
+
+    /// Returns the method's name in a config.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+}
+
+impl Default for StudentMethod {
+    fn default() -> Self {
+        Self::GAN
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::epoch_images::MAX_EPOCH;
 
     #[test]
     fn the_default_is_valid() {

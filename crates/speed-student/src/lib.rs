@@ -16,10 +16,12 @@
 mod bytes;
 mod checkpoint;
 mod config;
+mod epoch_images;
 mod error;
 mod gan;
 mod lesson;
 mod method;
+mod methods;
 mod metrics;
 pub mod pseudo_labels;
 mod samples;
@@ -29,15 +31,15 @@ mod training;
 
 pub use burn::tensor::Device;
 pub use checkpoint::{Checkpoint, CheckpointError};
-pub use config::StudentConfig;
+pub use config::{StudentConfig, StudentMethod};
 pub use error::{InvalidData, ReportError, StudentError};
 pub use gan::ConvolutionalConfig;
 pub use lesson::{Images, Lesson};
-pub use method::{BoxedClassifier, Epoch, Method, OnEpoch, Passes, StudentMethod, Training};
+pub use method::{BoxedClassifier, Epoch, Method, Passes, Training};
 pub use metrics::EpochMetrics;
 pub use samples::{Grid, Samples};
 pub use speed_nn::training::{Classifier, InvalidField, RegistrationError};
-pub use training::{EpochReport, Student, StudentOutcome};
+pub use training::{EpochReport, OnEpoch, Student, StudentOutcome};
 
 /// The README's examples, compiled and run with the tests.
 #[cfg(doctest)]

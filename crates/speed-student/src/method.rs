@@ -1,24 +1,18 @@
-//! Methods of training a student, identified by name.
-
-use std::ops::Deref;
+//! The interface of the methods of training a student.
 
 use serde_json::Value;
 use speed_core::random::Stream;
 use speed_data::ImageShape;
 use speed_nn::device::DeviceError;
 use speed_nn::params::ParameterError;
-use speed_nn::training::{AnyClassifier, InvalidField, Named, RegistrationError, Registry, by_name};
+use speed_nn::training::{AnyClassifier, InvalidField};
 
-use crate::gan::{Convolutional, Dense, Gan};
-use crate::pseudo_labels::PseudoLabels;
-use crate::training::train;
-use crate::{Checkpoint, CheckpointError, EpochReport, Lesson, ReportError, Samples, StudentConfig};
-use crate::{StudentError, StudentOutcome};
+use crate::{CheckpointError, Lesson, Samples, StudentConfig, StudentError};
 
 /// A method of training a student: its settings and their checks. [`start`](Self::start) creates a [`Training`].
 ///
-/// [`StudentMethod::register`] gives a method a name. The crate implements everything that all methods share: checks, the loop over epochs,
-/// evaluation, checkpoints and reports.
+/// [`StudentMethod::register`](crate::StudentMethod::register) gives a method a name. The crate implements everything that all methods share:
+/// checks, the loop over epochs, evaluation, checkpoints and reports.
 pub trait Method: Sync + 'static {
     /// Returns the method's name in tables.
     fn title(&self) -> &'static str;
@@ -143,99 +137,3 @@ pub struct Epoch {
     /// The randomness of the epoch.
     pub stream: Stream,
 }
-
-/// A method with its name in configs.
-#[derive(Clone, Copy)]
-pub struct StudentMethod {
-    name: &'static str,
-    method: &'static dyn Method,
-}
-
-/// The function that is called after every epoch of a training.
-pub type OnEpoch<'a> = dyn FnMut(&EpochReport<'_>) -> Result<(), ReportError> + 'a;
-
-static METHODS: Registry<StudentMethod> =
-    Registry::new(&[StudentMethod::GAN, StudentMethod::PSEUDO_LABELS, StudentMethod::CONV_GAN]);
-
-impl StudentMethod {
-    /// The paper's method for MNIST: a semi-supervised GAN of dense layers.
-    pub const GAN: Self = Self { name: "gan", method: &Gan::<Dense>::NEW };
-    /// The paper's method for SVHN: a semi-supervised GAN of convolutions.
-    pub const CONV_GAN: Self = Self { name: "conv-gan", method: &Gan::<Convolutional>::NEW };
-    /// A convolutional network that learns from its own pseudo-labels.
-    pub const PSEUDO_LABELS: Self = Self { name: "pseudo-labels", method: &PseudoLabels };
-
-    /// A reserved name: a row with this name uses the config's default method.
-    pub const DEFAULT_NAME: &str = "default";
-
-    /// Registers a method under a name for the configs of this process.
-    ///
-    /// # Errors
-    /// [`RegistrationError`].
-    pub fn register(name: &'static str, method: &'static dyn Method) -> Result<Self, RegistrationError> {
-        if name == Self::DEFAULT_NAME {
-            return Err(RegistrationError::Taken { name: name.to_owned() });
-        }
-        METHODS.add(Self { name, method })
-    }
-
-    /// Returns all methods, the built-in ones first.
-    #[must_use]
-    pub fn all() -> Vec<Self> {
-        METHODS.all()
-    }
-
-    /// Returns the method with this name.
-    ///
-    /// # Errors
-    /// A message with the known names.
-    pub fn find(name: &str) -> Result<Self, String> {
-        METHODS.find(name)
-    }
-
-    /// Returns the method's name in a config.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        self.name
-    }
-
-    /// Trains a student.
-    ///
-    /// With `resume`, the training continues after the checkpoint's last epoch, and its result is byte-identical to the result of an
-    /// uninterrupted training. `on_epoch` is called after every epoch and may save a checkpoint; its error ends the training. On the CPU,
-    /// all work runs on the calling thread if this thread belongs to a pool of one thread.
-    ///
-    /// # Errors
-    /// [`StudentError`]: invalid settings, images and labels that do not fit together, a checkpoint of another training, a loss that is
-    /// not finite, or the error of `on_epoch`.
-    pub fn train(
-        self,
-        lesson: &Lesson<'_>,
-        resume: Option<Checkpoint>,
-        on_epoch: &mut OnEpoch<'_>,
-    ) -> Result<StudentOutcome, StudentError> {
-        train(self, lesson, resume, on_epoch)
-    }
-}
-
-impl Deref for StudentMethod {
-    type Target = dyn Method;
-
-    fn deref(&self) -> &Self::Target {
-        self.method
-    }
-}
-
-impl Named for StudentMethod {
-    fn name(self) -> &'static str {
-        self.name
-    }
-}
-
-impl Default for StudentMethod {
-    fn default() -> Self {
-        Self::GAN
-    }
-}
-
-by_name!(StudentMethod, METHODS);

@@ -12,9 +12,8 @@ use speed_nn::device::DeviceError;
 use speed_nn::params::ParameterError;
 use speed_nn::training::{accuracy, predict};
 
-use crate::method::OnEpoch;
-use crate::{BoxedClassifier, Checkpoint, CheckpointError, Epoch, EpochMetrics, Images, Lesson, Samples, StudentError};
-use crate::{StudentMethod, Training};
+use crate::{BoxedClassifier, Checkpoint, CheckpointError, Epoch, EpochMetrics, Images, Lesson, Samples};
+use crate::{ReportError, StudentError, StudentMethod, Training};
 
 /// An epoch that was just finished.
 pub struct EpochReport<'a> {
@@ -44,6 +43,9 @@ impl std::fmt::Debug for EpochReport<'_> {
         f.debug_struct("EpochReport").field("metrics", &self.metrics).finish_non_exhaustive()
     }
 }
+
+/// The function that is called after every epoch of a training.
+pub type OnEpoch<'a> = dyn FnMut(&EpochReport<'_>) -> Result<(), ReportError> + 'a;
 
 /// A trained student with its metrics.
 #[derive(Clone, Debug)]
@@ -95,38 +97,48 @@ impl std::fmt::Debug for Student {
     }
 }
 
-/// Trains a student by a method, from the start or from the checkpoint `resume`.
-pub(crate) fn train(
-    method: StudentMethod,
-    lesson: &Lesson<'_>,
-    resume: Option<Checkpoint>,
-    on_epoch: &mut OnEpoch<'_>,
-) -> Result<StudentOutcome, StudentError> {
-    lesson.config.check().map_err(StudentError::Config)?;
-    lesson.check().map_err(StudentError::Data)?;
-    let passes = method.passes(lesson.config);
-    method.check_images(lesson.config, lesson.pool.shape()).map_err(StudentError::Config)?;
-    let mut session = Session::new(method, lesson);
-    if let Some(checkpoint) = resume {
-        session = session.resumed(checkpoint, passes.epochs).map_err(StudentError::Checkpoint)?;
+impl StudentMethod {
+    /// Trains a student.
+    ///
+    /// With `resume`, the training continues after the checkpoint's last epoch and ends with the same bits as without the interruption.
+    /// `on_epoch` is called after every epoch and may save a checkpoint; its error ends the training. On the CPU, all work runs on the
+    /// calling thread if that thread is in a pool of one thread.
+    ///
+    /// # Errors
+    /// [`StudentError`]: invalid settings, images and labels that do not fit together, a checkpoint of another training, a loss that is
+    /// not finite, or the error of `on_epoch`.
+    pub fn train(
+        self,
+        lesson: &Lesson<'_>,
+        resume: Option<Checkpoint>,
+        on_epoch: &mut OnEpoch<'_>,
+    ) -> Result<StudentOutcome, StudentError> {
+        lesson.config.check().map_err(StudentError::Config)?;
+        lesson.check().map_err(StudentError::Data)?;
+        let passes = self.passes(lesson.config);
+        self.check_images(lesson.config, lesson.pool.shape()).map_err(StudentError::Config)?;
+        let mut session = Session::new(self, lesson);
+        if let Some(checkpoint) = resume {
+            session = session.resumed(checkpoint, passes.epochs).map_err(StudentError::Checkpoint)?;
+        }
+        for epoch in session.epochs_done() + 1..=passes.epochs {
+            let start = Instant::now();
+            let is_evaluated = epoch.is_multiple_of(passes.evaluate_every) || epoch == passes.epochs;
+            let stream = lesson.streams.stream("epoch", u64::from(epoch));
+            let measures = session.training.run_epoch(lesson, &mut Epoch { number: epoch, is_evaluated, stream })?;
+            assert_eq!(measures.len(), self.measures().len(), "number of measures of the method {self:?}");
+            let [accuracy_raw, accuracy_average] = match is_evaluated {
+                true => session.accuracies(lesson)?.map(Some),
+                false => [None; 2],
+            };
+            let seconds = start.elapsed().as_secs_f64();
+            let metrics = EpochMetrics { epoch, measures, accuracy_raw, accuracy_average, seconds };
+            session.metrics.push(metrics.clone());
+            let report = EpochReport { metrics: &metrics, checkpoint: &|| session.checkpoint() };
+            on_epoch(&report).map_err(StudentError::Report)?;
+        }
+        session.into_outcome(lesson)
     }
-    for epoch in session.epochs_done() + 1..=passes.epochs {
-        let start = Instant::now();
-        let is_evaluated = epoch.is_multiple_of(passes.evaluate_every) || epoch == passes.epochs;
-        let stream = lesson.streams.stream("epoch", u64::from(epoch));
-        let measures = session.training.run_epoch(lesson, &mut Epoch { number: epoch, is_evaluated, stream })?;
-        assert_eq!(measures.len(), method.measures().len(), "number of measures of the method {method:?}");
-        let [accuracy_raw, accuracy_average] = match is_evaluated {
-            true => session.accuracies(lesson)?.map(Some),
-            false => [None; 2],
-        };
-        let seconds = start.elapsed().as_secs_f64();
-        let metrics = EpochMetrics { epoch, measures, accuracy_raw, accuracy_average, seconds };
-        session.metrics.push(metrics.clone());
-        let report = EpochReport { metrics: &metrics, checkpoint: &|| session.checkpoint() };
-        on_epoch(&report).map_err(StudentError::Report)?;
-    }
-    session.into_outcome(lesson)
 }
 
 /// Returns a hash that identifies a training: its method, settings, sizes, labels and random streams.

@@ -1,10 +1,15 @@
-//! The settings of a teacher and its training.
+//! The settings of a teacher and its training, with the architecture. They share a file because an architecture trains
+//! with settings that contain it. `architectures.rs` has the list of architectures.
 
+use std::sync::atomic::AtomicBool;
+
+use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
-use speed_data::ImageShape;
-use speed_nn::training::InvalidField;
+use speed_core::random::Streams;
+use speed_data::{ImageShape, Split};
+use speed_nn::training::{AnyClassifier, InvalidField};
 
-use crate::{Architecture, TeacherError};
+use crate::TeacherError;
 
 /// The `[teacher]` part of a configuration. The same for every teacher of an ensemble.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,6 +103,75 @@ impl TeacherConfig {
 
 /// A larger batch is probably a typing error, and its patches would not fit into memory.
 const MAX_BATCH: usize = 65_536;
+
+/// A teacher's network architecture, identified by its name.
+#[derive(Clone, Copy)]
+pub struct Architecture {
+    pub(crate) name: &'static str,
+    pub(crate) version: u32,
+    pub(crate) least_size: usize,
+    pub(crate) step_bytes_per_pixel: usize,
+    /// Trains a network.
+    pub(crate) train: TrainFunction,
+    /// Makes a network with arbitrary parameters.
+    pub(crate) template: fn(ImageShape, usize, &Device) -> Box<dyn AnyClassifier>,
+}
+
+impl Architecture {
+    /// Returns its name in a config.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Returns the version of the network with this name.
+    #[must_use]
+    pub const fn version(self) -> u32 {
+        self.version
+    }
+
+    /// Returns the approximate bytes that a step keeps for each pixel of an image.
+    #[must_use]
+    pub const fn step_bytes_per_pixel(self) -> usize {
+        self.step_bytes_per_pixel
+    }
+
+    /// Checks the number of classes.
+    ///
+    /// # Errors
+    /// [`TeacherError::ClassCount`].
+    pub(crate) fn check_classes(found: usize) -> Result<(), TeacherError> {
+        // A label is one byte.
+        if (1..=256).contains(&found) { Ok(()) } else { Err(TeacherError::ClassCount { found }) }
+    }
+
+    /// Checks the size of images.
+    ///
+    /// # Errors
+    /// [`TeacherError::ImageTooSmall`].
+    pub(crate) fn check_images(self, shape: ImageShape) -> Result<(), TeacherError> {
+        let (architecture, least) = (self.name, self.least_size);
+        if shape.pixels() == 0 || shape.height.min(shape.width) < least {
+            return Err(TeacherError::ImageTooSmall { shape, architecture, least });
+        }
+        Ok(())
+    }
+}
+
+/// The checked input of one teacher's training.
+pub(crate) struct TeacherTraining<'a> {
+    pub(crate) index: usize,
+    pub(crate) config: &'a TeacherConfig,
+    pub(crate) data: &'a Split,
+    /// Indices of the training images.
+    pub(crate) images: &'a [usize],
+    pub(crate) streams: &'a Streams,
+    pub(crate) device: &'a Device,
+    pub(crate) stop: &'a AtomicBool,
+}
+
+/// A function that trains a network, and returns it without gradients, together with the loss of its last batch.
+pub(crate) type TrainFunction = fn(&TeacherTraining<'_>) -> Result<(Box<dyn AnyClassifier>, f64), TeacherError>;
 
 #[cfg(test)]
 pub(crate) mod tests {

@@ -9,21 +9,21 @@
 //! partition, each from its own random stream; [`ensemble_votes`] lets them label the student's pool.
 //! [`Votes`](speed_core::Votes) is the resulting n x Q matrix, the input of all later stages.
 
-mod architecture;
 mod architectures;
 mod config;
 mod ensemble;
 mod error;
+mod network;
 mod schedule;
 mod teacher;
 mod train;
 
 pub use burn::tensor::Device;
 
-pub use architecture::{Architecture, TeacherNetwork};
-pub use config::{OptimizerKind, Schedule, TeacherConfig};
+pub use config::{Architecture, OptimizerKind, Schedule, TeacherConfig};
 pub use ensemble::{EnsembleError, EnsembleTraining, ensemble_votes, train_ensemble, train_member};
 pub use error::TeacherError;
+pub use network::TeacherNetwork;
 pub use speed_nn::training::{Classifier, InvalidField, RegistrationError};
 pub use teacher::Teacher;
 pub use train::{TeacherMetrics, TrainedTeacher, train_teacher};

@@ -18,6 +18,7 @@ use speed_nn::optim::{Adam, Epsilon, StepError, Trained};
 use speed_nn::params::number_parameters;
 use speed_nn::training::{AnyClassifier, Cycle, Pixels, accuracy};
 
+use crate::config::TeacherTraining;
 use crate::schedule::learning_rate;
 use crate::{Architecture, OptimizerKind, Teacher, TeacherConfig, TeacherError, TeacherNetwork};
 
@@ -93,21 +94,6 @@ pub fn train_teacher(
     };
     Ok(TrainedTeacher { index, teacher, metrics })
 }
-
-/// The checked input of one teacher's training.
-pub(crate) struct TeacherTraining<'a> {
-    index: usize,
-    config: &'a TeacherConfig,
-    data: &'a Split,
-    /// Indices of the training images.
-    images: &'a [usize],
-    streams: &'a Streams,
-    device: &'a Device,
-    stop: &'a AtomicBool,
-}
-
-/// A function that trains a network, and returns it without gradients, together with the loss of its last batch.
-pub(crate) type TrainFunction = fn(&TeacherTraining<'_>) -> Result<(Box<dyn AnyClassifier>, f64), TeacherError>;
 
 /// Runs all steps of a network of this type.
 pub(crate) fn train<N: TeacherNetwork>(

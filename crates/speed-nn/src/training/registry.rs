@@ -8,11 +8,11 @@ pub trait Named: Copy {
     fn name(self) -> &'static str;
 }
 
-/// Makes a [`Named`] type equivalent to its name in configs, comparisons and messages, with names from the [`Registry`]
-/// `$registry`.
+/// Makes a [`Named`] type equivalent to its name in configs, comparisons and messages. `$find` returns the value with a
+/// name, as [`Registry::find`] does.
 #[macro_export]
 macro_rules! by_name {
-    ($type:ty, $registry:path) => {
+    ($type:ty, $find:path) => {
         impl PartialEq for $type {
             fn eq(&self, other: &Self) -> bool {
                 $crate::training::Named::name(*self) == $crate::training::Named::name(*other)
@@ -36,7 +36,7 @@ macro_rules! by_name {
         impl<'de> ::serde::Deserialize<'de> for $type {
             fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let name = <String as ::serde::Deserialize>::deserialize(deserializer)?;
-                $registry.find(&name).map_err(::serde::de::Error::custom)
+                $find(&name).map_err(::serde::de::Error::custom)
             }
         }
     };

@@ -7,7 +7,7 @@ use speed_nn::optim::Adam;
 use speed_nn::training::InvalidField;
 
 use super::Augmentation;
-use crate::config::{REFERENCE_POOL, check_epoch_images, is_pass};
+use crate::epoch_images::{REFERENCE_POOL, check_epoch_images, is_pass};
 
 /// Settings of the student that learns from pseudo-labels. The default was chosen on training images of MNIST
 /// (docs/student.md).
