@@ -58,7 +58,7 @@ fn votes_that_are_not_votes() {
     let longer = ["--set", "votes.file=longer.npy", "--set", "votes.form=labels", "--set", "votes.classes=256"];
     let output = place.speed(&[&run[..], &longer].concat());
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && words.contains("votes on 3 images, the last 1 are not used"), "{words}");
+    assert!(output.status.success() && words.contains("votes on 3 images; the last 1 are not used"), "{words}");
     let large = "data.pool_images=999999999999999999999";
     place.fails(&[&run[..], &["--set", large]].concat(), 2, &["999999999999999999999", "expected a number of 64 bits"]);
     let huge = [&run[..], &["--set", "noise.gamma=1e300"]].concat();
@@ -102,10 +102,10 @@ fn impossible_settings() {
         // Errors that are detected before a teacher trains.
         ("noise.gamma=0.0005", &["`noise.gamma`"]),
         ("privacy.delta=1e-300", &["`privacy.delta`", "1e-280"]),
-        ("student.batch=65537", &["`student.batch`", "2..=65536"]),
+        ("student.batch=65537", &["`student.gan.batch`", "2..=65536"]),
         ("student.pseudo_labels.batch=0", &["`student.pseudo_labels.batch`", "1..=65536"]),
-        ("student.epoch_images=-1", &["`student.epoch_images`", "-1"]),
-        ("student.epoch_images=99999999999", &["`student.epoch_images`", "at most 10000000"]),
+        ("student.epoch_images=-1", &["`student.gan.epoch_images`", "-1"]),
+        ("student.epoch_images=99999999999", &["`student.gan.epoch_images`", "at most 10000000"]),
         (
             "student.pseudo_labels.epoch_images=99999999999",
             &["`student.pseudo_labels.epoch_images`", "at most 10000000"],

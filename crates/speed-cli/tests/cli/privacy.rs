@@ -375,7 +375,7 @@ fn bad_flags_and_votes_are_refused() {
     let price = without_votes(&["--queries", "100", "--teachers", "10"]);
     assert_eq!((&price["queries"], &price["tau"], &price["publishable"]), (&100.into(), &0.9.into(), &true.into()));
     assert!(price["epsilon"].as_f64().is_some_and(|epsilon| (epsilon - 6.08).abs() < 0.01), "{price}");
-    place.fails(&priced, 2, &["--queries", "expected how many"]);
+    place.fails(&priced, 2, &["--queries", "expected a number of queries"]);
     place.fails(&[&priced[..], &["--queries", "votes.npy"]].concat(), 2, &["--queries", "votes.npy"]);
     place.fails(&["account", "--gamma", "0.1", "--delta", "1e-5", "--queries", "9"], 2, &["--votes"]);
     refused(&["--gamma", "-1", "--delta", "1e-5"], 2, &["gamma is -1"]);
