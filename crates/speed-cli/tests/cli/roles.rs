@@ -289,7 +289,7 @@ fn a_round_has_a_price_for_all_who_take_part() {
         "noise discrete-laplace gamma=0.4: each teacher adds a share",
         "3 of 4 teachers must answer",
         "teacher 3",
-        "the noise of 3 teachers there",
+        "the noise of 3 teachers is present",
     ];
     assert!(words.iter().all(|word| shown.contains(word)), "{shown}");
     let shown: serde_json::Value =
