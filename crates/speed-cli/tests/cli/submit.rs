@@ -72,14 +72,14 @@ fn scripts_do_the_experiment_from_a_folder_of_any_name() {
     let said = cluster.submits(&["--set", "seed=9"]);
     assert_eq!(said.matches(": done\n").count(), 7, "{said}");
     assert_eq!(cluster.calls("sbatch").len(), before);
-    // If an earlier step is done again, all steps after it count as not done, and all before it as done.
+    // If the outputs of a step change, it and all steps after it count as not done, and all before it as done.
     let states = || -> Vec<String> {
         let said = cluster.submits(&["--set", "seed=9", "--dry-run", "--json"]);
         let said: Value = serde_json::from_str(&said).expect("JSON");
         let steps = said["steps"].as_array().expect("steps");
         steps.iter().filter_map(|step| step["state"].as_str()).map(str::to_owned).collect()
     };
-    for (stage, done) in [("data", 1), ("queries", 2), ("aggregate-tau-0-8", 3)] {
+    for (stage, done) in [("data", 0), ("queries", 2), ("aggregate-tau-0-8", 3)] {
         let fingerprint = run.join("stages").join(stage).join("fingerprint");
         let whole = fs::read(&fingerprint).expect("a fingerprint");
         fs::write(&fingerprint, "0".repeat(64)).expect("written");
@@ -155,7 +155,7 @@ fn what_waits_or_runs_is_left_alone_and_what_waits_in_vain_is_not() {
     let others = "3|N/A|PENDING\n4|1|PENDING\n5|N/A|PENDING\n6|1|PENDING\n7|N/A|PENDING\n";
     cluster.queue(&format!("1|N/A|COMPLETED\n2|1|FAILED\n2|2|RUNNING\n2|3|PENDING\n{others}"));
     let said = cluster.submits(&[]);
-    assert!(said.contains("teachers: job 8, 1 of 3 shards\nvotes: job 9\n"), "{said}");
+    assert!(said.contains("teachers: job 8, 1 of 3 shards\nqueries: job 9\n"), "{said}");
     let cancelled: Vec<String> = cluster.calls("scancel").concat();
     assert_eq!(cancelled, ["3", "4", "5", "6", "7"]);
     let votes = &cluster.calls("sbatch")[8];
@@ -165,7 +165,7 @@ fn what_waits_or_runs_is_left_alone_and_what_waits_in_vain_is_not() {
     let said = cluster.submits(&[]);
     // The other shards of the later arrays are not in the queue.
     assert!(
-        said.contains("teachers: already queued or running\nvotes: already queued or running\naggregate: job 14, 2-3"),
+        said.contains("teachers: already queued or running\nqueries: already queued or running\naggregate: job 14, 2-3"),
         "{said}"
     );
     let other = cluster.submit(&["--shards", "2"]);

@@ -54,7 +54,7 @@ fn a_file_that_may_be_labels_or_histograms_is_refused_by_every_command() {
     );
     // Labels do not reveal classes without a vote.
     let labels = [&["account", "--votes", "labels.npy", "--form", "labels"][..], &NOISE[..]].concat();
-    place.fails(&labels, 2, &["--classes", "a class without a vote counts too"]);
+    place.fails(&labels, 2, &["--classes", "labels do not show classes without a vote"]);
     place.fails(&[&labels[..], &["--classes", "9"]].concat(), 3, &["votes for class 9 on query 7, expected 0 to 8"]);
     place.fails(
         &[&labels[..], &["--classes", "10", "--teachers", "11"]].concat(),
