@@ -165,7 +165,9 @@ fn what_waits_or_runs_is_left_alone_and_what_waits_in_vain_is_not() {
     let said = cluster.submits(&[]);
     // The other shards of the later arrays are not in the queue.
     assert!(
-        said.contains("teachers: already queued or running\nqueries: already queued or running\naggregate: job 14, 2-3"),
+        said.contains(
+            "teachers: already queued or running\nqueries: already queued or running\naggregate: job 14, 2-3"
+        ),
         "{said}"
     );
     let other = cluster.submit(&["--shards", "2"]);
