@@ -1,4 +1,4 @@
-//! The work and the price of a run, before it does anything.
+//! The plan of a run: its stages and its cost, before any work.
 
 use std::path::PathBuf;
 
@@ -16,35 +16,34 @@ use crate::options::RunOptions;
 use crate::stages::{Graph, KINDS, Node, Truth, facts, planned_classes};
 use crate::store::RunStore;
 
-/// The work and the price of a run.
+/// The stages and the cost of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Plan {
     /// The folder of its results.
     pub folder: PathBuf,
-    /// Its stages, and whether an earlier run left them finished.
+    /// Its stages.
     pub stages: Vec<PlannedStage>,
     /// Rows with noise.
     pub rows: Vec<PlannedRow>,
-    /// How long a student of each method is trained.
+    /// The length of the training of a student of each method.
     pub students: Vec<PlannedTraining>,
-    /// The least privacy budget that allows all rows that are to be done, what the ledger holds included; none for a
-    /// simulation. At most that is spent: answers that another row or run gave cost nothing.
+    /// The smallest privacy budget that allows the ledger's charges and all unfinished rows; `None` for a simulation. The run
+    /// spends at most this budget, because answers that another row or run gave cost nothing.
     pub budget_needed: Option<f64>,
-    /// The delta at which that is: the ledger's, or the config's where there is none yet.
+    /// The delta of this budget: the ledger's, or the config's if there is no ledger yet.
     pub budget_delta: f64,
-    /// True if delta includes the samplers of all of it; `budget_needed` is of exact noise otherwise. None for a simulation.
+    /// Whether delta includes the errors of all noise samplers; otherwise `budget_needed` assumes exact noise. `None` for a
+    /// simulation.
     pub samplers_included: Option<bool>,
-    /// The reason for which the config's budget would refuse one of these rows, if it would.
+    /// The reason why the config's budget would refuse one of these rows, if it would.
     pub refused: Option<String>,
-    /// The reason for which the price of these rows is refused or questioned, if it is: `--max-epsilon`.
+    /// The reason why the cost of these rows exceeds a limit or requires `--max-epsilon`, if it does.
     pub questioned: Option<String>,
-    /// Time and memory of all stages together; those that are done take nothing more.
-    ///
-    /// In a sweep the first setting's alone: measuring takes a moment.
+    /// Time and memory of all stages, including finished ones. In a sweep, only the first setting is measured.
     pub cost: Option<Cost>,
-    /// The reason for which the images are not at hand, if they are not: the run would stop there.
+    /// The reason why the images cannot be loaded, if so; the run would stop.
     pub missing: Option<String>,
-    /// Remarks on the images that their user may want to act upon.
+    /// Remarks on the images for the user.
     pub notes: Vec<String>,
     /// The resolved config.
     pub config: Config,
@@ -55,22 +54,22 @@ pub struct Plan {
 pub struct PlannedStage {
     /// Its name.
     pub name: String,
-    /// True where an earlier run left it finished.
+    /// Whether an earlier run finished it.
     pub done: bool,
 }
 
-/// A row with noise, as far as it is known before any vote.
+/// A row with noise, before any vote.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedRow {
     /// Its name.
     pub name: String,
     /// Number of queries that it answers.
     pub queries: usize,
-    /// True where its answers are there.
+    /// Whether its answers exist.
     pub done: bool,
     /// Data-independent epsilon of its answers.
     pub data_independent: Option<f64>,
-    /// The reason for which there is none.
+    /// The reason why there is none.
     pub without_value: Option<String>,
 }
 
@@ -85,7 +84,7 @@ pub struct PlannedTraining {
     pub steps_an_epoch: usize,
 }
 
-/// Tells the work and the price of [`run`](crate::run), and does nothing.
+/// Plans a [`run`](crate::run), and changes nothing.
 ///
 /// # Errors
 /// If votes or ledger cannot be read, or the noise cannot be accounted for.
@@ -93,7 +92,7 @@ pub fn plan(config: &Config, options: &RunOptions) -> Result<Plan, ExperimentErr
     plan_with(config, options, true)
 }
 
-/// Tells the same, and the cost if it is asked for.
+/// Plans a run; the cost in time and memory is optional.
 pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) -> Result<Plan, ExperimentError> {
     let graph = Graph::for_config(config);
     graph.check(&options.force)?;
@@ -111,7 +110,7 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
     let questioned = check_price(config, options, &to_charge).err().map(|error| error.to_string());
     let need =
         BudgetNeed::for_charges(config, &LedgerFiles::in_experiment(folder.parent().unwrap_or(&folder)), &to_charge)?;
-    // One that is not there ends the dry run as it would the run.
+    // A missing device ends the dry run as it would end the run.
     drop(Device::open(config.device)?);
     let _arithmetic = config.arithmetic.hold()?;
     let cost = with_cost.then(|| cost(config, Meter::new(facts, options.threads))).transpose()?;
@@ -138,11 +137,11 @@ fn cost(config: &Config, meter: Meter) -> Result<Cost, ExperimentError> {
     Ok(Cost::new(config, &meter, stages.concat()))
 }
 
-/// Refuses or questions the price of the answers that a run is to give, by the rule of rounds: the limit of the command line, or else of the
-/// config. Those of a simulation cost nothing.
+/// Checks the cost of a run's answers against the limit of the command line, or else of the config, by the rule of rounds.
+/// Answers of a simulation cost nothing.
 ///
 /// # Errors
-/// If they may cost more than the limit, or one of them so much that it is questioned.
+/// If the answers may cost more than the limit, or if there is no limit and one answer is expensive.
 pub(crate) fn check_price(config: &Config, options: &RunOptions, to_charge: &[QueryBatch]) -> Result<(), ConfigError> {
     if config.is_simulation() {
         return Ok(());
@@ -161,10 +160,10 @@ pub(crate) fn check_price(config: &Config, options: &RunOptions, to_charge: &[Qu
     })
 }
 
-/// Checks the price of a run before any run of a sweep begins.
+/// Checks the cost of a run before any run of a sweep begins.
 ///
 /// # Errors
-/// Those of [`check_run_price`], and if images are missing or wrong.
+/// The errors of [`check_run_price`], and if images are missing or invalid.
 pub(crate) fn check_setting_price(config: &Config, options: &RunOptions) -> Result<(), ExperimentError> {
     if config.is_simulation() {
         return Ok(());
@@ -174,10 +173,10 @@ pub(crate) fn check_setting_price(config: &Config, options: &RunOptions) -> Resu
     check_run_price(config, options, &Graph::for_config(config), classes)
 }
 
-/// Checks the price of everything that a run would charge now.
+/// Checks the cost of all answers that a run would charge now.
 ///
 /// # Errors
-/// Those of [`check_price`], and if votes cannot be read or the noise cannot be accounted for.
+/// The errors of [`check_price`], and if votes cannot be read or the noise cannot be accounted for.
 pub(crate) fn check_run_price(
     config: &Config,
     options: &RunOptions,
@@ -193,7 +192,7 @@ pub(crate) fn check_run_price(
     Ok(check_price(config, options, &to_charge)?)
 }
 
-/// Returns the charge of every row with noise and answers of its own, with its place and whether the answers are there.
+/// Returns the charge of every row with noise and its own answers, with its index and whether the answers exist.
 fn charges(
     config: &Config,
     options: &RunOptions,
@@ -209,7 +208,7 @@ fn charges(
     graph.charged(config).map(charge).collect()
 }
 
-/// Returns the trainings of the methods that rows have students of, each once.
+/// Returns one training for each method of the rows' students.
 fn planned_trainings(config: &Config) -> Vec<PlannedTraining> {
     let mut trainings: Vec<PlannedTraining> = Vec::new();
     for method in config.rows.iter().filter(|_| config.table.repeats > 0).map(|row| config.method_of(row)) {
@@ -222,7 +221,7 @@ fn planned_trainings(config: &Config) -> Vec<PlannedTraining> {
     trainings
 }
 
-/// Returns the rows with noise, and the charges of those that are not done.
+/// Returns the rows with noise, and the charges of the unfinished ones.
 fn planned_rows(
     config: &Config,
     options: &RunOptions,
@@ -247,7 +246,7 @@ fn planned_rows(
     Ok((rows, to_charge))
 }
 
-/// The budget that charges to come need.
+/// The budget that the planned charges need.
 struct BudgetNeed {
     budget_needed: Option<f64>,
     delta: f64,

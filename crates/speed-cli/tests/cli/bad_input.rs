@@ -69,7 +69,7 @@ fn votes_that_are_not_votes() {
     place.fails(&run, 3, &["votes.npy", "truncated"]);
     npy(&place.path("votes.npy"), "2, 3", &[1, 1, 1, 0, 1, 2]);
     // The votes differ from the charged ones, and nothing is charged again silently.
-    place.fails(&run, 4, &["stage.json", "of other votes", "--force aggregate-trusted"]);
+    place.fails(&run, 4, &["stage.json", "belongs to other votes", "--force aggregate-trusted"]);
     let table = place.succeeds(&[&run[..], &["--force", "aggregate-trusted"]].concat());
     assert!(table.contains("Trusted"), "{table}");
 }

@@ -1,4 +1,4 @@
-//! The way of every stage from its inputs to its output.
+//! The completion of a stage: its output is read if it is recorded, and computed otherwise.
 
 use std::time::{Duration, Instant};
 
@@ -8,18 +8,18 @@ use super::stage::Stage;
 use crate::error::{ExperimentError, ResultsFault};
 use crate::store::{ARITHMETIC, FinishedStage, Identity, StageState};
 
-/// Returns the output of `stage`, which is run unless it is done with the same fingerprint. A shard runs nothing: it reads what is done.
+/// Returns the output of `stage`, and runs the stage unless it is finished with the same fingerprint. A shard runs no stage.
 ///
 /// # Errors
-/// If the stage fails, or a shard finds it not done.
+/// If the stage fails, or is not finished in a shard.
 pub(crate) fn complete<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::Output, ExperimentError> {
     if context.store.is_shard() { find(context, stage) } else { perform(context, stage) }
 }
 
-/// How long a shard sleeps between looks at an earlier stage.
+/// The polling interval of a shard that waits for an earlier stage.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Returns the output of a stage that another process did, and waits for it as long as the context says.
+/// Returns the output of a stage of another process, and waits for it up to the context's maximum time.
 fn find<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::Output, ExperimentError> {
     let identity = identify(context, stage)?;
     let look = || match stage.is_read_by_shards() {
@@ -34,7 +34,7 @@ fn find<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::Output, Experim
     stage.load(context, &done)
 }
 
-/// Looks again and again, for as long as a file system may show late what another machine wrote.
+/// Polls for a stage, because a network file system may show another machine's writes late.
 fn wait_for(context: &Context<'_>, stage: &str, look: impl Fn() -> Option<FinishedStage>) -> Option<FinishedStage> {
     let (start, wait) = (Instant::now(), context.latency_wait);
     if !wait.is_zero() {
@@ -49,7 +49,7 @@ fn wait_for(context: &Context<'_>, stage: &str, look: impl Fn() -> Option<Finish
     None
 }
 
-/// Returns the output of `stage` likewise, in a shard as well.
+/// Returns the output of `stage` as [`complete`] does, but also runs the stage in a shard.
 ///
 /// # Errors
 /// If the stage fails.
@@ -78,7 +78,7 @@ fn open<S: Stage>(context: &Context<'_>, stage: &S, identity: &Identity) -> Resu
     if let StageState::Outstanding(folder) = &state
         && let Some(kept) = folder.superseded()
     {
-        context.progress.note(&format!("{}: what other inputs left here is kept as {kept}", identity.name));
+        context.progress.note(&format!("{}: the files for other inputs are kept as {kept}", identity.name));
     }
     if let StageState::Outstanding(folder) = &state
         && stage.depends_on_machine()
@@ -88,11 +88,11 @@ fn open<S: Stage>(context: &Context<'_>, stage: &S, identity: &Identity) -> Resu
     Ok(state)
 }
 
-/// Opens a stage by its identity, and once more by the one that it has meanwhile: machines of several kinds that begin together are
-/// of the kind of the first, where kinds may be mixed.
+/// Opens a stage by its identity. If that fails and kinds of machines may be mixed, tries again with the stage's new
+/// identity, because another kind of machine may have begun the stage meanwhile.
 ///
 /// # Errors
-/// Those of `open`.
+/// The errors of `open`.
 pub(super) fn identified<S: Stage, T>(
     context: &Context<'_>,
     stage: &S,

@@ -1,4 +1,4 @@
-//! The stage: one step of a run, with its name, its inputs, the version of its code and its output.
+//! The interface of a stage: its name, inputs, code version and output.
 
 use std::fmt;
 use std::ops::Deref;
@@ -27,25 +27,25 @@ impl fmt::Display for StageName {
     }
 }
 
-/// One step of a run, done at most once for the same inputs. A value of it holds the outputs of earlier stages that it needs;
-/// [`complete`](super::complete) does everything else: it finds finished work, opens the folder, writes the record.
+/// A stage of a run, which is computed at most once for the same inputs. A value holds the outputs of earlier stages that it
+/// needs. [`complete`](super::complete) finds finished work, opens the folder and writes the record.
 pub(crate) trait Stage {
     /// The result that later stages use.
     type Output;
 
-    /// Returns the name of its folder: that of a [`Node`](super::kind::Node).
+    /// Returns the name of its folder, which is the name of a [`Node`](super::kind::Node).
     fn name(&self) -> &StageName;
 
-    /// Returns the name in its fingerprint. Stages of one kind with the same inputs have the same outputs, whatever their folders
-    /// are called.
+    /// Returns the name in its fingerprint. Stages of one kind with the same inputs have the same outputs, even if their
+    /// folders have different names.
     fn kind(&self) -> &str {
         self.name()
     }
 
-    /// Returns the version of its code: another one does everything again.
+    /// Returns the version of its code. A new version repeats finished stages.
     fn code_version(&self) -> u32;
 
-    /// Returns an earlier version, whose finished stages serve as well.
+    /// Returns an earlier version whose finished stages are still valid.
     fn earlier_version(&self) -> Option<u32> {
         None
     }
@@ -56,17 +56,19 @@ pub(crate) trait Stage {
     /// If the inputs cannot be read.
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError>;
 
-    /// Returns whether the bits of its outputs depend on the kind of machine, which then is one of its inputs.
+    /// Returns whether the kind of machine determines bits of its outputs, and so is one of its inputs.
     fn depends_on_machine(&self) -> bool {
         false
     }
 
-    /// Returns whether shards of later stages read its outputs, which are checked then: of others the record is enough.
+    /// Returns whether shards of later stages read its outputs. Shards check such outputs; of other stages they only read
+    /// the record.
     fn is_read_by_shards(&self) -> bool {
         true
     }
 
-    /// Returns the names of files beside its outputs that later steps read: the record has their hashes, and no fingerprint depends on them.
+    /// Returns the names of side files: later steps read them and the record has their hashes, but no fingerprint depends on
+    /// them.
     fn side_files(&self) -> Vec<&'static str> {
         Vec::new()
     }
@@ -80,19 +82,19 @@ pub(crate) trait Stage {
         store.stage(identity)
     }
 
-    /// Tells the progress that an earlier run did the work.
+    /// Reports that an earlier run did the work.
     fn was_done(&self, _context: &Context<'_>) {}
 
     /// Does the work in its folder, and returns the names of the files that the inputs determine.
     ///
     /// # Errors
-    /// If the work fails; what it left in the folder stays for the next attempt.
+    /// If the work fails. Its files stay in the folder for the next attempt.
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError>;
 
     /// Cleans up once the stage is done, in this run or an earlier one.
     ///
     /// # Errors
-    /// If the disk refuses.
+    /// If files cannot be removed.
     fn clean_up(&self, _context: &Context<'_>, _identity: &Identity) -> Result<(), ExperimentError> {
         Ok(())
     }
