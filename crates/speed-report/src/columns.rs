@@ -53,12 +53,15 @@ pub(crate) enum Content {
     Students,
 }
 
+/// Returns the paper's value and its standard deviation, if the paper has them.
+type PaperValue = fn(&PaperFigures) -> Option<(f64, Option<f64>)>;
+
 /// The figure of a column in comparisons.
 pub(crate) struct Compared {
     /// Its name in JSON.
     pub(crate) key: &'static str,
     /// The paper's value and its deviation.
-    pub(crate) paper: fn(&PaperFigures) -> Option<(f64, Option<f64>)>,
+    pub(crate) paper: PaperValue,
 }
 
 /// Whether the summary shows a column.
@@ -88,11 +91,7 @@ impl Column {
         self
     }
 
-    const fn compared_with_paper(
-        mut self,
-        key: &'static str,
-        paper: fn(&PaperFigures) -> Option<(f64, Option<f64>)>,
-    ) -> Self {
+    const fn compared_with_paper(mut self, key: &'static str, paper: PaperValue) -> Self {
         self.compared = Some(Compared { key, paper });
         self
     }

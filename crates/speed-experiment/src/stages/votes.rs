@@ -294,7 +294,7 @@ fn note(context: &Context<'_>, path: &Path, votes: &VoteFile) {
     let (found, pool) = (votes.queries_in_file(), votes.queries());
     if found > pool {
         context.progress.note(&format!(
-            "{path}: votes on {found} images, the last {} are not used (data.pool_images = {pool})",
+            "{path}: votes on {found} images; the last {} are not used (data.pool_images = {pool})",
             found - pool
         ));
     }
