@@ -3,7 +3,7 @@
 //! Its three main uses:
 //! - run a config, or resume an interrupted run ([`run`]);
 //! - divide a run among machines ([`run_shard`]), or run a config for every combination of some values ([`run_sweep`]);
-//! - compare finished runs with each other and with the paper ([`Comparison`]).
+//! - compare finished runs with each other and with the paper ([`speed_report::Comparison`]).
 //!
 //! [`run`] processes the data in this order: images, teachers, votes, queries, labels and account of each row,
 //! students, table.

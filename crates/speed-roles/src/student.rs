@@ -168,7 +168,7 @@ pub struct OpenReport {
     /// Number of teachers in the sum.
     pub counted: usize,
     /// The largest honest ratio that an accountant may use: see
-    /// [`AnswerList::honest_ratio`](speed_aggregation::AnswerList::honest_ratio).
+    /// [`AnswerList::honest_ratio`](speed_aggregation::protocol::AnswerList::honest_ratio).
     pub honest_ratio: f64,
     /// True if the server added the noise.
     pub noise_by_server: bool,

@@ -5,7 +5,7 @@
 pub struct EpochMetrics {
     /// The epoch, from 1.
     pub epoch: u32,
-    /// The measures of the method, in the order of [`StudentMethod::measures`](crate::StudentMethod::measures); `None`
+    /// The measures of the method, in the order of [`Method::measures`](crate::Method::measures); `None`
     /// if the epoch has no value.
     pub measures: Vec<Option<f64>>,
     /// Accuracy on the test images with the parameters of the last step; `None` in epochs without evaluation.
