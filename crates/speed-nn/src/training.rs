@@ -2,7 +2,7 @@
 //!
 //! In the order of the data: [`Pixels`] are images as a network reads them, [`Cycle`] is the order in which a training
 //! reads them, a [`Classifier`] is the trained network, and [`predict`] applies it. [`Registry`] finds networks by
-//! their names. Steps, optimisers and averages are in [`speed_nn`].
+//! their names. Steps, optimisers and averages are in [`optim`](crate::optim) and [`average`](crate::average).
 
 mod classifier;
 mod cycle;
