@@ -109,12 +109,12 @@ pub fn run_shard(
 }
 
 /// Records the finished kinds of stages in the run's folder, for shards. A kind is finished if its last stage is among
-/// the stages `done`. A kind is recorded only if a cluster job can end with it.
+/// the stages `done`. Kinds that only the report reads are not recorded.
 ///
 /// # Errors
 /// If the folder cannot be written.
 pub(super) fn record_finished(store: &RunStore, graph: &Graph, done: &[Node]) -> Result<(), ExperimentError> {
-    for kind in KINDS.iter().filter(|kind| kind.is_needed_by_shards() || kind.unit_name().is_some()) {
+    for kind in KINDS.iter().filter(|kind| kind.is_needed_by_shards()) {
         let is_done = |node: &Node| done.iter().any(|other| other.name == node.name);
         if graph.of_kind(kind.name()).last().is_some_and(is_done) {
             ShardMark::write_all(store, kind.name(), graph.before(kind.name()))?;

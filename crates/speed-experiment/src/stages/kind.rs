@@ -33,7 +33,7 @@ impl Node {
     }
 }
 
-/// A kind of stage: which stages of it a config has, how one is done, and what it takes.
+/// A kind of stage: its stages in a config, their work, and their cost.
 pub(crate) trait Kind: Sync {
     /// Returns its name, which is the name of its only stage, or the prefix of its stages' names.
     fn name(&self) -> &'static str;
@@ -72,13 +72,13 @@ pub(crate) trait Kind: Sync {
         false
     }
 
-    /// Says whether units of later stages depend on its outputs.
+    /// Says whether shards do its units or read its outputs; false if only the report reads them.
     fn is_needed_by_shards(&self) -> bool {
         true
     }
 
-    /// Completes a stage from the outputs of the earlier stages, and adds its own. In a shard, it only reads what is
-    /// done.
+    /// Completes a stage from the outputs of the earlier stages, and adds its own outputs. A shard only reads finished
+    /// stages.
     ///
     /// # Errors
     /// If the stage fails, or is not done in a shard.
