@@ -103,7 +103,9 @@ fn ending(status: &RunStatus) -> String {
             format!("shards work on it, {of_all} done; `speed status` shows their units: {folder}\n")
         }
         RunState::Stopped => {
-            format!("stopped, {of_all} done: no process works on {folder}; `speed run` with the same config resumes it\n")
+            format!(
+                "stopped, {of_all} done: no process works on {folder}; `speed run` with the same config resumes it\n"
+            )
         }
     }
 }
