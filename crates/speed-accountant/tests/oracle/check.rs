@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use speed_accountant::{Account, AccountError, Delta, PrivacyFilter, QueryBatch};
+use speed_accountant::{Account, AccountError, Delta, EventAccountant, PrivacyFilter, QueryBatch};
 
 use crate::case::Case;
 use crate::excess::Excess;
@@ -29,8 +29,11 @@ pub(crate) struct Report {
 /// A claim, and the method that gave it.
 type Claim = (f64, String);
 
-/// Computes the truth, and checks three claims against it: at these votes, for any votes between the same number of
-/// classes, and of a ledger.
+/// A threshold that every noisy count reaches, so that it changes nothing.
+const REACHED: f64 = -1e9;
+
+/// Computes the truth, and checks claims against it: at these votes, for any votes between the same number of classes,
+/// of an accountant of events, and of a ledger.
 pub(crate) fn check(case: &Case) -> Report {
     let mut report = Report::default();
     let start = Instant::now();
@@ -55,11 +58,35 @@ pub(crate) fn check(case: &Case) -> Report {
         case.accountant()?.with_classes(case.classes()).account_queries(case.queries()).map(in_words)
     });
     judge(&mut report, case, "for any votes", least, data_independent);
+    let events = timed(&mut report, || of_events(case));
+    judge(&mut report, case, "of events", least, events);
     if case.event().is_ok_and(|event| event.mechanism().gamma().is_some()) {
+        let kinds = timed(&mut report, || of_two_kinds(case));
+        judge(&mut report, case, "of two kinds of events", least, kinds);
         let ledger = timed(&mut report, || in_a_ledger(case));
         judge(&mut report, case, "in a ledger", least, ledger);
     }
     report
+}
+
+/// Composes the runs one by one, as queries of one kind.
+fn of_events(case: &Case) -> Result<Claim, AccountError> {
+    let mut accountant = EventAccountant::new();
+    for (row, times) in &case.runs {
+        accountant.compose_batch(QueryBatch::new(case.event()?, row.len(), *times));
+    }
+    Ok((accountant.epsilon(Delta::new(case.delta)?)?, format!("{accountant:?}")))
+}
+
+/// Composes half of the queries without a stated number of classes and, unless the case has a threshold, the others
+/// with one that changes nothing, so that they count as another kind.
+fn of_two_kinds(case: &Case) -> Result<Claim, AccountError> {
+    let (event, half) = (case.event()?, case.queries() / 2);
+    let other = if event.threshold().is_none() { event.with_threshold(REACHED)? } else { event };
+    let mut accountant = EventAccountant::new();
+    accountant.compose(event, half);
+    accountant.compose_batch(QueryBatch::new(other, case.classes(), case.queries() - half));
+    Ok((accountant.epsilon(Delta::new(case.delta)?)?, format!("{accountant:?}")))
 }
 
 /// Returns the least budget that allows the queries, and its rule.

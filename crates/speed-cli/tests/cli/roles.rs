@@ -202,9 +202,9 @@ fn kill_after(parties: &Parties, party: &str, writes: usize) -> bool {
     true
 }
 
-/// Starts and kills the server, later each time, until some of its answers are stored, because its progress at the
-/// first kills is unknown. Returns the number of stored answers, or `None` if it was done before.
-fn kill_until_some_are_kept(parties: &Parties, party: &str) -> Option<usize> {
+/// Starts and kills the server, later each time, until some but not all of its `queries` answers are stored, because
+/// its progress at the first kills is unknown. Returns the number of stored answers, or `None` if it was too far before.
+fn kill_while_it_answers(parties: &Parties, party: &str, queries: usize) -> Option<usize> {
     for file in ["evaluation.key", "round.toml", "signing.key"] {
         parties.send(("server", file), (party, file));
     }
@@ -217,7 +217,7 @@ fn kill_until_some_are_kept(parties: &Parties, party: &str) -> Option<usize> {
         assert!(!parties.path(party, "result").exists());
         match answers_kept(parties, party) {
             0 => writes += 1,
-            kept => return Some(kept),
+            kept => return (kept < queries).then_some(kept),
         }
     }
     None
@@ -233,7 +233,7 @@ fn answers_kept(parties: &Parties, party: &str) -> usize {
 
 #[test]
 fn a_server_that_is_killed_goes_on_to_the_same_bytes() {
-    let queries = 14;
+    let queries = 20;
     let parties = Parties::new();
     parties.agree(queries, 3, "--min-teachers 2 --gamma 0.3 --noise server --threshold 2");
     for teacher in 0..2 {
@@ -246,10 +246,10 @@ fn a_server_that_is_killed_goes_on_to_the_same_bytes() {
 
     let killed = |attempt: usize| {
         let party = format!("killed {attempt}");
-        kill_until_some_are_kept(&parties, &party).map(|kept| (party, kept))
+        kill_while_it_answers(&parties, &party, queries).map(|kept| (party, kept))
     };
-    let (killed, kept) = (0..5).find_map(killed).expect("one of five servers is killed while it computes");
-    assert!(kept < queries, "the server was killed while it computed");
+    // On a busy machine a server may be done before this thread is scheduled.
+    let (killed, kept) = (0..10).find_map(killed).expect("one of ten servers is killed while it computes");
     // Messages that arrive now are late; all other results stay the same.
     parties.answer(2, &labels(2, queries));
     parties.send(("server/inbox", "teacher-2.msg"), (&format!("{killed}/inbox"), "teacher-2.msg"));
