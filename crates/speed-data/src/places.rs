@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_option_is_an_order_and_the_variable_comes_before_the_default() {
+    fn the_option_overrides_the_variable_and_the_default() {
         let default = PathBuf::from("./datasets");
         assert_eq!(places(Some(Path::new("x")), Some("y".into())), [PathBuf::from("x")]);
         assert_eq!(places(None, Some("y".into())), [PathBuf::from("y"), default.clone()]);

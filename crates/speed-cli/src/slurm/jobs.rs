@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_from_elsewhere_names_no_option_and_no_other_folder() {
+    fn an_untrusted_record_cannot_inject_options_or_paths() {
         let run = tempfile::tempdir().expect("a folder");
         std::fs::create_dir_all(slurm_folder(run.path())).expect("a folder");
         let job = |job: &str, name: &str| Submitted {

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_those_of_sbatch() {
+    fn ranges_have_the_syntax_of_sbatch() {
         assert_eq!(ranges(&[1, 2, 3, 7, 9, 10]), "1-3,7,9-10");
         assert_eq!(ranges(&[4]), "4");
         assert_eq!(ranges(&[]), "");

@@ -106,7 +106,7 @@ fn published_runs_and_the_paper() {
 }
 
 #[test]
-fn hostile_reports_are_refused_in_a_sentence() {
+fn hostile_reports_are_refused_with_one_message() {
     let place = Workplace::new("");
     let tables = place.path("bad/tables");
     fs::create_dir_all(&tables).expect("a folder");

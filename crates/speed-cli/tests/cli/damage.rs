@@ -128,7 +128,7 @@ fn damaged_in_every_way(is_of: impl Fn(&str) -> bool) {
 }
 
 #[test]
-fn files_of_the_tables_and_of_stages_that_take_a_moment() {
+fn files_of_the_tables_and_of_short_stages() {
     damaged_in_every_way(|file| !file.contains("/aggregate-tau") && !file.contains("/teachers/"));
 }
 

@@ -106,7 +106,7 @@ pub(crate) fn place() -> Workplace {
 }
 
 #[test]
-fn three_classes_of_pictures_go_the_whole_way() {
+fn an_experiment_on_three_classes_of_pictures_runs_end_to_end() {
     let place = place();
     let report: Value =
         serde_json::from_str(&place.succeeds(&["run", "config.toml", "--results", "one", "--json"])).expect("JSON");

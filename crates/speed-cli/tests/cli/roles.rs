@@ -232,7 +232,7 @@ fn answers_kept(parties: &Parties, party: &str) -> usize {
 }
 
 #[test]
-fn a_server_that_is_killed_goes_on_to_the_same_bytes() {
+fn a_killed_server_resumes_to_the_same_bytes() {
     let queries = 14;
     let parties = Parties::new();
     parties.agree(queries, 3, "--min-teachers 2 --gamma 0.3 --noise server --threshold 2");

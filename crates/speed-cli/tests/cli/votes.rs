@@ -278,7 +278,7 @@ fn numbers_that_may_be_names_and_pairs_that_may_be_histograms_are_refused() {
 }
 
 #[test]
-fn a_byte_order_mark_before_any_text_is_left_out() {
+fn a_byte_order_mark_before_a_text_is_ignored() {
     let marked = |path: &std::path::Path| {
         let text = fs::read_to_string(path).expect("a file").replace('\n', "\r\n");
         fs::write(path, format!("\u{feff}{text}")).expect("a file");

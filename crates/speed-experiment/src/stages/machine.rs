@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_kind_of_machine_began_another_does_not_go_on_with_without_a_word() {
+    fn another_kind_of_machine_does_not_resume_without_an_override() {
         let config = Config::load(&Source::new("test.toml", DEFAULTS)).expect("defaults");
         let results = tempfile::tempdir().expect("a folder");
         let store = RunStore::open(results.path(), &config, &current_environment("test")).expect("a store");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn of_kinds_that_begin_together_the_second_goes_on_with_the_first_ones_work() {
+    fn the_second_of_two_concurrent_kinds_of_machines_joins_the_first() {
         let config = Config::load(&Source::new("test.toml", DEFAULTS)).expect("defaults");
         let results = tempfile::tempdir().expect("a folder");
         let store = RunStore::join(results.path(), &config, true).expect("a store");

@@ -329,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_of_other_inputs_gets_into_no_folder_and_counts_in_none() {
+    fn work_with_other_inputs_is_neither_saved_nor_counted() {
         let stages = tempfile::tempdir().expect("a folder");
         let path = stages.path().join("teachers");
         let of = |images: u32| Identity::new("teachers", "teachers", 1, json!({ "images": images, "arithmetic": "a" }));

@@ -117,7 +117,7 @@ fn fill_inbox(folder: &RoundFolder) {
 }
 
 #[test]
-fn every_fault_is_refused_and_the_rest_goes_on() {
+fn every_fault_is_refused_and_the_round_continues() {
     let folder = RoundFolder::new(&terms("faults", 2, 20));
     fill_inbox(&folder);
     let report = folder.aggregate().expect("enough teachers");

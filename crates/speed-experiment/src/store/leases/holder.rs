@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_lives_and_one_of_its_number_before_it_does_not() {
+    fn an_earlier_process_with_the_same_id_is_dead() {
         let me = Holder::this_process().expect("random bytes");
         assert!(me.lives_here(&me) && !me.is_dead(&me));
         let earlier = Holder { started: me.started - 1, ..me.clone() };
