@@ -50,7 +50,7 @@ pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Re
 /// folder.
 ///
 /// # Errors
-/// Those of [`run`], and if there is no such stage.
+/// The errors of [`run`]; also if there is no such stage.
 pub fn run_until(
     config: &Config,
     options: &RunOptions,
