@@ -1,4 +1,4 @@
-//! A dataset of NumPy arrays in four files of a folder.
+//! A dataset of NumPy arrays in four files of a directory.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -266,8 +266,8 @@ fn filter(budget: Budget, charges: &[Charge]) -> PrivacyFilter {
     filter
 }
 
-/// Syncs the folder, because a new file is durable only if its folder is durable. On a system that cannot sync folders,
-/// the file's content is still durable.
+/// Syncs the directory, because a new file is durable only if its directory is durable. On a system that cannot sync
+/// directories, the file's content is still durable.
 fn sync_folder(path: &Path) {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if let Ok(folder) = File::open(folder) {

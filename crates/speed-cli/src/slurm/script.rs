@@ -31,7 +31,7 @@ pub(crate) struct Needs {
 pub(crate) struct JobCommand {
     /// The program.
     pub(crate) program: String,
-    /// The folder that relative paths of the config refer to.
+    /// The directory that relative paths of the config refer to.
     pub(crate) working: String,
     /// The config.
     pub(crate) config: String,

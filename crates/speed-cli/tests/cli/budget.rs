@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::bad_input::npy;
 use crate::common::{Workplace, check_failure, determined};
 
-/// Rows with real noise, one of them on ciphertexts, without images. Their names differ only in characters that folder
-/// names do not keep.
+/// Rows with real noise, one of them on ciphertexts, without images. Their names differ only in characters that
+/// directory names do not keep.
 pub(crate) const REAL: &str = r#"
 name = "real"
 seed = 5
@@ -72,7 +72,7 @@ pub(crate) fn charged(place: &Workplace) -> u64 {
     ledger["queries"].as_u64().expect("a number")
 }
 
-/// Lists the folders of the stages that answer, finished or not.
+/// Lists the directories of the stages that answer, finished or not.
 fn stages(place: &Workplace) -> Vec<PathBuf> {
     let folder = place.run_folder("results", "real").join("stages");
     let names = fs::read_dir(folder).expect("stages").map(|entry| entry.expect("entry").path());
@@ -315,7 +315,7 @@ fn two_runs_at_once_charge_the_same_answers_once() {
     });
     let outputs = runs.map(|run| run.wait_with_output().expect("ended"));
     let ended: Vec<&std::process::Output> = outputs.iter().filter(|output| output.status.success()).collect();
-    // The third works in the folder of the first, unless the first was already done.
+    // The third works in the directory of the first, unless the first was already done.
     for output in outputs.iter().filter(|output| !output.status.success()) {
         check_failure(output, 4, &["another `speed` works in this folder"]);
     }

@@ -44,7 +44,7 @@ accuracy = 96.22
 deviation = 2.27
 "#;
 
-/// The folder of published results, whose runs are found by their ids anywhere in it.
+/// The directory of published results, whose runs are found by their ids anywhere in it.
 const PUBLISHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results");
 
 #[test]

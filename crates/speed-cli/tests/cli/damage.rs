@@ -21,7 +21,7 @@ fn config() -> String {
         .replace("honest_ratio = 0.8", "honest_ratio = 0.7")
 }
 
-/// All files below a folder.
+/// All files below a directory.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {

@@ -110,7 +110,7 @@ fn a_start_that_fails_leaves_no_folder() {
         place.fails(&[&["run", "config.toml"][..], &sets].concat(), code, &[]);
         assert!(!place.path("results/tiny").exists(), "{changes:?}");
     }
-    // An unreadable ledger is detected after the folder is opened.
+    // An unreadable ledger is detected after the directory is opened.
     let place = Workplace::new(crate::budget::REAL);
     fs::create_dir_all(place.path("results/real")).expect("a folder");
     fs::write(place.path("results/real/ledger"), "no ledger").expect("a file");

@@ -1,4 +1,5 @@
-//! A user's own pictures: an experiment end to end on a folder of PNG files that are not square, and errors for invalid files.
+//! A user's own pictures: an experiment end to end on a directory of PNG files that are not square, and errors for invalid
+//! files.
 
 use std::fs;
 
@@ -90,7 +91,7 @@ pub(crate) fn picture(class: usize, number: u32) -> RgbImage {
     })
 }
 
-/// Writes the folders of pictures of three classes.
+/// Writes the directories of pictures of three classes.
 pub(crate) fn place() -> Workplace {
     let place = Workplace::new(CONFIG);
     for (half, count) in [("train", 30), ("test", 25)] {

@@ -1,4 +1,4 @@
-//! Teacher, server and student as separate programs in folders that hold only their own files.
+//! Teacher, server and student as separate programs in directories that hold only their own files.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::common::check_failure;
 
-/// Folders of the parties. The test copies files between them, like a courier.
+/// Directories of the parties. The test copies files between them, like a courier.
 pub(crate) struct Parties(TempDir);
 
 impl Parties {
@@ -32,7 +32,7 @@ impl Parties {
         fs::copy(self.path(from, file), self.path(to, name)).expect("a copy");
     }
 
-    /// Returns a command of a party, in its folder.
+    /// Returns a command of a party, in its directory.
     pub(crate) fn command(&self, party: &str, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_speed"));
         command.args(line.split(' ')).current_dir(self.path(party, ""));

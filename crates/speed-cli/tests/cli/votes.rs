@@ -15,7 +15,7 @@ fn unanimous() -> Vec<u8> {
     (0..60).map(|query| (query * 7 % 10) as u8).collect()
 }
 
-/// A folder with these votes as labels and as histograms.
+/// A directory with these votes as labels and as histograms.
 fn place() -> Workplace {
     let place = Workplace::new("");
     npy(&place.path("labels.npy"), "10, 60", &unanimous().repeat(10));

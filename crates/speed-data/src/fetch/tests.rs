@@ -109,7 +109,7 @@ fn run(
     (report, events)
 }
 
-/// Returns whether the folder holds exactly the files of the dataset, byte for byte.
+/// Returns whether the directory holds exactly the files of the dataset, byte for byte.
 fn complete(dir: &TempDir, files: &HashMap<String, Vec<u8>>) -> bool {
     let folder = dir.path().join("toy");
     let listed = fs::read_dir(&folder).expect("a folder").count();

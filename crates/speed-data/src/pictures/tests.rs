@@ -1,4 +1,4 @@
-//! Folders of pictures, valid and with faults.
+//! Directories of pictures, valid and with faults.
 
 use super::*;
 use image::{Rgb, RgbImage};
@@ -12,7 +12,7 @@ fn picture(folder: &TempDir, name: &str, [width, height]: [u32; 2], colour: [u8;
     RgbImage::from_pixel(width, height, Rgb(colour)).save(path).expect("a picture");
 }
 
-/// Returns a folder with two classes of pictures, 4 wide and 3 high.
+/// Returns a directory with two classes of pictures, 4 wide and 3 high.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, colour) in [

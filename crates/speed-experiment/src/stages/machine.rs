@@ -40,7 +40,7 @@ pub(super) fn identify(
                 let fault = ResultsFault::OtherMachine { first: first.to_owned(), here: here.to_owned() };
                 return Err(ExperimentError::Results { path: remains.folder().to_path_buf(), fault });
             }
-            // A folder is untrusted input, so its text is escaped for terminal output.
+            // A directory is untrusted input, so its text is escaped for terminal output.
             let first = first.escape_debug();
             context.progress.note(&format!("{stage}: begun on another kind of machine ({first}, here {here})"));
             return Ok(identity);
@@ -50,10 +50,10 @@ pub(super) fn identify(
     Ok(Identity::new(stage, stage, code_version, inputs))
 }
 
-/// Records in a stage's folder that this kind of machine takes part.
+/// Records in a stage's directory that this kind of machine takes part.
 ///
 /// # Errors
-/// If the folder cannot be written.
+/// If the directory cannot be written.
 pub(super) fn note(context: &Context<'_>, folder: &StageFolder) -> Result<(), ExperimentError> {
     let kind = format!("{}\n", context.arithmetic);
     let is_noted = |name: &str| {

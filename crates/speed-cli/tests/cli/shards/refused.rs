@@ -78,7 +78,7 @@ fn another_config_is_refused_with_what_differs() {
     let other = ["run", "config.toml", "--run", id, "--set", "teacher.steps=13", "--set", "row.0.name=x"];
     place.fails(&other, 2, &[&format!("--run {id}"), "teacher.steps", "row.0.name"]);
     place.fails(&["run", "config.toml", "--run", "0123"], 2, &["--run 0123", id]);
-    // The folder has work for other inputs: a shard does not set it aside.
+    // The directory has work for other inputs: a shard does not set it aside.
     ended(start(&place, "results", "teachers", "1/2"));
     let stage = run.join("stages/teachers");
     fs::write(stage.join("fingerprint"), "0".repeat(64)).expect("written");
