@@ -191,7 +191,7 @@ impl Accountant {
     /// With the generator of a simulation, the claim states that it is a simulation, and the value is not publishable.
     ///
     /// # Errors
-    /// Those of [`Self::account`], and [`AccountError::ReleaseOption`] for options out of range.
+    /// The errors of [`Self::account`], and [`AccountError::ReleaseOption`] for options out of range.
     pub fn release(
         &self,
         counts: &[Vec<u32>],

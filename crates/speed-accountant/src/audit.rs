@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_those_of_the_tables() {
+    fn clopper_pearson_limits_agree_with_scipy() {
         // scipy.stats.beta.ppf: 95 % two-sided limits for 3 of 10 and 0 of 20.
         assert!((lower_limit(3, 10, 0.025) - 0.066_739_51).abs() < 1e-7);
         assert!((upper_limit(3, 10, 0.025) - 0.652_452_85).abs() < 1e-7);

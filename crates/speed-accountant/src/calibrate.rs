@@ -90,7 +90,7 @@ impl Target {
 /// [`NoiseDeviation`].
 ///
 /// # Errors
-/// [`AccountError::NotEnoughNoise`] if no supported scale is enough, and those of [`Accountant::account_queries`].
+/// [`AccountError::NotEnoughNoise`] if no supported scale is enough, and the errors of [`Accountant::account_queries`].
 pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> Result<Calibration, AccountError> {
     target.check()?;
     let (min, max) = range(kind);
@@ -141,7 +141,7 @@ fn range(kind: MechanismKind) -> (f64, f64) {
 /// Finds the largest number of queries with this noise, up to a million, that meets the target.
 ///
 /// # Errors
-/// [`AccountError::NoQueryAllowed`] if not even one query meets it, and those of [`Accountant::account_queries`].
+/// [`AccountError::NoQueryAllowed`] if not even one query meets it, and the errors of [`Accountant::account_queries`].
 pub fn calibrate_queries(mechanism: Mechanism, target: &Target) -> Result<Calibration, AccountError> {
     target.check()?;
     let scale = mechanism.scale();

@@ -80,7 +80,8 @@ impl EventAccountant {
     /// The search computes about 30 epsilons.
     ///
     /// # Errors
-    /// Those of [`Self::epsilon`] that do not depend on delta.
+    /// The errors of [`Self::epsilon`], except [`AccountError::DeltaUsedUp`] and [`AccountError::NotFinite`]: a delta at
+    /// which they occur is not enough.
     pub fn delta(&self, epsilon: f64) -> Result<f64, AccountError> {
         let is_enough = |delta: f64| match self.epsilon(Delta::new(delta)?) {
             Ok(found) => Ok(found <= epsilon),

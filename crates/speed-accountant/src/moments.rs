@@ -140,7 +140,7 @@ pub(crate) enum Family {
 ///
 /// For each value `c` of the known noise, the moment is the moment for some `q_c`, with `E[q_c] = q_1`. In terms of
 /// `e^moment` the bound is convex up to `q_0`, where it reaches its cap `M`, and flat beyond. So its concave envelope
-/// is the chord `1 + (M - 1) q / q_0`, and by Jensen's inequality `q_1` replaces `q` (design note; docs/privacy.md).
+/// is the chord `1 + (M - 1) q / q_0`, and by Jensen's inequality `q_1` replaces `q` (docs/privacy.md, "Collusion").
 pub(crate) struct Chord {
     cap: f64,
     /// `ln (M - 1)`.

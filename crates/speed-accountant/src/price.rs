@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_epsilon_is_said_to_protect_nothing() {
+    fn a_large_epsilon_is_reported_as_no_protection() {
         assert_eq!(without_protection(10.0), None);
         let words = without_protection(35.02).expect("large");
         assert!(words.contains("e^35.02") && words.contains("10^16"), "{words}");

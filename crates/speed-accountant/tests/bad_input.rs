@@ -92,7 +92,7 @@ fn the_sampler_is_charged_to_delta() {
 }
 
 #[test]
-fn claims_say_what_they_cover() {
+fn claims_state_their_scope() {
     let counts = vec![vec![240, 10, 0]; 3];
     let gamma = InverseScale::new(0.1).expect("a valid scale");
     let noises = [
@@ -153,7 +153,7 @@ fn hardly_any_noise_costs_much() {
 }
 
 #[test]
-fn too_little_of_a_cusp_is_no_integral() {
+fn an_integral_that_misses_a_cusp_is_not_used() {
     // One noisy teacher of 250: nodes of the integral miss a fifth of the density.
     let gamma = InverseScale::new(1e-3).expect("valid");
     let rows = vec![vec![51, 49]; 10];
@@ -171,7 +171,7 @@ fn too_little_of_a_cusp_is_no_integral() {
 }
 
 #[test]
-fn a_threshold_that_nobody_reaches_costs_nothing() {
+fn an_unreachable_threshold_costs_nothing() {
     // The probability of any answer is too small for a double; it must not become NaN.
     let ratio = HonestRatio::new(0.05).expect("valid");
     for (gamma, noise) in
@@ -217,7 +217,7 @@ fn generator() -> NoiseGenerator {
 }
 
 #[test]
-fn a_released_value_is_publishable_and_says_what_it_is() {
+fn a_released_value_is_publishable_and_states_its_claim() {
     let counts = vec![vec![240, 10, 0]; 60];
     let event = event(Mechanism::discrete_laplace);
     let (plain, options) = (Accountant::new(event, delta()), ReleaseOptions::default());

@@ -166,7 +166,7 @@ mod tests {
     const P: Parameters = Parameters::TOURNAMENT_128;
 
     #[test]
-    fn a_range_at_the_edge_is_accepted_and_one_more_is_refused_with_both_figures() {
+    fn the_widest_range_is_accepted_and_one_more_is_refused_with_both_numbers() {
         assert!(Encoding::new(&P, 10, VoteRange::new(250, 1147)).is_ok());
         assert_eq!(
             Encoding::new(&P, 10, VoteRange::new(251, 1147)),

@@ -17,7 +17,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn work_shows_in_the_processor_time() {
+    fn processor_time_grows_with_work() {
         let started = std::time::Instant::now();
         let before = processor_time().expect("the system tells it");
         let mut x = 1u64;

@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_and_a_receipt_survive_the_wire_and_no_cut_or_turned_bit_does() {
+    fn logs_and_receipts_round_trip_and_damaged_ones_are_refused() {
         let log = log();
         let receipt = Receipt::new(log.head(2).expect("two entries"), 3, Digest::of("message"), sign);
         assert_eq!(RoundLog::from_bytes(&log.to_bytes()), Ok(log.clone()));
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receipt_is_that_of_one_message_of_one_teacher() {
+    fn a_receipt_is_bound_to_one_message_of_one_teacher() {
         let log = log();
         let (teacher, message) = (3, Digest::from_bytes([3; 32]));
         let receipt = Receipt::new(log.head(0).expect("none"), teacher, message, sign);
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_is_that_of_its_entries_and_no_others() {
+    fn a_log_head_is_bound_to_its_entries() {
         let log = log();
         assert_eq!(log.head(4).map(|head| head.to_sign()), Some(log.signed().0));
         assert_eq!(log.head(5), None);

@@ -12,7 +12,7 @@ use speed_core::{Randomness, VoteShape};
 const SOURCE: Randomness = Randomness::simulation([5; 32]);
 
 #[test]
-fn honest_messages_convince_and_nothing_else_does() {
+fn only_honest_messages_pass_verification() {
     let threads = std::num::NonZeroUsize::MIN;
     let keys = Encrypted::new(&Parameters::TOURNAMENT_128, SOURCE, b"proofs", threads).expect("a simulation");
     let public = keys.public_key();

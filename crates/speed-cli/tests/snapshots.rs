@@ -4,6 +4,6 @@
 //! difference.
 
 #[test]
-fn the_binary_says_what_the_snapshots_say() {
+fn the_output_matches_the_snapshots() {
     trycmd::TestCases::new().case("tests/snapshots/*.trycmd").env("COLUMNS", "120").env("SPEED_DATASETS", "").run();
 }

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_of_histograms_is_refused() {
+    fn invalid_tables_of_histograms_are_refused() {
         assert_eq!(VoteCounts::new(shape(3, 2, 2), vec![1, 2, 3]), Err(VotesError::Length { expected: 4, found: 3 }));
         let sum = |query, found| Err(VotesError::RowSum { query, found, teachers: 3 });
         assert_eq!(VoteCounts::new(shape(3, 2, 2), vec![1, 2, 3, 1]), sum(1, 4));

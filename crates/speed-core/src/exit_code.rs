@@ -10,7 +10,7 @@ pub enum ExitCode {
     Usage = 2,
     /// Input that is missing, damaged or insufficient.
     Input = 3,
-    /// A results folder or file that is in the way, in use, changed or missing.
+    /// A results directory or file that is in the way, in use, changed or missing.
     Results = 4,
     /// A failure of reading or writing.
     InputOutput = 5,

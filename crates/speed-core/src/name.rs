@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn names_come_back_and_are_those_of_serde() {
+    fn names_round_trip_and_agree_with_serde() {
         fn check<T>(names: &[&str])
         where
             T: std::str::FromStr<Err = super::NameError> + std::fmt::Display + serde::Serialize,

@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_behind_the_entries_are_refused() {
+    fn bytes_after_the_entries_are_refused() {
         for (descr, width) in [("|u1", 1), ("<i2", 2), (">i4", 4), ("<i8", 8), ("<f2", 2), ("<f4", 4), ("<f8", 8)] {
             let good = array(descr, "(2, 3)", false, &vec![0; 6 * width]);
             assert_eq!(WholeNumbers::parse(&good).expect(descr).values, [0; 6]);
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn half_floats_are_read_and_no_float_is_that_may_have_been_rounded() {
+    fn half_floats_are_read_and_possibly_rounded_floats_refused() {
         let half = |values: &[f32]| {
             let values: Vec<u8> = values.iter().flat_map(|&value| f16::from_f32(value).to_le_bytes()).collect();
             array("<f2", &format!("({},)", values.len() / 2), false, &values)

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_derived_differs_by_every_part_and_says_whether_it_is_a_simulation() {
+    fn derived_randomness_depends_on_every_part_and_keeps_its_kind() {
         let of = |byte: u8| Randomness::simulation([byte; 32]);
         let keys = [
             of(1).key(),

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shape_has_no_empty_side_and_no_endless_one() {
+    fn empty_and_oversized_shapes_are_refused() {
         let shape = VoteShape::new(250, 100, 10).expect("the paper's");
         assert_eq!((shape.labels(), shape.counts()), (25_000, 1000));
         assert_eq!(shape.with_queries(7).map(VoteShape::queries), Ok(7));

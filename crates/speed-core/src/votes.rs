@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_matrix_of_votes_is_refused() {
+    fn invalid_matrices_of_votes_are_refused() {
         assert_eq!(Votes::new(shape(2, 2, 3), vec![0; 3]), Err(VotesError::Length { expected: 4, found: 3 }));
         let label = VotesError::Label { teacher: 1, query: 0, found: 3, classes: 3 };
         assert_eq!(Votes::new(shape(2, 2, 3), vec![0, 1, 3, 2]), Err(label));

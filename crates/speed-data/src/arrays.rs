@@ -1,4 +1,4 @@
-//! A dataset of NumPy arrays in four files of a folder.
+//! A dataset of NumPy arrays in four files of a directory.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_behind_labels_are_refused_as_behind_images() {
+    fn bytes_after_labels_and_images_are_refused() {
         assert!(
             refused("train_labels.npy", &npy("|u1", "(2,)", &[0, 1, 1])).contains("nothing after 2 entries, found 1")
         );

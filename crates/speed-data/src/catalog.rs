@@ -75,7 +75,7 @@ pub(crate) struct Catalog {
     /// Its files: training images, training labels, test images, test labels; or files that hold several of these, in
     /// this order.
     pub(crate) files: &'static [FileSpec],
-    /// Web folders that hold each file as published; each ends in `/`.
+    /// Web directories that hold each file as published; each ends in `/`.
     pub(crate) mirrors: &'static [&'static str],
     /// The web archive with its files, if they are not published one by one.
     pub(crate) archive: &'static str,

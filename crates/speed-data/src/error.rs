@@ -83,15 +83,15 @@ pub enum DataError {
         /// The names of the datasets that are published as files.
         known: Vec<&'static str>,
     },
-    /// No folder holds the dataset.
+    /// No directory holds the dataset.
     #[error("dataset {name} not found; looked in {}; get it with `speed data fetch {name}`", join_paths(.looked))]
     NotFound {
         /// The dataset.
         name: &'static str,
-        /// Every searched folder, in order.
+        /// Every searched directory, in order.
         looked: Vec<PathBuf>,
     },
-    /// A file of a dataset is not in any of the searched folders.
+    /// A file of a dataset is not in any of the searched directories.
     #[error("file {file} is missing; looked for {}; get it with `speed data fetch {name}`", join_paths(.looked))]
     MissingFile {
         /// The dataset.
@@ -111,10 +111,10 @@ pub enum DataError {
         /// The known file whose content it has instead, if any (swapped files).
         content_of: Option<&'static str>,
     },
-    /// A folder of pictures that is not a dataset.
+    /// A directory of pictures that is not a dataset.
     #[error("{}: {problem}", printable_path(.path))]
     Pictures {
-        /// The folder or the picture.
+        /// The directory or the picture.
         path: PathBuf,
         /// The fault.
         problem: PictureProblem,
@@ -286,20 +286,20 @@ impl From<MatError> for FileProblem {
     }
 }
 
-/// The fault of a folder of pictures.
+/// The fault of a directory of pictures.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PictureProblem {
-    /// A number of folders that is not a possible number of classes.
+    /// A number of directories that is not a possible number of classes.
     #[error("expected a folder for each of 2 to 256 classes, found {found}")]
     Classes {
-        /// Number of folders.
+        /// Number of directories.
         found: usize,
     },
     /// A name that is not Unicode text.
     #[error("expected a name in Unicode, found other bytes; rename the file or folder")]
     Name,
-    /// A folder without a picture.
+    /// A directory without a picture.
     #[error("expected PNG or JPEG pictures in the folder, found none")]
     Empty,
     /// A class of test pictures that no training picture has.
@@ -323,7 +323,7 @@ pub enum PictureProblem {
         /// The fault.
         problem: JpegError,
     },
-    /// A picture outside the folders of the classes.
+    /// A picture outside the directories of the classes.
     #[error(
         "expected one folder for each class, found a picture outside of them; move it into the folder of its class"
     )]
@@ -349,7 +349,7 @@ pub enum PictureProblem {
         /// Largest number of values.
         max: usize,
     },
-    /// A picture of an unsupported kind, or a folder, within a class.
+    /// A picture of an unsupported kind, or a directory, within a class.
     #[error("expected PNG or JPEG pictures in a class's folder, found {what}")]
     NotRead {
         /// The kind of file found.

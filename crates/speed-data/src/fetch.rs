@@ -29,7 +29,7 @@ pub struct FetchReport {
 }
 
 /// Downloads the missing files of dataset `name` into `dir/NAME`, from each of `mirrors` in turn until one gives a
-/// valid file. A mirror is the address of a folder that holds `FILE.gz` for each file. If no mirror is given, the
+/// valid file. A mirror is the address of a directory that holds `FILE.gz` for each file. If no mirror is given, the
 /// built-in ones are used.
 ///
 /// A download is written to `FILE.gz.part`, which a later call resumes (HTTP Range), and is renamed to `FILE.gz` only

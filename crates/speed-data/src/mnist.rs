@@ -33,8 +33,8 @@ pub fn load(dir: &Path) -> Result<Dataset, DataError> {
         }
     }
 
-    // The crate reads files by name from one folder. It gets exactly the bytes that were checked, so a file that
-    // changes in the meantime, or four files in two folders, cannot make it panic.
+    // The crate reads files by name from one directory. It gets exactly the bytes that were checked, so a file that
+    // changes in the meantime, or four files in two directories, cannot make it panic.
     let folder = tempfile::Builder::new().prefix("speed-mnist-").tempdir();
     let folder = folder.map_err(io_error("create a folder in", &std::env::temp_dir()))?;
     for (file, (_, content)) in MNIST.files.iter().zip(&contents) {

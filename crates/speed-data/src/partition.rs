@@ -63,7 +63,7 @@ impl fmt::Display for Uneven {
 /// few classes if it has less than 60 % of the average number of classes in a random draw of the same size.
 ///
 /// # Errors
-/// Those of [`blocks`].
+/// The errors of [`blocks`].
 pub fn uneven(train: &Split, teachers: usize) -> Result<Option<Uneven>, DataError> {
     const FEW: f64 = 0.6;
     let labels = train.labels();

@@ -1,4 +1,5 @@
-//! A dataset of PNG and JPEG files. Each split (train or test) has a folder, which contains a folder for each class.
+//! A dataset of PNG and JPEG files. Each split (train or test) has a directory, which contains a directory for each
+//! class.
 
 mod decode;
 mod jpeg;
@@ -50,7 +51,7 @@ impl Reading {
     }
 }
 
-/// The pictures of a folder.
+/// The pictures of a directory.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Pictures {
@@ -89,15 +90,15 @@ impl fmt::Display for PassedOver {
 }
 
 /// Loads the pictures `folder/train/CLASS/*` and `folder/test/CLASS/*`. A PNG or JPEG picture is recognised by the first
-/// bytes of its file, not by its name. The classes are the folders of `train` in the order of their names; each must
-/// have pictures in both splits. Damaged pictures, pictures in other formats, folders within a class and pictures
-/// outside of the classes are errors. Other files, such as notes, are skipped and counted.
+/// bytes of its file, not by its name. The classes are the directories of `train` in the order of their names; each
+/// must have pictures in both splits. Damaged pictures, pictures in other formats, directories within a class and
+/// pictures outside of the classes are errors. Other files, such as notes, are skipped and counted.
 ///
 /// The order of the pictures depends only on a hash of their names. It mixes the classes, so a teacher, who gets consecutive
 /// pictures, usually gets all classes; small teachers may lack one.
 ///
 /// # Errors
-/// [`DataError::Pictures`] and [`DataError::Io`], with the file or folder.
+/// [`DataError::Pictures`] and [`DataError::Io`], with the file or directory.
 pub fn load(folder: &Path, reading: Reading) -> Result<Pictures, DataError> {
     let [train, test] = ["train", "test"].map(|half| folder.join(half));
     let mut others = Others::default();
@@ -140,7 +141,7 @@ fn wrong(path: &Path, problem: PictureProblem) -> DataError {
     DataError::Pictures { path: path.to_path_buf(), problem }
 }
 
-/// Lists the names in a folder in sorted order.
+/// Lists the names in a directory in sorted order.
 fn names(folder: &Path) -> Result<Vec<String>, DataError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(io_error("read", folder))? {
@@ -151,7 +152,7 @@ fn names(folder: &Path) -> Result<Vec<String>, DataError> {
     Ok(names)
 }
 
-/// Lists the folders of the classes in a split's folder.
+/// Lists the directories of the classes in a split's directory.
 fn folders(folder: &Path, others: &mut Others) -> Result<Vec<String>, DataError> {
     let mut folders = Vec::new();
     for name in names(folder)? {

@@ -1,23 +1,23 @@
-//! Folders that are searched for datasets.
+//! Directories that are searched for datasets.
 
 use crate::{DataError, catalog, verify};
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The environment variable that names the folder of datasets.
+/// The environment variable that names the directory of datasets.
 const VARIABLE: &str = "SPEED_DATASETS";
-/// The subfolder of the current folder that is searched last.
+/// The subdirectory of the current directory that is searched last.
 const DEFAULT: &str = "datasets";
 
-/// Returns the folder that holds dataset `name`, for its loader.
+/// Returns the directory that holds dataset `name`, for its loader.
 ///
-/// With `explicit` (the option `--datasets`), only that folder is searched, because data must not silently come from
-/// another folder if the option is mistyped. Otherwise the folder in the environment variable `SPEED_DATASETS` is
-/// searched, then `./datasets`. A folder is accepted if it, or its subfolder `name`, has at least one of the dataset's
-/// files; the loader reports missing files.
+/// With `explicit` (the option `--datasets`), only that directory is searched, because data must not silently come from
+/// another directory if the option is mistyped. Otherwise the directory in the environment variable `SPEED_DATASETS` is
+/// searched, then `./datasets`. A directory is accepted if it, or its subdirectory `name`, has at least one of the
+/// dataset's files; the loader reports missing files.
 ///
 /// # Errors
-/// [`DataError::UnknownDataset`], or [`DataError::NotFound`] with every folder searched and instructions to get the
+/// [`DataError::UnknownDataset`], or [`DataError::NotFound`] with every directory searched and instructions to get the
 /// files.
 pub fn locate(name: &str, explicit: Option<&Path>) -> Result<PathBuf, DataError> {
     let variable = env::var_os(VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_option_is_an_order_and_the_variable_comes_before_the_default() {
+    fn the_option_overrides_the_variable_and_the_default() {
         let default = PathBuf::from("./datasets");
         assert_eq!(places(Some(Path::new("x")), Some("y".into())), [PathBuf::from("x")]);
         assert_eq!(places(None, Some("y".into())), [PathBuf::from("y"), default.clone()]);

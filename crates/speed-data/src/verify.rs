@@ -42,9 +42,9 @@ impl Loaded {
     }
 }
 
-/// Lists the possible paths of a file below `dir`, in order of preference: the dataset's own folder, then `dir` itself,
-/// where another dataset may have files of the same names. In each, the published form comes before the uncompressed
-/// one.
+/// Lists the possible paths of a file below `dir`, in order of preference: the dataset's own directory, then `dir`
+/// itself, where another dataset may have files of the same names. In each, the published form comes before the
+/// uncompressed one.
 pub(crate) fn candidates(catalog: &Catalog, file: &FileSpec, dir: &Path) -> Vec<PathBuf> {
     let names = file.names();
     [dir.join(catalog.name), dir.to_path_buf()]

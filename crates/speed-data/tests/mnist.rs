@@ -15,7 +15,7 @@ const FILES: [(&str, &str); 4] = [
     ("t10k-labels-idx1-ubyte", "27ae3e4e09519cfbb04c329615203637"),
 ];
 
-/// Returns the folder of datasets. Without this folder, a test is skipped; in CI it fails.
+/// Returns the directory of datasets. Without this directory, a test is skipped; in CI it fails.
 #[expect(clippy::print_stderr, reason = "a skipped test reports it")]
 fn datasets() -> Option<PathBuf> {
     let folder = std::env::var_os("SPEED_DATASETS").map(PathBuf::from);

@@ -46,10 +46,10 @@ pub enum ExperimentError {
     /// Inputs are valid one by one but do not fit together.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
-    /// The results folder is in use, belongs to another config, or holds something unexpected.
+    /// The results directory is in use, belongs to another config, or holds something unexpected.
     #[error("{}: {fault}", printable_path(path))]
     Results {
-        /// The folder or file.
+        /// The directory or file.
         path: PathBuf,
         /// Its fault, and the next step.
         #[source]

@@ -19,7 +19,7 @@ use crate::store::RunStore;
 /// The stages and the cost of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Plan {
-    /// The folder of its results.
+    /// The directory of its results.
     pub folder: PathBuf,
     /// Its stages.
     pub stages: Vec<PlannedStage>,

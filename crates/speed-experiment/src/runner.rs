@@ -47,10 +47,10 @@ pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Re
 }
 
 /// Completes the stages of `config` up to `stage`, a name or a kind as in `--force`, without tables. Returns the run's
-/// folder.
+/// directory.
 ///
 /// # Errors
-/// Those of [`run`], and if there is no such stage.
+/// The errors of [`run`]; also if there is no such stage.
 pub fn run_until(
     config: &Config,
     options: &RunOptions,
@@ -73,7 +73,7 @@ fn complete(context: &Context<'_>, nodes: &[Node]) -> Result<Outputs, Experiment
     Ok(outputs)
 }
 
-/// Returns the id of the run of `config`, which is its folder's name.
+/// Returns the id of the run of `config`, which is its directory's name.
 #[must_use]
 pub fn run_id(config: &Config) -> String {
     RunStore::id_of(config)
@@ -85,15 +85,16 @@ pub fn has_begun(config: &Config, results: &Path) -> bool {
     RunStore::has_stages(results, config)
 }
 
-/// Creates the folder of the run of `config` in `results`, with the resolved config, for processes that work there later.
+/// Creates the directory of the run of `config` in `results`, with the resolved config, for processes that work there
+/// later.
 ///
 /// # Errors
-/// If the folder belongs to another config, or cannot be written.
+/// If the directory belongs to another config, or cannot be written.
 pub fn begin_run(config: &Config, results: &Path) -> Result<PathBuf, ExperimentError> {
     RunStore::begin(results, config)
 }
 
-/// Checks that `id` is the id of the run of `config` in a folder of results.
+/// Checks that `id` is the id of the run of `config` in a directory of results.
 ///
 /// # Errors
 /// If it is the id of another run. The error names both runs, and if the other run exists, the keys that differ.
@@ -108,7 +109,7 @@ pub fn check_run_id(id: &str, config: &Config, results: &Path) -> Result<(), Con
     Err(ConfigError::Key { place: "command line".into(), key: format!("--run {id}"), message })
 }
 
-/// Works in the folder of a run, under its lock, after all checks that can refuse the run.
+/// Works in the directory of a run, under its lock, after all checks that can refuse the run.
 fn in_run<T>(
     config: &Config,
     options: &RunOptions,
@@ -121,7 +122,7 @@ fn in_run<T>(
     let device = Device::open(config.device)?;
     RunStore::expect_free(&options.results, config)?;
     let streams = Streams::new(config.seed);
-    // A run that is refused creates no folder and sets no earlier work aside.
+    // A run that is refused creates no directory and sets no earlier work aside.
     let images = Images::load(config, &streams, options.datasets.as_deref())?;
     let classes = check_inputs(config, &streams, images.as_ref())?;
     check_run_price(config, options, graph, classes)?;
@@ -151,7 +152,7 @@ struct Inputs<'a> {
     environment: &'a Environment,
 }
 
-/// Works in the open folder of a run.
+/// Works in the open directory of a run.
 fn in_store<T>(
     config: &Config,
     options: &RunOptions,

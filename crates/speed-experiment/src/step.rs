@@ -100,7 +100,7 @@ impl<'de> Deserialize<'de> for Step {
 /// The steps of a run, or of a sweep's runs.
 pub struct Steps<'a> {
     configs: Vec<&'a Config>,
-    /// The folder of the run or of the sweep.
+    /// The directory of the run or of the sweep.
     folder: PathBuf,
     is_sweep: bool,
     results: &'a Path,
@@ -127,13 +127,13 @@ impl<'a> Steps<'a> {
         Self { configs: configs.iter().collect(), folder, is_sweep: true, results }
     }
 
-    /// Returns the folder of the run or of the sweep.
+    /// Returns the directory of the run or of the sweep.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns the folders of the runs.
+    /// Returns the directories of the runs.
     #[must_use]
     pub fn runs(&self) -> Vec<PathBuf> {
         self.configs.iter().map(|config| RunStore::folder_of(self.results, config)).collect()

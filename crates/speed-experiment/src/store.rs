@@ -1,5 +1,5 @@
-//! The run store: one folder per run, fingerprints of stages, atomic files and locks. Only this module knows the names
-//! of a run's files.
+//! The run store: one directory per run, fingerprints of stages, atomic files and locks. Only this module knows the
+//! names of a run's files.
 
 mod atomic;
 mod beginning;

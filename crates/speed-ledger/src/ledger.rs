@@ -26,7 +26,7 @@ const NEW: &str = "(a new one)";
 /// Checks that a new ledger with this budget would allow queries.
 ///
 /// # Errors
-/// Those of [`Ledger::would_allow`].
+/// The errors of [`Ledger::would_allow`].
 pub fn would_allow(budget: Budget, queries: &[QueryBatch]) -> Result<(), LedgerError> {
     Ledger { path: PathBuf::from(NEW) }.check(budget, &[], queries, None)
 }
@@ -75,7 +75,7 @@ impl Ledger {
     /// Opens a ledger, or creates it if it does not exist.
     ///
     /// # Errors
-    /// Those of [`Self::create`] and [`Self::open`].
+    /// The errors of [`Self::create`], except that the file may exist, and the errors of [`Self::open`].
     pub fn open_or_create(path: &Path, budget: Budget) -> Result<Self, LedgerError> {
         match Self::create(path, budget) {
             Err(LedgerError::Io { source, .. }) if source.kind() == std::io::ErrorKind::AlreadyExists => {
@@ -88,7 +88,7 @@ impl Ledger {
     /// Reads the ledger and computes its epsilons.
     ///
     /// # Errors
-    /// Those of [`Self::open`].
+    /// The errors of [`Self::open`].
     pub fn statement(&self) -> Result<Statement, LedgerError> {
         let Contents { budget, charges, torn, .. } = self.read_shared()?;
         let filter = filter(budget, &charges);
@@ -129,7 +129,7 @@ impl Ledger {
     /// well.
     ///
     /// # Errors
-    /// Those of [`Self::charge`].
+    /// The errors of [`Self::charge`].
     pub fn charge_once(&self, request: &ChargeRequest<'_>) -> Result<Statement, LedgerError> {
         let charge = Charge::new(request).map_err(|refusal| self.refused(refusal))?;
         let mut file = OpenOptions::new().read(true).write(true).open(&self.path).map_err(self.io("open"))?;
@@ -159,7 +159,7 @@ impl Ledger {
     /// Charges nothing.
     ///
     /// # Errors
-    /// Those of [`Self::charge`].
+    /// The errors of [`Self::charge`].
     pub fn would_allow(&self, queries: &[QueryBatch], limit: Option<Budget>) -> Result<(), LedgerError> {
         self.check_queries(queries)?;
         let contents = self.read_shared()?;
@@ -169,7 +169,7 @@ impl Ledger {
     /// Returns the remaining room in the ledger's budget and in the caller's `limit`.
     ///
     /// # Errors
-    /// Those of [`Self::open`], and [`LedgerError::Refused`] if neither has an epsilon.
+    /// The errors of [`Self::open`], and [`LedgerError::Refused`] if neither has an epsilon.
     pub fn room(&self, limit: Option<Budget>) -> Result<Room, LedgerError> {
         limit.as_ref().map_or(Ok(()), |limit| self.check_budget(limit))?;
         let Contents { budget, charges, .. } = self.read_shared()?;
@@ -185,7 +185,7 @@ impl Ledger {
     /// smallest budgets that would have allowed the queries.
     ///
     /// # Errors
-    /// Those of [`Self::charge`].
+    /// The errors of [`Self::charge`].
     pub fn spent_with(&self, queries: &[QueryBatch]) -> Result<(Spent, Spent), LedgerError> {
         let Contents { budget, charges, .. } = self.read_shared()?;
         let mut filter = filter(budget, &charges);
@@ -266,8 +266,8 @@ fn filter(budget: Budget, charges: &[Charge]) -> PrivacyFilter {
     filter
 }
 
-/// Syncs the folder, because a new file is durable only if its folder is durable. On a system that cannot sync folders,
-/// the file's content is still durable.
+/// Syncs the directory, because a new file is durable only if its directory is durable. On a system that cannot sync
+/// directories, the file's content is still durable.
 fn sync_folder(path: &Path) {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if let Ok(folder) = File::open(folder) {

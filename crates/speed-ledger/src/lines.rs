@@ -167,7 +167,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn what_was_written_is_read(charges in charges()) {
+        fn charges_round_trip(charges in charges()) {
             let bytes = file(&charges);
             let read = Contents::parse(&bytes).map_err(|(line, damage)| TestCaseError::fail(format!("{line}: {damage}")))?;
             prop_assert_eq!(read.charges, charges);
@@ -175,7 +175,7 @@ mod tests {
         }
 
         #[test]
-        fn no_other_byte_is_read_as_a_whole_ledger(charges in charges(), place: prop::sample::Index, other in 1u8..) {
+        fn a_ledger_with_one_changed_byte_is_refused(charges in charges(), place: prop::sample::Index, other in 1u8..) {
             let mut bytes = file(&charges);
             let place = place.index(bytes.len());
             bytes[place] ^= other;
@@ -184,7 +184,7 @@ mod tests {
         }
 
         #[test]
-        fn bytes_that_nobody_wrote_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn random_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             prop_assert!(Contents::parse(&bytes).is_err());
         }
     }

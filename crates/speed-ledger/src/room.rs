@@ -69,7 +69,7 @@ impl Room {
     /// queries for a mechanism.
     ///
     /// # Errors
-    /// Those of [`Self::fit`] for the widest noise that can be drawn, and those of `batch_of`.
+    /// The errors of [`Self::fit`] for the widest noise that can be drawn, and the errors of `batch_of`.
     pub fn noise<E: From<AccountError>>(
         &self,
         kind: MechanismKind,
@@ -107,7 +107,7 @@ impl Room {
     /// queries.
     ///
     /// # Errors
-    /// Those of [`Self::fit`] for one query, and those of `batch_of`.
+    /// The errors of [`Self::fit`] for one query, and the errors of `batch_of`.
     pub fn queries<E: From<AccountError>>(&self, batch_of: impl Fn(usize) -> Result<QueryBatch, E>) -> Result<Fit, E> {
         let charged = self.filters.iter().map(PrivacyFilter::queries).max().unwrap_or(0);
         let most = MAX_QUERIES.saturating_sub(charged);

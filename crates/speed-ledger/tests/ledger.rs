@@ -90,7 +90,7 @@ fn a_changed_or_missing_line_is_found() {
 }
 
 #[test]
-fn a_write_that_a_crash_cut_short_is_no_charge() {
+fn a_write_truncated_by_a_crash_is_not_a_charge() {
     let folder = tempfile::tempdir().expect("a folder");
     let ledger = fresh(folder.path(), 50.0);
     ledger.charge("one", &event(1.0), 10, 10).expect("within budget");
@@ -177,7 +177,7 @@ fn a_record_without_a_budget_is_held_to_the_caller_s_limit() {
 }
 
 #[test]
-fn a_limit_that_is_no_number_allows_nothing() {
+fn an_invalid_limit_allows_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let ledger = fresh(folder.path(), 100.0);
     for epsilon in [f64::NAN, -1.0, 0.0, f64::INFINITY] {
@@ -287,7 +287,7 @@ fn a_threshold_is_charged_from_the_file_as_it_was_asked() {
 }
 
 #[test]
-fn what_a_room_finds_is_charged() {
+fn noise_that_fits_the_budget_is_accepted() {
     let folder = tempfile::tempdir().expect("a folder");
     let noise_of = |room: &Room, queries: usize| {
         let of =

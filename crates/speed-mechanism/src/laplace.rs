@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn places_that_are_further_out_than_any_noise_end_as_well() {
+    fn evaluations_far_out_in_the_tail_terminate() {
         let noise = laplace(2e4, 0.5);
         for place in [1e5, 1e15, 1e300, f64::INFINITY] {
             let tail = noise.log_survival(place);

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_a_failure_that_is_no_probability() {
+    fn refuses_a_failure_outside_0_to_1() {
         for failure in [0.0, 1.0, -0.1, f64::NAN] {
             let result = sum_support_bound(gamma(), HonestRatio::ALL, 1, failure);
             assert!(matches!(result, Err(MechanismError::Failure { .. })), "{failure}");

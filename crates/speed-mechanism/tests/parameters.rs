@@ -53,7 +53,7 @@ fn deserialising_goes_through_the_checks() {
 }
 
 #[test]
-fn what_was_charged_before_the_range_was_that_of_the_samplers_is_read() {
+fn charges_from_before_the_range_of_the_samplers_are_read() {
     // Ledgers could once be charged for noise down to 10^-5; no query can be asked and no share drawn with such noise.
     for gamma in [1e-5, 1e-4, 9e-4] {
         let recorded: InverseScale = serde_json::from_str(&gamma.to_string()).expect("a charge that was made");

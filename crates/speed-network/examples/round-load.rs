@@ -4,7 +4,7 @@
 //! $ cargo build --release --workspace && cargo run --release -p speed-network --example round-load
 //! ```
 //!
-//! Starts `speed serve` as a process and uploads the messages of 1000 teachers (100 queries of ten classes, without
+//! Starts `speed server serve` as a process and uploads the messages of 1000 teachers (100 queries of ten classes, without
 //! proofs), 100 at a time. It does so twice: once undisturbed, and once while the server is killed ten times and a
 //! hundred parties of the roster send messages that are malformed, stolen, too long or too slow. Prints a table; fails
 //! if a message is lost or counted twice. `--teachers N` changes the number of teachers.
@@ -53,14 +53,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let round = Round::make(folder.path(), teachers, teachers / 10)?;
     let calm = run(&round, "calm", 0)?;
     let rough = run(&round, "rough", KILLS)?;
-    println!("| | calm | with {KILLS} times kill -9 and {} hostile parties |\n|---|---:|---:|", teachers / 10);
+    println!("| | undisturbed | with {KILLS} kills (kill -9) and {} hostile parties |\n|---|---:|---:|", teachers / 10);
     let row = |name: &str, of: &dyn Fn(&Measured) -> String| println!("| {name} | {} | {} |", of(&calm), of(&rough));
-    row("messages acknowledged, and in the log exactly once", &|run| run.uploads.to_string());
-    row("seconds in all", &|run| format!("{:.1}", run.seconds));
-    row("an upload, median, ms", &|run| format!("{:.0}", 1e3 * run.quantile(0.5)));
-    row("an upload, 99 of 100, ms", &|run| format!("{:.0}", 1e3 * run.quantile(0.99)));
-    row("connections that it took", &|run| run.connections.to_string());
-    row("server's memory at its peak, MiB", &|run| run.peak_mib.to_string());
+    row("messages acknowledged and logged exactly once", &|run| run.uploads.to_string());
+    row("total seconds", &|run| format!("{:.1}", run.seconds));
+    row("upload, median, ms", &|run| format!("{:.0}", 1e3 * run.quantile(0.5)));
+    row("upload, 99th percentile, ms", &|run| format!("{:.0}", 1e3 * run.quantile(0.99)));
+    row("connections", &|run| run.connections.to_string());
+    row("server's peak memory, MiB", &|run| run.peak_mib.to_string());
     for (index, (name, _)) in rough.hostile.iter().enumerate() {
         row(&format!("hostile: {name}"), &|run| {
             run.hostile.get(index).map_or("-".into(), |(_, count)| count.to_string())

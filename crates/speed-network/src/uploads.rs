@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upload_goes_on_where_it_was() {
+    fn an_upload_resumes_at_its_offset() {
         let (uploads, digest, now) = (Uploads::new(100), Digest::of("file"), Instant::now());
         let open = |length, offset| uploads.open(ONE, digest, (length, offset), now);
         let writer = open(10, 0).unwrap_or_else(|_| panic!("new"));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_ones_take_half_and_the_next_waits() {
+    fn complete_uploads_take_half_the_memory_and_the_next_one_waits() {
         let (uploads, now) = (Uploads::new(100), Instant::now());
         let whole = |party: u8| {
             let writer = uploads.open([party; 32], Digest::of("a"), (30, 0), now).unwrap_or_else(|_| panic!("free"));
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_request_is_no_new_beginning() {
+    fn another_request_does_not_extend_the_grace() {
         let (uploads, start) = (Uploads::new(100), Instant::now());
         let slow = |at| uploads.open([1; 32], Digest::of("a"), (100, at), start).unwrap_or_else(|_| panic!("free"));
         assert_eq!(slow(0).append(&[0; 60], start), Ok(()));

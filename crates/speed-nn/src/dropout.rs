@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "dropout rate 1")]
-    fn nothing_may_be_dropped_for_sure() {
+    fn a_dropout_of_1_is_refused() {
         let _ = dropout(Tensor::<1>::ones([1], &Device::flex()), 1.0, &mut Streams::new(1).stream("dropout", 0));
     }
 }

@@ -21,7 +21,7 @@ pub use spread::{Difference, WithoutSpread};
 use crate::report::Report;
 
 impl Comparison {
-    /// Compares finished runs, each with the name of its folder; `with_paper` adds the paper's figures from their
+    /// Compares finished runs, each with the name of its directory; `with_paper` adds the paper's figures from their
     /// configs.
     #[must_use]
     pub fn new(runs: &[(String, Report)], with_paper: bool) -> Self {

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stage_of_the_longest_row_has_a_name_and_what_moves_a_terminal_has_none() {
+    fn names_of_stages_fit_the_longest_row_and_have_no_escape_codes() {
         let stage = format!("aggregate-{}-01234567", "x".repeat(MAX_ROW_NAME));
         assert!(check_names(MAX_FOLDER, [&stage]).is_ok() && check_names(MAX_ROW_NAME, [&stage]).is_err());
         let error = check_names(MAX_ROW_NAME, [&"\u{1b}[2J".to_owned()]).expect_err("an escape").to_string();

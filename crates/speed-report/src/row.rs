@@ -59,7 +59,7 @@ impl PaperFigures {
 /// A trained student.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct StudentRun {
-    /// Name of the folder below `stages/` with its metrics and samples. Rows with the same labels share it.
+    /// Name of the directory below `stages/` with its metrics and samples. Rows with the same labels share it.
     pub stage: String,
     /// Accuracy of the averaged parameters on the test images.
     pub accuracy: f64,

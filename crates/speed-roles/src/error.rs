@@ -69,10 +69,10 @@ pub enum RolesError {
         /// The refused files, which were already reported to [`Progress`](crate::server::Progress).
         refused: Vec<Refusal>,
     },
-    /// A file or folder that already exists or is in use.
+    /// A file or directory that already exists or is in use.
     #[error("{}: {source}", printable_path(path))]
     Results {
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
         /// The fault.
         source: ResultsFault,

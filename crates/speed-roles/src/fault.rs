@@ -23,7 +23,7 @@ pub enum ReadFault {
         /// Bytes allowed.
         max: u64,
     },
-    /// A folder, pipe or device.
+    /// A directory, pipe or device.
     #[error("not a regular file")]
     NotRegular,
     /// A failure of reading.
@@ -31,7 +31,7 @@ pub enum ReadFault {
     Io(#[from] std::io::Error),
 }
 
-/// A fault of a key, votes, a folder of messages, a stored sum or a result.
+/// A fault of a key, votes, a directory of messages, a stored sum or a result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputFault {
@@ -98,7 +98,7 @@ pub enum InputFault {
         /// The server's name.
         server: String,
     },
-    /// A folder that cannot be listed.
+    /// A directory that cannot be listed.
     #[error("cannot read the folder of answers: {0}")]
     Folder(#[source] std::io::Error),
     /// A log or a receipt that belongs to another round, or has the wrong content.
@@ -196,7 +196,7 @@ fn shortened(error: &toml::de::Error) -> String {
     if place == error.message() { begin(place) } else { format!("{}: {}", begin(place), begin(error.message())) }
 }
 
-/// A fault of a file or folder of results.
+/// A fault of a file or directory of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResultsFault {
@@ -206,7 +206,7 @@ pub enum ResultsFault {
     /// A file with other bytes at the path of a result, a log or a receipt.
     #[error("already exists with other content: move it away, or give another name")]
     Other,
-    /// Something at the path of a result that is not a file: a folder, or a dangling link.
+    /// Something at the path of a result that is not a file: a directory, or a dangling link.
     #[error("already exists and is not a file: move it away, or give another --out")]
     NoFile,
     /// A result that another program is about to write.

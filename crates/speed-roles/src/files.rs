@@ -88,7 +88,7 @@ fn exists(path: &Path) -> RolesError {
     RolesError::results(path, ResultsFault::Exists)
 }
 
-/// Writes a new file atomically: through a temporary file in the same folder that is synced before it gets its name.
+/// Writes a new file atomically: through a temporary file in the same directory that is synced before it gets its name.
 /// After a kill or a full disk, the file is complete or absent.
 ///
 /// # Errors
@@ -118,8 +118,8 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], access: Access) -> Result<(),
     })
 }
 
-/// Syncs a folder, because a new name is durable only once its folder is. Where a folder cannot be synced, the file's
-/// content is still durable.
+/// Syncs a directory, because a new name is durable only once its directory is. Where a directory cannot be synced, the
+/// file's content is still durable.
 pub(crate) fn sync_folder(folder: &Path) {
     if let Ok(folder) = File::open(folder) {
         drop(folder.sync_all());

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | [`student`](mod@student) | results, with its secret key | keys, the round's file, labels |
 //! | [`teacher`] | public key, round, its own votes | one message |
-//! | [`server`] | evaluation key, round, a folder of messages | the result |
+//! | [`server`] | evaluation key, round, a directory of messages | the result |
 //!
 //! All parties agree on a [`RoundFile`]; its id binds every message to it. docs/protocol.md specifies the files byte by
 //! byte, and docs/threat-models.md describes the protection of each command and against whom it holds.

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_changed_is_refused() {
+    fn every_change_of_a_round_file_is_refused() {
         let text = file().to_toml();
         for (from, to, words) in [
             ("format = 3", "format = 2", "this program reads format 3"),

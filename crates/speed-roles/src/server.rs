@@ -34,10 +34,10 @@ fn beside(out: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Sums the messages of a round in the folder `answers`, computes the encrypted winners, and writes the result to `out`
-/// and the round's log beside it. A round is evaluated once. A call after an interruption at any moment resumes: once
-/// the sum is closed, the same teachers stay in it, the server's noise is not drawn again, and finished answers are
-/// kept. A call after the end writes the same bytes, to any path.
+/// Sums the messages of a round in the directory `answers`, computes the encrypted winners, and writes the result to
+/// `out` and the round's log beside it. A round is evaluated once. A call after an interruption at any moment resumes:
+/// once the sum is closed, the same teachers stay in it, the server's noise is not drawn again, and finished answers
+/// are kept. A call after the end writes the same bytes, to any path.
 ///
 /// # Errors
 /// If an input is missing or does not fit the round, too few teachers gave a usable answer, the ledger has no budget

@@ -229,7 +229,7 @@ fn a_teacher_refuses_other_images() {
 }
 
 #[test]
-fn what_cannot_be_trained_is_refused() {
+fn impossible_trainings_are_refused() {
     let data = bars(30, 16, 1);
     let error = |config: TeacherConfig, data: &Split| train(&config, data).expect_err("refused");
     assert!(

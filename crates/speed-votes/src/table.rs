@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_no_values() {
+    fn names_are_not_read_as_values() {
         let expected = (2, 2, vec![7, 0, 1, 2]);
         for text in
             ["7,0\n1,2", "cat,dog\n7,0\n1,2", ",0,1\n0,7,0\n1,1,2", "Query;cat;dog\n9;7;0\n8;1;2\n", "7.0,0e0\n1,+2"]

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_neither_form_is_refused_by_name() {
+    fn votes_in_neither_form_are_refused_by_name() {
         let fails = |rows: &[&[i64]], form: VotesForm, known: Known| {
             VoteFile::new(table(rows), Some(form), &known).expect_err("refused").to_string()
         };

@@ -36,7 +36,7 @@ fn a_config_trains_both_by_their_names() {
 }
 
 #[test]
-fn a_name_that_nobody_gave_is_refused_with_those_that_there_are() {
+fn an_unknown_name_is_refused_with_the_known_ones() {
     let folder = tempfile::tempdir().expect("a folder");
     let config = concat!(env!("CARGO_MANIFEST_DIR"), "/config.toml");
     let output = speed(&["run", config, "--set", "teacher.architecture=large"], folder.path());

@@ -279,7 +279,7 @@ def check_teacher(trace, kind):
 def table(trace, networks):
     """Returns, for every step, the largest deviations, the array that deviates most, and the reversed decisions."""
     kinds = ["losses", "gradients", "updates"]
-    lines = [f"| step | {' | '.join(kinds)} | most in | kinks |", "|---|---:|---:|---:|---|---:|"]
+    lines = [f"| step | {' | '.join(kinds)} | largest in | kinks |", "|---|---:|---:|---:|---|---:|"]
     for step in dict.fromkeys(row[0] for row in trace.rows):
         rows = [row for row in trace.rows if row[0] == step]
         cells = [max((row[3] for row in rows if row[1] == kind), default=None) for kind in kinds]

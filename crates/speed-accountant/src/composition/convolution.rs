@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_wider_than_any_exponent_is_no_reason_to_claim_less() {
+    fn a_window_beyond_the_range_of_exp_does_not_lower_the_claim() {
         // Losses of up to 20 000: e to that power overflows a double. The optimum is computed in logarithms.
         for (epsilon, queries, delta) in [(2.0f64, 10_000u32, 1e-5), (40.0, 300, 1e-9), (1.0, 5_000, 1e-60)] {
             let optimum = optimal_epsilon(epsilon, queries as usize, delta);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_chernoff_does_not_bound_is_not_composed() {
+    fn a_tilt_without_a_chernoff_bound_is_not_composed() {
         let part = |epsilon: f64| PrivacyProfile::pure(epsilon, 8).connect();
         for tilt in [0.0, -6.0, f64::NAN, f64::INFINITY] {
             assert!(Composition::new(&[(part(0.2), 1_000)], tilt).is_none(), "{tilt}");

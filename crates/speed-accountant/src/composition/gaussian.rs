@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parameter_that_is_not_positive_is_not_enough() {
+    fn invalid_parameters_give_an_infinite_epsilon() {
         for mu in [f64::INFINITY, f64::NAN, -1.0, 1e200] {
             assert_eq!(gaussian_epsilon(mu, 1e-5), f64::INFINITY, "{mu}");
         }

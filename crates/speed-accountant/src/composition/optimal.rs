@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_from_the_largest_term_is_the_sum_of_all() {
+    fn sums_from_the_largest_term_equal_the_sums_of_all_terms() {
         for epsilon in [1e-4, 0.02, 0.2, 1.0, 3.0, 40.0, 800.0] {
             for queries in [1, 2, 7, 100, 3_001] {
                 let most = epsilon * queries as f64;

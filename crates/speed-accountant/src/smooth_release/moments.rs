@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_changes_by_at_most_beta_whatever_one_teacher_does() {
+    fn one_teacher_changes_the_bound_by_at_most_beta() {
         let gamma = InverseScale::new(0.3).expect("valid");
         let sigma = NoiseDeviation::new(6.0).expect("valid");
         let tau = HonestRatio::new(0.8).expect("valid");

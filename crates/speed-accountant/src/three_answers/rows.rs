@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn probabilities_are_those_of_a_sum_over_all_noise() {
+    fn probabilities_equal_a_direct_sum_over_all_noise() {
         let gamma = InverseScale::new(0.9).expect("valid");
         let noise = DiscreteLaplace::of_class(gamma, HonestRatio::new(0.6).expect("valid")).lattice(80);
         let (reach, furthest) = (45, 60i64);

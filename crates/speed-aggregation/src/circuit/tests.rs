@@ -324,7 +324,7 @@ fn flooding_noise_is_uniform() {
 }
 
 #[test]
-fn an_answer_does_not_tell_the_losing_count() {
+fn an_answer_does_not_reveal_the_losing_count() {
     // The error of a digit after the read-outs, before any flooding, from a clear win and from a close one. Two-sample
     // Kolmogorov-Smirnov: for equal distributions a distance of 2.7 sqrt(2 / n) or more has probability below 1e-6.
     let keys = keys();

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_under_which_votes_would_stand_in_clear_is_refused() {
+    fn a_public_key_that_does_not_hide_votes_is_refused() {
         let p = Parameters::TOURNAMENT_128;
         let zero = PublicKey::new(&p, [0; 32], &[0; 2048]);
         // A body of noise alone, as if the secret key were zero.

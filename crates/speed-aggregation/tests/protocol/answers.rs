@@ -36,7 +36,7 @@ fn an_answer_survives_the_wire_and_opens_with_its_key_only() {
 }
 
 #[test]
-fn a_result_survives_the_wire_with_what_became_of_the_teachers() {
+fn a_result_round_trips_with_the_statuses_of_the_teachers() {
     let keys = protocol();
     let round = Round::new(RoundSpec {
         min_teachers: 1,

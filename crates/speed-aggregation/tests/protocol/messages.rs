@@ -58,7 +58,7 @@ fn a_lying_header_with_a_correct_checksum_is_refused_without_allocating() {
 }
 
 #[test]
-fn lengths_in_errors_are_those_of_the_whole_message() {
+fn errors_state_the_length_of_the_complete_message() {
     let bytes = message("length", 0).to_bytes();
     let expected = bytes.len();
     let longer = sealed([&bytes[..expected - 16], &[0; 24]].concat());

@@ -71,7 +71,7 @@ fn noise_beyond_its_bound_is_an_error_and_not_a_wrong_label() {
 }
 
 #[test]
-fn a_round_goes_on_without_some_teachers_and_refuses_them_afterwards() {
+fn a_round_continues_without_some_teachers_and_refuses_them_later() {
     let keys = protocol();
     let round = Round::new(RoundSpec { min_teachers: 2, ..spec("quorum", 3, 2, 3, 100) }).expect("two of three");
     let message =

@@ -30,7 +30,7 @@ fn server(round: &Round) -> Server {
 }
 
 #[test]
-fn a_resumed_server_gives_the_same_bytes_and_refuses_what_is_late() {
+fn a_resumed_server_gives_the_same_bytes_and_refuses_late_messages() {
     let keys = protocol();
     let round = round("resume");
     let first = server(&round);

@@ -21,7 +21,7 @@ pub(super) const SILENT: f64 = 60.0;
 /// The state of a run or sweep on a cluster.
 #[derive(Serialize)]
 struct Status {
-    /// The folder of the run or sweep.
+    /// The directory of the run or sweep.
     folder: PathBuf,
     runs: Vec<RunUnits>,
     /// The error, if Slurm could not be queried.
@@ -75,7 +75,7 @@ pub(super) fn status(options: &StatusOptions) -> Result<(), Failure> {
     if options.json { print_json(&status) } else { print(&status.to_text()) }
 }
 
-/// Finds a run, or the folder of a submitted sweep.
+/// Finds a run, or the directory of a submitted sweep.
 fn find(results: &Path, name: &Path) -> Result<PathBuf, Failure> {
     for folder in [name.to_path_buf(), results.join(name)] {
         if Jobs::read(&folder)?.is_some() {
@@ -166,8 +166,8 @@ fn ask_slurm(numbers: &[&str]) -> Result<Vec<Seen>, SlurmError> {
     Ok(seen)
 }
 
-/// Returns the folders of the runs of a sweep. Their names are untrusted, so only names that stay in the folder are
-/// used.
+/// Returns the directories of the runs of a sweep. Their names are untrusted, so only names that stay in the directory
+/// are used.
 fn beside(sweep: &Path, runs: &[String]) -> Vec<PathBuf> {
     let is_name = |run: &&String| run.bytes().all(|byte| byte.is_ascii_alphanumeric());
     runs.iter().filter(is_name).map(|run| sweep.with_file_name(run)).collect()

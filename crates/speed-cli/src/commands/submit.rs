@@ -22,7 +22,7 @@ use super::{Failure, price, print, print_json, usage};
 use crate::options::SubmitOptions;
 use crate::slurm::{self, JobCommand, Jobs, Script, Submitted, quoted};
 
-/// The folder of the logs, beside the scripts.
+/// The directory of the logs, beside the scripts.
 const LOGS: &str = "logs";
 
 pub(super) fn submit(options: &SubmitOptions) -> Result<(), Failure> {
@@ -49,7 +49,7 @@ struct Submission<'a> {
     config: &'a Config,
     steps: Steps<'a>,
     results: &'a Path,
-    /// The folder of the run or sweep.
+    /// The directory of the run or sweep.
     folder: PathBuf,
     job: JobCommand,
     plan: Plan,
@@ -161,7 +161,7 @@ impl<'a> Submission<'a> {
         Script { step: step_plan.step, of: step_plan.of, experiment: &self.config.name, job: &self.job, needs }
     }
 
-    /// Creates the folders and takes the lock for submitting.
+    /// Creates the directories and takes the lock for submitting.
     fn begin(&self) -> Result<Lock, Failure> {
         if !self.is_sweep {
             begin_run(self.config, self.results)?;
@@ -241,7 +241,8 @@ impl<'a> Submission<'a> {
 
     /// Returns the options of sbatch that are not in the script.
     fn arguments(&self, step: Step, shards: &[usize], after: &[String], path: &Path) -> Result<Vec<String>, Failure> {
-        // The logs' folder is passed as the job's working directory, because sbatch would interpret a `%` or `\` in a log path.
+        // The logs' directory is passed as the job's working directory, because sbatch would interpret a `%` or `\` in the
+        // path of a log.
         let logs = slurm_folder(&self.folder).join(LOGS);
         let mut arguments = vec!["--parsable".to_owned(), format!("--chdir={}", text(&logs)?)];
         if step.is_divided() {

@@ -1,4 +1,4 @@
-//! `speed watch`: the state of a run, read from its folder.
+//! `speed watch`: the state of a run, read from its directory.
 
 use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};

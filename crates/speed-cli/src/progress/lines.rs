@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn long_work_is_heard_of_and_short_work_is_not() {
+    fn only_long_work_reports_progress() {
         let log = Log::default();
         let lines = Lines::new(Form::Text, Duration::from_millis(50), Box::new(log.clone()));
         lines.planned(&["aggregate-a".into(), "student".into()]);

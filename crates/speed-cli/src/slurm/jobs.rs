@@ -1,4 +1,4 @@
-//! The record, in a run's folder, of the jobs that were submitted to Slurm for it.
+//! The record, in a run's directory, of the jobs that were submitted to Slurm for it.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -93,7 +93,7 @@ impl Jobs {
     /// Takes the lock for submitting jobs of a run.
     ///
     /// # Errors
-    /// If another process holds the lock, or the folder cannot be written.
+    /// If another process holds the lock, or the directory cannot be written.
     pub(crate) fn lock(run: &Path) -> Result<Lock, ExperimentError> {
         let folder = slurm_folder(run);
         Lock::try_take(folder.join(LOCK), &folder)
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_from_elsewhere_names_no_option_and_no_other_folder() {
+    fn an_untrusted_record_cannot_inject_options_or_paths() {
         let run = tempfile::tempdir().expect("a folder");
         std::fs::create_dir_all(slurm_folder(run.path())).expect("a folder");
         let job = |job: &str, name: &str| Submitted {

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bash_reads_what_was_meant() {
+    fn bash_reads_quoted_text_back_unchanged() {
         let odd = [
             "plain/path-1.toml",
             "",

@@ -31,7 +31,7 @@ pub(crate) struct Needs {
 pub(crate) struct JobCommand {
     /// The program.
     pub(crate) program: String,
-    /// The folder that relative paths of the config refer to.
+    /// The directory that relative paths of the config refer to.
     pub(crate) working: String,
     /// The config.
     pub(crate) config: String,
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_those_of_sbatch() {
+    fn ranges_have_the_syntax_of_sbatch() {
         assert_eq!(ranges(&[1, 2, 3, 7, 9, 10]), "1-3,7,9-10");
         assert_eq!(ranges(&[4]), "4");
         assert_eq!(ranges(&[]), "");

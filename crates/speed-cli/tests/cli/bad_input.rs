@@ -45,7 +45,7 @@ aggregation = \"trusted\"
 ";
 
 #[test]
-fn votes_that_are_not_votes() {
+fn invalid_votes_are_refused() {
     let place = Workplace::new(VOTES_ONLY);
     let run = ["run", "config.toml"];
     place.fails(&run, 3, &["votes.npy", "cannot read"]);

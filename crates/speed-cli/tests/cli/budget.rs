@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::bad_input::npy;
 use crate::common::{Workplace, check_failure, determined};
 
-/// Rows with real noise, one of them on ciphertexts, without images. Their names differ only in characters that folder
-/// names do not keep.
+/// Rows with real noise, one of them on ciphertexts, without images. Their names differ only in characters that
+/// directory names do not keep.
 pub(crate) const REAL: &str = r#"
 name = "real"
 seed = 5
@@ -72,7 +72,7 @@ pub(crate) fn charged(place: &Workplace) -> u64 {
     ledger["queries"].as_u64().expect("a number")
 }
 
-/// Lists the folders of the stages that answer, finished or not.
+/// Lists the directories of the stages that answer, finished or not.
 fn stages(place: &Workplace) -> Vec<PathBuf> {
     let folder = place.run_folder("results", "real").join("stages");
     let names = fs::read_dir(folder).expect("stages").map(|entry| entry.expect("entry").path());
@@ -118,7 +118,7 @@ fn rows_whose_names_look_alike_have_folders_of_their_own() {
 }
 
 #[test]
-fn kills_cost_nothing() {
+fn kills_spend_no_budget() {
     // An undisturbed run measures the duration of a run and the budget that it needs.
     let place = Workplace::new(REAL);
     let started = Instant::now();
@@ -173,7 +173,7 @@ fn labels(place: &Workplace) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn the_noise_of_charged_answers_is_its_owners_and_gives_the_same_answers_again() {
+fn only_the_charged_noise_key_repeats_charged_answers() {
     let place = Workplace::new(REAL);
     place.succeeds(&RUN);
     // The state after a kill between answers and record, except that the key is missing, so the stage cannot resume.
@@ -193,7 +193,7 @@ fn the_noise_of_charged_answers_is_its_owners_and_gives_the_same_answers_again()
 }
 
 #[test]
-fn charged_answers_that_were_changed_or_lost_are_not_answered_again_without_a_word() {
+fn a_run_stops_at_changed_or_lost_charged_answers() {
     let place = Workplace::new(REAL);
     place.succeeds(&RUN);
     let stage = stage(&place, 4);
@@ -249,7 +249,7 @@ fn a_ledger_that_was_cut_or_lost_is_noticed() {
 }
 
 #[test]
-fn another_experiment_says_that_there_is_a_ledger_already() {
+fn another_experiment_reports_an_existing_ledger() {
     let place = Workplace::new(REAL);
     place.succeeds(&RUN);
     let output = place.speed(&[&RUN[..], &["--set", "name=other"]].concat());
@@ -315,7 +315,7 @@ fn two_runs_at_once_charge_the_same_answers_once() {
     });
     let outputs = runs.map(|run| run.wait_with_output().expect("ended"));
     let ended: Vec<&std::process::Output> = outputs.iter().filter(|output| output.status.success()).collect();
-    // The third works in the folder of the first, unless the first was already done.
+    // The third works in the directory of the first, unless the first was already done.
     for output in outputs.iter().filter(|output| !output.status.success()) {
         check_failure(output, 4, &["another `speed` works in this folder"]);
     }
@@ -354,7 +354,7 @@ fn a_kill_while_forced_answers_are_given_pays_once_for_them() {
 }
 
 #[test]
-fn what_killed_writes_left_is_removed() {
+fn remains_of_killed_writes_are_removed() {
     let place = Workplace::new(REAL);
     place.succeeds(&RUN);
     let stage = stage(&place, 4);
@@ -385,7 +385,7 @@ fn a_refused_charge_leaves_no_key_behind() {
 }
 
 #[test]
-fn the_papers_circuit_which_is_not_exact_takes_no_real_noise() {
+fn the_papers_inexact_circuit_refuses_real_noise() {
     let config = REAL.replacen("aggregation = \"encrypted\"", "aggregation = \"encrypted\"\ncircuit = \"paper\"", 1);
     let place = Workplace::new(&config);
     place.fails(&RUN, 2, &["circuit", "noise.source = \"simulation\""]);

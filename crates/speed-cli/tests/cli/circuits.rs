@@ -52,7 +52,7 @@ queries = 3
 "#;
 
 #[test]
-fn exact_circuits_agree_and_the_papers_says_what_it_left_unresolved() {
+fn exact_circuits_agree_and_the_papers_reports_unresolved_queries() {
     let place = Workplace::new(&format!("{UNIFORM}{CIRCUITS}"));
     let table = place.succeeds(&["run", "config.toml", "--results", "one", "--threads", "1"]);
     for part in ["4/4", "2/2", "unresolved"] {

@@ -69,7 +69,7 @@ labels_of = "tau = 0.8"
 student = "pseudo-labels"
 "#;
 
-/// A folder with a config, in which the binary runs.
+/// A directory with a config, in which the binary runs.
 pub(crate) struct Workplace {
     folder: TempDir,
 }
@@ -109,7 +109,7 @@ impl Workplace {
         check_failure(&self.speed(arguments), code, words);
     }
 
-    /// Returns the folder of the only run of `experiment` in `results`.
+    /// Returns the directory of the only run of `experiment` in `results`.
     #[track_caller]
     pub(crate) fn run_folder(&self, results: &str, experiment: &str) -> PathBuf {
         let runs: Vec<PathBuf> = fs::read_dir(self.path(results).join(experiment))
@@ -146,7 +146,7 @@ pub(crate) fn determined(run: &Path) -> BTreeMap<String, Vec<u8>> {
     }
     for stage in fs::read_dir(run.join("stages")).expect("stages") {
         let stage = stage.expect("entry").path();
-        // Results that were set aside are kept in the same folder.
+        // Results that were set aside are kept in the same directory.
         if stage.file_name().is_some_and(|name| name.to_string_lossy().contains(".superseded")) {
             continue;
         }

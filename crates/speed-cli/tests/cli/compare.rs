@@ -44,7 +44,7 @@ accuracy = 96.22
 deviation = 2.27
 "#;
 
-/// The folder of published results, whose runs are found by their ids anywhere in it.
+/// The directory of published results, whose runs are found by their ids anywhere in it.
 const PUBLISHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results");
 
 #[test]
@@ -106,7 +106,7 @@ fn published_runs_and_the_paper() {
 }
 
 #[test]
-fn hostile_reports_are_refused_in_a_sentence() {
+fn hostile_reports_are_refused_with_one_message() {
     let place = Workplace::new("");
     let tables = place.path("bad/tables");
     fs::create_dir_all(&tables).expect("a folder");

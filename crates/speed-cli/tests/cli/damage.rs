@@ -21,7 +21,7 @@ fn config() -> String {
         .replace("honest_ratio = 0.8", "honest_ratio = 0.7")
 }
 
-/// All files below a folder.
+/// All files below a directory.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
@@ -128,7 +128,7 @@ fn damaged_in_every_way(is_of: impl Fn(&str) -> bool) {
 }
 
 #[test]
-fn files_of_the_tables_and_of_stages_that_take_a_moment() {
+fn files_of_the_tables_and_of_short_stages() {
     damaged_in_every_way(|file| !file.contains("/aggregate-tau") && !file.contains("/teachers/"));
 }
 

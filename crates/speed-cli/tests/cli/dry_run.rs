@@ -52,7 +52,7 @@ fn a_dry_run_knows_whether_the_budget_allows_all_rows() {
 }
 
 #[test]
-fn every_preset_says_what_it_would_do_and_take() {
+fn every_preset_prints_its_plan_and_cost() {
     let place = Workplace::new(REAL);
     // Votes for the presets that read votes.
     let votes: Vec<u8> = (0..10_000).flat_map(|_| [250, 0, 0, 0, 0, 0, 0, 0, 0, 0]).collect();
@@ -89,7 +89,7 @@ fn every_preset_says_what_it_would_do_and_take() {
 }
 
 #[test]
-fn a_dry_run_counts_what_is_forced_and_says_what_it_all_takes() {
+fn a_dry_run_counts_forced_stages_and_prints_the_total_cost() {
     let place = Workplace::new(REAL);
     place.succeeds(&RUN);
     let plan = |more: &[&str]| {

@@ -99,7 +99,7 @@ fn outputs_of_the_accountant_have_a_version_and_are_documented() {
 }
 
 #[test]
-fn errors_are_objects_for_those_who_ask_for_json() {
+fn errors_are_objects_with_the_option_json() {
     let place = Workplace::new(TINY);
     for (arguments, code, kind) in [
         (&["show", "nothing"][..], 4, "results"),
@@ -121,7 +121,7 @@ fn errors_are_objects_for_those_who_ask_for_json() {
 }
 
 #[test]
-fn progress_is_an_object_a_line_for_programs() {
+fn progress_in_json_is_one_object_per_line() {
     let place = Workplace::new(TINY);
     let output = place.speed(&["run", "config.toml", "--log-format", "json"]);
     assert!(output.status.success());

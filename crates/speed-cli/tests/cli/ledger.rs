@@ -114,7 +114,7 @@ fn two_classes_and_a_threshold_cost_as_much_as_three_outcomes() {
 }
 
 #[test]
-fn samplers_are_said_to_be_included_only_where_they_are() {
+fn a_claim_includes_samplers_only_if_delta_does() {
     let place = Workplace::new("");
     let charge = |name: &str, more: &[&str]| {
         json(&place, &[&["ledger", "charge", name, "--gamma", "0.1", "--queries", "10", "--json"], more].concat())
@@ -172,7 +172,7 @@ fn command(text: &str, file: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_calibrated_for_a_budget_is_accepted() {
+fn noise_calibrated_for_a_budget_is_accepted() {
     let place = Workplace::new("");
     create(&place, "ledger", "5", "1e-5");
     let charge = |gamma: &str| ["ledger", "charge", "ledger", "--queries", "100", "--gamma", gamma].map(str::to_owned);

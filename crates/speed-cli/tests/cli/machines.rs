@@ -38,7 +38,7 @@ fn portable_trainings_have_these_bytes_on_every_machine() {
 }
 
 #[test]
-fn a_portable_run_is_the_processors() {
+fn portable_arithmetic_requires_the_cpu() {
     let place = Workplace::new(TINY);
     let run = ["run", "config.toml", "--set", "arithmetic=portable", "--set", "device=wgpu"];
     place.fails(&run, 2, &["arithmetic", "device = \"cpu\""]);

@@ -9,7 +9,7 @@ use crate::common::{TINY, Workplace};
 use crate::roles::Parties;
 
 #[test]
-fn a_misspelt_key_or_value_is_answered_with_the_one_that_was_meant() {
+fn a_misspelt_key_or_value_gets_a_suggestion() {
     let place = Workplace::new(TINY);
     for (set, words) in [
         ("noise.gama=1", "did you mean `gamma`?"),
@@ -52,7 +52,7 @@ fn a_misspelt_key_or_value_is_answered_with_the_one_that_was_meant() {
 }
 
 #[test]
-fn a_config_or_run_by_another_name_is_answered_with_the_one_that_was_meant() {
+fn a_misspelt_config_or_run_gets_a_suggestion() {
     let place = Workplace::new(TINY);
     fs::create_dir(place.path("configs")).expect("a folder");
     fs::write(place.path("configs/mnist.toml"), TINY).expect("a config");
@@ -70,7 +70,7 @@ fn a_config_or_run_by_another_name_is_answered_with_the_one_that_was_meant() {
 }
 
 #[test]
-fn a_file_in_the_place_of_the_results_is_named() {
+fn a_file_at_the_path_of_the_results_is_named() {
     let place = Workplace::new(TINY);
     fs::write(place.path("file"), "x").expect("a file");
     for command in [
@@ -110,7 +110,7 @@ fn a_start_that_fails_leaves_no_folder() {
         place.fails(&[&["run", "config.toml"][..], &sets].concat(), code, &[]);
         assert!(!place.path("results/tiny").exists(), "{changes:?}");
     }
-    // An unreadable ledger is detected after the folder is opened.
+    // An unreadable ledger is detected after the directory is opened.
     let place = Workplace::new(crate::budget::REAL);
     fs::create_dir_all(place.path("results/real")).expect("a folder");
     fs::write(place.path("results/real/ledger"), "no ledger").expect("a file");

@@ -61,7 +61,7 @@ fn damaged_jpegs_are_refused_by_name() {
 }
 
 #[test]
-fn first_bytes_decide_and_files_passed_over_are_counted() {
+fn first_bytes_decide_the_format_and_skipped_files_are_counted() {
     let place = place();
     let beam = place.path("shapes/train/beam");
     // PNG and JPEG files of any name are read.
@@ -144,7 +144,7 @@ fn labels_of_arrays_count_from_0_and_sorted_ones_are_told() {
 }
 
 #[test]
-fn bytes_behind_votes_labels_and_queries_are_refused() {
+fn bytes_after_votes_labels_and_queries_are_refused() {
     let place = Workplace::new(
         "name = \"votes\"\n[data]\nsource = \"none\"\nlabels = \"labels.npy\"\npool_images = 4\n[ensemble]\nteachers = 3\n\
          [votes]\nsource = \"file\"\nfile = \"votes.npy\"\n[queries]\ncount = 3\nselection = \"file\"\nfile = \"queries.npy\"\n\

@@ -1,4 +1,5 @@
-//! A user's own pictures: an experiment end to end on a folder of PNG files that are not square, and errors for invalid files.
+//! A user's own pictures: an experiment end to end on a directory of PNG files that are not square, and errors for invalid
+//! files.
 
 use std::fs;
 
@@ -90,7 +91,7 @@ pub(crate) fn picture(class: usize, number: u32) -> RgbImage {
     })
 }
 
-/// Writes the folders of pictures of three classes.
+/// Writes the directories of pictures of three classes.
 pub(crate) fn place() -> Workplace {
     let place = Workplace::new(CONFIG);
     for (half, count) in [("train", 30), ("test", 25)] {
@@ -106,7 +107,7 @@ pub(crate) fn place() -> Workplace {
 }
 
 #[test]
-fn three_classes_of_pictures_go_the_whole_way() {
+fn an_experiment_on_three_classes_of_pictures_runs_end_to_end() {
     let place = place();
     let report: Value =
         serde_json::from_str(&place.succeeds(&["run", "config.toml", "--results", "one", "--json"])).expect("JSON");

@@ -109,7 +109,7 @@ fn with_real_noise_a_page_holds_what_a_claim_covers_and_no_votes() {
 }
 
 #[test]
-fn a_page_of_rows_that_no_claim_covers_shows_none_and_says_so() {
+fn a_page_does_not_show_rows_without_a_claim() {
     let real =
         tiny().replace("source = \"simulation\"", "source = \"operating-system\"").replace("count = 4", "count = 100");
     let place = Workplace::new(&real.replace("gamma = 1.0", "gamma = 10.0"));
@@ -124,7 +124,7 @@ fn a_page_of_rows_that_no_claim_covers_shows_none_and_says_so() {
 }
 
 #[test]
-fn what_others_left_in_a_run_does_not_enter_its_page() {
+fn untrusted_files_in_a_run_do_not_enter_its_page() {
     let place = Workplace::new(&tiny());
     place.succeeds(&["run", "config.toml"]);
     let tables = place.run_folder("results", "tiny").join("tables");

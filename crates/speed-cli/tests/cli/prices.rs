@@ -14,7 +14,7 @@ fn config() -> String {
 }
 
 #[test]
-fn a_run_that_hides_next_to_nothing_is_questioned_before_anything_is_charged() {
+fn a_run_with_a_large_epsilon_requires_confirmation_before_any_charge() {
     let place = Workplace::new(&config());
     let refused = |arguments: &[&str], words: &[&str]| {
         place.fails(&[&RUN[..], arguments].concat(), 2, words);
@@ -58,7 +58,7 @@ fn a_confirmed_run_is_done_and_not_asked_again() {
 }
 
 #[test]
-fn a_ledger_is_asked_by_the_same_rule() {
+fn a_large_charge_to_a_ledger_requires_confirmation() {
     let place = Workplace::new("");
     place.succeeds(&["ledger", "create", "ledger", "--epsilon", "1000", "--delta", "1e-5"]);
     let charge = ["ledger", "charge", "ledger", "--queries", "2", "--gamma", "6"];
@@ -77,7 +77,7 @@ fn a_ledger_is_asked_by_the_same_rule() {
 /// Covers every reason for a missing data-independent epsilon: the cell shows it, and a line gives the reason and the
 /// remedy.
 #[test]
-fn an_epsilon_that_does_not_exist_is_none_with_its_reason() {
+fn a_missing_epsilon_is_none_with_its_reason() {
     let place = Workplace::new(&config());
     // With little noise, delta does not cover the sampler at such an epsilon. The second delta is too small to ever cover it.
     for (index, change) in [["noise.gamma=200.0"; 2], ["noise.gamma=2.0", "privacy.delta=1e-60"]].iter().enumerate() {

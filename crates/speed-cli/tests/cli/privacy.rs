@@ -9,7 +9,7 @@ use crate::common::Workplace;
 
 const NOISE: [&str; 4] = ["--gamma", "0.1", "--delta", "1e-5"];
 
-/// A folder with four histograms of 250 teachers.
+/// A directory with four histograms of 250 teachers.
 fn place() -> Workplace {
     let place = Workplace::new("");
     npy(&place.path("votes.npy"), "4, 3", &[240, 5, 5, 100, 90, 60, 0, 0, 250, 124, 125, 1]);

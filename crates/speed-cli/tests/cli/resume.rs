@@ -90,7 +90,7 @@ fn a_finished_run_is_shown_listed_and_not_done_again() {
 }
 
 #[test]
-fn a_damaged_checkpoint_is_said_and_its_training_begun_anew() {
+fn a_damaged_checkpoint_is_reported_and_its_training_restarts() {
     let place = Workplace::new(TINY);
     place.succeeds(&["run", "config.toml"]);
     let run = place.run_folder("results", "tiny");
@@ -113,7 +113,7 @@ fn a_damaged_checkpoint_is_said_and_its_training_begun_anew() {
 }
 
 #[test]
-fn a_gpu_that_is_not_there_is_named() {
+fn a_missing_gpu_is_refused_by_name() {
     let place = Workplace::new(TINY);
     let arguments = ["run", "config.toml", "--set", "device=wgpu"];
     if cfg!(feature = "wgpu") {

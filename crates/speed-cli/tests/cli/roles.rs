@@ -1,4 +1,4 @@
-//! Teacher, server and student as separate programs in folders that hold only their own files.
+//! Teacher, server and student as separate programs in directories that hold only their own files.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::common::check_failure;
 
-/// Folders of the parties. The test copies files between them, like a courier.
+/// Directories of the parties. The test copies files between them, like a courier.
 pub(crate) struct Parties(TempDir);
 
 impl Parties {
@@ -32,7 +32,7 @@ impl Parties {
         fs::copy(self.path(from, file), self.path(to, name)).expect("a copy");
     }
 
-    /// Returns a command of a party, in its folder.
+    /// Returns a command of a party, in its directory.
     pub(crate) fn command(&self, party: &str, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_speed"));
         command.args(line.split(' ')).current_dir(self.path(party, ""));
@@ -232,7 +232,7 @@ fn answers_kept(parties: &Parties, party: &str) -> usize {
 }
 
 #[test]
-fn a_server_that_is_killed_goes_on_to_the_same_bytes() {
+fn a_killed_server_resumes_to_the_same_bytes() {
     let queries = 20;
     let parties = Parties::new();
     parties.agree(queries, 3, "--min-teachers 2 --gamma 0.3 --noise server --threshold 2");

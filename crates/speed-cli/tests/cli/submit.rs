@@ -14,7 +14,7 @@ use self::fake::Cluster;
 use crate::common::{TINY, determined};
 
 #[test]
-fn steps_are_submitted_in_order_each_behind_the_one_before() {
+fn steps_are_submitted_in_order_each_depending_on_the_previous() {
     let cluster = Cluster::new("place", TINY);
     let said = cluster.submits(&["--shards", "3", "--at-once", "2", "--partition", "long", "--account=abc-1"]);
     assert!(said.contains("teachers: job 2, 1-3 of 3 shards\n"), "{said}");
@@ -145,7 +145,7 @@ fn only_what_is_missing_is_submitted_again() {
 }
 
 #[test]
-fn what_waits_or_runs_is_left_alone_and_what_waits_in_vain_is_not() {
+fn live_jobs_are_kept_and_jobs_that_wait_in_vain_replaced() {
     let cluster = Cluster::new("place", TINY);
     cluster.submits(&["--shards", "3"]);
     let results = cluster.path("results");
@@ -184,7 +184,7 @@ fn what_waits_or_runs_is_left_alone_and_what_waits_in_vain_is_not() {
 }
 
 #[test]
-fn of_two_at_once_one_is_refused() {
+fn one_of_two_concurrent_submissions_is_refused() {
     let cluster = Cluster::new("place", TINY);
     let waits = "touch \"$fake/here\"; for _ in {1..3000}; do [ ! -e \"$fake/go\" ] || break; sleep 0.01; done; echo 1";
     cluster.program("sbatch", waits);
@@ -241,7 +241,7 @@ fn options_are_passed_through_or_refused_by_name() {
 }
 
 #[test]
-fn a_cluster_that_is_not_there_or_refuses_is_named() {
+fn a_missing_or_refusing_cluster_is_reported() {
     let cluster = Cluster::new("place", TINY);
     let mut command = cluster.place.command(&["submit", "config.toml", "--slurm"]);
     let output = command.env("PATH", cluster.path("nothing")).output().expect("the binary starts");
@@ -284,7 +284,7 @@ fn a_sweep_is_submitted_as_one() {
 }
 
 #[test]
-fn of_a_sweep_that_did_not_begin_nothing_is_done() {
+fn a_sweep_that_did_not_begin_has_nothing_done() {
     let (head, rows) = TINY.split_at(TINY.find("[[row]]").expect("rows"));
     let cluster = Cluster::new("a sweep", &format!("{head}[sweep]\ngamma = [0.5, 1.0]\n\n{rows}"));
     let said: Value = serde_json::from_str(&cluster.submits(&["--shards", "2", "--json"])).expect("JSON");

@@ -16,7 +16,7 @@ fn sweep() -> String {
     format!("{head}[sweep]\ngamma = [0.5, 1.0]\nseed = [3, 4]\n\n{rows}")
 }
 
-/// Returns the folders of the runs, and the folder of the sweep's tables.
+/// Returns the directories of the runs, and the directory of the sweep's tables.
 fn folders(place: &Workplace, results: &str) -> (Vec<PathBuf>, PathBuf) {
     let entries = fs::read_dir(place.path(results).join("tiny")).expect("results");
     let mut all: Vec<PathBuf> = entries.map(|entry| entry.expect("entry").path()).collect();

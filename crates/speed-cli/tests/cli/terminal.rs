@@ -13,7 +13,7 @@ fn in_columns(place: &Workplace, columns: &str, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn tables_fit_the_terminal_and_files_know_none() {
+fn tables_fit_the_terminal_and_files_do_not_depend_on_it() {
     let place = Workplace::new(TINY);
     let arguments = ["run", "config.toml", "--results"];
     in_columns(&place, "40", &[&arguments[..], &["narrow"]].concat());
@@ -76,7 +76,7 @@ fn runs_are_listed_by_the_noise_that_they_have() {
 }
 
 #[test]
-fn nothing_is_said_of_progress_where_nothing_is_wanted() {
+fn a_quiet_run_prints_no_progress() {
     let place = Workplace::new(TINY);
     let output = place.speed(&["run", "config.toml", "--quiet"]);
     assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -86,7 +86,7 @@ fn nothing_is_said_of_progress_where_nothing_is_wanted() {
 }
 
 #[test]
-fn a_run_is_watched_from_elsewhere_until_it_ends() {
+fn a_run_is_watched_by_another_process_until_it_ends() {
     let place = Workplace::new(TINY);
     let mut child = place
         .command(&["run", "config.toml", "--set", "student.epochs=1000000"])
@@ -133,7 +133,7 @@ fn a_run_is_watched_from_elsewhere_until_it_ends() {
 }
 
 #[test]
-fn shells_and_man_know_the_command_line() {
+fn completions_and_manual_pages_cover_the_command_line() {
     let place = Workplace::new(TINY);
     for shell in ["bash", "zsh", "fish"] {
         let script = place.succeeds(&["completions", shell]);

@@ -32,7 +32,7 @@ aggregation = "non-private"
 "#;
 
 #[test]
-fn balanced_queries_have_as_many_right_labels_of_every_class() {
+fn balanced_queries_have_equally_many_true_labels_per_class() {
     let place = Workplace::new(TRUTH);
     place.succeeds(&["run", "config.toml", "--results", "one"]);
     let run = place.run_folder("one", "truth");

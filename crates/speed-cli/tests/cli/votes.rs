@@ -15,7 +15,7 @@ fn unanimous() -> Vec<u8> {
     (0..60).map(|query| (query * 7 % 10) as u8).collect()
 }
 
-/// A folder with these votes as labels and as histograms.
+/// A directory with these votes as labels and as histograms.
 fn place() -> Workplace {
     let place = Workplace::new("");
     npy(&place.path("labels.npy"), "10, 60", &unanimous().repeat(10));
@@ -278,7 +278,7 @@ fn numbers_that_may_be_names_and_pairs_that_may_be_histograms_are_refused() {
 }
 
 #[test]
-fn a_byte_order_mark_before_any_text_is_left_out() {
+fn a_byte_order_mark_before_a_text_is_ignored() {
     let marked = |path: &std::path::Path| {
         let text = fs::read_to_string(path).expect("a file").replace('\n', "\r\n");
         fs::write(path, format!("\u{feff}{text}")).expect("a file");

@@ -35,7 +35,8 @@ pub(crate) fn broken(page: &Page, pages: &[Page], files: &[String]) -> Vec<Strin
     problems
 }
 
-/// Returns missing paths in code spans. A path may leave out its first folders, as in `speed-nn/src/matrix/tiles.rs`.
+/// Returns missing paths in code spans. A path may leave out its first directories, as in
+/// `speed-nn/src/matrix/tiles.rs`.
 pub(crate) fn missing_paths(page: &Page, files: &[String]) -> Vec<String> {
     let span = Regex::new(r"`([^`\n]+)`").expect("a pattern");
     let path = Regex::new(r"^[\w.{},-]+(?:/[\w.{},-]+)*(?:/|\.rs)$").expect("a pattern");
@@ -56,7 +57,7 @@ pub(crate) fn missing_paths(page: &Page, files: &[String]) -> Vec<String> {
                 let file = format!("/{file}/");
                 file.contains(&format!("/{wanted}/"))
             });
-            // Folders that a run creates.
+            // Directories that a run creates.
             let of_a_run = ["shards", "slurm", "tables", "stages", "results"]
                 .contains(&wanted.split('/').next().unwrap_or_default());
             if !found && (is_rooted || !of_a_run) {

@@ -37,7 +37,7 @@ fn pages_with_claims() -> Vec<Page> {
 }
 
 #[test]
-fn every_number_is_that_of_its_source() {
+fn every_number_agrees_with_its_source() {
     let (pages, book, sources) = (pages_with_claims(), Book::read(), &*SOURCES);
     let mut problems = book.problems(&pages);
     let (mut compared, mut without_data) = (0, 0);

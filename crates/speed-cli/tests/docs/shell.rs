@@ -24,7 +24,7 @@ pub(crate) enum Outcome {
     Failed(String),
 }
 
-/// Placeholders for data folders, and the environment variables with their paths.
+/// Placeholders for data directories, and the environment variables with their paths.
 const DATA: [(&str, &str); 2] = [("VOTES", "SPEED_VOTES"), ("DATASETS", "SPEED_DATASETS")];
 
 impl Shell {

@@ -109,7 +109,7 @@ fn run(
     (report, events)
 }
 
-/// Returns whether the folder holds exactly the files of the dataset, byte for byte.
+/// Returns whether the directory holds exactly the files of the dataset, byte for byte.
 fn complete(dir: &TempDir, files: &HashMap<String, Vec<u8>>) -> bool {
     let folder = dir.path().join("toy");
     let listed = fs::read_dir(&folder).expect("a folder").count();
@@ -140,7 +140,7 @@ fn a_full_download_is_checked_and_in_place_and_the_next_call_keeps_it() {
 }
 
 #[test]
-fn an_interrupted_download_goes_on_where_it_stopped() {
+fn an_interrupted_download_resumes() {
     let (catalog, files) = toy();
     let dir = folder();
     let served = files.clone();
@@ -293,7 +293,7 @@ fn two_downloads_of_one_file_do_not_mix() {
 }
 
 #[test]
-fn a_server_that_never_finishes_is_given_up() {
+fn a_download_that_never_completes_is_abandoned() {
     let (catalog, files) = toy();
     let dir = folder();
     let (url, requests) = serve(move |path, from, _| cut(honest(&files[path], from)));
@@ -303,7 +303,7 @@ fn a_server_that_never_finishes_is_given_up() {
 }
 
 #[test]
-fn an_address_that_is_none_and_an_unknown_dataset_are_errors() {
+fn an_invalid_address_and_an_unknown_dataset_are_errors() {
     let (catalog, _) = toy();
     let text = run(catalog, &folder(), &["no address"]).0.expect_err("no address").to_string();
     assert!(text.contains("no address/a-images.gz"), "{text}");

@@ -1,4 +1,4 @@
-//! The kinds of files in the folder of a class, recognised by their first bytes.
+//! The kinds of files in the directory of a class, recognised by their first bytes.
 
 use std::fs;
 use std::io::{self, Read};
@@ -77,11 +77,11 @@ fn other(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// The kind of a file in the folder of a class.
+/// The kind of a file in the directory of a class.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Picture,
-    /// An unsupported picture or a folder, which must not be skipped silently.
+    /// An unsupported picture or a directory, which must not be skipped silently.
     NotRead(&'static str),
     /// Notes and lists.
     Other,

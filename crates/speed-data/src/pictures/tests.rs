@@ -1,4 +1,4 @@
-//! Folders of pictures, valid and with faults.
+//! Directories of pictures, valid and with faults.
 
 use super::*;
 use image::{Rgb, RgbImage};
@@ -12,7 +12,7 @@ fn picture(folder: &TempDir, name: &str, [width, height]: [u32; 2], colour: [u8;
     RgbImage::from_pixel(width, height, Rgb(colour)).save(path).expect("a picture");
 }
 
-/// Returns a folder with two classes of pictures, 4 wide and 3 high.
+/// Returns a directory with two classes of pictures, 4 wide and 3 high.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, colour) in [
@@ -65,7 +65,7 @@ fn other_sizes_are_refused_or_resized() {
 }
 
 #[test]
-fn what_is_no_dataset_is_named() {
+fn invalid_datasets_of_pictures_are_refused_by_name() {
     let empty = tempfile::tempdir().expect("a temporary folder");
     assert!(matches!(load(empty.path(), COLOUR), Err(DataError::Io { .. })));
     let folder = folder();
@@ -130,7 +130,7 @@ fn sizes_are_written_height_first() {
 }
 
 #[test]
-fn files_that_are_no_pictures_are_counted_and_the_first_is_named() {
+fn other_files_are_counted_and_the_first_is_named() {
     let folder = folder();
     let passed_over = || load(folder.path(), COLOUR).expect("pictures").passed_over;
     let found = passed_over().expect("notes");

@@ -87,7 +87,7 @@ pub enum DataSource {
     /// CIFAR-10.
     #[serde(rename = "cifar-10")]
     Cifar10,
-    /// A folder of pictures.
+    /// A directory of pictures.
     Pictures,
     /// NumPy arrays.
     Arrays,

@@ -158,7 +158,7 @@ fn a_mechanism_that_experiments_do_not_draw_is_refused() {
 }
 
 #[test]
-fn published_runs_are_nobodys_to_write() {
+fn the_name_of_published_runs_is_reserved() {
     refused("name = \"published\"\n", &[], &["test.toml:1", "`name`", "published runs"]);
 }
 

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn students_are_told_one_by_one_and_work_of_earlier_attempts_is_no_fast_work() {
+    fn students_are_listed_and_earlier_work_does_not_count_for_the_rate() {
         let mut view = RunView::default();
         view.planned(&["teachers".into(), "student".into()]);
         view.finished("teachers", true);

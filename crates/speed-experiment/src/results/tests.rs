@@ -206,7 +206,7 @@ fn published() -> Option<Report> {
 }
 
 #[test]
-fn a_claim_of_two_columns_is_said_once() {
+fn a_claim_of_two_columns_is_stated_once() {
     let Some(report) = published() else { return };
     let text = report.to_markdown();
     let (_, claims) = text.split_once("## Claims").expect("claims");

@@ -55,7 +55,7 @@ impl Shard {
 /// The report of a shard's work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ShardReport {
-    /// The folder of the run or of the sweep.
+    /// The directory of the run or of the sweep.
     pub folder: PathBuf,
     /// The kind of the stage.
     pub stage: String,
@@ -74,7 +74,7 @@ pub struct ShardReport {
 /// that several settings share is done once.
 ///
 /// # Errors
-/// See [`ExperimentError`]; also if an earlier stage is not done, or the stage's folder has other content.
+/// See [`ExperimentError`]; also if an earlier stage is not done, or the stage's directory has other content.
 pub fn run_shard(
     configs: &[&Config],
     sweep: Option<&Sweep>,
@@ -108,11 +108,11 @@ pub fn run_shard(
     Ok(report(Some(units), done_here))
 }
 
-/// Records the finished kinds of stages in the run's folder, for shards. A kind is finished if its last stage is among
-/// the stages `done`. Kinds that only the report reads are not recorded.
+/// Records the finished kinds of stages in the run's directory, for shards. A kind is finished if its last stage is
+/// among the stages `done`. Kinds that only the report reads are not recorded.
 ///
 /// # Errors
-/// If the folder cannot be written.
+/// If the directory cannot be written.
 pub(super) fn record_finished(store: &RunStore, graph: &Graph, done: &[Node]) -> Result<(), ExperimentError> {
     for kind in KINDS.iter().filter(|kind| kind.is_needed_by_shards()) {
         let is_done = |node: &Node| done.iter().any(|other| other.name == node.name);
@@ -142,7 +142,7 @@ pub(crate) fn open_shards(folder: &Path, runs: &[PathBuf], stage: &str, of: usiz
     Ok(open)
 }
 
-/// Returns the folder of a run or of a sweep.
+/// Returns the directory of a run or of a sweep.
 pub(crate) fn folder_of(configs: &[&Config], sweep: Option<&Sweep>, results: &Path) -> PathBuf {
     match (sweep, configs.first()) {
         (Some(sweep), Some(config)) => SweepStore::folder_of(results, &config.name, &sweep_id(sweep)),

@@ -1,4 +1,4 @@
-//! The units of a run's stages, read from its folder.
+//! The units of a run's stages, read from its directory.
 
 use std::path::Path;
 

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_without_a_value_says_why_and_ends_nothing() {
+    fn a_claim_without_a_value_has_a_reason_and_is_not_an_error() {
         // With this little noise, a hundred queries with any votes cost more than the sampler's distance allows, but
         // the claim at these votes is not limited by that.
         let (gamma, teachers) = (InverseScale::new(0.7).expect("a scale"), 250);

@@ -34,7 +34,7 @@ pub(crate) fn identity<S: Stage>(context: &Context<'_>, stage: &S) -> Result<Ide
 /// their stage: the identity of the first kind of machine, if another process began the stage meanwhile.
 ///
 /// # Errors
-/// If the work fails, or the stage's folder has other content.
+/// If the work fails, or the stage's directory has other content.
 pub(crate) fn do_share<S: Divided>(
     context: &Context<'_>,
     stage: &S,

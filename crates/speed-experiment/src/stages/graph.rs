@@ -76,7 +76,7 @@ impl Graph {
         }
     }
 
-    /// Returns the names in `--force` as the folders of stages have them.
+    /// Returns the names in `--force` as the directories of stages have them.
     pub(crate) fn forced<'a>(&'a self, forced: &'a [String]) -> impl Iterator<Item = &'a str> {
         let by_alias = |name: &str| self.0.iter().find(|node| node.kind.alias() == Some(name));
         forced.iter().map(move |name| by_alias(name).map_or(&**name, |node| node.kind.name()))
@@ -111,7 +111,7 @@ fn name(kind: &dyn Kind, config: &Config, row: Option<usize>) -> StageName {
     row.map_or_else(|| StageName(kind.name().to_owned()), |row| of_row(kind.name(), config, &config.rows[row]))
 }
 
-/// Returns the name of a row's stage of a `kind`, which is unique as a folder: the row's name in letters that every
+/// Returns the name of a row's stage of a `kind`, which is unique as a directory: the row's name in letters that every
 /// file system allows, and a part of its digest if another row has the same letters or no letters are left.
 fn of_row(kind: &str, config: &Config, row: &RowConfig) -> StageName {
     let own = slug(&row.name);

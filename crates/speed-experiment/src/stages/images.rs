@@ -60,7 +60,7 @@ struct SourceImages {
     images: Dataset,
     /// The dataset from whose digits street digits are made.
     handwriting: Option<String>,
-    /// Files in a folder of pictures that were not read.
+    /// Files in a directory of pictures that were not read.
     passed_over: Option<PassedOver>,
 }
 
@@ -118,7 +118,7 @@ fn handwriting(streams: &Streams, datasets: Option<&Path>) -> Result<Dataset, Ex
 }
 
 /// Returns the facts about a run's images, if it uses images, and remarks on them. Reads the images if they are in a
-/// folder.
+/// directory.
 ///
 /// # Errors
 /// If the images are missing or invalid.

@@ -98,12 +98,12 @@ pub(crate) trait Kind: Sync {
         Ok(())
     }
 
-    /// Says whether a stage of the run in the folder `run` is finished, according to its record.
+    /// Says whether a stage of the run in the directory `run` is finished, according to its record.
     fn is_finished(&self, run: &Path, node: &Node) -> bool {
         RunStore::is_finished(run, &node.name)
     }
 
-    /// Counts the finished units of a divided stage in the folder `run`; `earlier` are the stages before it.
+    /// Counts the finished units of a divided stage in the directory `run`; `earlier` are the stages before it.
     fn count_units(&self, _run: &Path, _config: &Config, _node: &Node, _earlier: &[Node]) -> Option<StageUnits> {
         None
     }

@@ -37,8 +37,8 @@ use crate::error::{ExperimentError, ResultsFault};
 use crate::ledger::Payment;
 use crate::store::{FinishedStage, Identity, StageFolder, StageState, unit_meta};
 
-/// The name of the kind in folders and fingerprints. Fingerprints do not contain the row's name, because answers do not
-/// depend on it.
+/// The name of the kind in directories and fingerprints. Fingerprints do not contain the row's name, because answers do
+/// not depend on it.
 pub(super) const KIND: &str = "aggregate";
 
 /// The file of the labels, one line per query.

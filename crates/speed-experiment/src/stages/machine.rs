@@ -40,7 +40,7 @@ pub(super) fn identify(
                 let fault = ResultsFault::OtherMachine { first: first.to_owned(), here: here.to_owned() };
                 return Err(ExperimentError::Results { path: remains.folder().to_path_buf(), fault });
             }
-            // A folder is untrusted input, so its text is escaped for terminal output.
+            // A directory is untrusted input, so its text is escaped for terminal output.
             let first = first.escape_debug();
             context.progress.note(&format!("{stage}: begun on another kind of machine ({first}, here {here})"));
             return Ok(identity);
@@ -50,10 +50,10 @@ pub(super) fn identify(
     Ok(Identity::new(stage, stage, code_version, inputs))
 }
 
-/// Records in a stage's folder that this kind of machine takes part.
+/// Records in a stage's directory that this kind of machine takes part.
 ///
 /// # Errors
-/// If the folder cannot be written.
+/// If the directory cannot be written.
 pub(super) fn note(context: &Context<'_>, folder: &StageFolder) -> Result<(), ExperimentError> {
     let kind = format!("{}\n", context.arithmetic);
     let is_noted = |name: &str| {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_kind_of_machine_began_another_does_not_go_on_with_without_a_word() {
+    fn another_kind_of_machine_does_not_resume_without_an_override() {
         let config = Config::load(&Source::new("test.toml", DEFAULTS)).expect("defaults");
         let results = tempfile::tempdir().expect("a folder");
         let store = RunStore::open(results.path(), &config, &current_environment("test")).expect("a store");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn of_kinds_that_begin_together_the_second_goes_on_with_the_first_ones_work() {
+    fn the_second_of_two_concurrent_kinds_of_machines_joins_the_first() {
         let config = Config::load(&Source::new("test.toml", DEFAULTS)).expect("defaults");
         let results = tempfile::tempdir().expect("a folder");
         let store = RunStore::join(results.path(), &config, true).expect("a store");

@@ -13,10 +13,10 @@ use crate::store::{Holder, Lease, Leased};
 
 /// Units of work, identified by numbers.
 pub(super) trait Units: Sync {
-    /// Returns the folder and the name for the lease of a unit.
+    /// Returns the directory and the name for the lease of a unit.
     ///
     /// # Errors
-    /// If the folder cannot be created.
+    /// If the directory cannot be created.
     fn place(&self, unit: usize) -> Result<(PathBuf, String), ExperimentError>;
 
     /// Returns whether a unit is done by an earlier or another process, and if so, takes its result.

@@ -9,7 +9,7 @@ use super::context::Context;
 use crate::error::ExperimentError;
 use crate::store::{FinishedStage, Identity, RunStore, StageFolder, StageState};
 
-/// The name of a stage and of its folder.
+/// The name of a stage and of its directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StageName(pub(super) String);
 
@@ -28,16 +28,16 @@ impl fmt::Display for StageName {
 }
 
 /// A stage of a run, which is computed at most once for the same inputs. A value holds the outputs of earlier stages that it
-/// needs. [`complete`](super::complete) finds finished work, opens the folder and writes the record.
+/// needs. [`complete`](super::complete) finds finished work, opens the directory and writes the record.
 pub(crate) trait Stage {
     /// The result that later stages use.
     type Output;
 
-    /// Returns the name of its folder, which is the name of a [`Node`](super::kind::Node).
+    /// Returns the name of its directory, which is the name of a [`Node`](super::kind::Node).
     fn name(&self) -> &StageName;
 
     /// Returns the name in its fingerprint. Stages of one kind with the same inputs have the same outputs, even if their
-    /// folders have different names.
+    /// directories have different names.
     fn kind(&self) -> &str {
         self.name()
     }
@@ -73,10 +73,10 @@ pub(crate) trait Stage {
         Vec::new()
     }
 
-    /// Finds the finished stage, or opens its folder for work.
+    /// Finds the finished stage, or opens its directory for work.
     ///
     /// # Errors
-    /// If the folder cannot be written.
+    /// If the directory cannot be written.
     fn open(&self, context: &Context<'_>, identity: &Identity) -> Result<StageState, ExperimentError> {
         let store: &RunStore = context.store;
         store.stage(identity)
@@ -85,10 +85,10 @@ pub(crate) trait Stage {
     /// Reports that an earlier run did the work.
     fn was_done(&self, _context: &Context<'_>) {}
 
-    /// Does the work in its folder, and returns the names of the files that the inputs determine.
+    /// Does the work in its directory, and returns the names of the files that the inputs determine.
     ///
     /// # Errors
-    /// If the work fails. Its files stay in the folder for the next attempt.
+    /// If the work fails. Its files stay in the directory for the next attempt.
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError>;
 
     /// Cleans up once the stage is done, in this run or an earlier one.

@@ -161,7 +161,7 @@ fn student_specs<'a>(
 /// The labels of a row, and times of the homomorphic part.
 type TimedLabels = (RowLabels, Option<LabellingTimes>);
 
-/// Returns the names of the students of the run in the folder `run`, or `None` before every row has labels.
+/// Returns the names of the students of the run in the directory `run`, or `None` before every row has labels.
 fn recorded(run: &Path, config: &Config, earlier: &[Node]) -> Option<BTreeSet<String>> {
     let remains = |node: &Node| node.kind.is_finished(run, node).then(|| RunStore::remains_in(run, &node.name));
     let of_kind = |kind: &'static str| earlier.iter().filter(move |node| node.kind.name() == kind);
@@ -188,7 +188,7 @@ fn distinct<'a>(context: &Context<'_>, images: &'a Images, specs: &'a [StudentSp
     stages
 }
 
-/// The name of a student's lease in its folder.
+/// The name of a student's lease in its directory.
 const LEASE: &str = "student";
 
 /// The training of students; each student is a unit of work and a separate stage.

@@ -1,4 +1,4 @@
-//! The units of a stage in the folder of a run: how many are done, and which processes work on others.
+//! The units of a stage in the directory of a run: how many are done, and which processes work on others.
 
 use std::path::Path;
 

@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use crate::error::{ExperimentError, ResultsFault};
 
-/// Writes `bytes` to `path` through a temporary file in the same folder, which is synced before the rename. After a
+/// Writes `bytes` to `path` through a temporary file in the same directory, which is synced before the rename. After a
 /// kill or on a full disk, `path` keeps its old content or stays absent; it is never incomplete.
 ///
 /// # Errors
-/// If the folder cannot be written.
+/// If the directory cannot be written.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
     // Results are meant to be shared, so the file gets the usual permissions, restricted by the umask, instead of 0600.
     write_with_mode(path, bytes, 0o666)
@@ -33,7 +33,7 @@ pub(super) fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, Exper
     Ok(text.into_bytes())
 }
 
-/// Atomically writes a file that only its owner may read, and syncs its folder.
+/// Atomically writes a file that only its owner may read, and syncs its directory.
 pub(crate) fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
     write_with_mode(path, bytes, 0o600)?;
     // The next charge must not reach the disk before this file.
@@ -53,17 +53,17 @@ pub(super) fn write_new_secret(path: &Path, bytes: &[u8]) -> Result<bool, Experi
     Ok(is_new)
 }
 
-/// Prefixes of the names of files that are being written, and of folders that are being copied.
+/// Prefixes of the names of files that are being written, and of directories that are being copied.
 pub(super) const WRITING: &str = ".writing-";
 pub(super) const COPYING: &str = ".copying-";
 
-/// Removes the remains of killed writes in `folder` and, to the given depth, in its subfolders, because a remaining
+/// Removes the remains of killed writes in `folder` and, to the given depth, in its subdirectories, because a remaining
 /// file may hold a noise key. A process that is still writing there retries.
 pub(crate) fn remove_unfinished(folder: &Path, depth: usize) -> Result<(), ExperimentError> {
     remove_unfinished_unless(folder, depth, &|_| false)
 }
 
-/// Like [`remove_unfinished`], but skips the subfolders for which `is_used` is true.
+/// Like [`remove_unfinished`], but skips the subdirectories for which `is_used` is true.
 pub(super) fn remove_unfinished_unless(
     folder: &Path,
     depth: usize,
@@ -114,7 +114,7 @@ fn write_through(
 /// file was written.
 ///
 /// # Errors
-/// If the folder cannot be written.
+/// If the directory cannot be written.
 pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<bool, ExperimentError> {
     link_new(path, bytes, 0o666)
 }
@@ -145,7 +145,7 @@ fn retried<T>(folder: &Path, write: impl Fn() -> std::io::Result<T>) -> std::io:
     written
 }
 
-/// Writes a temporary file in the folder of its destination.
+/// Writes a temporary file in the directory of its destination.
 #[cfg_attr(not(unix), expect(unused_variables, reason = "permissions of other systems are not set"))]
 fn temporary(
     folder: &Path,

@@ -1,5 +1,5 @@
-//! The initial content of a stage's folder, which appears atomically: the fingerprint of the stage, the hashes of its
-//! inputs, its program and its kind of machine.
+//! The initial content of a stage's directory, which appears atomically: the fingerprint of the stage, the hashes of
+//! its inputs, its program and its kind of machine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,16 +14,16 @@ use super::read::read_small;
 use super::remains::StageRemains;
 use crate::error::{ExperimentError, ResultsFault};
 
-/// Creates the folder of a stage, unless it exists. If several processes do so at once, one of them creates it.
+/// Creates the directory of a stage, unless it exists. If several processes do so at once, one of them creates it.
 ///
 /// # Errors
-/// If the folder cannot be written.
+/// If the directory cannot be written.
 pub(super) fn begin(folder: &Path, identity: &Identity) -> Result<(), ExperimentError> {
     let parent = folder.parent().unwrap_or_else(|| Path::new("."));
     let make = || -> std::io::Result<()> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(COPYING);
-        // The usual permissions of a folder, restricted by the umask, instead of a temporary folder's 0700.
+        // The usual permissions of a directory, restricted by the umask, instead of a temporary directory's 0700.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
         let temporary = builder.tempdir_in(parent)?;
@@ -31,7 +31,7 @@ pub(super) fn begin(folder: &Path, identity: &Identity) -> Result<(), Experiment
         write_synced(&temporary.path().join(FINGERPRINT), identity.fingerprint.to_hex().as_bytes())?;
         write_synced(&temporary.path().join(program::FILE), &Program::current().to_json())?;
         write_synced(&temporary.path().join(PARTS), &parts)?;
-        // Written together with the folder, so that a machine of another kind sees at once that the stage is not its
+        // Written together with the directory, so that a machine of another kind sees at once that the stage is not its
         // own.
         if let Some(kind) = identity.arithmetic() {
             write_synced(&temporary.path().join(ARITHMETIC), format!("{kind}\n").as_bytes())?;
@@ -44,7 +44,7 @@ pub(super) fn begin(folder: &Path, identity: &Identity) -> Result<(), Experiment
         }
         match make() {
             Ok(()) => return Ok(()),
-            // Another process was faster, or removed this process's unfinished folder.
+            // Another process was faster, or removed this process's unfinished directory.
             Err(error) if is_there(&error) || error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(ExperimentError::io("create", folder)(error)),
         }
@@ -52,7 +52,8 @@ pub(super) fn begin(folder: &Path, identity: &Identity) -> Result<(), Experiment
     fs::metadata(folder.join(FINGERPRINT)).map(drop).map_err(ExperimentError::io("create", folder))
 }
 
-/// Writes and syncs a file, so that it is complete once its folder is renamed, even if the machine stops right after.
+/// Writes and syncs a file, so that it is complete once its directory is renamed, even if the machine stops right
+/// after.
 fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = fs::File::create_new(path)?;
     file.write_all(bytes)?;
@@ -63,10 +64,10 @@ fn is_there(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty)
 }
 
-/// Fails if the folder holds work on other inputs.
+/// Fails if the directory holds work on other inputs.
 ///
 /// # Errors
-/// If it does. The error lists the inputs that differ, if the folder records them.
+/// If it does. The error lists the inputs that differ, if the directory records them.
 pub(super) fn check(folder: &Path, identity: &Identity) -> Result<(), ExperimentError> {
     if StageRemains(folder.to_path_buf()).is_of(identity.fingerprint) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Search for runs by folder, id or name.
+//! Search for runs by directory, id or name.
 
 use std::path::{Path, PathBuf};
 
@@ -8,9 +8,9 @@ use super::layout::{CONFIG, LOCK, PUBLISHED, SWEEP_REPORT, expect_folder, folder
 use super::lock::Lock;
 use crate::error::{ExperimentError, ResultsFault};
 
-/// Finds the finished run that `run` names. `run` is the folder of a run, the folder of an experiment with one finished
-/// run, or a name below `results` and `results/published`: an experiment, a run's id or its prefix, or `EXPERIMENT/RUN`
-/// with an id or its prefix.
+/// Finds the finished run that `run` names. `run` is the directory of a run, the directory of an experiment with one
+/// finished run, or a name below `results` and `results/published`: an experiment, a run's id or its prefix, or
+/// `EXPERIMENT/RUN` with an id or its prefix.
 ///
 /// # Errors
 /// If no run matches, or several do.
@@ -18,12 +18,12 @@ pub fn find_run(results: &Path, run: &Path) -> Result<PathBuf, ExperimentError> 
     one_of(named(results, run, is_finished)?, results, run, true)
 }
 
-/// The folder of a finished run or sweep.
+/// The directory of a finished run or sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FinishedResults {
-    /// The folder of a run.
+    /// The directory of a run.
     Run(PathBuf),
-    /// The folder of a sweep.
+    /// The directory of a sweep.
     Sweep(PathBuf),
 }
 
@@ -78,7 +78,7 @@ fn instead(results: &Path, run: &Path) -> Option<String> {
     nearest(&run.to_string_lossy(), experiments.iter().map(String::as_str)).map(str::to_owned)
 }
 
-/// A predicate on folders: whether the folder is a result of the sought kind.
+/// A predicate on directories: whether the directory is a result of the sought kind.
 type IsRun = fn(&Path) -> bool;
 
 fn named(results: &Path, run: &Path, is_run: IsRun) -> Result<Vec<PathBuf>, ExperimentError> {
@@ -90,7 +90,7 @@ fn named(results: &Path, run: &Path, is_run: IsRun) -> Result<Vec<PathBuf>, Expe
     Ok(called(results, &run.to_string_lossy(), is_run))
 }
 
-/// Returns the folder itself if it matches, and otherwise the matching folders in it.
+/// Returns the directory itself if it matches, and otherwise the matching directories in it.
 fn runs_in(folder: &Path, is_run: IsRun) -> Vec<PathBuf> {
     if is_run(folder) {
         return vec![folder.to_path_buf()];
@@ -109,7 +109,7 @@ pub fn run_in_use(run: &Path) -> Option<PathBuf> {
     folders_in(experiment).into_iter().map(|name| experiment.join(name)).find(|other| is_in_use(other))
 }
 
-/// Returns whether a process works in a run's folder.
+/// Returns whether a process works in a run's directory.
 pub(crate) fn is_in_use(run: &Path) -> bool {
     Lock::is_held(&run.join(LOCK))
 }

@@ -30,7 +30,7 @@ impl Fingerprint {
         self.0.to_hex()
     }
 
-    /// Returns the first twelve digits, for folder names.
+    /// Returns the first twelve digits, for directory names.
     pub(crate) fn short(self) -> String {
         let mut text = self.to_hex();
         text.truncate(12);
@@ -47,12 +47,12 @@ impl fmt::Debug for Fingerprint {
 /// The name of the part of an identity that holds the version of the stage's code.
 const CODE: &str = "version of the stage's code";
 
-/// The identity of a stage: the name of its folder, and its inputs.
+/// The identity of a stage: the name of its directory, and its inputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
-    /// The name of the stage's folder.
+    /// The name of the stage's directory.
     pub(crate) name: String,
-    /// The name in the stage's fingerprint. Stages of one kind and fingerprint are the same under any folder name.
+    /// The name in the stage's fingerprint. Stages of one kind and fingerprint are the same under any directory name.
     pub(crate) kind: String,
     /// The hash of the kind, the code version and the inputs.
     pub(crate) fingerprint: Fingerprint,
@@ -65,7 +65,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Creates the identity of the stage in the folder `name`.
+    /// Creates the identity of the stage in the directory `name`.
     pub(crate) fn new(name: &str, kind: &str, code_version: u32, inputs: Value) -> Self {
         let fingerprint = hash(kind, code_version, &inputs);
         Self {
@@ -94,8 +94,8 @@ impl Identity {
         &self.side_files
     }
 
-    /// Returns the fingerprint of a stage in the folder `name` under the earlier version of the code, which hashed the
-    /// folder's name as the kind.
+    /// Returns the fingerprint of a stage in the directory `name` under the earlier version of the code, which hashed
+    /// the directory's name as the kind.
     pub(super) fn earlier(&self, name: &str) -> Option<Fingerprint> {
         self.earlier_version.map(|version| hash(name, version, &self.inputs))
     }

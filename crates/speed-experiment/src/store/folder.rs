@@ -1,4 +1,4 @@
-//! The folder of an unfinished stage, and its units of work.
+//! The directory of an unfinished stage, and its units of work.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ use super::record::{FORMAT, FinishedStage, RECORD, StageRecord};
 use super::remains::StageRemains;
 use crate::error::{ExperimentError, ResultsFault};
 
-/// The folder of an unfinished stage, and its units of work.
+/// The directory of an unfinished stage, and its units of work.
 pub(crate) struct StageFolder {
     name: String,
     folder: PathBuf,
@@ -30,7 +30,7 @@ pub(crate) struct StageFolder {
     started: Instant,
     resumed_units: usize,
     noise_key: Option<NoiseKey>,
-    /// The new name of a folder of other inputs that was here and was renamed.
+    /// The new name of a directory of other inputs that was here and was renamed.
     superseded: Option<String>,
     /// The hashes of the side files, which later steps read although they are not outputs.
     checked: Mutex<BTreeMap<String, Fingerprint>>,
@@ -42,7 +42,7 @@ pub(crate) struct StageFolder {
 #[derive(Serialize, Deserialize)]
 struct Unit<M> {
     /// The fingerprint of the unit's stage. A unit of another stage is ignored, such as one that a process wrote after
-    /// the folder was renamed.
+    /// the directory was renamed.
     of: Fingerprint,
     payload_sha256: Fingerprint,
     /// The kind of machine that computed the unit, if the unit's bits depend on it.
@@ -62,7 +62,7 @@ struct Sealed<M> {
 }
 
 impl StageFolder {
-    /// Opens the folder for work. A folder of another fingerprint is renamed, never overwritten.
+    /// Opens the directory for work. A directory of another fingerprint is renamed, never overwritten.
     pub(super) fn open(folder: PathBuf, identity: &Identity, leases: &Leases) -> Result<Self, ExperimentError> {
         let mut superseded = None;
         if folder.exists() {
@@ -77,10 +77,11 @@ impl StageFolder {
         Ok(Self { superseded, ..Self::at(folder, identity) })
     }
 
-    /// Opens the folder to do a part of its work in parallel with other processes. Nothing is renamed.
+    /// Opens the directory to do a part of its work in parallel with other processes. Nothing is renamed.
     ///
     /// # Errors
-    /// If the folder holds work on other inputs or a damaged stage, or, unless `any_program`, work of another program.
+    /// If the directory holds work on other inputs or a damaged stage, or, unless `any_program`, work of another
+    /// program.
     pub(super) fn join(folder: PathBuf, identity: &Identity, any_program: bool) -> Result<Self, ExperimentError> {
         beginning::begin(&folder, identity)?;
         beginning::check(&folder, identity)?;
@@ -107,12 +108,12 @@ impl StageFolder {
         }
     }
 
-    /// Returns the new name of a folder of other inputs that was here and was renamed.
+    /// Returns the new name of a directory of other inputs that was here and was renamed.
     pub(crate) fn superseded(&self) -> Option<&str> {
         self.superseded.as_deref()
     }
 
-    /// Returns the folder's path.
+    /// Returns the directory's path.
     pub(crate) fn path(&self) -> &Path {
         &self.folder
     }
@@ -120,7 +121,7 @@ impl StageFolder {
     /// Writes any file of the stage.
     ///
     /// # Errors
-    /// If the file cannot be written, or the folder belongs to another stage by now.
+    /// If the file cannot be written, or the directory belongs to another stage by now.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
         self.check()?;
         write_atomic(&self.folder.join(name), bytes)
@@ -129,7 +130,7 @@ impl StageFolder {
     /// Writes a JSON file of the stage.
     ///
     /// # Errors
-    /// If the file cannot be written, or the folder belongs to another stage by now.
+    /// If the file cannot be written, or the directory belongs to another stage by now.
     pub(crate) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
         self.check()?;
         write_json(&self.folder.join(name), value)
@@ -138,7 +139,7 @@ impl StageFolder {
     /// Writes a side file. The record holds its hash, and no fingerprint depends on it.
     ///
     /// # Errors
-    /// If the file cannot be written, or the folder belongs to another stage by now.
+    /// If the file cannot be written, or the directory belongs to another stage by now.
     pub(crate) fn write_checked(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
         self.write(name, bytes)?;
         lock(&self.checked).insert(name.to_owned(), Fingerprint::of_bytes(bytes));
@@ -148,12 +149,12 @@ impl StageFolder {
     /// Writes a JSON side file, like [`Self::write_checked`].
     ///
     /// # Errors
-    /// If the file cannot be written, or the folder belongs to another stage by now.
+    /// If the file cannot be written, or the directory belongs to another stage by now.
     pub(crate) fn write_checked_json(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
         self.write_checked(name, &json(&self.folder.join(name), value)?)
     }
 
-    /// Fails if the folder was renamed, so that another stage's folder may have its name now.
+    /// Fails if the directory was renamed, so that another stage's directory may have its name now.
     fn check(&self) -> Result<(), ExperimentError> {
         if StageRemains(self.folder.clone()).is_of(self.fingerprint) {
             return Ok(());
@@ -272,7 +273,7 @@ impl StageFolder {
     /// Writes the record. `outputs` are the files that the fingerprint determines; other files may hold times.
     ///
     /// # Errors
-    /// If an output is missing, the record cannot be written, or the folder belongs to another stage by now.
+    /// If an output is missing, the record cannot be written, or the directory belongs to another stage by now.
     pub(crate) fn finish(self, outputs: &[String]) -> Result<FinishedStage, ExperimentError> {
         self.check()?;
         let known = self.known.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -329,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_of_other_inputs_gets_into_no_folder_and_counts_in_none() {
+    fn work_with_other_inputs_is_neither_saved_nor_counted() {
         let stages = tempfile::tempdir().expect("a folder");
         let path = stages.path().join("teachers");
         let of = |images: u32| Identity::new("teachers", "teachers", 1, json!({ "images": images, "arithmetic": "a" }));
@@ -349,7 +350,7 @@ mod tests {
         let second = StageFolder::open(path.clone(), &of(2), &leases).expect("set aside");
         let error = save(&first).expect_err("another stage's").to_string();
         assert!(error.contains("set aside") && error.contains("run again"), "{error}");
-        // Simulates a write that began before the folder was renamed.
+        // Simulates a write that began before the directory was renamed.
         for name in ["teacher-0.bin", "teacher-0.json", "query-0.json"] {
             fs::copy(stages.path().join("teachers.superseded-1").join(name), path.join(name)).expect("a copy");
         }

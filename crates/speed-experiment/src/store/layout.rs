@@ -1,51 +1,52 @@
-//! Names of the files and folders of a run: `RESULTS/EXPERIMENT/RUN-ID/{config.toml, env.json, stages/, tables/, run.lock}`.
+//! Names of the files and directories of a run:
+//! `RESULTS/EXPERIMENT/RUN-ID/{config.toml, env.json, stages/, tables/, run.lock}`.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::{ExperimentError, ResultsFault};
 
-/// The folder of published runs in a folder of results. A run neither writes to it nor reads from it.
+/// The directory of published runs in a directory of results. A run neither writes to it nor reads from it.
 pub(crate) const PUBLISHED: &str = "published";
 
 /// The file of the resolved config.
 pub(super) const CONFIG: &str = "config.toml";
 /// The file that describes the machine and the versions.
 pub(super) const ENVIRONMENT: &str = "env.json";
-/// The lock file of the process that works in the run's folder.
+/// The lock file of the process that works in the run's directory.
 pub(super) const LOCK: &str = "run.lock";
-/// The progress of the process that works in the run's folder.
+/// The progress of the process that works in the run's directory.
 const PROGRESS: &str = "progress.json";
-/// The folder of a cluster's scripts, jobs and logs.
+/// The directory of a cluster's scripts, jobs and logs.
 const SLURM: &str = "slurm";
-/// The folder of the records and the progress of shards.
+/// The directory of the records and the progress of shards.
 const SHARDS: &str = "shards";
-/// The file of a stage's fingerprint, in the stage's folder.
+/// The file of a stage's fingerprint, in the stage's directory.
 pub(super) const FINGERPRINT: &str = "fingerprint";
-/// The file of the hashes of a stage's parts, in the stage's folder; an error names the parts that differ.
+/// The file of the hashes of a stage's parts, in the stage's directory; an error names the parts that differ.
 pub(super) const PARTS: &str = "inputs.json";
-/// The file of the kind of machine that began a stage, in the stage's folder; also the key among the stage's inputs.
+/// The file of the kind of machine that began a stage, in the stage's directory; also the key among the stage's inputs.
 pub(crate) const ARITHMETIC: &str = "arithmetic";
-/// The file of the digest of the noise that a stage's answers were charged with, in the stage's folder.
+/// The file of the digest of the noise that a stage's answers were charged with, in the stage's directory.
 pub(super) const CHARGED: &str = "charged";
-/// The folder of tables and plots.
+/// The directory of tables and plots.
 const TABLES: &str = "tables";
-/// The file of a finished sweep's report, in the sweep's folder.
+/// The file of a finished sweep's report, in the sweep's directory.
 pub(super) const SWEEP_REPORT: &str = "sweep.json";
-/// The file of a finished run's report, in the folder of tables.
+/// The file of a finished run's report, in the directory of tables.
 const REPORT: &str = "report.json";
-/// Tables, plots and pages for readers, in the folder of tables.
+/// Tables, plots and pages for readers, in the directory of tables.
 const PAGES: [&str; 5] = ["report.html", "table.md", "report.md", "students.svg", "epochs.svg"];
-/// The file of the queries with their answers, in the folder of tables.
+/// The file of the queries with their answers, in the directory of tables.
 pub(crate) const ASKED_QUERIES: &str = "queries.json";
-/// The file of the queries' pictures, ten in a row, in the folder of tables.
+/// The file of the queries' pictures, ten in a row, in the directory of tables.
 pub(crate) const ASKED_PICTURES: &str = "queries.png";
-/// The folder of the stages.
+/// The directory of the stages.
 const STAGES: &str = "stages";
 
-/// Fails if the path of a results folder is a file.
+/// Fails if the path of a results directory is a file.
 ///
 /// # Errors
-/// If the path exists and is not a folder.
+/// If the path exists and is not a directory.
 pub(crate) fn expect_folder(results: &Path) -> Result<(), ExperimentError> {
     if results.exists() && !results.is_dir() {
         return Err(ExperimentError::Results { path: results.to_path_buf(), fault: ResultsFault::NotFolder });
@@ -53,7 +54,7 @@ pub(crate) fn expect_folder(results: &Path) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// Returns the folder of a run's stages.
+/// Returns the directory of a run's stages.
 pub(crate) fn stages(run: &Path) -> PathBuf {
     run.join(STAGES)
 }
@@ -79,13 +80,13 @@ pub fn config_path(run: &Path) -> PathBuf {
     run.join(CONFIG)
 }
 
-/// Returns the folder of the scripts, jobs and logs of a run or sweep on a cluster.
+/// Returns the directory of the scripts, jobs and logs of a run or sweep on a cluster.
 #[must_use]
 pub fn slurm_folder(run: &Path) -> PathBuf {
     run.join(SLURM)
 }
 
-/// Creates the folder of the records and the progress of shards.
+/// Creates the directory of the records and the progress of shards.
 pub(super) fn make_shards_folder(run: &Path) -> Result<(), ExperimentError> {
     let folder = run.join(SHARDS);
     std::fs::create_dir_all(&folder).map_err(ExperimentError::io("create", folder))
@@ -108,7 +109,7 @@ pub fn pages(run: &Path) -> Vec<PathBuf> {
     paths.filter(|path| path.exists()).collect()
 }
 
-/// Returns whether a stage folder is current, and was not set aside.
+/// Returns whether a stage directory is current, and was not set aside.
 pub(crate) fn is_current(stage: &str) -> bool {
     !stage.contains('.')
 }
@@ -119,7 +120,7 @@ pub(crate) fn is_called(stage: &str, name: &str) -> bool {
     stage == name || !name.contains('-') && stage.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
 }
 
-/// Returns the sorted names of the folders in `folder`; empty if it cannot be read.
+/// Returns the sorted names of the directories in `folder`; empty if it cannot be read.
 pub(crate) fn folders_in(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .into_iter()

@@ -1,6 +1,6 @@
-//! Leases of units of work, among processes that share a folder, on one machine or many.
+//! Leases of units of work, among processes that share a directory, on one machine or many.
 //!
-//! A unit in progress has a file `UNIT.lease` in its stage's folder, which names the process that works on it. It is
+//! A unit in progress has a file `UNIT.lease` in its stage's directory, which names the process that works on it. It is
 //! created by link(2), which fails if the name exists, also on NFS. Beside it is a file of the process with a counter
 //! that grows while the process lives. A process that wants the unit watches this counter by its own clock, and takes
 //! the lease over if the counter has not changed for long enough, or at once if the owner ran on this machine and has
@@ -86,7 +86,7 @@ impl Leases {
     /// Leases `unit` of the stage in `folder`, unless another live process has it.
     ///
     /// # Errors
-    /// If the folder cannot be written.
+    /// If the directory cannot be written.
     pub(crate) fn take(&self, folder: &Path, unit: &str) -> Result<Leased, ExperimentError> {
         let path = folder.join(format!("{unit}{ENDING}"));
         let mine = self.me.numbered(self.taken.fetch_add(1, Ordering::Relaxed));
@@ -143,7 +143,7 @@ impl Leases {
         is_gone
     }
 
-    /// Fails if other processes work in a stage's folder that will be renamed. Waits until it is certain that leases
+    /// Fails if other processes work in a stage's directory that will be renamed. Waits until it is certain that leases
     /// without renewal are abandoned.
     ///
     /// # Errors
@@ -178,7 +178,7 @@ impl Leases {
         }
     }
 
-    /// Returns whether a folder has only leases of ended processes of this machine, or none.
+    /// Returns whether a directory has only leases of ended processes of this machine, or none.
     pub(super) fn is_free(&self, folder: &Path) -> bool {
         leases_in(folder).iter().all(|(_, holder)| holder.is_dead(&self.me))
     }
@@ -196,12 +196,12 @@ impl Drop for Lease {
     }
 }
 
-/// Returns whether a file of a stage's folder belongs to leases, and so not to the stage.
+/// Returns whether a file of a stage's directory belongs to leases, and so not to the stage.
 pub(super) fn is_of_leases(name: &str) -> bool {
     name.ends_with(ENDING) || holder::is_heart(name) || name.starts_with(WRITING)
 }
 
-/// Removes the files of leases from the folder of a finished stage, which has nothing left to lease.
+/// Removes the files of leases from the directory of a finished stage, which has nothing left to lease.
 pub(super) fn clear(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

@@ -25,7 +25,7 @@ impl Lock {
         Ok(Self { _file: file })
     }
 
-    /// Takes the lock on `path`, unless another process has it; `folder` is the guarded folder.
+    /// Takes the lock on `path`, unless another process has it; `folder` is the guarded directory.
     ///
     /// # Errors
     /// If another process has it, or the file cannot be opened or locked.

@@ -12,7 +12,7 @@ use super::layout::name_of;
 use super::read::read_small;
 use crate::error::{ExperimentError, ResultsFault, found_instead};
 
-/// The file that identifies the program that began a stage, in the stage's folder.
+/// The file that identifies the program that began a stage, in the stage's directory.
 pub(super) const FILE: &str = "program.json";
 
 /// A program, identified by the bytes of its executable.

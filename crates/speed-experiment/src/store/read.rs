@@ -43,7 +43,7 @@ pub(crate) fn read_stage_file(run: &Path, stage: &str, name: &str) -> Option<Vec
     is_one_folder(stage).then(|| read_part(&stages(run).join(stage).join(name))).flatten()
 }
 
-/// Returns whether a name from a report denotes exactly one folder, and not a path elsewhere.
+/// Returns whether a name from a report denotes exactly one directory, and not a path elsewhere.
 pub(super) fn is_one_folder(stage: &str) -> bool {
     Path::new(stage).components().eq([Component::Normal(stage.as_ref())])
 }

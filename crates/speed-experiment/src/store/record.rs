@@ -92,7 +92,7 @@ impl StageRecord {
 }
 
 /// Returns the damage of a side file that is not in the record, as far as the file itself shows it: a side file is text
-/// that ends with a line feed, and a JSON file holds one complete value. Any of them may be missing in folders from
+/// that ends with a line feed, and a JSON file holds one complete value. Any of them may be missing in directories from
 /// before [`PARTS`].
 fn side_file_damage(folder: &Path, name: &str) -> Option<(PathBuf, Damage)> {
     let path = folder.join(name);
@@ -104,7 +104,7 @@ fn side_file_damage(folder: &Path, name: &str) -> Option<(PathBuf, Damage)> {
     (!is_whole).then_some((path, Damage::Changed))
 }
 
-/// Returns the damage of a file of a finished stage of the run in the folder `run`; `None` if the stage's record is
+/// Returns the damage of a file of a finished stage of the run in the directory `run`; `None` if the stage's record is
 /// missing, or if the file is neither listed nor present.
 pub(crate) fn stage_file_damage(run: &Path, stage: &str, name: &str) -> Option<(PathBuf, Damage)> {
     let folder = stages(run).join(is_one_folder(stage).then_some(stage)?);
@@ -118,7 +118,7 @@ pub(crate) fn stage_file_damage(run: &Path, stage: &str, name: &str) -> Option<(
     }
 }
 
-/// A finished stage and its folder.
+/// A finished stage and its directory.
 #[derive(Clone, Debug)]
 pub(crate) struct FinishedStage {
     pub(super) folder: PathBuf,

@@ -1,4 +1,4 @@
-//! Stage folders on the disk, finished or not.
+//! Stage directories on the disk, finished or not.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::read::read_small;
 use super::record::FinishedStage;
 use crate::error::{Damage, ExperimentError, ResultsFault};
 
-/// A stage folder on the disk, finished or not, which need not exist.
+/// A stage directory on the disk, finished or not, which need not exist.
 pub(crate) struct StageRemains(pub(super) PathBuf);
 
 impl StageRemains {
@@ -54,7 +54,7 @@ impl StageRemains {
         }
     }
 
-    /// Returns whether the folder was not set aside.
+    /// Returns whether the directory was not set aside.
     pub(super) fn is_current(&self) -> bool {
         is_current(&name_of(&self.0))
     }
@@ -105,7 +105,7 @@ impl StageRemains {
         FinishedStage::damage(&self.0, identity.fingerprint, identity.side_files())
     }
 
-    /// Renames the folder to `NAME.superseded-K` with the first free K, and returns the new name.
+    /// Renames the directory to `NAME.superseded-K` with the first free K, and returns the new name.
     pub(super) fn set_aside(&self) -> Result<String, ExperimentError> {
         let name = name_of(&self.0);
         let free = (1u32..)

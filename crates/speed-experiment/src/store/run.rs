@@ -1,4 +1,4 @@
-//! A run's folder. A process that works on all stages locks it; shards work in it in parallel without the lock.
+//! A run's directory. A process that works on all stages locks it; shards work in it in parallel without the lock.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,24 +18,24 @@ use super::remains::StageRemains;
 use crate::config::{Config, Source};
 use crate::error::{ExperimentError, ResultsFault};
 
-/// The folder of one run, either locked against a second process until dropped, or joined by a shard in parallel with
-/// others.
+/// The directory of one run, either locked against a second process until dropped, or joined by a shard in parallel
+/// with others.
 pub(crate) struct RunStore {
     folder: PathBuf,
-    /// Whether this process made the folder.
+    /// Whether this process made the directory.
     is_new: bool,
     forced: Vec<String>,
     leases: Leases,
     access: Access,
 }
 
-/// How a process works in a run's folder.
+/// How a process works in a run's directory.
 enum Access {
     /// The process works on all stages and holds the run's lock. Processes on other machines may not see this lock.
     Whole { _lock: Lock },
     /// The process works on units of one stage. It sets nothing aside and begins no other stage.
     Shard {
-        /// The text of the config in the folder, which is created when the first unit is begun.
+        /// The text of the config in the directory, which is created when the first unit is begun.
         config: String,
         /// Whether it may resume the work of another program.
         any_program: bool,
@@ -51,11 +51,11 @@ pub(crate) enum StageState {
 }
 
 impl RunStore {
-    /// Opens or creates the folder of `config` below `results` and takes its lock. Saves the resolved config and
+    /// Opens or creates the directory of `config` below `results` and takes its lock. Saves the resolved config and
     /// `environment`, the description of the machine, before any work starts.
     ///
     /// # Errors
-    /// If another process works there, the folder belongs to another config, or it cannot be written.
+    /// If another process works there, the directory belongs to another config, or it cannot be written.
     pub(crate) fn open(results: &Path, config: &Config, environment: &Environment) -> Result<Self, ExperimentError> {
         let folder = Self::folder_of(results, config);
         let stages = layout::stages(&folder);
@@ -70,10 +70,10 @@ impl RunStore {
         Ok(Self { folder, is_new, forced: Vec::new(), leases, access: Access::Whole { _lock: lock } })
     }
 
-    /// Fails early, before inputs are read, if [`Self::open`] would fail because of the folder. Creates nothing.
+    /// Fails early, before inputs are read, if [`Self::open`] would fail because of the directory. Creates nothing.
     ///
     /// # Errors
-    /// If the results are not a folder, or the run's folder belongs to another config or is in use.
+    /// If the results are not a directory, or the run's directory belongs to another config or is in use.
     pub(crate) fn expect_free(results: &Path, config: &Config) -> Result<(), ExperimentError> {
         layout::expect_folder(results)?;
         let (folder, text) = (Self::folder_of(results, config), config.to_toml());
@@ -89,12 +89,12 @@ impl RunStore {
         Ok(())
     }
 
-    /// Removes the folder of a run that failed before it began a stage, if this process created the folder.
+    /// Removes the directory of a run that failed before it began a stage, if this process created the directory.
     pub(crate) fn remove_if_unused(self) {
         if !self.is_new || !folders_in(&layout::stages(&self.folder)).is_empty() {
             return;
         }
-        // If there are other files, they stay, and so does the folder.
+        // If there are other files, they stay, and so does the directory.
         for name in [layout::CONFIG, layout::ENVIRONMENT, layout::LOCK] {
             let _ = fs::remove_file(self.folder.join(name));
         }
@@ -103,7 +103,7 @@ impl RunStore {
         }
     }
 
-    /// Opens the folder for a shard, which works there in parallel with other processes. Nothing is written yet.
+    /// Opens the directory for a shard, which works there in parallel with other processes. Nothing is written yet.
     /// `any_program` allows resuming the work of another program.
     ///
     /// # Errors
@@ -114,11 +114,11 @@ impl RunStore {
         Ok(Self { folder, is_new: false, forced: Vec::new(), leases: Leases::new()?, access })
     }
 
-    /// Creates the folder of `config`, writes the resolved config into it, and returns its path. Takes no lock and begins
-    /// no stage.
+    /// Creates the directory of `config`, writes the resolved config into it, and returns its path. Takes no lock and
+    /// begins no stage.
     ///
     /// # Errors
-    /// If the folder belongs to another config, or cannot be written.
+    /// If the directory belongs to another config, or cannot be written.
     pub(crate) fn begin(results: &Path, config: &Config) -> Result<PathBuf, ExperimentError> {
         let folder = Self::folder_of(results, config);
         fs::create_dir_all(&folder).map_err(ExperimentError::io("create", &folder))?;
@@ -126,7 +126,7 @@ impl RunStore {
         Ok(folder)
     }
 
-    /// Returns the folder of the stage `name` of the run in `folder`, finished or not.
+    /// Returns the directory of the stage `name` of the run in `folder`, finished or not.
     pub(crate) fn remains_in(folder: &Path, name: &str) -> StageRemains {
         StageRemains(layout::stages(folder).join(name))
     }
@@ -141,7 +141,7 @@ impl RunStore {
         &self.leases
     }
 
-    /// Returns the folder of the run of `config`. The run's id is the beginning of the config's fingerprint.
+    /// Returns the directory of the run of `config`. The run's id is the beginning of the config's fingerprint.
     pub(crate) fn folder_of(results: &Path, config: &Config) -> PathBuf {
         results.join(&config.name).join(Self::id_of(config))
     }
@@ -154,7 +154,7 @@ impl RunStore {
         let path = folder.join(layout::CONFIG);
         let (source, id) = (Source::read(&path)?, name_of(folder));
         let found = Fingerprint::of_bytes(source.text().as_bytes()).short();
-        // A folder whose name is not an id was named by a person.
+        // A directory whose name is not an id was named by a person.
         if layout::is_id(&id) && found != id {
             let fault = ResultsFault::OtherConfig { expected: id, found };
             return Err(ExperimentError::Results { path, fault });
@@ -189,12 +189,12 @@ impl RunStore {
         layout::stages(folder).join(name).join(RECORD).exists()
     }
 
-    /// Returns the run's folder.
+    /// Returns the run's directory.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Returns the folder of the experiment's runs.
+    /// Returns the directory of the experiment's runs.
     pub(crate) fn experiment(&self) -> &Path {
         self.folder.parent().unwrap_or(&self.folder)
     }
@@ -205,11 +205,11 @@ impl RunStore {
     }
 
     /// Finds the finished stage in this run, in another run of the experiment, or under another name of the same kind. A
-    /// stage from elsewhere is copied into this run, and an existing folder of this name is set aside; a shard uses the
-    /// stage where it is, without a copy. If the stage is not finished anywhere, opens its folder for work.
+    /// stage from elsewhere is copied into this run, and an existing directory of this name is set aside; a shard uses
+    /// the stage where it is, without a copy. If the stage is not finished anywhere, opens its directory for work.
     ///
     /// # Errors
-    /// If the folder cannot be written.
+    /// If the directory cannot be written.
     pub(crate) fn stage(&self, identity: &Identity) -> Result<StageState, ExperimentError> {
         let folder = self.stage_folder(&identity.name);
         if let Some(stage) = self.done(identity) {
@@ -227,7 +227,7 @@ impl RunStore {
         self.unfinished(identity).map(StageState::Outstanding)
     }
 
-    /// Opens the folder of an unfinished stage for work.
+    /// Opens the directory of an unfinished stage for work.
     pub(crate) fn unfinished(&self, identity: &Identity) -> Result<StageFolder, ExperimentError> {
         let folder = self.stage_folder(&identity.name);
         match &self.access {
@@ -242,11 +242,11 @@ impl RunStore {
         }
     }
 
-    /// Returns the folder of a stage that a process leases as one unit. Keeps earlier work in the folder if its
-    /// fingerprint is the same; otherwise opens the folder for new work.
+    /// Returns the directory of a stage that a process leases as one unit. Keeps earlier work in the directory if its
+    /// fingerprint is the same; otherwise opens the directory for new work.
     ///
     /// # Errors
-    /// If the folder cannot be written.
+    /// If the directory cannot be written.
     pub(crate) fn place_of(&self, identity: &Identity) -> Result<PathBuf, ExperimentError> {
         let remains = self.remains_of(&identity.name);
         if !remains.is_of(identity.fingerprint) {
@@ -255,10 +255,10 @@ impl RunStore {
         Ok(remains.folder().to_path_buf())
     }
 
-    /// Renames the stage's folder in this run, so that its content is kept but not used.
+    /// Renames the stage's directory in this run, so that its content is kept but not used.
     ///
     /// # Errors
-    /// If another process works in the folder, or it cannot be renamed.
+    /// If another process works in the directory, or it cannot be renamed.
     pub(crate) fn set_aside(&self, name: &str) -> Result<(), ExperimentError> {
         let remains = self.remains_of(name);
         self.leases.refuse_others(remains.folder())?;
@@ -274,11 +274,11 @@ impl RunStore {
         })
     }
 
-    /// Sets aside the folders of the stages called `name`, or `name-...`, and no longer accepts these stages from other
-    /// runs.
+    /// Sets aside the directories of the stages called `name`, or `name-...`, and no longer accepts these stages from
+    /// other runs.
     ///
     /// # Errors
-    /// If a folder cannot be renamed.
+    /// If a directory cannot be renamed.
     pub(crate) fn force(&mut self, name: &str) -> Result<(), ExperimentError> {
         self.forced.push(name.to_owned());
         for stage in self.stage_names() {
@@ -295,7 +295,7 @@ impl RunStore {
         self.forced.iter().any(|name| is_called(stage, name))
     }
 
-    /// Returns the names of the existing stage folders.
+    /// Returns the names of the existing stage directories.
     pub(crate) fn stage_names(&self) -> Vec<String> {
         folders_in(&layout::stages(&self.folder)).into_iter().filter(|name| layout::is_current(name)).collect()
     }
@@ -346,12 +346,12 @@ impl RunStore {
         })
     }
 
-    /// Returns the folders of the stages of this kind in all runs of the experiment, with this run first.
+    /// Returns the directories of the stages of this kind in all runs of the experiment, with this run first.
     pub(crate) fn remains(&self, kind: &str) -> Vec<StageRemains> {
         self.all_remains(kind).into_iter().filter(StageRemains::is_current).collect()
     }
 
-    /// Returns the folders of [`Self::remains`] and the folders of this kind that were set aside.
+    /// Returns the directories of [`Self::remains`] and the directories of this kind that were set aside.
     pub(crate) fn all_remains(&self, kind: &str) -> Vec<StageRemains> {
         let experiment = self.experiment();
         let mut runs: Vec<PathBuf> = folders_in(experiment).into_iter().map(|run| experiment.join(run)).collect();
@@ -364,7 +364,7 @@ impl RunStore {
         stages.collect()
     }
 
-    /// Returns the folder of the stage `name` in this run, finished or not.
+    /// Returns the directory of the stage `name` in this run, finished or not.
     pub(crate) fn remains_of(&self, name: &str) -> StageRemains {
         StageRemains(self.stage_folder(name))
     }
@@ -389,13 +389,13 @@ fn differing_keys(place: &str, here: &toml::Value, there: &toml::Value, differs:
             }
         }
         _ if here == there => {}
-        // A key in a folder's config is untrusted text.
+        // A key in a directory's config is untrusted text.
         _ => differs.push(place.escape_debug().to_string()),
     }
 }
 
-/// Writes the config of a run into its folder if the config is missing, or truncated by a crash. The name of the folder
-/// identifies the run, so a truncated config is safe to replace.
+/// Writes the config of a run into its directory if the config is missing, or truncated by a crash. The name of the
+/// directory identifies the run, so a truncated config is safe to replace.
 fn keep_config(folder: &Path, text: &str) -> Result<(), ExperimentError> {
     let path = folder.join(layout::CONFIG);
     match read_small(&path) {
@@ -413,7 +413,7 @@ fn other_config(path: PathBuf, expected: &str, found: &[u8]) -> ExperimentError 
     ExperimentError::Results { path, fault }
 }
 
-/// Copies files next to the destination and renames the folder into place, so that it appears atomically.
+/// Copies files next to the destination and renames the directory into place, so that it appears atomically.
 fn copy_folder(from: &Path, to: &Path) -> Result<(), ExperimentError> {
     let parent = to.parent().unwrap_or_else(|| Path::new("."));
     let copy = || -> std::io::Result<()> {

@@ -27,7 +27,7 @@ pub(crate) struct ShardMark {
 /// A stage with units of the shard.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct StageMark {
-    /// The stage's folder, relative to the experiment's folder.
+    /// The stage's directory, relative to the experiment's directory.
     folder: PathBuf,
     fingerprint: Fingerprint,
     /// The files of the shard's units; they need not exist once the stage is done.
@@ -73,10 +73,10 @@ impl StageMark {
 }
 
 impl ShardMark {
-    /// Records in the folder of the run or sweep that the shard's units in these stages are done.
+    /// Records in the directory of the run or sweep that the shard's units in these stages are done.
     ///
     /// # Errors
-    /// If the folder cannot be written.
+    /// If the directory cannot be written.
     pub(crate) fn write(run: &Path, shard: &str, stages: Vec<StageMark>) -> Result<(), ExperimentError> {
         super::layout::make_shards_folder(run)?;
         let mark = Self { executable: Executable::current(), program: Some(Program::current().clone()), stages };
@@ -87,7 +87,7 @@ impl ShardMark {
     /// which they are based.
     ///
     /// # Errors
-    /// If the folder cannot be written.
+    /// If the directory cannot be written.
     pub(crate) fn write_all(store: &RunStore, kind: &str, before: Vec<String>) -> Result<(), ExperimentError> {
         let names = store.stage_names().into_iter().filter(|name| is_called(name, kind));
         Self::write(store.folder(), &all_of(kind), StageMark::of_done(store, names.chain(before)))

@@ -1,4 +1,4 @@
-//! The state of a run, read from its folder alone.
+//! The state of a run, read from its directory alone.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -38,7 +38,7 @@ fn since_1970() -> Duration {
 /// Writes the file atomically.
 ///
 /// # Errors
-/// If the folder cannot be written.
+/// If the directory cannot be written.
 pub(crate) fn write_progress(path: &Path, progress: &ProgressFile) -> Result<(), ExperimentError> {
     let bytes = serde_json::to_vec(progress).map_err(|source| ExperimentError::Results {
         path: path.to_path_buf(),
@@ -47,14 +47,14 @@ pub(crate) fn write_progress(path: &Path, progress: &ProgressFile) -> Result<(),
     write_passing(path, &bytes)
 }
 
-/// The state of a run, read from its folder.
+/// The state of a run, read from its directory.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunStatus {
     /// The experiment's name.
     pub experiment: String,
     /// The run's id.
     pub run: String,
-    /// The run's folder.
+    /// The run's directory.
     pub folder: PathBuf,
     /// Whether the run is in progress.
     pub state: RunState,
@@ -108,12 +108,12 @@ impl RunStatus {
     }
 }
 
-/// Reads the progress of the process that works in the folder; `None` if the file cannot be read.
+/// Reads the progress of the process that works in the directory; `None` if the file cannot be read.
 fn read_progress(folder: &Path) -> Option<ProgressFile> {
     serde_json::from_slice(&read_small(&layout::progress_path(folder)).ok()?).ok()
 }
 
-/// Returns the states of the config's stages: from `reported` progress, and otherwise from the folder.
+/// Returns the states of the config's stages: from `reported` progress, and otherwise from the directory.
 fn stages(folder: &Path, config: &Config, state: RunState, reported: &[StageView]) -> Vec<StageView> {
     let graph = Graph::for_config(config);
     let view = |name: &str| {

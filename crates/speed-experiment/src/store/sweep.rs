@@ -1,4 +1,4 @@
-//! The folder of a sweep's tables, beside the runs of its experiment.
+//! The directory of a sweep's tables, beside the runs of its experiment.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,16 +9,16 @@ use super::atomic::{write_atomic, write_json};
 use super::layout::SWEEP_REPORT;
 use crate::error::ExperimentError;
 
-/// The folder of a sweep's tables.
+/// The directory of a sweep's tables.
 pub(crate) struct SweepStore(PathBuf);
 
 impl SweepStore {
-    /// Returns the folder of a sweep below `results`.
+    /// Returns the directory of a sweep below `results`.
     pub(crate) fn folder_of(results: &Path, experiment: &str, sweep: &str) -> PathBuf {
         results.join(experiment).join(format!("sweep-{sweep}"))
     }
 
-    /// Creates the folder, or opens it if the same sweep ended before.
+    /// Creates the directory, or opens it if the same sweep ended before.
     ///
     /// # Errors
     /// If it cannot be created.
@@ -30,7 +30,7 @@ impl SweepStore {
     /// Writes a table or plot.
     ///
     /// # Errors
-    /// If the folder cannot be written.
+    /// If the directory cannot be written.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
         write_atomic(&self.0.join(name), bytes)
     }
@@ -38,7 +38,7 @@ impl SweepStore {
     /// Writes the report, with which the sweep is finished.
     ///
     /// # Errors
-    /// If the folder cannot be written.
+    /// If the directory cannot be written.
     pub(crate) fn write_report(&self, report: &impl Serialize) -> Result<(), ExperimentError> {
         write_json(&Self::report_of(&self.0), report)
     }

@@ -63,7 +63,7 @@ impl hyper::body::Body for Trickles {
 }
 
 #[tokio::test]
-async fn an_upload_that_stalls_is_cut_and_goes_on_where_it_was() {
+async fn a_stalled_upload_is_cut_and_resumes() {
     let office = Office::open(Limits { idle: Duration::from_millis(50), ..patient() });
     let (north, message) = (office.key("north"), office.message("north"));
     let (digest, length) = (Digest::of(&message), message.len());
@@ -81,7 +81,7 @@ async fn an_upload_that_stalls_is_cut_and_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-async fn a_party_does_what_is_its_own() {
+async fn a_party_is_limited_to_its_own_requests() {
     let office = Office::open(patient());
     let [north, south, student] = ["north", "south", "student"].map(|party| office.key(party));
     let message = office.message("north");
@@ -200,7 +200,7 @@ async fn a_log_is_read_again_when_it_has_grown() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_slow_is_cut_and_goes_on_where_it_was() {
+async fn a_slow_body_is_cut_and_keeps_its_progress() {
     let every = Duration::from_millis(40);
     let office = Office::open(Limits { slowest: MinimumRate { bytes: 1000, every }, ..patient() });
     let (north, message) = (office.key("north"), office.message("north"));

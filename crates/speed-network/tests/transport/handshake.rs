@@ -73,7 +73,7 @@ async fn a_client_refuses_another_server_and_says_which() {
 }
 
 #[tokio::test]
-async fn nobody_at_the_address_and_somebody_else_are_told_apart() {
+async fn an_unreachable_address_and_another_service_are_distinguished() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("an address").to_string();
     let plain = tokio::spawn(async move {

@@ -43,7 +43,7 @@ async fn a_longer_reply_than_expected_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_not_sent() {
+async fn an_invalid_request_is_not_sent() {
     let server = Server::start(patient()).await;
     let mut client = server.connect(TEACHER).await.expect("a connection");
     for (path, header) in

@@ -164,7 +164,7 @@ fn portable_products_are_their_definition_to_the_bit() {
 }
 
 #[test]
-fn what_is_not_finite_stays_so() {
+fn non_finite_values_propagate() {
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let (mut a, b) = (random(80, 80, 1), random(80, 80, 2));
         a.values_mut()[7 * 80 + 3] = bad;

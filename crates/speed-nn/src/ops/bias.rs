@@ -88,7 +88,7 @@ mod tests {
 
     /// A diverged training must be visible in its loss.
     #[test]
-    fn what_is_not_a_number_stays_so() {
+    fn nan_propagates() {
         let device = Device::flex();
         let nan = Tensor::<2>::from_floats([[f32::NAN; 3]; 20], &device);
         let (ones, zeros) = (Tensor::<1>::ones([3], &device), Tensor::<1>::zeros([3], &device));

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_without_a_window_are_none() {
+    fn sizes_without_a_window_have_no_geometry() {
         assert!(Geometry::valid([4, 9, 1], 5).is_none() && Geometry::valid([9, 4, 1], 5).is_none());
         assert!(Geometry::valid([4, 4, 0], 3).is_none() && Geometry::valid([4, 4, 1], 0).is_none());
         assert!(Geometry::same([0, 4, 1], 3, 1).is_none() && Geometry::same([4, 4, 1], 3, 0).is_none());

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_training_goes_on_from_its_records_and_from_no_others() {
+    fn a_training_resumes_from_its_own_records_only() {
         let step = |trained: &mut Trained<Dense>| {
             let loss = loss(trained.network());
             trained.step(0.1, &loss).expect("a finite loss");

@@ -13,7 +13,7 @@ use crate::noise::RunNoise;
 pub struct ComparedRun {
     /// Its column: `A`, `B`, ..., or `paper`.
     pub label: String,
-    /// The run's folder as given; `None` for the paper.
+    /// The run's directory as given; `None` for the paper.
     pub folder: Option<String>,
     /// Experiment name.
     pub experiment: Option<String>,

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_spread_says_so() {
+    fn a_difference_without_spread_has_a_reason() {
         assert_eq!(Difference::of_means(&[], &[1.0]), None);
         let one = Difference::of_means(&[1.0], &[1.0, 3.0]).expect("two samples");
         assert_eq!((one.difference, one.without_spread), (1.0, Some(WithoutSpread::OneStudent)));

@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_without_points_is_none() {
+    fn a_chart_without_points_is_not_drawn() {
         let mut empty = chart();
         empty.series.remove(0);
         empty.asymptote = None;

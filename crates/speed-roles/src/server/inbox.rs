@@ -15,7 +15,7 @@ use crate::registry::RoundRegistry;
 /// The receiver of a message, given its bytes and whether its proofs were checked before.
 pub(super) type Take<'a> = dyn FnMut(&[u8], bool) -> Result<(), Rejection> + 'a;
 
-/// The transport by which messages of a round reach the server: a folder, or a network.
+/// The transport by which messages of a round reach the server: a directory, or a network.
 pub(super) trait Inbox {
     /// Passes the bytes of every available message, none longer than `max`, to `take`, and returns the refusals of the
     /// transport and of `take`.
@@ -25,17 +25,17 @@ pub(super) trait Inbox {
     fn offer(&self, max: usize, take: &mut Take<'_>) -> Result<Vec<Refusal>, RolesError>;
 }
 
-/// The files of a folder, in the order of their names, which are otherwise arbitrary. At most one message is in memory
-/// at a time.
+/// The files of a directory, in the order of their names, which are otherwise arbitrary. At most one message is in
+/// memory at a time.
 pub(super) struct FolderInbox {
     files: Vec<PathBuf>,
 }
 
 impl FolderInbox {
-    /// Lists the files of a folder, without hidden ones (such as unfinished temporary files).
+    /// Lists the files of a directory, without hidden ones (such as unfinished temporary files).
     ///
     /// # Errors
-    /// If the folder cannot be read.
+    /// If the directory cannot be read.
     pub(super) fn open(folder: &Path) -> Result<Self, RolesError> {
         let list = || -> std::io::Result<Vec<PathBuf>> {
             let mut files = Vec::new();
@@ -99,7 +99,7 @@ impl Inbox for RegistryInbox<'_> {
     }
 }
 
-/// Returns at most 100 characters of a file's name, escaped for printing, because anyone who may write to the folder
+/// Returns at most 100 characters of a file's name, escaped for printing, because anyone who may write to the directory
 /// chooses it.
 fn name(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();

@@ -31,7 +31,7 @@ impl RoundServer {
     /// Checks everything but the proofs of a message that a party brought.
     ///
     /// # Errors
-    /// [`Refusal`]: as for a folder, or if the message was brought by a party other than the teacher that signed it.
+    /// [`Refusal`]: as for a directory, or if the message was brought by a party other than the teacher that signed it.
     pub fn check_message(&self, bytes: Vec<u8>, from: PartyKey) -> Result<Admitted, Refusal> {
         let admission = self.admission();
         let check = |bytes: &[u8]| {

@@ -178,8 +178,8 @@ impl RoundServer {
         Ok(self.evaluate(None, progress)?.result.list().counted())
     }
 
-    /// Sums the messages that came over a network and those of a folder, and computes the encrypted winners, or returns
-    /// the stored result. A step that is in the registry is not repeated.
+    /// Sums the messages that came over a network and those of a directory, and computes the encrypted winners, or
+    /// returns the stored result. A step that is in the registry is not repeated.
     pub(super) fn evaluate(
         &self,
         then: Option<&FolderInbox>,

@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 pub(crate) const SEED: RoundRandomness = RoundRandomness::simulation(7);
 
-/// A folder with the student's keys.
+/// A directory with the student's keys.
 pub(crate) fn keys() -> &'static Path {
     static KEYS: OnceLock<TempDir> = OnceLock::new();
     KEYS.get_or_init(|| {
@@ -91,7 +91,7 @@ pub(crate) fn terms(name: &str, queries: usize, teachers: usize) -> Terms {
 
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 
-/// A round's folder: its file, an inbox of messages, the server's result.
+/// A round's directory: its file, an inbox of messages, the server's result.
 pub(crate) struct RoundFolder {
     folder: TempDir,
     pub(crate) file: RoundFile,

@@ -19,7 +19,7 @@ pub(crate) fn seal(bytes: &mut [u8]) {
     bytes[end..].copy_from_slice(&digest[..16]);
 }
 
-/// Creates a message of a teacher in this folder's round.
+/// Creates a message of a teacher in this directory's round.
 fn good(folder: &RoundFolder, teacher: usize) -> Vec<u8> {
     let path = folder.path("message");
     let _ = fs::remove_file(&path);
@@ -97,8 +97,8 @@ fn fill_inbox(folder: &RoundFolder) {
         bytes[84..88].copy_from_slice(&2_u32.to_le_bytes());
     };
     put("teacher-11.msg", &resigned(&submission, 11, other_shape));
-    // 12: unreadable, because it is a folder. 13: not a message. 14: empty. 15: a file of the protocol, but of another
-    // kind.
+    // 12: unreadable, because it is a directory. 13: not a message. 14: empty. 15: a file of the protocol, but of
+    // another kind.
     fs::create_dir(folder.inbox("teacher-12.msg")).expect("a folder");
     put("teacher-13.msg", b"dear server, here is my answer");
     put("teacher-14.msg", b"");
@@ -117,7 +117,7 @@ fn fill_inbox(folder: &RoundFolder) {
 }
 
 #[test]
-fn every_fault_is_refused_and_the_rest_goes_on() {
+fn every_fault_is_refused_and_the_round_continues() {
     let folder = RoundFolder::new(&terms("faults", 2, 20));
     fill_inbox(&folder);
     let report = folder.aggregate().expect("enough teachers");

@@ -68,7 +68,7 @@ fn sums_of_the_teachers_shares_follow_the_discrete_laplace_of_the_accountant() {
 }
 
 #[test]
-fn the_servers_noise_is_whole() {
+fn the_servers_noise_has_its_full_distribution() {
     let gamma = InverseScale::new(0.3).expect("valid");
     let whole = noise(0.3).share_of(1).expect("one party");
     let draws = whole.draw(15_000, &Randomness::OperatingSystem).expect("entropy");

@@ -41,7 +41,7 @@ fn interrupt(folder: &RoundFolder) {
 }
 
 #[test]
-fn an_interrupted_server_goes_on_to_the_same_bytes() {
+fn an_interrupted_server_resumes_to_the_same_bytes() {
     let undisturbed = round_folder("interrupted");
     undisturbed.aggregate().expect("enough");
     let expected = fs::read(undisturbed.path("result")).expect("a result");
@@ -130,7 +130,7 @@ fn the_same_message_by_two_ways_counts_once_and_is_no_second_one() {
 }
 
 #[test]
-fn the_log_says_which_messages_were_counted_and_the_server_signs_it() {
+fn the_signed_log_records_which_messages_were_counted() {
     let folder = round_folder("log");
     folder.answer(0, &[2, 2, 2, 2, 2], &folder.inbox("teacher-0 again"));
     folder.aggregate().expect("enough");
@@ -156,7 +156,7 @@ fn the_log_says_which_messages_were_counted_and_the_server_signs_it() {
 }
 
 #[test]
-fn a_folder_full_of_a_teachers_messages_takes_eight_lines_of_the_log() {
+fn many_messages_of_one_teacher_take_eight_lines_of_the_log() {
     let folder = round_folder("crowd");
     for copy in 0..20 {
         folder.answer(0, &[copy % 3, 2, 2, 2, 2], &folder.inbox(&format!("x-{copy}.msg")));

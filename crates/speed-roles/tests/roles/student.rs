@@ -103,7 +103,7 @@ fn a_teacher_answers_the_queries_that_it_voted_on() {
 }
 
 #[test]
-fn an_answer_that_is_none_hides_no_other_and_labels_are_their_owners() {
+fn an_undecodable_answer_hides_no_other_and_labels_are_private() {
     let folder = RoundFolder::new(&terms("undecodable", 3, 2));
     folder.answer(0, &[2, 1, 2], &folder.inbox("teacher-0.msg"));
     folder.aggregate().expect("enough");
@@ -180,7 +180,7 @@ fn keys_are_for_one_round_and_wear_out_without_proofs() {
 }
 
 #[test]
-fn a_key_whose_rounds_nobody_knows_is_not_destroyed() {
+fn a_key_without_a_list_of_rounds_is_not_destroyed() {
     let mut terms = terms("moved", 1, 2);
     terms.randomness = speed_core::RandomnessKind::OperatingSystem;
     let folder = RoundFolder::new(&terms);

@@ -168,7 +168,7 @@ fn bad_data_are_named() {
 }
 
 #[test]
-fn settings_that_images_do_not_go_with_are_named() {
+fn settings_that_do_not_fit_the_images_are_named() {
     let refused =
         |method, config: &StudentConfig, pool| match run(method, config, &Data::new(SHAPE, pool, 9), 1, None).0 {
             Err(StudentError::Config(error)) => error.field,

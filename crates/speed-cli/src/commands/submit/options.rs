@@ -63,7 +63,7 @@ pub(super) fn check(options: &SubmitOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns an absolute path, which is valid on every machine that sees the folder.
+/// Returns an absolute path, which is valid on every machine that sees the directory.
 pub(in crate::commands) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     Ok(std::path::absolute(path).map_err(ExperimentError::io("find", path))?)
 }

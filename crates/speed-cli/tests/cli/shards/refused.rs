@@ -39,7 +39,7 @@ fn bad_shares_and_stages_are_named() {
 }
 
 #[test]
-fn earlier_stages_are_asked_for_by_name() {
+fn a_missing_earlier_stage_is_named() {
     let place = Workplace::new(TINY);
     place.fails(&TEACHERS, 4, &["stages/data", "speed run CONFIG --stage data"]);
     assert!(!place.path("results").exists(), "something was written");
@@ -53,7 +53,7 @@ fn earlier_stages_are_asked_for_by_name() {
 }
 
 #[test]
-fn an_earlier_stage_that_shows_late_is_waited_for() {
+fn a_shard_waits_for_an_earlier_stage_that_appears_late() {
     let place = Workplace::new(TINY);
     let waiting = |seconds: &'static str| [&TEACHERS[..], &["--threads", "1", "--latency-wait", seconds]].concat();
     place.fails(&waiting("1"), 4, &["data is not seen done yet: waiting up to 1 s", "speed run CONFIG --stage data"]);
@@ -78,7 +78,7 @@ fn another_config_is_refused_with_what_differs() {
     let other = ["run", "config.toml", "--run", id, "--set", "teacher.steps=13", "--set", "row.0.name=x"];
     place.fails(&other, 2, &[&format!("--run {id}"), "teacher.steps", "row.0.name"]);
     place.fails(&["run", "config.toml", "--run", "0123"], 2, &["--run 0123", id]);
-    // The folder has work for other inputs: a shard does not set it aside.
+    // The directory has work for other inputs: a shard does not set it aside.
     ended(start(&place, "results", "teachers", "1/2"));
     let stage = run.join("stages/teachers");
     fs::write(stage.join("fingerprint"), "0".repeat(64)).expect("written");
@@ -92,7 +92,7 @@ fn another_config_is_refused_with_what_differs() {
 }
 
 #[test]
-fn a_shard_looks_again_where_the_step_before_was_done_anew() {
+fn a_shard_checks_again_after_an_earlier_step_was_repeated() {
     let place = Workplace::new(TINY);
     place.succeeds(&["run", "config.toml", "--stage", "data"]);
     assert_eq!(ended(start(&place, "results", "teachers", "1/2"))["done_here"], 3);
@@ -104,7 +104,7 @@ fn a_shard_looks_again_where_the_step_before_was_done_anew() {
 }
 
 #[test]
-fn another_binary_is_refused_unless_it_is_told_to_go_on() {
+fn another_binary_is_refused_without_an_override() {
     let place = Workplace::new(TINY);
     place.succeeds(&["run", "config.toml", "--stage", "data"]);
     ended(start(&place, "results", "teachers", "1/2"));
@@ -138,7 +138,7 @@ fn lease(stage: &Path, pid: u32, started: u64, elsewhere: bool) {
 }
 
 #[test]
-fn leases_of_processes_that_are_gone_are_taken_over_and_of_others_waited_for() {
+fn leases_of_dead_processes_are_taken_over_and_others_awaited() {
     let place = Workplace::new(TINY);
     place.succeeds(&["run", "config.toml", "--stage", "data"]);
     ended(start(&place, "results", "teachers", "2/2"));

@@ -120,7 +120,7 @@ impl Cluster {
         String::from_utf8(output.stdout).expect("text")
     }
 
-    /// Returns the folder of the only run.
+    /// Returns the directory of the only run.
     #[track_caller]
     pub(super) fn run_folder(&self) -> PathBuf {
         self.place.run_folder(&format!("{}/results", self.folder), "tiny")

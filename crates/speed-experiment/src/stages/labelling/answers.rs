@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_that_nothing_takes_make_an_answer_none() {
+    fn impossible_times_make_an_answer_invalid() {
         let answer = Answer {
             label: None,
             noise: String::new(),

@@ -1,4 +1,4 @@
-//! The files that a trained student leaves in its folder.
+//! The files that a trained student leaves in its directory.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ pub(super) fn read(stage: &FinishedStage) -> Result<StudentRun, ExperimentError>
     Ok(StudentRun { by_epoch, ..run })
 }
 
-/// Reads the accuracies of a student by epoch, in the run in the folder `run`; empty if its metrics are missing.
+/// Reads the accuracies of a student by epoch, in the run in the directory `run`; empty if its metrics are missing.
 pub(crate) fn read_epochs(run: &Path, stage: &str) -> Vec<EpochAccuracy> {
     read_stage_file(run, stage, METRICS).map_or_else(Vec::new, |metrics| by_epoch(&String::from_utf8_lossy(&metrics)))
 }

@@ -1,4 +1,4 @@
-//! One training in its folder: its starting point, its reports, and its checkpoints.
+//! One training in its directory: its starting point, its reports, and its checkpoints.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ pub(super) const CHECKPOINT: &str = "checkpoint.bin";
 /// The interval between two checkpoints.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
 
-/// One training in its folder.
+/// One training in its directory.
 pub(super) struct Session<'a> {
     context: &'a Context<'a>,
     student: &'a Student<'a>,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::error::ExperimentError;
 
-/// The counter, written to every folder in which this process has a lease.
+/// The counter, written to every directory in which this process has a lease.
 pub(super) struct Heartbeat {
     name: String,
     every: Duration,
@@ -41,7 +41,7 @@ impl Heartbeat {
     /// Starts counting in `folder` for one more lease.
     ///
     /// # Errors
-    /// If the folder cannot be written.
+    /// If the directory cannot be written.
     pub(super) fn beat_in(&self, folder: &Path) -> Result<(), ExperimentError> {
         let path = folder.join(&self.name);
         let mut state = self.shared.state();

@@ -1,4 +1,4 @@
-//! The leases in a folder, and the owners that they name.
+//! The leases in a directory, and the owners that they name.
 
 use std::fmt;
 use std::fs;
@@ -132,7 +132,7 @@ fn started(pid: u32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// Lists the leases in a folder, with their owners.
+/// Lists the leases in a directory, with their owners.
 pub(super) fn leases_in(folder: &Path) -> Vec<(PathBuf, Holder)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let leases = entries.filter(|path| path.to_string_lossy().ends_with(ENDING));
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_lives_and_one_of_its_number_before_it_does_not() {
+    fn an_earlier_process_with_the_same_id_is_dead() {
         let me = Holder::this_process().expect("random bytes");
         assert!(me.lives_here(&me) && !me.is_dead(&me));
         let earlier = Holder { started: me.started - 1, ..me.clone() };

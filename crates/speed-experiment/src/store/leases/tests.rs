@@ -17,7 +17,7 @@ fn ours(leased: Leased) -> Lease {
 }
 
 #[test]
-fn a_unit_is_one_process_s_until_it_is_done_with_it() {
+fn a_leased_unit_belongs_to_one_process() {
     let folder = tempfile::tempdir().expect("a folder");
     let [one, other] = [(); 2].map(|()| Leases::new().expect("random bytes"));
     let lease = ours(one.take(folder.path(), "a").expect("written"));
@@ -32,7 +32,7 @@ fn a_unit_is_one_process_s_until_it_is_done_with_it() {
 }
 
 #[test]
-fn the_lease_of_a_process_that_is_gone_is_taken_over() {
+fn the_lease_of_a_dead_process_is_taken_over() {
     let folder = tempfile::tempdir().expect("a folder");
     let mine = Leases::new().expect("random bytes");
     let mut dead: serde_json::Value = serde_json::from_slice(&mine.me.numbered(7).to_json()).expect("JSON");
@@ -76,7 +76,7 @@ fn a_counter_that_grows_keeps_a_lease() {
 }
 
 #[test]
-fn what_is_in_the_way_of_a_lease_is_taken_away() {
+fn obstacles_at_the_path_of_a_lease_are_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(format!("{name}.lease"));
     fs::create_dir(at("folder")).expect("a folder");
@@ -99,7 +99,7 @@ fn what_is_in_the_way_of_a_lease_is_taken_away() {
 }
 
 #[test]
-fn who_leases_a_unit_while_others_are_looked_at_is_seen() {
+fn a_lease_taken_while_others_are_checked_is_noticed() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("a.lease"), elsewhere(Duration::ZERO).me.to_json()).expect("written");
     let [mine, other] = [(); 2].map(|()| Leases::new().expect("random bytes"));

@@ -20,7 +20,7 @@ pub struct Worker {
     pub is_gone: bool,
 }
 
-/// Lists the leases in the folder of a stage.
+/// Lists the leases in the directory of a stage.
 pub(crate) fn workers(folder: &Path) -> Vec<Worker> {
     let me = Holder::this_process().unwrap_or_default();
     let mut all: Vec<Worker> = leases_in(folder)
