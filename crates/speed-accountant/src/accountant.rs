@@ -1,7 +1,7 @@
 //! The accountant: it computes an epsilon from votes and the parameters of the noise.
 
 use rayon::prelude::*;
-use speed_mechanism::NoiseGenerator;
+use speed_mechanism::{Mechanism, NoiseGenerator};
 
 use crate::account::Account;
 use crate::assumption::{Adversary, Assumptions, Bound, Extent, NeighbouringRelation};
@@ -12,7 +12,8 @@ use crate::delta::Delta;
 use crate::epsilon_bound::{CompositionMethod, EpsilonBound, ROUNDING};
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
-use crate::least_epsilon::LeastEpsilon;
+use crate::least_epsilon::{LeastEpsilon, left_out};
+use crate::neighbour_losses::Unlikely;
 use crate::noise_case::NoiseCase;
 use crate::orders::Best;
 use crate::per_query::{self, Within, per_query_epsilon, tight_per_query_epsilon};
@@ -25,6 +26,8 @@ use crate::votes::CheckedCounts;
 /// An account at given votes is compared with the data-independent bounds only if it is at least this fraction of the
 /// optimal composition of the pure epsilons.
 const WORTH_COMPARING: f64 = 0.25;
+/// The fraction of a query's share of delta that pays for answers which an account at votes leaves out.
+const LEFT_OUT: f64 = 1e-9;
 /// The largest fraction of delta that may pay for the event that a query exceeds the epsilon of `per_query::within`.
 const BEYOND: f64 = 1e-6;
 
@@ -121,7 +124,7 @@ impl Accountant {
     #[must_use]
     pub fn per_query_epsilon(&self, classes: usize) -> f64 {
         if self.event.mechanism().gamma().is_none() {
-            let one = self.least(self.delta.get()).whatever_the_votes(&self.event, f64::INFINITY, 1);
+            let one = self.least(self.delta.get()).whatever_the_votes(&self.event, f64::INFINITY, classes, 1);
             return one.map_or(f64::INFINITY, |bound| bound.best.epsilon);
         }
         match self.assumptions.bound {
@@ -151,7 +154,7 @@ impl Accountant {
             if self.assumptions.bound == Bound::Paper || pure && at_votes.best.epsilon < WORTH_COMPARING * simplest {
                 return Ok(at_votes);
             }
-            let without = self.least(delta).whatever_the_votes(&self.event, epsilon, queries)?;
+            let without = self.least(delta).whatever_the_votes(&self.event, epsilon, votes.classes, queries)?;
             Ok(if without.best.epsilon < at_votes.best.epsilon { without } else { at_votes })
         })?;
         let scope = Scope { queries, per_query_epsilon: epsilon, teachers: Some(votes.teachers) };
@@ -177,9 +180,10 @@ impl Accountant {
         if let Some(found) = self.classes.filter(|classes| *classes < 2) {
             return Err(AccountError::TooFewClasses { row: 0, found });
         }
-        let epsilon = self.per_query_epsilon(self.classes.unwrap_or(usize::MAX));
+        let classes = self.classes.unwrap_or(usize::MAX);
+        let epsilon = self.per_query_epsilon(classes);
         let bound = SharedDelta::new(&self.event, self.delta)
-            .least(|delta| self.least(delta).whatever_the_votes(&self.event, epsilon, queries))?;
+            .least(|delta| self.least(delta).whatever_the_votes(&self.event, epsilon, classes, queries))?;
         self.claimed(Scope { queries, per_query_epsilon: epsilon, teachers: None }, bound, None)
     }
 
@@ -265,7 +269,11 @@ impl Accountant {
     ) -> Result<EpsilonBound, AccountError> {
         let epsilon = self.per_query_epsilon(votes.classes);
         let within = self.within(epsilon, votes, delta);
-        let delta = (delta - votes.queries() as f64 * within.beyond).next_down();
+        let queries = votes.queries() as f64;
+        let unlikely = self.unlikely(epsilon, votes.classes, delta / queries);
+        // A data-independent moment leaves out two answers of its own.
+        let left_out = unlikely.charge(votes.classes) + 2.0 * unlikely.left_out();
+        let delta = (delta - queries * (within.beyond + left_out)).next_down();
         let request = CostsRequest {
             case: *case,
             assumptions: self.assumptions,
@@ -273,8 +281,21 @@ impl Accountant {
             epsilon,
             within: within.epsilon,
             delta,
+            unlikely,
         };
         self.least(delta).at_votes(&DataDependentCosts::new(&request, votes), order)
+    }
+
+    /// Returns the treatment of unlikely answers of one query, whose share of delta is `share`.
+    fn unlikely(&self, epsilon: f64, classes: usize, share: f64) -> Unlikely {
+        match self.event.mechanism() {
+            Mechanism::Skellam { .. } | Mechanism::Binomial { .. } => {
+                Unlikely::LeftOut(left_out(LEFT_OUT, share / (classes as f64 + 4.0)))
+            }
+            Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } | Mechanism::Gaussian { .. } => {
+                Unlikely::Bounded(epsilon)
+            }
+        }
     }
 
     /// Returns an epsilon that one query exceeds only with a probability that is negligible compared with delta.

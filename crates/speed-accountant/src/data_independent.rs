@@ -1,24 +1,39 @@
-//! Data-independent cost of queries with Laplace noise: composition of the distributions that dominate each query.
+//! Data-independent cost of queries of one or several kinds. For Laplace noise the distributions that dominate each
+//! query are composed; with other noise among the queries, moments are added up.
 
+use speed_mechanism::Mechanism;
+
+use crate::assumption::{Bound, NeighbouringRelation};
 use crate::composition::{
-    Composition, PrivacyLossDistribution, PrivacyProfile, best_tilt, optimal_epsilon, optimal_epsilon_of, pure_excess,
+    Composition, PrivacyLossDistribution, PrivacyProfile, best_tilt, improved_epsilon, optimal_epsilon,
+    optimal_epsilon_of, pure_excess,
 };
 use crate::epsilon_bound::CompositionMethod;
 use crate::event::PrivacyEvent;
+use crate::least_epsilon::{LeastEpsilon, left_out};
 use crate::memo::Memo;
+use crate::moments::pure_moment;
+use crate::orders::{MAX_REAL_ORDER, best_real};
 use crate::per_query::tight_per_query_epsilon;
-use crate::three_answers::ThreeAnswers;
+use crate::renyi::{SkellamCurve, gaussian_rdp};
+use crate::three_answers::{LargestMoment, ThreeAnswers};
 
 /// Grid steps in the smallest and in the largest epsilon, for queries of several kinds.
 const MIN_STEPS: f64 = 24.0;
 const MAX_STEPS: f64 = 2_048.0;
 
+/// Part of a query's share of delta that pays for answers which moments leave out.
+const LEFT_OUT: f64 = 1e-9;
+
 /// Queries of one kind: the same noise and pure epsilon.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct QueryGroup {
     pub(crate) event: PrivacyEvent,
-    /// Pure epsilon of one query.
+    /// Pure epsilon of one query; infinite for noise other than Laplace noise.
     pub(crate) epsilon: f64,
+    /// Whether the answer depends on one difference of noise. Laplace noise counts as false, because its epsilon tells
+    /// all.
+    pub(crate) one_difference: bool,
     pub(crate) queries: usize,
 }
 
@@ -27,7 +42,53 @@ impl QueryGroup {
     /// one query, so groups that differ in the threshold alone are merged.
     pub(crate) fn new(event: PrivacyEvent, classes: usize, queries: usize) -> Self {
         let epsilon = tight_per_query_epsilon(&event, classes);
-        Self { event: PrivacyEvent::new(event.mechanism(), event.tau()), epsilon, queries }
+        let one_difference = event.mechanism().gamma().is_none() && event.is_one_difference(classes);
+        Self { event: PrivacyEvent::new(event.mechanism(), event.tau()), epsilon, one_difference, queries }
+    }
+
+    /// Returns whether one query has a pure epsilon.
+    pub(crate) fn is_pure(&self) -> bool {
+        self.event.mechanism().gamma().is_some()
+    }
+
+    /// Returns the number of classes that stands for the kind of query: the bounds know two classes and more.
+    fn classes(&self) -> usize {
+        if self.one_difference { 2 } else { usize::MAX }
+    }
+
+    /// Returns the data-independent moments of one query as a function of the order. Answers less likely than `left_out`
+    /// may be left out; the caller charges `2 left_out` to delta for each query.
+    fn moments(&self, left_out: f64) -> Box<dyn Fn(f64) -> f64> {
+        let (event, epsilon, one_difference) = (self.event, self.epsilon, self.one_difference);
+        let largest = |query: Option<std::sync::Arc<LargestMoment>>| {
+            move |l: f64| match &query {
+                Some(query) if one_difference => query.excess_of_two_classes(l).ln_1p(),
+                Some(query) => query.excess(l).ln_1p(),
+                None => f64::INFINITY,
+            }
+        };
+        match event.mechanism() {
+            Mechanism::Laplace { .. } => Box::new(move |l| pure_moment(epsilon, l)),
+            Mechanism::DiscreteLaplace { .. } => {
+                let losses = self.three_answers();
+                Box::new(move |l| {
+                    let three = losses.as_ref().map_or(f64::INFINITY, |losses| losses.moment(l));
+                    pure_moment(epsilon, l).min(three)
+                })
+            }
+            Mechanism::Gaussian { sigma } => Box::new(move |l| l * gaussian_rdp(sigma, event.tau(), l + 1.0)),
+            Mechanism::Skellam { sigma } => {
+                let curve = SkellamCurve::new(sigma, event.tau());
+                let largest = largest(LargestMoment::of_event(&event, left_out));
+                Box::new(move |l| (l * curve.rdp(l + 1.0)).min(largest(l)))
+            }
+            Mechanism::Binomial { .. } => Box::new(largest(LargestMoment::of_event(&event, left_out))),
+        }
+    }
+
+    /// Returns the data-independent moment of order `l` of one query; `left_out` as in [`Self::moments`].
+    pub(crate) fn moment(&self, l: f64, left_out: f64) -> f64 {
+        self.moments(left_out)(l)
     }
 
     /// Returns gamma if an observer of both noisy counts between which a vote moves sees the sum of two gamma-private
@@ -57,6 +118,15 @@ impl QueryGroup {
 
     /// Finds the least epsilon known here, the method that gave it, and the order by which losses were tilted.
     pub(crate) fn least_epsilon(&self, delta: f64) -> (f64, CompositionMethod, f64) {
+        if !self.is_pure() {
+            let (bound, relation) = (Bound::Tight, NeighbouringRelation::BothWays);
+            let least = LeastEpsilon { bound, relation, max_order: None, delta };
+            return least
+                .whatever_the_votes(&self.event, self.epsilon, self.classes(), self.queries)
+                .map_or((f64::INFINITY, CompositionMethod::Moments, 0.0), |found| {
+                    (found.best.epsilon, found.method, found.best.order)
+                });
+        }
         let two_counts = self
             .each_of_two_counts()
             .map_or(f64::INFINITY, |gamma| optimal_epsilon(gamma, self.queries.saturating_mul(2), delta));
@@ -102,6 +172,9 @@ pub(crate) fn least_epsilon_of_groups(groups: &[QueryGroup], delta: f64) -> f64 
         [one] => return one.least_epsilon(delta).0,
         _ => {}
     }
+    if !distinct.iter().all(QueryGroup::is_pure) {
+        return by_moments(&distinct, delta);
+    }
     let pure: Vec<(f64, usize)> = distinct.iter().map(|group| (group.epsilon, group.queries)).collect();
     let sum: f64 = pure.iter().map(|&(epsilon, queries)| epsilon * queries as f64).sum();
     let closed = optimal_epsilon_of(&pure, delta).min(sum * (1.0 + 1e-12));
@@ -112,4 +185,14 @@ pub(crate) fn least_epsilon_of_groups(groups: &[QueryGroup], delta: f64) -> f64 
         Some(Composition::new(&parts, best_tilt(&parts, delta))?.epsilon(delta))
     });
     convolved.unwrap_or(f64::INFINITY).min(closed)
+}
+
+/// Finds the least epsilon that sums of moments give.
+fn by_moments(groups: &[QueryGroup], delta: f64) -> f64 {
+    let queries: f64 = groups.iter().map(|group| group.queries as f64).sum();
+    let left_out = left_out(LEFT_OUT, delta / queries);
+    let delta = (delta - 2.0 * queries * left_out).next_down();
+    let moments: Vec<_> = groups.iter().map(|group| (group.moments(left_out), group.queries as f64)).collect();
+    let alpha = |l: f64| moments.iter().map(|(moments, times)| times * moments(l)).sum::<f64>();
+    best_real(MAX_REAL_ORDER, |l| improved_epsilon(alpha(l), l, delta)).map_or(f64::INFINITY, |best| best.epsilon)
 }

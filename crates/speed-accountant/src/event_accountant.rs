@@ -61,8 +61,7 @@ impl EventAccountant {
     /// # Errors
     /// [`AccountError::Queries`] for more than a million queries, [`AccountError::TooFewClasses`] for fewer than two
     /// classes, [`AccountError::DeltaUsedUp`] or [`AccountError::TotalVariation`] if the samplers cost too much, and
-    /// [`AccountError::NotFinite`] if no finite epsilon is known: always for several kinds of which one has Gaussian or
-    /// Skellam noise.
+    /// [`AccountError::NotFinite`] if no finite epsilon is known.
     pub fn epsilon(&self, delta: Delta) -> Result<f64, AccountError> {
         match self.kinds()?.as_slice() {
             [] => Ok(0.0),
@@ -128,13 +127,10 @@ fn epsilon_of_several_kinds(kinds: &[QueryBatch], delta: Delta) -> Result<f64, A
     if let Some(found) = kinds.iter().filter_map(|kind| kind.classes).find(|classes| *classes < 2) {
         return Err(AccountError::TooFewClasses { row: 0, found });
     }
-    // The distributions that dominate a query have the width of its pure epsilon.
-    if let Some(found) = kinds.iter().map(QueryBatch::per_query_epsilon).find(|epsilon| !epsilon.is_finite()) {
-        return Err(AccountError::NotFinite { found });
-    }
     let mut filter = PrivacyFilter::new(Budget { epsilon: None, delta });
     filter.try_compose(kinds)?;
-    filter.fixed_epsilon_with_samplers()
+    let epsilon = filter.fixed_epsilon_with_samplers()?;
+    if epsilon.is_finite() { Ok(epsilon) } else { Err(AccountError::NotFinite { found: epsilon }) }
 }
 
 #[cfg(test)]

@@ -79,6 +79,7 @@ mod epsilon_bound;
 mod error;
 mod event;
 mod event_accountant;
+mod lattice_noise;
 mod least_epsilon;
 mod logarithms;
 mod memo;
@@ -118,7 +119,7 @@ pub use spent::{CompositionRule, Samplers, Spent};
 
 // The noise of an event, so that an account needs this crate only.
 pub use speed_mechanism::{
-    HonestRatio, InverseScale, Mechanism, MechanismError, MechanismKind, NoiseDeviation, NoiseGenerator,
+    HonestRatio, InverseScale, Mechanism, MechanismError, MechanismKind, NoiseCoins, NoiseDeviation, NoiseGenerator,
 };
 
 /// The README's examples, compiled and run with the tests.

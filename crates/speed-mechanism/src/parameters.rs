@@ -106,6 +106,83 @@ impl From<NoiseDeviation> for f64 {
     }
 }
 
+/// Number of fair coins of binomial noise: of all teachers together, for each class and query.
+///
+/// Their heads have a standard deviation of `sqrt(coins) / 2` votes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
+pub struct NoiseCoins(u64);
+
+impl NoiseCoins {
+    /// The largest number supported, with a deviation of 4096 votes.
+    pub const MAX: u64 = 1 << 26;
+
+    /// Checks and wraps a number of coins.
+    ///
+    /// # Errors
+    /// [`MechanismError::Coins`] if it is not from 1 to [`Self::MAX`].
+    pub fn new(coins: u64) -> Result<Self, MechanismError> {
+        if (1..=Self::MAX).contains(&coins) {
+            Ok(Self(coins))
+        } else {
+            Err(MechanismError::Coins { found: coins as f64, max: Self::MAX })
+        }
+    }
+
+    /// Returns the least number of coins, the same for each of `teachers` teachers, whose deviation is at least `sigma`.
+    ///
+    /// # Errors
+    /// [`MechanismError::Coins`] if that is more than [`Self::MAX`], [`MechanismError::Teachers`] for no teacher.
+    pub fn of_deviation(sigma: NoiseDeviation, teachers: usize) -> Result<Self, MechanismError> {
+        if teachers == 0 {
+            return Err(MechanismError::Teachers { found: 0, max: crate::NoiseShare::MAX_TEACHERS });
+        }
+        // A product within rounding error of an integer counts as that integer.
+        let each = (4.0 * sigma.get() * sigma.get() / teachers as f64 * (1.0 - 1e-12)).ceil().max(1.0);
+        let all = each * teachers as f64;
+        if all <= Self::MAX as f64 {
+            Self::new(all as u64)
+        } else {
+            Err(MechanismError::Coins { found: all, max: Self::MAX })
+        }
+    }
+
+    /// Returns the number.
+    #[must_use]
+    pub fn get(self) -> u64 {
+        self.0
+    }
+
+    /// Returns the standard deviation of the number of heads, in votes.
+    #[must_use]
+    pub fn deviation(self) -> f64 {
+        (self.0 as f64).sqrt() / 2.0
+    }
+
+    /// Returns the number of coins of a ratio `tau` of the teachers, rounded down. A product within rounding error of an
+    /// integer counts as that integer.
+    #[must_use]
+    pub fn of_ratio(self, tau: HonestRatio) -> u64 {
+        let product = tau.get() * self.0 as f64;
+        let nearest = product.round();
+        if (product - nearest).abs() <= 1e-12 * nearest { nearest as u64 } else { product.floor() as u64 }
+    }
+}
+
+impl TryFrom<u64> for NoiseCoins {
+    type Error = MechanismError;
+
+    fn try_from(coins: u64) -> Result<Self, Self::Error> {
+        Self::new(coins)
+    }
+}
+
+impl From<NoiseCoins> for u64 {
+    fn from(coins: NoiseCoins) -> Self {
+        coins.0
+    }
+}
+
 /// Fraction `tau` of the teachers whose noise is present and secret, in (0, 1].
 ///
 /// This is the paper's tau (Theorem 2). The accountant must use the actual ratio of a run, [`Self::effective`]: with

@@ -139,6 +139,11 @@ impl PrivacyLossDistribution {
         self.infinite + above.map(|(mass, excess)| mass * -(-excess).exp_m1()).sum::<f64>()
     }
 
+    /// Returns the moment of order `l`, infinite if a loss may be.
+    pub(crate) fn moment(&self, l: f64) -> f64 {
+        if self.infinite > 0.0 { f64::INFINITY } else { self.tilted(l).0 }
+    }
+
     /// Returns the logarithm of the sum of the masses tilted by `e^{tilt loss}`, and the mean and variance of the loss
     /// under them.
     pub(super) fn tilted(&self, tilt: f64) -> (f64, f64, f64) {
