@@ -17,8 +17,6 @@ use speed_aggregation::{Encrypted, Parameters, Round, RoundSpec, Teacher};
 use speed_core::{Randomness, VoteShape};
 
 const KEYS: Randomness = Randomness::simulation([1; 32]);
-/// log2 of the range of a teacher's value: its absolute value is at most `2^(RANGE_LOG - 1)` votes.
-const RANGE_LOG: u32 = 10;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let queries: usize = std::env::args().nth(1).ok_or("usage: proof-cost QUERIES")?.parse()?;
@@ -27,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let round = Round::new(RoundSpec::new(b"proof-cost", VoteShape::new(250, queries, 10)?, 900))?;
     let values: Vec<i64> = (0..10 * queries as i64).map(|value| value % 41 - 20).collect();
 
-    let (key, key_seconds) = timed(|| ProofKey::generate(public.parameters(), &round, RANGE_LOG, &KEYS));
+    let (key, key_seconds) = timed(|| ProofKey::generate(public.parameters(), &round, &KEYS));
     let key = key?;
     let (answer, proof_seconds) = timed(|| Teacher::new(0).answer_with_proof(public, &round, &values, &key, &KEYS));
     let (message, proof) = answer?;

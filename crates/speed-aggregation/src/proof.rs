@@ -2,9 +2,10 @@
 //! protocol.
 //!
 //! A proof states that each body of a message encrypts, under the public key and with noise within its bound, a value
-//! in `[-2^(b-1), 2^(b-1))` votes for the `b` of the [`ProofKey`]. So a teacher can shift a count by at most `2^(b-1)`
-//! votes, whereas without a proof it can send any torus element. A proof does **not** state that the value is a vote
-//! plus an honestly drawn share of noise: a dishonest teacher can still use the complete range.
+//! in `[-2^(b-1), 2^(b-1))` votes for the `b` of the [`ProofKey`], which is that of the round
+//! ([`Round::proof_range`]). So a teacher can shift a count by at most [`Round::largest_move`] votes, whereas without a
+//! proof it can send any torus element. A proof does **not** state that the value is a vote plus an honestly drawn share
+//! of noise: a dishonest teacher can still use the complete range.
 //!
 //! The proofs are those of tfhe-rs (Libert: Vector Commitments with Proofs of Smallness,
 //! <https://eprint.iacr.org/2023/800>). They are sound against anyone who does not know the trapdoor of the
@@ -63,18 +64,14 @@ impl ProofKey {
     /// The number of bytes of the largest proof key.
     pub const MAX_BYTES: usize = 16 << 20;
 
-    /// Generates a key for rounds of this shape and range, and for values of `range_log` bits: a teacher's value lies in
-    /// `[-2^(range_log - 1), 2^(range_log - 1))` votes. Takes about 20 core-seconds for a thousand values.
+    /// Generates a key for rounds of this shape, for values in [`Round::proof_range`]. Takes about 20 core-seconds for a
+    /// thousand values.
     ///
     /// # Errors
     /// If the round has no encoding, the range is wider than the encoding's, or the operating system provides no
     /// randomness.
-    pub fn generate(
-        parameters: &Parameters,
-        round: &Round,
-        range_log: u32,
-        randomness: &Randomness,
-    ) -> Result<Self, ProofError> {
+    pub fn generate(parameters: &Parameters, round: &Round, randomness: &Randomness) -> Result<Self, ProofError> {
+        let range_log = round.proof_range().bits();
         let layout = Encoding::of_round(parameters, round)?.layout();
         let bits = u64::BITS - layout.unit().trailing_zeros();
         check_range(range_log, bits)?;
@@ -146,7 +143,7 @@ impl ProofKey {
     /// # Errors
     /// If the proofs are not valid for this message.
     pub fn verify(&self, key: &PublicKey, round: &Round, message: &Message, proofs: &Proofs) -> Result<(), ProofError> {
-        self.check(key, round)?;
+        self.check(&key.parameters, round)?;
         let (teacher, id) = (message.teacher(), round.id(key.id()));
         let invalid = || ProofError::Invalid { teacher };
         let lists = lists(message.list());
@@ -170,17 +167,26 @@ impl ProofKey {
         Ok(())
     }
 
-    fn check(&self, key: &PublicKey, round: &Round) -> Result<(), ProofError> {
+    /// Checks that this is a proof key for a round: the one that the round names, if it names one, for the round's
+    /// encoding under the parameters of its encryption key, and for the range of its values.
+    ///
+    /// # Errors
+    /// The error states the expected and the found.
+    pub fn check(&self, parameters: &Parameters, round: &Round) -> Result<(), ProofError> {
         if let Some(expected) = round.proofs().filter(|expected| *expected != self.digest()) {
             return Err(ProofError::OtherKey { expected, found: self.digest() });
         }
-        let unit_log = Encoding::of_round(&key.parameters, round)?.layout().unit().trailing_zeros();
+        let expected = round.proof_range().bits();
+        if self.range_log != expected {
+            return Err(ProofError::OtherRange { expected, found: self.range_log });
+        }
+        let unit_log = Encoding::of_round(parameters, round)?.layout().unit().trailing_zeros();
         let ours = ProofTarget {
             parameters: self.parameters.name(),
             unit_log: self.unit_log,
             values: self.crs.max_num_messages().0,
         };
-        let asked = ProofTarget { parameters: key.parameters.name(), unit_log, values: values_of_a_proof(round) };
+        let asked = ProofTarget { parameters: parameters.name(), unit_log, values: values_of_a_proof(round) };
         if asked.parameters != ours.parameters || asked.unit_log != ours.unit_log || asked.values > ours.values {
             return Err(ProofError::Key { key: ours, round: asked });
         }
@@ -343,7 +349,7 @@ impl Teacher {
         proof_key: &ProofKey,
         randomness: &Randomness,
     ) -> Result<(Message, Proofs), ProofError> {
-        proof_key.check(key, round)?;
+        proof_key.check(&key.parameters, round)?;
         let offset = proof_key.offset();
         self.check(round, values, offset - 1)?;
         let id = round.id(key.id());

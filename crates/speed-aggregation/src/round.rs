@@ -5,11 +5,12 @@ mod spec;
 
 use sha2::{Digest as _, Sha256};
 use speed_core::{Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape};
-use speed_mechanism::Mechanism;
+use speed_mechanism::{BinomialShare, Mechanism};
 
 use crate::ids::{KeyId, RoundId};
 use crate::outcome::Outcomes;
-use crate::range::VoteRange;
+use crate::privacy_noise::PrivacyNoise;
+use crate::range::{ProofRange, VoteRange};
 
 pub use error::RoundError;
 pub use spec::RoundSpec;
@@ -34,8 +35,8 @@ impl Round {
     ///
     /// # Errors
     /// If there are too many queries or values; if the minimum number of teachers is 0 or exceeds their number; if no
-    /// noisy count, or every one, is below the threshold; if "no answer" makes one outcome too many; or if the noise is
-    /// not an integer.
+    /// noisy count, or every one, is below the threshold; if "no answer" makes one outcome too many; if the noise is not
+    /// an integer; or if those who add it cannot share its coins.
     pub fn new(spec: RoundSpec) -> Result<Self, RoundError> {
         let (queries, classes) = (spec.shape.queries(), spec.shape.classes());
         if queries > Self::MAX_QUERIES {
@@ -52,6 +53,9 @@ impl Round {
             return Err(RoundError::Mechanism { found });
         }
         let round = Self { spec };
+        if let Some(Mechanism::Binomial { coins }) = round.spec.mechanism {
+            BinomialShare::new(coins, round.sharers())?;
+        }
         round.check_threshold()?;
         Ok(round)
     }
@@ -60,7 +64,8 @@ impl Round {
         let Some(found) = self.spec.threshold else { return Ok(()) };
         let clamp = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let (teachers, bound) = (clamp(self.range().teachers()), clamp(self.range().noise_bound()));
-        let (min, max) = (-bound, bound.saturating_add(teachers));
+        // The threshold of the sum must not exceed the largest count either, however many teachers answer.
+        let (min, max) = (-bound, bound.saturating_add(teachers) - self.noise_offset(self.spec.shape.teachers()));
         if !(min..=max).contains(&found) {
             return Err(RoundError::Threshold { found, min, max });
         }
@@ -99,6 +104,69 @@ impl Round {
     #[must_use]
     pub fn threshold(&self) -> Option<i64> {
         self.spec.threshold
+    }
+
+    /// Returns the number of votes that the largest sum of a query's messages must reach for an answer, if `counted`
+    /// teachers are in the sum: the threshold plus the constant that their centred shares add to every count
+    /// ([`PrivacyNoise::offset`]).
+    #[must_use]
+    pub fn threshold_of_sum(&self, counted: usize) -> Option<i64> {
+        self.spec.threshold.map(|threshold| threshold + self.noise_offset(counted))
+    }
+
+    /// Returns the constant that the noise of `counted` teachers' messages, or of the server, adds to every count.
+    fn noise_offset(&self, counted: usize) -> i64 {
+        let present = match self.spec.placement {
+            NoisePlacement::Distributed => counted,
+            NoisePlacement::Central => 1,
+        };
+        self.noise().map_or(0, |noise| noise.offset(self.sharers(), present))
+    }
+
+    fn noise(&self) -> Option<PrivacyNoise> {
+        self.spec.mechanism.and_then(|mechanism| PrivacyNoise::new(mechanism).ok())
+    }
+
+    /// Returns the number of parties that share the noise.
+    fn sharers(&self) -> usize {
+        match self.spec.placement {
+            NoisePlacement::Distributed => self.spec.shape.teachers(),
+            NoisePlacement::Central => 1,
+        }
+    }
+
+    /// Returns the smallest and the largest share of noise that an honest teacher adds to a value.
+    fn share_range(&self) -> (i64, i64) {
+        match self.spec.placement {
+            // A share is within the bound of the sum of all shares, because the rest of the sum is equally likely to
+            // increase it and to decrease it.
+            NoisePlacement::Distributed => {
+                let certain = self.noise().and_then(|noise| noise.share_range(self.sharers()));
+                let bound = i64::try_from(self.spec.noise_bound).unwrap_or(i64::MAX);
+                certain.unwrap_or((-bound, bound))
+            }
+            NoisePlacement::Central => (0, 0),
+        }
+    }
+
+    /// Returns the range of values that the proofs of this round allow: the smallest that contains a vote plus an honest
+    /// share of noise. Student, teachers and server compute it from the round, and refuse a proof key of another range.
+    /// For binomial noise every honest value is in the range with certainty. For other noise it is in the range except
+    /// with the probability of the noise's bound.
+    #[must_use]
+    pub fn proof_range(&self) -> ProofRange {
+        let (least, most) = self.share_range();
+        ProofRange::covering(least, most.saturating_add(1))
+    }
+
+    /// Returns the largest number of votes by which one teacher can move a noisy count if its values are in
+    /// [`Self::proof_range`]. It is measured from the mean of an honest teacher's noise, which is 0, or 1/2 for an odd
+    /// number of coins.
+    #[must_use]
+    pub fn largest_move(&self) -> f64 {
+        let ((least, most), range) = (self.share_range(), self.proof_range());
+        let mean = 0.5 * (least + most) as f64;
+        (range.most() as f64 - mean).max(mean - range.least() as f64)
     }
 
     /// Returns whether keys or noise come from a seed.
@@ -273,5 +341,42 @@ mod tests {
         let refused = |queries, classes| Round::new(spec(b"", 1, queries, classes, 0)).expect_err("too large");
         assert!(matches!(refused(1 << 16, 17), RoundError::TooManyValues { .. }));
         assert!(matches!(refused((1 << 16) + 1, 2), RoundError::Shape(ShapeError { side: "queries", .. })));
+    }
+
+    #[test]
+    fn a_binomial_round_has_certain_ranges_and_a_shifted_threshold() {
+        let binomial = |coins, placement| RoundSpec {
+            mechanism: mechanism(MechanismKind::Binomial, coins),
+            placement,
+            ..spec(b"run", 5, 3, 4, 60)
+        };
+        let round = |coins, placement| Round::new(binomial(coins, placement)).expect("valid");
+        let (ours, servers) = (NoisePlacement::Distributed, NoisePlacement::Central);
+        // Coins of all five teachers, bits of a value, votes that one teacher can move a count.
+        for (coins, placement, bits, most) in [
+            (20.0, ours, 3, 4.0),
+            (10.0, ours, 3, 4.0),
+            (25.0, ours, 4, 8.5),
+            (30.0, ours, 4, 8.0),
+            (20.0, servers, 2, 2.0),
+            (21.0, servers, 2, 2.0),
+        ] {
+            let round = round(coins, placement);
+            assert_eq!((round.proof_range().bits(), round.largest_move()), (bits, most), "{coins} {placement:?}");
+        }
+        assert_eq!(Round::new(base()).expect("valid").proof_range().bits(), 4);
+        let shifted = |coins, placement, counted| {
+            let spec = RoundSpec { threshold: Some(7), min_teachers: 1, ..binomial(coins, placement) };
+            Round::new(spec).expect("valid").threshold_of_sum(counted)
+        };
+        assert_eq!([4, 5].map(|counted| shifted(20.0, ours, counted)), [Some(7); 2]);
+        assert_eq!([3, 4, 5].map(|counted| shifted(25.0, ours, counted)), [8, 9, 9].map(Some));
+        assert_eq!([3, 4, 5].map(|counted| shifted(25.0, servers, counted)), [Some(7); 3]);
+        assert_eq!(round(25.0, ours).threshold_of_sum(5), None);
+        // The largest threshold leaves room for the shift.
+        let spec = RoundSpec { threshold: Some(64), ..binomial(25.0, ours) };
+        assert_eq!(Round::new(spec), Err(RoundError::Threshold { found: 64, min: -60, max: 63 }));
+        let error = Round::new(binomial(21.0, ours)).expect_err("uneven").to_string();
+        assert!(error.contains("21 coins cannot be shared evenly between 5 teachers"), "{error}");
     }
 }

@@ -40,13 +40,9 @@ pub enum TeacherError {
         /// Classes of the round.
         classes: usize,
     },
-    /// A value does not fit the encoding. (It is secret and not named.)
-    #[error("the value of query {query}, class {class} is beyond {max} in absolute value")]
+    /// A value is out of range. Neither the value nor its query and class are named, because they are secret.
+    #[error("a value is beyond {max} votes, the most that this round allows: its noise does not fit the round")]
     Value {
-        /// Query of the value.
-        query: usize,
-        /// Class of the value.
-        class: usize,
         /// Largest absolute value of a teacher's value.
         max: u64,
     },
@@ -111,9 +107,9 @@ impl Teacher {
         if values.len() != round.values() {
             return Err(TeacherError::Shape { found: values.len(), queries, classes });
         }
-        match values.iter().position(|value| value.unsigned_abs() > max) {
-            Some(bad) => Err(TeacherError::Value { query: bad / classes, class: bad % classes, max }),
-            None => Ok(()),
+        if values.iter().any(|value| value.unsigned_abs() > max) {
+            return Err(TeacherError::Value { max });
         }
+        Ok(())
     }
 }

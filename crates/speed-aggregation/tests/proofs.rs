@@ -20,8 +20,9 @@ fn only_honest_messages_pass_verification() {
     let values = [1, -200, 0, 3, 511, -511, 7, 0, 0, 90];
 
     let timed = Instant::now();
-    let proof_key = ProofKey::generate(public.parameters(), &round, 10, &SOURCE).expect("valid");
+    let proof_key = ProofKey::generate(public.parameters(), &round, &SOURCE).expect("valid");
     println!("proof key {:.2?}", timed.elapsed());
+    assert_eq!((proof_key.range_log(), round.largest_move()), (10, 512.0));
     let timed = Instant::now();
     let answer = |teacher| Teacher::new(teacher).answer_with_proof(public, &round, &values, &proof_key, &SOURCE);
     let (message, proof) = answer(0).expect("in range");
@@ -52,7 +53,16 @@ fn only_honest_messages_pass_verification() {
     // A value beyond the range cannot be proved.
     let error =
         Teacher::new(0).answer_with_proof(public, &round, &[512; 10], &proof_key, &SOURCE).expect_err("too wide");
-    assert!(matches!(error, ProofError::Teacher(TeacherError::Value { max: 511, .. })));
+    assert!(matches!(error, ProofError::Teacher(TeacherError::Value { max: 511 })));
+    assert!(!error.to_string().contains("512"), "the value is secret: {error}");
+    // A key for values of another range is refused before anything is encrypted or verified.
+    let narrow = RoundSpec::new(b"narrow", VoteShape::new(3, 1, 10).expect("a shape"), 200);
+    let narrow = Round::new(narrow).expect("valid");
+    let error =
+        Teacher::new(0).answer_with_proof(public, &narrow, &values, &proof_key, &SOURCE).expect_err("another range");
+    assert!(matches!(error, ProofError::OtherRange { expected: 9, found: 10 }), "{error}");
+    let error = proof_key.verify(public, &narrow, &message, &proof).expect_err("another range");
+    assert!(matches!(error, ProofError::OtherRange { expected: 9, found: 10 }), "{error}");
     // Damaged bytes are refused or fail to verify.
     for position in (0..bytes.len()).step_by(37) {
         let mut damaged = bytes.clone();

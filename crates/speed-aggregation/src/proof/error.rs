@@ -29,6 +29,17 @@ pub enum ProofError {
         /// The digest of the key.
         found: Digest,
     },
+    /// A proof key for values of another range, which would either let a teacher send more or refuse honest values.
+    #[error(
+        "a proof key for values of {found} bits, but the values of this round have {expected} bits: the student must \
+         create the round and its proof key again"
+    )]
+    OtherRange {
+        /// Bits of the round's values.
+        expected: u32,
+        /// Bits of the values that the key proves.
+        found: u32,
+    },
     /// A proof key for other rounds.
     #[error("the proof key is for {key}, the round has {round}")]
     Key {
