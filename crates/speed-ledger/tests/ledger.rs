@@ -292,7 +292,7 @@ fn noise_that_fits_the_budget_is_accepted() {
     let noise_of = |room: &Room, queries: usize| {
         let of =
             |noise| Ok::<_, AccountError>(QueryBatch::new(PrivacyEvent::new(noise, HonestRatio::ALL), 10, queries));
-        room.noise(MechanismKind::DiscreteLaplace, of)
+        room.noise(MechanismKind::DiscreteLaplace, 1, of)
     };
     let ledger = fresh(folder.path(), 5.0);
     let room = |limit| ledger.room(limit).expect("a budget");
