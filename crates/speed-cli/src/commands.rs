@@ -24,7 +24,7 @@ mod watch;
 
 pub(crate) use failure::{Failure, kind};
 use failure::{flag, usage};
-use output::{WITHOUT_PROOFS, mark, print, print_json, print_json_line};
+use output::{WITHOUT_PROOFS, influence, mark, print, print_json, print_json_line};
 pub(crate) use output::{report, versioned_line};
 use runs::ReportFormat;
 

@@ -1,19 +1,57 @@
 //! The mechanism and the honest ratio that options describe.
 
-use speed_mechanism::{HonestRatio, Mechanism};
+use speed_mechanism::{BinomialShare, HonestRatio, Mechanism, MechanismKind, NoiseCoins, NoiseDeviation};
 
 use crate::commands::{Failure, flag, usage};
 use crate::options::NoiseOptions;
 
-pub(super) fn noise(options: &NoiseOptions) -> Result<Mechanism, Failure> {
+/// Returns the noise of all teachers together. Binomial noise needs their number.
+pub(super) fn noise(options: &NoiseOptions, teachers: Option<usize>) -> Result<Mechanism, Failure> {
     let kind = options.mechanism;
+    if kind == MechanismKind::Binomial {
+        return binomial(options, tossing(teachers)?);
+    }
+    if options.coins.is_some() {
+        return Err(usage("coins", format!("only binomial noise has coins, found --mechanism {kind}")));
+    }
     let (name, scale) = if kind.is_inverse() { ("gamma", options.gamma) } else { ("sigma", options.sigma) };
     let scale = scale.ok_or_else(|| usage(name, format!("{kind} noise needs --{name}")))?;
     kind.with_scale(scale).map_err(|error| flag(name, &error))
+}
+
+/// Returns the number of teachers that toss the coins of binomial noise.
+pub(super) fn tossing(teachers: Option<usize>) -> Result<usize, Failure> {
+    teachers.ok_or_else(|| usage("teachers", "binomial noise needs the number of teachers that toss coins".into()))
+}
+
+fn binomial(options: &NoiseOptions, teachers: usize) -> Result<Mechanism, Failure> {
+    let (name, coins) = match (options.coins, options.sigma) {
+        (Some(each), _) => ("coins", NoiseCoins::new(each.saturating_mul(teachers as u64))),
+        (None, Some(sigma)) => {
+            ("sigma", NoiseDeviation::new(sigma).and_then(|sigma| NoiseCoins::of_deviation(sigma, teachers)))
+        }
+        (None, None) => return Err(usage("coins", "binomial noise needs --coins or --sigma".into())),
+    };
+    // Also checks the limits of one teacher.
+    let shared = coins.and_then(|coins| BinomialShare::new(coins, teachers).map(|_| coins));
+    shared.map(Mechanism::binomial).map_err(|error| flag(name, &error))
 }
 
 /// Returns the honest ratio, rounded down to an integer number of teachers.
 pub(super) fn ratio(noise: &NoiseOptions, teachers: Option<usize>) -> Result<HonestRatio, Failure> {
     let ratio = noise.honest_ratio;
     teachers.map_or(Ok(ratio), |teachers| ratio.effective(teachers)).map_err(|error| flag("honest-ratio", &error))
+}
+
+/// Describes the width of noise for terminals: "gamma 0.1", or the coins of one of `teachers` teachers.
+pub(super) fn width(noise: Mechanism, teachers: Option<usize>) -> String {
+    match (noise, teachers) {
+        (Mechanism::Binomial { coins }, Some(teachers)) => format!(
+            "coins {} a teacher ({} in all, deviation {:.1})",
+            coins.get() / teachers.max(1) as u64,
+            coins.get(),
+            coins.deviation()
+        ),
+        _ => format!("{} {}", noise.kind().parameter(), noise.scale()),
+    }
 }
