@@ -11,6 +11,7 @@ mod plan;
 mod price;
 mod privacy;
 mod round;
+mod round_noise;
 mod run;
 mod runs;
 mod server;

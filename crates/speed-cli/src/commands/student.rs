@@ -9,7 +9,7 @@ use speed_core::{RandomnessKind, printable_path};
 use speed_roles::{Influence, Role, Roster, RoundFile, RoundRandomness, Terms, hash_file, student};
 
 use super::price::RoundPrice;
-use super::{Failure, WITHOUT_PROOFS, client, flag, identity, influence, mark, print, print_json};
+use super::{Failure, WITHOUT_PROOFS, client, identity, influence, mark, print, print_json, round_noise};
 use crate::bar::Waiting;
 use crate::options::{RoundOptions, StudentCommand};
 
@@ -87,7 +87,7 @@ fn proof_key(options: &RoundOptions) -> PathBuf {
 /// Returns the terms from the options.
 fn terms(options: &RoundOptions) -> Result<Terms, Failure> {
     let roster = Roster::read(&options.roster)?;
-    let noise = options.mechanism.noise(roster.teachers().len());
+    let noise = round_noise::of_round(&options.mechanism, roster.teachers().len())?;
     Ok(Terms {
         name: options.name.clone(),
         query_list: options.query_list.as_deref().map(hash_file).transpose()?,
@@ -95,7 +95,7 @@ fn terms(options: &RoundOptions) -> Result<Terms, Failure> {
         roster,
         queries: options.queries,
         classes: options.classes,
-        noise: noise.map_err(|error| flag("mechanism", &error))?,
+        noise,
         placement: options.noise,
         threshold: options.threshold,
         proofs: None,

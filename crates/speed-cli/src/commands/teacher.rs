@@ -7,7 +7,7 @@ use speed_roles::teacher::{self, TeacherOptions};
 use speed_roles::{LogCheckOptions, Role, RoundFile, RoundRandomness, check_log};
 
 use super::price::RoundPrice;
-use super::{Failure, WITHOUT_PROOFS, client, flag, identity, mark, print, print_json};
+use super::{Failure, WITHOUT_PROOFS, client, identity, mark, print, print_json, round_noise};
 use crate::options::{AnswerOptions, TeacherCommand};
 
 pub(super) fn execute(command: TeacherCommand) -> Result<(), Failure> {
@@ -39,8 +39,7 @@ fn check(options: &LogCheckOptions, json: bool) -> Result<(), Failure> {
 
 fn answer(options: AnswerOptions) -> Result<(), Failure> {
     let file = RoundFile::read(&options.round)?;
-    let agreed = options.mechanism.noise(file.roster().teachers().len());
-    let agreed = agreed.map_err(|error| flag("mechanism", &error))?;
+    let agreed = round_noise::agreed(&options.mechanism, file.roster().teachers().len())?;
     let price = RoundPrice::for_round(&file, None, options.price.delta)?;
     // A file that declares a simulation has no price. The program enforces the declaration.
     price.check(&options.price, options.simulation.is_some())?;

@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, Subcommand};
 use speed_accountant::Delta;
-use speed_aggregation::error::PrivacyNoiseError;
-use speed_aggregation::{Parameters, PrivacyNoise};
+use speed_aggregation::Parameters;
 use speed_core::{Circuit, NoisePlacement};
-use speed_mechanism::{MechanismKind, NoiseDeviation};
 use speed_roles::{LedgerOptions, VotesForm, default_ledger, default_registry};
 
 use super::privacy::MaxEpsilon;
@@ -163,25 +161,16 @@ pub(crate) struct RoundOptions {
 pub(crate) struct RoundNoiseOptions {
     /// Mechanism of the noise: binomial or discrete-laplace [default: binomial, with --gamma discrete-laplace]
     #[arg(long)]
-    mechanism: Option<String>,
+    pub(crate) mechanism: Option<String>,
     /// Coins that each teacher tosses for each class and query: the scale of binomial noise
     #[arg(long, value_name = "M", conflicts_with_all = ["sigma", "gamma"])]
-    coins: Option<u64>,
+    pub(crate) coins: Option<u64>,
     /// Standard deviation of binomial noise, in votes: each teacher tosses the fewest coins that reach it together
     #[arg(long, conflicts_with = "gamma", allow_negative_numbers = true)]
-    sigma: Option<f64>,
+    pub(crate) sigma: Option<f64>,
     /// Inverse scale of discrete Laplace noise, per vote
     #[arg(long, allow_negative_numbers = true)]
-    gamma: Option<f64>,
-}
-
-impl RoundNoiseOptions {
-    /// Returns the noise of a round of this many teachers.
-    pub(crate) fn noise(&self, teachers: usize) -> Result<PrivacyNoise, RoundNoiseFault> {
-        let default = if self.gamma.is_some() { MechanismKind::DiscreteLaplace } else { MechanismKind::Binomial };
-        let name = self.mechanism.as_deref().unwrap_or(default.name());
-        round_noise(name, (self.coins, self.sigma, self.gamma), teachers)
-    }
+    pub(crate) gamma: Option<f64>,
 }
 
 /// The noise that a teacher agrees to.
@@ -189,58 +178,13 @@ impl RoundNoiseOptions {
 pub(crate) struct AgreedNoiseOptions {
     /// The mechanism that this teacher agrees to; a round with another is refused
     #[arg(long)]
-    mechanism: Option<String>,
-    /// The coins of each teacher that this teacher agrees to, for binomial noise; a round with others is refused
+    pub(crate) mechanism: Option<String>,
+    /// The coins of each teacher that this teacher agrees to, for binomial noise
     #[arg(long, value_name = "M", requires = "mechanism", conflicts_with = "gamma")]
-    coins: Option<u64>,
-    /// The inverse scale that this teacher agrees to, for discrete Laplace noise; a round with another is refused
+    pub(crate) coins: Option<u64>,
+    /// The inverse scale that this teacher agrees to, for discrete Laplace noise
     #[arg(long, requires = "mechanism", allow_negative_numbers = true)]
-    gamma: Option<f64>,
-}
-
-impl AgreedNoiseOptions {
-    /// Returns the noise that the teacher agrees to in a round of this many teachers; `None` if it accepts any.
-    pub(crate) fn noise(&self, teachers: usize) -> Result<Option<PrivacyNoise>, RoundNoiseFault> {
-        let name = self.mechanism.as_deref();
-        name.map(|name| round_noise(name, (self.coins, None, self.gamma), teachers)).transpose()
-    }
-}
-
-/// The reason why options do not define the noise of a round.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum RoundNoiseFault {
-    /// A missing parameter, or that of another mechanism.
-    #[error("mechanism {mechanism:?} needs {expected}, found {found}")]
-    Parameter { mechanism: String, expected: &'static str, found: &'static str },
-    #[error(transparent)]
-    Noise(#[from] PrivacyNoiseError),
-}
-
-/// Returns the noise with this mechanism and these parameters: coins of one teacher, sigma and gamma.
-fn round_noise(
-    mechanism: &str,
-    parameters: (Option<u64>, Option<f64>, Option<f64>),
-    teachers: usize,
-) -> Result<PrivacyNoise, RoundNoiseFault> {
-    let found = match parameters {
-        (Some(_), ..) => "--coins",
-        (None, Some(_), _) => "--sigma",
-        (None, None, Some(_)) => "--gamma",
-        (None, None, None) => "no parameter",
-    };
-    let needs = |expected| RoundNoiseFault::Parameter { mechanism: mechanism.to_owned(), expected, found };
-    Ok(match (mechanism.parse(), parameters) {
-        (Ok(MechanismKind::Binomial), (Some(coins), ..)) => PrivacyNoise::of_coins(coins, teachers)?,
-        (Ok(MechanismKind::Binomial), (None, Some(sigma), _)) => {
-            let sigma = NoiseDeviation::new(sigma).map_err(PrivacyNoiseError::from)?;
-            PrivacyNoise::of_deviation(sigma, teachers)?
-        }
-        (Ok(MechanismKind::Binomial), _) => return Err(needs("--coins or --sigma")),
-        (Ok(MechanismKind::DiscreteLaplace), (None, None, Some(gamma))) => PrivacyNoise::named(mechanism, gamma)?,
-        (Ok(MechanismKind::DiscreteLaplace), _) => return Err(needs("--gamma")),
-        // Refuses the name.
-        (_, (.., gamma)) => PrivacyNoise::named(mechanism, gamma.unwrap_or_default())?,
-    })
+    pub(crate) gamma: Option<f64>,
 }
 
 /// Limits on the price of a round.
