@@ -168,7 +168,7 @@ fn binomial_noise_is_given_by_the_coins_of_a_teacher() {
     // The votes know the number of teachers.
     let votes = [&account[..], &["--votes", "votes.npy", "--coins", "4"]].concat();
     assert_eq!(json(&place, &votes)["coins"], 1_000);
-    place.fails(&[&votes[..], &["--teachers", "249"]].concat(), 3, &["249"]);
+    place.fails(&[&votes[..], &["--form", "histograms", "--teachers", "249"]].concat(), 3, &["249"]);
 
     let refused = |more: &[&str], words: &[&str]| place.fails(&[&any[..], more].concat(), 2, words);
     refused(&["--coins", "4"], &["--teachers", "number of teachers"]);

@@ -5,9 +5,7 @@ use speed_accountant::{AccountError, PrivacyEvent};
 use speed_aggregation::PrivacyNoise;
 use speed_aggregation::error::PrivacyNoiseError;
 use speed_core::{NoisePlacement, RandomnessKind};
-use speed_mechanism::{
-    BinomialShare, HonestRatio, Mechanism, MechanismError, MechanismKind, NoiseCoins, NoiseDeviation, NoiseShare,
-};
+use speed_mechanism::{BinomialShare, HonestRatio, Mechanism, MechanismKind, NoiseDeviation, NoiseShare};
 
 use super::fault::{Fault, refuse};
 
@@ -81,19 +79,16 @@ impl RawNoise {
 
     /// Checks the noise of a query; faults name the key within the section.
     fn query(&self, teachers: usize) -> Result<QueryNoise, Fault> {
-        let (key, mechanism) = self.distribution(teachers)?;
-        let fault = |error: PrivacyNoiseError| Fault::new(key, error);
-        let noise = PrivacyNoise::new(mechanism).map_err(fault)?;
+        let (key, noise) = self.distribution(teachers)?;
         // This also checks the shares, because very wide noise has none.
-        let shared = match mechanism {
+        let shared = match noise.mechanism() {
             Mechanism::DiscreteLaplace { gamma } => NoiseShare::new(gamma, teachers).map(|_| ()),
             Mechanism::Binomial { coins } if self.placement == NoisePlacement::Central => {
                 BinomialShare::new(coins, 1).map(|_| ())
             }
-            Mechanism::Binomial { coins } => BinomialShare::new(coins, teachers).map(|_| ()),
-            Mechanism::Laplace { .. } | Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } => Ok(()),
+            _ => Ok(()),
         };
-        shared.map_err(|error| fault(error.into()))?;
+        shared.map_err(|error| Fault::new(key, error))?;
         let query =
             QueryNoise { noise, placement: self.placement, threshold: Some(self.threshold).filter(|&t| t != 0) };
         query.event(HonestRatio::ALL).map_err(|error| Fault::new("threshold", error))?;
@@ -101,44 +96,40 @@ impl RawNoise {
     }
 
     /// Returns the noise of `teachers` teachers together, and the key that sets its width.
-    pub(super) fn distribution(&self, teachers: usize) -> Result<(&'static str, Mechanism), Fault> {
-        let kind = self.mechanism;
-        if self.coins != 0 && kind != MechanismKind::Binomial {
-            let found = self.coins;
-            return refuse(
-                "coins",
-                format!("found {found}, but only binomial noise has coins, and this noise is {kind}"),
-            );
-        }
-        let (key, mechanism) = match kind {
-            MechanismKind::DiscreteLaplace => ("gamma", kind.with_scale(self.gamma)),
-            MechanismKind::Skellam => ("sigma", kind.with_scale(self.sigma)),
-            MechanismKind::Binomial if self.coins != 0 && self.sigma != 0.0 => {
-                let message = format!("found {} and sigma = {}, expected only one of the two", self.coins, self.sigma);
-                return refuse("coins", message);
+    pub(super) fn distribution(&self, teachers: usize) -> Result<(&'static str, PrivacyNoise), Fault> {
+        let (kind, sigma, coins) = (self.mechanism, self.sigma, self.coins);
+        let with_scale = |scale| PrivacyNoise::new(kind.with_scale(scale)?);
+        let (key, noise) = match kind {
+            MechanismKind::Laplace | MechanismKind::Gaussian => {
+                let expected = PrivacyNoise::DRAWN.join(" or ");
+                return refuse("mechanism", format!("found {kind}, expected {expected}"));
             }
-            MechanismKind::Binomial if self.coins != 0 => {
-                let all = self.coins.saturating_mul(teachers as u64);
-                ("coins", NoiseCoins::new(all).map(Mechanism::binomial))
+            MechanismKind::DiscreteLaplace | MechanismKind::Skellam if coins != 0 => {
+                return refuse(
+                    "coins",
+                    format!("found {coins}, but {kind} noise has no coins: only binomial noise has"),
+                );
             }
-            MechanismKind::Binomial if self.sigma != 0.0 => ("sigma", self.coins_of_sigma(teachers)),
+            MechanismKind::DiscreteLaplace => ("gamma", with_scale(self.gamma)),
+            MechanismKind::Skellam => ("sigma", with_scale(sigma)),
+            MechanismKind::Binomial if coins != 0 && sigma != 0.0 => {
+                return refuse("coins", format!("found {coins} and sigma = {sigma}, expected only one of the two"));
+            }
+            MechanismKind::Binomial if coins != 0 => ("coins", PrivacyNoise::of_coins(coins, teachers)),
+            MechanismKind::Binomial if sigma != 0.0 => ("sigma", of_deviation(sigma, teachers)),
             MechanismKind::Binomial => {
                 let message =
                     "binomial noise needs the coins of one teacher for each class and query, or sigma in votes";
                 return refuse("coins", message);
             }
-            MechanismKind::Laplace | MechanismKind::Gaussian => {
-                let expected = PrivacyNoise::DRAWN.join(" or ");
-                return refuse("mechanism", format!("found {kind}, expected {expected}"));
-            }
         };
-        mechanism.map(|mechanism| (key, mechanism)).map_err(|error| Fault::new(key, error))
+        noise.map(|noise| (key, noise)).map_err(|error| Fault::new(key, error))
     }
+}
 
-    /// Returns binomial noise of the fewest coins whose deviation is at least sigma.
-    fn coins_of_sigma(&self, teachers: usize) -> Result<Mechanism, MechanismError> {
-        NoiseCoins::of_deviation(NoiseDeviation::new(self.sigma)?, teachers).map(Mechanism::binomial)
-    }
+/// Returns binomial noise of the fewest coins whose deviation is at least sigma.
+fn of_deviation(sigma: f64, teachers: usize) -> Result<PrivacyNoise, PrivacyNoiseError> {
+    PrivacyNoise::of_deviation(NoiseDeviation::new(sigma)?, teachers)
 }
 
 impl RowNoise {

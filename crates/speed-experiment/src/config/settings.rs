@@ -44,8 +44,8 @@ fn word(choice: &impl Serialize) -> String {
 /// Returns a short description of the noise in the config of an ensemble of `teachers`.
 fn noise(noise: &RawNoise, teachers: usize) -> String {
     let kind = noise.mechanism;
-    let width = match noise.distribution(teachers) {
-        Ok((_, Mechanism::Binomial { coins })) => {
+    let width = match noise.distribution(teachers).map(|(_, noise)| noise.mechanism()) {
+        Ok(Mechanism::Binomial { coins }) => {
             format!("coins {} a teacher (deviation {:.1})", coins.get() / teachers as u64, coins.deviation())
         }
         _ => format!("{} {}", kind.parameter(), if kind.is_inverse() { noise.gamma } else { noise.sigma }),

@@ -1,6 +1,7 @@
 //! The mechanism and the honest ratio that options describe.
 
-use speed_mechanism::{BinomialShare, HonestRatio, Mechanism, MechanismKind, NoiseCoins, NoiseDeviation};
+use speed_aggregation::PrivacyNoise;
+use speed_mechanism::{HonestRatio, Mechanism, MechanismKind, NoiseDeviation};
 
 use crate::commands::{Failure, flag, usage};
 use crate::options::NoiseOptions;
@@ -25,16 +26,15 @@ pub(super) fn tossing(teachers: Option<usize>) -> Result<usize, Failure> {
 }
 
 fn binomial(options: &NoiseOptions, teachers: usize) -> Result<Mechanism, Failure> {
-    let (name, coins) = match (options.coins, options.sigma) {
-        (Some(each), _) => ("coins", NoiseCoins::new(each.saturating_mul(teachers as u64))),
+    let (name, noise) = match (options.coins, options.sigma) {
+        (Some(coins), _) => ("coins", PrivacyNoise::of_coins(coins, teachers)),
         (None, Some(sigma)) => {
-            ("sigma", NoiseDeviation::new(sigma).and_then(|sigma| NoiseCoins::of_deviation(sigma, teachers)))
+            let sigma = NoiseDeviation::new(sigma).map_err(|error| flag("sigma", &error))?;
+            ("sigma", PrivacyNoise::of_deviation(sigma, teachers))
         }
         (None, None) => return Err(usage("coins", "binomial noise needs --coins or --sigma".into())),
     };
-    // Also checks the limits of one teacher.
-    let shared = coins.and_then(|coins| BinomialShare::new(coins, teachers).map(|_| coins));
-    shared.map(Mechanism::binomial).map_err(|error| flag(name, &error))
+    noise.map(PrivacyNoise::mechanism).map_err(|error| flag(name, &error))
 }
 
 /// Returns the honest ratio, rounded down to an integer number of teachers.
