@@ -183,7 +183,6 @@ where
 {
     let teachers = teachers.max(1) as u64;
     let most = (NoiseCoins::MAX / teachers).min(u64::from(BinomialShare::MAX_COINS)).max(1);
-    #[expect(clippy::cast_precision_loss, reason = "at most NoiseCoins::MAX, or refused")]
     let with = |each: u64| at((each * teachers) as f64);
     let (mut low, mut high) = (0, 1);
     let mut best = loop {

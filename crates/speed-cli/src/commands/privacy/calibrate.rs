@@ -3,7 +3,7 @@
 use serde::Serialize;
 use speed_accountant::calibrate::{Calibration, Target, calibrate_noise, calibrate_queries};
 use speed_accountant::{AccountError, Accountant, PrivacyEvent, round_up};
-use speed_mechanism::{Mechanism, MechanismKind};
+use speed_mechanism::{BinomialShare, Mechanism, MechanismKind, NoiseCoins};
 use speed_votes::Known;
 
 use super::budget;
@@ -104,21 +104,21 @@ pub(in crate::commands) fn calibrate(options: &CalibrateOptions) -> Result<(), F
 /// Finds the least binomial noise that meets the target and whose coins `teachers` teachers share evenly.
 fn calibrate_coins(teachers: usize, queries: usize, target: &Target) -> Result<Calibration, AccountError> {
     let mut found = calibrate_noise(MechanismKind::Binomial, queries, target)?;
-    let step = teachers.max(1) as f64;
-    let mut coins = (found.scale / step).ceil() * step;
-    // The least number of coins is rounded up. Epsilon falls with the coins, except for the rounding of a ratio of them.
+    let mut each = (found.scale / teachers.max(1) as f64).ceil() as u64;
+    // More coins than the least number meet the target, except where a ratio of them is rounded down.
     loop {
-        let mechanism = MechanismKind::Binomial.with_scale(coins)?;
-        let event = PrivacyEvent::new(mechanism, target.tau);
+        let coins = NoiseCoins::new(each.saturating_mul(teachers as u64))?;
+        BinomialShare::new(coins, teachers)?;
+        let event = PrivacyEvent::new(Mechanism::binomial(coins), target.tau);
         let event = target.threshold.map_or(Ok(event), |threshold| event.with_threshold(threshold))?;
         let accountant = Accountant::new(event, target.delta).with_adversary(target.adversary).with_bound(target.bound);
         let accountant = target.classes.map_or(accountant, |classes| accountant.with_classes(classes));
         found.account = accountant.account_queries(queries)?;
+        found.scale = coins.get() as f64;
         if found.account.epsilon <= target.epsilon {
-            found.scale = coins;
             return Ok(found);
         }
-        coins += step;
+        each += 1;
     }
 }
 
