@@ -325,8 +325,14 @@ mod tests {
     }
 
     fn with_noise(noise: PrivacyNoise) -> RoundFile {
+        let terms = terms_with(noise);
+        let bound = terms.noise.bound(terms.shape().expect("a shape")).expect("bounded");
+        RoundFile::build(&terms, bound, "ab".repeat(32).parse().expect("hex")).expect("valid")
+    }
+
+    fn terms_with(noise: PrivacyNoise) -> Terms {
         let teachers = (0..250).map(|teacher| party(&format!("hospital {teacher}"))).collect();
-        let terms = Terms {
+        Terms {
             name: "a round".into(),
             roster: Roster::new(party("student"), party("server"), teachers).expect("250 parties"),
             queries: 100,
@@ -338,9 +344,7 @@ mod tests {
             threshold: Some(-7),
             proofs: Some(Digest::from_bytes([4; 32])),
             randomness: RandomnessKind::Simulation,
-        };
-        let bound = terms.noise.bound(terms.shape().expect("a shape")).expect("bounded");
-        RoundFile::build(&terms, bound, "ab".repeat(32).parse().expect("hex")).expect("valid")
+        }
     }
 
     #[test]
@@ -377,6 +381,21 @@ mod tests {
             assert_ne!(changed, text, "{from}");
             let error = RoundFile::from_toml(&changed).expect_err(to).to_string();
             assert!(error.contains(words), "{to}: {error}");
+        }
+    }
+
+    #[test]
+    fn coins_that_the_teachers_cannot_share_are_refused() {
+        for (placement, coins, words) in [
+            (NoisePlacement::Distributed, 1_001, "1001 coins cannot be shared evenly between 250 teachers"),
+            // The file states the coins of one teacher, also if the server tosses all of them.
+            (NoisePlacement::Central, 1_001, "1001 coins cannot be shared evenly between 250 teachers"),
+            (NoisePlacement::Central, 250 * 263, "at most 65536 are supported"),
+        ] {
+            let noise = PrivacyNoise::named("binomial", f64::from(coins)).expect("valid");
+            let terms = Terms { placement, ..terms_with(noise) };
+            let error = RoundFile::build(&terms, 9_999, "ab".repeat(32).parse().expect("hex")).expect_err("refused");
+            assert!(error.to_string().contains(words), "{error}");
         }
     }
 

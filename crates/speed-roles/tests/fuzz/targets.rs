@@ -262,6 +262,7 @@ fn rounds(key: &PublicKey) -> Vec<Vec<u8>> {
         threshold: None,
         proofs: None,
         randomness: RandomnessKind::OperatingSystem,
+        noise: PrivacyNoise::of_coins(4, terms.roster.teachers().len()).expect("valid"),
         placement: NoisePlacement::Central,
         ..terms.clone()
     };
