@@ -40,6 +40,8 @@ fn to_text(file: &RoundFile, price: &RoundPrice) -> String {
         NoisePlacement::Distributed => "each teacher adds a share",
         NoisePlacement::Central => "the server adds it, and knows it",
     };
+    let coins = file.noise().coins_of_teacher(shape.teachers());
+    let coins = coins.map_or_else(String::new, |coins| format!(" ({coins} of each teacher)"));
     let threshold =
         round.threshold().map_or(String::new(), |threshold| format!("no label below {threshold} noisy votes\n"));
     let proofs = match round.proofs() {
@@ -53,7 +55,7 @@ fn to_text(file: &RoundFile, price: &RoundPrice) -> String {
         None => WITHOUT_PROOFS.to_owned(),
     };
     let mut text = format!(
-        "{}round {:?}\nid {}\nencryption key (public.key) {}\n{} queries of {} classes, {list}\nnoise {}: {noise}\n{threshold}{} of {} \
+        "{}round {:?}\nid {}\nencryption key (public.key) {}\n{} queries of {} classes, {list}\nnoise {}{coins}: {noise}\n{threshold}{} of {} \
          teachers must answer\n{proofs}\n",
         mark(round.is_simulation()),
         file.name(),

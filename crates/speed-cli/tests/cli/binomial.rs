@@ -40,7 +40,7 @@ fn a_teacher_agrees_to_coins() {
     parties.agree(2, 2, "--mechanism binomial --sigma 1.2");
     let shown = parties.succeeds("student", "round round.toml");
     // 1.2 votes need 2.88 coins each.
-    assert!(shown.contains("noise binomial coins=6: each teacher adds a share"), "{shown}");
+    assert!(shown.contains("noise binomial coins=6 (3 of each teacher): each teacher adds a share"), "{shown}");
     assert!(!shown.contains("can move"), "no teacher is proven: {shown}");
     fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n").expect("votes");
     let answer = format!("{ANSWER} --simulation 8 --mechanism binomial --out message");
