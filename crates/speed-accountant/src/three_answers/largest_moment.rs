@@ -10,7 +10,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use speed_mechanism::Lattice;
 
@@ -21,6 +21,10 @@ use crate::sound::larger;
 
 /// Division ends when the moment of the largest bound exceeds that of an attained value by at most this part.
 const TOLERANCE: f64 = 4e-3;
+/// The same for noise whose sums are not tabulated.
+const TOLERANCE_OF_WIDE: f64 = 3e-2;
+/// Sums are tabulated for noise up to this reach; longer tables take too much memory.
+const TABULATED: i64 = 3_300;
 /// After this number of divisions the largest bound is used as it is.
 const MAX_DIVISIONS: usize = 200_000;
 /// `ln` of the tail of the noise beyond the marks that are divided, relative to the removed probability.
@@ -48,8 +52,6 @@ pub(crate) struct LargestMoment {
     deviation: f64,
     ends_early: bool,
     rounding: f64,
-    /// Sums for differences of marks.
-    diagonals: Mutex<Diagonals>,
     /// The answers that the estimate is made of.
     estimated: Vec<[Answer; 3]>,
 }
@@ -64,16 +66,12 @@ struct Tables {
     above: Vec<f64>,
 }
 
-/// Diagonals by their lead, computed when they are needed.
-struct Diagonals {
+/// Probabilities that one noise beats another, computed when they are needed.
+struct Wins<'a> {
+    noise: &'a Tables,
     furthest: i64,
-    by_lead: Vec<Option<Diagonal>>,
-}
-
-/// For one lead `b - a`, the sums over `x` from each place up to the reach of `p(x) F(x + b - a)`.
-struct Diagonal {
-    first: i64,
-    sums: Vec<f64>,
+    /// For each lead `b - a` up to `furthest`, the sums over `x` from each place up to the reach of `p(x) F(x + b - a)`.
+    by_lead: Vec<Option<Vec<f64>>>,
 }
 
 /// Bounds on one answer: of its probabilities, and of the ratio of the first to the second.
@@ -115,39 +113,69 @@ impl Tables {
         if k < -self.reach { 1.0 } else { self.above.get((k + self.reach) as usize).copied().unwrap_or(0.0) }
     }
 
-    /// Computes the sums for one lead.
-    fn diagonal(&self, lead: i64) -> Diagonal {
-        let first = (-self.reach).max(-self.reach - lead);
-        let places = first..=self.reach;
-        let mut sums: Vec<f64> =
-            places.rev().map(|x| self.pmf[(x + self.reach) as usize] * self.below(x + lead)).collect();
+    /// Returns the first place with a term in sums of this lead.
+    fn first(&self, lead: i64) -> i64 {
+        (-self.reach).max(-self.reach - lead)
+    }
+
+    /// Computes the sums of one lead.
+    fn sums(&self, lead: i64) -> Vec<f64> {
+        let places = (self.first(lead)..=self.reach).rev();
+        let mut sums: Vec<f64> = places.map(|x| self.pmf[(x + self.reach) as usize] * self.below(x + lead)).collect();
         let mut sum = 0.0;
         for value in &mut sums {
             sum += *value;
             *value = sum;
         }
         sums.reverse();
-        Diagonal { first, sums }
+        sums
+    }
+
+    /// Computes one of these sums.
+    fn sum(&self, from: i64, lead: i64) -> f64 {
+        let first = from.max(self.first(lead));
+        // From here on `F` is 1.
+        let certain = (self.reach + 1 - lead).max(first);
+        let index = |place: i64| (place.min(self.reach + 1) + self.reach) as usize;
+        let mine = &self.pmf[index(first)..index(certain)];
+        let others = if mine.is_empty() { mine } else { &self.below[index(first + lead)..][..mine.len()] };
+        product(mine, others) + self.above(certain)
     }
 }
 
-impl Diagonals {
-    /// Creates an empty list for leads up to `furthest`.
-    fn new(furthest: i64) -> Self {
-        Self { furthest, by_lead: (-furthest..=furthest).map(|_| None).collect() }
+/// Returns `sum a b`, in lanes.
+fn product(a: &[f64], b: &[f64]) -> f64 {
+    const LANES: usize = 8;
+    let ((of_a, rest_of_a), (of_b, rest_of_b)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    let mut sums = [0.0; LANES];
+    for (a, b) in of_a.iter().zip(of_b) {
+        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+            *sum += a * b;
+        }
     }
-
-    /// Returns the diagonal of a lead.
-    fn of_lead(&mut self, lead: i64, noise: &Tables) -> &Diagonal {
-        self.by_lead[(lead + self.furthest) as usize].get_or_insert_with(|| noise.diagonal(lead))
-    }
+    let rest: f64 = rest_of_a.iter().zip(rest_of_b).map(|(a, b)| a * b).sum();
+    rest + sums.iter().sum::<f64>()
 }
 
-impl Diagonal {
-    /// Returns the sum from `a` on: the noise reaches `a`, and exceeds it by at least as much as an independent copy
-    /// exceeds `b`.
-    fn from(&self, a: i64) -> f64 {
-        self.sums.get((a.max(self.first) - self.first) as usize).copied().unwrap_or(0.0)
+impl<'a> Wins<'a> {
+    /// Prepares for marks up to `furthest`.
+    fn new(noise: &'a Tables, furthest: i64) -> Self {
+        let furthest = if noise.reach <= TABULATED { 2 * furthest + 8 } else { -1 };
+        Self { noise, furthest, by_lead: (-furthest..=furthest).map(|_| None).collect() }
+    }
+
+    /// Returns the sum over `u >= 0` of `p(a + u) F(b + u)`: the noise reaches `a`, and exceeds it by at least as much as
+    /// an independent copy exceeds `b`.
+    fn at(&mut self, a: i64, b: i64) -> f64 {
+        let (noise, lead) = (self.noise, b - a);
+        match self.by_lead.get_mut((lead + self.furthest).max(0) as usize).filter(|_| lead.abs() <= self.furthest) {
+            Some(sums) => {
+                let sums = sums.get_or_insert_with(|| noise.sums(lead));
+                let place = a.max(noise.first(lead)) - noise.first(lead);
+                sums.get(place as usize).copied().unwrap_or(0.0)
+            }
+            None => noise.sum(a, lead),
+        }
     }
 }
 
@@ -259,8 +287,6 @@ impl LargestMoment {
             deviation,
             ends_early: lattices.support().is_some_and(|end| end <= window),
             rounding,
-            // Marks are at most one beyond the window.
-            diagonals: Mutex::new(Diagonals::new(2 * window + 8)),
             estimated: Vec::new(),
         };
         query.estimated = query.marks_of_estimate();
@@ -298,7 +324,8 @@ impl LargestMoment {
         let step = (2.0 * most / (ESTIMATED - 1) as f64).max(1.0);
         let mark = |i: i64| (step * i as f64 - most).round() as i64;
         let marks: Vec<i64> = (0..ESTIMATED).map(mark).filter(|mark| *mark <= self.window).collect();
-        let at = |a: i64, b: i64| self.answers(&Rectangle { a: (a, a), b: (b, b) });
+        let mut wins = Wins::new(&self.noise, self.window);
+        let mut at = |a: i64, b: i64| self.answers(&Rectangle { a: (a, a), b: (b, b) }, &mut wins);
         marks.iter().flat_map(|&a| marks.iter().map(move |&b| (a, b))).map(|(a, b)| at(a, b)).collect()
     }
 
@@ -317,23 +344,32 @@ impl LargestMoment {
     /// Divides the window.
     fn in_window(&self, l: f64) -> f64 {
         let whole = Rectangle { a: (-self.window, self.window), b: (-self.window, self.window) };
+        let mut wins = Wins::new(&self.noise, self.window);
         let mut heap = BinaryHeap::from([Bounded(f64::INFINITY, whole)]);
+        let tolerance = if self.noise.reach <= TABULATED { TOLERANCE } else { TOLERANCE_OF_WIDE };
         let mut attained = 0.0f64;
         let mut divisions = 0;
         while let Some(Bounded(bound, rectangle)) = heap.pop() {
             divisions += 1;
-            if bound.ln_1p() <= attained.ln_1p() * (1.0 + TOLERANCE) || divisions > MAX_DIVISIONS {
+            if bound.ln_1p() <= attained.ln_1p() * (1.0 + tolerance) || divisions > MAX_DIVISIONS {
+                if std::env::var("DBG").is_ok() {
+                    eprintln!(
+                        "l {l} div {divisions} leads {} reach {}",
+                        wins.by_lead.iter().filter(|x| x.is_some()).count(),
+                        self.noise.reach
+                    );
+                }
                 return bound;
             }
             let Some(halves) = rectangle.halves() else { return bound };
             for half in halves {
-                let found = self.of_answers(&self.answers(&half), l).min(bound);
+                let found = self.of_answers(&self.answers(&half, &mut wins), l).min(bound);
                 if half.is_mark() {
                     attained = attained.max(found);
                 }
                 if found > attained {
                     let (a, b) = half.middle();
-                    let middle = self.answers(&Rectangle { a: (a, a), b: (b, b) });
+                    let middle = self.answers(&Rectangle { a: (a, a), b: (b, b) }, &mut wins);
                     attained = attained.max(self.of_answers(&middle, l));
                 }
                 heap.push(Bounded(found, half));
@@ -382,15 +418,13 @@ impl LargestMoment {
     }
 
     /// Bounds the answers in a rectangle.
-    fn answers(&self, rectangle: &Rectangle) -> [Answer; 3] {
+    fn answers(&self, rectangle: &Rectangle, wins: &mut Wins<'_>) -> [Answer; 3] {
         let Rectangle { a: (a0, a1), b: (b0, b1) } = *rectangle;
-        let mut diagonals = self.diagonals.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut wins = |a: i64, b: i64| diagonals.of_lead(b - a, &self.noise).from(a);
         // Ratios are lowest at `(a0, b1)` and highest at `(a1, b0)`.
         let [a, b, neither] = [0, 1, 2].map(|i| {
             let mut at = |a: i64, b: i64| match i {
-                0 => wins(a, b),
-                1 => wins(b, a - 1),
+                0 => wins.at(a, b),
+                1 => wins.at(b, a - 1),
                 _ => self.noise.below(a - 1) * self.noise.below(b - 1),
             };
             let mut most = |shift: i64| match i {
@@ -451,5 +485,121 @@ impl PartialOrd for Bounded {
 impl Ord for Bounded {
     fn cmp(&self, other: &Self) -> Ordering {
         self.0.total_cmp(&other.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use speed_mechanism::{HonestRatio, Mechanism, NoiseCoins, NoiseDeviation};
+
+    use super::*;
+
+    fn event(coins: u64) -> PrivacyEvent {
+        PrivacyEvent::new(Mechanism::binomial(NoiseCoins::new(coins).expect("coins")), HonestRatio::ALL)
+    }
+
+    /// Returns the probabilities of `a`, `b` and neither for given marks, by a sum over all noise.
+    fn answers(noise: &Lattice, furthest: i64, (a, b): (i64, i64)) -> [f64; 3] {
+        let mut answers = [0.0; 3];
+        for s in -furthest..=furthest {
+            for t in -furthest..=furthest {
+                let (u, v) = (s - a, t - b);
+                let answer = if u.max(v) < 0 { 2 } else { usize::from(v > u) };
+                answers[answer] += (noise.log_pmf(s) + noise.log_pmf(t)).exp();
+            }
+        }
+        answers
+    }
+
+    /// Calls `visit` with the answers at all marks and at their neighbours.
+    fn for_all_marks(coins: u64, mut visit: impl FnMut((i64, i64), [f64; 3], [f64; 3])) {
+        let furthest = coins as i64 / 2 + 2;
+        let noise = LatticeNoise::new(&event(coins)).expect("integers").of_class(furthest as usize);
+        for a in -furthest - 2..=furthest + 2 {
+            for b in -furthest - 2..=furthest + 2 {
+                visit((a, b), answers(&noise, furthest, (a, b)), answers(&noise, furthest, (a + 1, b - 1)));
+            }
+        }
+    }
+
+    #[test]
+    fn the_bound_is_just_above_the_largest_moment_of_all_marks() {
+        for coins in [9, 24] {
+            for removed in [1e-12, 1e-4, 3e-2] {
+                let query = LargestMoment::of_event(&event(coins), removed).expect("a query");
+                for l in [0.3, 2.0, 9.0] {
+                    let mut largest = 0.0f64;
+                    for_all_marks(coins, |_, here, there| {
+                        let moment = |here: [f64; 3], there: [f64; 3]| -> f64 {
+                            let kept =
+                                here.into_iter().zip(there).filter(|&(p, q)| p > 0.0 && (p >= removed || p <= q));
+                            kept.map(|(p, q)| p * (p / q).powf(l)).sum()
+                        };
+                        largest = larger(largest, larger(moment(here, there), moment(there, here)));
+                    });
+                    let found = query.excess(l).ln_1p();
+                    assert!(found >= largest.ln(), "{coins} {removed} {l}: {found} below {}", largest.ln());
+                    // What is left out lowers the exact moment, but not the bound.
+                    let most = largest.ln() * 1.01 + 3.0 * (l + 1.0) * removed;
+                    assert!(found <= most, "{coins} {removed} {l}: {found} above {most}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ratios_grow_with_the_first_mark_and_fall_with_the_second() {
+        let mut ratios = std::collections::HashMap::new();
+        for_all_marks(11, |marks, here, there| {
+            let possible = [0, 1, 2].map(|i| (here[i] > 1e-12 && there[i] > 1e-12).then(|| here[i] / there[i]));
+            ratios.insert(marks, possible);
+        });
+        let mut compared = 0;
+        for ((a, b), of) in &ratios {
+            for (i, ratio) in of.iter().enumerate() {
+                let other = |a: i64, b: i64| ratios.get(&(a, b)).and_then(|of| of[i]);
+                if let (Some(ratio), Some(above), Some(beside)) = (ratio, other(a + 1, *b), other(*a, b + 1)) {
+                    assert!(above >= ratio * (1.0 - 1e-9) && beside <= ratio * (1.0 + 1e-9), "({a}, {b}) {i}");
+                    compared += 1;
+                }
+            }
+        }
+        assert!(compared > 200, "{compared}");
+    }
+
+    #[test]
+    fn two_classes_cost_no_more_and_wide_noise_is_nearly_gaussian() {
+        let query = LargestMoment::of_event(&event(6_400), 1e-18).expect("a query");
+        for l in [1.0, 12.0] {
+            assert!(query.excess_of_two_classes(l) <= query.excess(l) * (1.0 + 1e-6));
+            // Two noisy counts of deviation 40 tell everything: their moment is l (l + 1) / 40^2, nearly.
+            let two_counts = l * (l + 1.0) / 1_600.0;
+            let found = query.excess(l).ln_1p();
+            assert!(found < two_counts && found > 0.5 * two_counts, "{l}: {found} against {two_counts}");
+        }
+        let deviation = NoiseDeviation::new(40.0).expect("a deviation");
+        let skellam = PrivacyEvent::new(Mechanism::skellam(deviation), HonestRatio::ALL);
+        let skellam = LargestMoment::of_event(&skellam, 1e-18).expect("a query");
+        assert!((skellam.excess(5.0) / query.excess(5.0) - 1.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn the_divergence_has_no_cancellation() {
+        for (log_ratio, l) in [(1e-7, 3.0), (-1e-5, 0.02), (3e-4, 60.0), (0.019, 0.05), (0.02, 0.99), (-0.3, 20.0)] {
+            // By quadrature of the second derivative: (l + 1) l times the integral of r^{l - 1} (r_1 - r).
+            let end = f64::exp_m1(log_ratio);
+            let steps = 20_000;
+            let integral: f64 = (0..steps)
+                .map(|i| {
+                    let x = end * (f64::from(i) + 0.5) / f64::from(steps);
+                    (1.0 + x).powf(l - 1.0) * (end - x) * end / f64::from(steps)
+                })
+                .sum();
+            let exact = (l + 1.0) * l * integral;
+            assert!((phi(log_ratio, l) / exact - 1.0).abs() < 1e-5, "{log_ratio} {l}: {} {exact}", phi(log_ratio, l));
+        }
+        assert_eq!(phi(f64::INFINITY, 2.0), f64::INFINITY);
+        assert_eq!(phi(f64::NEG_INFINITY, 2.0), 2.0);
+        assert_eq!(phi(0.0, 2.0), 0.0);
     }
 }

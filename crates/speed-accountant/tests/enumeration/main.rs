@@ -12,9 +12,9 @@ use speed_accountant::theory::{
     tight_per_query_epsilon,
 };
 use speed_accountant::{Accountant, Adversary, Bound, CompositionMethod, Delta, NeighbouringRelation, PrivacyEvent};
-use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTable, Mechanism};
+use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTable, Mechanism, NoiseCoins};
 
-use brute_force::{answers, delta_of, exact_moment, histograms, neighbours, pmf};
+use brute_force::{answers, delta_of, exact_moment, heads_of, histograms, neighbours, pmf};
 
 /// Error of sums over noise and of rounding.
 const SLACK: f64 = 1e-9;
@@ -97,6 +97,49 @@ fn check_claims(
                 assert!(back <= delta * (1.0 + 1e-6), "{what}: delta {back} back above {delta}: {}", claim.claim);
             }
         }
+    }
+}
+
+#[test]
+fn binomial_noise_at_all_votes() {
+    // Few coins, so that losses are infinite at the ends of the noise, of which delta pays for some.
+    for (coins, classes, teachers, threshold, queries) in [
+        (12, 2, 6, None, &[1, 6][..]),
+        (13, 2, 5, Some(3), &[1, 5]),
+        (16, 3, 4, None, &[1, 4]),
+        (15, 3, 3, Some(2), &[1, 3]),
+    ] {
+        let coins = NoiseCoins::new(coins).expect("coins");
+        let event = PrivacyEvent::new(Mechanism::binomial(coins), HonestRatio::ALL);
+        let event = threshold.map_or(Ok(event), |threshold| event.with_threshold(threshold as f64)).expect("votes");
+        let noise = heads_of(coins.get());
+        let mut finite = 0;
+        for counts in histograms(classes, teachers) {
+            let here = answers(&counts, &noise, threshold);
+            for there in neighbours(&counts) {
+                let there = answers(&there, &noise, threshold);
+                for (&k, delta) in queries.iter().flat_map(|k| [(k, 0.2), (k, 2e-2), (k, 1e-4)]) {
+                    let accountant = Accountant::new(event, Delta::new(delta).expect("a delta"));
+                    let fixed = accountant.with_classes(classes).account_queries(k);
+                    let at_votes = accountant.account(&vec![votes(&counts); k]);
+                    for claim in [fixed, at_votes] {
+                        // With so few coins there may be no finite epsilon.
+                        let Ok(claim) = claim else { continue };
+                        finite += 1;
+                        for (p, q) in [(&here, &there), (&there, &here)] {
+                            let found = delta_of(p, q, k, claim.epsilon);
+                            let what = format!("{coins:?}, {counts:?}, {k} queries, {threshold:?}");
+                            assert!(
+                                found <= delta * (1.0 + 1e-6),
+                                "{what}: delta {found} above {delta}: {}",
+                                claim.claim
+                            );
+                        }
+                    }
+                }
+            }
+        }
+        assert!(finite > 20, "{coins:?}: {finite} claims");
     }
 }
 
