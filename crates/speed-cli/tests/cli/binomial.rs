@@ -16,10 +16,11 @@ const OPEN: &str =
 
 #[test]
 fn a_binomial_round_gives_the_labels_of_the_in_process_path() {
-    // An odd number of coins and a threshold: the server takes off the constant of the centred shares.
+    // An odd number of coins and a threshold: the server takes off the constant of the centred shares in the sum, which
+    // are those of three teachers of four.
     let (queries, teachers) = (20, 3);
     let parties = Parties::new();
-    parties.agree(queries, teachers, "--coins 3 --threshold 4");
+    parties.agree(queries, teachers + 1, "--coins 3 --threshold 4 --min-teachers 3");
     let text = fs::read_to_string(parties.path("student", "round.toml")).expect("a round");
     assert!(text.contains("mechanism = \"binomial\"\ncoins = 3\n"), "binomial noise is the default: {text}");
     for teacher in 0..teachers {
@@ -72,7 +73,8 @@ fn a_proven_binomial_round_states_what_one_teacher_can_do() {
         }
     }
     for party in ["teacher 0", "teacher 1", "teacher 2"] {
-        fs::write(parties.path(party, "votes.csv"), "3\n").expect("votes");
+        // The label of every teacher for query 0 in `labels`.
+        fs::write(parties.path(party, "votes.csv"), "0\n").expect("votes");
         parties.succeeds(party, &format!("{ANSWER} --simulation 8 --out message --proof-key proof.key"));
         parties.send((party, "message"), ("server/inbox", party));
     }

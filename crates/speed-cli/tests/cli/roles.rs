@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _, TableDefinition};
 use speed_aggregation::{Aggregator, ClearText, Encrypted, NoisyVotes, Parameters};
-use speed_core::Randomness;
+use speed_core::{Randomness, VoteShape};
 use speed_roles::{RoundFile, RoundRandomness, teacher};
 use tempfile::TempDir;
 
@@ -154,7 +154,7 @@ fn four_programs_give_the_labels_of_the_in_process_path() {
     assert_eq!(written, in_process(&parties, queries, teachers));
 }
 
-/// Returns the label file for the same votes and noise in one process, with other keys.
+/// Returns the label file for the votes and noise of the first `teachers` teachers in one process, with other keys.
 pub(crate) fn in_process(parties: &Parties, queries: usize, teachers: usize) -> String {
     let file = RoundFile::read(&parties.path("student", "round.toml")).expect("a round");
     let values = (0..teachers).flat_map(|teacher| {
@@ -162,7 +162,9 @@ pub(crate) fn in_process(parties: &Parties, queries: usize, teachers: usize) -> 
         values.expect("a simulation").to_vec()
     });
     let bound = file.round().range().noise_bound();
-    let votes = NoisyVotes::new(file.round().shape(), bound, values.collect()).expect("valid");
+    let shape = file.round().shape();
+    let shape = VoteShape::new(teachers, queries, shape.classes()).expect("a shape");
+    let votes = NoisyVotes::new(shape, bound, values.collect()).expect("valid");
     let votes = file.round().threshold_of_sum(teachers).into_iter().fold(votes, NoisyVotes::with_threshold);
     let threads = NonZeroUsize::new(2).expect("not zero");
     let encrypted =
