@@ -135,7 +135,7 @@ fn epsilon_of_several_kinds(kinds: &[QueryBatch], delta: Delta) -> Result<f64, A
 
 #[cfg(test)]
 mod tests {
-    use speed_mechanism::{InverseScale, NoiseDeviation};
+    use speed_mechanism::{InverseScale, NoiseCoins, NoiseDeviation};
 
     use super::*;
     use crate::composition::gaussian_delta;
@@ -148,6 +148,11 @@ mod tests {
     fn gaussian(sigma: f64) -> PrivacyEvent {
         let sigma = NoiseDeviation::new(sigma).expect("a deviation");
         PrivacyEvent::new(Mechanism::gaussian(sigma), HonestRatio::ALL)
+    }
+
+    fn coins(coins: u64) -> PrivacyEvent {
+        let coins = NoiseCoins::new(coins).expect("coins");
+        PrivacyEvent::new(Mechanism::binomial(coins), HonestRatio::ALL)
     }
 
     fn delta(delta: f64) -> Delta {
@@ -190,6 +195,20 @@ mod tests {
     }
 
     #[test]
+    fn other_noise_adds_up_by_moments_with_laplace_noise_and_without() {
+        for (first, second) in [(event(0.1), coins(800)), (coins(800), coins(6_400)), (gaussian(40.0), coins(800))] {
+            let epsilon = |events: &[(PrivacyEvent, usize)]| of(events).epsilon(delta(1e-5)).expect("an epsilon");
+            let (one, two) = (epsilon(&[(first, 50)]), epsilon(&[(second, 20)]));
+            let both = epsilon(&[(first, 50), (second, 20)]);
+            assert!(both > one.max(two) && both < one + two, "{both} of {one} and {two}");
+        }
+        // Two kinds that hardly differ cost what one kind between them does.
+        let between = of(&[(coins(900), 100)]).epsilon(delta(1e-5)).expect("an epsilon");
+        let both = of(&[(coins(899), 50), (coins(901), 50)]).epsilon(delta(1e-5)).expect("an epsilon");
+        assert!((both / between - 1.0).abs() < 3e-3, "{both} against {between}");
+    }
+
+    #[test]
     fn a_delta_is_the_least_at_which_epsilon_is_enough() {
         let (one, two) = ([(event(0.1), 20)], [(event(0.1), 20), (event(0.2), 5)]);
         for (events, epsilon) in [(&one[..], 1.5), (&two[..], 3.0)] {
@@ -223,7 +242,8 @@ mod tests {
 
     #[test]
     fn an_unknown_epsilon_is_an_error_and_has_a_delta_of_one() {
-        let mixed = of(&[(gaussian(40.0), 1), (event(0.1), 1)]);
+        // The loss of so few coins is infinite with a probability above delta.
+        let mixed = of(&[(coins(2), 1), (event(0.1), 1)]);
         assert!(matches!(mixed.epsilon(delta(1e-5)), Err(AccountError::NotFinite { .. })));
         assert_eq!((mixed.delta(3.0), mixed.delta(f64::NAN)), (Ok(1.0), Ok(1.0)));
         assert_eq!(EventAccountant::new().epsilon(delta(1e-5)), Ok(0.0));

@@ -249,7 +249,7 @@ mod tests {
         let mechanism = MechanismKind::Binomial.with_scale(1_000.0).expect("in range");
         assert_eq!(mechanism.identifier(), "binomial coins=1000");
         assert!(MechanismKind::Skellam.with_scale(f64::NAN).is_err());
-        for refused in [0.0, -4.0, 3.5, f64::NAN, f64::INFINITY, 2f64.powi(27)] {
+        for refused in [0.0, -4.0, 3.5, f64::NAN, f64::INFINITY, 2f64.powi(21)] {
             assert!(MechanismKind::Binomial.with_scale(refused).is_err(), "{refused}");
         }
     }

@@ -114,8 +114,8 @@ impl From<NoiseDeviation> for f64 {
 pub struct NoiseCoins(u64);
 
 impl NoiseCoins {
-    /// The largest number supported, with a deviation of 4096 votes.
-    pub const MAX: u64 = 1 << 26;
+    /// The largest number supported, with a deviation of 512 votes.
+    pub const MAX: u64 = 1 << 20;
 
     /// Checks and wraps a number of coins.
     ///
