@@ -28,6 +28,8 @@ use crate::votes::CheckedCounts;
 const WORTH_COMPARING: f64 = 0.25;
 /// The fraction of a query's share of delta that pays for answers which an account at votes leaves out.
 const LEFT_OUT: f64 = 1e-9;
+/// The least share of delta of a query from which answers are left out.
+const MIN_SHARE: f64 = 1e-180;
 /// The largest fraction of delta that may pay for the event that a query exceeds the epsilon of `per_query::within`.
 const BEYOND: f64 = 1e-6;
 
@@ -289,12 +291,11 @@ impl Accountant {
     /// Returns the treatment of unlikely answers of one query, whose share of delta is `share`.
     fn unlikely(&self, epsilon: f64, classes: usize, share: f64) -> Unlikely {
         match self.event.mechanism() {
-            Mechanism::Skellam { .. } | Mechanism::Binomial { .. } => {
+            // A smaller probability is not computed with.
+            Mechanism::Skellam { .. } | Mechanism::Binomial { .. } if share >= MIN_SHARE => {
                 Unlikely::LeftOut(left_out(LEFT_OUT, share / (classes as f64 + 4.0)))
             }
-            Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } | Mechanism::Gaussian { .. } => {
-                Unlikely::Bounded(epsilon)
-            }
+            _ => Unlikely::Bounded(epsilon),
         }
     }
 

@@ -28,6 +28,8 @@ const OVERLOOKED: f64 = 1.01;
 /// Parts of a query's share of delta that pay for answers which moments leave out. The first is negligible; the others
 /// serve noise of few coins.
 const LEFT_OUT: [f64; 4] = [1e-9, 1e-3, 0.03, 0.2];
+/// The largest deviation of Skellam noise for which the largest moment is computed: beyond it, two counts are compared.
+const WIDEST_SKELLAM: f64 = 100.0;
 /// For at most this many privacy loss distributions, the best tilt is searched.
 const FEW_PARTS: usize = 8;
 
@@ -118,7 +120,7 @@ impl LeastEpsilon {
     ) -> Result<EpsilonBound, AccountError> {
         match event.mechanism() {
             Mechanism::Binomial { .. } => self.of_largest_moment(event, classes, queries),
-            Mechanism::Skellam { .. } if self.bound == Bound::Tight => {
+            Mechanism::Skellam { sigma } if self.bound == Bound::Tight && sigma.get() <= WIDEST_SKELLAM => {
                 let (two_counts, three_answers) =
                     (self.of_renyi(event, queries)?, self.of_largest_moment(event, classes, queries)?);
                 Ok(if three_answers.best.epsilon < two_counts.best.epsilon { three_answers } else { two_counts })

@@ -158,8 +158,9 @@ impl ExactNoise {
                 return None;
             }
             let lattice = noise.of_class(reach as usize + 6);
-            let ends = noise.support().is_some_and(|end| end <= reach);
-            if ends || lattice.log_survival(reach).max(lattice.log_below(-reach)) <= log_tail {
+            // The tables hold ratios of probabilities up to here.
+            let ends = [-reach - 4, reach + 4].into_iter().any(|end| lattice.log_pmf(end) == f64::NEG_INFINITY);
+            if lattice.log_survival(reach).max(lattice.log_below(-reach)) <= log_tail {
                 let exact = Self::of_lattice(event, &lattice, reach, Unlikely::LeftOut(left_out), 0.0);
                 return Some(Self { ends, ..exact });
             }
@@ -211,6 +212,9 @@ impl ExactDifference {
         rows: impl Iterator<Item = &'a [u32]>,
     ) -> Option<Self> {
         let noise = LatticeNoise::new(event)?;
+        if unlikely == Unlikely::Bounded(f64::INFINITY) {
+            return None;
+        }
         let mut furthest = 0;
         for row in rows {
             let [first, second] = *row else { return None };
