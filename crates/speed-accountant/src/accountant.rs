@@ -29,7 +29,7 @@ const WORTH_COMPARING: f64 = 0.25;
 /// The fraction of a query's share of delta that pays for answers which an account at votes leaves out.
 const LEFT_OUT: f64 = 1e-9;
 /// The least share of delta of a query from which answers are left out.
-const MIN_SHARE: f64 = 1e-180;
+const MIN_SHARE: f64 = 1e-120;
 /// The largest fraction of delta that may pay for the event that a query exceeds the epsilon of `per_query::within`.
 const BEYOND: f64 = 1e-6;
 

@@ -67,6 +67,15 @@ impl Unlikely {
         }
     }
 
+    /// Returns the logarithm of the probability of an answer. Without a pure epsilon a probability that has lost digits
+    /// counts as 0, so that the loss towards it is infinite.
+    fn log(self, probability: f64) -> f64 {
+        match self {
+            Self::LeftOut(_) if probability < MIN_PROBABILITY => f64::NEG_INFINITY,
+            _ => probability.ln(),
+        }
+    }
+
     fn pure_epsilon(self) -> f64 {
         match self {
             Self::Bounded(epsilon) => epsilon,
@@ -420,7 +429,7 @@ impl<'a> Distributions<'a> {
                 let stays = there(likeliest);
                 let here = log_of_likeliest(base[likeliest], q, rest);
                 let there = log_of_likeliest(stays, q_there, rest_there);
-                let others = others.iter().map(|pair| (pair.0.ln(), pair.1.ln())).collect();
+                let others = others.iter().map(|pair| (unlikely.log(pair.0), unlikely.log(pair.1))).collect();
                 neighbours.push(Neighbour { likeliest: [(here.0, there.1), (there.0, here.1)], others });
             }
         }

@@ -31,6 +31,10 @@ const MAX_DIVISIONS: usize = 200_000;
 const BEYOND_WINDOW: f64 = -21.0;
 /// The same beyond the tables.
 const BEYOND_TABLES: f64 = -40.0;
+/// Products of two smaller probabilities may be subnormal.
+const LEAST_REMOVED: f64 = 1e-140;
+/// Places of a lattice beyond the tables made of it.
+const BEYOND_REACH: i64 = 8;
 /// Longer tables take too long.
 const LONGEST: i64 = 1 << 18;
 /// Marks of the estimate: this many on a side, within this many deviations.
@@ -241,14 +245,15 @@ impl LargestMoment {
     }
 
     fn new(lattices: &LatticeNoise, removed: f64) -> Option<Self> {
-        if !(1e-200..=0.5).contains(&removed) {
+        if !(LEAST_REMOVED..=0.5).contains(&removed) {
             return None;
         }
         let deviation = lattices.deviation();
         // Log-concave tails fall at least as fast as they do one deviation out.
         let reaching = |log_tail: f64, noise: &Lattice| -> Option<i64> {
             let enough = |k: i64| noise.log_survival(k).max(noise.log_below(-k)) <= log_tail;
-            let (mut low, mut high) = (0, noise.reach() as i64);
+            // Corners are a few places beyond the window. Beyond its reach a lattice has no log-concave probabilities.
+            let (mut low, mut high) = (0, noise.reach() as i64 - BEYOND_REACH);
             if !enough(high) {
                 return None;
             }
@@ -277,7 +282,7 @@ impl LargestMoment {
         let wide = reaching(removed.ln() + BEYOND_TABLES, &difference)? + 4;
         let tail =
             noise.log_survival(window - 1).max(noise.log_below(1 - window)).max(difference.log_survival(wide)).exp();
-        let rounding = ROUNDING.0 + ROUNDING.1 * reach as f64;
+        let rounding = ROUNDING.0 + ROUNDING.1 * reach.max(wide) as f64;
         let mut query = Self {
             noise: Tables::new(&noise, reach),
             difference: Tables::new(&difference, wide),
@@ -352,13 +357,6 @@ impl LargestMoment {
         while let Some(Bounded(bound, rectangle)) = heap.pop() {
             divisions += 1;
             if bound.ln_1p() <= attained.ln_1p() * (1.0 + tolerance) || divisions > MAX_DIVISIONS {
-                if std::env::var("DBG").is_ok() {
-                    eprintln!(
-                        "l {l} div {divisions} leads {} reach {}",
-                        wins.by_lead.iter().filter(|x| x.is_some()).count(),
-                        self.noise.reach
-                    );
-                }
                 return bound;
             }
             let Some(halves) = rectangle.halves() else { return bound };
@@ -581,6 +579,27 @@ mod tests {
         let skellam = PrivacyEvent::new(Mechanism::skellam(deviation), HonestRatio::ALL);
         let skellam = LargestMoment::of_event(&skellam, 1e-18).expect("a query");
         assert!((skellam.excess(5.0) / query.excess(5.0) - 1.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn hardly_any_noise_is_bounded_from_above() {
+        // The lattice of such narrow noise is hardly longer than its window.
+        let deviation = NoiseDeviation::new(0.0152).expect("a deviation");
+        let event = PrivacyEvent::new(Mechanism::skellam(deviation), HonestRatio::ALL);
+        let noise = LatticeNoise::new(&event).expect("integers").of_class(12);
+        let query = LargestMoment::of_event(&event, 1e-18).expect("a query");
+        for l in [0.5, 2.0, 8.0] {
+            for (a, b) in (-4..=4).flat_map(|a| (-4..=4).map(move |b| (a, b))) {
+                let (here, there) = (answers(&noise, 6, (a, b)), answers(&noise, 6, (a + 1, b - 1)));
+                let moment = |here: [f64; 3], there: [f64; 3]| -> f64 {
+                    let kept = here.into_iter().zip(there).filter(|&(p, q)| p > 0.0 && (p >= 1e-18 || p <= q));
+                    kept.map(|(p, q)| p * (p / q).powf(l)).sum()
+                };
+                let largest = larger(moment(here, there), moment(there, here));
+                let found = query.excess(l) + 1.0;
+                assert!(found >= largest * (1.0 - 1e-9), "({a}, {b}) {l}: {found:e} below {largest:e}");
+            }
+        }
     }
 
     #[test]
