@@ -50,7 +50,7 @@ pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Re
 /// directory.
 ///
 /// # Errors
-/// The errors of [`run`]; also if there is no such stage.
+/// The errors of [`run`], and an error if there is no such stage.
 pub fn run_until(
     config: &Config,
     options: &RunOptions,

@@ -55,7 +55,7 @@ pub fn run_sweep(sweep: &Sweep, options: &RunOptions, progress: &dyn Progress) -
 /// directory of the sweep.
 ///
 /// # Errors
-/// The errors of [`run_sweep`]; also if a setting has no such stage.
+/// The errors of [`run_sweep`], and an error if a setting has no such stage.
 pub fn run_sweep_until(
     sweep: &Sweep,
     options: &RunOptions,

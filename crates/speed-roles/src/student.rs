@@ -98,8 +98,8 @@ pub struct RoundOptions {
 /// Without proofs, the number of labels is limited so that the key stays secure.
 ///
 /// # Errors
-/// The errors of [`terms`](self::terms()) and [`write_proof_key`]; also if the keys may not be used for the round, or
-/// writing fails.
+/// The errors of [`terms`](self::terms()) and [`write_proof_key`], and an error if the keys may not be used for the
+/// round or writing fails.
 pub fn round(terms: &Terms, options: &RoundOptions) -> Result<RoundFile, RolesError> {
     let file = self::terms(terms, &options.public_key, &options.out)?;
     let key = decode_input(&options.public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;

@@ -208,7 +208,7 @@ fn kill_after(parties: &Parties, party: &str, writes: usize) -> bool {
 }
 
 /// Starts and kills the server, later each time, until some but not all of its `queries` answers are stored, because
-/// its progress at the first kills is unknown. Returns the number of stored answers, or `None` if it was too far before.
+/// its progress at the first kills is unknown. Returns the number of stored answers, or `None` if the kill came too late.
 fn kill_while_it_answers(parties: &Parties, party: &str, queries: usize) -> Option<usize> {
     for file in ["evaluation.key", "round.toml", "signing.key"] {
         parties.send(("server", file), (party, file));

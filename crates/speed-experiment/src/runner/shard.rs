@@ -74,7 +74,7 @@ pub struct ShardReport {
 /// that several settings share is done once.
 ///
 /// # Errors
-/// See [`ExperimentError`]; also if an earlier stage is not done, or the stage's directory has other content.
+/// [`ExperimentError`], for example if an earlier stage is not done or the stage's directory has other content.
 pub fn run_shard(
     configs: &[&Config],
     sweep: Option<&Sweep>,
