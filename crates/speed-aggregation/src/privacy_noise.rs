@@ -3,10 +3,10 @@
 //! # Centred binomial shares
 //! A party that tosses `m` coins sends its heads less `floor(m/2)`. So its share lies in `[-floor(m/2), ceil(m/2)]`
 //! with certainty, and its mean is 0, or 1/2 for odd `m`. The accountant counts the noise of `k` parties from half of
-//! their coins together: heads less `floor(k m / 2)`. The sum of the centred shares is heads less `k floor(m/2)`, which
-//! for odd `m` is larger by `floor(k/2)` ([`PrivacyNoise::offset`]). All classes have the same constant, so the argmax
-//! does not see it. A threshold is compared with the sum, so it is raised by this constant
-//! ([`Round::threshold_of_sum`](crate::Round::threshold_of_sum)).
+//! their coins together: heads less `floor(k m / 2)`. The sum of the centred shares is heads less `k floor(m/2)`. For
+//! even `m` the two are equal, however many parties are present. For odd `m` they differ by `floor(k/2)`. All classes
+//! have the same difference, so the argmax does not see it, but a threshold would. So an odd `m` is refused with a
+//! threshold ([`PrivacyNoise::check_threshold`]).
 
 use speed_core::{EntropyError, Randomness, VoteShape};
 use speed_mechanism::{
@@ -74,12 +74,17 @@ impl PrivacyNoise {
         Self::new(Mechanism::binomial(all))
     }
 
-    /// Creates the binomial noise of `teachers` teachers with the fewest coins whose deviation is at least `sigma`.
+    /// Creates the binomial noise of `teachers` teachers with the fewest coins whose deviation is at least `sigma`. With
+    /// a threshold, every teacher has an even number of coins.
     ///
     /// # Errors
     /// If that needs too many coins, or the number of teachers is 0 or too large.
-    pub fn of_deviation(sigma: NoiseDeviation, teachers: usize) -> Result<Self, PrivacyNoiseError> {
-        let all = NoiseCoins::of_deviation(sigma, teachers)?;
+    pub fn of_deviation(
+        sigma: NoiseDeviation,
+        teachers: usize,
+        has_threshold: bool,
+    ) -> Result<Self, PrivacyNoiseError> {
+        let all = NoiseCoins::of_deviation(sigma, teachers, NoiseCoins::step(has_threshold))?;
         BinomialShare::new(all, teachers)?;
         Self::new(Mechanism::binomial(all))
     }
@@ -112,16 +117,14 @@ impl PrivacyNoise {
         }
     }
 
-    /// Returns the number of votes by which the sum of `present` shares, each that of one of `sharers` parties, exceeds
-    /// the noise that the accountant assumes: each share is counted from half of its own coins, rounded down, but the
-    /// accountant counts the noise from half of all coins present. This is a constant, 0 unless each party tosses an odd
-    /// number of coins. A threshold for the sum is this much larger than one for the noisy count.
-    #[must_use]
-    pub fn offset(self, sharers: usize, present: usize) -> i64 {
-        match self.coins_of_teacher(sharers) {
-            Some(coins) if coins % 2 == 1 => i64::try_from(present / 2).unwrap_or(i64::MAX),
-            _ => 0,
-        }
+    /// Checks that this noise of `teachers` teachers allows a threshold: with an even number of coins of each teacher,
+    /// the sum of any number of centred shares is the noise that the accountant compares with the threshold.
+    ///
+    /// # Errors
+    /// [`MechanismError::OddCoins`] for binomial noise with an odd number of coins of a teacher.
+    pub fn check_threshold(self, teachers: usize) -> Result<(), MechanismError> {
+        let odd = self.coins_of_teacher(teachers).filter(|coins| !coins.is_multiple_of(NoiseCoins::step(true)));
+        odd.map_or(Ok(()), |found| Err(MechanismError::OddCoins { found }))
     }
 
     /// Returns the range of one share if `sharers` parties add the noise, with certainty; `None` if a share has no such
@@ -258,7 +261,15 @@ mod tests {
         assert_eq!((noise.coins_of_teacher(250), noise.coins_of_teacher(1)), (Some(4), Some(1_000)));
         assert_eq!(PrivacyNoise::named("discrete-laplace", 0.1).expect("valid").coins_of_teacher(250), None);
         let sigma = NoiseDeviation::new(14.0).expect("in range");
-        assert_eq!(PrivacyNoise::of_deviation(sigma, 250), Ok(noise));
+        assert_eq!(PrivacyNoise::of_deviation(sigma, 250, false), Ok(noise));
+        // sqrt(750) / 2 = 13.7 is enough without a threshold; with one, the coins of a teacher are even.
+        let sigma = NoiseDeviation::new(13.5).expect("in range");
+        assert_eq!(PrivacyNoise::of_deviation(sigma, 250, false), Ok(binomial(3, 250)));
+        assert_eq!(PrivacyNoise::of_deviation(sigma, 250, true), Ok(noise));
+        assert_eq!(noise.check_threshold(250), Ok(()));
+        assert_eq!(binomial(3, 250).check_threshold(250), Err(MechanismError::OddCoins { found: 3 }));
+        let laplace = PrivacyNoise::named("discrete-laplace", 0.1).expect("valid");
+        assert_eq!(laplace.check_threshold(3), Ok(()));
         assert!(matches!(noise.share_of(251), Err(MechanismError::SharedCoins { coins: 1_000, teachers: 251 })));
         for (coins, teachers) in [(0, 250), (4, 0), (1 << 17, 2), (u64::MAX, 250)] {
             assert!(PrivacyNoise::of_coins(coins, teachers).is_err(), "{coins} coins, {teachers} teachers");
@@ -266,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn centred_shares_add_up_to_the_accountants_noise_plus_the_offset() {
+    fn centred_shares_of_even_coins_add_up_to_the_accountants_noise() {
         let shape = VoteShape::new(1, 2_000, 2).expect("a shape");
         for (coins, teachers, present) in [(4, 6, 6), (5, 6, 6), (5, 7, 7), (1, 7, 4), (3, 5, 1)] {
             let noise = binomial(coins, teachers);
@@ -280,16 +291,17 @@ mod tests {
                 assert!(drawn.iter().all(|value| (least..=most).contains(value)));
                 sum.iter_mut().zip(drawn.iter()).for_each(|(sum, drawn)| *sum += drawn);
             }
-            // Exactly: heads less k floor(m/2), against heads less floor(k m / 2).
+            // Heads less k floor(m/2), against heads less floor(k m / 2).
             let (k, m) = (present as i64, coins as i64);
-            assert_eq!(noise.offset(teachers, present), k * m / 2 - k * (m / 2), "{coins} {present}");
+            let difference = k * m / 2 - k * (m / 2);
+            assert!(difference == 0 || noise.check_threshold(teachers).is_err(), "{coins} {present}");
             // The mean of 4000 sums of k m coins, less 0 or 1/2: six deviations fail once in 10^9.
-            let mean = sum.iter().map(|&value| (value - noise.offset(teachers, present)) as f64).sum::<f64>() / 4e3;
+            let mean = sum.iter().map(|&value| (value - difference) as f64).sum::<f64>() / 4e3;
             let expected = 0.5 * ((k * m) % 2) as f64;
             assert!((mean - expected).abs() < 6.0 * ((k * m) as f64).sqrt() / 2.0 / 4e3_f64.sqrt(), "{mean}");
         }
         // A server that draws all noise has one share, which is counted from half of its coins.
-        assert_eq!((binomial(5, 7).offset(1, 1), binomial(5, 7).share_range(1)), (0, Some((-17, 18))));
+        assert_eq!(binomial(5, 7).share_range(1), Some((-17, 18)));
     }
 
     #[test]

@@ -36,7 +36,8 @@ impl Round {
     /// # Errors
     /// If there are too many queries or values; if the minimum number of teachers is 0 or exceeds their number; if no
     /// noisy count, or every one, is below the threshold; if "no answer" makes one outcome too many; if the noise is not
-    /// an integer; or if those who add it cannot share its coins.
+    /// an integer; if those who add it cannot share its coins; or if each teacher's coins are odd and there is a
+    /// threshold.
     pub fn new(spec: RoundSpec) -> Result<Self, RoundError> {
         let (queries, classes) = (spec.shape.queries(), spec.shape.classes());
         if queries > Self::MAX_QUERIES {
@@ -64,10 +65,12 @@ impl Round {
         let Some(found) = self.spec.threshold else { return Ok(()) };
         let clamp = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let (teachers, bound) = (clamp(self.range().teachers()), clamp(self.range().noise_bound()));
-        // The threshold of the sum must not exceed the largest count either, however many teachers answer.
-        let (min, max) = (-bound, bound.saturating_add(teachers) - self.noise_offset(self.spec.shape.teachers()));
+        let (min, max) = (-bound, bound.saturating_add(teachers));
         if !(min..=max).contains(&found) {
             return Err(RoundError::Threshold { found, min, max });
+        }
+        if let Some(noise) = self.noise() {
+            noise.check_threshold(self.spec.shape.teachers())?;
         }
         let classes = self.spec.shape.classes();
         if classes >= Outcomes::MAX {
@@ -104,23 +107,6 @@ impl Round {
     #[must_use]
     pub fn threshold(&self) -> Option<i64> {
         self.spec.threshold
-    }
-
-    /// Returns the number of votes that the largest sum of a query's messages must reach for an answer, if `counted`
-    /// teachers are in the sum: the threshold plus the constant that their centred shares add to every count
-    /// ([`PrivacyNoise::offset`]).
-    #[must_use]
-    pub fn threshold_of_sum(&self, counted: usize) -> Option<i64> {
-        self.spec.threshold.map(|threshold| threshold + self.noise_offset(counted))
-    }
-
-    /// Returns the constant that the noise of `counted` teachers' messages, or of the server, adds to every count.
-    fn noise_offset(&self, counted: usize) -> i64 {
-        let present = match self.spec.placement {
-            NoisePlacement::Distributed => counted,
-            NoisePlacement::Central => 1,
-        };
-        self.noise().map_or(0, |noise| noise.offset(self.sharers(), present))
     }
 
     fn noise(&self) -> Option<PrivacyNoise> {
@@ -255,7 +241,7 @@ impl Round {
 
 #[cfg(test)]
 mod tests {
-    use speed_mechanism::MechanismKind;
+    use speed_mechanism::{MechanismError, MechanismKind};
 
     use super::*;
 
@@ -344,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_binomial_round_has_certain_ranges_and_a_shifted_threshold() {
+    fn a_binomial_round_has_certain_ranges_and_even_coins_with_a_threshold() {
         let binomial = |coins, placement| RoundSpec {
             mechanism: mechanism(MechanismKind::Binomial, coins),
             placement,
@@ -365,17 +351,18 @@ mod tests {
             assert_eq!((round.proof_range().bits(), round.largest_move()), (bits, most), "{coins} {placement:?}");
         }
         assert_eq!(Round::new(base()).expect("valid").proof_range().bits(), 4);
-        let shifted = |coins, placement, counted| {
-            let spec = RoundSpec { threshold: Some(7), min_teachers: 1, ..binomial(coins, placement) };
-            Round::new(spec).expect("valid").threshold_of_sum(counted)
-        };
-        assert_eq!([4, 5].map(|counted| shifted(20.0, ours, counted)), [Some(7); 2]);
-        assert_eq!([3, 4, 5].map(|counted| shifted(25.0, ours, counted)), [8, 9, 9].map(Some));
-        assert_eq!([3, 4, 5].map(|counted| shifted(25.0, servers, counted)), [Some(7); 3]);
-        assert_eq!(round(25.0, ours).threshold_of_sum(5), None);
-        // The largest threshold leaves room for the shift.
-        let spec = RoundSpec { threshold: Some(64), ..binomial(25.0, ours) };
-        assert_eq!(Round::new(spec), Err(RoundError::Threshold { found: 64, min: -60, max: 63 }));
+        // Five coins of each teacher are refused with a threshold, whoever tosses them.
+        for (coins, placement, found) in [
+            (20.0, ours, None),
+            (30.0, ours, None),
+            (25.0, ours, Some(5)),
+            (20.0, servers, None),
+            (25.0, servers, Some(5)),
+        ] {
+            let spec = RoundSpec { threshold: Some(7), ..binomial(coins, placement) };
+            let odd = found.map(|found| RoundError::Share(MechanismError::OddCoins { found }));
+            assert_eq!(Round::new(spec).err(), odd, "{coins} {placement:?}");
+        }
         let error = Round::new(binomial(21.0, ours)).expect_err("uneven").to_string();
         assert!(error.contains("21 coins cannot be shared evenly between 5 teachers"), "{error}");
     }

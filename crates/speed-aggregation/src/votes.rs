@@ -82,8 +82,8 @@ impl NoisyVotes {
     }
 
     /// Sets the number of votes that the noisy maximum of a query must reach for an answer. The maximum is that of the
-    /// sums of the values. If the values have centred binomial shares of an odd number of coins, the caller adds
-    /// [`PrivacyNoise::offset`](crate::PrivacyNoise::offset) to the threshold.
+    /// sums of the values. The noise must allow a threshold
+    /// ([`PrivacyNoise::check_threshold`](crate::PrivacyNoise::check_threshold)).
     #[must_use]
     pub fn with_threshold(self, votes: i64) -> Self {
         Self { threshold: Some(votes), ..self }

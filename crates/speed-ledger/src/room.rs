@@ -69,7 +69,8 @@ impl Room {
     }
 
     /// Finds the smallest noise with which a charge would be accepted: gamma or sigma to six digits, or the number of
-    /// coins that `teachers` teachers share evenly. `batch_of` creates the queries for a mechanism.
+    /// coins that `teachers` teachers share evenly, a multiple of `step` each ([`NoiseCoins::step`]). `batch_of` creates
+    /// the queries for a mechanism.
     ///
     /// # Errors
     /// The errors of [`Self::fit`] for the widest noise that can be drawn, and the errors of `batch_of`.
@@ -77,6 +78,7 @@ impl Room {
         &self,
         kind: MechanismKind,
         teachers: usize,
+        step: u64,
         batch_of: impl Fn(Mechanism) -> Result<QueryBatch, E>,
     ) -> Result<Fit, E> {
         let at = |scale: f64| -> Result<Result<Fit, AccountError>, E> {
@@ -86,13 +88,16 @@ impl Room {
         let best = match kind {
             MechanismKind::Laplace | MechanismKind::DiscreteLaplace => largest_gamma(at)?,
             MechanismKind::Gaussian | MechanismKind::Skellam => least_sigma(at)?,
-            MechanismKind::Binomial => least_coins(teachers, at)?,
+            MechanismKind::Binomial => least_coins(teachers, step, at)?,
         };
         let found = best.batch.event.mechanism().scale();
         // The exact noise of an earlier charge may be allowed even if slightly different noise is not.
         let is_possible = |earlier: &Mechanism| match *earlier {
             other if other.kind() != kind => false,
-            Mechanism::Binomial { coins } => earlier.scale() < found && BinomialShare::new(coins, teachers).is_ok(),
+            Mechanism::Binomial { coins } => {
+                let share = BinomialShare::new(coins, teachers);
+                earlier.scale() < found && share.is_ok_and(|share| u64::from(share.coins()).is_multiple_of(step))
+            }
             _ if kind.is_inverse() => earlier.scale() > found,
             _ => earlier.scale() < found,
         };
@@ -176,14 +181,20 @@ where
     Ok(best)
 }
 
-/// Finds the least number of coins that `teachers` teachers share evenly and with which a charge would be accepted.
-fn least_coins<E>(teachers: usize, at: impl Fn(f64) -> Result<Result<Fit, AccountError>, E>) -> Result<Fit, E>
+/// Finds the least number of coins that `teachers` teachers share evenly, a multiple of `step` each, and with which a
+/// charge would be accepted.
+fn least_coins<E>(
+    teachers: usize,
+    step: u64,
+    at: impl Fn(f64) -> Result<Result<Fit, AccountError>, E>,
+) -> Result<Fit, E>
 where
     E: From<AccountError>,
 {
     let teachers = teachers.max(1) as u64;
-    let most = (NoiseCoins::MAX / teachers).min(u64::from(BinomialShare::MAX_COINS)).max(1);
-    let with = |each: u64| at((each * teachers) as f64);
+    // The search counts in steps.
+    let most = ((NoiseCoins::MAX / teachers).min(u64::from(BinomialShare::MAX_COINS)) / step).max(1);
+    let with = |steps: u64| at((steps * step * teachers) as f64);
     let (mut low, mut high) = (0, 1);
     let mut best = loop {
         match with(high)? {

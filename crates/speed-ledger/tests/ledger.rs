@@ -94,13 +94,16 @@ fn noise_without_a_pure_epsilon_is_charged() {
 fn the_least_noise_that_fits_has_whole_coins_of_every_teacher() {
     let room = Room::of_new(budget(3.0));
     let of = |noise| Ok::<_, AccountError>(QueryBatch::new(PrivacyEvent::new(noise, HonestRatio::ALL), 10, 100));
-    let found = room.noise(MechanismKind::Binomial, 20, of).expect("room").batch;
+    let found = room.noise(MechanismKind::Binomial, 20, 1, of).expect("room").batch;
     let all = found.event.mechanism().scale() as u64;
     assert!(all.is_multiple_of(20) && room.fit(found).is_ok(), "{all}");
     let fewer = QueryBatch { event: coins(all - 20), ..found };
     assert!(matches!(room.fit(fewer), Err(AccountError::OverBudget { .. })), "{all}");
+    // With a threshold, the coins of a teacher are even.
+    let even = room.noise(MechanismKind::Binomial, 20, 2, of).expect("room").batch.event.mechanism().scale() as u64;
+    assert_eq!(even, all.next_multiple_of(40));
     // Skellam noise of nearly the same deviation costs the same.
-    let skellam = room.noise(MechanismKind::Skellam, 1, of).expect("room").batch.event.mechanism().scale();
+    let skellam = room.noise(MechanismKind::Skellam, 1, 1, of).expect("room").batch.event.mechanism().scale();
     let deviation = (all as f64).sqrt() / 2.0;
     assert!((skellam / deviation - 1.0).abs() < 0.05, "{skellam} against {deviation}");
 }
@@ -331,7 +334,7 @@ fn noise_that_fits_the_budget_is_accepted() {
     let noise_of = |room: &Room, queries: usize| {
         let of =
             |noise| Ok::<_, AccountError>(QueryBatch::new(PrivacyEvent::new(noise, HonestRatio::ALL), 10, queries));
-        room.noise(MechanismKind::DiscreteLaplace, 1, of)
+        room.noise(MechanismKind::DiscreteLaplace, 1, 1, of)
     };
     let ledger = fresh(folder.path(), 5.0);
     let room = |limit| ledger.room(limit).expect("a budget");

@@ -42,6 +42,14 @@ pub enum MechanismError {
         /// Number of teachers.
         teachers: usize,
     },
+    /// Each teacher would toss an odd number of coins, and the round has a threshold.
+    #[error(
+        "{found} coins for each teacher, class and query, but with a threshold an even number is expected: add one coin, or leave out the threshold"
+    )]
+    OddCoins {
+        /// Coins of one teacher.
+        found: u64,
+    },
     /// One teacher would toss too many coins.
     #[error(
         "{found} coins for each teacher, class and query, but at most {max} are supported: ask for less noise, or for more teachers"

@@ -129,17 +129,26 @@ impl NoiseCoins {
         }
     }
 
-    /// Returns the least number of coins, the same for each of `teachers` teachers, whose deviation is at least `sigma`.
+    /// Returns the number of which every teacher's coins are a multiple: 2 with a threshold, because an odd number of
+    /// coins has no integer mean to which a share could be centred, and otherwise 1.
+    #[must_use]
+    pub fn step(has_threshold: bool) -> u64 {
+        if has_threshold { 2 } else { 1 }
+    }
+
+    /// Returns the least number of coins, the same multiple of `step` for each of `teachers` teachers, whose deviation is
+    /// at least `sigma`.
     ///
     /// # Errors
     /// [`MechanismError::Coins`] if that is more than [`Self::MAX`], [`MechanismError::Teachers`] for no teacher.
-    pub fn of_deviation(sigma: NoiseDeviation, teachers: usize) -> Result<Self, MechanismError> {
+    pub fn of_deviation(sigma: NoiseDeviation, teachers: usize, step: u64) -> Result<Self, MechanismError> {
         if teachers == 0 {
             return Err(MechanismError::Teachers { found: 0, max: crate::NoiseShare::MAX_TEACHERS });
         }
         // A product within rounding error of an integer counts as that integer.
-        let each = (4.0 * sigma.get() * sigma.get() / teachers as f64 * (1.0 - 1e-12)).ceil().max(1.0);
-        let all = each * teachers as f64;
+        let sharers = teachers as f64 * step as f64;
+        let steps = (4.0 * sigma.get() * sigma.get() / sharers * (1.0 - 1e-12)).ceil().max(1.0);
+        let all = steps * sharers;
         if all <= Self::MAX as f64 {
             Self::new(all as u64)
         } else {

@@ -364,6 +364,7 @@ mod tests {
         for (from, to, words) in [
             ("coins = 4", "coins = 6", "noise.bound is 163"),
             ("coins = 4", "coins = 2", "it was changed"),
+            ("coins = 4", "coins = 3", "3 coins for each teacher, class and query, but with a threshold"),
             ("coins = 4", "coins = 0", "number of coins is 0"),
             ("coins = 4", "coins = -4", "invalid value"),
             ("coins = 4", "coins = 4.5", "invalid type"),

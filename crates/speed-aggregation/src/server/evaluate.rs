@@ -78,9 +78,9 @@ impl Server {
     fn evaluate_group(&self, queries: &[usize]) -> Result<Vec<EncryptedAnswer>, ServerError> {
         let mut engine = Engine::new(&self.key, self.layout);
         let mut counts: Vec<Vec<Lwe>> = queries.iter().map(|&query| self.counts(query)).collect();
-        // "No answer" is an additional last class whose votes equal the threshold of the sum. Ties go to the lowest
-        // class, so a maximum that reaches the threshold still wins.
-        if let Some(threshold) = self.round.threshold_of_sum(self.received()) {
+        // "No answer" is an additional last class whose votes equal the threshold. Ties go to the lowest class, so a
+        // maximum that reaches the threshold still wins.
+        if let Some(threshold) = self.round.threshold() {
             counts.iter_mut().for_each(|counts| counts.push(engine.constant(self.layout.value(threshold))));
         }
         let winners = engine.argmax(self.circuit, &counts);

@@ -48,7 +48,7 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
             usage("queries", format!("expected a number of queries, because there is no --votes, found {found:?}"))
         })?
     };
-    let mut event = PrivacyEvent::new(noise(&options.noise, teachers)?, tau);
+    let mut event = PrivacyEvent::new(noise(&options.noise, teachers, options.threshold.is_some())?, tau);
     if let Some(threshold) = options.threshold {
         event = event.with_threshold(threshold).map_err(|error| flag("threshold", &error))?;
     }

@@ -87,7 +87,7 @@ fn proof_key(options: &RoundOptions) -> PathBuf {
 /// Returns the terms from the options.
 fn terms(options: &RoundOptions) -> Result<Terms, Failure> {
     let roster = Roster::read(&options.roster)?;
-    let noise = round_noise::of_round(&options.mechanism, roster.teachers().len())?;
+    let noise = round_noise::of_round(&options.mechanism, roster.teachers().len(), options.threshold.is_some())?;
     Ok(Terms {
         name: options.name.clone(),
         query_list: options.query_list.as_deref().map(hash_file).transpose()?,

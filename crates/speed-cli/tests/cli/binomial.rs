@@ -6,9 +6,10 @@ use std::path::Path;
 use speed_aggregation::proofs::ProofKey;
 use speed_aggregation::{PrivacyNoise, PublicKey};
 use speed_core::{NoisePlacement, RandomnessKind};
-use speed_roles::{Roster, RoundFile, Terms, student};
+use speed_mechanism::{BinomialShare, Mechanism, NoiseGenerator};
+use speed_roles::{Roster, RoundFile, RoundRandomness, Terms, student, teacher};
 
-use crate::common::check_failure;
+use crate::common::{Workplace, check_failure};
 use crate::roles::{AGGREGATE, ANSWER, Parties, in_process, labels};
 
 const OPEN: &str =
@@ -16,13 +17,12 @@ const OPEN: &str =
 
 #[test]
 fn a_binomial_round_gives_the_labels_of_the_in_process_path() {
-    // An odd number of coins and a threshold: the server takes off the constant of the centred shares in the sum, which
-    // are those of three teachers of four.
+    // A threshold, and the shares of three teachers of four.
     let (queries, teachers) = (20, 3);
     let parties = Parties::new();
-    parties.agree(queries, teachers + 1, "--coins 3 --threshold 4 --min-teachers 3");
+    parties.agree(queries, teachers + 1, "--coins 4 --threshold 4 --min-teachers 3");
     let text = fs::read_to_string(parties.path("student", "round.toml")).expect("a round");
-    assert!(text.contains("mechanism = \"binomial\"\ncoins = 3\n"), "binomial noise is the default: {text}");
+    assert!(text.contains("mechanism = \"binomial\"\ncoins = 4\n"), "binomial noise is the default: {text}");
     for teacher in 0..teachers {
         parties.answer(teacher, &labels(teacher, queries));
     }
@@ -31,8 +31,99 @@ fn a_binomial_round_gives_the_labels_of_the_in_process_path() {
     parties.succeeds("student", OPEN);
     let written = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
     assert_eq!(written, in_process(&parties, queries, teachers));
+    assert_eq!(written, simulated(&parties, queries, teachers));
     let unanswered = written.lines().filter(|line| line.ends_with(',')).count();
     assert!((1..queries).contains(&unanswered), "{unanswered} of {queries} have no answer");
+}
+
+/// Returns the label file of a direct simulation with the noise that the accountant assumes: the heads of the first
+/// `present` teachers' coins together, less half of these coins.
+fn simulated(parties: &Parties, queries: usize, present: usize) -> String {
+    let file = RoundFile::read(&parties.path("student", "round.toml")).expect("a round");
+    let shape = file.round().shape();
+    let Mechanism::Binomial { coins } = file.noise().mechanism() else { unreachable!("binomial noise") };
+    let share = BinomialShare::new(coins, shape.teachers()).expect("shared evenly");
+    let seed = RoundRandomness::simulation(8);
+    let half = (present as u64 * u64::from(share.coins()) / 2) as i64;
+    let (mut counts, mut sent) = (vec![-half; shape.counts()], vec![0; shape.counts()]);
+    for index in 0..present {
+        let mut generator = NoiseGenerator::new(&seed.teacher_noise(file.id(), index)).expect("a simulation");
+        let mut heads = vec![0; counts.len()];
+        share.fill(&mut generator, &mut heads);
+        counts.iter_mut().zip(heads).for_each(|(count, heads)| *count += heads);
+        let labels = labels(index, queries);
+        for (query, &label) in labels.iter().enumerate() {
+            counts[query * shape.classes() + usize::from(label)] += 1;
+        }
+        let values = teacher::values(&file, &labels, index, seed).expect("a simulation");
+        sent.iter_mut().zip(values.iter()).for_each(|(sum, value)| *sum += value);
+    }
+    assert_eq!(sent, counts, "the messages add up to the counts of the simulation");
+    let mut text = "query,label\n".to_owned();
+    for (query, counts) in counts.chunks(shape.classes()).enumerate() {
+        // Ties go to the lowest class.
+        let best = (0..counts.len()).rev().max_by_key(|&class| counts[class]).expect("classes");
+        let label = file.round().threshold().is_none_or(|least| counts[best] >= least).then(|| best.to_string());
+        text += &format!("{query},{}\n", label.unwrap_or_default());
+    }
+    text
+}
+
+#[test]
+fn odd_coins_of_a_teacher_are_refused_with_a_threshold() {
+    let words = ["--coins", "3 coins for each teacher", "with a threshold an even number is expected"];
+    let parties = Parties::new();
+    parties.agree(1, 2, "--sigma 1.2 --threshold 2");
+    // Without a threshold, three coins are enough for this deviation.
+    let shown = parties.succeeds("student", "round round.toml");
+    assert!(shown.contains("noise binomial coins=8 (4 of each teacher)"), "{shown}");
+    let round = "student round --public-key public.key --name odd --queries 1 --classes 4 --roster roster.toml \
+                 --proofs off --simulation --out odd.toml --coins 3";
+    for noise in ["teachers", "server"] {
+        let line = format!("{round} --threshold 2 --noise {noise}");
+        check_failure(&parties.run("student", &line), 2, &words);
+    }
+    parties.succeeds("student", round);
+
+    let place = Workplace::new(
+        "name = \"odd\"\n[data]\nsource = \"none\"\npool_images = 9\n[votes]\nsource = \"uniform\"\n\
+         [queries]\ncount = 2\n[table]\nrepeats = 0\n[[row]]\nname = \"a\"\naggregation = \"trusted\"\n\
+         [noise]\nmechanism = \"binomial\"\ncoins = 3\nthreshold = 9\nsource = \"simulation\"\n",
+    );
+    place.fails(&["run", "config.toml"], 2, &["`noise.coins`", words[1], words[2]]);
+    place.succeeds(&["run", "config.toml", "--set", "noise.coins=4"]);
+    place.succeeds(&["run", "config.toml", "--set", "noise.threshold=0"]);
+
+    let binomial = ["--mechanism", "binomial", "--teachers", "20"];
+    let claim = ["--epsilon", "9", "--delta", "1e-5"];
+    let with = |command: &[&'static str], more: &[&'static str]| [command, more, &binomial].concat();
+    place.succeeds(&["ledger", "create", "ledger", "--epsilon", "90", "--delta", "1e-5"]);
+    for command in [
+        &["account", "--any-votes", "--queries", "2", "--delta", "1e-5"][..],
+        &[&["calibrate"], &claim[..]].concat(),
+        &[&["calibrate", "--budget"], &claim[..]].concat(),
+        &["calibrate", "--ledger", "ledger"],
+        &["ledger", "charge", "ledger", "--queries", "2"],
+    ] {
+        place.fails(&with(command, &["--coins", "3", "--threshold", "9"]), 2, &words);
+        place.succeeds(&with(command, &["--coins", "3"]));
+        place.succeeds(&with(command, &["--coins", "4", "--threshold", "9"]));
+    }
+    // The votes of an audit are those of the teachers, and it has a threshold unless told otherwise.
+    let audit = ["audit", "--mechanism", "binomial", "--coins", "3", "--votes", "6,4", "--runs", "100"];
+    place.fails(&audit, 2, &words);
+    place.succeeds(&[&audit[..], &["--no-threshold"]].concat());
+
+    // Calibrated coins are even.
+    for command in [&["calibrate"][..], &["calibrate", "--budget"]] {
+        let coins = |more: &[&'static str]| {
+            let more = [&claim[..], more, &["--queries", "20", "--json"]].concat();
+            let found: serde_json::Value = serde_json::from_str(&place.succeeds(&with(command, &more))).expect("json");
+            found["scale"].as_f64().expect("coins") as u64 / 20
+        };
+        let (without, with) = (coins(&["--classes", "10"]), coins(&["--classes", "10", "--threshold", "9"]));
+        assert_eq!(with, without.next_multiple_of(2), "{command:?}");
+    }
 }
 
 #[test]
@@ -55,8 +146,8 @@ fn a_teacher_agrees_to_coins() {
 fn a_proven_binomial_round_states_what_one_teacher_can_do() {
     let parties = Parties::new();
     parties.agree(1, 3, "--coins 4");
-    let influence = "one dishonest teacher can move each noisy count by at most 4 votes, because its values are proven to \
-                     be from -4 to 3";
+    let influence = "one dishonest teacher can move each noisy count by at most 3 votes, because its values are proven to \
+                     be from -2 to 3";
     let round = "student round --public-key public.key --name proven --queries 1 --classes 4 --roster roster.toml \
                  --coins 4 --simulation --out proven/round.toml";
     fs::create_dir(parties.path("student", "proven")).expect("a folder");
@@ -66,7 +157,7 @@ fn a_proven_binomial_round_states_what_one_teacher_can_do() {
     assert!(text.contains(influence), "{text}");
     let json = parties.succeeds("student", "round proven/round.toml --json");
     let json: serde_json::Value = serde_json::from_str(&json).expect("json");
-    assert_eq!(json["one_teacher"], serde_json::json!({ "bits": 3, "least": -4, "most": 3, "moves": 4.0 }));
+    assert_eq!(json["one_teacher"], serde_json::json!({ "bits": 3, "least": -2, "most": 3, "moves": 3.0 }));
     for party in ["teacher 0", "teacher 1", "teacher 2", "server"] {
         for name in ["round.toml", "proof.key"] {
             parties.send(("student/proven", name), (party, name));

@@ -165,7 +165,7 @@ pub(crate) fn in_process(parties: &Parties, queries: usize, teachers: usize) -> 
     let shape = file.round().shape();
     let shape = VoteShape::new(teachers, queries, shape.classes()).expect("a shape");
     let votes = NoisyVotes::new(shape, bound, values.collect()).expect("valid");
-    let votes = file.round().threshold_of_sum(teachers).into_iter().fold(votes, NoisyVotes::with_threshold);
+    let votes = file.round().threshold().into_iter().fold(votes, NoisyVotes::with_threshold);
     let threads = NonZeroUsize::new(2).expect("not zero");
     let encrypted =
         Encrypted::new(&Parameters::TOURNAMENT_128, Randomness::simulation([1; 32]), b"in process", threads)

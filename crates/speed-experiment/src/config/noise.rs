@@ -88,9 +88,10 @@ impl RawNoise {
             }
             _ => Ok(()),
         };
-        shared.map_err(|error| Fault::new(key, error))?;
-        let query =
-            QueryNoise { noise, placement: self.placement, threshold: Some(self.threshold).filter(|&t| t != 0) };
+        let has_threshold = self.threshold != 0;
+        let is_allowed = if has_threshold { noise.check_threshold(teachers) } else { Ok(()) };
+        shared.and(is_allowed).map_err(|error| Fault::new(key, error))?;
+        let query = QueryNoise { noise, placement: self.placement, threshold: has_threshold.then_some(self.threshold) };
         query.event(HonestRatio::ALL).map_err(|error| Fault::new("threshold", error))?;
         Ok(query)
     }
@@ -116,7 +117,7 @@ impl RawNoise {
                 return refuse("coins", format!("found {coins} and sigma = {sigma}, expected only one of the two"));
             }
             MechanismKind::Binomial if coins != 0 => ("coins", PrivacyNoise::of_coins(coins, teachers)),
-            MechanismKind::Binomial if sigma != 0.0 => ("sigma", of_deviation(sigma, teachers)),
+            MechanismKind::Binomial if sigma != 0.0 => ("sigma", self.of_deviation(teachers)),
             MechanismKind::Binomial => {
                 let message =
                     "binomial noise needs the coins of one teacher for each class and query, or sigma in votes";
@@ -125,11 +126,11 @@ impl RawNoise {
         };
         noise.map(|noise| (key, noise)).map_err(|error| Fault::new(key, error))
     }
-}
 
-/// Returns binomial noise of the fewest coins whose deviation is at least sigma.
-fn of_deviation(sigma: f64, teachers: usize) -> Result<PrivacyNoise, PrivacyNoiseError> {
-    PrivacyNoise::of_deviation(NoiseDeviation::new(sigma)?, teachers)
+    /// Returns binomial noise of the fewest coins whose deviation is at least sigma.
+    fn of_deviation(&self, teachers: usize) -> Result<PrivacyNoise, PrivacyNoiseError> {
+        PrivacyNoise::of_deviation(NoiseDeviation::new(self.sigma)?, teachers, self.threshold != 0)
+    }
 }
 
 impl RowNoise {
@@ -176,14 +177,6 @@ impl QueryNoise {
     #[must_use]
     pub fn is_central(&self) -> bool {
         self.placement == NoisePlacement::Central
-    }
-
-    /// Returns the votes that a sum of noisy votes must reach for an answer, if any, when `noisy` of `teachers` teachers
-    /// add their noise.
-    #[must_use]
-    pub fn threshold_of_sum(&self, noisy: usize, teachers: usize) -> Option<i64> {
-        let (sharers, present) = if self.is_central() { (1, 1) } else { (teachers, noisy) };
-        self.threshold.map(|votes| votes.saturating_add(self.noise.offset(sharers, present)))
     }
 
     /// Returns the noise as written in `[noise]`; the parameters of other mechanisms are 0. The coins of binomial noise

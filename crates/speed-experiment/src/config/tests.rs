@@ -174,6 +174,10 @@ fn binomial_noise_has_coins_of_a_teacher_or_a_deviation() {
     refuse("coins = -1\n", &["test.toml:3", "`noise.coins`"]);
     refuse("sigma = -1\n", &["test.toml:3", "`noise.sigma`", "from 0.01"]);
     refuse("coins = 65537\n", &["test.toml:3", "`noise.coins`", "at most 65536"]);
+    // With a threshold, the coins of a teacher are even: sqrt(750) / 2 = 13.7 would be enough for 13.5 votes.
+    refuse("coins = 3\nthreshold = 9\n", &["test.toml:3", "`noise.coins`", "3 coins", "an even number"]);
+    let confident = with("sigma = 13.5\nthreshold = 9\n");
+    assert_eq!([all(&with("sigma = 13.5\n")), all(&confident)], [750.0, 1_000.0]);
     // A server draws all coins by itself.
     refuse("coins = 400\nplacement = \"central\"\n", &["test.toml:3", "`noise.coins`", "100000 coins"]);
     refused("[noise]\ncoins = 4\n", &[], &["test.toml:2", "`noise.coins`", "discrete-laplace"]);
@@ -199,6 +203,9 @@ fn a_row_replaces_coins_and_deviation_together() {
     assert_eq!([3, 4].map(noise), [("discrete-laplace", 0.1), ("skellam", 40.0)]);
     assert_eq!(load(&config.to_toml(), &[]).expect("resolved"), config);
     refused(&rows.replace("\"d\"", "\"d\"\ncoins = 2"), &[], &["`row.3.coins`", "discrete-laplace"]);
+    let odd = rows.replace("coins = 6", "coins = 5");
+    refused(&odd.replace("coins = 5", "coins = 5\nthreshold = 9"), &[], &["`row.2.coins`", "an even number"]);
+    assert!(load(&odd, &[]).is_ok());
     refused(&rows.replace("sigma = 15.9", "sigma = 15.9\ncoins = 2"), &[], &["`row.1.coins`", "only one"]);
 }
 

@@ -26,7 +26,7 @@ const MAX_DRAWS: f64 = 1e12;
 pub(in crate::commands) fn audit(options: &AuditOptions) -> Result<(), Failure> {
     let (counts, read) = one_query(options)?;
     let teachers: usize = counts.iter().map(|&count| count as usize).sum();
-    let noise = noise(&options.mechanism, Some(teachers))?;
+    let noise = noise(&options.mechanism, Some(teachers), !options.no_threshold)?;
     let tau = options.mechanism.honest_ratio.effective(teachers).map_err(|error| flag("honest-ratio", &error))?;
     let here: Vec<i64> = counts.iter().map(|&count| i64::from(count)).collect();
     if here.len() < 2 || here[0] == 0 {

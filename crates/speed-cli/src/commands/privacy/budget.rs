@@ -4,7 +4,7 @@ use serde_json::json;
 use speed_accountant::{AccountError, Budget, PrivacyEvent, QueryBatch, Samplers, round_up};
 use speed_core::printable_path;
 use speed_ledger::{Fit, Ledger, Room};
-use speed_mechanism::{HonestRatio, Mechanism, MechanismError, MechanismKind};
+use speed_mechanism::{HonestRatio, Mechanism, MechanismError, MechanismKind, NoiseCoins};
 
 use super::noise::{noise, ratio, tossing, width};
 use crate::bar::Waiting;
@@ -110,10 +110,11 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
         Some(queries) => {
             let sharers = if kind == MechanismKind::Binomial { tossing(options.teachers)? } else { 1 };
             let batch = |noise| terms.batch(Some(&room), noise, queries);
-            Waiting::during("calibrating", || room.noise(kind, sharers, batch))
+            let step = NoiseCoins::step(options.threshold.is_some());
+            Waiting::during("calibrating", || room.noise(kind, sharers, step, batch))
         }
         None => {
-            let noise = noise(&options.noise, options.teachers)?;
+            let noise = noise(&options.noise, options.teachers, options.threshold.is_some())?;
             Waiting::during("calibrating", || room.queries(|queries| terms.batch(Some(&room), noise, queries)))
         }
     };

@@ -80,7 +80,7 @@ pub(in crate::commands) fn calibrate(options: &CalibrateOptions) -> Result<(), F
         }
         Some(queries) => Waiting::during("calibrating", || calibrate_noise(kind, queries, &target)),
         None => {
-            let noise = noise(&options.noise, teachers)?;
+            let noise = noise(&options.noise, teachers, options.threshold.is_some())?;
             Waiting::during("calibrating", || calibrate_queries(noise, &target))
         }
     };
@@ -101,10 +101,12 @@ pub(in crate::commands) fn calibrate(options: &CalibrateOptions) -> Result<(), F
     print(&format!("{}{note}{line}", calibration_text(&found, teachers)))
 }
 
-/// Finds the least binomial noise that meets the target and whose coins `teachers` teachers share evenly.
+/// Finds the least binomial noise that meets the target and whose coins `teachers` teachers share evenly. With a
+/// threshold, each teacher's coins are even.
 fn calibrate_coins(teachers: usize, queries: usize, target: &Target) -> Result<Calibration, AccountError> {
     let mut found = calibrate_noise(MechanismKind::Binomial, queries, target)?;
-    let mut each = (found.scale / teachers.max(1) as f64).ceil() as u64;
+    let step = NoiseCoins::step(target.threshold.is_some());
+    let mut each = ((found.scale / teachers.max(1) as f64).ceil() as u64).next_multiple_of(step);
     // More coins than the least number meet the target, except where a ratio of them is rounded down.
     loop {
         let coins = NoiseCoins::new(each.saturating_mul(teachers as u64))?;
@@ -118,7 +120,7 @@ fn calibrate_coins(teachers: usize, queries: usize, target: &Target) -> Result<C
         if found.account.epsilon <= target.epsilon {
             return Ok(found);
         }
-        each += 1;
+        each += step;
     }
 }
 

@@ -20,7 +20,7 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
         }
         LedgerCommand::Charge { file, queries, classes, threshold, noise: options, teachers, limit, label, json } => {
             let terms = QueryTerms::new(options, *teachers, *classes, *threshold)?;
-            let noise = noise(options, *teachers)?;
+            let noise = noise(options, *teachers, threshold.is_some())?;
             let ledger = Ledger::open(file)?;
             // A ledger without a budget has no room to query, so its claim determines whether samplers are included.
             let room = ledger.room(None).ok();

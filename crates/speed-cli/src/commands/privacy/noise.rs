@@ -6,11 +6,15 @@ use speed_mechanism::{HonestRatio, Mechanism, MechanismKind, NoiseDeviation};
 use crate::commands::{Failure, flag, usage};
 use crate::options::NoiseOptions;
 
-/// Returns the noise of all teachers together. Binomial noise needs their number.
-pub(super) fn noise(options: &NoiseOptions, teachers: Option<usize>) -> Result<Mechanism, Failure> {
+/// Returns the noise of all teachers together. Binomial noise needs their number, and even coins of each for a threshold.
+pub(super) fn noise(
+    options: &NoiseOptions,
+    teachers: Option<usize>,
+    has_threshold: bool,
+) -> Result<Mechanism, Failure> {
     let kind = options.mechanism;
     if kind == MechanismKind::Binomial {
-        return binomial(options, tossing(teachers)?);
+        return binomial(options, tossing(teachers)?, has_threshold);
     }
     if options.coins.is_some() {
         return Err(usage("coins", format!("only binomial noise has coins, found --mechanism {kind}")));
@@ -25,16 +29,20 @@ pub(super) fn tossing(teachers: Option<usize>) -> Result<usize, Failure> {
     teachers.ok_or_else(|| usage("teachers", "binomial noise needs the number of teachers that toss coins".into()))
 }
 
-fn binomial(options: &NoiseOptions, teachers: usize) -> Result<Mechanism, Failure> {
+fn binomial(options: &NoiseOptions, teachers: usize, has_threshold: bool) -> Result<Mechanism, Failure> {
     let (name, noise) = match (options.coins, options.sigma) {
         (Some(coins), _) => ("coins", PrivacyNoise::of_coins(coins, teachers)),
         (None, Some(sigma)) => {
             let sigma = NoiseDeviation::new(sigma).map_err(|error| flag("sigma", &error))?;
-            ("sigma", PrivacyNoise::of_deviation(sigma, teachers))
+            ("sigma", PrivacyNoise::of_deviation(sigma, teachers, has_threshold))
         }
         (None, None) => return Err(usage("coins", "binomial noise needs --coins or --sigma".into())),
     };
-    noise.map(PrivacyNoise::mechanism).map_err(|error| flag(name, &error))
+    let noise = noise.map_err(|error| flag(name, &error))?;
+    if has_threshold {
+        noise.check_threshold(teachers).map_err(|error| flag(name, &error))?;
+    }
+    Ok(noise.mechanism())
 }
 
 /// Returns the honest ratio, rounded down to an integer number of teachers.

@@ -44,8 +44,7 @@ impl NoisyTeachers {
                 noise.share_of(1)?.draw(shape.counts(), &self.of_server(context)).map_err(MechanismError::from)?;
             votes = votes.with_server_noise(drawn.to_vec()).map_err(Mismatch::NoisyVotes)?;
         }
-        let threshold = row.noise.threshold_of_sum(self.count, shape.teachers());
-        Ok(threshold.into_iter().fold(votes, NoisyVotes::with_threshold))
+        Ok(row.noise.threshold.into_iter().fold(votes, NoisyVotes::with_threshold))
     }
 
     /// Returns the randomness of the server's noise.
