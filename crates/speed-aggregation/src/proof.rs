@@ -1,11 +1,21 @@
 //! Zero-knowledge proofs that a message is well formed (feature `proofs`), against teachers that deviate from the
 //! protocol.
 //!
-//! A proof states that each body of a message encrypts, under the public key and with noise within its bound, a value
-//! in `[-2^(b-1), 2^(b-1))` votes for the `b` of the [`ProofKey`], which is that of the round
-//! ([`Round::proof_range`]). So a teacher can shift a count by at most [`Round::largest_move`] votes, whereas without a
-//! proof it can send any torus element. A proof does **not** state that the value is a vote plus an honestly drawn share
-//! of noise: a dishonest teacher can still use the complete range.
+//! The proofs of a message state that each of its bodies encrypts, under the public key and with noise within its bound, a
+//! value in the round's range ([`Round::proof_range`]). So a teacher can shift a count by at most
+//! [`Round::largest_move`] votes, whereas without a proof it can send any torus element. The proofs do **not** state that
+//! the value is a vote plus an honestly drawn share of noise: a dishonest teacher can still use the complete range.
+//!
+//! One proof covers `2^b` consecutive values, for the `b` of the [`ProofKey`]. It is about the encryption of the value less
+//! the smallest of them, a constant that teacher and server subtract from the bodies. If the range has fewer than `2^b`
+//! values, each list has two proofs: of the `2^b` values from the range's least value on, and of the `2^b` values up to
+//! its largest. **Both proofs are about the same integer**, because decryption is unique. Each proof shows that the phase of
+//! a body under the student's key is `v 2^u + e` with `v` in its range and, for the noise bounds of the proof,
+//! `|e| < 2^30`, which is less than half a vote, `2^(u - 1)`. So both proofs show the same `v` modulo `2^(64 - u)`. The two
+//! ranges together span fewer than `2^(b + 1)` values, and a proof key has `b < 64 - u`, so the values are equal as
+//! integers, and this integer is in both ranges. docs/protocol.md ("Values and noise") has the bounds in full.
+//!
+//! The two proofs of a list use the random vectors of one encryption, but each draws its own blinding factors.
 //!
 //! The proofs are those of tfhe-rs (Libert: Vector Commitments with Proofs of Smallness,
 //! <https://eprint.iacr.org/2023/800>). They are sound against anyone who does not know the trapdoor of the
@@ -13,10 +23,11 @@
 //! teacher.
 
 mod error;
+mod proofs;
+mod witness;
 
 use speed_core::{Digest, Randomness};
 use tfhe::conformance::ParameterSetConformant as _;
-use tfhe::core_crypto::commons::generators::NoiseRandomGenerator;
 use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, RandomGenerator, Seeder as _};
 use tfhe::core_crypto::prelude::*;
 use tfhe::safe_serialization::{safe_deserialize_conformant, safe_serialize};
@@ -40,6 +51,8 @@ use crate::server::Server;
 use crate::teacher::Teacher;
 
 pub use error::{ProofError, ProofTarget};
+pub use proofs::Proofs;
+use witness::Witness;
 
 /// The public common reference string of proofs, with which teachers prove and the server checks.
 ///
@@ -53,10 +66,6 @@ pub struct ProofKey {
     /// The encoded key. The round's file names it by its digest.
     bytes: Vec<u8>,
 }
-
-/// The proofs that a message is well formed, one for each mask.
-#[derive(Clone, Debug)]
-pub struct Proofs(Vec<CompactPkeProof>);
 
 impl ProofKey {
     /// The largest number of values that one proof covers: those under one mask.
@@ -146,25 +155,71 @@ impl ProofKey {
         self.check(&key.parameters, round)?;
         let (teacher, id) = (message.teacher(), round.id(key.id()));
         let invalid = || ProofError::Invalid { teacher };
-        let lists = lists(message.list());
+        let (lists, starts) = (lists(message.list()), round.proof_range().starts());
         if message.round() != id
             || message.list().lwe_ciphertext_count().0 != round.values()
-            || lists.len() != proofs.0.len()
+            || lists.len() * starts.len() != proofs.0.len()
         {
             return Err(invalid());
         }
-        let shape = CompactPkeProofConformanceParams::new(CompactPkeZkScheme::V2);
-        for (place, (mut list, proof)) in lists.into_iter().zip(&proofs.0).enumerate() {
-            // The proof is about an encryption of the value plus half the range.
-            self.shift(&mut list, self.offset() << self.unit_log);
-            let metadata = metadata(id, teacher, place);
-            if !proof.is_conformant(&shape)
-                || !verify_lwe_compact_ciphertext_list(&list, &key.key, proof, &self.crs, &metadata).is_valid()
-            {
+        let places = lists.iter().enumerate().flat_map(|list| starts.clone().enumerate().map(move |part| (list, part)));
+        for (((place, list), (part, start)), proof) in places.zip(&proofs.0) {
+            if !self.is_valid(key, list, start, proof, &metadata(id, teacher, place, part)) {
                 return Err(invalid());
             }
         }
         Ok(())
+    }
+
+    /// Returns whether a proof shows that the values of a list are the `2^b` from `start` on.
+    fn is_valid(
+        &self,
+        key: &PublicKey,
+        list: &LweCompactCiphertextListOwned<u64>,
+        start: i64,
+        proof: &CompactPkeProof,
+        metadata: &[u8],
+    ) -> bool {
+        proof.is_conformant(&CompactPkeProofConformanceParams::new(CompactPkeZkScheme::V2))
+            && verify_lwe_compact_ciphertext_list(&self.less(start, list), &key.key, proof, &self.crs, metadata)
+                .is_valid()
+    }
+
+    /// Encrypts values under one mask, and proves that they are among the `2^b` from each of `starts` on. `metadata` is
+    /// that of each proof.
+    fn encrypt_and_prove(
+        &self,
+        key: &PublicKey,
+        values: &[i64],
+        starts: impl Iterator<Item = i64>,
+        metadata: impl Fn(usize) -> Vec<u8>,
+        generator: &mut RandomGenerator<DefaultRandomGenerator>,
+    ) -> (LweCompactCiphertextListOwned<u64>, Vec<CompactPkeProof>) {
+        let witness = Witness::draw(key, values.len(), generator);
+        // Values are wiped when they go out of scope, because votes and noise are the teacher's secret.
+        let from = |start: i64| {
+            Zeroizing::new(values.iter().map(|value| value.wrapping_sub(start).cast_unsigned()).collect::<Vec<_>>())
+        };
+        let encoded = Zeroizing::new(from(0).iter().map(|value| value << self.unit_log).collect::<Vec<_>>());
+        let list = witness.encrypt(key, &encoded);
+        let proofs = starts.enumerate().map(|(part, start)| {
+            // The blinding factors of a proof are derived from its seed. Equal seeds would give two proofs equal factors.
+            let mut seed = [0; 16];
+            seed.iter_mut().for_each(|byte| *byte = generator.generate_next());
+            self.crs.prove(
+                &key.key,
+                &*from(start),
+                &self.less(start, &list),
+                &witness.binary,
+                &witness.mask_noise,
+                &witness.body_noise,
+                &metadata(part),
+                ZkComputeLoad::Proof,
+                seed,
+            )
+        });
+        let proofs = proofs.collect();
+        (list, proofs)
     }
 
     /// Checks that this is a proof key for a round: the one that the round names, if it names one, for the round's
@@ -193,17 +248,13 @@ impl ProofKey {
         Ok(())
     }
 
-    /// Returns half the range, which makes all values non-negative.
-    fn offset(&self) -> u64 {
-        1 << (self.range_log - 1)
-    }
-
-    /// Adds a constant to every value of a list.
-    fn shift(&self, list: &mut LweCompactCiphertextListOwned<u64>, constant: u64) {
-        let count = list.lwe_ciphertext_count().0;
-        let words = list.as_mut();
+    /// Returns a list with every value less `start`.
+    fn less(&self, start: i64, list: &LweCompactCiphertextListOwned<u64>) -> LweCompactCiphertextListOwned<u64> {
+        let (mut list, count) = (list.clone(), list.lwe_ciphertext_count().0);
+        let (words, constant) = (list.as_mut(), start.cast_unsigned() << self.unit_log);
         let bodies = words.len() - count;
-        words[bodies..].iter_mut().for_each(|body| *body = body.wrapping_add(constant));
+        words[bodies..].iter_mut().for_each(|body| *body = body.wrapping_sub(constant));
+        list
     }
 }
 
@@ -297,44 +348,6 @@ fn join(lists: &[LweCompactCiphertextListOwned<u64>], size: LweSize) -> LweCompa
     LweCompactCiphertextList::from_container(words, size, count, CiphertextModulus::new_native())
 }
 
-impl Proofs {
-    /// The largest number of bytes of one proof.
-    pub const MAX_BYTES: u64 = 1 << 13;
-
-    /// Returns the encoded bytes: for each proof its length (4 bytes) and tfhe's versioned encoding.
-    ///
-    /// # Errors
-    /// If a proof is larger than [`Self::MAX_BYTES`].
-    pub fn to_bytes(&self) -> Result<Vec<u8>, ProofError> {
-        let mut bytes = Vec::new();
-        for proof in &self.0 {
-            let mut one = Vec::new();
-            safe_serialize(proof, &mut one, Self::MAX_BYTES)
-                .map_err(|error| ProofError::Encode { max: Self::MAX_BYTES, source: error.to_string().into() })?;
-            bytes.extend_from_slice(&(one.len() as u32).to_le_bytes());
-            bytes.extend_from_slice(&one);
-        }
-        Ok(bytes)
-    }
-
-    /// Reads proofs without verifying them; [`ProofKey::verify`] does that.
-    ///
-    /// # Errors
-    /// If the bytes are not proofs of the scheme in use.
-    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, ProofError> {
-        let scheme = CompactPkeProofConformanceParams::new(CompactPkeZkScheme::V2);
-        let mut proofs = Vec::new();
-        while !bytes.is_empty() {
-            let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(|| decode("a length that was cut off"))?;
-            let length = u32::from_le_bytes(*length) as usize;
-            let (proof, rest) = rest.split_at_checked(length).ok_or_else(|| decode("a proof that was cut off"))?;
-            proofs.push(safe_deserialize_conformant(proof, Self::MAX_BYTES, &scheme).map_err(decode)?);
-            bytes = rest;
-        }
-        Ok(Self(proofs))
-    }
-}
-
 impl Teacher {
     /// Encrypts as [`Self::answer`] does, with a proof that the message is well formed. Computes the variant of the
     /// proof that is slower to make and faster to check.
@@ -350,36 +363,19 @@ impl Teacher {
         randomness: &Randomness,
     ) -> Result<(Message, Proofs), ProofError> {
         proof_key.check(&key.parameters, round)?;
-        let offset = proof_key.offset();
-        self.check(round, values, offset - 1)?;
+        let range = round.proof_range();
+        self.check(round, values, (range.least(), range.most()))?;
         let id = round.id(key.id());
         let mut seeder = seeder(randomness, "answer with proof", self.index as u64, id.as_bytes())?;
-        let mut generator = NoiseRandomGenerator::<DefaultRandomGenerator>::new(&mut seeder);
-        let shifted: Zeroizing<Vec<u64>> =
-            Zeroizing::new(values.iter().map(|&value| value.cast_unsigned().wrapping_add(offset)).collect());
-        let size = key.parameters.big_dimension().to_lwe_size();
-        let noise = TUniform::<u64>::new(key.parameters.glwe_noise_log);
+        let mut generator = RandomGenerator::<DefaultRandomGenerator>::new(seeder.seed());
         let (mut lists, mut proofs) = (Vec::new(), Vec::new());
-        for (place, values) in shifted.chunks(ProofKey::MAX_VALUES).enumerate() {
-            let count = LweCiphertextCount(values.len());
-            let mut list = LweCompactCiphertextList::new(0, size, count, CiphertextModulus::new_native());
-            let proof = encrypt_and_prove_lwe_compact_ciphertext_list_with_compact_public_key(
-                &key.key,
-                &mut list,
-                &values,
-                1 << proof_key.unit_log,
-                noise,
-                noise,
-                &mut generator,
-                &proof_key.crs,
-                &metadata(id, self.index, place),
-                ZkComputeLoad::Proof,
-            )
-            .map_err(|error| ProofError::Prove(error.to_string().into()))?;
-            proof_key.shift(&mut list, (offset << proof_key.unit_log).wrapping_neg());
+        for (place, values) in values.chunks(ProofKey::MAX_VALUES).enumerate() {
+            let metadata = |part| metadata(id, self.index, place, part);
+            let (list, parts) = proof_key.encrypt_and_prove(key, values, range.starts(), metadata, &mut generator);
             lists.push(list);
-            proofs.push(proof);
+            proofs.extend(parts);
         }
+        let size = key.parameters.big_dimension().to_lwe_size();
         Ok((Message::new(key.id(), round, self.index, join(&lists, size)), Proofs(proofs)))
     }
 }
@@ -398,8 +394,8 @@ impl Server {
     }
 }
 
-/// Binds a proof to its round, teacher and place in the message.
-fn metadata(round: RoundId, teacher: usize, place: usize) -> Vec<u8> {
-    let numbers = [teacher, place].map(|number| (number as u64).to_le_bytes());
-    [b"speed/proof/v3".as_slice(), round.as_bytes(), &numbers.concat()].concat()
+/// Binds a proof to its round, teacher, place in the message, and part of the range.
+fn metadata(round: RoundId, teacher: usize, place: usize, part: usize) -> Vec<u8> {
+    let numbers = [teacher, place, part].map(|number| (number as u64).to_le_bytes());
+    [b"speed/proof/v4".as_slice(), round.as_bytes(), &numbers.concat()].concat()
 }

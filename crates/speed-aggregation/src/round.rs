@@ -121,28 +121,28 @@ impl Round {
         }
     }
 
-    /// Returns the smallest and the largest share of noise that an honest teacher adds to a value.
-    fn share_range(&self) -> (i64, i64) {
+    /// Returns the smallest and the largest share of noise that an honest teacher adds to a value, if they are certain.
+    fn certain_shares(&self) -> Option<(i64, i64)> {
         match self.spec.placement {
-            // A share is within the bound of the sum of all shares, because the rest of the sum is equally likely to
-            // increase it and to decrease it.
-            NoisePlacement::Distributed => {
-                let certain = self.noise().and_then(|noise| noise.share_range(self.sharers()));
-                let bound = i64::try_from(self.spec.noise_bound).unwrap_or(i64::MAX);
-                certain.unwrap_or((-bound, bound))
-            }
-            NoisePlacement::Central => (0, 0),
+            NoisePlacement::Distributed => self.noise().and_then(|noise| noise.share_range(self.sharers())),
+            NoisePlacement::Central => Some((0, 0)),
         }
     }
 
-    /// Returns the range of values that the proofs of this round allow: the smallest that contains a vote plus an honest
-    /// share of noise. Student, teachers and server compute it from the round, and refuse a proof key of another range.
-    /// For binomial noise every honest value is in the range with certainty. For other noise it is in the range except
-    /// with the probability of the noise's bound.
+    /// Returns the range of values that the proofs of this round allow. Student, teachers and server compute it from the
+    /// round, and refuse a proof key of another range.
+    ///
+    /// For binomial noise, and for noise from the server, it has exactly the values of honest teachers: a vote plus a
+    /// share. For other noise it is the smallest range of one proof that contains a vote plus any share within the noise's
+    /// bound. A share is within the bound of the sum of all shares, because the rest of the sum is equally likely to
+    /// increase it and to decrease it; so an honest value is in the range except with the probability of the bound.
     #[must_use]
     pub fn proof_range(&self) -> ProofRange {
-        let (least, most) = self.share_range();
-        ProofRange::covering(least, most.saturating_add(1))
+        let bound = i64::try_from(self.spec.noise_bound).unwrap_or(i64::MAX);
+        match self.certain_shares() {
+            Some((least, most)) => ProofRange::exact(least, most.saturating_add(1)),
+            None => ProofRange::covering(-bound, bound.saturating_add(1)),
+        }
     }
 
     /// Returns the largest number of votes by which one teacher can move a noisy count if its values are in
@@ -150,8 +150,8 @@ impl Round {
     /// number of coins.
     #[must_use]
     pub fn largest_move(&self) -> f64 {
-        let ((least, most), range) = (self.share_range(), self.proof_range());
-        let mean = 0.5 * (least + most) as f64;
+        let (least, most) = self.certain_shares().unwrap_or_default();
+        let (mean, range) = (0.5 * (least + most) as f64, self.proof_range());
         (range.most() as f64 - mean).max(mean - range.least() as f64)
     }
 
@@ -340,12 +340,12 @@ mod tests {
         let (ours, servers) = (NoisePlacement::Distributed, NoisePlacement::Central);
         // Coins of all five teachers, bits of a value, votes that one teacher can move a count.
         for (coins, placement, bits, most) in [
-            (20.0, ours, 3, 4.0),
-            (10.0, ours, 3, 4.0),
-            (25.0, ours, 4, 8.5),
-            (30.0, ours, 4, 8.0),
-            (20.0, servers, 2, 2.0),
-            (21.0, servers, 2, 2.0),
+            (20.0, ours, 3, 3.0),
+            (10.0, ours, 2, 2.0),
+            (25.0, ours, 3, 3.5),
+            (30.0, ours, 3, 4.0),
+            (20.0, servers, 1, 1.0),
+            (21.0, servers, 1, 1.0),
         ] {
             let round = round(coins, placement);
             assert_eq!((round.proof_range().bits(), round.largest_move()), (bits, most), "{coins} {placement:?}");

@@ -11,7 +11,7 @@ use crate::round_file::RoundFile;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Influence {
-    /// Bits of a value, for which the round's proof key is generated.
+    /// Bits of the values of one proof, for which the round's proof key is generated.
     pub bits: u32,
     /// The smallest value that a proof allows, in votes.
     pub least: i64,

@@ -65,9 +65,6 @@ pub enum ProofError {
         /// The teacher.
         teacher: usize,
     },
-    /// A proof that could not be made.
-    #[error("cannot prove the message: {0}")]
-    Prove(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The teacher cannot answer.
     #[error(transparent)]
     Teacher(#[from] TeacherError),

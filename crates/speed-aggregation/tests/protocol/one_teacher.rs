@@ -99,17 +99,19 @@ fn largest_lead(attacked: &Attacked) -> i64 {
 fn one_proven_teacher_of_250_changes_only_labels_with_a_small_lead() {
     let attacked = Attacked::new(250, 4);
     let range = attacked.round.proof_range();
-    assert_eq!((range.bits(), range.least(), range.most(), attacked.round.largest_move()), (3, -4, 3, 4.0));
-    assert_eq!(largest_lead(&attacked), 7);
+    assert_eq!((range.least(), range.most(), attacked.round.largest_move()), (-2, 3, 3.0));
+    assert_eq!(largest_lead(&attacked), 5);
 }
 
 #[test]
 fn one_proven_teacher_of_20_changes_only_labels_with_a_small_lead() {
-    // With 2 coins each the noise has a deviation of 3.2 votes.
-    let attacked = Attacked::new(20, 2);
-    let range = attacked.round.proof_range();
-    assert_eq!((range.least(), range.most(), attacked.round.largest_move()), (-4, 3, 4.0));
-    assert_eq!(largest_lead(&attacked), 7);
+    // The noise has a deviation of 4.5 votes with 4 coins each, and of 3.2 with 2.
+    for (coins, least, most) in [(4, -2, 3), (2, -1, 2)] {
+        let attacked = Attacked::new(20, coins);
+        let range = attacked.round.proof_range();
+        assert_eq!((range.least(), range.most(), attacked.round.largest_move()), (least, most, most as f64));
+        assert_eq!(largest_lead(&attacked), coins as i64 + 1);
+    }
 }
 
 #[test]
