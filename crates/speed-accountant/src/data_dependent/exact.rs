@@ -57,10 +57,7 @@ impl ExactMethod {
                     .map(Self::Difference)
                     .or_else(|| exact().map(Self::Neighbours))
             }
-            OtherNoise::Known(known) => match unlikely {
-                Unlikely::Bounded(epsilon) => KnownNoise::new(event, known, epsilon).map(Self::KnownNoise),
-                Unlikely::LeftOut(_) => None,
-            },
+            OtherNoise::Known(known) => KnownNoise::new(event, known, unlikely).map(Self::KnownNoise),
         }
         .unwrap_or(Self::None)
     }
@@ -75,7 +72,7 @@ impl ExactMethod {
     pub(super) fn is_selective(&self) -> bool {
         match self {
             Self::Neighbours(exact) => exact.has_pure_epsilon(),
-            Self::KnownNoise(_) => true,
+            Self::KnownNoise(known) => known.has_pure_epsilon(),
             Self::None | Self::Difference(_) => false,
         }
     }
@@ -86,7 +83,7 @@ impl ExactMethod {
         match self {
             Self::Neighbours(exact) if worth || !exact.has_pure_epsilon() => neighbours(exact.losses(counts)),
             Self::Difference(exact) => neighbours(exact.losses(counts)),
-            Self::KnownNoise(known) if worth => {
+            Self::KnownNoise(known) if worth || !known.has_pure_epsilon() => {
                 ExactRow { neighbours: None, known: Some(KnownRow::new(known, counts)) }
             }
             Self::None | Self::Neighbours(_) | Self::KnownNoise(_) => ExactRow::default(),

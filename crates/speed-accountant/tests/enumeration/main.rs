@@ -342,6 +342,129 @@ fn the_exact_mixture_is_attained_for_two_classes() {
     }
 }
 
+/// Binomial noise of which the adversary knows some coins.
+struct KnownCoins {
+    secret: Vec<f64>,
+    /// Values of the known noise of one class, as counted beside the secret noise, and their probabilities.
+    known: Vec<(i64, f64)>,
+}
+
+impl KnownCoins {
+    fn new(coins: u64, secret: u64) -> Self {
+        // All coins together are counted from half of them, rounded down, and so are the secret ones.
+        let first = (secret / 2) as i64 - (coins / 2) as i64;
+        let mut known = heads_of(coins - secret);
+        if (coins - secret) % 2 == 1 {
+            known.remove(0);
+        }
+        Self { secret: heads_of(secret), known: (first..).zip(known).collect() }
+    }
+
+    /// Returns the probability of every answer with every value of the known noise.
+    fn views(&self, counts: &[i64], threshold: Option<i64>) -> Vec<f64> {
+        let mut views = Vec::new();
+        let mut chosen = vec![0; counts.len()];
+        loop {
+            let known = || chosen.iter().map(|&i: &usize| self.known[i]);
+            let weight: f64 = known().map(|known| known.1).product();
+            let shifted: Vec<i64> = counts.iter().zip(known()).map(|(count, known)| count + known.0).collect();
+            views.extend(probabilities(&shifted, &self.secret, threshold).into_iter().map(|p| weight * p));
+            let Some(next) = (0..chosen.len()).find(|&k| chosen[k] + 1 < self.known.len()) else { return views };
+            chosen[next] += 1;
+            chosen[..next].fill(0);
+        }
+    }
+}
+
+#[test]
+fn binomial_noise_that_is_known_in_part_is_covered_by_the_claim() {
+    let mut dependent = 0;
+    for (coins, tau, secret, counts, threshold, queries) in [
+        (60, 0.9, 54, vec![9, 3], None, 2),
+        (60, 0.9, 54, vec![6, 7], None, 2),
+        (50, 0.9, 45, vec![14, 1], None, 1),
+        (50, 0.9, 45, vec![6, 5], Some(9), 1),
+        (60, 0.8, 48, vec![12, 2], Some(6), 1),
+        (60, 0.9, 54, vec![5, 4, 4], None, 1),
+        (60, 0.9, 54, vec![1, 0, 14], None, 1),
+        (50, 0.9, 45, vec![3, 12, 1], Some(10), 1),
+    ] {
+        let truth = KnownCoins::new(coins, secret);
+        let event = PrivacyEvent::new(
+            Mechanism::binomial(NoiseCoins::new(coins).expect("coins")),
+            HonestRatio::new(tau).expect("a ratio"),
+        );
+        let event = threshold.map_or(Ok(event), |threshold| event.with_threshold(threshold as f64)).expect("votes");
+        let here = truth.views(&counts, threshold);
+        let pairs: Vec<Vec<f64>> = neighbours(&counts).iter().map(|there| truth.views(there, threshold)).collect();
+        for delta in [0.1, 1e-2, 1e-4] {
+            let accountant =
+                Accountant::new(event, Delta::new(delta).expect("a delta")).with_adversary(Adversary::Colluding);
+            let claim = accountant.account(&vec![votes(&counts); queries]).expect("a finite epsilon");
+            let what = format!("{coins} coins, {counts:?}, {threshold:?}, {queries} queries");
+            dependent += usize::from(claim.data_dependent_queries > 0);
+            for there in &pairs {
+                for (p, q) in [(&here, there), (there, &here)] {
+                    // Of two queries, the losses of every pair of views.
+                    let found: f64 = if queries == 1 {
+                        p.iter().zip(q).map(|(p, q)| (p - claim.epsilon.exp() * q).max(0.0)).sum()
+                    } else {
+                        let all = || p.iter().zip(q);
+                        all()
+                            .flat_map(|(p, q)| all().map(move |(r, s)| (p * r, q * s)))
+                            .map(|(p, q)| (p - claim.epsilon.exp() * q).max(0.0))
+                            .sum()
+                    };
+                    assert!(found <= delta * (1.0 + 1e-6), "{what}: delta {found} above {delta}: {}", claim.claim);
+                }
+            }
+        }
+    }
+    assert!(dependent > 12, "{dependent} claims use the votes");
+}
+
+#[test]
+fn the_mixture_of_known_coins_is_attained_for_two_classes() {
+    let (coins, tau, secret, queries, delta) = (400u64, 0.7, 280u64, 50, 1e-5);
+    let event = PrivacyEvent::new(
+        Mechanism::binomial(NoiseCoins::new(coins).expect("coins")),
+        HonestRatio::new(tau).expect("a ratio"),
+    );
+    // Differences of two classes.
+    let (of_secret, of_known) = (heads_of(2 * secret), heads_of(2 * (coins - secret)));
+    let at_least =
+        |k: i64| -> f64 { of_secret[(k + secret as i64).clamp(0, 2 * secret as i64 + 1) as usize..].iter().sum() };
+    let both = |lead: i64| [at_least(-lead), at_least(lead + 1)];
+    let furthest = (coins - secret) as i64;
+    // The accountant leaves out answers that are less likely than 1e-18.
+    let moment = |gap: i64, moved: i64, l: f64| -> f64 {
+        let of = |c: i64| -> f64 {
+            let pairs = both(gap + c).into_iter().zip(both(gap + moved + c));
+            pairs
+                .filter(|(p, q)| *p > 1e-17 || p <= q)
+                .map(|(p, q)| if p > 0.0 { p * (p / q).powf(l) } else { 0.0 })
+                .sum()
+        };
+        of_known.iter().zip(-furthest..).map(|(p, c)| p * (of(c) - 1.0)).sum::<f64>().ln_1p()
+    };
+    let accountant = Accountant::new(event, Delta::new(delta).expect("a delta"));
+    for gap in [0, 5, 15, 40] {
+        let rows = vec![votes(&[60 + gap, 60]); queries];
+        let claim = accountant.with_adversary(Adversary::Colluding).account(&rows).expect("votes");
+        let dropout = accountant.account(&rows).expect("votes").epsilon;
+        let order = claim.order.expect("from moments");
+        let largest = [(gap, -2), (gap - 2, 2), (gap, 2), (gap + 2, -2)]
+            .map(|(gap, moved)| moment(gap, moved, order))
+            .into_iter()
+            .fold(0.0, f64::max);
+        let least = improved_epsilon(queries as f64 * largest, order, delta).max(dropout);
+        assert!(claim.epsilon >= least * (1.0 - 1e-6), "gap {gap}: {} below {least}", claim.epsilon);
+        assert!(claim.epsilon <= least * (1.0 + 1e-4), "gap {gap}: {} above {least}", claim.epsilon);
+        let fixed = accountant.with_classes(2).account_queries(queries).expect("queries").epsilon;
+        assert!(gap < 15 || claim.epsilon < 0.97 * fixed, "gap {gap}: {} of {fixed}", claim.epsilon);
+    }
+}
+
 fn event_with_all_noise(gamma: f64) -> PrivacyEvent {
     event(gamma, 1.0, None)
 }
