@@ -5,7 +5,7 @@ use speed_mechanism::Mechanism;
 
 use crate::assumption::{Bound, NeighbouringRelation};
 use crate::composition::{
-    Composition, PrivacyLossDistribution, PrivacyProfile, best_tilt, improved_epsilon, optimal_epsilon,
+    Composition, PrivacyLossDistribution, PrivacyProfile, best_tilt, improved_epsilon, laplace_excess, optimal_epsilon,
     optimal_epsilon_of, pure_excess,
 };
 use crate::epsilon_bound::CompositionMethod;
@@ -18,6 +18,10 @@ use crate::per_query::tight_per_query_epsilon;
 use crate::renyi::{SkellamCurve, gaussian_rdp};
 use crate::three_answers::{LargestMoment, ThreeAnswers};
 
+/// Grid steps from 0 to the largest loss of one noisy count.
+const STEPS_OF_A_COUNT: usize = 128;
+/// Above this loss, the numbers of a profile are too large.
+const LARGEST_LOSS_OF_A_COUNT: f64 = 300.0;
 /// Grid steps in the smallest and in the largest epsilon, for queries of several kinds.
 const MIN_STEPS: f64 = 24.0;
 const MAX_STEPS: f64 = 2_048.0;
@@ -68,8 +72,7 @@ impl QueryGroup {
             }
         };
         match event.mechanism() {
-            Mechanism::Laplace { .. } => Box::new(move |l| pure_moment(epsilon, l)),
-            Mechanism::DiscreteLaplace { .. } => {
+            Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => {
                 let losses = self.three_answers();
                 Box::new(move |l| {
                     let three = losses.as_ref().map_or(f64::INFINITY, |losses| losses.moment(l));
@@ -91,10 +94,34 @@ impl QueryGroup {
         self.moments(left_out)(l)
     }
 
-    /// Returns gamma if an observer of both noisy counts between which a vote moves sees the sum of two gamma-private
-    /// losses.
+    /// Returns gamma if an observer of both noisy counts between which a vote moves sees the sum of two independent
+    /// losses of one count each.
     fn each_of_two_counts(&self) -> Option<f64> {
         self.event.mechanism().gamma().filter(|_| self.event.tau().get() == 1.0).map(|gamma| gamma.get())
+    }
+
+    /// Computes the excess of the privacy profile of one noisy count. A loss of integer noise is always `gamma` or
+    /// `-gamma`.
+    fn excess_of_a_count(&self, gamma: f64, at: f64) -> f64 {
+        if self.event.mechanism().is_integer() { pure_excess(gamma, at) } else { laplace_excess(gamma, at) }
+    }
+
+    /// Finds the least epsilon of two noisy counts for each query, and the order by which losses were tilted.
+    fn of_two_counts(&self, gamma: f64, delta: f64) -> (f64, CompositionMethod, f64) {
+        let counts = self.queries.saturating_mul(2);
+        let optimal = (optimal_epsilon(gamma, counts, delta), CompositionMethod::Optimal, 0.0);
+        let is_integer = self.event.mechanism().is_integer();
+        if is_integer || gamma > LARGEST_LOSS_OF_A_COUNT {
+            return optimal;
+        }
+        let step = gamma / STEPS_OF_A_COUNT as f64;
+        let losses = PrivacyProfile::new(step, STEPS_OF_A_COUNT, |at| laplace_excess(gamma, at)).connect();
+        let composed = u32::try_from(counts).ok().and_then(|counts| {
+            let parts = [(losses, counts)];
+            let tilt = best_tilt(&parts, delta);
+            Some((Composition::new(&parts, tilt)?.epsilon(delta), CompositionMethod::LossDistributions, tilt))
+        });
+        composed.filter(|composed| composed.0 < optimal.0).unwrap_or(optimal)
     }
 
     /// Computes the distributions that dominate one query, on a grid of `step`, each with its multiplicity.
@@ -109,11 +136,12 @@ impl QueryGroup {
             let losses = KNOWN.get_or(arguments, || three.profile(step, half(self.epsilon)).connect());
             return Some(vec![(losses, times)]);
         }
-        let (epsilon, times) = match self.each_of_two_counts() {
-            Some(gamma) => (gamma, times.checked_mul(2)?),
-            None => (self.epsilon, times),
-        };
-        Some(vec![(PrivacyProfile::new(step, half(epsilon), |at| pure_excess(epsilon, at)).connect(), times)])
+        if let Some(gamma) = self.each_of_two_counts() {
+            let profile = PrivacyProfile::new(step, half(gamma), |at| self.excess_of_a_count(gamma, at));
+            return Some(vec![(profile.connect(), times.checked_mul(2)?)]);
+        }
+        let profile = PrivacyProfile::new(step, half(self.epsilon), |at| pure_excess(self.epsilon, at));
+        Some(vec![(profile.connect(), times)])
     }
 
     /// Finds the least epsilon known here, the method that gave it, and the order by which losses were tilted.
@@ -127,18 +155,17 @@ impl QueryGroup {
                     (found.best.epsilon, found.method, found.best.order)
                 });
         }
-        let two_counts = self
-            .each_of_two_counts()
-            .map_or(f64::INFINITY, |gamma| optimal_epsilon(gamma, self.queries.saturating_mul(2), delta));
-        let closed = optimal_epsilon(self.epsilon, self.queries, delta).min(two_counts);
+        let pure = (optimal_epsilon(self.epsilon, self.queries, delta), CompositionMethod::Optimal, 0.0);
+        let two_counts = self.each_of_two_counts().map(|gamma| self.of_two_counts(gamma, delta));
+        let closed = two_counts.filter(|two_counts| two_counts.0 < pure.0).unwrap_or(pure);
         let convolved = self.three_answers().and_then(|losses| {
             let parts = [(losses, u32::try_from(self.queries).ok()?)];
             let tilt = best_tilt(&parts, delta);
             Some((Composition::new(&parts, tilt)?.epsilon(delta), tilt))
         });
         match convolved {
-            Some((convolved, tilt)) if convolved < closed => (convolved, CompositionMethod::LossDistributions, tilt),
-            _ => (closed, CompositionMethod::Optimal, 0.0),
+            Some((convolved, tilt)) if convolved < closed.0 => (convolved, CompositionMethod::LossDistributions, tilt),
+            _ => closed,
         }
     }
 

@@ -342,6 +342,60 @@ fn the_exact_mixture_is_attained_for_two_classes() {
     }
 }
 
+/// Computes the probability of every class for continuous Laplace noise, by Simpson's rule between the votes, which are
+/// the cusps.
+fn answers_of_continuous(counts: &[i64], gamma: f64) -> Vec<f64> {
+    let density = |x: f64| 0.5 * gamma * (-gamma * x.abs()).exp();
+    let below = |x: f64| {
+        let tail = 0.5 * (-gamma * x.abs()).exp();
+        if x < 0.0 { tail } else { 1.0 - tail }
+    };
+    let (reach, steps) = ((45.0 / gamma) as i64 + 20, 128);
+    let of_class = |class: usize| -> f64 {
+        let value = |x: f64| -> f64 {
+            let others = (0..counts.len()).filter(|&k| k != class).map(|k| below(x - counts[k] as f64));
+            density(x - counts[class] as f64) * others.product::<f64>()
+        };
+        let places = (-reach * steps..=reach * steps).map(|i| (i, value(i as f64 / steps as f64)));
+        let weight = |i: i64| if i.rem_euclid(2) == 1 { 4.0 } else { 2.0 };
+        places.map(|(i, value)| weight(i) * value).sum::<f64>() / (3.0 * steps as f64)
+    };
+    (0..counts.len()).map(of_class).collect()
+}
+
+#[test]
+fn continuous_noise_of_all_teachers_has_the_three_answers_of_integer_noise() {
+    for gamma in [0.3, 1.0, 3.0] {
+        let scale = InverseScale::new(gamma).expect("a scale");
+        let delta = |delta: f64| Delta::new(delta).expect("a delta");
+        let fixed = |mechanism: Mechanism, queries: usize, of: f64| {
+            let accountant = Accountant::new(PrivacyEvent::new(mechanism, HonestRatio::ALL), delta(of));
+            accountant.with_classes(3).account_queries(queries).expect("queries").epsilon
+        };
+        let mut closest = 0.0f64;
+        for (queries, of) in [(1, 1e-2), (1, 0.2), (12, 1e-2), (12, 1e-5)] {
+            let epsilon = fixed(Mechanism::laplace(scale), queries, of);
+            assert!(epsilon <= fixed(Mechanism::discrete_laplace(scale), queries, of) * (1.0 + 1e-9));
+            for counts in histograms(3, 6) {
+                let here = answers_of_continuous(&counts, gamma);
+                assert!((here.iter().sum::<f64>() - 1.0).abs() < 1e-6);
+                for there in neighbours(&counts) {
+                    let there = answers_of_continuous(&there, gamma);
+                    let found = delta_of(&here, &there, queries, epsilon);
+                    assert!(found <= of * (1.0 + 1e-5), "{gamma} {counts:?} {queries}: {found} above {of}");
+                    closest = closest.max(found / of);
+                }
+            }
+        }
+        assert!(closest > 0.02, "{gamma}: {closest}");
+    }
+    // Two counts of integer noise cost 6.52, and of continuous noise more than 6.
+    let scale = InverseScale::new(0.1).expect("a scale");
+    let event = PrivacyEvent::new(Mechanism::laplace(scale), HonestRatio::ALL);
+    let claim = Accountant::new(event, Delta::new(1e-5).expect("a delta")).account_queries(100).expect("queries");
+    assert!((5.2..5.45).contains(&claim.epsilon), "{}", claim.epsilon);
+}
+
 /// Binomial noise of which the adversary knows some coins.
 struct KnownCoins {
     secret: Vec<f64>,
