@@ -13,6 +13,7 @@ use crate::epsilon_bound::{CompositionMethod, EpsilonBound, ROUNDING};
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
 use crate::least_epsilon::{LeastEpsilon, left_out};
+use crate::memo::Memo;
 use crate::neighbour_losses::Unlikely;
 use crate::noise_case::NoiseCase;
 use crate::orders::Best;
@@ -126,8 +127,16 @@ impl Accountant {
     #[must_use]
     pub fn per_query_epsilon(&self, classes: usize) -> f64 {
         if self.event.mechanism().gamma().is_none() {
-            let one = self.least(self.delta.get()).whatever_the_votes(&self.event, f64::INFINITY, classes, 1);
-            return one.map_or(f64::INFINITY, |bound| bound.best.epsilon);
+            static KNOWN: Memo<7, f64> = Memo::new();
+            let (mechanism, delta) = (self.event.mechanism(), self.delta.get());
+            let two_classes = f64::from(u8::from(self.event.is_one_difference(classes)));
+            let bound = f64::from(self.assumptions.bound as u8);
+            let max_order = self.max_order.unwrap_or(f64::INFINITY);
+            let [kind, scale] = [f64::from(mechanism.kind() as u8), mechanism.scale()];
+            return KNOWN.get_or([kind, scale, self.event.tau().get(), delta, two_classes, bound, max_order], || {
+                let one = self.least(delta).whatever_the_votes(&self.event, f64::INFINITY, classes, 1);
+                one.map_or(f64::INFINITY, |bound| bound.best.epsilon)
+            });
         }
         match self.assumptions.bound {
             Bound::Paper => per_query_epsilon(&self.event),
@@ -156,7 +165,11 @@ impl Accountant {
             if self.assumptions.bound == Bound::Paper || pure && at_votes.best.epsilon < WORTH_COMPARING * simplest {
                 return Ok(at_votes);
             }
-            let without = self.least(delta).whatever_the_votes(&self.event, epsilon, votes.classes, queries)?;
+            let least = self.least(delta);
+            if least.is_below_any_votes(&self.event, at_votes.best.epsilon, votes.classes, queries) {
+                return Ok(at_votes);
+            }
+            let without = least.whatever_the_votes(&self.event, epsilon, votes.classes, queries)?;
             Ok(if without.best.epsilon < at_votes.best.epsilon { without } else { at_votes })
         })?;
         let scope = Scope { queries, per_query_epsilon: epsilon, teachers: Some(votes.teachers) };

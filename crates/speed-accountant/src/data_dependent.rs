@@ -21,6 +21,9 @@ use rows::{CostRow, DistinctRow, RowBound, worth_distributions};
 /// Orders for which a search selects the neighbours that it follows.
 const LEADING_ORDERS: [f64; 7] = [0.5, 3.0, 12.0, 30.0, 90.0, 400.0, 2_000.0];
 
+/// The same for noise without a pure epsilon, of which every row is followed.
+const LEADING_ORDERS_OF_ALL: [f64; 3] = [1.0, 8.0, 60.0];
+
 /// Steps of the grid of privacy losses from 0 to the epsilon of one query. More steps are used if that epsilon is
 /// large, and if two classes make them cheap.
 const STEPS: usize = 32;
@@ -89,11 +92,13 @@ impl DataDependentCosts {
         } else {
             vec![false; bounds.len()]
         };
+        let orders =
+            if unlikely.left_out() > 0.0 { LEADING_ORDERS_OF_ALL.as_slice() } else { LEADING_ORDERS.as_slice() };
         let parts = distinct.par_iter().zip(bounds).zip(worth);
         let rows: Vec<CostRow> = parts
             .map(|((row, bound), worth)| {
                 let ExactRow { neighbours, known } = exact.row(&row.counts, worth);
-                let leaders = neighbours.as_ref().map(|neighbours| neighbours.leaders(&LEADING_ORDERS));
+                let leaders = neighbours.as_ref().map(|neighbours| neighbours.leaders(orders));
                 CostRow { bound, neighbours, leaders, known }
             })
             .collect();

@@ -30,6 +30,8 @@ const OVERLOOKED: f64 = 1.01;
 const LEFT_OUT: [f64; 4] = [1e-9, 1e-3, 0.03, 0.2];
 /// The largest deviation of Skellam noise for which the largest moment is computed: beyond it, two counts are compared.
 const WIDEST_SKELLAM: f64 = 100.0;
+/// The least epsilon of orders an octave apart is at most this much larger than that of all orders.
+const OCTAVES: f64 = 1.25;
 /// For at most this many privacy loss distributions, the best tilt is searched.
 const FEW_PARTS: usize = 8;
 
@@ -128,6 +130,32 @@ impl LeastEpsilon {
             Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } => self.of_renyi(event, queries),
             Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => self.of_pure(event, epsilon, queries),
         }
+    }
+
+    /// Says whether a data-independent epsilon is certainly larger than `epsilon`, if that can be said quickly.
+    pub(crate) fn is_below_any_votes(
+        &self,
+        event: &PrivacyEvent,
+        epsilon: f64,
+        classes: usize,
+        queries: usize,
+    ) -> bool {
+        let k = queries as f64;
+        let delta = self.delta / k;
+        let computed = match event.mechanism() {
+            Mechanism::Binomial { .. } => true,
+            Mechanism::Skellam { sigma } => sigma.get() <= WIDEST_SKELLAM,
+            _ => false,
+        };
+        if event.is_one_difference(classes) || !computed {
+            return false;
+        }
+        let octaves = (-4..=12).map(|octave| 2f64.powi(octave));
+        LargestMoment::of_event(event, left_out(LEFT_OUT[0], delta)).is_some_and(|query| {
+            let least = octaves.map(|l| improved_epsilon(k * query.at_least(l).ln_1p(), l, self.delta));
+            // Between two octaves it is hardly smaller than at the better one.
+            !query.ends_early() && least.fold(f64::INFINITY, f64::min) > OCTAVES * epsilon
+        })
     }
 
     fn of_pure(&self, event: &PrivacyEvent, epsilon: f64, queries: usize) -> Result<EpsilonBound, AccountError> {

@@ -1,5 +1,6 @@
 //! The moment of one row of votes as a function of the probability of another outcome.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use speed_mechanism::Mechanism;
@@ -52,6 +53,8 @@ impl MomentBound {
             Self::Pure { epsilon, family, known_noise: true } => Some(Chord::new(*family, *epsilon, l)),
             _ => None,
         };
+        // It takes long, does not depend on `q`, and is needed only for rows without exact distributions.
+        let any = OnceCell::new();
         move |log_q| match (self, &chord) {
             (_, Some(chord)) => chord.moment(log_q),
             (Self::Pure { epsilon, family: Family::Paper, .. }, None) => theorem_3(*epsilon, log_q, l),
@@ -59,7 +62,7 @@ impl MomentBound {
             (Self::Renyi { curve, variance, with_votes: true }, None) => {
                 l * theorem_6(log_q, *variance, l + 1.0, |order| curve.rdp(order))
             }
-            (Self::Renyi { .. } | Self::Largest(_), None) => self.without_votes(l),
+            (Self::Renyi { .. } | Self::Largest(_), None) => *any.get_or_init(|| self.without_votes(l)),
         }
     }
 

@@ -26,6 +26,8 @@ const MIN_PROBABILITY: f64 = 1e-290;
 /// Winning counts that together make up at most this part of an answer's probability, at every neighbour, are left out
 /// of its sums. This is far below the rounding margin of the sums.
 const UNSEEN: f64 = 1e-22;
+/// Terms smaller than the largest by this factor's logarithm are left out of moments: far below the rounding margin.
+const NO_MATTER: f64 = 48.0;
 /// Relative margin for rounding in the sums.
 const ROUNDING: f64 = 1e-11;
 const UP: f64 = 1.0 + ROUNDING;
@@ -299,7 +301,9 @@ impl NeighbourLosses {
             let terms = || shown.clone().map(|pair| term(pair, l) + ROUNDING * (l + 1.0)).chain([log_rest]);
             let largest = terms().fold(f64::NEG_INFINITY, larger);
             let leaves = if largest > f64::NEG_INFINITY {
-                largest + terms().map(|term| (term - largest).exp()).sum::<f64>().ln()
+                // The rounding margin covers terms that are left out.
+                let matter = terms().filter(|term| !(*term < largest - NO_MATTER));
+                largest + matter.map(|term| (term - largest).exp()).sum::<f64>().ln()
             } else {
                 largest
             };

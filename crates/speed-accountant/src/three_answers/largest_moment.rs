@@ -324,6 +324,12 @@ impl LargestMoment {
         self.estimated.iter().map(|answers| self.of_answers(answers, l)).fold(0.0, f64::max)
     }
 
+    /// Returns a lower bound of the largest moment, from few marks.
+    pub(crate) fn at_least(&self, l: f64) -> f64 {
+        let few = self.estimated.iter().step_by(ESTIMATED as usize / 2 - 1);
+        few.map(|answers| self.of_answers(answers, l)).fold(0.0, f64::max)
+    }
+
     fn marks_of_estimate(&self) -> Vec<[Answer; 3]> {
         let most = (ESTIMATED_DEVIATIONS * self.deviation).min(self.window as f64);
         let step = (2.0 * most / (ESTIMATED - 1) as f64).max(1.0);
