@@ -9,10 +9,12 @@ mod cycle;
 mod invalid_field;
 mod pixels;
 mod registry;
+mod tensors;
 
 pub use crate::by_name;
-pub use classifier::{AnyClassifier, Classifier, accuracy, predict};
+pub use classifier::{AnyClassifier, Classifier, TOGETHER, accuracy, greatest, logits, predict};
 pub use cycle::Cycle;
 pub use invalid_field::InvalidField;
 pub use pixels::Pixels;
 pub use registry::{Named, RegistrationError, Registry};
+pub use tensors::{NamedTensors, TensorError, TensorValues};

@@ -94,4 +94,20 @@ pub enum InvalidData {
     /// There are no test images.
     #[error("expected at least one test image, found none")]
     NoTest,
+    /// A network for images or classes that cannot exist.
+    #[error("expected images with pixels and 1 to 256 classes, found images of {shape} and {classes} classes")]
+    Network {
+        /// Size of the images.
+        shape: ImageShape,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// Fewer parameters than the network has.
+    #[error("expected at least {least} parameters of the network, found {found}")]
+    Parameters {
+        /// A lower bound on the network's number.
+        least: usize,
+        /// The number found.
+        found: usize,
+    },
 }

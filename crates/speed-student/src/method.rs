@@ -1,5 +1,6 @@
 //! The interface of the methods of training a student.
 
+use burn::tensor::Device;
 use serde_json::Value;
 use speed_core::random::Stream;
 use speed_data::ImageShape;
@@ -51,6 +52,15 @@ pub trait Method: Sync + 'static {
     fn check_images(&self, _config: &StudentConfig, _shape: ImageShape) -> Result<(), InvalidField> {
         Ok(())
     }
+
+    /// Returns a lower bound on the number of parameters of the classifier. A file with fewer values is refused before the
+    /// network is built, so a damaged or hostile file cannot make a program reserve memory.
+    fn least_parameters(&self, config: &StudentConfig, shape: ImageShape, classes: usize) -> usize;
+
+    /// Returns the classifier with parameters of arbitrary values, without gradients. Settings and size of the images are
+    /// already checked.
+    fn classifier(&self, config: &StudentConfig, shape: ImageShape, classes: usize, device: &Device)
+    -> BoxedClassifier;
 
     /// Returns a training before its first epoch. Settings, images and labels are already checked.
     fn start(&self, lesson: &Lesson<'_>) -> Box<dyn Training>;

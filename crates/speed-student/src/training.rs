@@ -7,13 +7,13 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 use sha2::{Digest, Sha256};
-use speed_data::Split;
+use speed_data::{ImageShape, Split};
 use speed_nn::device::DeviceError;
 use speed_nn::params::ParameterError;
-use speed_nn::training::{accuracy, predict};
+use speed_nn::training::{AnyClassifier, accuracy, predict};
 
 use crate::{BoxedClassifier, Checkpoint, CheckpointError, Epoch, EpochMetrics, Images, Lesson, Samples};
-use crate::{ReportError, StudentError, StudentMethod, Training};
+use crate::{InvalidData, ReportError, StudentConfig, StudentError, StudentMethod, Training};
 
 /// An epoch that was just finished.
 pub struct EpochReport<'a> {
@@ -82,6 +82,12 @@ impl Student {
         predict(self.network.as_ref(), images.split(), &all(images.split()), &self.device)
     }
 
+    /// Returns its network.
+    #[must_use]
+    pub fn network(&self) -> &dyn AnyClassifier {
+        self.network.as_ref()
+    }
+
     /// Returns Burn's record of the parameters; equal students have equal records.
     ///
     /// # Errors
@@ -98,6 +104,32 @@ impl std::fmt::Debug for Student {
 }
 
 impl StudentMethod {
+    /// Returns a classifier of this method with `parameters` parameters of arbitrary values, so that those of a file can
+    /// replace them.
+    ///
+    /// # Errors
+    /// If a setting is impossible, or the network does not exist for this size of images and number of classes, or has more
+    /// parameters.
+    pub fn network(
+        self,
+        config: &StudentConfig,
+        shape: ImageShape,
+        classes: usize,
+        parameters: usize,
+        device: &Device,
+    ) -> Result<BoxedClassifier, StudentError> {
+        config.check().map_err(StudentError::Config)?;
+        if !(1..=256).contains(&classes) || shape.pixels() == 0 {
+            return Err(StudentError::Data(InvalidData::Network { shape, classes }));
+        }
+        self.check_images(config, shape).map_err(StudentError::Config)?;
+        let least = self.least_parameters(config, shape, classes);
+        if parameters < least {
+            return Err(StudentError::Data(InvalidData::Parameters { least, found: parameters }));
+        }
+        Ok(self.classifier(config, shape, classes, device))
+    }
+
     /// Trains a student.
     ///
     /// With `resume`, the training continues after the checkpoint's last epoch and ends with the same bits as without the interruption.

@@ -39,6 +39,7 @@ impl Architecture {
             least_size: N::LEAST_SIZE,
             step_bytes_per_pixel: N::STEP_BYTES_PER_PIXEL,
             train: train::<N>,
+            least_parameters: N::least_parameters,
             template: template::<N>,
         }
     }

@@ -113,6 +113,8 @@ pub struct Architecture {
     pub(crate) step_bytes_per_pixel: usize,
     /// Trains a network.
     pub(crate) train: TrainFunction,
+    /// Returns a lower bound on the number of parameters.
+    pub(crate) least_parameters: fn(ImageShape, usize) -> usize,
     /// Makes a network with arbitrary parameters.
     pub(crate) template: fn(ImageShape, usize, &Device) -> Box<dyn AnyClassifier>,
 }
@@ -134,6 +136,27 @@ impl Architecture {
     #[must_use]
     pub const fn step_bytes_per_pixel(self) -> usize {
         self.step_bytes_per_pixel
+    }
+
+    /// Returns a network of this architecture with `parameters` parameters of arbitrary values, so that those of a file can
+    /// replace them.
+    ///
+    /// # Errors
+    /// If the network does not exist for this image size and number of classes, or has more parameters.
+    pub fn classifier(
+        self,
+        shape: ImageShape,
+        classes: usize,
+        parameters: usize,
+        device: &Device,
+    ) -> Result<Box<dyn AnyClassifier>, TeacherError> {
+        Self::check_classes(classes)?;
+        self.check_images(shape)?;
+        let least = (self.least_parameters)(shape, classes);
+        if parameters < least {
+            return Err(TeacherError::FewParameters { least, found: parameters });
+        }
+        Ok((self.template)(shape, classes, device))
     }
 
     /// Checks the number of classes.

@@ -87,6 +87,14 @@ pub enum TeacherError {
         /// The number.
         found: usize,
     },
+    /// Fewer parameters than the network has.
+    #[error("expected at least {least} parameters of the network, found {found}")]
+    FewParameters {
+        /// A lower bound on the network's number.
+        least: usize,
+        /// The number found.
+        found: usize,
+    },
     /// Bytes that are not a teacher of the given configuration, image size and classes.
     #[error("not a saved teacher: {reason}")]
     Bytes {

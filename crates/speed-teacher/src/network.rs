@@ -20,6 +20,10 @@ pub trait TeacherNetwork: Classifier {
     /// Returns a network with initial weights from `stream`, for images of at least [`LEAST_SIZE`](Self::LEAST_SIZE) a side.
     fn new(shape: ImageShape, classes: usize, stream: &mut Stream, device: &Device) -> Self;
 
+    /// Returns a lower bound on the number of parameters of such a network. A file with fewer values is refused before
+    /// the network is built, so a damaged or hostile file cannot make a program reserve memory.
+    fn least_parameters(shape: ImageShape, classes: usize) -> usize;
+
     /// Returns a term that is added to the mean cross-entropy, of shape `[1]`: weight decay, for instance.
     fn penalty(&self) -> Option<Tensor<1>> {
         None

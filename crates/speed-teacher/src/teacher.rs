@@ -55,6 +55,18 @@ impl Teacher {
         Ok(predict(self.network.as_ref(), images, &(0..images.len()).collect::<Vec<_>>(), &self.device)?)
     }
 
+    /// Returns its network.
+    #[must_use]
+    pub fn network(&self) -> &dyn AnyClassifier {
+        self.network.as_ref()
+    }
+
+    /// Returns its network, without its image size and number of classes.
+    #[must_use]
+    pub fn into_network(self) -> Box<dyn AnyClassifier> {
+        self.network
+    }
+
     /// Returns the weights in full precision, preceded by a digest. Equal teachers have equal bytes.
     ///
     /// # Errors
@@ -83,9 +95,8 @@ impl Teacher {
         if digest(record) != expected {
             return Err(reject("its digest does not match: it is damaged or truncated"));
         }
-        Architecture::check_classes(classes)?;
-        architecture.check_images(shape)?;
-        let template = (architecture.template)(shape, classes, device);
+        // A parameter takes four bytes.
+        let template = architecture.classifier(shape, classes, record.len() / 4, device)?;
         let network = template.with_record(record).map_err(|error| match error {
             ParameterError::Length { .. } | ParameterError::Other => reject("it belongs to another network"),
             error => TeacherError::record(error),

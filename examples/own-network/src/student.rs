@@ -2,7 +2,7 @@
 //! unlabelled images.
 
 use burn::module::Module;
-use burn::tensor::{Int, Tensor, TensorData, activation};
+use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 use serde_json::{Value, json};
 use speed_data::ImageShape;
 use speed_nn::init;
@@ -54,6 +54,16 @@ impl Method for LabelsOnly {
 
     fn parameters(&self, _: &StudentConfig, shape: ImageShape) -> usize {
         10 * shape.pixels()
+    }
+
+    fn least_parameters(&self, _: &StudentConfig, shape: ImageShape, classes: usize) -> usize {
+        shape.pixels() * classes
+    }
+
+    fn classifier(&self, _: &StudentConfig, shape: ImageShape, classes: usize, device: &Device) -> BoxedClassifier {
+        let weight = init::constant([shape.pixels(), classes], 0.0, device);
+        let layer = Dense::new(weight, init::constant([classes], 0.0, device), Activation::Linear);
+        Box::new(number_parameters(Linear { layer }))
     }
 
     fn start(&self, lesson: &Lesson<'_>) -> Box<dyn Training> {

@@ -41,4 +41,8 @@ impl TeacherNetwork for Strided {
         let (weight, bias) = parameters(map.iter().product(), classes);
         Self { first, second, output: Dense::new(weight, bias, Activation::Linear) }
     }
+
+    fn least_parameters(shape: ImageShape, classes: usize) -> usize {
+        shape.height.div_ceil(4) * shape.width.div_ceil(4) * 24 * classes
+    }
 }

@@ -6,10 +6,11 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use speed_data::Split;
 
+use super::tensors::{NamedTensors, TensorError, collect, replace};
 use crate::training::Pixels;
 
 /// Images classified at a time; a larger number is not faster.
-const TOGETHER: usize = 100;
+pub const TOGETHER: usize = 100;
 
 /// A network that classifies images, as an ordinary Burn module.
 pub trait Classifier: Module + Sync + 'static {
@@ -40,6 +41,18 @@ pub trait AnyClassifier: Send + Sync {
     /// If the record is not one of this network.
     fn with_record(&self, record: &[u8]) -> Result<Box<dyn AnyClassifier>, ParameterError>;
 
+    /// Returns its parameters by name.
+    ///
+    /// # Errors
+    /// If a parameter is not a floating-point tensor, or the device fails.
+    fn tensors(&self) -> Result<NamedTensors, TensorError>;
+
+    /// Returns the same network with other parameters.
+    ///
+    /// # Errors
+    /// If names or shapes differ from the network's parameters, or a value is not finite.
+    fn with_tensors(&self, tensors: NamedTensors) -> Result<Box<dyn AnyClassifier>, TensorError>;
+
     /// Returns a copy.
     fn boxed(&self) -> Box<dyn AnyClassifier>;
 }
@@ -59,6 +72,14 @@ impl<N: Classifier> AnyClassifier for N {
 
     fn with_record(&self, record: &[u8]) -> Result<Box<dyn AnyClassifier>, ParameterError> {
         Ok(Box::new(with_record(self.clone(), record)?))
+    }
+
+    fn tensors(&self) -> Result<NamedTensors, TensorError> {
+        collect(self)
+    }
+
+    fn with_tensors(&self, tensors: NamedTensors) -> Result<Box<dyn AnyClassifier>, TensorError> {
+        Ok(Box::new(replace(self.clone(), tensors)?))
     }
 
     fn boxed(&self) -> Box<dyn AnyClassifier> {
@@ -88,16 +109,41 @@ pub fn predict(
 ) -> Result<Vec<u8>, DeviceError> {
     let mut labels = Vec::with_capacity(some.len());
     for some in some.chunks(TOGETHER) {
-        let logits = network.logits(Pixels::from_split(images, some, network.offset()).into_tensor(device));
-        let [rows, classes] = logits.dims();
-        assert!(
-            rows == some.len() && (1..=256).contains(&classes),
-            "{rows} x {classes} logits of {} images",
-            some.len()
-        );
-        labels.extend(values(logits)?.chunks_exact(classes).map(greatest));
+        let (logits, classes) = logits(network, images, some, device)?;
+        labels.extend(logits.chunks_exact(classes).map(greatest));
     }
     Ok(labels)
+}
+
+/// Returns the logits of each of some images of a split, image after image, and their number for one image.
+///
+/// The images are computed [`TOGETHER`] at a time, as in an evaluation, so their logits have the same bits as there if
+/// `some` begins at a multiple of that number.
+///
+/// # Errors
+/// If the device fails.
+///
+/// # Panics
+/// Like [`predict`].
+pub fn logits(
+    network: &dyn AnyClassifier,
+    images: &Split,
+    some: &[usize],
+    device: &Device,
+) -> Result<(Vec<f32>, usize), DeviceError> {
+    let (mut all, mut classes) = (Vec::new(), 1);
+    for some in some.chunks(TOGETHER) {
+        let logits = network.logits(Pixels::from_split(images, some, network.offset()).into_tensor(device));
+        let [rows, columns] = logits.dims();
+        assert!(
+            rows == some.len() && (1..=256).contains(&columns),
+            "{rows} x {columns} logits of {} images",
+            some.len()
+        );
+        classes = columns;
+        all.extend(values(logits)?);
+    }
+    Ok((all, classes))
 }
 
 /// Returns the fraction of some images (at least one) that are classified as labelled.
@@ -118,7 +164,12 @@ pub fn accuracy(
     Ok(right as f64 / some.len() as f64)
 }
 
-fn greatest(logits: &[f32]) -> u8 {
+/// Returns the class with the greatest of 1 to 256 logits; the lowest class on a tie.
+///
+/// # Panics
+/// If there are more than 256 logits.
+#[must_use]
+pub fn greatest(logits: &[f32]) -> u8 {
     let best = (1..logits.len()).fold(0, |best, class| if logits[class] > logits[best] { class } else { best });
     u8::try_from(best).expect("a split has at most 256 classes")
 }

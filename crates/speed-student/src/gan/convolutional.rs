@@ -8,7 +8,7 @@ mod peer_trace;
 
 use burn::tensor::{Device, Tensor};
 use serde_json::{Value, json};
-use speed_core::random::Streams;
+use speed_core::random::Stream;
 use speed_data::ImageShape;
 use speed_nn::ops::sums::{column_means, mean};
 use speed_nn::training::InvalidField;
@@ -69,17 +69,30 @@ impl Networks for Convolutional {
         maps.windows(2).fold(values, |values, pair| values.saturating_add(25 * pair[0] * pair[1]))
     }
 
-    fn new(
+    fn least_parameters(config: &StudentConfig, shape: ImageShape, classes: usize) -> usize {
+        let geometries = geometries(&config.convolutional, shape).unwrap_or_default();
+        let features = geometries.last().map_or(0, |(_, outputs)| *outputs);
+        let convolutions = geometries.iter().map(|(geometry, outputs)| geometry.patch_len() * outputs);
+        convolutions.sum::<usize>() + features * classes
+    }
+
+    fn discriminator(
         config: &StudentConfig,
         shape: ImageShape,
         classes: usize,
-        streams: &Streams,
+        weights: &mut Stream,
         device: &Device,
-    ) -> (ConvolutionalDiscriminator, ConvolutionalGenerator) {
-        let mut weights = streams.stream("discriminator", 0);
-        let discriminator =
-            ConvolutionalDiscriminator::new(&config.convolutional, shape, classes, &mut weights, device);
-        (discriminator, ConvolutionalGenerator::new(config, shape, &mut streams.stream("generator", 0), device))
+    ) -> ConvolutionalDiscriminator {
+        ConvolutionalDiscriminator::new(&config.convolutional, shape, classes, weights, device)
+    }
+
+    fn generator(
+        config: &StudentConfig,
+        shape: ImageShape,
+        weights: &mut Stream,
+        device: &Device,
+    ) -> ConvolutionalGenerator {
+        ConvolutionalGenerator::new(config, shape, weights, device)
     }
 
     /// Returns the mean over units of the absolute difference of the batch means.

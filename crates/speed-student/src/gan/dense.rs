@@ -7,7 +7,7 @@ mod peer_trace;
 
 use burn::tensor::{Device, Tensor};
 use serde_json::{Value, json};
-use speed_core::random::Streams;
+use speed_core::random::Stream;
 use speed_data::ImageShape;
 use speed_nn::training::InvalidField;
 
@@ -41,28 +41,35 @@ impl Networks for Dense {
     }
 
     fn parameters(config: &StudentConfig, shape: ImageShape) -> usize {
-        let dense = |sizes: &[usize]| {
-            sizes.windows(2).fold(0, |sum: usize, pair| sum.saturating_add(pair[0].saturating_mul(pair[1])))
-        };
-        let pixels = shape.pixels();
-        let discriminator = dense(&[&[pixels], &config.discriminator[..]].concat());
-        discriminator.saturating_add(dense(&[&[config.latent], &config.generator[..], &[pixels]].concat()))
+        let generator = weights(&[&[config.latent], &config.generator[..], &[shape.pixels()]].concat());
+        weights(&[&[shape.pixels()], &config.discriminator[..]].concat()).saturating_add(generator)
     }
 
-    fn new(
+    fn least_parameters(config: &StudentConfig, shape: ImageShape, classes: usize) -> usize {
+        weights(&[&[shape.pixels()], &config.discriminator[..], &[classes]].concat())
+    }
+
+    fn discriminator(
         config: &StudentConfig,
         shape: ImageShape,
         classes: usize,
-        streams: &Streams,
+        weights: &mut Stream,
         device: &Device,
-    ) -> (DenseDiscriminator, DenseGenerator) {
-        let mut weights = streams.stream("discriminator", 0);
-        let discriminator = DenseDiscriminator::new(config, shape.pixels(), classes, &mut weights, device);
-        (discriminator, DenseGenerator::new(config, shape, &mut streams.stream("generator", 0), device))
+    ) -> DenseDiscriminator {
+        DenseDiscriminator::new(config, shape.pixels(), classes, weights, device)
+    }
+
+    fn generator(config: &StudentConfig, shape: ImageShape, weights: &mut Stream, device: &Device) -> DenseGenerator {
+        DenseGenerator::new(config, shape, weights, device)
     }
 
     /// Returns the mean over units of the squared difference of the batch means.
     fn feature_loss(real: Tensor<2>, generated: Tensor<2>) -> Tensor<1> {
         feature_matching_loss(real, generated)
     }
+}
+
+/// Returns the number of weights of dense layers between these numbers of units.
+fn weights(sizes: &[usize]) -> usize {
+    sizes.windows(2).fold(0, |sum: usize, pair| sum.saturating_add(pair[0].saturating_mul(pair[1])))
 }

@@ -32,6 +32,21 @@ pub(crate) trait Networks: Sync + 'static {
     /// Returns the approximate number of parameters of both networks.
     fn parameters(config: &StudentConfig, shape: ImageShape) -> usize;
 
+    /// Returns a lower bound on the number of parameters of the discriminator.
+    fn least_parameters(config: &StudentConfig, shape: ImageShape, classes: usize) -> usize;
+
+    /// Creates the discriminator with initial weights. The size of the images must have been checked.
+    fn discriminator(
+        config: &StudentConfig,
+        shape: ImageShape,
+        classes: usize,
+        weights: &mut Stream,
+        device: &Device,
+    ) -> Self::Discriminator;
+
+    /// Creates the generator with initial weights.
+    fn generator(config: &StudentConfig, shape: ImageShape, weights: &mut Stream, device: &Device) -> Self::Generator;
+
     /// Creates networks with initial weights on a device with gradients. The size of the images must have been checked.
     fn new(
         config: &StudentConfig,
@@ -39,7 +54,11 @@ pub(crate) trait Networks: Sync + 'static {
         classes: usize,
         streams: &Streams,
         device: &Device,
-    ) -> (Self::Discriminator, Self::Generator);
+    ) -> (Self::Discriminator, Self::Generator) {
+        let mut weights = streams.stream("discriminator", 0);
+        let discriminator = Self::discriminator(config, shape, classes, &mut weights, device);
+        (discriminator, Self::generator(config, shape, &mut streams.stream("generator", 0), device))
+    }
 
     /// Returns the generator's loss, of shape `[1]`, from the features `[n, units]` of unlabelled and of generated
     /// images.

@@ -2,9 +2,9 @@
 
 use std::marker::PhantomData;
 
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
 use serde_json::Value;
-use speed_core::random::Stream;
+use speed_core::random::{Stream, Streams};
 use speed_data::ImageShape;
 use speed_nn::average::Average;
 use speed_nn::device::{DeviceError, values};
@@ -168,6 +168,21 @@ impl<N: Networks> Method for Gan<N> {
 
     fn check_images(&self, config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField> {
         N::check_images(config, shape)
+    }
+
+    fn least_parameters(&self, config: &StudentConfig, shape: ImageShape, classes: usize) -> usize {
+        N::least_parameters(config, shape, classes)
+    }
+
+    fn classifier(
+        &self,
+        config: &StudentConfig,
+        shape: ImageShape,
+        classes: usize,
+        device: &Device,
+    ) -> BoxedClassifier {
+        let mut weights = Streams::new(0).stream("template", 0);
+        Box::new(number_parameters(N::discriminator(config, shape, classes, &mut weights, device)))
     }
 
     fn start(&self, lesson: &Lesson<'_>) -> Box<dyn Training> {

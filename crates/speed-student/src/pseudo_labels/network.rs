@@ -38,6 +38,20 @@ pub(super) fn windows(config: &PseudoLabelsConfig, shape: ImageShape) -> Option<
     Some(windows)
 }
 
+/// Returns the number of values that the hidden layer reads.
+fn flat(config: &PseudoLabelsConfig, shape: ImageShape, windows: &[PooledWindows]) -> usize {
+    windows.last().map_or(shape.height * shape.width, |last| last.pooled().iter().product())
+        * config.convolutions.last().copied().unwrap_or(shape.channels)
+}
+
+/// Returns the number of weights without biases; 0 if the images are too small.
+pub(super) fn least_parameters(config: &PseudoLabelsConfig, shape: ImageShape, classes: usize) -> usize {
+    let Some(windows) = windows(config, shape) else { return 0 };
+    let convolutions =
+        windows.iter().zip(&config.convolutions).map(|(windows, &outputs)| windows.patch_len() * outputs);
+    convolutions.sum::<usize>() + (flat(config, shape, &windows) + classes) * config.hidden
+}
+
 impl PseudoLabelsNetwork {
     /// Creates a network with He-normal weights, smaller in the last layer. Returns `None` if the images are too small.
     #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
@@ -53,8 +67,7 @@ impl PseudoLabelsNetwork {
             let weight = init::normal([inputs, outputs], gain * (2.0 / inputs as f32).sqrt(), stream, device);
             (weight, init::constant([outputs], 0.0, device))
         };
-        let flat = windows.last().map_or(shape.height * shape.width, |last| last.pooled().iter().product())
-            * config.convolutions.last().copied().unwrap_or(shape.channels);
+        let flat = flat(config, shape, &windows);
         let mut layers = windows.iter().zip(&config.convolutions);
         let first = if config.contrast { layers.next() } else { None };
         let contrast = first.map(|(windows, &outputs)| {
@@ -101,14 +114,13 @@ mod tests {
     use speed_core::random::Streams;
     use speed_nn::device::values;
 
+    fn config(convolutions: &[usize], kernel: usize) -> PseudoLabelsConfig {
+        let convolutions = convolutions.to_vec();
+        PseudoLabelsConfig { convolutions, kernel, hidden: 11, dropout: 0.5, ..PseudoLabelsConfig::default() }
+    }
+
     fn network(convolutions: &[usize], kernel: usize, height: usize, width: usize) -> Option<PseudoLabelsNetwork> {
-        let config = PseudoLabelsConfig {
-            convolutions: convolutions.to_vec(),
-            kernel,
-            hidden: 11,
-            dropout: 0.5,
-            ..PseudoLabelsConfig::default()
-        };
+        let config = config(convolutions, kernel);
         let shape = ImageShape { channels: 2, height, width };
         PseudoLabelsNetwork::new(&config, shape, 4, &mut Streams::new(1).stream("weights", 0), &Device::flex())
     }
@@ -118,6 +130,8 @@ mod tests {
         // 16x18x2: 6x7x3 after the first pool, 1x1x5 after the second.
         let network = network(&[3, 5], 5, 16, 18).expect("large enough");
         assert_eq!(network.num_params(), 150 + 3 + 375 + 5 + 5 * 11 + 11 + 44 + 4);
+        let shape = ImageShape { channels: 2, height: 16, width: 18 };
+        assert_eq!(least_parameters(&config(&[3, 5], 5), shape, 4), 150 + 375 + 5 * 11 + 44);
     }
 
     #[test]

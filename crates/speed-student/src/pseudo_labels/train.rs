@@ -1,8 +1,8 @@
 //! The training of the network.
 
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 use serde_json::{Value, json};
-use speed_core::random::Stream;
+use speed_core::random::{Stream, Streams};
 use speed_data::ImageShape;
 use speed_nn::device::{DeviceError, values};
 use speed_nn::math;
@@ -15,7 +15,7 @@ use speed_nn::training::{Classifier, InvalidField, Pixels};
 
 use super::PseudoLabelsConfig;
 use super::batches::{Batch, Batches};
-use super::network::{PseudoLabelsNetwork, windows};
+use super::network::{PseudoLabelsNetwork, least_parameters, windows};
 use super::targets::Targets;
 use crate::{BoxedClassifier, CheckpointError, Epoch, Lesson, Method, Passes, StudentConfig, StudentError, Training};
 
@@ -129,6 +129,22 @@ impl Method for PseudoLabels {
             let count = convolutions.len();
             format!("images of {shape} are too small for {count} convolutions of side {kernel} with pooling")
         })
+    }
+
+    fn least_parameters(&self, config: &StudentConfig, shape: ImageShape, classes: usize) -> usize {
+        least_parameters(&config.pseudo_labels, shape, classes)
+    }
+
+    fn classifier(
+        &self,
+        config: &StudentConfig,
+        shape: ImageShape,
+        classes: usize,
+        device: &Device,
+    ) -> BoxedClassifier {
+        let mut stream = Streams::new(0).stream("template", 0);
+        let network = PseudoLabelsNetwork::new(&config.pseudo_labels, shape, classes, &mut stream, device);
+        Box::new(number_parameters(network.expect("images whose size was checked")))
     }
 
     fn start(&self, lesson: &Lesson<'_>) -> Box<dyn Training> {

@@ -63,6 +63,11 @@ impl TeacherNetwork for DeeperNetwork {
         });
         Self { convolutions: convolutions.into(), dense }
     }
+
+    fn least_parameters(shape: ImageShape, _: usize) -> usize {
+        // Two convolutions of stride 2 leave a quarter of the rows and columns.
+        shape.height.div_ceil(4) * shape.width.div_ceil(4) * 192 * 192
+    }
 }
 
 #[cfg(test)]
@@ -79,6 +84,7 @@ mod tests {
         let (shape, dense) = (ImageShape { channels: 3, height: 32, width: 32 }, 2_359_488 + 37_056 + 1930);
         let network = DeeperNetwork::new(shape, 10, &mut Streams::new(1).stream("w", 0), &device);
         assert_eq!(network.num_params(), convolutions + dense);
+        assert_eq!(DeeperNetwork::least_parameters(shape, 10), 12_288 * 192);
         assert_eq!(network.logits(Tensor::zeros([2, 32, 32, 3], &device)).dims(), [2, 10]);
         let shape = ImageShape { channels: 1, height: 5, width: 20 };
         let network = DeeperNetwork::new(shape, 3, &mut Streams::new(1).stream("w", 0), &device);

@@ -80,6 +80,11 @@ impl TeacherNetwork for ReferenceNetwork {
         Self { first, second, hidden: [wide, narrow], output }
     }
 
+    fn least_parameters(shape: ImageShape, _: usize) -> usize {
+        let quarter = |side: usize| pooled(pooled(side, POOL_STRIDE), POOL_STRIDE);
+        quarter(shape.height) * quarter(shape.width) * SECOND * HIDDEN[0]
+    }
+
     fn penalty(&self) -> Option<Tensor<1>> {
         let [wide, narrow] = &self.hidden;
         Some((wide.half_squared_norm() + narrow.half_squared_norm()) * WEIGHT_DECAY)
@@ -102,6 +107,7 @@ mod tests {
             let shape = ImageShape { channels, height, width };
             let network = ReferenceNetwork::new(shape, classes, &mut Streams::new(1).stream("w", 0), &device);
             assert_eq!(network.num_params(), params);
+            assert!(ReferenceNetwork::least_parameters(shape, classes) < params);
             let logits = network.logits(Tensor::zeros([2, height, width, channels], &device));
             assert_eq!(logits.dims(), [2, classes]);
         }

@@ -27,6 +27,12 @@ pub(crate) struct SmallNetwork {
     output: Dense,
 }
 
+/// Returns the number of values that the hidden layer reads.
+fn flat(shape: ImageShape) -> usize {
+    let pooled = |side: usize| (side + 1).saturating_sub(KERNEL) / 2;
+    pooled(pooled(shape.height)) * pooled(pooled(shape.width)) * SECOND
+}
+
 impl Classifier for SmallNetwork {
     fn logits(&self, images: Tensor<4>) -> Tensor<2> {
         let maps = self.second.forward(self.first.forward(images));
@@ -62,6 +68,10 @@ impl TeacherNetwork for SmallNetwork {
             output: dense(Activation::Linear, parameters(HIDDEN, classes, 0.3)),
         }
     }
+
+    fn least_parameters(shape: ImageShape, _: usize) -> usize {
+        flat(shape) * HIDDEN
+    }
 }
 
 #[cfg(test)]
@@ -81,6 +91,8 @@ mod tests {
             let shape = ImageShape { channels, height, width };
             let network = SmallNetwork::new(shape, classes, &mut Streams::new(1).stream("w", 0), &device);
             assert_eq!(network.num_params(), params);
+            let rest = params - SmallNetwork::least_parameters(shape, classes);
+            assert!((FIRST * KERNEL * KERNEL..20_000).contains(&rest), "{rest}");
             let logits = network.logits(Tensor::zeros([3, height, width, channels], &device));
             assert_eq!(logits.dims(), [3, classes]);
         }

@@ -62,6 +62,10 @@ impl TeacherNetwork for SmallContrastNetwork {
             output: Dense::new(output_weight, output_bias, Activation::Linear),
         }
     }
+
+    fn least_parameters(shape: ImageShape, classes: usize) -> usize {
+        SmallNetwork::least_parameters(shape, classes)
+    }
 }
 
 #[cfg(test)]
