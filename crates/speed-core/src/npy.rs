@@ -87,6 +87,12 @@ pub enum NpyError {
         /// The type.
         found: String,
     },
+    /// A type of entries that is not floating-point.
+    #[error("expected floating-point numbers of 2, 4 or 8 bytes, found dtype {found}")]
+    NoReals {
+        /// The type.
+        found: String,
+    },
     /// An integer that does not fit into 64 bits with sign.
     #[error("{found} is too large")]
     Large {
@@ -138,6 +144,60 @@ impl WholeNumbers {
             bytes => Err(NpyError::Behind { entries, bytes }),
         }
     }
+}
+
+/// An array of floating-point numbers, in C order.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct RealNumbers {
+    /// Length of each axis.
+    pub shape: Vec<usize>,
+    /// All values, in C order. NaN and infinite values are kept.
+    pub values: Vec<f32>,
+}
+
+impl RealNumbers {
+    /// Parses an array of floating-point numbers of 2, 4 or 8 bytes; those of 8 bytes are rounded to 4. Memory is bounded by
+    /// a small multiple of the length of `bytes`.
+    ///
+    /// # Errors
+    /// If the bytes are not such an array in C order. The error states the expected and the found.
+    pub fn parse(bytes: &[u8]) -> Result<Self, NpyError> {
+        let Open { file, shape, entries, data } = open(bytes)?;
+        let width = file.dtype().num_bytes();
+        let values = real_numbers(file)?;
+        if values.len() != entries {
+            return Err(NpyError::Entries { expected: entries, found: values.len() });
+        }
+        match data.len().saturating_sub(entries.saturating_mul(width.unwrap_or(0))) {
+            0 => Ok(Self { shape, values }),
+            bytes => Err(NpyError::Behind { entries, bytes }),
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "documented rounding")]
+fn real_numbers(file: NpyFile<&[u8]>) -> Result<Vec<f32>, NpyError> {
+    macro_rules! floats {
+        ($file:ident, $($kind:ty => $convert:expr),+) => {$(
+            let $file = match $file.try_data::<$kind>() {
+                Ok(data) => return data.map(|value| value.map($convert).map_err(NpyError::Truncated)).collect(),
+                Err(file) => file,
+            };
+        )+};
+    }
+    floats!(file, f16 => f16::to_f32, f32 => |value| value, f64 => |value| value as f32);
+    Err(NpyError::NoReals { found: file.dtype().descr().to_string() })
+}
+
+/// Returns whether an array has floating-point numbers, from its header alone.
+///
+/// # Errors
+/// If the bytes do not begin like an array in C order.
+pub fn has_reals(bytes: &[u8]) -> Result<bool, NpyError> {
+    let Open { file, .. } = open(bytes)?;
+    let found = file.dtype().descr().to_string();
+    Ok(matches!(found.trim_matches('\'').trim_start_matches(['<', '>', '=', '|']), "f2" | "f4" | "f8"))
 }
 
 /// Returns the lengths of an array's axes from its header alone, so an unsuitable array need not be decoded.
@@ -387,6 +447,23 @@ mod tests {
         assert_eq!(WholeNumbers::parse(&single(16_777_216.0)).expect("whole").values, [1 << 24]);
         assert!(refused(&single(16_777_218.0)).contains("up to 16777216"));
         assert!(refused(&array("<f8", "(1,)", false, &1e16_f64.to_le_bytes())).contains("found 10000000000000000"));
+    }
+
+    #[test]
+    fn real_numbers_of_every_width_are_read() {
+        let half: Vec<u8> = [0.5, -2.0].iter().flat_map(|&value| f16::from_f32(value).to_le_bytes()).collect();
+        let single: Vec<u8> = [0.5_f32, -2.0].iter().flat_map(|value| value.to_be_bytes()).collect();
+        let double: Vec<u8> = [0.5_f64, -2.0].iter().flat_map(|value| value.to_le_bytes()).collect();
+        for (descr, bytes) in [("<f2", half), (">f4", single), ("<f8", double)] {
+            let file = array(descr, "(2,)", false, &bytes);
+            assert!(has_reals(&file).expect("a header"), "{descr}");
+            assert_eq!(RealNumbers::parse(&file).expect(descr).values, [0.5, -2.0]);
+            assert!(RealNumbers::parse(&file[..file.len() - 1]).is_err());
+            assert!(RealNumbers::parse(&[&file[..], &[0]].concat()).is_err());
+        }
+        let bytes = array("|u1", "(2,)", false, &[1, 2]);
+        assert!(!has_reals(&bytes).expect("a header"));
+        assert!(RealNumbers::parse(&bytes).expect_err("integers").to_string().contains("floating-point"));
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub struct Dataset {
     pub train: Split,
     /// The test images.
     pub test: Split,
+    /// The name of every class: the directory of its pictures, the published name, or its number.
+    pub class_names: Vec<String>,
 }
 
 impl Dataset {
@@ -27,7 +29,18 @@ impl Dataset {
         if left != right {
             return Err(DataError::Halves { train: left, test: right });
         }
-        Ok(Self { name: name.into(), train, test })
+        let class_names = (0..train.classes()).map(|class| class.to_string()).collect();
+        Ok(Self { name: name.into(), train, test, class_names })
+    }
+
+    /// Sets the names of the classes.
+    ///
+    /// # Panics
+    /// If their number differs from the number of classes.
+    #[must_use]
+    pub fn with_class_names(self, class_names: Vec<String>) -> Self {
+        assert_eq!(class_names.len(), self.train.classes(), "a name for every class");
+        Self { class_names, ..self }
     }
 }
 

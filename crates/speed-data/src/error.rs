@@ -290,6 +290,23 @@ impl From<MatError> for FileProblem {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PictureProblem {
+    /// An image of another size or other channels than those of a trained network.
+    #[error(
+        "expected an image of {expected}, found {found} (channels x height x width); the model changes neither its size nor its \
+         channels"
+    )]
+    OtherShape {
+        /// The shape of the network's images.
+        expected: ImageShape,
+        /// The shape of this one.
+        found: ImageShape,
+    },
+    /// Directories within directories, more than expected.
+    #[error("expected at most {max} folders within folders, found more")]
+    Depth {
+        /// The largest depth.
+        max: usize,
+    },
     /// A number of directories that is not a possible number of classes.
     #[error("expected a folder for each of 2 to 256 classes, found {found}")]
     Classes {

@@ -38,7 +38,23 @@ fn load_files(catalog: &'static Catalog, dir: &Path) -> Result<Dataset, DataErro
         }
     }
     let [train, test] = <[Split; 2]>::try_from(splits).expect("two halves in a catalog");
-    Dataset::new(catalog.name, train, test)
+    let dataset = Dataset::new(catalog.name, train, test)?;
+    Ok(match class_names(catalog.name) {
+        Some(names) => dataset.with_class_names(names),
+        None => dataset,
+    })
+}
+
+/// Returns the published names of a dataset's classes; `None` if its classes have numbers only.
+#[must_use]
+pub fn class_names(dataset: &str) -> Option<Vec<String>> {
+    let words = match dataset {
+        "fashion-mnist" => "T-shirt/top Trouser Pullover Dress Coat Sandal Shirt Sneaker Bag Ankle-boot",
+        "cifar-10" => "airplane automobile bird cat deer dog frog horse ship truck",
+        "emnist-letters" => "A B C D E F G H I J K L M N O P Q R S T U V W X Y Z",
+        _ => return None,
+    };
+    Some(words.split(' ').map(str::to_owned).collect())
 }
 
 /// Returns the pixels of a checked idx file.

@@ -53,7 +53,7 @@ pub use checksum::Checksum;
 pub use dataset::Dataset;
 pub use error::{DataError, DownloadError, FileProblem, PictureProblem};
 pub use fetch::{FetchEvent, FetchProgress, FetchReport, fetch};
-pub use files::{Facts, load, load_svhn_like};
+pub use files::{Facts, class_names, load, load_svhn_like};
 pub use places::locate;
 pub use shape::ImageShape;
 pub use split::Split;

@@ -4,6 +4,7 @@
 mod decode;
 mod jpeg;
 mod kind;
+mod prepare;
 mod size;
 
 use std::fmt;
@@ -20,6 +21,7 @@ use crate::regular_file::read_limited;
 use crate::{DataError, Dataset, ImageShape, Split};
 pub use jpeg::JpegError;
 use kind::{Kind, kind};
+pub use prepare::{FoundPictures, Preparation, find};
 pub use size::Size;
 
 /// Largest number of bytes of a picture's file.
@@ -117,13 +119,13 @@ pub fn load(folder: &Path, reading: Reading) -> Result<Pictures, DataError> {
     let mut first = None;
     let train = read_half(&train, train_files, classes.len(), reading, &mut first)?;
     let test = read_half(&test, test_files, classes.len(), reading, &mut first)?;
-    let Others { count, first, hidden } = others;
-    let passed_over = first.map(|first| PassedOver { count, first, hidden });
-    Ok(Pictures { dataset: Dataset::new("pictures", train, test)?, passed_over })
+    let passed_over = others.passed_over();
+    let dataset = Dataset::new("pictures", train, test)?.with_class_names(classes);
+    Ok(Pictures { dataset, passed_over })
 }
 
 /// The files found so far that are not pictures.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Others {
     count: usize,
     first: Option<PathBuf>,
@@ -134,6 +136,11 @@ impl Others {
     fn add(&mut self, path: PathBuf) {
         self.count += 1;
         self.first.get_or_insert(path);
+    }
+
+    fn passed_over(self) -> Option<PassedOver> {
+        let Self { count, first, hidden } = self;
+        first.map(|first| PassedOver { count, first, hidden })
     }
 }
 
@@ -206,11 +213,7 @@ fn read_half(
     let channels = reading.channels();
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
     for (_, path, label) in &files {
-        let bytes = read_limited(path, MAX_FILE).map_err(io_error("read", path))?;
-        let mut picture = decode::decode(bytes).map_err(|problem| wrong(path, problem))?;
-        if let Some(Size { height, width }) = reading.size {
-            picture = picture.resize_exact(width, height, FilterType::Triangle);
-        }
+        let picture = resized(read_picture(path)?, reading.size);
         let found = Size { height: picture.height(), width: picture.width() };
         if channels * found.height as usize * found.width as usize > reading.max_values {
             return Err(wrong(path, PictureProblem::Large { found, channels, max: reading.max_values }));
@@ -229,6 +232,20 @@ fn read_half(
     let Size { height, width } = first.expect("the size of the pictures that were read");
     let shape = ImageShape { channels, height: height as usize, width: width as usize };
     Split::new(shape, classes, pixels, labels)
+}
+
+/// Reads and decodes a picture.
+fn read_picture(path: &Path) -> Result<DynamicImage, DataError> {
+    let bytes = read_limited(path, MAX_FILE).map_err(io_error("read", path))?;
+    decode::decode(bytes).map_err(|problem| wrong(path, problem))
+}
+
+/// Resizes a picture, if there is a size.
+fn resized(picture: DynamicImage, size: Option<Size>) -> DynamicImage {
+    match size {
+        Some(Size { height, width }) => picture.resize_exact(width, height, FilterType::Triangle),
+        None => picture,
+    }
 }
 
 /// Adds a picture, channel by channel.
