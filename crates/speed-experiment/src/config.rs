@@ -20,6 +20,7 @@ mod tests;
 mod unknown;
 mod votes;
 
+pub(crate) use data::MAX_PIXELS;
 pub use data::{ComputeDevice, DataConfig, DataSource, EnsembleConfig, TableConfig};
 pub use defaults::DEFAULTS;
 pub use document::Source;

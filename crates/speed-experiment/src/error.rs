@@ -2,10 +2,12 @@
 
 mod input;
 mod mismatch;
+mod model;
 mod results;
 
 pub use input::InputFault;
 pub use mismatch::Mismatch;
+pub use model::ModelFault;
 pub use results::{Damage, ResultsFault, found_instead};
 
 use std::path::PathBuf;
@@ -42,6 +44,15 @@ pub enum ExperimentError {
         /// Its fault.
         #[source]
         fault: InputFault,
+    },
+    /// A model's file is missing, damaged or refused.
+    #[error("{}: {fault}", printable_path(path))]
+    Model {
+        /// The file.
+        path: PathBuf,
+        /// Its fault.
+        #[source]
+        fault: ModelFault,
     },
     /// Inputs are valid one by one but do not fit together.
     #[error(transparent)]
@@ -152,6 +163,7 @@ impl ExperimentError {
         match self {
             Self::Config(_) | Self::Device(DeviceError::NotBuilt) => ExitCode::Usage,
             Self::Data(_) | Self::DataFiles { .. } | Self::Input { .. } | Self::Mismatch(_) => ExitCode::Input,
+            Self::Model { fault, .. } => fault.exit_code(),
             Self::Results { .. } => ExitCode::Results,
             Self::Io { .. } => ExitCode::InputOutput,
             Self::Ledger(error) => error.exit_code(),

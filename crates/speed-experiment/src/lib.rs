@@ -15,6 +15,7 @@ mod environment;
 mod error;
 mod ledger;
 mod list;
+pub mod model;
 pub mod npy;
 mod options;
 mod picture;
@@ -29,7 +30,7 @@ mod sweep;
 
 pub use config::{Config, ConfigError, Source, Sweep};
 pub use cost::{Cost, StageCost};
-pub use error::{Damage, ExperimentError, InputFault, Mismatch, ResultsFault, found_instead};
+pub use error::{Damage, ExperimentError, InputFault, Mismatch, ModelFault, ResultsFault, found_instead};
 pub use list::{ListedState, RunSummary, list_runs};
 pub use options::RunOptions;
 pub use plan::{Plan, PlannedRow, PlannedStage, PlannedTraining, plan};

@@ -147,6 +147,17 @@ pub(crate) fn indices_to_bytes(indices: &[usize]) -> Vec<u8> {
     to_bytes(&[indices.len() as u64], indices.iter().map(|&index| index as u64))
 }
 
+/// Writes a table of numbers with `columns` columns as the bytes of an `.npy` file.
+///
+/// # Panics
+/// If the number of values is not a multiple of `columns`.
+#[must_use]
+pub fn reals_to_bytes(values: &[f32], columns: usize) -> Vec<u8> {
+    let rows = values.len() / columns.max(1);
+    assert_eq!(rows * columns, values.len(), "rows of {columns} values");
+    to_bytes(&[rows as u64, columns as u64], values.iter().copied())
+}
+
 fn to_bytes<T: npyz::AutoSerialize>(shape: &[u64], values: impl Iterator<Item = T>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let write = |bytes: &mut Vec<u8>| -> std::io::Result<()> {

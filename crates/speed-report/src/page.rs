@@ -7,6 +7,7 @@
 mod about;
 mod drawn;
 mod frame;
+mod models;
 mod public;
 mod queries;
 mod results;
@@ -30,6 +31,8 @@ pub struct PageParts<'a> {
     pub sheet: Option<&'a Sheet>,
     /// Returns the PNG file that the student of a stage drew.
     pub drawn: &'a dyn Fn(&str) -> Option<Vec<u8>>,
+    /// Returns the path of the model of a stage's student, relative to the run's folder.
+    pub model: &'a dyn Fn(&str) -> Option<String>,
 }
 
 impl fmt::Debug for PageParts<'_> {
@@ -51,6 +54,7 @@ impl Report {
         let mut add = |id, title, body: Option<Markup>| sections.extend(body.map(|body| Section { id, title, body }));
         add("plots", "Plots", plots(&report));
         add("drawn", "Images drawn by the students", drawn::drawn(&report, parts.drawn));
+        add("models", "Trained students", models::models(&report, parts.model));
         add("queries", "Queries", parts.asked.map(|asked| queries::queries(asked, parts.sheet)));
         add("times", "Times", about::times(&report));
         add("config", "Config", Some(about::config(&report)));

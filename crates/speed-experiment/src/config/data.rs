@@ -10,7 +10,7 @@ use super::fault::{Fault, refuse};
 const MAX_IMAGES: usize = 10_000_000;
 const MAX_BYTES: usize = 8 << 30;
 /// Maximum number of values of an image, because a dense layer on a full-size photograph would exhaust the memory.
-pub(super) const MAX_PIXELS: usize = 3 * 256 * 256;
+pub(crate) const MAX_PIXELS: usize = 3 * 256 * 256;
 const MAX_TEACHERS: usize = 1_000_000;
 const MAX_REPEATS: usize = 10_000;
 
@@ -109,6 +109,18 @@ pub struct EnsembleConfig {
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub struct TableConfig {
     pub repeats: usize,
+    // The default value is not written, so configs that do not set this key keep their run ids.
+    #[serde(default = "keeps_students", skip_serializing_if = "is_kept")]
+    pub keep_students: bool,
+}
+
+fn keeps_students() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_kept(keep_students: &bool) -> bool {
+    *keep_students
 }
 
 impl DataSource {

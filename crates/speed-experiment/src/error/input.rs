@@ -2,6 +2,8 @@
 
 use speed_accountant::AccountError;
 use speed_core::VotesError;
+use speed_core::npy::NpyError;
+use speed_data::{ImageShape, PictureProblem};
 use speed_votes::{FormError, TableError};
 
 /// The fault of a file of votes or queries: found and expected values.
@@ -112,6 +114,45 @@ pub enum InputFault {
         position: usize,
         /// The index.
         index: usize,
+    },
+    /// The file is not an array of images.
+    #[error(transparent)]
+    Array(#[from] NpyError),
+    /// The array's axes are not those of images.
+    #[error(
+        "expected images x height x width or images x channels x height x width, 1 or 3 channels and at least one image, found \
+         shape {shape:?}"
+    )]
+    ImageAxes {
+        /// The lengths of its axes.
+        shape: Vec<usize>,
+    },
+    /// Two axes could be the channels.
+    #[error(
+        "expected exactly one axis that can be the channels, found shape {shape:?}: for a model of {expected} images, save \
+         images x channels x height x width"
+    )]
+    ImageChannels {
+        /// The lengths of the axes.
+        shape: Vec<usize>,
+        /// The shape of the model's images.
+        expected: ImageShape,
+    },
+    /// A floating-point value outside 0 to 1.
+    #[error("image {image}: expected floating-point values of 0 to 1, found {found}: divide values of 0 to 255 by 255")]
+    PixelRange {
+        /// Its position in the array.
+        image: usize,
+        /// The value.
+        found: f32,
+    },
+    /// An image of the array is refused.
+    #[error("image {image}: {problem}")]
+    Image {
+        /// Its position in the array.
+        image: usize,
+        /// The fault.
+        problem: PictureProblem,
     },
     /// The accountant refuses the votes.
     #[error(transparent)]

@@ -7,7 +7,7 @@ use speed_aggregation::Outcomes;
 use speed_core::random::Streams;
 use speed_data::digits::{self, DigitsConfig};
 use speed_data::pictures::{self, PassedOver};
-use speed_data::{DataError, Dataset, Facts, Split, arrays, locate, mnist, partition, street};
+use speed_data::{DataError, Dataset, Facts, ImageShape, Split, arrays, class_names, locate, mnist, partition, street};
 
 use crate::config::{AggregationKind, Config, DataSource};
 use crate::error::{ExperimentError, Mismatch};
@@ -23,6 +23,8 @@ pub(crate) struct Images {
     pub(crate) pool: Split,
     /// Public held-out images, only for measuring the student.
     pub(crate) test: Split,
+    /// The names of the classes.
+    pub(crate) class_names: Vec<String>,
     /// The dataset from whose digits street digits are made.
     pub(crate) handwriting: Option<String>,
     /// Remarks on the images for the user.
@@ -41,12 +43,13 @@ impl Images {
     ) -> Result<Option<Self>, ExperimentError> {
         let Some(loaded) = dataset(config, streams, datasets)? else { return Ok(None) };
         let notes = loaded.notes(config.ensemble.teachers);
-        let SourceImages { images: Dataset { train, test, .. }, handwriting, .. } = loaded;
+        let SourceImages { images: Dataset { train, test, class_names, .. }, handwriting, .. } = loaded;
         check_sizes(config, train.len(), test.len())?;
         check_classes(config, train.classes())?;
         config.check_images(train.shape())?;
         let pool = config.data.pool_images;
-        Ok(Some(Self { train, pool: test.slice(0..pool), test: test.slice(pool..test.len()), handwriting, notes }))
+        let (public, test) = (test.slice(0..pool), test.slice(pool..test.len()));
+        Ok(Some(Self { train, pool: public, test, class_names, handwriting, notes }))
     }
 
     /// Returns a split's digest in the form that fingerprints use.
@@ -115,6 +118,24 @@ fn handwriting(streams: &Streams, datasets: Option<&Path>) -> Result<Dataset, Ex
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Returns the shape of a run's images and the names of its classes, if it uses images. Reads the images if they are in a
+/// directory.
+///
+/// # Errors
+/// If the images are missing or invalid.
+pub(crate) fn shape_and_classes(
+    config: &Config,
+    datasets: Option<&Path>,
+) -> Result<Option<(ImageShape, Vec<String>)>, ExperimentError> {
+    if let Some(facts) = config.data.facts() {
+        let numbers = || (0..facts.classes).map(|class| class.to_string()).collect();
+        let published = config.data.source.published().and_then(class_names);
+        return Ok(Some((facts.shape, published.unwrap_or_else(numbers))));
+    }
+    let loaded = dataset(config, &Streams::new(config.seed), datasets)?;
+    Ok(loaded.map(|SourceImages { images, .. }| (images.train.shape(), images.class_names)))
 }
 
 /// Returns the facts about a run's images, if it uses images, and remarks on them. Reads the images if they are in a

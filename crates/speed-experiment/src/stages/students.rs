@@ -5,7 +5,7 @@ mod session;
 mod stage;
 mod student;
 
-pub(crate) use record::{METRICS, PICTURE, read_epochs};
+pub(crate) use record::{METRICS, MODEL, PICTURE, read_epochs};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
@@ -40,7 +40,12 @@ pub(crate) fn read_table(run: &Path, name: &str) -> Option<Vec<u8>> {
 
 /// Reads a file of the stage `stage`, a name from an untrusted report; `None` if it is missing or too long.
 pub(crate) fn read_stage_file(run: &Path, stage: &str, name: &str) -> Option<Vec<u8>> {
-    is_one_folder(stage).then(|| read_part(&stages(run).join(stage).join(name))).flatten()
+    read_part(&stage_file(run, stage, name)?)
+}
+
+/// Returns the path of a file of the stage `stage`, a name from an untrusted report; `None` if it is not one directory.
+pub(crate) fn stage_file(run: &Path, stage: &str, name: &str) -> Option<PathBuf> {
+    is_one_folder(stage).then(|| stages(run).join(stage).join(name))
 }
 
 /// Returns whether a name from a report denotes exactly one directory, and not a path elsewhere.
@@ -62,6 +67,14 @@ fn read_part(path: &Path) -> Option<Vec<u8>> {
 /// If it is not such a file, or cannot be read.
 pub fn read_small(path: &Path) -> IoResult<Vec<u8>> {
     read_whole(path, MAX_PART)
+}
+
+/// Reads a user's file: a regular file of at most `limit` bytes.
+///
+/// # Errors
+/// If it is not such a file, or cannot be read.
+pub(crate) fn read_large(path: &Path, limit: u64) -> IoResult<Vec<u8>> {
+    read_whole(path, limit)
 }
 
 /// Reads an output of a stage or a payload of a unit: a regular file of at most 8 GiB.

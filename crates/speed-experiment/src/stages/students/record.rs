@@ -13,6 +13,8 @@ use crate::store::{FinishedStage, StageFolder, read_stage_file};
 pub(crate) const METRICS: &str = "metrics.csv";
 /// The file of generated images, if the method generates any.
 pub(crate) const PICTURE: &str = "digits.png";
+/// The file of the model, if students are kept. The stage's record has its hash.
+pub(crate) const MODEL: &str = "student.safetensors";
 /// Maximum number of epochs in a student's plot.
 const MAX_EPOCHS: usize = 10_000;
 /// The file of the accuracies.

@@ -1,0 +1,187 @@
+//! The description of a model.
+
+use burn::tensor::Device;
+use serde::{Deserialize, Serialize};
+use speed_data::ImageShape;
+use speed_nn::matrix::Arithmetic;
+use speed_nn::training::AnyClassifier;
+use speed_student::{StudentConfig, StudentMethod};
+use speed_teacher::TeacherConfig;
+
+use crate::config::{Config, DataSource, MAX_PIXELS};
+use crate::error::ModelFault;
+
+/// The version of the description's format.
+pub const FORMAT: u32 = 1;
+
+/// Largest length of the name of a class, in bytes.
+const MAX_NAME: usize = 1 << 10;
+
+/// The description of a model: everything but its weights that a prediction needs, and the origin of the model.
+// The checksum of a file covers the serialised form, so a new field needs a new format version.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelCard {
+    /// The version of the format: [`FORMAT`].
+    pub format: u32,
+    /// The network with the settings of its training.
+    pub network: Network,
+    /// The names of the classes, in the order of the scores.
+    pub classes: Vec<String>,
+    /// Channels, height and width of the images.
+    pub shape: [usize; 3],
+    /// The changes to images of other shapes.
+    pub preprocessing: Preprocessing,
+    /// The arithmetic of the training, which predictions use too.
+    pub arithmetic: Arithmetic,
+    /// The run that trained the model.
+    pub origin: Origin,
+}
+
+/// A network by its name, with the settings of its training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Network {
+    /// A student.
+    Student {
+        /// The method.
+        method: StudentMethod,
+        /// The version of the method.
+        version: u32,
+        /// The settings; the method reads some of them.
+        config: StudentConfig,
+    },
+    /// A teacher, whose weights are as private as its images.
+    Teacher {
+        /// The version of the architecture.
+        version: u32,
+        /// The settings, with the architecture.
+        config: TeacherConfig,
+    },
+}
+
+/// The changes to images before the network reads them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preprocessing {
+    /// Whether images of other sizes are resized.
+    pub resizes: bool,
+    /// Whether colours are converted to grey and grey to colours.
+    pub converts: bool,
+}
+
+/// The run that trained a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Origin {
+    /// The name of the experiment.
+    pub experiment: String,
+    /// The id of the run.
+    pub run: String,
+    /// The student's stage.
+    pub stage: Option<String>,
+    /// The first row with the student's labels.
+    pub row: Option<String>,
+    /// The repeat of a student, or the index of a teacher.
+    pub number: usize,
+    /// The root seed.
+    pub seed: u64,
+    /// Whether keys and noise come from the seed, so the model is not private.
+    pub simulation: bool,
+}
+
+impl Origin {
+    /// Returns the origin of a model in the run `id` of a config, without its place in the run.
+    pub(crate) fn of_run(config: &Config, id: &str) -> Self {
+        Self {
+            experiment: config.name.clone(),
+            run: id.to_owned(),
+            stage: None,
+            row: None,
+            number: 0,
+            seed: config.seed,
+            simulation: config.is_simulation(),
+        }
+    }
+}
+
+impl Preprocessing {
+    /// Returns the preparation of the images of a config.
+    pub(crate) fn of_config(config: &Config) -> Self {
+        let converts = config.data.source == DataSource::Pictures;
+        Self { resizes: converts && config.reading().size.is_some(), converts }
+    }
+}
+
+impl ModelCard {
+    /// Returns the description of a network that was trained by a config.
+    pub(crate) fn of_run(
+        config: &Config,
+        network: Network,
+        shape: ImageShape,
+        classes: Vec<String>,
+        origin: Origin,
+    ) -> Self {
+        Self {
+            format: FORMAT,
+            network,
+            classes,
+            shape: [shape.channels, shape.height, shape.width],
+            preprocessing: Preprocessing::of_config(config),
+            arithmetic: config.arithmetic,
+            origin,
+        }
+    }
+
+    /// Returns the shape of the images.
+    #[must_use]
+    pub fn shape(&self) -> ImageShape {
+        let [channels, height, width] = self.shape;
+        ImageShape { channels, height, width }
+    }
+
+    /// Returns whether the model is a teacher.
+    #[must_use]
+    pub fn is_teacher(&self) -> bool {
+        matches!(self.network, Network::Teacher { .. })
+    }
+
+    /// Checks everything but the network.
+    pub(super) fn check(&self) -> Result<(), ModelFault> {
+        let refuse = |reason: String| Err(ModelFault::Card { reason });
+        if self.format != FORMAT {
+            return Err(ModelFault::Version { found: self.format.into(), expected: FORMAT });
+        }
+        let (shape, classes) = (self.shape(), self.classes.len());
+        if shape.pixels() == 0 || shape.pixels() > MAX_PIXELS || ![1, 3].contains(&shape.channels) {
+            return refuse(format!("expected images of 1 or 3 channels and 1 to {MAX_PIXELS} values, found {shape}"));
+        }
+        if !(1..=256).contains(&classes) {
+            return refuse(format!("expected the names of 1 to 256 classes, found {classes}"));
+        }
+        if let Some(name) = self.classes.iter().find(|name| name.len() > MAX_NAME) {
+            return refuse(format!("expected a name of a class of at most {MAX_NAME} bytes, found {}", name.len()));
+        }
+        Ok(())
+    }
+
+    /// Returns the network with `parameters` parameters of arbitrary values.
+    pub(super) fn network(&self, parameters: usize, device: &Device) -> Result<Box<dyn AnyClassifier>, ModelFault> {
+        let (shape, classes) = (self.shape(), self.classes.len());
+        match &self.network {
+            Network::Student { method, version, config } => {
+                check_version(method.name(), method.version(), *version)?;
+                Ok(method.network(config, shape, classes, parameters, device)?)
+            }
+            Network::Teacher { version, config } => {
+                let architecture = config.architecture;
+                check_version(architecture.name(), architecture.version(), *version)?;
+                Ok(architecture.classifier(shape, classes, parameters, device)?)
+            }
+        }
+    }
+}
+
+fn check_version(name: &'static str, expected: u32, found: u32) -> Result<(), ModelFault> {
+    if found == expected { Ok(()) } else { Err(ModelFault::NetworkVersion { name, expected, found }) }
+}

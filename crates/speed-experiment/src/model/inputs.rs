@@ -1,0 +1,248 @@
+//! The images of a prediction: pictures, directories of pictures, and arrays.
+
+use std::path::{Path, PathBuf};
+
+use speed_core::npy::{ByteArray, RealNumbers, has_reals};
+use speed_core::printable_path;
+use speed_data::ImageShape;
+use speed_data::pictures::{Preparation, find};
+
+use crate::error::{ExperimentError, InputFault};
+use crate::store::read_large;
+
+/// Maximum length of an array's file in bytes.
+const MAX_ARRAY: u64 = 8 << 30;
+
+/// The images of a prediction, in order. Pictures are read when they are needed, arrays at once.
+#[derive(Debug, Default)]
+pub struct Inputs {
+    sources: Vec<Source>,
+    /// Remarks on the files for the user.
+    notes: Vec<String>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Picture(PathBuf),
+    /// The prepared bytes of the images of an array.
+    Array {
+        path: PathBuf,
+        images: usize,
+        bytes: Vec<u8>,
+    },
+}
+
+impl Inputs {
+    /// Finds the images of some paths: pictures, directories of pictures, and `.npy` arrays, which are prepared at once.
+    ///
+    /// # Errors
+    /// If a directory has no pictures, or an array is not one of images that the preparation accepts.
+    pub fn find(paths: &[PathBuf], preparation: &Preparation) -> Result<Self, ExperimentError> {
+        let mut inputs = Self::default();
+        for path in paths {
+            if path.is_dir() {
+                let found = find(path)?;
+                inputs.sources.extend(found.files.into_iter().map(Source::Picture));
+                let note = |files| format!("{}: {files}", printable_path(path));
+                inputs.notes.extend(found.passed_over.map(note));
+            } else if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
+                inputs.sources.push(array(path, preparation)?);
+            } else {
+                inputs.sources.push(Source::Picture(path.clone()));
+            }
+        }
+        Ok(inputs)
+    }
+
+    /// Returns remarks on the files for the user.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Returns the number of images.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.sources.iter().map(Source::len).sum()
+    }
+
+    /// Returns whether there are no images.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns every image in order.
+    pub(super) fn images(&self) -> Vec<Image<'_>> {
+        self.sources.iter().flat_map(Source::images).collect()
+    }
+}
+
+impl Source {
+    fn len(&self) -> usize {
+        match self {
+            Self::Picture(_) => 1,
+            Self::Array { images, .. } => *images,
+        }
+    }
+
+    fn images(&self) -> Vec<Image<'_>> {
+        match self {
+            Self::Picture(path) => vec![Image::Picture(path)],
+            Self::Array { path, images, bytes } => {
+                let all = bytes.chunks_exact((bytes.len() / images).max(1)).enumerate();
+                all.map(|(index, bytes)| Image::Entry { path, index, bytes }).collect()
+            }
+        }
+    }
+}
+
+/// One image.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Image<'a> {
+    Picture(&'a Path),
+    Entry { path: &'a Path, index: usize, bytes: &'a [u8] },
+}
+
+impl Image<'_> {
+    /// Returns its name: the path of a picture, or the path of an array with a position.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Picture(path) => path.display().to_string(),
+            Self::Entry { path, index, .. } => format!("{}[{index}]", path.display()),
+        }
+    }
+
+    /// Adds its prepared bytes.
+    pub(super) fn read(&self, preparation: &Preparation, pixels: &mut Vec<u8>) -> Result<(), ExperimentError> {
+        match self {
+            Self::Picture(path) => pixels.extend(preparation.read(path)?),
+            Self::Entry { bytes, .. } => pixels.extend_from_slice(bytes),
+        }
+        Ok(())
+    }
+}
+
+/// Reads an array of images.
+fn array(path: &Path, preparation: &Preparation) -> Result<Source, ExperimentError> {
+    let file = read_large(path, MAX_ARRAY).map_err(ExperimentError::io("read", path))?;
+    let parsed = prepared(&file, preparation);
+    let (images, bytes) = parsed.map_err(|fault| ExperimentError::Input { path: path.to_path_buf(), fault })?;
+    Ok(Source::Array { path: path.to_path_buf(), images, bytes })
+}
+
+/// Returns the number of images of an array and their prepared bytes.
+fn prepared(file: &[u8], preparation: &Preparation) -> Result<(usize, Vec<u8>), InputFault> {
+    if has_reals(file)? {
+        let RealNumbers { shape, values, .. } = RealNumbers::parse(file)?;
+        let layout = Layout::new(shape, preparation.shape)?;
+        layout.prepare(&values, preparation, |image, value| {
+            if !(0.0..=1.0).contains(&value) {
+                return Err(InputFault::PixelRange { image, found: value });
+            }
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within 0 to 255")]
+            Ok((255.0 * value).round_ties_even() as u8)
+        })
+    } else {
+        let ByteArray { shape, values, .. } = ByteArray::parse(file)?;
+        let layout = Layout::new(shape, preparation.shape)?;
+        layout.prepare(values, preparation, |_, value| Ok(value))
+    }
+}
+
+/// The axes of an array of images.
+struct Layout {
+    images: usize,
+    shape: ImageShape,
+    /// Whether the channels are the last axis.
+    channels_last: bool,
+}
+
+impl Layout {
+    /// Finds the axis of the channels. If two axes are possible, the shape of the model's images decides.
+    fn new(axes: Vec<usize>, expected: ImageShape) -> Result<Self, InputFault> {
+        let first = |channels, height, width| ImageShape { channels, height, width };
+        let (shape, channels_last) = match axes[..] {
+            [_, height, width] => (first(1, height, width), false),
+            [_, a @ (1 | 3), b, c @ (1 | 3)] => match (first(a, b, c) == expected, first(c, a, b) == expected) {
+                (true, false) => (first(a, b, c), false),
+                (false, true) => (first(c, a, b), true),
+                _ => return Err(InputFault::ImageChannels { shape: axes, expected }),
+            },
+            [_, channels @ (1 | 3), height, width] => (first(channels, height, width), false),
+            [_, height, width, channels @ (1 | 3)] => (first(channels, height, width), true),
+            _ => return Err(InputFault::ImageAxes { shape: axes }),
+        };
+        if axes.contains(&0) {
+            return Err(InputFault::ImageAxes { shape: axes });
+        }
+        Ok(Self { images: axes[0], shape, channels_last })
+    }
+
+    fn prepare<T: Copy>(
+        &self,
+        values: &[T],
+        preparation: &Preparation,
+        byte: impl Fn(usize, T) -> Result<u8, InputFault>,
+    ) -> Result<(usize, Vec<u8>), InputFault> {
+        let ImageShape { channels, height, width } = self.shape;
+        let area = height * width;
+        let mut prepared = Vec::new();
+        for (image, values) in values.chunks_exact(self.shape.pixels()).enumerate() {
+            let value = |channel: usize, place: usize| match self.channels_last {
+                true => values[place * channels + channel],
+                false => values[channel * area + place],
+            };
+            let places = (0..channels).flat_map(|channel| (0..area).map(move |place| (channel, place)));
+            let bytes = places.map(|(channel, place)| byte(image, value(channel, place)));
+            let bytes = bytes.collect::<Result<Vec<u8>, _>>()?;
+            let bytes = preparation.prepare_bytes(self.shape, &bytes);
+            prepared.extend(bytes.map_err(|problem| InputFault::Image { image, problem })?);
+        }
+        Ok((self.images, prepared))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STRICT: Preparation =
+        Preparation { shape: ImageShape { channels: 3, height: 2, width: 1 }, resizes: false, converts: false };
+
+    fn npy(descr: &str, shape: &str, values: &[u8]) -> Vec<u8> {
+        let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
+        [b"\x93NUMPY\x01\x00", [header.len() as u8, 0].as_slice(), header.as_bytes(), values].concat()
+    }
+
+    #[test]
+    fn arrays_of_both_orders_and_types_are_the_same_images() {
+        let first = prepared(&npy("|u1", "(1, 3, 2, 1)", &[0, 51, 102, 153, 204, 255]), &STRICT).expect("images");
+        assert_eq!(first, (1, vec![0, 51, 102, 153, 204, 255]));
+        let last = prepared(&npy("|u1", "(1, 2, 1, 3)", &[0, 102, 204, 51, 153, 255]), &STRICT).expect("images");
+        assert_eq!(last, first);
+        let reals: Vec<u8> = [0.0_f32, 0.2, 0.4, 0.6, 0.8, 1.0].iter().flat_map(|value| value.to_le_bytes()).collect();
+        assert_eq!(prepared(&npy("<f4", "(1, 3, 2, 1)", &reals), &STRICT).expect("images"), first);
+        let grey = Preparation { shape: ImageShape { channels: 1, height: 3, width: 2 }, ..STRICT };
+        assert_eq!(prepared(&npy("|u1", "(2, 3, 2)", &[7; 12]), &grey).expect("images"), (2, vec![7; 12]));
+    }
+
+    #[test]
+    fn other_arrays_are_refused_by_name() {
+        let refused = |file: &[u8]| prepared(file, &STRICT).expect_err("refused").to_string();
+        assert!(refused(&npy("|u1", "(2, 6)", &[0; 12])).contains("found shape [2, 6]"));
+        assert!(refused(&npy("|u1", "(0, 3, 2, 1)", &[])).contains("at least one image"));
+        assert!(refused(&npy("|u1", "(1, 2, 2, 2)", &[0; 8])).contains("1 or 3 channels"));
+        assert!(refused(&npy("|u1", "(1, 3, 4, 3)", &[0; 36])).contains("exactly one axis"));
+        assert!(
+            refused(&npy("|u1", "(1, 3, 4, 4)", &[0; 48])).contains("image 0: expected an image of 3x2x1, found 3x4x4")
+        );
+        assert!(refused(&npy("|u1", "(1, 2, 1)", &[0; 2])).contains("found 1x2x1"));
+        assert!(refused(&npy("<i8", "(1, 3, 2, 1)", &[0; 48])).contains("uint8"));
+        for (value, found) in [(37.0_f32, "37"), (f32::NAN, "NaN"), (-0.5, "-0.5")] {
+            let text = refused(&npy("<f4", "(1, 3, 2, 1)", &value.to_le_bytes().repeat(6)));
+            assert!(text.contains(&format!("0 to 1, found {found}")), "{text}");
+        }
+        assert!(refused(b"no array").contains(".npy"));
+    }
+}

@@ -1,0 +1,104 @@
+//! Predictions of a model, in batches on several threads.
+
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+use speed_data::Split;
+use speed_nn::math::exp;
+use speed_nn::threads;
+use speed_nn::training::{TOGETHER, greatest, logits};
+
+use super::Model;
+use super::inputs::{Image, Inputs};
+use crate::error::{ExperimentError, ModelFault};
+
+/// The prediction of one image.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Prediction {
+    /// The image: the path of a picture, or the path of an array with a position.
+    pub image: String,
+    /// The most likely class; the lowest class on a tie.
+    pub class: usize,
+    /// The probability of every class, as the network states it.
+    pub probabilities: Vec<f32>,
+}
+
+/// The prediction of many images.
+#[derive(Clone, Copy)]
+pub struct Predicting<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// Number of threads. Predictions do not depend on it.
+    pub threads: NonZeroUsize,
+    /// The function that is called with the number of images of every finished batch.
+    pub on_batch: &'a (dyn Fn(usize) + Sync),
+}
+
+impl Predicting<'_> {
+    /// Returns the prediction of every image, in order. Only a batch per thread is in memory at a time.
+    ///
+    /// # Errors
+    /// If a picture cannot be read or does not have the model's shape, or the network gives scores that are not finite.
+    pub fn predict(&self, inputs: &Inputs) -> Result<Vec<Prediction>, ExperimentError> {
+        let _arithmetic = self.model.card.arithmetic.hold()?;
+        let images = inputs.images();
+        let batches: Vec<(usize, &[Image<'_>])> = images.chunks(TOGETHER).enumerate().collect();
+        let done: Mutex<Vec<Vec<Prediction>>> = Mutex::new(vec![Vec::new(); batches.len()]);
+        threads::for_each(&batches, self.threads.get(), |&(index, images), _| {
+            let predictions = self.batch(images)?;
+            done.lock().unwrap_or_else(PoisonError::into_inner)[index] = predictions;
+            (self.on_batch)(images.len());
+            Ok::<_, ExperimentError>(())
+        })?;
+        Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect())
+    }
+
+    fn batch(&self, images: &[Image<'_>]) -> Result<Vec<Prediction>, ExperimentError> {
+        let (model, preparation) = (self.model, self.model.preparation());
+        let mut pixels = Vec::with_capacity(images.len() * preparation.shape.pixels());
+        images.iter().try_for_each(|image| image.read(&preparation, &mut pixels))?;
+        // The labels are not used.
+        let split = Split::new(preparation.shape, model.card.classes.len(), pixels, vec![0; images.len()])?;
+        let all: Vec<usize> = (0..split.len()).collect();
+        let (scores, classes) = logits(model.network(), &split, &all, &model.device)?;
+        let predictions = images.iter().zip(scores.chunks_exact(classes)).map(|(image, scores)| {
+            if let Some(&found) = scores.iter().find(|score| !score.is_finite()) {
+                let fault = ModelFault::Scores { found };
+                return Err(ExperimentError::Model { path: image.name().into(), fault });
+            }
+            let class = usize::from(greatest(scores));
+            Ok(Prediction { image: image.name(), class, probabilities: probabilities(scores) })
+        });
+        predictions.collect()
+    }
+}
+
+impl std::fmt::Debug for Predicting<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Predicting").field("model", self.model).field("threads", &self.threads).finish_non_exhaustive()
+    }
+}
+
+/// Returns the probabilities of finite scores: a softmax.
+fn probabilities(scores: &[f32]) -> Vec<f32> {
+    let greatest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let weights: Vec<f32> = scores.iter().map(|score| exp(score - greatest)).collect();
+    let sum: f32 = weights.iter().sum();
+    weights.into_iter().map(|weight| weight / sum).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::probabilities;
+
+    #[test]
+    fn probabilities_sum_to_one_for_scores_of_any_size() {
+        for scores in [vec![0.0, 0.0], vec![1000.0, -1000.0, 999.0], vec![f32::MAX, f32::MIN], vec![-3.0]] {
+            let found = probabilities(&scores);
+            assert!((found.iter().sum::<f32>() - 1.0).abs() < 1e-6, "{scores:?}: {found:?}");
+        }
+        assert_eq!(probabilities(&[5.0, 5.0]), [0.5, 0.5]);
+    }
+}

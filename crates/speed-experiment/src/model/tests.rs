@@ -1,0 +1,136 @@
+//! Files of models: the same bytes for equal models, and refusals of everything else.
+
+use speed_core::random::Streams;
+use speed_data::digits::{DigitsConfig, generate};
+use speed_nn::matrix::Arithmetic;
+use speed_student::StudentMethod;
+
+use super::*;
+use crate::config::{Config, Source};
+
+fn config(more: &str) -> Config {
+    Config::load(&Source::new("test", format!("[student]\nmethod = \"gan\"\n{more}"))).expect("a config")
+}
+
+fn card(config: &Config, method: StudentMethod) -> ModelCard {
+    let network = Network::Student { method, version: method.version(), config: config.student.clone() };
+    let shape = ImageShape { channels: 1, height: 28, width: 28 };
+    let classes = (0..10).map(|class| class.to_string()).collect();
+    ModelCard::of_run(config, network, shape, classes, Origin::of_run(config, "0123456789ab"))
+}
+
+/// Returns a model of untrained weights.
+fn model(method: StudentMethod) -> Model {
+    let card = card(&config(""), method);
+    let device = Device::flex();
+    let network = card.network(usize::MAX, &device).expect("a network");
+    Model { card, network, device }
+}
+
+fn refused(bytes: &[u8]) -> String {
+    Model::from_bytes(bytes).expect_err("refused").to_string()
+}
+
+/// Returns the bytes of the model with another description and a correct checksum.
+fn with_card(model: &Model, change: impl FnOnce(&mut ModelCard)) -> Vec<u8> {
+    let mut card = model.card.clone();
+    change(&mut card);
+    to_bytes(&card, model.network()).expect("bytes")
+}
+
+#[test]
+fn models_of_every_method_return_from_their_bytes() {
+    for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS, StudentMethod::CONV_GAN] {
+        let model = model(method);
+        let bytes = model.to_bytes().expect("bytes");
+        assert_eq!(bytes, model.to_bytes().expect("bytes"), "the same bytes");
+        let loaded = Model::from_bytes(&bytes).unwrap_or_else(|error| panic!("{method:?}: {error}"));
+        assert_eq!(loaded.card(), model.card());
+        assert_eq!(loaded.network().to_record().expect("a record"), model.network().to_record().expect("a record"));
+        assert_eq!(loaded.to_bytes().expect("bytes"), bytes);
+    }
+}
+
+#[test]
+fn truncated_and_changed_files_are_refused() {
+    let bytes = model(StudentMethod::PSEUDO_LABELS).to_bytes().expect("bytes");
+    for end in [0, 5, 8, 100, bytes.len() / 2, bytes.len() - 1] {
+        refused(&bytes[..end]);
+    }
+    refused(&[&bytes[..], &[0]].concat());
+    let header = 8 + u64::from_le_bytes(*bytes.first_chunk().expect("a header")) as usize;
+    for place in (0..header).step_by(7).chain((header..bytes.len()).step_by(9973)) {
+        let mut changed = bytes.clone();
+        changed[place] ^= 1;
+        // A byte of the padding or of white space may change without effect.
+        if let Ok(loaded) = Model::from_bytes(&changed) {
+            assert_eq!(loaded.to_bytes().expect("bytes"), bytes, "byte {place}");
+        }
+    }
+    let mut changed = bytes.clone();
+    *changed.last_mut().expect("a byte") ^= 1;
+    assert!(refused(&changed).contains("checksum"));
+}
+
+#[test]
+fn foreign_files_are_refused_by_name() {
+    assert!(refused(b"no model at all").contains("expected a model of speed"));
+    assert!(refused(&[&8_u64.to_le_bytes()[..], b"{}      "].concat()).contains("without its description"));
+    let long = [&(1_u64 << 40).to_le_bytes()[..], &vec![b' '; 2 << 20]].concat();
+    assert!(refused(&long).contains("header of at most"));
+    let model = model(StudentMethod::PSEUDO_LABELS);
+    assert!(refused(&with_card(&model, |card| card.format = 2)).contains("expected model format 1, found 2"));
+    assert!(refused(&with_card(&model, |card| card.shape[0] = 2)).contains("1 or 3 channels"));
+    assert!(refused(&with_card(&model, |card| card.classes.clear())).contains("1 to 256 classes"));
+    let version = with_card(&model, |card| {
+        if let Network::Student { version, .. } = &mut card.network {
+            *version += 1;
+        }
+    });
+    assert!(refused(&version).contains("version"));
+    let classes = with_card(&model, |card| card.classes.push("another".into()));
+    assert!(refused(&classes).contains("tensors do not fit"), "{}", refused(&classes));
+}
+
+#[test]
+fn a_description_of_a_larger_network_than_the_tensors_is_refused_before_it_is_built() {
+    let model = model(StudentMethod::PSEUDO_LABELS);
+    let large = with_card(&model, |card| {
+        if let Network::Student { config, .. } = &mut card.network {
+            config.pseudo_labels.hidden = 1 << 16;
+        }
+    });
+    assert!(refused(&large).contains("parameters of the network, found"), "{}", refused(&large));
+    let large = with_card(&model, |card| {
+        if let Network::Student { method, config, .. } = &mut card.network {
+            (*method, config.discriminator) = (StudentMethod::GAN, vec![1 << 16; 64]);
+        }
+    });
+    assert!(Model::from_bytes(&large).is_err());
+}
+
+#[test]
+fn predictions_do_not_depend_on_threads_and_batches() {
+    let model = model(StudentMethod::PSEUDO_LABELS);
+    let digits = generate(DigitsConfig { train: 10, test: 230 }, &Streams::new(3)).test;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("digits.npy");
+    let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (230, 1, 28, 28), }\n";
+    let pixels: Vec<u8> = (0..230).flat_map(|image| digits.pixels(image).to_vec()).collect();
+    let file = [b"\x93NUMPY\x01\x00", [header.len() as u8, 0].as_slice(), header.as_bytes(), &pixels].concat();
+    std::fs::write(&path, file).expect("a file");
+    let inputs = Inputs::find(&[path], &model.preparation()).expect("images");
+    assert_eq!(inputs.len(), 230);
+    let predict = |threads| {
+        let threads = std::num::NonZeroUsize::new(threads).expect("threads");
+        Predicting { model: &model, threads, on_batch: &|_| {} }.predict(&inputs).expect("predictions")
+    };
+    let predictions = predict(1);
+    assert_eq!(predictions, predict(3));
+    let all: Vec<usize> = (0..230).collect();
+    let labels = speed_nn::training::predict(model.network(), &digits, &all, &model.device).expect("labels");
+    let found: Vec<usize> = predictions.iter().map(|prediction| prediction.class).collect();
+    assert_eq!(found, labels.into_iter().map(usize::from).collect::<Vec<_>>());
+    assert!(predictions[229].image.ends_with("digits.npy[229]"));
+    assert_eq!(model.card().arithmetic, Arithmetic::Fastest);
+}
