@@ -49,7 +49,12 @@ impl Counting {
 
     /// Counts a finished step.
     pub(crate) fn step(&self) {
-        self.0.inc(1);
+        self.steps(1);
+    }
+
+    /// Counts several finished steps.
+    pub(crate) fn steps(&self, steps: u64) {
+        self.0.inc(steps);
     }
 }
 

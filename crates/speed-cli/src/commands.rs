@@ -8,6 +8,7 @@ mod identity;
 mod output;
 mod part;
 mod plan;
+mod predict;
 mod price;
 mod privacy;
 mod round;
@@ -47,6 +48,7 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::Status(options) => status::status(&options),
         Command::Compare(options) => compare::compare(&options),
         Command::Watch { run, results, once, json } => watch::watch(&run, &results, once, json),
+        Command::Predict(options) => predict::predict(&options),
         Command::Data(command) => data::execute(command),
         Command::Student(command) => student::execute(command),
         Command::Teacher(command) => teacher::execute(command),

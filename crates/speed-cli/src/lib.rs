@@ -66,7 +66,12 @@ fn run(prepare: impl FnOnce()) -> std::process::ExitCode {
 
 /// Returns whether a command line asks for JSON, even if the rest of it is invalid.
 fn asks_for_json(arguments: impl Iterator<Item = std::ffi::OsString>) -> bool {
-    arguments.take_while(|argument| argument != "--").any(|argument| argument == "--json")
+    let mut before = std::ffi::OsString::new();
+    arguments.take_while(|argument| argument != "--").any(|argument| {
+        let is_json = argument == "--json" || argument == "--format=json" || before == "--format" && argument == "json";
+        before = argument;
+        is_json
+    })
 }
 
 /// The README's examples, compiled and run with the tests.

@@ -37,6 +37,7 @@ First steps:
   speed list                            all runs
   speed watch mnist                     progress of a run in another terminal
   speed show mnist --json               a finished run, for a program
+  speed predict --model FILE IMAGES     labels from a trained student
   speed compare RUN RUN --paper         runs side by side, with the paper
   speed account --votes VOTES.npy --gamma 0.1 --delta 1e-5    privacy cost
 
@@ -134,6 +135,11 @@ pub(crate) enum Command {
     /// Prints the differences in configs, versions and machines. For rows with the same name, prints every figure and its
     /// difference from the first run; for students with Welch's 95 % interval.
     Compare(CompareOptions),
+    /// Classify images with a trained model
+    ///
+    /// Prints the label and the probability of every class for each image. Images are resized and converted as in the model's
+    /// training; without resizing there, an image of another size is refused.
+    Predict(PredictOptions),
     /// Check or fetch datasets
     #[command(subcommand)]
     Data(DataCommand),
@@ -323,6 +329,47 @@ pub(crate) struct CompareOptions {
     /// Print unrounded figures as comma-separated values
     #[arg(long, conflicts_with_all = ["json", "markdown"])]
     pub(crate) csv: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PredictOptions {
+    /// The model: stages/student-.../student.safetensors in a run's folder, or the weights of one of its teachers,
+    /// stages/teachers/teacher-0000.bin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) model: PathBuf,
+    /// PNG and JPEG pictures, folders of pictures, and .npy arrays: images x channels x height x width or images x height x
+    /// width, uint8 or floating-point values of 0 to 1
+    #[arg(required = true, value_name = "IMAGES")]
+    pub(crate) images: Vec<PathBuf>,
+    /// Format of the output: table, csv, json (docs/json.md), or npy, a float32 array of images x classes
+    #[arg(long, value_name = "FORMAT", default_value = "table", hide_possible_values = true)]
+    pub(crate) format: PredictionFormat,
+    /// File for the output, replaced if it exists [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Number of threads; predictions do not depend on it [default: all processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// Folder of datasets, for a teacher of a run that kept no students [default: SPEED_DATASETS, or ./datasets if it is not
+    /// set]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) datasets: Option<PathBuf>,
+    /// Do not report progress and notes; errors are still reported
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// The format of predictions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PredictionFormat {
+    /// For people.
+    Table,
+    /// Comma-separated values.
+    Csv,
+    /// An object for programs.
+    Json,
+    /// The probabilities as a NumPy array.
+    Npy,
 }
 
 #[derive(Debug, Subcommand)]

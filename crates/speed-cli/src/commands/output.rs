@@ -47,8 +47,13 @@ pub(crate) fn versioned_line(value: &serde_json::Value) -> String {
 
 /// Writes a result to standard output.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
+    print_bytes(text.as_bytes())
+}
+
+/// Writes a binary result to standard output.
+pub(super) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| match error.kind() {
         std::io::ErrorKind::BrokenPipe => Failure::OutputClosed,
         _ => ExperimentError::Io { action: "write", path: "standard output".into(), source: error }.into(),
     })
@@ -62,8 +67,13 @@ pub(super) fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
 
 /// Writes a result as JSON: an object of these fields and the version of its format.
 pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    print(&to_json(value)?)
+}
+
+/// Returns a result as JSON: an object of these fields and the version of its format.
+pub(super) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(&Versioned { schema: SCHEMA, value }).map_err(unwritten)?;
-    print(&format!("{text}\n"))
+    Ok(format!("{text}\n"))
 }
 
 fn unwritten(error: serde_json::Error) -> Failure {

@@ -1,0 +1,117 @@
+//! `speed predict`
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use serde::Serialize;
+use speed_core::{printable, printable_path};
+use speed_experiment::model::{Inputs, Model, Predicting, Prediction};
+use speed_experiment::{npy, write_atomic};
+use speed_report::{Table, csv};
+
+use super::output::{print_bytes, to_json};
+use super::{Failure, mark};
+use crate::bar::{Counting, line};
+use crate::options::{PredictOptions, PredictionFormat};
+use crate::terminal;
+
+/// The JSON output: the model and the predictions.
+#[derive(Serialize)]
+struct Output<'a> {
+    /// The model's file, as given.
+    model: String,
+    /// `student` or `teacher`.
+    kind: &'static str,
+    simulation: bool,
+    /// The names of the classes, in the order of the probabilities.
+    class_names: &'a [String],
+    predictions: Vec<Labelled<'a>>,
+}
+
+/// One prediction with the name of its class.
+#[derive(Serialize)]
+struct Labelled<'a> {
+    #[serde(flatten)]
+    prediction: &'a Prediction,
+    label: &'a str,
+}
+
+pub(super) fn predict(options: &PredictOptions) -> Result<(), Failure> {
+    let model = Model::read(&options.model, options.datasets.as_deref())?;
+    let inputs = Inputs::find(&options.images, &model.preparation())?;
+    if !options.quiet {
+        inputs.notes().iter().for_each(|note| line(&printable(note)));
+        if model.card().is_teacher() {
+            line("a teacher's predictions reveal its private images: do not publish them");
+        }
+    }
+    let all = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let threads = options.threads.and_then(|threads| NonZeroUsize::new(threads.into())).unwrap_or(all);
+    let predictions = {
+        let images = if options.quiet { 0 } else { inputs.len() as u64 };
+        let bar = (images > 0).then(|| Counting::new("images", images));
+        let on_batch = |images: usize| bar.iter().for_each(|bar| bar.steps(images as u64));
+        Predicting { model: &model, threads, on_batch: &on_batch }.predict(&inputs)?
+    };
+    let bytes = formatted(options.format, &options.model, &model, &predictions, options.out.is_none())?;
+    match &options.out {
+        Some(path) => Ok(write_atomic(path, &bytes)?),
+        None => print_bytes(&bytes),
+    }
+}
+
+/// Returns the output. A table on standard output fits the terminal.
+fn formatted(
+    format: PredictionFormat,
+    path: &Path,
+    model: &Model,
+    predictions: &[Prediction],
+    fits: bool,
+) -> Result<Vec<u8>, Failure> {
+    let names = &model.card().classes;
+    let probabilities = |prediction: &Prediction| prediction.probabilities.iter().map(|p| format!("{p}")).collect();
+    Ok(match format {
+        PredictionFormat::Table => {
+            let table = table(names, predictions);
+            let text = if fits { terminal::table(&table) } else { table.to_text() };
+            format!("{}{text}", mark(model.card().origin.simulation)).into_bytes()
+        }
+        PredictionFormat::Csv => {
+            let head = ["image", "class", "label"].map(str::to_owned).into_iter();
+            let head = head.chain(names.iter().map(|name| format!("p({name})")));
+            let rows = predictions.iter().map(|prediction| {
+                let columns: Vec<String> = probabilities(prediction);
+                let label = names[prediction.class].clone();
+                [prediction.image.clone(), prediction.class.to_string(), label].into_iter().chain(columns).collect()
+            });
+            csv::write(head, rows.collect::<Vec<Vec<String>>>()).into_bytes()
+        }
+        PredictionFormat::Json => {
+            let label = |prediction| Labelled { prediction, label: &names[prediction.class] };
+            let output = Output {
+                model: printable_path(path),
+                kind: if model.card().is_teacher() { "teacher" } else { "student" },
+                simulation: model.card().origin.simulation,
+                class_names: names,
+                predictions: predictions.iter().map(label).collect(),
+            };
+            to_json(&output)?.into_bytes()
+        }
+        PredictionFormat::Npy => {
+            let values: Vec<f32> =
+                predictions.iter().flat_map(|prediction| &prediction.probabilities).copied().collect();
+            npy::reals_to_bytes(&values, names.len())
+        }
+    })
+}
+
+/// Returns the table for people: every image with its label and the probability of every class in percent.
+fn table(names: &[String], predictions: &[Prediction]) -> Table {
+    let head = ["image", "label"].map(str::to_owned).into_iter();
+    let mut table = Table::new(head.chain(names.iter().map(|name| format!("{} %", printable(name)))));
+    for Prediction { image, class, probabilities, .. } in predictions {
+        let cells = [printable(image), printable(&names[*class])].into_iter();
+        table.push(cells.chain(probabilities.iter().map(|p| format!("{:.1}", 100.0 * p))).collect());
+    }
+    table
+}
