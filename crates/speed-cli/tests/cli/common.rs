@@ -159,3 +159,14 @@ pub(crate) fn determined(run: &Path) -> BTreeMap<String, Vec<u8>> {
     }
     files
 }
+
+/// Returns the model files of a run's students, by the names of their stages.
+#[track_caller]
+pub(crate) fn models(run: &Path) -> BTreeMap<String, Vec<u8>> {
+    let stages = fs::read_dir(run.join("stages")).expect("stages").map(|stage| stage.expect("an entry"));
+    let model = |stage: fs::DirEntry| {
+        let bytes = fs::read(stage.path().join("student.safetensors")).ok()?;
+        Some((stage.file_name().to_string_lossy().into_owned(), bytes))
+    };
+    stages.filter_map(model).collect()
+}

@@ -55,6 +55,11 @@ fn outputs_of_runs_have_a_version_and_are_documented() {
     assert_eq!(json(&["show", "tiny"]), report);
     assert_eq!(json(&["watch", "tiny", "--once"])["state"], "finished");
     json(&["run", "config.toml", "--set", "seed=4"]);
+    npy(&place.path("image.npy"), "1, 28, 28", &[0; 784]);
+    let id = report["run"].as_str().expect("an id");
+    let stage = report["rows"][0]["students"][0]["stage"].as_str().expect("a stage");
+    let model = format!("results/tiny/{id}/stages/{stage}/student.safetensors");
+    documented(&place.succeeds(&["predict", "--model", &model, "image.npy", "--format", "json"]));
     let run = |index: usize| json(&["list"])["runs"][index]["run"].as_str().expect("an id").to_owned();
     json(&["compare", &run(0), &run(1)]);
     fs::write(place.path("swept.toml"), format!("{TINY}\n[sweep]\nseed = [3, 4]\n")).expect("a config");

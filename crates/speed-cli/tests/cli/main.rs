@@ -16,6 +16,7 @@ mod network;
 mod own_files;
 mod own_images;
 mod pages;
+mod predict;
 mod prices;
 mod privacy;
 mod resume;

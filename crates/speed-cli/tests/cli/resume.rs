@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::common::{TINY, Workplace, check_failure, determined};
+use crate::common::{TINY, Workplace, check_failure, determined, models};
 
 #[test]
 fn kill_and_resume_give_the_bytes_of_an_undisturbed_run_on_any_number_of_threads() {
@@ -32,8 +32,12 @@ fn undisturbed_killed_and_resumed(config: &str) {
     assert!(students("student-") > students("student-pseudo-labels-"));
     assert_eq!(students("student-pseudo-labels-"), 2);
 
+    let kept = models(&place.run_folder("one", "tiny"));
+    assert_eq!(kept.len(), students("student-"), "every student is kept");
+
     place.succeeds(&["run", "config.toml", "--results", "two", "--threads", "2"]);
     assert_eq!(determined(&place.run_folder("two", "tiny")), expected, "threads changed the results");
+    assert!(models(&place.run_folder("two", "tiny")) == kept, "threads changed the models");
 
     // Kills the run five times, each time a little later. Every attempt resumes the one before.
     for k in 1..=5u32 {
@@ -46,6 +50,7 @@ fn undisturbed_killed_and_resumed(config: &str) {
     }
     place.succeeds(&["run", "config.toml", "--results", "killed"]);
     assert_eq!(determined(&place.run_folder("killed", "tiny")), expected, "kills changed the results");
+    assert!(models(&place.run_folder("killed", "tiny")) == kept, "kills changed the models");
 }
 
 #[test]
@@ -94,7 +99,7 @@ fn a_damaged_checkpoint_is_reported_and_its_training_restarts() {
     let place = Workplace::new(TINY);
     place.succeeds(&["run", "config.toml"]);
     let run = place.run_folder("results", "tiny");
-    let expected = determined(&run);
+    let (expected, kept) = (determined(&run), models(&run));
     let mut students = 0;
     for stage in std::fs::read_dir(run.join("stages")).expect("stages").map(|entry| entry.expect("an entry").path()) {
         if stage.join("student.json").exists() {
@@ -110,6 +115,7 @@ fn a_damaged_checkpoint_is_reported_and_its_training_restarts() {
     assert!(again.status.success(), "{said}");
     assert_eq!(said.matches("restarts: checkpoint.bin: ").count(), students, "{said}");
     assert_eq!(determined(&run), expected);
+    assert!(models(&run) == kept);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Faults of files of votes and queries.
+//! Faults of files of votes, queries and images.
 
 use speed_accountant::AccountError;
 use speed_core::VotesError;
@@ -6,7 +6,7 @@ use speed_core::npy::NpyError;
 use speed_data::{ImageShape, PictureProblem};
 use speed_votes::{FormError, TableError};
 
-/// The fault of a file of votes or queries: found and expected values.
+/// The fault of a file of votes, queries or images: found and expected values.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputFault {
@@ -115,6 +115,9 @@ pub enum InputFault {
         /// The index.
         index: usize,
     },
+    /// The file cannot be read.
+    #[error("cannot read the images: {0}")]
+    Unreadable(#[source] std::io::Error),
     /// The file is not an array of images.
     #[error(transparent)]
     Array(#[from] NpyError),

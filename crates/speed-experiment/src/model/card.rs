@@ -80,7 +80,7 @@ pub struct Origin {
     pub run: String,
     /// The student's stage.
     pub stage: Option<String>,
-    /// The first row with the student's labels.
+    /// The first row with the student's labels; with noise, if there is one.
     pub row: Option<String>,
     /// The repeat of a student, or the index of a teacher.
     pub number: usize,

@@ -125,8 +125,8 @@ impl Image<'_> {
 
 /// Reads an array of images.
 fn array(path: &Path, preparation: &Preparation) -> Result<Source, ExperimentError> {
-    let file = read_large(path, MAX_ARRAY).map_err(ExperimentError::io("read", path))?;
-    let parsed = prepared(&file, preparation);
+    let parsed = read_large(path, MAX_ARRAY).map_err(InputFault::Unreadable);
+    let parsed = parsed.and_then(|file| prepared(&file, preparation));
     let (images, bytes) = parsed.map_err(|fault| ExperimentError::Input { path: path.to_path_buf(), fault })?;
     Ok(Source::Array { path: path.to_path_buf(), images, bytes })
 }

@@ -152,8 +152,10 @@ fn student_specs<'a>(
     labellings: &BTreeMap<usize, TimedLabels>,
 ) -> Vec<StudentSpec<'a>> {
     let spec = |(index, row): (usize, &'a RowConfig)| {
-        let (queries, labels) = labellings[&config.labels_of(index)].0.labelled(queries);
-        StudentSpec { labelled: LabelledQueries { row: &row.name, queries, labels }, method: config.method_of(row) }
+        let of = config.labels_of(index);
+        let (queries, labels) = labellings[&of].0.labelled(queries);
+        let labelled = LabelledQueries { row: &row.name, queries, labels };
+        StudentSpec { labelled, method: config.method_of(row), is_noisy: config.rows[of].is_noisy() }
     };
     config.rows.iter().enumerate().map(spec).collect()
 }
@@ -180,8 +182,9 @@ fn distinct<'a>(context: &Context<'_>, images: &'a Images, specs: &'a [StudentSp
     for spec in specs.iter().filter(|spec| !spec.is_empty()) {
         for repeat in 0..context.config.table.repeats {
             let stage = Student::new(images, spec, repeat);
-            if stages.iter().all(|other| !other.is_same(&stage)) {
-                stages.push(stage);
+            match stages.iter_mut().find(|other| other.is_same(&stage)) {
+                Some(other) => other.add(spec),
+                None => stages.push(stage),
             }
         }
     }

@@ -89,7 +89,7 @@ impl Student<'_> {
             config: config.student.clone(),
         };
         let origin = Origin {
-            row: Some(self.row().to_owned()),
+            row: Some(self.row_of_model().to_owned()),
             stage: Some(self.name.to_string()),
             number: self.repeat,
             ..Origin::of_run(config, &context.store.id())
