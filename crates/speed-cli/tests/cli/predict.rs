@@ -192,7 +192,7 @@ fn pictures_of_folders_get_the_names_of_their_classes() {
         prediction["image"].as_str().expect("a path").contains(&format!("/{class}/"))
     });
     // Chance is a third.
-    assert!(right.count() > 37);
+    assert!(right.count() > 30);
     // Any size and colours are changed as in the training.
     RgbImage::from_pixel(70, 50, Rgb([90, 90, 90])).save(place.path("large.png")).expect("a picture");
     place.succeeds(&["predict", "--model", text(&model), "large.png"]);
