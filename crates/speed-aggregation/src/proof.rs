@@ -144,6 +144,9 @@ impl ProofKey {
         let padding = u64::from(bits - range_log);
         let shape = CompactPkeCrsConformanceParams::new(dimension.0, values.0, noise, modulus, plaintexts, padding);
         let crs = safe_deserialize_conformant(reader.rest(), Self::MAX_BYTES as u64, &shape).map_err(decode)?;
+        if !matches!(crs, CompactPkeCrs::PkeV2(_)) {
+            return Err(decode("a reference string of another scheme"));
+        }
         Ok(Self { parameters, unit_log, range_log, crs, bytes: bytes.to_vec() })
     }
 
@@ -180,7 +183,7 @@ impl ProofKey {
         proof: &CompactPkeProof,
         metadata: &[u8],
     ) -> bool {
-        proof.is_conformant(&CompactPkeProofConformanceParams::new(CompactPkeZkScheme::V2))
+        proof.is_conformant(&proofs::form())
             && verify_lwe_compact_ciphertext_list(&self.less(start, list), &key.key, proof, &self.crs, metadata)
                 .is_valid()
     }

@@ -51,11 +51,11 @@ pub enum ProofError {
     /// Bytes that are not a proof.
     #[error("not a proof: {0}")]
     Decode(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A proof that is too large to travel.
-    #[error("the proof is larger than {max} bytes: {source}")]
+    /// A proof whose encoding is not of the expected size.
+    #[error("cannot encode a proof in {expected} bytes: {source}")]
     Encode {
-        /// The largest number of bytes.
-        max: u64,
+        /// The number of bytes of a proof.
+        expected: usize,
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
