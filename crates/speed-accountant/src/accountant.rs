@@ -123,7 +123,7 @@ impl Accountant {
     }
 
     /// Returns the data-independent epsilon of one query with `classes` classes, by the formulas of the chosen bound.
-    /// For Gaussian and Skellam noise, which have no pure epsilon, it returns the epsilon of one query at delta.
+    /// For Gaussian, Skellam and binomial noise, which have no pure epsilon, it returns the epsilon of one query at delta.
     #[must_use]
     pub fn per_query_epsilon(&self, classes: usize) -> f64 {
         if self.event.mechanism().gamma().is_none() {
@@ -131,7 +131,7 @@ impl Accountant {
             let (mechanism, delta) = (self.event.mechanism(), self.delta.get());
             let two_classes = f64::from(u8::from(self.event.is_one_difference(classes)));
             let bound = f64::from(self.assumptions.bound as u8);
-            let max_order = self.max_order.unwrap_or(f64::INFINITY);
+            let max_order = self.max_order.unwrap_or(-1.0);
             let [kind, scale] = [f64::from(mechanism.kind() as u8), mechanism.scale()];
             return KNOWN.get_or([kind, scale, self.event.tau().get(), delta, two_classes, bound, max_order], || {
                 let one = self.least(delta).whatever_the_votes(&self.event, f64::INFINITY, classes, 1);

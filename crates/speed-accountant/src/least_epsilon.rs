@@ -132,7 +132,8 @@ impl LeastEpsilon {
         }
     }
 
-    /// Says whether a data-independent epsilon is certainly larger than `epsilon`, if that can be said quickly.
+    /// Says whether a data-independent epsilon of binomial noise is clearly larger than `epsilon`. It only saves time: a
+    /// wrong answer makes no claim unsound.
     pub(crate) fn is_below_any_votes(
         &self,
         event: &PrivacyEvent,
@@ -142,12 +143,8 @@ impl LeastEpsilon {
     ) -> bool {
         let k = queries as f64;
         let delta = self.delta / k;
-        let computed = match event.mechanism() {
-            Mechanism::Binomial { .. } => true,
-            Mechanism::Skellam { sigma } => sigma.get() <= WIDEST_SKELLAM,
-            _ => false,
-        };
-        if event.is_one_difference(classes) || !computed {
+        // Other noise has a second bound.
+        if event.is_one_difference(classes) || !matches!(event.mechanism(), Mechanism::Binomial { .. }) {
             return false;
         }
         let octaves = (-4..=12).map(|octave| 2f64.powi(octave));
