@@ -302,7 +302,7 @@ impl NeighbourLosses {
             let largest = terms().fold(f64::NEG_INFINITY, larger);
             let leaves = if largest > f64::NEG_INFINITY {
                 // The rounding margin covers terms that are left out.
-                let matter = terms().filter(|term| !(*term < largest - NO_MATTER));
+                let matter = terms().filter(|term| term.is_nan() || *term >= largest - NO_MATTER);
                 largest + matter.map(|term| (term - largest).exp()).sum::<f64>().ln()
             } else {
                 largest

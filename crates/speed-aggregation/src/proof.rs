@@ -32,8 +32,8 @@ use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, RandomGen
 use tfhe::core_crypto::prelude::*;
 use tfhe::safe_serialization::{safe_deserialize_conformant, safe_serialize};
 use tfhe::zk::{
-    CompactPkeCrs, CompactPkeCrsConformanceParams, CompactPkeProof, CompactPkeProofConformanceParams,
-    CompactPkeZkScheme, ZkComputeLoad, ZkMSBZeroPaddingBitCount,
+    CompactPkeCrs, CompactPkeCrsConformanceParams, CompactPkeProof, CompactPkeZkScheme, ZkComputeLoad,
+    ZkMSBZeroPaddingBitCount,
 };
 use zeroize::Zeroizing;
 
