@@ -9,12 +9,12 @@ use crate::composition::{
     wide_skellam_epsilon,
 };
 use crate::data_dependent::{DataDependentCosts, Total};
-use crate::data_independent::QueryGroup;
 use crate::epsilon_bound::{CompositionMethod, EpsilonBound, ROUNDING};
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
 use crate::moments::paper_without_votes;
 use crate::orders::{Best, MAX_REAL_ORDER, best_real, best_whole};
+use crate::query_group::QueryGroup;
 use crate::renyi::{SkellamCurve, gaussian_rdp};
 use crate::sound::larger;
 use crate::three_answers::LargestMoment;
@@ -163,8 +163,8 @@ impl LeastEpsilon {
             }
             Bound::Outcome => EpsilonBound::optimal(optimal_epsilon(epsilon, queries, self.delta)),
             Bound::Tight => {
-                let (epsilon, method, order) =
-                    QueryGroup { event: *event, epsilon, one_difference: false, queries }.least_epsilon(self.delta);
+                let (epsilon, method, order) = QueryGroup { event: *event, epsilon, one_difference: false, queries }
+                    .least_epsilon_of_pure(self.delta);
                 let best = Best { order, epsilon: epsilon * (1.0 + ROUNDING), at_edge: false };
                 EpsilonBound { best, method, data_dependent_queries: 0 }
             }

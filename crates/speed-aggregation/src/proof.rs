@@ -50,6 +50,8 @@ use crate::round::Round;
 use crate::server::Server;
 use crate::teacher::Teacher;
 
+use error::decode;
+
 pub use error::{ProofError, ProofTarget};
 pub use proofs::Proofs;
 use witness::Witness;
@@ -309,10 +311,6 @@ encode_in_order!(Sealed<'_>: header, crs);
 
 impl Content for Sealed<'_> {
     const KIND: Kind = Kind::ProofKey;
-}
-
-fn decode<E: Into<Box<dyn std::error::Error + Send + Sync>>>(error: E) -> ProofError {
-    ProofError::Decode(error.into())
 }
 
 fn check_range(range_log: u32, bits: u32) -> Result<(), ProofError> {

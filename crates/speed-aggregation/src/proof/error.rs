@@ -96,3 +96,8 @@ impl std::fmt::Display for ProofTarget {
         write!(f, "{} with units of 2^{} and {} values", self.parameters, self.unit_log, self.values)
     }
 }
+
+/// Wraps the cause of bytes that are not a proof or a proof key.
+pub(super) fn decode<E: Into<Box<dyn std::error::Error + Send + Sync>>>(error: E) -> ProofError {
+    ProofError::Decode(error.into())
+}

@@ -7,7 +7,7 @@ use tfhe::zk::{
     ZkPkeV2SupportedHashConfig,
 };
 
-use super::{ProofError, decode};
+use super::error::{ProofError, decode};
 
 /// The proofs that a message is well formed: for each mask one or two ([`ProofRange::proofs`](crate::ProofRange::proofs)).
 #[derive(Clone, Debug)]
