@@ -9,7 +9,7 @@ use tfhe::zk::{
 
 use super::error::{ProofError, decode};
 
-/// The proofs that a message is well formed: for each mask one or two ([`ProofRange::proofs`](crate::ProofRange::proofs)).
+/// The proofs that a message is well formed: for each mask one or two ([`ProofRange::proofs`](crate::encoding::ProofRange::proofs)).
 #[derive(Clone, Debug)]
 pub struct Proofs(pub(super) Vec<CompactPkeProof>);
 
