@@ -338,7 +338,7 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     student(&format!("{round} --mechanism discrete-laplace --coins 4"), 2, &["needs --gamma, found --coins"]);
     student(&format!("{round} --coins 4 --gamma 1"), 2, &["--coins", "cannot be used with"]);
     student(&format!("{round} --coins 0"), 2, &["number of coins is 0"]);
-    student(&format!("{round} --coins 65537"), 2, &["from 1 to 1048576"]);
+    student(&format!("{round} --coins 65537"), 2, &["at most 65536"]);
     student(&format!("{round} --sigma 0"), 2, &["sigma is 0"]);
     // A price that is too high to be intended, an unknown price, and a price above the limit.
     student(&format!("{round} --gamma 6"), 2, &["one answer may cost epsilon 12.00", "--max-epsilon"]);
