@@ -1,7 +1,7 @@
 //! The accountant: it computes an epsilon from votes and the parameters of the noise.
 
 use rayon::prelude::*;
-use speed_mechanism::NoiseGenerator;
+use speed_mechanism::{Mechanism, NoiseGenerator};
 
 use crate::account::Account;
 use crate::assumption::{Adversary, Assumptions, Bound, Extent, NeighbouringRelation};
@@ -12,7 +12,9 @@ use crate::delta::Delta;
 use crate::epsilon_bound::{CompositionMethod, EpsilonBound, ROUNDING};
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
-use crate::least_epsilon::LeastEpsilon;
+use crate::least_epsilon::{LeastEpsilon, left_out};
+use crate::memo::Memo;
+use crate::neighbour_losses::Unlikely;
 use crate::noise_case::NoiseCase;
 use crate::orders::Best;
 use crate::per_query::{self, Within, per_query_epsilon, tight_per_query_epsilon};
@@ -25,6 +27,10 @@ use crate::votes::CheckedCounts;
 /// An account at given votes is compared with the data-independent bounds only if it is at least this fraction of the
 /// optimal composition of the pure epsilons.
 const WORTH_COMPARING: f64 = 0.25;
+/// The fraction of a query's share of delta that pays for answers which an account at votes leaves out.
+const LEFT_OUT: f64 = 1e-9;
+/// The least share of delta of a query from which answers are left out.
+const MIN_SHARE: f64 = 1e-120;
 /// The largest fraction of delta that may pay for the event that a query exceeds the epsilon of `per_query::within`.
 const BEYOND: f64 = 1e-6;
 
@@ -117,12 +123,20 @@ impl Accountant {
     }
 
     /// Returns the data-independent epsilon of one query with `classes` classes, by the formulas of the chosen bound.
-    /// For Gaussian and Skellam noise, which have no pure epsilon, it returns the epsilon of one query at delta.
+    /// For Gaussian, Skellam and binomial noise, which have no pure epsilon, it returns the epsilon of one query at delta.
     #[must_use]
     pub fn per_query_epsilon(&self, classes: usize) -> f64 {
         if self.event.mechanism().gamma().is_none() {
-            let one = self.least(self.delta.get()).whatever_the_votes(&self.event, f64::INFINITY, 1);
-            return one.map_or(f64::INFINITY, |bound| bound.best.epsilon);
+            static KNOWN: Memo<7, f64> = Memo::new();
+            let (mechanism, delta) = (self.event.mechanism(), self.delta.get());
+            let two_classes = f64::from(u8::from(self.event.is_one_difference(classes)));
+            let bound = f64::from(self.assumptions.bound as u8);
+            let max_order = self.max_order.unwrap_or(-1.0);
+            let [kind, scale] = [f64::from(mechanism.kind() as u8), mechanism.scale()];
+            return KNOWN.get_or([kind, scale, self.event.tau().get(), delta, two_classes, bound, max_order], || {
+                let one = self.least(delta).whatever_the_votes(&self.event, f64::INFINITY, classes, 1);
+                one.map_or(f64::INFINITY, |bound| bound.best.epsilon)
+            });
         }
         match self.assumptions.bound {
             Bound::Paper => per_query_epsilon(&self.event),
@@ -151,7 +165,11 @@ impl Accountant {
             if self.assumptions.bound == Bound::Paper || pure && at_votes.best.epsilon < WORTH_COMPARING * simplest {
                 return Ok(at_votes);
             }
-            let without = self.least(delta).whatever_the_votes(&self.event, epsilon, queries)?;
+            let least = self.least(delta);
+            if least.is_below_any_votes(&self.event, at_votes.best.epsilon, votes.classes, queries) {
+                return Ok(at_votes);
+            }
+            let without = least.whatever_the_votes(&self.event, epsilon, votes.classes, queries)?;
             Ok(if without.best.epsilon < at_votes.best.epsilon { without } else { at_votes })
         })?;
         let scope = Scope { queries, per_query_epsilon: epsilon, teachers: Some(votes.teachers) };
@@ -177,9 +195,10 @@ impl Accountant {
         if let Some(found) = self.classes.filter(|classes| *classes < 2) {
             return Err(AccountError::TooFewClasses { row: 0, found });
         }
-        let epsilon = self.per_query_epsilon(self.classes.unwrap_or(usize::MAX));
+        let classes = self.classes.unwrap_or(usize::MAX);
+        let epsilon = self.per_query_epsilon(classes);
         let bound = SharedDelta::new(&self.event, self.delta)
-            .least(|delta| self.least(delta).whatever_the_votes(&self.event, epsilon, queries))?;
+            .least(|delta| self.least(delta).whatever_the_votes(&self.event, epsilon, classes, queries))?;
         self.claimed(Scope { queries, per_query_epsilon: epsilon, teachers: None }, bound, None)
     }
 
@@ -265,7 +284,11 @@ impl Accountant {
     ) -> Result<EpsilonBound, AccountError> {
         let epsilon = self.per_query_epsilon(votes.classes);
         let within = self.within(epsilon, votes, delta);
-        let delta = (delta - votes.queries() as f64 * within.beyond).next_down();
+        let queries = votes.queries() as f64;
+        let unlikely = self.unlikely(epsilon, votes.classes, delta / queries);
+        // A data-independent moment leaves out two answers of its own.
+        let left_out = unlikely.charge(votes.classes) + 2.0 * unlikely.left_out();
+        let delta = (delta - queries * (within.beyond + left_out)).next_down();
         let request = CostsRequest {
             case: *case,
             assumptions: self.assumptions,
@@ -273,8 +296,20 @@ impl Accountant {
             epsilon,
             within: within.epsilon,
             delta,
+            unlikely,
         };
         self.least(delta).at_votes(&DataDependentCosts::new(&request, votes), order)
+    }
+
+    /// Returns the treatment of unlikely answers of one query, whose share of delta is `share`.
+    fn unlikely(&self, epsilon: f64, classes: usize, share: f64) -> Unlikely {
+        match self.event.mechanism() {
+            // A smaller probability is not computed with.
+            Mechanism::Skellam { .. } | Mechanism::Binomial { .. } if share >= MIN_SHARE => {
+                Unlikely::LeftOut(left_out(LEFT_OUT, share / (classes as f64 + 4.0)))
+            }
+            _ => Unlikely::Bounded(epsilon),
+        }
     }
 
     /// Returns an epsilon that one query exceeds only with a probability that is negligible compared with delta.

@@ -5,7 +5,7 @@
 //! return the last value that was **evaluated** and found good enough, so a search that stops early is safe.
 
 use serde::{Deserialize, Serialize};
-use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseDeviation};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseCoins, NoiseDeviation};
 
 use crate::composition::MAX_QUERIES;
 use crate::three_answers::MIN_SCALE_OF_THREE_ANSWERS;
@@ -19,6 +19,8 @@ use crate::event::PrivacyEvent;
 
 /// Width of the interval, in the logarithm of the scale, at which a search stops.
 const PRECISION: f64 = 1e-6;
+/// The number of coins at which a search begins.
+const FIRST_COINS: u64 = 256;
 
 /// A privacy target for queries.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,7 +46,7 @@ pub struct Target {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Calibration {
-    /// Gamma or sigma.
+    /// Gamma, sigma, or the number of coins of all teachers.
     pub scale: f64,
     /// Number of queries.
     pub queries: usize,
@@ -86,13 +88,16 @@ impl Target {
 }
 
 /// Finds the least noise with which `queries` queries meet the target: the largest gamma or the smallest sigma, to one
-/// part in a million. This noise can be sampled and used in a run: the range is that of [`InverseScale`] and
-/// [`NoiseDeviation`].
+/// part in a million, or the smallest number of coins of all teachers. This noise can be sampled and used in a run: the
+/// range is that of [`InverseScale`], [`NoiseDeviation`] and [`NoiseCoins`].
 ///
 /// # Errors
 /// [`AccountError::NotEnoughNoise`] if no supported scale is enough, and the errors of [`Accountant::account_queries`].
 pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> Result<Calibration, AccountError> {
     target.check()?;
+    if kind == MechanismKind::Binomial {
+        return calibrate_coins(queries, target);
+    }
     let (min, max) = range(kind);
     let at = |scale: f64| Ok::<_, AccountError>((scale, target.account(kind.with_scale(scale)?, queries)?));
     let good = |at: &(f64, Option<Account>)| at.1.as_ref().is_some_and(|account| target.is_met(account));
@@ -131,6 +136,35 @@ pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> 
         }
     }
     Ok(Calibration { scale, queries, account })
+}
+
+/// Finds the least number of coins. The search begins at few of them, because an account of many takes longer.
+fn calibrate_coins(queries: usize, target: &Target) -> Result<Calibration, AccountError> {
+    let at = |coins: u64| {
+        let account = target.account(Mechanism::binomial(NoiseCoins::new(coins)?), queries)?;
+        let found = account.as_ref().map(|account| account.epsilon);
+        Ok::<_, AccountError>((account.filter(|account| target.is_met(account)), found))
+    };
+    let (mut few, mut enough) = (0, FIRST_COINS);
+    let mut account = loop {
+        match at(enough)? {
+            (Some(account), _) => break account,
+            (None, least) if enough == NoiseCoins::MAX => {
+                let (kind, widest) = (MechanismKind::Binomial, NoiseCoins::MAX as f64);
+                return Err(AccountError::NotEnoughNoise { epsilon: target.epsilon, queries, kind, widest, least });
+            }
+            (None, _) => (few, enough) = (enough, (4 * enough).min(NoiseCoins::MAX)),
+        }
+    };
+    // Epsilon is nearly an inverse power of the number, so halving the logarithm is fast where numbers are large.
+    while enough - few > 1 {
+        let middle = ((few.max(1) as f64 * enough as f64).sqrt().round() as u64).clamp(few + 1, enough - 1);
+        match at(middle)?.0 {
+            Some(met) => (enough, account) = (middle, met),
+            None => few = middle,
+        }
+    }
+    Ok(Calibration { scale: enough as f64, queries, account })
 }
 
 /// Returns the smallest and the largest supported scale.

@@ -14,8 +14,8 @@ pub use convolution::Composition;
 pub(crate) use convolution::best_tilt;
 pub use gaussian::{gaussian_delta, gaussian_epsilon};
 pub use optimal::{optimal_delta, optimal_epsilon, optimal_epsilon_of};
-pub(crate) use profile::pure_excess;
 pub use profile::{PrivacyLossDistribution, PrivacyProfile};
+pub(crate) use profile::{laplace_excess, pure_excess};
 pub(crate) use skellam::skellam_epsilon;
 pub(crate) use wide_skellam::wide_skellam_epsilon;
 

@@ -10,7 +10,7 @@ use crate::collusion::KnownNoise;
 use crate::composition::{PrivacyLossDistribution, PrivacyProfile};
 use crate::moment_bound::MomentBound;
 use crate::moments::{Family, known_noise_excess, outcome_excess};
-use crate::neighbour_losses::MAX_EPSILON;
+use crate::neighbour_losses::{MAX_EPSILON, NeighbourLosses, Unlikely};
 use crate::noise_case::NoiseCase;
 use crate::outcome::OutcomeBound;
 use crate::sound::larger;
@@ -20,6 +20,9 @@ use rows::{CostRow, DistinctRow, RowBound, worth_distributions};
 
 /// Orders for which a search selects the neighbours that it follows.
 const LEADING_ORDERS: [f64; 7] = [0.5, 3.0, 12.0, 30.0, 90.0, 400.0, 2_000.0];
+
+/// The same for noise without a pure epsilon, of which every row is followed.
+const LEADING_ORDERS_OF_ALL: [f64; 3] = [1.0, 8.0, 60.0];
 
 /// Steps of the grid of privacy losses from 0 to the epsilon of one query. More steps are used if that epsilon is
 /// large, and if two classes make them cheap.
@@ -32,6 +35,8 @@ const LARGE: f64 = 0.7;
 const ROWS_OF_A_THREAD: usize = 32;
 /// If there are at most this many rows, every known bound is computed for each.
 const FEW_ROWS: usize = 16;
+/// Part of a query's share of delta that losses beyond the grid may have, for noise without a pure epsilon.
+const BEYOND_GRID: f64 = 1e-4;
 /// Relative error of a profile in closed form.
 const PROFILE_ROUNDING: f64 = 1e-13;
 
@@ -48,6 +53,8 @@ pub(crate) struct CostsRequest {
     pub(crate) within: f64,
     /// Delta of all queries.
     pub(crate) delta: f64,
+    /// The treatment of answers that are too unlikely to matter.
+    pub(crate) unlikely: Unlikely,
 }
 
 /// The sum of the moments of all rows as a function of the order.
@@ -59,6 +66,8 @@ pub(crate) struct DataDependentCosts {
     within: f64,
     steps: usize,
     known_noise: Option<KnownNoise>,
+    /// Delta of one query, for noise without a pure epsilon whose rows all have exact distributions.
+    share: Option<f64>,
 }
 
 /// A sum of moments, and the number of rows that the votes made cheaper.
@@ -71,10 +80,10 @@ pub(crate) struct Total {
 impl DataDependentCosts {
     /// Prepares the costs of rows of votes.
     pub(crate) fn new(request: &CostsRequest, votes: &CheckedCounts<'_>) -> Self {
-        let CostsRequest { case, assumptions, integrals, epsilon, within, delta } = *request;
+        let CostsRequest { case, assumptions, integrals, epsilon, within, delta, unlikely } = *request;
         let (bound, relation) = (assumptions.bound, assumptions.relation);
-        let exact = ExactMethod::choose(&case, bound, epsilon, delta, votes);
-        let moments = MomentBound::new(&case, within, bound);
+        let exact = ExactMethod::choose(&case, bound, unlikely, delta, votes);
+        let moments = MomentBound::new(&case, within, bound, unlikely.left_out());
         let outcome = OutcomeBound::new(&case.with_all_noise_unknown(), bound, integrals, &votes.gaps);
         let distinct = DistinctRow::list(votes, exact.resolves_ties());
         let bounds = RowBound::all(&distinct, &outcome, relation);
@@ -83,17 +92,21 @@ impl DataDependentCosts {
         } else {
             vec![false; bounds.len()]
         };
+        let orders =
+            if unlikely.left_out() > 0.0 { LEADING_ORDERS_OF_ALL.as_slice() } else { LEADING_ORDERS.as_slice() };
         let parts = distinct.par_iter().zip(bounds).zip(worth);
         let rows: Vec<CostRow> = parts
             .map(|((row, bound), worth)| {
                 let ExactRow { neighbours, known } = exact.row(&row.counts, worth);
-                let leaders = neighbours.as_ref().map(|neighbours| neighbours.leaders(&LEADING_ORDERS));
+                let leaders = neighbours.as_ref().map(|neighbours| neighbours.leaders(orders));
                 CostRow { bound, neighbours, leaders, known }
             })
             .collect();
         let rows = if exact.is_selective() { CostRow::with_the_rest_merged(rows) } else { rows };
         let steps = steps(request, votes.classes);
-        Self { moments, rows, relation, epsilon, within, steps, known_noise: exact.known_noise() }
+        let all_exact = rows.iter().all(|row| row.neighbours.is_some());
+        let share = (unlikely.left_out() > 0.0 && all_exact).then_some(delta / votes.queries() as f64);
+        Self { moments, rows, relation, epsilon, within, steps, known_noise: exact.known_noise(), share }
     }
 
     /// Returns whether known noise is averaged exactly, which takes long for each order.
@@ -123,6 +136,9 @@ impl DataDependentCosts {
     /// formulas, and if known noise is averaged exactly, because moments then give a better bound than the
     /// distributions of the chord.
     pub(crate) fn losses(&self) -> Option<[Vec<(PrivacyLossDistribution, u32)>; 2]> {
+        if let Some(share) = self.share {
+            return self.losses_of_exact_rows(share);
+        }
         let MomentBound::Pure { family: Family::Exact, known_noise, .. } = self.moments else { return None };
         // Above this epsilon the numbers of a profile are too large.
         if self.known_noise.is_some() || self.epsilon.is_nan() || self.epsilon > MAX_EPSILON {
@@ -150,8 +166,28 @@ impl DataDependentCosts {
         Some([there, back])
     }
 
+    /// Computes the same for noise without a pure epsilon. Losses beyond the grid, which are rarer than a part of one
+    /// query's share of delta, count as infinite.
+    fn losses_of_exact_rows(&self, share: f64) -> Option<[Vec<(PrivacyLossDistribution, u32)>; 2]> {
+        let exact = || self.rows.iter().filter_map(|row| row.neighbours.as_ref().map(|exact| (exact, row.bound.times)));
+        let largest = exact().map(|(exact, _)| exact.largest_loss(BEYOND_GRID * share)).fold(0.0, larger);
+        if !(largest > 0.0 && largest <= MAX_EPSILON) {
+            return None;
+        }
+        let step = largest / self.steps as f64;
+        let places: Vec<f64> = PrivacyProfile::places(step, self.steps).collect();
+        let rows: Vec<(&NeighbourLosses, f64)> = exact().collect();
+        let of_row = |&(exact, times): &(&NeighbourLosses, f64)| {
+            exact.profiles(&places).map(|values| (PrivacyProfile::of_values(step, values).connect(), times as u32))
+        };
+        let (there, back) = rows.par_iter().map(of_row).map(<(_, _)>::from).unzip();
+        Some([there, back])
+    }
+
     fn sum(&self, l: f64, exact: impl Fn(&CostRow) -> Option<(f64, f64)> + Sync + Send) -> Total {
-        let (without, with_votes) = (self.moments.without_votes(l), self.moments.at(l));
+        // The data-independent moment takes long for some noise, and an exact one is never larger but for its margins.
+        let without = if self.share.is_some() { f64::INFINITY } else { self.moments.without_votes(l) };
+        let with_votes = self.moments.at(l);
         let (mut there, mut back, mut dependent) = (0.0, 0.0, 0);
         let few = self.rows.len() <= FEW_ROWS;
         let exact: Vec<Option<(f64, f64)>> = self.rows.par_iter().with_min_len(ROWS_OF_A_THREAD).map(exact).collect();
@@ -184,7 +220,7 @@ impl DataDependentCosts {
 fn steps(request: &CostsRequest, classes: usize) -> usize {
     match classes {
         _ if request.case.event.is_one_difference(classes) => STEPS_OF_TWO_CLASSES,
-        _ if request.epsilon > LARGE => STEPS_OF_LARGE,
+        _ if request.epsilon > LARGE || request.unlikely.left_out() > 0.0 => STEPS_OF_LARGE,
         // Losses beyond `within` are rare.
         _ => (STEPS as f64 * (request.epsilon / request.within).clamp(1.0, 4.0)).ceil() as usize,
     }

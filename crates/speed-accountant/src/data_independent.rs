@@ -1,85 +1,18 @@
-//! Data-independent cost of queries with Laplace noise: composition of the distributions that dominate each query.
+//! Data-independent cost of queries of one or several kinds. For Laplace noise the distributions that dominate each
+//! query are composed; with other noise among the queries, moments are added up.
 
-use crate::composition::{
-    Composition, PrivacyLossDistribution, PrivacyProfile, best_tilt, optimal_epsilon, optimal_epsilon_of, pure_excess,
-};
-use crate::epsilon_bound::CompositionMethod;
-use crate::event::PrivacyEvent;
-use crate::memo::Memo;
-use crate::per_query::tight_per_query_epsilon;
-use crate::three_answers::ThreeAnswers;
+use crate::assumption::{Bound, NeighbouringRelation};
+use crate::composition::{Composition, best_tilt, improved_epsilon, optimal_epsilon_of};
+use crate::least_epsilon::{LeastEpsilon, left_out};
+use crate::orders::{MAX_REAL_ORDER, best_real};
+use crate::query_group::QueryGroup;
 
 /// Grid steps in the smallest and in the largest epsilon, for queries of several kinds.
 const MIN_STEPS: f64 = 24.0;
 const MAX_STEPS: f64 = 2_048.0;
 
-/// Queries of one kind: the same noise and pure epsilon.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct QueryGroup {
-    pub(crate) event: PrivacyEvent,
-    /// Pure epsilon of one query.
-    pub(crate) epsilon: f64,
-    pub(crate) queries: usize,
-}
-
-impl QueryGroup {
-    /// Creates a group of `queries` queries between `classes` classes. The threshold enters only through the epsilon of
-    /// one query, so groups that differ in the threshold alone are merged.
-    pub(crate) fn new(event: PrivacyEvent, classes: usize, queries: usize) -> Self {
-        let epsilon = tight_per_query_epsilon(&event, classes);
-        Self { event: PrivacyEvent::new(event.mechanism(), event.tau()), epsilon, queries }
-    }
-
-    /// Returns gamma if an observer of both noisy counts between which a vote moves sees the sum of two gamma-private
-    /// losses.
-    fn each_of_two_counts(&self) -> Option<f64> {
-        self.event.mechanism().gamma().filter(|_| self.event.tau().get() == 1.0).map(|gamma| gamma.get())
-    }
-
-    /// Computes the distributions that dominate one query, on a grid of `step`, each with its multiplicity.
-    fn losses(&self, step: f64) -> Option<Vec<(PrivacyLossDistribution, u32)>> {
-        static KNOWN: Memo<4, PrivacyLossDistribution> = Memo::new();
-        let times = u32::try_from(self.queries).ok()?;
-        let half = |epsilon: f64| ((epsilon / step * (1.0 + 1e-12)).ceil() as usize).max(1);
-        if let (Some(three), Some(gamma)) =
-            (ThreeAnswers::new(&self.event, self.epsilon), self.event.mechanism().gamma())
-        {
-            let arguments = [gamma.get(), self.event.tau().get(), self.epsilon, step];
-            let losses = KNOWN.get_or(arguments, || three.profile(step, half(self.epsilon)).connect());
-            return Some(vec![(losses, times)]);
-        }
-        let (epsilon, times) = match self.each_of_two_counts() {
-            Some(gamma) => (gamma, times.checked_mul(2)?),
-            None => (self.epsilon, times),
-        };
-        Some(vec![(PrivacyProfile::new(step, half(epsilon), |at| pure_excess(epsilon, at)).connect(), times)])
-    }
-
-    /// Finds the least epsilon known here, the method that gave it, and the order by which losses were tilted.
-    pub(crate) fn least_epsilon(&self, delta: f64) -> (f64, CompositionMethod, f64) {
-        let two_counts = self
-            .each_of_two_counts()
-            .map_or(f64::INFINITY, |gamma| optimal_epsilon(gamma, self.queries.saturating_mul(2), delta));
-        let closed = optimal_epsilon(self.epsilon, self.queries, delta).min(two_counts);
-        let convolved = self.three_answers().and_then(|losses| {
-            let parts = [(losses, u32::try_from(self.queries).ok()?)];
-            let tilt = best_tilt(&parts, delta);
-            Some((Composition::new(&parts, tilt)?.epsilon(delta), tilt))
-        });
-        match convolved {
-            Some((convolved, tilt)) if convolved < closed => (convolved, CompositionMethod::LossDistributions, tilt),
-            _ => (closed, CompositionMethod::Optimal, 0.0),
-        }
-    }
-
-    /// Returns the distribution that dominates one query. It depends neither on votes nor on a threshold.
-    fn three_answers(&self) -> Option<PrivacyLossDistribution> {
-        static KNOWN: Memo<3, PrivacyLossDistribution> = Memo::new();
-        let gamma = self.event.mechanism().gamma()?;
-        let three = ThreeAnswers::new(&self.event, self.epsilon)?;
-        Some(KNOWN.get_or([gamma.get(), self.event.tau().get(), self.epsilon], || three.losses()))
-    }
-}
+/// Part of a query's share of delta that pays for answers which moments leave out.
+const LEFT_OUT: f64 = 1e-9;
 
 /// Merges queries of the same kind.
 pub(crate) fn merged(groups: &[QueryGroup]) -> Vec<QueryGroup> {
@@ -99,8 +32,11 @@ pub(crate) fn least_epsilon_of_groups(groups: &[QueryGroup], delta: f64) -> f64 
     let distinct = merged(groups);
     match distinct.as_slice() {
         [] => return 0.0,
-        [one] => return one.least_epsilon(delta).0,
+        [one] => return least_epsilon_of_group(one, delta),
         _ => {}
+    }
+    if !distinct.iter().all(QueryGroup::is_pure) {
+        return by_moments(&distinct, delta);
     }
     let pure: Vec<(f64, usize)> = distinct.iter().map(|group| (group.epsilon, group.queries)).collect();
     let sum: f64 = pure.iter().map(|&(epsilon, queries)| epsilon * queries as f64).sum();
@@ -112,4 +48,24 @@ pub(crate) fn least_epsilon_of_groups(groups: &[QueryGroup], delta: f64) -> f64 
         Some(Composition::new(&parts, best_tilt(&parts, delta))?.epsilon(delta))
     });
     convolved.unwrap_or(f64::INFINITY).min(closed)
+}
+
+/// Finds the least epsilon known here of queries of one kind.
+pub(crate) fn least_epsilon_of_group(group: &QueryGroup, delta: f64) -> f64 {
+    if group.is_pure() {
+        return group.least_epsilon_of_pure(delta).0;
+    }
+    let least = LeastEpsilon { bound: Bound::Tight, relation: NeighbouringRelation::BothWays, max_order: None, delta };
+    let found = least.whatever_the_votes(&group.event, group.epsilon, group.classes(), group.queries);
+    found.map_or(f64::INFINITY, |found| found.best.epsilon)
+}
+
+/// Finds the least epsilon that sums of moments give.
+fn by_moments(groups: &[QueryGroup], delta: f64) -> f64 {
+    let queries: f64 = groups.iter().map(|group| group.queries as f64).sum();
+    let left_out = left_out(LEFT_OUT, delta / queries);
+    let delta = (delta - 2.0 * queries * left_out).next_down();
+    let moments: Vec<_> = groups.iter().map(|group| (group.moments(left_out), group.queries as f64)).collect();
+    let alpha = |l: f64| moments.iter().map(|(moments, times)| times * moments(l)).sum::<f64>();
+    best_real(MAX_REAL_ORDER, |l| improved_epsilon(alpha(l), l, delta)).map_or(f64::INFINITY, |best| best.epsilon)
 }

@@ -131,7 +131,7 @@ pub enum AccountError {
     #[error(
         "epsilon {epsilon:?} for {queries} queries cannot be reached: with the widest noise that can be drawn, {} {widest}, it is {}; \
          ask for fewer queries or a larger epsilon",
-        if kind.is_inverse() { "gamma" } else { "sigma" },
+        kind.parameter(),
         or_infinite(*least)
     )]
     NotEnoughNoise {

@@ -25,7 +25,8 @@ impl PrivacyEvent {
 
     /// Sets a threshold: the answer is a class only if the largest noisy count is at least `threshold` votes, and "no
     /// answer" otherwise. The check uses the noise of the argmax and draws none of its own. The query is therefore an
-    /// argmax with one more candidate, a constant without noise (docs/privacy.md, "Threshold").
+    /// argmax with one more candidate, a constant without noise (docs/privacy.md, "Threshold"). Binomial noise is counted
+    /// from half of its coins, so every teacher must count its share from half of its own even number of coins.
     ///
     /// # Errors
     /// [`AccountError::Threshold`] if `threshold` is beyond 10^15 votes, or if it is not an integer and the noise is.

@@ -61,8 +61,7 @@ impl EventAccountant {
     /// # Errors
     /// [`AccountError::Queries`] for more than a million queries, [`AccountError::TooFewClasses`] for fewer than two
     /// classes, [`AccountError::DeltaUsedUp`] or [`AccountError::TotalVariation`] if the samplers cost too much, and
-    /// [`AccountError::NotFinite`] if no finite epsilon is known: always for several kinds of which one has Gaussian or
-    /// Skellam noise.
+    /// [`AccountError::NotFinite`] if no finite epsilon is known.
     pub fn epsilon(&self, delta: Delta) -> Result<f64, AccountError> {
         match self.kinds()?.as_slice() {
             [] => Ok(0.0),
@@ -128,18 +127,15 @@ fn epsilon_of_several_kinds(kinds: &[QueryBatch], delta: Delta) -> Result<f64, A
     if let Some(found) = kinds.iter().filter_map(|kind| kind.classes).find(|classes| *classes < 2) {
         return Err(AccountError::TooFewClasses { row: 0, found });
     }
-    // The distributions that dominate a query have the width of its pure epsilon.
-    if let Some(found) = kinds.iter().map(QueryBatch::per_query_epsilon).find(|epsilon| !epsilon.is_finite()) {
-        return Err(AccountError::NotFinite { found });
-    }
     let mut filter = PrivacyFilter::new(Budget { epsilon: None, delta });
     filter.try_compose(kinds)?;
-    filter.fixed_epsilon_with_samplers()
+    let epsilon = filter.fixed_epsilon_with_samplers()?;
+    if epsilon.is_finite() { Ok(epsilon) } else { Err(AccountError::NotFinite { found: epsilon }) }
 }
 
 #[cfg(test)]
 mod tests {
-    use speed_mechanism::{InverseScale, NoiseDeviation};
+    use speed_mechanism::{InverseScale, NoiseCoins, NoiseDeviation};
 
     use super::*;
     use crate::composition::gaussian_delta;
@@ -152,6 +148,11 @@ mod tests {
     fn gaussian(sigma: f64) -> PrivacyEvent {
         let sigma = NoiseDeviation::new(sigma).expect("a deviation");
         PrivacyEvent::new(Mechanism::gaussian(sigma), HonestRatio::ALL)
+    }
+
+    fn coins(coins: u64) -> PrivacyEvent {
+        let coins = NoiseCoins::new(coins).expect("coins");
+        PrivacyEvent::new(Mechanism::binomial(coins), HonestRatio::ALL)
     }
 
     fn delta(delta: f64) -> Delta {
@@ -194,6 +195,20 @@ mod tests {
     }
 
     #[test]
+    fn other_noise_adds_up_by_moments_with_laplace_noise_and_without() {
+        for (first, second) in [(event(0.1), coins(800)), (coins(800), coins(6_400)), (gaussian(40.0), coins(800))] {
+            let epsilon = |events: &[(PrivacyEvent, usize)]| of(events).epsilon(delta(1e-5)).expect("an epsilon");
+            let (one, two) = (epsilon(&[(first, 50)]), epsilon(&[(second, 20)]));
+            let both = epsilon(&[(first, 50), (second, 20)]);
+            assert!(both > one.max(two) && both < one + two, "{both} of {one} and {two}");
+        }
+        // Two kinds that hardly differ cost what one kind between them does.
+        let between = of(&[(coins(900), 100)]).epsilon(delta(1e-5)).expect("an epsilon");
+        let both = of(&[(coins(899), 50), (coins(901), 50)]).epsilon(delta(1e-5)).expect("an epsilon");
+        assert!((both / between - 1.0).abs() < 3e-3, "{both} against {between}");
+    }
+
+    #[test]
     fn a_delta_is_the_least_at_which_epsilon_is_enough() {
         let (one, two) = ([(event(0.1), 20)], [(event(0.1), 20), (event(0.2), 5)]);
         for (events, epsilon) in [(&one[..], 1.5), (&two[..], 3.0)] {
@@ -227,7 +242,8 @@ mod tests {
 
     #[test]
     fn an_unknown_epsilon_is_an_error_and_has_a_delta_of_one() {
-        let mixed = of(&[(gaussian(40.0), 1), (event(0.1), 1)]);
+        // The loss of so few coins is infinite with a probability above delta.
+        let mixed = of(&[(coins(2), 1), (event(0.1), 1)]);
         assert!(matches!(mixed.epsilon(delta(1e-5)), Err(AccountError::NotFinite { .. })));
         assert_eq!((mixed.delta(3.0), mixed.delta(f64::NAN)), (Ok(1.0), Ok(1.0)));
         assert_eq!(EventAccountant::new().epsilon(delta(1e-5)), Ok(0.0));

@@ -9,13 +9,15 @@ use crate::composition::{
     wide_skellam_epsilon,
 };
 use crate::data_dependent::{DataDependentCosts, Total};
-use crate::data_independent::QueryGroup;
 use crate::epsilon_bound::{CompositionMethod, EpsilonBound, ROUNDING};
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
 use crate::moments::paper_without_votes;
 use crate::orders::{Best, MAX_REAL_ORDER, best_real, best_whole};
+use crate::query_group::QueryGroup;
 use crate::renyi::{SkellamCurve, gaussian_rdp};
+use crate::sound::larger;
+use crate::three_answers::LargestMoment;
 use speed_mechanism::Mechanism;
 
 /// The largest moment order of the paper: "it captures the best moments accountant in every case" (Algorithm 1).
@@ -23,6 +25,13 @@ pub const MAX_PAPER_ORDER: u32 = 25;
 
 /// If an estimate is too small by this factor, it has overlooked a neighbour.
 const OVERLOOKED: f64 = 1.01;
+/// Parts of a query's share of delta that pay for answers which moments leave out. The first is negligible; the others
+/// serve noise of few coins.
+const LEFT_OUT: [f64; 4] = [1e-9, 1e-3, 0.03, 0.2];
+/// The largest deviation of Skellam noise for which the largest moment is computed: beyond it, two counts are compared.
+const WIDEST_SKELLAM: f64 = 100.0;
+/// The least epsilon of orders an octave apart is at most this much larger than that of all orders.
+const OCTAVES: f64 = 1.25;
 /// For at most this many privacy loss distributions, the best tilt is searched.
 const FEW_PARTS: usize = 8;
 
@@ -102,17 +111,48 @@ impl LeastEpsilon {
         Ok(Best { epsilon: found.epsilon * (1.0 + ROUNDING), ..found })
     }
 
-    /// Finds the data-independent least epsilon of `queries` queries; `epsilon` is the pure epsilon of one query.
+    /// Finds the data-independent least epsilon of `queries` queries between `classes` classes; `epsilon` is the pure
+    /// epsilon of one query.
     pub(crate) fn whatever_the_votes(
         &self,
         event: &PrivacyEvent,
         epsilon: f64,
+        classes: usize,
         queries: usize,
     ) -> Result<EpsilonBound, AccountError> {
         match event.mechanism() {
+            Mechanism::Binomial { .. } => self.of_largest_moment(event, classes, queries),
+            Mechanism::Skellam { sigma } if self.bound == Bound::Tight && sigma.get() <= WIDEST_SKELLAM => {
+                let (two_counts, three_answers) =
+                    (self.of_renyi(event, queries)?, self.of_largest_moment(event, classes, queries)?);
+                Ok(if three_answers.best.epsilon < two_counts.best.epsilon { three_answers } else { two_counts })
+            }
             Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } => self.of_renyi(event, queries),
             Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => self.of_pure(event, epsilon, queries),
         }
+    }
+
+    /// Says whether a data-independent epsilon of binomial noise is clearly larger than `epsilon`. It only saves time: a
+    /// wrong answer makes no claim unsound.
+    pub(crate) fn is_below_any_votes(
+        &self,
+        event: &PrivacyEvent,
+        epsilon: f64,
+        classes: usize,
+        queries: usize,
+    ) -> bool {
+        let k = queries as f64;
+        let delta = self.delta / k;
+        // Other noise has a second bound.
+        if event.is_one_difference(classes) || !matches!(event.mechanism(), Mechanism::Binomial { .. }) {
+            return false;
+        }
+        let octaves = (-4..=12).map(|octave| 2f64.powi(octave));
+        LargestMoment::of_event(event, left_out(LEFT_OUT[0], delta)).is_some_and(|query| {
+            let least = octaves.map(|l| improved_epsilon(k * query.at_least(l).ln_1p(), l, self.delta));
+            // Between two octaves it is hardly smaller than at the better one.
+            !query.ends_early() && least.fold(f64::INFINITY, f64::min) > OCTAVES * epsilon
+        })
     }
 
     fn of_pure(&self, event: &PrivacyEvent, epsilon: f64, queries: usize) -> Result<EpsilonBound, AccountError> {
@@ -123,11 +163,38 @@ impl LeastEpsilon {
             }
             Bound::Outcome => EpsilonBound::optimal(optimal_epsilon(epsilon, queries, self.delta)),
             Bound::Tight => {
-                let (epsilon, method, order) = QueryGroup { event: *event, epsilon, queries }.least_epsilon(self.delta);
+                let (epsilon, method, order) = QueryGroup { event: *event, epsilon, one_difference: false, queries }
+                    .least_epsilon_of_pure(self.delta);
                 let best = Best { order, epsilon: epsilon * (1.0 + ROUNDING), at_edge: false };
                 EpsilonBound { best, method, data_dependent_queries: 0 }
             }
         })
+    }
+
+    /// Adds up the largest moments of the three answers. The answers that they leave out are charged to delta.
+    fn of_largest_moment(
+        &self,
+        event: &PrivacyEvent,
+        classes: usize,
+        queries: usize,
+    ) -> Result<EpsilonBound, AccountError> {
+        let (k, two_classes) = (queries as f64, event.is_one_difference(classes));
+        let mut least = EpsilonBound::of_moments(Best { order: 0.0, epsilon: f64::INFINITY, at_edge: false });
+        for part in LEFT_OUT {
+            let Some(query) = LargestMoment::of_event(event, left_out(part, self.delta / k)) else { continue };
+            let delta = (self.delta - k * query.charge() * (1.0 + 1e-12)).next_down();
+            let excess = |l: f64| if two_classes { query.excess_of_two_classes(l) } else { query.excess(l) };
+            let estimate = |l: f64| if two_classes { query.excess_of_two_classes(l) } else { query.estimate(l) };
+            let at_delta = Self { delta, ..*self };
+            let best = at_delta.of_moments(|l| k * estimate(l).ln_1p(), |l| k * excess(l).ln_1p())?;
+            if larger(best.epsilon, 0.0) < least.best.epsilon {
+                least = EpsilonBound::of_moments(best);
+            }
+            if !query.ends_early() {
+                break;
+            }
+        }
+        Ok(least)
     }
 
     fn of_renyi(&self, event: &PrivacyEvent, queries: usize) -> Result<EpsilonBound, AccountError> {
@@ -159,7 +226,16 @@ impl LeastEpsilon {
                 let convolved = skellam_epsilon(sigma, tau, queries, self.delta, best.order);
                 Ok(EpsilonBound::of_moments(best).or_convolved(convolved.map(|epsilon| epsilon * (1.0 + ROUNDING))))
             }
-            Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => Err(AccountError::NoOrders),
+            Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } | Mechanism::Binomial { .. } => {
+                Err(AccountError::NoOrders)
+            }
         }
     }
+}
+
+/// Returns a part of a query's share of delta. A small part is rounded down to a power of a million, so that tables serve
+/// many accounts.
+pub(crate) fn left_out(part: f64, share: f64) -> f64 {
+    let most = part * share;
+    if part < 1e-6 { 10f64.powf(6.0 * (most.log10() / 6.0).floor()) * (1.0 - 1e-12) } else { most }
 }

@@ -79,6 +79,7 @@ mod epsilon_bound;
 mod error;
 mod event;
 mod event_accountant;
+mod lattice_noise;
 mod least_epsilon;
 mod logarithms;
 mod memo;
@@ -92,6 +93,7 @@ mod per_query;
 mod price;
 mod privacy_filter;
 mod quadrature;
+mod query_group;
 mod release;
 mod renyi;
 mod rounding;
@@ -118,7 +120,7 @@ pub use spent::{CompositionRule, Samplers, Spent};
 
 // The noise of an event, so that an account needs this crate only.
 pub use speed_mechanism::{
-    HonestRatio, InverseScale, Mechanism, MechanismError, MechanismKind, NoiseDeviation, NoiseGenerator,
+    HonestRatio, InverseScale, Mechanism, MechanismError, MechanismKind, NoiseCoins, NoiseDeviation, NoiseGenerator,
 };
 
 /// The README's examples, compiled and run with the tests.

@@ -1,10 +1,15 @@
 //! The moment of one row of votes as a function of the probability of another outcome.
 
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use speed_mechanism::Mechanism;
+
 use crate::assumption::Bound;
 use crate::moments::{Chord, Family, outcome_moment, paper_without_votes, pure_moment, theorem_3};
 use crate::noise_case::{NoiseCase, OtherNoise};
 use crate::renyi::{RenyiCurve, theorem_6, theorem_6_at};
-use crate::three_answers::Envelope;
+use crate::three_answers::{Envelope, LargestMoment};
 
 /// A bound of the moment of one query given `ln q`.
 pub(crate) enum MomentBound {
@@ -12,11 +17,18 @@ pub(crate) enum MomentBound {
     Pure { epsilon: f64, family: Family, known_noise: bool },
     /// From a Rényi curve; `with_votes` says whether Theorem 6 of PATE 2018 applies.
     Renyi { curve: RenyiCurve, variance: f64, with_votes: bool },
+    /// The largest moment of three answers, whatever the votes are; `None` if it is not known. The caller charges the
+    /// answers that it leaves out to delta.
+    Largest(Option<Arc<LargestMoment>>),
 }
 
 impl MomentBound {
-    /// Creates the bound of one case; `epsilon` is for one query.
-    pub(crate) fn new(case: &NoiseCase, epsilon: f64, bound: Bound) -> Self {
+    /// Creates the bound of one case; `epsilon` is for one query. For noise whose loss is bounded only except for a small
+    /// probability, answers less likely than `removed` may be left out.
+    pub(crate) fn new(case: &NoiseCase, epsilon: f64, bound: Bound, removed: f64) -> Self {
+        if matches!(case.event.mechanism(), Mechanism::Binomial { .. }) {
+            return Self::Largest(LargestMoment::of_event(&case.event, removed));
+        }
         let family = if bound == Bound::Paper { Family::Paper } else { Family::Exact };
         let known_noise = case.others != OtherNoise::Missing;
         match RenyiCurve::new(&case.event) {
@@ -31,6 +43,7 @@ impl MomentBound {
             Self::Pure { epsilon, family: Family::Paper, .. } => paper_without_votes(*epsilon, l),
             Self::Pure { epsilon, family: Family::Exact, .. } => pure_moment(*epsilon, l),
             Self::Renyi { curve, .. } => l * curve.rdp(l + 1.0),
+            Self::Largest(query) => query.as_ref().map_or(f64::INFINITY, |query| query.excess(l).ln_1p()),
         }
     }
 
@@ -40,6 +53,8 @@ impl MomentBound {
             Self::Pure { epsilon, family, known_noise: true } => Some(Chord::new(*family, *epsilon, l)),
             _ => None,
         };
+        // It takes long, does not depend on `q`, and is needed only for rows without exact distributions.
+        let any = OnceCell::new();
         move |log_q| match (self, &chord) {
             (_, Some(chord)) => chord.moment(log_q),
             (Self::Pure { epsilon, family: Family::Paper, .. }, None) => theorem_3(*epsilon, log_q, l),
@@ -47,7 +62,7 @@ impl MomentBound {
             (Self::Renyi { curve, variance, with_votes: true }, None) => {
                 l * theorem_6(log_q, *variance, l + 1.0, |order| curve.rdp(order))
             }
-            (Self::Renyi { .. }, None) => self.without_votes(l),
+            (Self::Renyi { .. } | Self::Largest(_), None) => *any.get_or_init(|| self.without_votes(l)),
         }
     }
 
@@ -60,7 +75,7 @@ impl MomentBound {
                 let at = |&second: &f64| l * theorem_6_at(log_q, second, l + 1.0, |order| curve.rdp(order));
                 second_orders.iter().map(at).fold(f64::INFINITY, f64::min)
             }
-            Self::Pure { .. } | Self::Renyi { .. } => self.at(l)(log_q),
+            Self::Pure { .. } | Self::Renyi { .. } | Self::Largest(_) => self.at(l)(log_q),
         };
         of_bound.min(of_envelope)
     }

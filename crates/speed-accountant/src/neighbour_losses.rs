@@ -11,6 +11,7 @@ use std::ops::Range;
 use speed_mechanism::{DiscreteLaplace, Lattice, Mechanism};
 
 use crate::event::PrivacyEvent;
+use crate::lattice_noise::LatticeNoise;
 use crate::logarithms::log_sum;
 use crate::sound::larger;
 
@@ -25,6 +26,8 @@ const MIN_PROBABILITY: f64 = 1e-290;
 /// Winning counts that together make up at most this part of an answer's probability, at every neighbour, are left out
 /// of its sums. This is far below the rounding margin of the sums.
 const UNSEEN: f64 = 1e-22;
+/// Terms smaller than the largest by this factor's logarithm are left out of moments: far below the rounding margin.
+const NO_MATTER: f64 = 48.0;
 /// Relative margin for rounding in the sums.
 const ROUNDING: f64 = 1e-11;
 const UP: f64 = 1.0 + ROUNDING;
@@ -34,10 +37,69 @@ const MAX_LEAD: i64 = 1_000_000;
 /// Above this epsilon of one query, `e^epsilon` is too large to compute with.
 pub(crate) const MAX_EPSILON: f64 = 300.0;
 
+/// `ln` of the tail beyond the tables of noise without a pure epsilon, relative to the probability of answers that are
+/// left out.
+const BEYOND_TABLES: f64 = -25.0;
+
+/// The treatment of answers that are too unlikely to matter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Unlikely {
+    /// Their loss is at most this pure epsilon of one query.
+    Bounded(f64),
+    /// If they are less likely than this, and likelier than at the other votes, they are left out: their loss may be
+    /// infinite. The caller charges [`Unlikely::charge`] to delta for each query.
+    LeftOut(f64),
+}
+
+impl Unlikely {
+    /// Returns the part of delta that a query between `classes` classes is charged for what is left out, tails of the
+    /// noise included.
+    pub(crate) fn charge(self, classes: usize) -> f64 {
+        match self {
+            Self::Bounded(_) => 0.0,
+            Self::LeftOut(probability) => (classes as f64 + 2.0) * probability,
+        }
+    }
+
+    /// Returns the probability below which answers may be left out; 0 if none are.
+    pub(crate) fn left_out(self) -> f64 {
+        match self {
+            Self::Bounded(_) => 0.0,
+            Self::LeftOut(probability) => probability,
+        }
+    }
+
+    /// Returns the logarithm of the probability of an answer. Without a pure epsilon a probability that has lost digits
+    /// counts as 0, so that the loss towards it is infinite.
+    fn log(self, probability: f64) -> f64 {
+        match self {
+            Self::LeftOut(_) if probability < MIN_PROBABILITY => f64::NEG_INFINITY,
+            _ => probability.ln(),
+        }
+    }
+
+    fn pure_epsilon(self) -> f64 {
+        match self {
+            Self::Bounded(epsilon) => epsilon,
+            Self::LeftOut(_) => f64::INFINITY,
+        }
+    }
+
+    /// Says whether an answer of this logarithm of a probability is left out, given the same at the other votes.
+    fn leaves_out(self, here: f64, there: f64) -> bool {
+        match self {
+            Self::Bounded(_) => false,
+            Self::LeftOut(probability) => here < probability.ln() && here >= there,
+        }
+    }
+}
+
 /// The noise of one class, tabulated.
 pub(crate) struct ExactNoise {
     reach: i64,
-    epsilon: f64,
+    unlikely: Unlikely,
+    /// True if the noise ends within the tables, where ratios of its probabilities are not defined.
+    ends: bool,
     threshold: Option<i64>,
     /// Answers less likely than this count with the worst ratio.
     negligible: f64,
@@ -93,25 +155,56 @@ impl ExactNoise {
             return None;
         }
         let noise = DiscreteLaplace::of_class(gamma, event.tau()).lattice(reach as usize + 5);
-        let log_below = |k: i64| noise.log_survival(-k);
-        Some(Self {
+        Some(Self::of_lattice(event, &noise, reach, Unlikely::Bounded(epsilon), negligible))
+    }
+
+    /// Creates the tables for noise whose loss is bounded only except for a small probability. Answers less likely than
+    /// `left_out` may be left out.
+    pub(crate) fn leaving_out(event: &PrivacyEvent, left_out: f64) -> Option<Self> {
+        let noise = LatticeNoise::new(event)?;
+        let log_tail = left_out.ln() + BEYOND_TABLES;
+        let mut reach = (8.0 * noise.deviation()).ceil() as i64 + 8;
+        loop {
+            if reach > MAX_REACH || log_tail.is_nan() {
+                return None;
+            }
+            let lattice = noise.of_class(reach as usize + 6);
+            // The tables hold ratios of probabilities up to here.
+            let ends = [-reach - 4, reach + 4].into_iter().any(|end| lattice.log_pmf(end) == f64::NEG_INFINITY);
+            if lattice.log_survival(reach).max(lattice.log_below(-reach)) <= log_tail {
+                let exact = Self::of_lattice(event, &lattice, reach, Unlikely::LeftOut(left_out), 0.0);
+                return Some(Self { ends, ..exact });
+            }
+            reach += reach / 4;
+        }
+    }
+
+    fn of_lattice(event: &PrivacyEvent, noise: &Lattice, reach: i64, unlikely: Unlikely, negligible: f64) -> Self {
+        let log_below = |k: i64| noise.log_below(k);
+        Self {
             reach,
-            epsilon,
+            unlikely,
+            ends: false,
             threshold: event.threshold().map(|threshold| threshold as i64),
             negligible,
-            tail: noise.log_survival(reach).exp(),
+            tail: noise.log_survival(reach).max(noise.log_below(-reach)).exp(),
             pmf: Table::new(reach, 0.0, 0.0, |k| noise.log_pmf(k).exp()),
             below: Table::new(reach, 0.0, 1.0, |k| log_below(k).exp()),
             below_up: Table::new(reach, 1.0, 1.0, |k| (log_below(k + 1) - log_below(k)).exp()),
             below_down: Table::new(reach, 1.0, 1.0, |k| (log_below(k - 1) - log_below(k)).exp()),
             pmf_up: Table::new(reach, 1.0, 1.0, |k| (noise.log_pmf(k + 1) - noise.log_pmf(k)).exp()),
             pmf_down: Table::new(reach, 1.0, 1.0, |k| (noise.log_pmf(k - 1) - noise.log_pmf(k)).exp()),
-        })
+        }
+    }
+
+    /// Says whether one query has a pure epsilon.
+    pub(crate) fn has_pure_epsilon(&self) -> bool {
+        matches!(self.unlikely, Unlikely::Bounded(_))
     }
 
     /// Returns the distributions at these votes and at all their neighbours.
     pub(crate) fn losses(&self, counts: &[u32]) -> NeighbourLosses {
-        Distributions::new(self, counts).losses(self.epsilon)
+        Distributions::new(self, counts).losses()
     }
 }
 
@@ -119,13 +212,20 @@ impl ExactNoise {
 /// in logarithms, so it works however little noise there is.
 pub(crate) struct ExactDifference {
     noise: Lattice,
-    epsilon: f64,
+    unlikely: Unlikely,
 }
 
 impl ExactDifference {
-    /// Creates the table for discrete Laplace noise and rows of two counts; `epsilon` is for one query.
-    pub(crate) fn new<'a>(event: &PrivacyEvent, epsilon: f64, rows: impl Iterator<Item = &'a [u32]>) -> Option<Self> {
-        let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
+    /// Creates the table for integer noise and rows of two counts.
+    pub(crate) fn new<'a>(
+        event: &PrivacyEvent,
+        unlikely: Unlikely,
+        rows: impl Iterator<Item = &'a [u32]>,
+    ) -> Option<Self> {
+        let noise = LatticeNoise::new(event)?;
+        if unlikely == Unlikely::Bounded(f64::INFINITY) {
+            return None;
+        }
         let mut furthest = 0;
         for row in rows {
             let [first, second] = *row else { return None };
@@ -134,7 +234,7 @@ impl ExactDifference {
         if event.threshold().is_some() || furthest > MAX_LEAD {
             return None;
         }
-        Some(Self { noise: DiscreteLaplace::of_difference(gamma, event.tau()).lattice(furthest as usize + 6), epsilon })
+        Some(Self { noise: noise.of_difference(furthest as usize + 6), unlikely })
     }
 
     /// Returns the distributions at these votes and at both neighbours.
@@ -151,7 +251,7 @@ impl ExactDifference {
             let (stays, leaves) = (pair(likeliest), pair(1 - likeliest));
             Neighbour { likeliest: [stays, (stays.1, stays.0)], others: vec![leaves] }
         });
-        NeighbourLosses { neighbours: neighbours.collect(), rest: 0.0, epsilon: self.epsilon }
+        NeighbourLosses { neighbours: neighbours.collect(), rest: 0.0, unlikely: self.unlikely }
     }
 }
 
@@ -164,7 +264,7 @@ pub(crate) struct NeighbourLosses {
     neighbours: Vec<Neighbour>,
     /// Probability at the votes that is in no pair.
     rest: f64,
-    epsilon: f64,
+    unlikely: Unlikely,
 }
 
 /// One neighbour.
@@ -189,14 +289,21 @@ impl NeighbourLosses {
     }
 
     fn moments_towards(&self, Neighbour { likeliest, others }: &Neighbour, l: f64) -> [f64; 2] {
-        // At a neighbour, the rest is at most e^epsilon times as likely.
-        let log_rest = self.rest.ln() + self.epsilon * (l + 1.0);
+        let log_rest = match self.unlikely {
+            // At a neighbour, the rest is at most e^epsilon times as likely.
+            Unlikely::Bounded(epsilon) => self.rest.ln() + epsilon * (l + 1.0),
+            Unlikely::LeftOut(_) => f64::NEG_INFINITY,
+        };
         [0, 1].map(|back| {
             let losing = |&(here, there): &AnswerPair| if back == 0 { (here, there) } else { (there, here) };
-            let terms = || others.iter().map(|pair| term(losing(pair), l) + ROUNDING * (l + 1.0)).chain([log_rest]);
+            let shown = |&(here, there): &AnswerPair| !self.unlikely.leaves_out(here, there);
+            let shown = others.iter().map(losing).filter(shown);
+            let terms = || shown.clone().map(|pair| term(pair, l) + ROUNDING * (l + 1.0)).chain([log_rest]);
             let largest = terms().fold(f64::NEG_INFINITY, larger);
             let leaves = if largest > f64::NEG_INFINITY {
-                largest + terms().map(|term| (term - largest).exp()).sum::<f64>().ln()
+                // The rounding margin covers terms that are left out.
+                let matter = terms().filter(|term| term.is_nan() || *term >= largest - NO_MATTER);
+                largest + matter.map(|term| (term - largest).exp()).sum::<f64>().ln()
             } else {
                 largest
             };
@@ -229,9 +336,23 @@ impl NeighbourLosses {
                 worst.iter_mut().zip(&excess).for_each(|(worst, excess)| *worst = larger(*worst, *excess));
             }
         }
-        let off = self.rest * self.epsilon.exp();
+        let off = match self.unlikely {
+            Unlikely::Bounded(epsilon) => self.rest * epsilon.exp(),
+            Unlikely::LeftOut(_) => self.rest,
+        };
         worst.iter_mut().flatten().for_each(|worst| *worst += off);
         worst
+    }
+
+    /// Returns the largest loss of an answer that is at least this likely where it loses.
+    pub(crate) fn largest_loss(&self, probability: f64) -> f64 {
+        let least = probability.ln();
+        let pairs = self.neighbours.iter().flat_map(|neighbour| neighbour.likeliest.iter().chain(&neighbour.others));
+        pairs
+            .filter(|(here, there)| here.max(*there) >= least)
+            .map(|(here, there)| (here - there).abs())
+            .filter(|loss| loss.is_finite())
+            .fold(0.0, larger)
     }
 
     /// Keeps only the neighbours that are worst at one of these orders, which is enough to search for a good order.
@@ -269,25 +390,33 @@ impl<'a> Distributions<'a> {
     fn new(noise: &'a ExactNoise, counts: &[u32]) -> Self {
         let counts: Vec<i64> = counts.iter().map(|&count| i64::from(count)).collect();
         let most = counts.iter().copied().max().unwrap_or(0);
-        let last = most + noise.reach;
-        let first = (most - noise.reach).max(noise.threshold.unwrap_or(i64::MIN)).min(last);
+        let last = most + noise.reach + i64::from(noise.ends);
+        let first = (most - noise.reach - i64::from(noise.ends)).max(noise.threshold.unwrap_or(i64::MIN)).min(last);
         let places = (last - first + 1) as usize;
         let ways = winning(noise, &counts, first, places);
         Self { noise, counts, first, places, ways }
     }
 
-    fn losses(&self, epsilon: f64) -> NeighbourLosses {
-        let classes = self.counts.len();
-        let negligible = if classes <= FEW_CLASSES { MIN_PROBABILITY } else { self.noise.negligible };
+    fn losses(&self) -> NeighbourLosses {
+        let (classes, unlikely) = (self.counts.len(), self.noise.unlikely);
+        let negligible = match unlikely {
+            // Every answer is summed.
+            Unlikely::LeftOut(_) => f64::NEG_INFINITY,
+            Unlikely::Bounded(_) if classes <= FEW_CLASSES => MIN_PROBABILITY,
+            Unlikely::Bounded(_) => self.noise.negligible,
+        };
         // "No answer" is one more answer.
         let silent = classes;
         let mut base: Vec<f64> = self.ways.iter().map(|ways| ways.iter().sum()).collect();
         base.push(self.nobody(|_| 0));
         let (answers, left_out): (Vec<usize>, Vec<usize>) = (0..=classes).partition(|&k| base[k] > negligible);
         let rest = left_out.iter().map(|&k| base[k]).sum::<f64>() + 2.0 * classes as f64 * self.noise.tail;
-        let rest_there = rest * epsilon.exp();
+        let rest_there = match unlikely {
+            Unlikely::Bounded(epsilon) => rest * epsilon.exp(),
+            Unlikely::LeftOut(_) => rest,
+        };
         let likeliest = answers.iter().copied().max_by(|&a, &b| base[a].total_cmp(&base[b])).unwrap_or(0);
-        let there = self.towards_neighbours(&answers, &base);
+        let there = if self.noise.ends { self.at_neighbours() } else { self.towards_neighbours(&answers, &base) };
         let mut neighbours = Vec::new();
         for from in (0..classes).filter(|&k| self.counts[k] > 0) {
             for to in (0..classes).filter(|&k| k != from) {
@@ -304,11 +433,29 @@ impl<'a> Distributions<'a> {
                 let stays = there(likeliest);
                 let here = log_of_likeliest(base[likeliest], q, rest);
                 let there = log_of_likeliest(stays, q_there, rest_there);
-                let others = others.iter().map(|pair| (pair.0.ln(), pair.1.ln())).collect();
+                let others = others.iter().map(|pair| (unlikely.log(pair.0), unlikely.log(pair.1))).collect();
                 neighbours.push(Neighbour { likeliest: [(here.0, there.1), (there.0, here.1)], others });
             }
         }
-        NeighbourLosses { neighbours, rest, epsilon }
+        NeighbourLosses { neighbours, rest, unlikely }
+    }
+
+    /// Returns the same as [`Self::towards_neighbours`] for all classes, by sums at the votes of each neighbour.
+    fn at_neighbours(&self) -> Vec<Vec<f64>> {
+        let classes = self.counts.len();
+        let mut there = vec![vec![0.0; classes * classes]; classes];
+        for from in (0..classes).filter(|&from| self.counts[from] > 0) {
+            for to in (0..classes).filter(|&to| to != from) {
+                let mut moved = self.counts.clone();
+                moved[from] -= 1;
+                moved[to] += 1;
+                // A count that gained a vote reaches one place further.
+                for (class, ways) in winning(self.noise, &moved, self.first, self.places).iter().enumerate() {
+                    there[class][from * classes + to] = ways.iter().sum();
+                }
+            }
+        }
+        there
     }
 
     /// Returns, for each class among `answers`, its probability after class `from` lost a vote to class `to`, at
@@ -348,7 +495,7 @@ impl<'a> Distributions<'a> {
     /// Returns the range of winning counts for the sums of an answer; `sum` is the sum of its `ways`.
     fn shown(&self, ways: &[f64], sum: f64) -> Range<usize> {
         // At a neighbour a count weighs at most e^epsilon times as much, and the answer at least e^-epsilon times.
-        let unseen = 0.5 * UNSEEN * (-2.0 * self.noise.epsilon).exp() * sum;
+        let unseen = 0.5 * UNSEEN * (-2.0 * self.noise.unlikely.pure_epsilon()).exp() * sum;
         let within = |total: &mut f64, &value: &f64| {
             *total += value;
             (*total <= unseen).then_some(())

@@ -18,13 +18,14 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::composition::{MAX_QUERIES, improved_epsilon};
-use crate::data_independent::{QueryGroup, least_epsilon_of_groups, merged};
+use crate::data_independent::{least_epsilon_of_groups, merged};
 use crate::delta::Delta;
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
 use crate::memo::Memo;
 use crate::moments::pure_moment;
 use crate::orders::best_real;
+use crate::query_group::QueryGroup;
 use crate::sound::larger;
 use crate::spent::{CompositionRule, Samplers, Spent};
 use crate::three_answers::{Envelope, ThreeAnswers};
@@ -39,6 +40,9 @@ const NOMINAL: f64 = 10.0;
 const RAISES: usize = 12;
 /// Margin for rounding, relative to epsilon.
 const ROUNDING: f64 = 1e-9;
+/// The fraction of delta that pays, for each of as many queries as can be composed, for answers which moments leave out.
+/// It comes from the part for samplers.
+const LEFT_OUT: f64 = 1e-6 / MAX_QUERIES as f64;
 
 /// A privacy budget.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -217,7 +221,9 @@ impl PrivacyFilter {
     /// Returns the part of delta that the samplers cost at a claimed epsilon, if it is more than the part set aside.
     fn uncovered_samplers(&self, claimed: f64) -> Option<f64> {
         let charge = (1.0 + claimed.exp()) * self.distance * (1.0 + 1e-12);
-        let set_aside = SAMPLERS * self.budget.delta.get();
+        let left_out =
+            if self.groups.iter().all(QueryGroup::is_pure) { 0.0 } else { 2.0 * LEFT_OUT * MAX_QUERIES as f64 };
+        let set_aside = (SAMPLERS - left_out) * self.budget.delta.get();
         (self.distance > 0.0 && (charge.is_nan() || charge > set_aside)).then_some(charge)
     }
 
@@ -233,11 +239,12 @@ impl PrivacyFilter {
 
     fn of_several_kinds(&self, groups: &[QueryGroup]) -> f64 {
         let delta = (1.0 - ONE_KIND) * self.delta_without_samplers();
+        let left_out = LEFT_OUT * self.budget.delta.get();
         let of_budget = |epsilon: f64| {
             let order = order(epsilon, delta);
             // Sums in the order of the groups, so that the result does not depend on which thread finishes first.
             let moments: Vec<f64> =
-                groups.par_iter().map(|group| group.queries as f64 * moment(group, order)).collect();
+                groups.par_iter().map(|group| group.queries as f64 * moment(group, order, left_out)).collect();
             improved_epsilon(moments.iter().sum(), order, delta)
         };
         self.budget.epsilon.map_or_else(|| least_that_allows(of_budget), of_budget)
@@ -267,8 +274,12 @@ fn order(epsilon: f64, delta: f64) -> f64 {
     best_real(1e4, |l| -queries(l)).map_or(1.0, |best| best.order)
 }
 
-/// Returns the data-independent moment of one query.
-fn moment(group: &QueryGroup, l: f64) -> f64 {
+/// Returns the data-independent moment of one query. For noise other than Laplace noise, answers less likely than
+/// `left_out` are left out.
+fn moment(group: &QueryGroup, l: f64, left_out: f64) -> f64 {
+    if !group.is_pure() {
+        return group.moment(l, left_out);
+    }
     static KNOWN: Memo<4, f64> = Memo::new();
     let pure = pure_moment(group.epsilon, l);
     let three =

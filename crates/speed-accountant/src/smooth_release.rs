@@ -18,11 +18,12 @@
 
 mod moments;
 
-use speed_mechanism::{DiscreteGaussian, NoiseDeviation, NoiseGenerator};
+use speed_mechanism::{DiscreteGaussian, Mechanism, NoiseDeviation, NoiseGenerator};
 
 use crate::assumption::Bound;
 use crate::composition::improved_epsilon;
 use crate::error::AccountError;
+use crate::least_epsilon::left_out;
 use crate::moment_bound::MomentBound;
 use crate::noise_case::{NoiseCase, OtherNoise};
 use crate::orders::best_real;
@@ -39,6 +40,8 @@ const STEPS: f64 = 32.0;
 const SENSITIVITY: f64 = STEPS + 1.0;
 /// The part of delta that may be spent on a released value that is too small.
 const FAILURE: f64 = 0.1;
+/// The part of a query's share of delta that pays for answers which a data-independent bound leaves out.
+const LEFT_OUT: f64 = 1e-9;
 /// The default order is best if the queries cost this part of their worst case.
 const EXPECTED: f64 = 0.08;
 
@@ -102,7 +105,8 @@ impl MomentRelease<'_> {
     /// Returns the order that is best if the queries cost as little as expected.
     fn default_order(&self, first: &NoiseCase, noise: &DiscreteGaussian) -> Result<f64, AccountError> {
         let case = NoiseCase { others: OtherNoise::Missing, ..*first };
-        let moments = MomentBound::new(&case, tight_per_query_epsilon(&case.event, self.classes), Bound::Outcome);
+        let epsilon = tight_per_query_epsilon(&case.event, self.classes);
+        let moments = MomentBound::new(&case, epsilon, Bound::Outcome, self.left_out());
         let k = self.rows.len() as f64;
         let typical = |l: f64| EXPECTED * k * moments.without_votes(l) + divergence(noise, l);
         let best = best_real(200.0, |l| improved_epsilon(typical(l), l, self.delta_of_queries()));
@@ -117,7 +121,7 @@ impl MomentRelease<'_> {
         // The largest of several smooth bounds is a smooth bound.
         let mut bound = SmoothBound { log_bound: f64::NEG_INFINITY, worst: 0.0 };
         for case in self.cases {
-            let smooth = SmoothMoments::new(case, self.classes, self.rows, order, envelope.as_ref());
+            let smooth = SmoothMoments::new(case, self.classes, self.rows, order, envelope.as_ref(), self.left_out());
             let worst = self.rows.len() as f64 * smooth.without_votes();
             bound.log_bound = larger(bound.log_bound, smooth.log_bound(self.options.smoothness).min(worst.ln()));
             bound.worst = larger(bound.worst, worst);
@@ -137,8 +141,20 @@ impl MomentRelease<'_> {
         lift as i64
     }
 
+    /// Returns the probability below which a data-independent bound may leave out answers.
+    fn left_out(&self) -> f64 {
+        match self.cases.first().map(|case| case.event.mechanism()) {
+            Some(Mechanism::Binomial { .. }) => left_out(LEFT_OUT, self.delta / self.rows.len() as f64),
+            _ => 0.0,
+        }
+    }
+
     fn delta_of_queries(&self) -> f64 {
-        self.delta * (1.0 - FAILURE)
+        let of_queries = self.delta * (1.0 - FAILURE);
+        match 2.0 * self.rows.len() as f64 * self.left_out() {
+            0.0 => of_queries,
+            left_out => (of_queries - left_out).next_down(),
+        }
     }
 }
 

@@ -19,9 +19,11 @@
 //! argument and the cost of the truncations.
 
 mod envelope;
+mod largest_moment;
 mod profile;
 mod rows;
 
 pub(crate) use envelope::Envelope;
+pub(crate) use largest_moment::LargestMoment;
 pub(crate) use profile::{MIN_SCALE_OF_THREE_ANSWERS, ThreeAnswers};
 pub(crate) use rows::for_each_row;

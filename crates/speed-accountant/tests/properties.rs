@@ -272,10 +272,25 @@ proptest! {
                     Mechanism::DiscreteLaplace { gamma } => prop_assert!(NoiseShare::new(gamma, teachers).is_ok()),
                     Mechanism::Skellam { sigma } => prop_assert!(SkellamShare::new(sigma, teachers).is_ok()),
                     Mechanism::Gaussian { sigma } => prop_assert!(DiscreteGaussian::new(sigma).variance_parameter() > 0.0),
+                    Mechanism::Binomial { .. } => prop_assert!(false, "a kind that was not asked for"),
                 }
             }
             Err(error) => prop_assert!(matches!(error, AccountError::NotEnoughNoise { .. }), "{error}"),
         }
+    }
+}
+
+#[test]
+fn the_least_number_of_coins_meets_a_target() {
+    for (epsilon, queries) in [(4.0, 100), (1.1, 10), (12.0, 1)] {
+        let (adversary, bound) = (Adversary::ExternalWithDropout, Bound::Tight);
+        let (delta, tau) = (delta(1e-5), tau(1.0));
+        let target = Target { epsilon, delta, tau, adversary, bound, classes: None, threshold: None };
+        let found = calibrate_noise(MechanismKind::Binomial, queries, &target).expect("coins");
+        assert!(found.account.epsilon <= epsilon && found.account.queries == queries);
+        let fewer = MechanismKind::Binomial.with_scale(found.scale - 1.0).expect("coins");
+        let fewer = Accountant::new(PrivacyEvent::new(fewer, tau), delta).account_queries(queries);
+        assert!(fewer.map_or(f64::INFINITY, |account| account.epsilon) > epsilon, "{epsilon}: {}", found.scale);
     }
 }
 

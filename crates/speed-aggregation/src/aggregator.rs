@@ -165,9 +165,11 @@ fn first_maximum(counts: &[i64]) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use speed_core::VoteShape;
+    use speed_core::{Randomness, VoteShape};
 
     use super::*;
+    use crate::privacy_noise::PrivacyNoise;
+    use crate::values::teacher_values;
 
     #[test]
     fn clear_text_sums_over_teachers_and_breaks_ties_downwards() {
@@ -186,5 +188,33 @@ mod tests {
         // The maxima are 3, 1, 4 and 3; a maximum equal to the threshold wins.
         let confident = ClearText.aggregate(&votes.with_threshold(3), &|_, _| {}).expect("clear text cannot fail");
         assert_eq!(confident.labels(), [Some(2), None, Some(1), Some(1)]);
+    }
+
+    /// The accountant counts the noise of `k` teachers with `m` coins each as heads less `floor(k m / 2)`, and compares
+    /// a vote plus this noise with the threshold. The sum of centred shares is heads less `k floor(m / 2)`.
+    #[test]
+    fn a_threshold_is_compared_with_noise_counted_from_half_of_all_coins() {
+        for (coins, teachers, present) in [(4, 6, 6), (4, 7, 5), (2, 9, 4), (6, 5, 3), (8, 4, 1)] {
+            let noise = PrivacyNoise::of_coins(coins, teachers).expect("valid");
+            noise.check_threshold(teachers).expect("even");
+            let shape = VoteShape::new(present, 200, 3).expect("a shape");
+            let share = noise.share_of(teachers).expect("a share");
+            let values = (0..present).flat_map(|teacher| {
+                let labels: Vec<u8> = (0..200).map(|query| ((query + teacher) % 3) as u8).collect();
+                let randomness = Randomness::simulation([teacher as u8 + 1; 32]);
+                teacher_values(shape, &labels, Some((&share, &randomness))).expect("no entropy").to_vec()
+            });
+            let (k, m) = (present as i64, coins as i64);
+            let votes = NoisyVotes::new(shape, noise.bound(shape).expect("bounded"), values.collect()).expect("valid");
+            let heads_and_votes = votes.counts().iter().map(|sum| sum + k * (m / 2)).collect::<Vec<i64>>();
+            for threshold in -2..=k + m {
+                let clear = votes.clone().with_threshold(threshold);
+                let labels = ClearText.aggregate(&clear, &|_, _| {}).expect("in the clear").labels();
+                for (label, counts) in labels.iter().zip(heads_and_votes.chunks_exact(3)) {
+                    let largest = counts.iter().max().expect("three classes") - k * m / 2;
+                    assert_eq!(label.is_some(), largest >= threshold, "{coins} coins, {present} of {teachers}");
+                }
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::exact_circuit::{ExactCircuit, InexactCircuit};
 use crate::layout::Layout;
 use crate::parameters::Parameters;
 use crate::range::RangeError;
-pub use crate::range::VoteRange;
+pub use crate::range::{ProofRange, VoteRange};
 use crate::round::Round;
 
 /// log2 of the largest allowed failure probability of a query.

@@ -1,10 +1,21 @@
 //! Zero-knowledge proofs that a message is well formed (feature `proofs`), against teachers that deviate from the
 //! protocol.
 //!
-//! A proof states that each body of a message encrypts, under the public key and with noise within its bound, a value
-//! in `[-2^(b-1), 2^(b-1))` votes for the `b` of the [`ProofKey`]. So a teacher can shift a count by at most `2^(b-1)`
-//! votes, whereas without a proof it can send any torus element. A proof does **not** state that the value is a vote
-//! plus an honestly drawn share of noise: a dishonest teacher can still use the complete range.
+//! The proofs of a message state that each of its bodies encrypts, under the public key and with noise within its bound, a
+//! value in the round's range ([`Round::proof_range`]). So a teacher can shift a count by at most
+//! [`Round::largest_move`] votes, whereas without a proof it can send any torus element. The proofs do **not** state that
+//! the value is a vote plus an honestly drawn share of noise: a dishonest teacher can still use the complete range.
+//!
+//! One proof covers `2^b` consecutive values, for the `b` of the [`ProofKey`]. It is about the encryption of the value less
+//! the smallest of them, a constant that teacher and server subtract from the bodies. If the range has fewer than `2^b`
+//! values, each list has two proofs: of the `2^b` values from the range's least value on, and of the `2^b` values up to
+//! its largest. **Both proofs are about the same integer**, because decryption is unique. Each proof shows that the phase of
+//! a body under the student's key is `v 2^u + e` with `v` in its range and, for the noise bounds of the proof,
+//! `|e| < 2^30`, which is less than half a vote, `2^(u - 1)`. So both proofs show the same `v` modulo `2^(64 - u)`. The two
+//! ranges together span fewer than `2^(b + 1)` values, and a proof key has `b < 64 - u`, so the values are equal as
+//! integers, and this integer is in both ranges. docs/protocol.md ("Values and noise") has the bounds in full.
+//!
+//! The two proofs of a list use the random vectors of one encryption, but each draws its own blinding factors.
 //!
 //! The proofs are those of tfhe-rs (Libert: Vector Commitments with Proofs of Smallness,
 //! <https://eprint.iacr.org/2023/800>). They are sound against anyone who does not know the trapdoor of the
@@ -12,16 +23,17 @@
 //! teacher.
 
 mod error;
+mod proofs;
+mod witness;
 
 use speed_core::{Digest, Randomness};
 use tfhe::conformance::ParameterSetConformant as _;
-use tfhe::core_crypto::commons::generators::NoiseRandomGenerator;
 use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, RandomGenerator, Seeder as _};
 use tfhe::core_crypto::prelude::*;
 use tfhe::safe_serialization::{safe_deserialize_conformant, safe_serialize};
 use tfhe::zk::{
-    CompactPkeCrs, CompactPkeCrsConformanceParams, CompactPkeProof, CompactPkeProofConformanceParams,
-    CompactPkeZkScheme, ZkComputeLoad, ZkMSBZeroPaddingBitCount,
+    CompactPkeCrs, CompactPkeCrsConformanceParams, CompactPkeProof, CompactPkeZkScheme, ZkComputeLoad,
+    ZkMSBZeroPaddingBitCount,
 };
 use zeroize::Zeroizing;
 
@@ -38,7 +50,11 @@ use crate::round::Round;
 use crate::server::Server;
 use crate::teacher::Teacher;
 
+use error::decode;
+
 pub use error::{ProofError, ProofTarget};
+pub use proofs::Proofs;
+use witness::Witness;
 
 /// The public common reference string of proofs, with which teachers prove and the server checks.
 ///
@@ -53,28 +69,20 @@ pub struct ProofKey {
     bytes: Vec<u8>,
 }
 
-/// The proofs that a message is well formed, one for each mask.
-#[derive(Clone, Debug)]
-pub struct Proofs(Vec<CompactPkeProof>);
-
 impl ProofKey {
     /// The largest number of values that one proof covers: those under one mask.
     pub const MAX_VALUES: usize = Message::VALUES_PER_MASK;
     /// The number of bytes of the largest proof key.
     pub const MAX_BYTES: usize = 16 << 20;
 
-    /// Generates a key for rounds of this shape and range, and for values of `range_log` bits: a teacher's value lies in
-    /// `[-2^(range_log - 1), 2^(range_log - 1))` votes. Takes about 20 core-seconds for a thousand values.
+    /// Generates a key for rounds of this shape, for values in [`Round::proof_range`]. Takes about 20 core-seconds for a
+    /// thousand values.
     ///
     /// # Errors
     /// If the round has no encoding, the range is wider than the encoding's, or the operating system provides no
     /// randomness.
-    pub fn generate(
-        parameters: &Parameters,
-        round: &Round,
-        range_log: u32,
-        randomness: &Randomness,
-    ) -> Result<Self, ProofError> {
+    pub fn generate(parameters: &Parameters, round: &Round, randomness: &Randomness) -> Result<Self, ProofError> {
+        let range_log = round.proof_range().bits();
         let layout = Encoding::of_round(parameters, round)?.layout();
         let bits = u64::BITS - layout.unit().trailing_zeros();
         check_range(range_log, bits)?;
@@ -138,6 +146,9 @@ impl ProofKey {
         let padding = u64::from(bits - range_log);
         let shape = CompactPkeCrsConformanceParams::new(dimension.0, values.0, noise, modulus, plaintexts, padding);
         let crs = safe_deserialize_conformant(reader.rest(), Self::MAX_BYTES as u64, &shape).map_err(decode)?;
+        if !matches!(crs, CompactPkeCrs::PkeV2(_)) {
+            return Err(decode("a reference string of another scheme"));
+        }
         Ok(Self { parameters, unit_log, range_log, crs, bytes: bytes.to_vec() })
     }
 
@@ -146,58 +157,109 @@ impl ProofKey {
     /// # Errors
     /// If the proofs are not valid for this message.
     pub fn verify(&self, key: &PublicKey, round: &Round, message: &Message, proofs: &Proofs) -> Result<(), ProofError> {
-        self.check(key, round)?;
+        self.check(&key.parameters, round)?;
         let (teacher, id) = (message.teacher(), round.id(key.id()));
         let invalid = || ProofError::Invalid { teacher };
-        let lists = lists(message.list());
+        let (lists, starts) = (lists(message.list()), round.proof_range().starts());
         if message.round() != id
             || message.list().lwe_ciphertext_count().0 != round.values()
-            || lists.len() != proofs.0.len()
+            || lists.len() * starts.len() != proofs.0.len()
         {
             return Err(invalid());
         }
-        let shape = CompactPkeProofConformanceParams::new(CompactPkeZkScheme::V2);
-        for (place, (mut list, proof)) in lists.into_iter().zip(&proofs.0).enumerate() {
-            // The proof is about an encryption of the value plus half the range.
-            self.shift(&mut list, self.offset() << self.unit_log);
-            let metadata = metadata(id, teacher, place);
-            if !proof.is_conformant(&shape)
-                || !verify_lwe_compact_ciphertext_list(&list, &key.key, proof, &self.crs, &metadata).is_valid()
-            {
+        let places = lists.iter().enumerate().flat_map(|list| starts.clone().enumerate().map(move |part| (list, part)));
+        for (((place, list), (part, start)), proof) in places.zip(&proofs.0) {
+            if !self.is_valid(key, list, start, proof, &metadata(id, teacher, place, part)) {
                 return Err(invalid());
             }
         }
         Ok(())
     }
 
-    fn check(&self, key: &PublicKey, round: &Round) -> Result<(), ProofError> {
+    /// Returns whether a proof shows that the values of a list are the `2^b` from `start` on.
+    fn is_valid(
+        &self,
+        key: &PublicKey,
+        list: &LweCompactCiphertextListOwned<u64>,
+        start: i64,
+        proof: &CompactPkeProof,
+        metadata: &[u8],
+    ) -> bool {
+        proof.is_conformant(&proofs::form())
+            && verify_lwe_compact_ciphertext_list(&self.less(start, list), &key.key, proof, &self.crs, metadata)
+                .is_valid()
+    }
+
+    /// Encrypts values under one mask, and proves that they are among the `2^b` from each of `starts` on. `metadata` is
+    /// that of each proof.
+    fn encrypt_and_prove(
+        &self,
+        key: &PublicKey,
+        values: &[i64],
+        starts: impl Iterator<Item = i64>,
+        metadata: impl Fn(usize) -> Vec<u8>,
+        generator: &mut RandomGenerator<DefaultRandomGenerator>,
+    ) -> (LweCompactCiphertextListOwned<u64>, Vec<CompactPkeProof>) {
+        let witness = Witness::draw(key, values.len(), generator);
+        // Values are wiped when they go out of scope, because votes and noise are the teacher's secret.
+        let from = |start: i64| {
+            Zeroizing::new(values.iter().map(|value| value.wrapping_sub(start).cast_unsigned()).collect::<Vec<_>>())
+        };
+        let encoded = Zeroizing::new(from(0).iter().map(|value| value << self.unit_log).collect::<Vec<_>>());
+        let list = witness.encrypt(key, &encoded);
+        let proofs = starts.enumerate().map(|(part, start)| {
+            // The blinding factors of a proof are derived from its seed. Equal seeds would give two proofs equal factors.
+            let mut seed = [0; 16];
+            seed.iter_mut().for_each(|byte| *byte = generator.generate_next());
+            self.crs.prove(
+                &key.key,
+                &*from(start),
+                &self.less(start, &list),
+                &witness.binary,
+                &witness.mask_noise,
+                &witness.body_noise,
+                &metadata(part),
+                ZkComputeLoad::Proof,
+                seed,
+            )
+        });
+        let proofs = proofs.collect();
+        (list, proofs)
+    }
+
+    /// Checks that this is a proof key for a round: the one that the round names, if it names one, for the round's
+    /// encoding under the parameters of its encryption key, and for the range of its values.
+    ///
+    /// # Errors
+    /// The error states the expected and the found.
+    pub fn check(&self, parameters: &Parameters, round: &Round) -> Result<(), ProofError> {
         if let Some(expected) = round.proofs().filter(|expected| *expected != self.digest()) {
             return Err(ProofError::OtherKey { expected, found: self.digest() });
         }
-        let unit_log = Encoding::of_round(&key.parameters, round)?.layout().unit().trailing_zeros();
+        let expected = round.proof_range().bits();
+        if self.range_log != expected {
+            return Err(ProofError::OtherRange { expected, found: self.range_log });
+        }
+        let unit_log = Encoding::of_round(parameters, round)?.layout().unit().trailing_zeros();
         let ours = ProofTarget {
             parameters: self.parameters.name(),
             unit_log: self.unit_log,
             values: self.crs.max_num_messages().0,
         };
-        let asked = ProofTarget { parameters: key.parameters.name(), unit_log, values: values_of_a_proof(round) };
+        let asked = ProofTarget { parameters: parameters.name(), unit_log, values: values_of_a_proof(round) };
         if asked.parameters != ours.parameters || asked.unit_log != ours.unit_log || asked.values > ours.values {
             return Err(ProofError::Key { key: ours, round: asked });
         }
         Ok(())
     }
 
-    /// Returns half the range, which makes all values non-negative.
-    fn offset(&self) -> u64 {
-        1 << (self.range_log - 1)
-    }
-
-    /// Adds a constant to every value of a list.
-    fn shift(&self, list: &mut LweCompactCiphertextListOwned<u64>, constant: u64) {
-        let count = list.lwe_ciphertext_count().0;
-        let words = list.as_mut();
+    /// Returns a list with every value less `start`.
+    fn less(&self, start: i64, list: &LweCompactCiphertextListOwned<u64>) -> LweCompactCiphertextListOwned<u64> {
+        let (mut list, count) = (list.clone(), list.lwe_ciphertext_count().0);
+        let (words, constant) = (list.as_mut(), start.cast_unsigned() << self.unit_log);
         let bodies = words.len() - count;
-        words[bodies..].iter_mut().for_each(|body| *body = body.wrapping_add(constant));
+        words[bodies..].iter_mut().for_each(|body| *body = body.wrapping_sub(constant));
+        list
     }
 }
 
@@ -251,10 +313,6 @@ impl Content for Sealed<'_> {
     const KIND: Kind = Kind::ProofKey;
 }
 
-fn decode<E: Into<Box<dyn std::error::Error + Send + Sync>>>(error: E) -> ProofError {
-    ProofError::Decode(error.into())
-}
-
 fn check_range(range_log: u32, bits: u32) -> Result<(), ProofError> {
     if (1..bits).contains(&range_log) { Ok(()) } else { Err(ProofError::Range { found: range_log, max: bits - 1 }) }
 }
@@ -291,44 +349,6 @@ fn join(lists: &[LweCompactCiphertextListOwned<u64>], size: LweSize) -> LweCompa
     LweCompactCiphertextList::from_container(words, size, count, CiphertextModulus::new_native())
 }
 
-impl Proofs {
-    /// The largest number of bytes of one proof.
-    pub const MAX_BYTES: u64 = 1 << 13;
-
-    /// Returns the encoded bytes: for each proof its length (4 bytes) and tfhe's versioned encoding.
-    ///
-    /// # Errors
-    /// If a proof is larger than [`Self::MAX_BYTES`].
-    pub fn to_bytes(&self) -> Result<Vec<u8>, ProofError> {
-        let mut bytes = Vec::new();
-        for proof in &self.0 {
-            let mut one = Vec::new();
-            safe_serialize(proof, &mut one, Self::MAX_BYTES)
-                .map_err(|error| ProofError::Encode { max: Self::MAX_BYTES, source: error.to_string().into() })?;
-            bytes.extend_from_slice(&(one.len() as u32).to_le_bytes());
-            bytes.extend_from_slice(&one);
-        }
-        Ok(bytes)
-    }
-
-    /// Reads proofs without verifying them; [`ProofKey::verify`] does that.
-    ///
-    /// # Errors
-    /// If the bytes are not proofs of the scheme in use.
-    pub fn from_bytes(mut bytes: &[u8]) -> Result<Self, ProofError> {
-        let scheme = CompactPkeProofConformanceParams::new(CompactPkeZkScheme::V2);
-        let mut proofs = Vec::new();
-        while !bytes.is_empty() {
-            let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(|| decode("a length that was cut off"))?;
-            let length = u32::from_le_bytes(*length) as usize;
-            let (proof, rest) = rest.split_at_checked(length).ok_or_else(|| decode("a proof that was cut off"))?;
-            proofs.push(safe_deserialize_conformant(proof, Self::MAX_BYTES, &scheme).map_err(decode)?);
-            bytes = rest;
-        }
-        Ok(Self(proofs))
-    }
-}
-
 impl Teacher {
     /// Encrypts as [`Self::answer`] does, with a proof that the message is well formed. Computes the variant of the
     /// proof that is slower to make and faster to check.
@@ -343,37 +363,20 @@ impl Teacher {
         proof_key: &ProofKey,
         randomness: &Randomness,
     ) -> Result<(Message, Proofs), ProofError> {
-        proof_key.check(key, round)?;
-        let offset = proof_key.offset();
-        self.check(round, values, offset - 1)?;
+        proof_key.check(&key.parameters, round)?;
+        let range = round.proof_range();
+        self.check(round, values, (range.least(), range.most()))?;
         let id = round.id(key.id());
         let mut seeder = seeder(randomness, "answer with proof", self.index as u64, id.as_bytes())?;
-        let mut generator = NoiseRandomGenerator::<DefaultRandomGenerator>::new(&mut seeder);
-        let shifted: Zeroizing<Vec<u64>> =
-            Zeroizing::new(values.iter().map(|&value| value.cast_unsigned().wrapping_add(offset)).collect());
-        let size = key.parameters.big_dimension().to_lwe_size();
-        let noise = TUniform::<u64>::new(key.parameters.glwe_noise_log);
+        let mut generator = RandomGenerator::<DefaultRandomGenerator>::new(seeder.seed());
         let (mut lists, mut proofs) = (Vec::new(), Vec::new());
-        for (place, values) in shifted.chunks(ProofKey::MAX_VALUES).enumerate() {
-            let count = LweCiphertextCount(values.len());
-            let mut list = LweCompactCiphertextList::new(0, size, count, CiphertextModulus::new_native());
-            let proof = encrypt_and_prove_lwe_compact_ciphertext_list_with_compact_public_key(
-                &key.key,
-                &mut list,
-                &values,
-                1 << proof_key.unit_log,
-                noise,
-                noise,
-                &mut generator,
-                &proof_key.crs,
-                &metadata(id, self.index, place),
-                ZkComputeLoad::Proof,
-            )
-            .map_err(|error| ProofError::Prove(error.to_string().into()))?;
-            proof_key.shift(&mut list, (offset << proof_key.unit_log).wrapping_neg());
+        for (place, values) in values.chunks(ProofKey::MAX_VALUES).enumerate() {
+            let metadata = |part| metadata(id, self.index, place, part);
+            let (list, parts) = proof_key.encrypt_and_prove(key, values, range.starts(), metadata, &mut generator);
             lists.push(list);
-            proofs.push(proof);
+            proofs.extend(parts);
         }
+        let size = key.parameters.big_dimension().to_lwe_size();
         Ok((Message::new(key.id(), round, self.index, join(&lists, size)), Proofs(proofs)))
     }
 }
@@ -392,8 +395,8 @@ impl Server {
     }
 }
 
-/// Binds a proof to its round, teacher and place in the message.
-fn metadata(round: RoundId, teacher: usize, place: usize) -> Vec<u8> {
-    let numbers = [teacher, place].map(|number| (number as u64).to_le_bytes());
-    [b"speed/proof/v3".as_slice(), round.as_bytes(), &numbers.concat()].concat()
+/// Binds a proof to its round, teacher, place in the message, and part of the range.
+fn metadata(round: RoundId, teacher: usize, place: usize, part: usize) -> Vec<u8> {
+    let numbers = [teacher, place, part].map(|number| (number as u64).to_le_bytes());
+    [b"speed/proof/v4".as_slice(), round.as_bytes(), &numbers.concat()].concat()
 }

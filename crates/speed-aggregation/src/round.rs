@@ -5,11 +5,12 @@ mod spec;
 
 use sha2::{Digest as _, Sha256};
 use speed_core::{Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape};
-use speed_mechanism::Mechanism;
+use speed_mechanism::{BinomialShare, Mechanism};
 
 use crate::ids::{KeyId, RoundId};
 use crate::outcome::Outcomes;
-use crate::range::VoteRange;
+use crate::privacy_noise::PrivacyNoise;
+use crate::range::{ProofRange, VoteRange};
 
 pub use error::RoundError;
 pub use spec::RoundSpec;
@@ -34,8 +35,9 @@ impl Round {
     ///
     /// # Errors
     /// If there are too many queries or values; if the minimum number of teachers is 0 or exceeds their number; if no
-    /// noisy count, or every one, is below the threshold; if "no answer" makes one outcome too many; or if the noise is
-    /// not an integer.
+    /// noisy count, or every one, is below the threshold; if "no answer" makes one outcome too many; if the noise is not
+    /// an integer; if those who add it cannot share its coins; or if each teacher's coins are odd and there is a
+    /// threshold.
     pub fn new(spec: RoundSpec) -> Result<Self, RoundError> {
         let (queries, classes) = (spec.shape.queries(), spec.shape.classes());
         if queries > Self::MAX_QUERIES {
@@ -52,6 +54,9 @@ impl Round {
             return Err(RoundError::Mechanism { found });
         }
         let round = Self { spec };
+        if let Some(Mechanism::Binomial { coins }) = round.spec.mechanism {
+            BinomialShare::new(coins, round.sharers())?;
+        }
         round.check_threshold()?;
         Ok(round)
     }
@@ -63,6 +68,9 @@ impl Round {
         let (min, max) = (-bound, bound.saturating_add(teachers));
         if !(min..=max).contains(&found) {
             return Err(RoundError::Threshold { found, min, max });
+        }
+        if let Some(noise) = self.noise() {
+            noise.check_threshold(self.spec.shape.teachers())?;
         }
         let classes = self.spec.shape.classes();
         if classes >= Outcomes::MAX {
@@ -99,6 +107,52 @@ impl Round {
     #[must_use]
     pub fn threshold(&self) -> Option<i64> {
         self.spec.threshold
+    }
+
+    fn noise(&self) -> Option<PrivacyNoise> {
+        self.spec.mechanism.and_then(|mechanism| PrivacyNoise::new(mechanism).ok())
+    }
+
+    /// Returns the number of parties that share the noise.
+    fn sharers(&self) -> usize {
+        match self.spec.placement {
+            NoisePlacement::Distributed => self.spec.shape.teachers(),
+            NoisePlacement::Central => 1,
+        }
+    }
+
+    /// Returns the smallest and the largest share of noise that an honest teacher adds to a value, if they are certain.
+    fn certain_shares(&self) -> Option<(i64, i64)> {
+        match self.spec.placement {
+            NoisePlacement::Distributed => self.noise().and_then(|noise| noise.share_range(self.sharers())),
+            NoisePlacement::Central => Some((0, 0)),
+        }
+    }
+
+    /// Returns the range of values that the proofs of this round allow. Student, teachers and server compute it from the
+    /// round, and refuse a proof key of another range.
+    ///
+    /// For binomial noise, and for noise from the server, it has exactly the values of honest teachers: a vote plus a
+    /// share. For other noise it is the smallest range of one proof that contains a vote plus any share within the noise's
+    /// bound. A share is within the bound of the sum of all shares, because the rest of the sum is equally likely to
+    /// increase it and to decrease it; so an honest value is in the range except with the probability of the bound.
+    #[must_use]
+    pub fn proof_range(&self) -> ProofRange {
+        let bound = i64::try_from(self.spec.noise_bound).unwrap_or(i64::MAX);
+        match self.certain_shares() {
+            Some((least, most)) => ProofRange::exact(least, most.saturating_add(1)),
+            None => ProofRange::covering(-bound, bound.saturating_add(1)),
+        }
+    }
+
+    /// Returns the largest number of votes by which one teacher can move a noisy count if its values are in
+    /// [`Self::proof_range`]. It is measured from the mean of an honest teacher's noise, which is 0, or 1/2 for an odd
+    /// number of coins.
+    #[must_use]
+    pub fn largest_move(&self) -> f64 {
+        let (least, most) = self.certain_shares().unwrap_or_default();
+        let (mean, range) = (0.5 * (least + most) as f64, self.proof_range());
+        (range.most() as f64 - mean).max(mean - range.least() as f64)
     }
 
     /// Returns whether keys or noise come from a seed.
@@ -187,7 +241,7 @@ impl Round {
 
 #[cfg(test)]
 mod tests {
-    use speed_mechanism::MechanismKind;
+    use speed_mechanism::{MechanismError, MechanismKind};
 
     use super::*;
 
@@ -273,5 +327,43 @@ mod tests {
         let refused = |queries, classes| Round::new(spec(b"", 1, queries, classes, 0)).expect_err("too large");
         assert!(matches!(refused(1 << 16, 17), RoundError::TooManyValues { .. }));
         assert!(matches!(refused((1 << 16) + 1, 2), RoundError::Shape(ShapeError { side: "queries", .. })));
+    }
+
+    #[test]
+    fn a_binomial_round_has_certain_ranges_and_even_coins_with_a_threshold() {
+        let binomial = |coins, placement| RoundSpec {
+            mechanism: mechanism(MechanismKind::Binomial, coins),
+            placement,
+            ..spec(b"run", 5, 3, 4, 60)
+        };
+        let round = |coins, placement| Round::new(binomial(coins, placement)).expect("valid");
+        let (ours, servers) = (NoisePlacement::Distributed, NoisePlacement::Central);
+        // Coins of all five teachers, bits of a value, votes that one teacher can move a count.
+        for (coins, placement, bits, most) in [
+            (20.0, ours, 3, 3.0),
+            (10.0, ours, 2, 2.0),
+            (25.0, ours, 3, 3.5),
+            (30.0, ours, 3, 4.0),
+            (20.0, servers, 1, 1.0),
+            (21.0, servers, 1, 1.0),
+        ] {
+            let round = round(coins, placement);
+            assert_eq!((round.proof_range().bits(), round.largest_move()), (bits, most), "{coins} {placement:?}");
+        }
+        assert_eq!(Round::new(base()).expect("valid").proof_range().bits(), 4);
+        // Five coins of each teacher are refused with a threshold, whoever tosses them.
+        for (coins, placement, found) in [
+            (20.0, ours, None),
+            (30.0, ours, None),
+            (25.0, ours, Some(5)),
+            (20.0, servers, None),
+            (25.0, servers, Some(5)),
+        ] {
+            let spec = RoundSpec { threshold: Some(7), ..binomial(coins, placement) };
+            let odd = found.map(|found| RoundError::Share(MechanismError::OddCoins { found }));
+            assert_eq!(Round::new(spec).err(), odd, "{coins} {placement:?}");
+        }
+        let error = Round::new(binomial(21.0, ours)).expect_err("uneven").to_string();
+        assert!(error.contains("21 coins cannot be shared evenly between 5 teachers"), "{error}");
     }
 }

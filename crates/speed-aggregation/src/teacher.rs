@@ -40,15 +40,13 @@ pub enum TeacherError {
         /// Classes of the round.
         classes: usize,
     },
-    /// A value does not fit the encoding. (It is secret and not named.)
-    #[error("the value of query {query}, class {class} is beyond {max} in absolute value")]
+    /// A value is out of range. Neither the value nor its query and class are named, because they are secret.
+    #[error("a value is not from {least} to {most} votes, the range of this round: its noise does not fit the round")]
     Value {
-        /// Query of the value.
-        query: usize,
-        /// Class of the value.
-        class: usize,
-        /// Largest absolute value of a teacher's value.
-        max: u64,
+        /// Smallest value of a teacher.
+        least: i64,
+        /// Largest value of a teacher.
+        most: i64,
     },
     /// The round has no exact encoding.
     #[error(transparent)]
@@ -79,7 +77,8 @@ impl Teacher {
         randomness: &Randomness,
     ) -> Result<Message, TeacherError> {
         let encoding = Encoding::of_round(&key.parameters, round)?;
-        self.check(round, values, encoding.max_share())?;
+        let max = encoding.max_share().cast_signed();
+        self.check(round, values, (-max, max))?;
         let id = round.id(key.id());
         let mut seeder = seeder(randomness, "answer", self.index as u64, id.as_bytes())?;
         let mut generator = NoiseRandomGenerator::<DefaultRandomGenerator>::new(&mut seeder);
@@ -102,8 +101,9 @@ impl Teacher {
         Ok(Message::new(key.id(), round, self.index, list))
     }
 
-    /// Checks that the teacher is in the round and has a value for each query and class, none beyond `max`.
-    pub(crate) fn check(&self, round: &Round, values: &[i64], max: u64) -> Result<(), TeacherError> {
+    /// Checks that the teacher is in the round and has a value for each query and class, all from `least` to
+    /// `most`.
+    pub(crate) fn check(&self, round: &Round, values: &[i64], (least, most): (i64, i64)) -> Result<(), TeacherError> {
         let (teachers, queries, classes) = (round.shape().teachers(), round.shape().queries(), round.shape().classes());
         if self.index >= teachers {
             return Err(TeacherError::Unknown { index: self.index, teachers });
@@ -111,9 +111,9 @@ impl Teacher {
         if values.len() != round.values() {
             return Err(TeacherError::Shape { found: values.len(), queries, classes });
         }
-        match values.iter().position(|value| value.unsigned_abs() > max) {
-            Some(bad) => Err(TeacherError::Value { query: bad / classes, class: bad % classes, max }),
-            None => Ok(()),
+        if values.iter().any(|value| !(least..=most).contains(value)) {
+            return Err(TeacherError::Value { least, most });
         }
+        Ok(())
     }
 }

@@ -81,7 +81,9 @@ impl NoisyVotes {
         Ok(Self { server_noise: Some(noise), ..self })
     }
 
-    /// Sets the number of votes that the noisy maximum of a query must reach for an answer.
+    /// Sets the number of votes that the noisy maximum of a query must reach for an answer. The maximum is that of the
+    /// sums of the values. The noise must allow a threshold
+    /// ([`PrivacyNoise::check_threshold`](crate::PrivacyNoise::check_threshold)).
     #[must_use]
     pub fn with_threshold(self, votes: i64) -> Self {
         Self { threshold: Some(votes), ..self }

@@ -4,24 +4,45 @@
 
 use std::time::Instant;
 
+use bincode::Options as _;
+use sha2::{Digest as _, Sha256};
 use speed_aggregation::error::{ProofError, TeacherError};
 use speed_aggregation::proofs::{ProofKey, Proofs};
-use speed_aggregation::{Encrypted, Message, Parameters, Round, RoundSpec, Server, Teacher};
-use speed_core::{Randomness, VoteShape};
+use speed_aggregation::{Encrypted, Message, Parameters, PrivacyNoise, PublicKey, Round, RoundSpec, Server, Teacher};
+use speed_core::{NoisePlacement, Randomness, VoteShape};
+use tfhe::core_crypto::algorithms::slice_algorithms::slice_semi_reverse_negacyclic_convolution;
+use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, RandomGenerator, Seed};
+use tfhe::core_crypto::prelude::{
+    CiphertextModulus, LweCiphertextCount, LweCompactCiphertextList, LweCompactCiphertextListOwned,
+    LweCompactPublicKey, LweCompactPublicKeyOwned, LweSize, TUniform, verify_lwe_compact_ciphertext_list,
+};
+use tfhe::zk::{CompactPkeCrs, CompactPkeProof, Compressible as _, ZkComputeLoad};
 
 const SOURCE: Randomness = Randomness::simulation([5; 32]);
 
+/// Corrects the checksum at the end of changed bytes.
+fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let end = bytes.len() - 16;
+    let digest = Sha256::digest(&bytes[..end]);
+    bytes[end..].copy_from_slice(&digest[..16]);
+    bytes
+}
+
+fn protocol() -> Encrypted {
+    Encrypted::new(&Parameters::TOURNAMENT_128, SOURCE, b"proofs", std::num::NonZeroUsize::MIN).expect("a simulation")
+}
+
 #[test]
 fn only_honest_messages_pass_verification() {
-    let threads = std::num::NonZeroUsize::MIN;
-    let keys = Encrypted::new(&Parameters::TOURNAMENT_128, SOURCE, b"proofs", threads).expect("a simulation");
+    let keys = protocol();
     let public = keys.public_key();
     let round = Round::new(RoundSpec::new(b"proofs", VoteShape::new(3, 1, 10).expect("a shape"), 400)).expect("valid");
     let values = [1, -200, 0, 3, 511, -511, 7, 0, 0, 90];
 
     let timed = Instant::now();
-    let proof_key = ProofKey::generate(public.parameters(), &round, 10, &SOURCE).expect("valid");
+    let proof_key = ProofKey::generate(public.parameters(), &round, &SOURCE).expect("valid");
     println!("proof key {:.2?}", timed.elapsed());
+    assert_eq!((proof_key.range_log(), round.largest_move()), (10, 512.0));
     let timed = Instant::now();
     let answer = |teacher| Teacher::new(teacher).answer_with_proof(public, &round, &values, &proof_key, &SOURCE);
     let (message, proof) = answer(0).expect("in range");
@@ -45,14 +66,24 @@ fn only_honest_messages_pass_verification() {
     let mut changed = message.to_bytes();
     let body = changed.len() - 16 - 2;
     changed[body] = changed[body].wrapping_add(4);
-    let end = changed.len() - 16;
-    let digest = <sha2::Sha256 as sha2::Digest>::digest(&changed[..end]);
-    changed[end..].copy_from_slice(&digest[..16]);
-    assert!(invalid(&Message::from_bytes(&changed).expect("well-formed"), &proof));
+    assert!(invalid(&Message::from_bytes(&sealed(changed)).expect("well-formed"), &proof));
     // A value beyond the range cannot be proved.
     let error =
         Teacher::new(0).answer_with_proof(public, &round, &[512; 10], &proof_key, &SOURCE).expect_err("too wide");
-    assert!(matches!(error, ProofError::Teacher(TeacherError::Value { max: 511, .. })));
+    assert!(matches!(error, ProofError::Teacher(TeacherError::Value { least: -512, most: 511 })));
+    let message_of = |values: &[i64]| {
+        let refused = Teacher::new(0).answer_with_proof(public, &round, values, &proof_key, &SOURCE);
+        refused.expect_err("too wide").to_string()
+    };
+    assert_eq!(message_of(&[512; 10]), message_of(&[-700; 10]), "the value is secret");
+    // A key for values of another range is refused before anything is encrypted or verified.
+    let narrow = RoundSpec::new(b"narrow", VoteShape::new(3, 1, 10).expect("a shape"), 200);
+    let narrow = Round::new(narrow).expect("valid");
+    let error =
+        Teacher::new(0).answer_with_proof(public, &narrow, &values, &proof_key, &SOURCE).expect_err("another range");
+    assert!(matches!(error, ProofError::OtherRange { expected: 9, found: 10 }), "{error}");
+    let error = proof_key.verify(public, &narrow, &message, &proof).expect_err("another range");
+    assert!(matches!(error, ProofError::OtherRange { expected: 9, found: 10 }), "{error}");
     // Damaged bytes are refused or fail to verify.
     for position in (0..bytes.len()).step_by(37) {
         let mut damaged = bytes.clone();
@@ -62,10 +93,190 @@ fn only_honest_messages_pass_verification() {
         }
     }
     assert!(Proofs::from_bytes(&bytes[..bytes.len() - 1]).is_err());
+    let earlier = Proofs::from_bytes(&bytes[8..]).expect_err("an earlier version").to_string();
+    assert_eq!(earlier, "not a proof: another version, expected proofs/4");
 
     let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid");
     server.add_proven(&message, &proof, &proof_key).expect("honest");
     assert!(matches!(server.add_proven(&other, &proof, &proof_key), Err(ProofError::Invalid { teacher: 1 })));
     assert_eq!(server.received(), 1);
     server.add_proven(&other, &other_proof, &proof_key).expect("the refused teacher may still answer properly");
+}
+
+#[test]
+fn the_proofs_of_binomial_rounds_allow_exactly_the_honest_values() {
+    let keys = protocol();
+    let public = keys.public_key();
+    let shape = VoteShape::new(3, 1, 2).expect("a shape");
+    let spec = |coins| RoundSpec {
+        mechanism: Some(PrivacyNoise::of_coins(coins, 3).expect("valid").mechanism()),
+        ..RoundSpec::new(b"binomial", shape, 9)
+    };
+    let ours = |coins| Round::new(spec(coins)).expect("valid");
+    let central = Round::new(RoundSpec { placement: NoisePlacement::Central, ..spec(4) }).expect("valid");
+    // The least and the largest value, and the number of proofs of each list.
+    for (round, least, most, parts) in
+        [(ours(2), -1, 2, 1), (ours(4), -2, 3, 2), (ours(5), -2, 4, 2), (ours(6), -3, 4, 1), (central, 0, 1, 1)]
+    {
+        let range = round.proof_range();
+        assert_eq!((range.least(), range.most(), range.proofs()), (least, most, parts));
+        let proof_key = ProofKey::generate(public.parameters(), &round, &SOURCE).expect("valid");
+        let answer = |values: &[i64]| Teacher::new(0).answer_with_proof(public, &round, values, &proof_key, &SOURCE);
+        let (message, proofs) = answer(&[least, most]).expect("in range");
+        let bytes = proofs.to_bytes().expect("small");
+        assert_eq!(bytes.len(), 8 + parts * 1226, "docs/protocol.md");
+        let proofs = Proofs::from_bytes(&bytes).expect("intact");
+        proof_key.verify(public, &round, &message, &proofs).expect("honest");
+        for beyond in [least - 1, most + 1] {
+            let refused = answer(&[0, beyond]).expect_err("beyond the range");
+            let expected = ProofError::Teacher(TeacherError::Value { least, most });
+            assert_eq!(refused.to_string(), expected.to_string());
+        }
+    }
+}
+
+/// A teacher with a program of its own, which encrypts and proves any values.
+struct Liar {
+    key: LweCompactPublicKeyOwned<u64>,
+    crs: CompactPkeCrs,
+    generator: RandomGenerator<DefaultRandomGenerator>,
+}
+
+/// The dimension of a mask, the noise's logarithm, and one vote on the torus.
+const DIMENSION: usize = 2048;
+const NOISE_LOG: u32 = 17;
+const UNIT_LOG: u32 = 50;
+
+impl Liar {
+    /// Reads the keys as docs/protocol.md describes them.
+    fn new(public: &PublicKey, proof_key: &ProofKey) -> Self {
+        let bytes = public.to_bytes();
+        let (seed, body) = (&bytes[16..48], &bytes[48..bytes.len() - 16]);
+        let name = public.parameters().name();
+        let block = |block: u64| {
+            let hash = Sha256::new_with_prefix(b"speed/public-key/mask/v3").chain_update(seed);
+            let hash = hash.chain_update((name.len() as u64).to_le_bytes()).chain_update(name);
+            hash.chain_update(block.to_le_bytes()).finalize()
+        };
+        let mask: Vec<u8> = (0..DIMENSION as u64 / 4).flat_map(block).collect();
+        let words = [&mask, body].concat().as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let crs = &proof_key.to_bytes()[28..proof_key.to_bytes().len() - 16];
+        Self {
+            key: LweCompactPublicKey::from_container(words, CiphertextModulus::new_native()),
+            crs: tfhe::safe_serialization::safe_deserialize(crs, 1 << 24).expect("a reference string"),
+            generator: RandomGenerator::new(Seed(7)),
+        }
+    }
+
+    /// Encrypts values, and makes a proof of them from each start on. `metadata` is that of each proof.
+    fn encrypt_and_prove(
+        &mut self,
+        values: &[i64],
+        starts: &[i64],
+        metadata: &[Vec<u8>],
+    ) -> (Vec<u64>, Vec<CompactPkeProof>) {
+        let mut noise = |count| {
+            let mut noise = vec![0; count];
+            self.generator.fill_slice_with_random_from_distribution(&mut noise, TUniform::<u64>::new(NOISE_LOG));
+            noise
+        };
+        let (mask_noise, body_noise) = (noise(DIMENSION), noise(values.len()));
+        let mut binary = vec![0; DIMENSION];
+        self.generator.fill_slice_with_random_uniform_binary_bits(&mut binary);
+        let product = |factor: &[u64]| {
+            let mut product = vec![0; DIMENSION];
+            slice_semi_reverse_negacyclic_convolution(&mut product, factor, &binary);
+            product
+        };
+        let mask = product(self.key.get_mask().as_ref()).into_iter().zip(&mask_noise);
+        let bodies = product(self.key.get_body().as_ref()).into_iter().rev().zip(&body_noise).zip(values);
+        let bodies = bodies
+            .map(|((word, noise), value)| word.wrapping_add(*noise).wrapping_add(value.cast_unsigned() << UNIT_LOG));
+        let words: Vec<u64> = mask.map(|(word, noise)| word.wrapping_add(*noise)).chain(bodies).collect();
+        let proofs = starts.iter().zip(metadata).map(|(start, metadata)| {
+            let messages: Vec<u64> = values.iter().map(|value| (value - start).cast_unsigned()).collect();
+            let mut seed = [0; 16];
+            seed.fill_with(|| self.generator.generate_next());
+            self.crs.prove(
+                &self.key,
+                &messages,
+                &list(&words, *start),
+                &binary,
+                &mask_noise,
+                &body_noise,
+                metadata,
+                ZkComputeLoad::Proof,
+                seed,
+            )
+        });
+        let proofs = proofs.collect();
+        (words, proofs)
+    }
+
+    /// Returns whether tfhe accepts a proof of the values from a start on.
+    fn is_valid(&self, words: &[u64], start: i64, proof: &CompactPkeProof, metadata: &[u8]) -> bool {
+        verify_lwe_compact_ciphertext_list(&list(words, start), &self.key, proof, &self.crs, metadata).is_valid()
+    }
+}
+
+/// Returns the list of these words, with every value less `start`.
+fn list(words: &[u64], start: i64) -> LweCompactCiphertextListOwned<u64> {
+    let mut words = words.to_vec();
+    words[DIMENSION..].iter_mut().for_each(|word| *word = word.wrapping_sub(start.cast_unsigned() << UNIT_LOG));
+    let count = LweCiphertextCount(words.len() - DIMENSION);
+    LweCompactCiphertextList::from_container(words, LweSize(DIMENSION + 1), count, CiphertextModulus::new_native())
+}
+
+/// Encodes proofs as docs/protocol.md describes them.
+fn encoded<'a>(proofs: impl Iterator<Item = &'a CompactPkeProof>) -> Proofs {
+    let mut bytes = b"proofs/4".to_vec();
+    for proof in proofs {
+        let CompactPkeProof::PkeV2(proof) = proof else { panic!("another scheme") };
+        let options = bincode::DefaultOptions::new().with_fixint_encoding();
+        let one = options.serialize(&proof.compress()).expect("a proof");
+        bytes.extend((one.len() as u32).to_le_bytes());
+        bytes.extend(one);
+    }
+    Proofs::from_bytes(&bytes).expect("well-formed")
+}
+
+#[test]
+fn a_value_next_to_the_exact_range_passes_one_proof_and_fails_the_other() {
+    let keys = protocol();
+    let public = keys.public_key();
+    let spec = RoundSpec::new(b"lies", VoteShape::new(3, 1, 2).expect("a shape"), 6);
+    let mechanism = Some(PrivacyNoise::of_coins(4, 3).expect("valid").mechanism());
+    let round = Round::new(RoundSpec { mechanism, ..spec }).expect("valid");
+    let proof_key = ProofKey::generate(public.parameters(), &round, &SOURCE).expect("valid");
+    let honest = Teacher::new(1).answer(public, &round, &[0, 0], &SOURCE).expect("valid").to_bytes();
+    let starts = [-2, -4];
+    let metadata = [0_u64, 1].map(|part| {
+        let numbers = [1, 0, part].map(u64::to_le_bytes).concat();
+        [b"speed/proof/v4", &honest[44..76], &numbers].concat()
+    });
+    let mut liar = Liar::new(public, &proof_key);
+    let accepted = |words: &[u64], proofs: &Proofs| {
+        let mut bytes = honest.clone();
+        let end = bytes.len() - 16;
+        bytes[88..end].copy_from_slice(&words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>());
+        let message = Message::from_bytes(&sealed(bytes)).expect("well-formed");
+        proof_key.verify(public, &round, &message, proofs).is_ok()
+    };
+    for (value, parts) in [(-3, [false, true]), (-2, [true; 2]), (3, [true; 2]), (4, [true, false])] {
+        // The liar makes both proofs, although its value is in one part only.
+        let (words, proofs) = liar.encrypt_and_prove(&[0, value], &starts, &metadata);
+        let valid = |part: usize| liar.is_valid(&words, starts[part], &proofs[part], &metadata[part]);
+        assert_eq!([0, 1].map(valid), parts, "{value}");
+        let is_honest = parts == [true; 2];
+        assert_eq!(accepted(&words, &encoded(proofs.iter())), is_honest, "{value}");
+        // A proof twice, the proofs in the other order, one proof, three proofs.
+        for order in [&[0, 0][..], &[1, 1], &[1, 0], &[0], &[1], &[], &[0, 1, 0]] {
+            assert!(!accepted(&words, &encoded(order.iter().map(|&part| &proofs[part]))), "{value} {order:?}");
+        }
+        // The liar makes valid proofs of the nearest parts that include its value.
+        let nearest = starts.map(|start| start + value - value.clamp(start, start + 7));
+        let (words, proofs) = liar.encrypt_and_prove(&[0, value], &nearest, &metadata);
+        assert!((0..2).all(|part| liar.is_valid(&words, nearest[part], &proofs[part], &metadata[part])), "{value}");
+        assert_eq!(accepted(&words, &encoded(proofs.iter())), is_honest, "{value}");
+    }
 }

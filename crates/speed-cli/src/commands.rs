@@ -11,6 +11,7 @@ mod plan;
 mod price;
 mod privacy;
 mod round;
+mod round_noise;
 mod run;
 mod runs;
 mod server;
@@ -24,7 +25,7 @@ mod watch;
 
 pub(crate) use failure::{Failure, kind};
 use failure::{flag, usage};
-use output::{WITHOUT_PROOFS, mark, print, print_json, print_json_line};
+use output::{WITHOUT_PROOFS, influence, mark, print, print_json, print_json_line};
 pub(crate) use output::{report, versioned_line};
 use runs::ReportFormat;
 

@@ -14,8 +14,9 @@ pub(crate) use privacy::{
     NoiseOptions, QueryOptions, ShareKind,
 };
 pub(crate) use rounds::{
-    AggregateOptions, AnswerOptions, ClientOptions, IdentityOptions, PriceOptions, RoundOptions, ServeOptions,
-    ServerCommand, ServerOptions, ShowRoundOptions, StudentCommand, TeacherCommand,
+    AggregateOptions, AgreedNoiseOptions, AnswerOptions, ClientOptions, IdentityOptions, PriceOptions,
+    RoundNoiseOptions, RoundOptions, ServeOptions, ServerCommand, ServerOptions, ShowRoundOptions, StudentCommand,
+    TeacherCommand,
 };
 use speed_core::ExitCode;
 

@@ -1,6 +1,6 @@
 //! Charges and requests for charges.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use speed_accountant::{Budget, PrivacyEvent, QueryBatch};
 use speed_mechanism::{HonestRatio, Mechanism};
 
@@ -28,7 +28,9 @@ pub struct Charge {
     /// Total variation distance between all draws and exact noise. 0 if the charge names no sampler.
     #[serde(rename = "sampling_distance")]
     pub sampling_total_variation: f64,
-    /// Pure epsilon of one query at the time of the charge. The spent epsilon is always recomputed.
+    /// Pure epsilon of one query at the time of the charge; infinite, and null in JSON, for Skellam and binomial noise.
+    /// The spent epsilon is always recomputed.
+    #[serde(deserialize_with = "null_as_infinity")]
     pub per_query_epsilon: f64,
     /// The caller's digest of the question. Empty in older ledgers.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -104,13 +106,20 @@ impl Charge {
     }
 }
 
-/// Checks that queries can be charged: at least one query, at least two classes, and noise with a pure epsilon.
+/// Checks that queries can be charged: at least one query, at least two classes, and noise that this program draws or
+/// that has a pure epsilon.
 pub(crate) fn check(batch: &QueryBatch) -> Result<(), Refusal> {
     if let Some(found) = batch.classes.filter(|classes| *classes < 2) {
         return Err(Refusal::Classes { found });
     }
-    if batch.queries == 0 || !batch.per_query_epsilon().is_finite() {
-        return Err(Refusal::Queries { queries: batch.queries, mechanism: batch.event.mechanism() });
+    let mechanism = batch.event.mechanism();
+    if batch.queries == 0 || matches!(mechanism, Mechanism::Gaussian { .. }) {
+        return Err(Refusal::Queries { queries: batch.queries, mechanism });
     }
     Ok(())
+}
+
+/// Reads an epsilon that may be infinite. JSON has no infinity, so it is written as null.
+pub(crate) fn null_as_infinity<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
 }

@@ -75,8 +75,9 @@ fn over_budget(
 ) -> String {
     if would_be.is_infinite() {
         return format!(
-            "with {queries} more queries, the samplers' distance from exact noise exceeds delta {delta:e} at the budget's \
-             epsilon of {budget}; nothing was charged; a ledger with a larger delta or a smaller budget may allow them"
+            "with {queries} more queries, no finite epsilon is known at delta {delta:e} and the budget's epsilon of {budget}: the \
+             samplers' distance from exact noise exceeds delta, or the noise is too small; nothing was charged; a ledger with a \
+             larger delta or a smaller budget, or more noise, may allow them"
         );
     }
     format!(
@@ -185,8 +186,8 @@ pub enum Refusal {
         /// The refused number.
         found: usize,
     },
-    /// The number of queries is zero, or their noise has no pure epsilon.
-    #[error("expected at least one query of Laplace noise, found {queries} of {mechanism}")]
+    /// The number of queries is zero, or their noise is Gaussian.
+    #[error("expected at least one query of Laplace, Skellam or binomial noise, found {queries} of {mechanism}")]
     Queries {
         /// Number of queries.
         queries: usize,

@@ -111,7 +111,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError::OverBudget`] if they exceed the budget; then nothing is charged. [`LedgerError::Refused`] if the
-    /// number of queries is zero or their noise has no pure epsilon. [`LedgerError::Io`] and [`LedgerError::Damaged`]
+    /// number of queries is zero or their noise is Gaussian. [`LedgerError::Io`] and [`LedgerError::Damaged`]
     /// as for [`Self::open`].
     pub fn charge(
         &self,

@@ -2,7 +2,7 @@
 
 use speed_accountant::composition::MAX_QUERIES;
 use speed_accountant::{AccountError, Budget, PrivacyFilter, QueryBatch, Spent};
-use speed_mechanism::{InverseScale, Mechanism, MechanismKind};
+use speed_mechanism::{BinomialShare, InverseScale, Mechanism, MechanismKind, NoiseCoins, NoiseDeviation};
 
 /// Decimal digits of a found scale.
 const DIGITS: i32 = 6;
@@ -41,8 +41,11 @@ impl Room {
     }
 
     pub(crate) fn new(filters: Vec<PrivacyFilter>, mut scales: Vec<Mechanism>) -> Self {
-        // The smallest noise first.
-        scales.sort_by(|a, b| b.scale().total_cmp(&a.scale()));
+        // The smallest noise of each kind first.
+        let width = |mechanism: &Mechanism| {
+            if mechanism.kind().is_inverse() { -mechanism.scale() } else { mechanism.scale() }
+        };
+        scales.sort_by(|a, b| width(a).total_cmp(&width(b)));
         scales.dedup();
         Self { filters, scales }
     }
@@ -65,37 +68,40 @@ impl Room {
         most.ok_or(AccountError::NoQueries)
     }
 
-    /// Finds the smallest Laplace noise with which a charge would be accepted, to six digits. `batch_of` creates the
-    /// queries for a mechanism.
+    /// Finds the smallest noise with which a charge would be accepted: gamma or sigma to six digits, or the number of
+    /// coins that `teachers` teachers share evenly, a multiple of `step` each ([`NoiseCoins::step`]). `batch_of` creates
+    /// the queries for a mechanism.
     ///
     /// # Errors
     /// The errors of [`Self::fit`] for the widest noise that can be drawn, and the errors of `batch_of`.
     pub fn noise<E: From<AccountError>>(
         &self,
         kind: MechanismKind,
+        teachers: usize,
+        step: u64,
         batch_of: impl Fn(Mechanism) -> Result<QueryBatch, E>,
     ) -> Result<Fit, E> {
         let at = |scale: f64| -> Result<Result<Fit, AccountError>, E> {
             let mechanism = kind.with_scale(scale).map_err(AccountError::from)?;
             Ok(self.fit(batch_of(mechanism)?))
         };
-        let widest = InverseScale::MIN;
-        let (mut low, mut high, mut best) = match at(LOOSER_BELOW)? {
-            Ok(fit) => (LOOSER_BELOW, InverseScale::MAX, fit),
-            Err(_) => (widest, LOOSER_BELOW, at(widest)??),
+        let best = match kind {
+            MechanismKind::Laplace | MechanismKind::DiscreteLaplace => largest_gamma(at)?,
+            MechanismKind::Gaussian | MechanismKind::Skellam => least_sigma(at)?,
+            MechanismKind::Binomial => least_coins(teachers, step, at)?,
         };
-        while high / low > 1.0 + CLOSE {
-            let middle = rounded_down((low.ln().midpoint(high.ln())).exp());
-            if middle <= low {
-                break;
-            }
-            match at(middle)? {
-                Ok(fit) => (low, best) = (middle, fit),
-                Err(_) => high = middle,
-            }
-        }
+        let found = best.batch.event.mechanism().scale();
         // The exact noise of an earlier charge may be allowed even if slightly different noise is not.
-        for mechanism in self.scales.iter().filter(|earlier| earlier.kind() == kind && earlier.scale() > low) {
+        let is_possible = |earlier: &Mechanism| match *earlier {
+            other if other.kind() != kind => false,
+            Mechanism::Binomial { coins } => {
+                let share = BinomialShare::new(coins, teachers);
+                earlier.scale() < found && share.is_ok_and(|share| u64::from(share.coins()).is_multiple_of(step))
+            }
+            _ if kind.is_inverse() => earlier.scale() > found,
+            _ => earlier.scale() < found,
+        };
+        for mechanism in self.scales.iter().filter(|earlier| is_possible(earlier)) {
             if let Ok(fit) = at(mechanism.scale())? {
                 return Ok(fit);
             }
@@ -126,14 +132,107 @@ impl Room {
     }
 }
 
+/// Finds the largest gamma with which a charge would be accepted.
+fn largest_gamma<E>(at: impl Fn(f64) -> Result<Result<Fit, AccountError>, E>) -> Result<Fit, E>
+where
+    E: From<AccountError>,
+{
+    let widest = InverseScale::MIN;
+    let (mut low, mut high, mut best) = match at(LOOSER_BELOW)? {
+        Ok(fit) => (LOOSER_BELOW, InverseScale::MAX, fit),
+        Err(_) => (widest, LOOSER_BELOW, at(widest)??),
+    };
+    while high / low > 1.0 + CLOSE {
+        let middle = rounded_down((low.ln().midpoint(high.ln())).exp());
+        if middle <= low {
+            break;
+        }
+        match at(middle)? {
+            Ok(fit) => (low, best) = (middle, fit),
+            Err(_) => high = middle,
+        }
+    }
+    Ok(best)
+}
+
+/// Finds the least sigma with which a charge would be accepted. It is doubled first, because wide noise takes longer.
+fn least_sigma<E>(at: impl Fn(f64) -> Result<Result<Fit, AccountError>, E>) -> Result<Fit, E>
+where
+    E: From<AccountError>,
+{
+    let (mut low, mut high) = (NoiseDeviation::MIN, 1.0);
+    let mut best = loop {
+        match at(high)? {
+            Ok(fit) => break fit,
+            Err(error) if high >= NoiseDeviation::MAX => return Err(error.into()),
+            Err(_) => (low, high) = (high, (2.0 * high).min(NoiseDeviation::MAX)),
+        }
+    };
+    while high / low > 1.0 + CLOSE {
+        let middle = rounded_up((low.ln().midpoint(high.ln())).exp());
+        if middle >= high {
+            break;
+        }
+        match at(middle)? {
+            Ok(fit) => (high, best) = (middle, fit),
+            Err(_) => low = middle,
+        }
+    }
+    Ok(best)
+}
+
+/// Finds the least number of coins that `teachers` teachers share evenly, a multiple of `step` each, and with which a
+/// charge would be accepted.
+fn least_coins<E>(
+    teachers: usize,
+    step: u64,
+    at: impl Fn(f64) -> Result<Result<Fit, AccountError>, E>,
+) -> Result<Fit, E>
+where
+    E: From<AccountError>,
+{
+    let teachers = teachers.max(1) as u64;
+    // The search counts in steps.
+    let most = ((NoiseCoins::MAX / teachers).min(u64::from(BinomialShare::MAX_COINS)) / step).max(1);
+    let with = |steps: u64| at((steps * step * teachers) as f64);
+    let (mut low, mut high) = (0, 1);
+    let mut best = loop {
+        match with(high)? {
+            Ok(fit) => break fit,
+            Err(error) if high >= most => return Err(error.into()),
+            Err(_) => (low, high) = (high, (2 * high).min(most)),
+        }
+    };
+    while high - low > 1 {
+        let middle = low.midpoint(high);
+        match with(middle)? {
+            Ok(fit) => (high, best) = (middle, fit),
+            Err(_) => low = middle,
+        }
+    }
+    Ok(best)
+}
+
 /// Rounds a scale down to a few digits, so the printed decimal number is exactly the tested one.
 fn rounded_down(scale: f64) -> f64 {
-    #[expect(clippy::cast_possible_truncation, reason = "from -5 to 6")]
-    let magnitude = scale.log10().floor() as i32;
-    let unit = 10f64.powi(DIGITS - 1 - magnitude);
+    let unit = unit(scale);
     // Division by a power of ten gives the double nearest to the decimal number; multiplication may not.
     let down = (scale * unit).floor() / unit;
     if down <= scale { down } else { scale }
+}
+
+/// Rounds a scale up to a few digits.
+fn rounded_up(scale: f64) -> f64 {
+    let unit = unit(scale);
+    let up = (scale * unit).ceil() / unit;
+    if up >= scale { up } else { scale }
+}
+
+/// Returns the power of ten that makes the kept digits of a scale an integer.
+fn unit(scale: f64) -> f64 {
+    #[expect(clippy::cast_possible_truncation, reason = "from -5 to 6")]
+    let magnitude = scale.log10().floor() as i32;
+    10f64.powi(DIGITS - 1 - magnitude)
 }
 
 #[cfg(test)]
@@ -143,8 +242,9 @@ mod tests {
     #[test]
     fn scales_have_few_digits() {
         for scale in [0.093_735_589_7, 0.01, 1.0, 123_456.789, 9.999_999_9e-4, 1e-3, 7.0e-4] {
-            let down = rounded_down(scale);
+            let (down, up) = (rounded_down(scale), rounded_up(scale));
             assert!(down <= scale && down > scale * (1.0 - 1e-5), "{scale}: {down}");
+            assert!(up >= scale && up < scale * (1.0 + 1e-5), "{scale}: {up}");
             assert!(down.to_string().trim_start_matches("0.").trim_start_matches('0').len() <= 7, "{down}");
         }
     }

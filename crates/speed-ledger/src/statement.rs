@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use speed_accountant::{Budget, Samplers, Spent, round_up};
 
-use crate::charge::Charge;
+use crate::charge::{Charge, null_as_infinity};
 
 /// Largest number of charges, or kinds of charges, that a claim lists individually.
 const MAX_NAMED: usize = 6;
@@ -30,10 +30,11 @@ pub struct Statement {
     pub queries: usize,
     /// The spent part of the budget, however the charges were chosen. The cost of the answers to state afterwards is
     /// the budget's epsilon. Without a budget: a budget, fixed before the first answer, that would have allowed all
-    /// charges at this delta.
+    /// charges at this delta. Infinite, and null in JSON, if no finite epsilon is known.
+    #[serde(deserialize_with = "null_as_infinity")]
     pub spent_epsilon: f64,
     /// The spent epsilon if the number and the kinds of all charges were fixed before the first answer.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_infinity")]
     pub fixed_epsilon: f64,
     /// True if every charge states the distance of its samplers from exact noise, and delta covers it. Otherwise both
     /// epsilons are for exact noise.

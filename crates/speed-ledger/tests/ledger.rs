@@ -7,7 +7,7 @@ use speed_accountant::Accountant;
 use speed_accountant::composition::optimal_epsilon;
 use speed_accountant::{AccountError, Budget, Delta, PrivacyEvent, QueryBatch};
 use speed_ledger::{ChargeRequest, Ledger, LedgerError, Room, TornLine};
-use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseDeviation};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseCoins, NoiseDeviation};
 
 fn event(tau: f64) -> PrivacyEvent {
     let gamma = InverseScale::new(0.1).expect("a scale");
@@ -64,6 +64,48 @@ fn different_queries_compose() {
     };
     assert!(mixed.fixed_epsilon > of(1.0) && mixed.fixed_epsilon < of(0.7), "{}", mixed.claim);
     assert!(mixed.spent_epsilon > mixed.fixed_epsilon && mixed.spent_epsilon < optimal_epsilon(0.31, 100, 1e-6));
+}
+
+fn coins(all: u64) -> PrivacyEvent {
+    PrivacyEvent::new(Mechanism::binomial(NoiseCoins::new(all).expect("valid")), HonestRatio::ALL)
+}
+
+#[test]
+fn noise_without_a_pure_epsilon_is_charged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = fresh(folder.path(), 10.0);
+    let first = ledger.charge("coins", &coins(800), 10, 100).expect("within budget");
+    assert!(first.charges[0].per_query_epsilon.is_infinite() && first.samplers_included, "{}", first.claim);
+    let delta = Delta::new(0.9 * 0.999 * 1e-5).expect("a delta");
+    let alone = Accountant::new(coins(800), delta).account_queries(100).expect("queries").epsilon;
+    assert!((first.spent_epsilon / alone - 1.0).abs() < 0.01, "{} against {alone}", first.spent_epsilon);
+    let text = std::fs::read_to_string(folder.path().join("ledger")).expect("a ledger");
+    assert!(text.contains("\"noise\":\"binomial\",\"coins\":800"), "{text}");
+    assert!(text.contains("\"per_query_epsilon\":null"), "{text}");
+    // It is read again, and mixed with Laplace noise.
+    let mixed = ledger.charge("laplace", &event(1.0), 10, 50).expect("within budget");
+    assert_eq!(mixed.charges[0], first.charges[0]);
+    assert!(mixed.spent_epsilon > first.spent_epsilon && mixed.fixed_epsilon <= mixed.spent_epsilon);
+    // The budget limits both.
+    assert!(matches!(ledger.charge("more", &coins(800), 10, 1_000), Err(LedgerError::OverBudget { .. })));
+}
+
+#[test]
+fn the_least_noise_that_fits_has_whole_coins_of_every_teacher() {
+    let room = Room::of_new(budget(3.0));
+    let of = |noise| Ok::<_, AccountError>(QueryBatch::new(PrivacyEvent::new(noise, HonestRatio::ALL), 10, 100));
+    let found = room.noise(MechanismKind::Binomial, 20, 1, of).expect("room").batch;
+    let all = found.event.mechanism().scale() as u64;
+    assert!(all.is_multiple_of(20) && room.fit(found).is_ok(), "{all}");
+    let fewer = QueryBatch { event: coins(all - 20), ..found };
+    assert!(matches!(room.fit(fewer), Err(AccountError::OverBudget { .. })), "{all}");
+    // With a threshold, the coins of a teacher are even.
+    let even = room.noise(MechanismKind::Binomial, 20, 2, of).expect("room").batch.event.mechanism().scale() as u64;
+    assert_eq!(even, all.next_multiple_of(40));
+    // Skellam noise of nearly the same deviation costs the same.
+    let skellam = room.noise(MechanismKind::Skellam, 1, 1, of).expect("room").batch.event.mechanism().scale();
+    let deviation = (all as f64).sqrt() / 2.0;
+    assert!((skellam / deviation - 1.0).abs() < 0.05, "{skellam} against {deviation}");
 }
 
 #[test]
@@ -292,7 +334,7 @@ fn noise_that_fits_the_budget_is_accepted() {
     let noise_of = |room: &Room, queries: usize| {
         let of =
             |noise| Ok::<_, AccountError>(QueryBatch::new(PrivacyEvent::new(noise, HonestRatio::ALL), 10, queries));
-        room.noise(MechanismKind::DiscreteLaplace, of)
+        room.noise(MechanismKind::DiscreteLaplace, 1, 1, of)
     };
     let ledger = fresh(folder.path(), 5.0);
     let room = |limit| ledger.room(limit).expect("a budget");

@@ -24,6 +24,40 @@ pub enum MechanismError {
         /// The largest value allowed.
         max: f64,
     },
+    /// The number of coins is not an integer in the supported range.
+    #[error("number of coins is {found}, but it must be an integer from 1 to {max} (of all teachers, for each class)")]
+    Coins {
+        /// The refused value.
+        found: f64,
+        /// The largest value allowed.
+        max: u64,
+    },
+    /// The teachers cannot share the coins evenly.
+    #[error("{coins} coins cannot be shared evenly between {teachers} teachers, each of which tosses the same number")]
+    SharedCoins {
+        /// Coins of all teachers.
+        coins: u64,
+        /// Number of teachers.
+        teachers: usize,
+    },
+    /// Each teacher would toss an odd number of coins, and the round has a threshold.
+    #[error(
+        "{found} coins for each teacher, class and query, but with a threshold an even number is expected: add one coin, or leave out the threshold"
+    )]
+    OddCoins {
+        /// Coins of one teacher.
+        found: u64,
+    },
+    /// One teacher would toss too many coins.
+    #[error(
+        "{found} coins for each teacher, class and query, but at most {max} are supported: ask for less noise, or for more teachers"
+    )]
+    CoinsOfTeacher {
+        /// Coins of one teacher.
+        found: u64,
+        /// The largest number allowed.
+        max: u32,
+    },
     /// The fraction of the teachers that add noise is not in (0, 1].
     #[error("ratio tau is {found:?}, but it must be greater than 0 and at most 1")]
     HonestRatio {

@@ -29,10 +29,12 @@
 //! | [`laplace`] | the paper's continuous noise, analytically (Theorem 2 and Proposition 4 are about it) |
 //! | [`discrete_laplace`] | the integer noise, analytically |
 //! | [`NoiseShare`] | the sampler of one teacher's share of discrete Laplace noise |
+//! | [`BinomialShare`] | the sampler of one teacher's share of binomial noise: the heads of its coins |
 //! | [`SkellamShare`] | the sampler of one teacher's share of Skellam noise, the integer counterpart of Gaussian noise |
 //! | [`DiscreteGaussian`] | distribution and sampler of integer noise that one party adds |
 //! | [`sum_tail`], [`sum_support_bound`] | the largest summed noise: the range that an aggregation must hold |
 
+mod binomial_share;
 mod enclosure;
 mod erfc;
 mod error;
@@ -47,6 +49,7 @@ mod share_pmf;
 mod skellam_share;
 mod tail;
 
+pub mod binomial;
 pub mod discrete_gaussian;
 pub mod discrete_laplace;
 pub mod gaussian;
@@ -54,6 +57,8 @@ pub mod laplace;
 pub mod laplace_table;
 pub mod skellam;
 
+pub use binomial::Binomial;
+pub use binomial_share::BinomialShare;
 pub use discrete_gaussian::DiscreteGaussian;
 pub use discrete_laplace::DiscreteLaplace;
 pub use erfc::log_normal_survival;
@@ -64,7 +69,7 @@ pub use laplace::GeneralisedLaplace;
 pub use laplace_table::LaplaceTable;
 pub use lattice::Lattice;
 pub use mechanism::{Mechanism, MechanismKind};
-pub use parameters::{HonestRatio, InverseScale, NoiseDeviation};
+pub use parameters::{HonestRatio, InverseScale, NoiseCoins, NoiseDeviation};
 pub use share::NoiseShare;
 pub use skellam::Skellam;
 pub use skellam_share::SkellamShare;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{InverseScale, MechanismError, NoiseDeviation, NoiseShare, SkellamShare};
+use crate::{BinomialShare, InverseScale, MechanismError, NoiseCoins, NoiseDeviation, NoiseShare, SkellamShare};
 
 /// A noise distribution with its parameters: the distribution of the sum over all teachers, per class and query.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +30,11 @@ pub enum Mechanism {
         /// Standard deviation, in votes.
         sigma: NoiseDeviation,
     },
+    /// Binomial noise: the heads of fair coins, the same number for each teacher.
+    Binomial {
+        /// Coins of all teachers, for each class and query.
+        coins: NoiseCoins,
+    },
 }
 
 /// A noise distribution without its parameters.
@@ -45,6 +50,8 @@ pub enum MechanismKind {
     Gaussian,
     /// [`Mechanism::Skellam`].
     Skellam,
+    /// [`Mechanism::Binomial`].
+    Binomial,
 }
 
 speed_core::named!(MechanismKind:
@@ -52,11 +59,12 @@ speed_core::named!(MechanismKind:
     DiscreteLaplace = "discrete-laplace",
     Gaussian = "gaussian",
     Skellam = "skellam",
+    Binomial = "binomial",
 );
 
 impl MechanismKind {
     /// Adds the parameter: gamma, per vote, for Laplace noise of both kinds; sigma, in votes, for Gaussian and Skellam
-    /// noise.
+    /// noise; the number of coins of all teachers for binomial noise.
     ///
     /// # Errors
     /// If the parameter is out of range.
@@ -66,7 +74,18 @@ impl MechanismKind {
             Self::DiscreteLaplace => Mechanism::DiscreteLaplace { gamma: InverseScale::new(scale)? },
             Self::Gaussian => Mechanism::Gaussian { sigma: NoiseDeviation::new(scale)? },
             Self::Skellam => Mechanism::Skellam { sigma: NoiseDeviation::new(scale)? },
+            Self::Binomial => Mechanism::Binomial { coins: coins(scale)? },
         })
+    }
+
+    /// Returns the name of the parameter.
+    #[must_use]
+    pub fn parameter(self) -> &'static str {
+        match self {
+            Self::Laplace | Self::DiscreteLaplace => "gamma",
+            Self::Gaussian | Self::Skellam => "sigma",
+            Self::Binomial => "coins",
+        }
     }
 
     /// Returns whether the parameter is an inverse scale, so that a larger value means less noise.
@@ -78,7 +97,7 @@ impl MechanismKind {
     /// Returns whether the noise is an integer number of votes, so that it can be encrypted.
     #[must_use]
     pub fn is_integer(self) -> bool {
-        matches!(self, Self::DiscreteLaplace | Self::Skellam)
+        matches!(self, Self::DiscreteLaplace | Self::Skellam | Self::Binomial)
     }
 }
 
@@ -107,6 +126,12 @@ impl Mechanism {
         Self::Skellam { sigma }
     }
 
+    /// Creates binomial noise from the coins of all teachers.
+    #[must_use]
+    pub const fn binomial(coins: NoiseCoins) -> Self {
+        Self::Binomial { coins }
+    }
+
     /// Returns the name without the parameter.
     #[must_use]
     pub fn kind(self) -> MechanismKind {
@@ -115,15 +140,17 @@ impl Mechanism {
             Self::DiscreteLaplace { .. } => MechanismKind::DiscreteLaplace,
             Self::Gaussian { .. } => MechanismKind::Gaussian,
             Self::Skellam { .. } => MechanismKind::Skellam,
+            Self::Binomial { .. } => MechanismKind::Binomial,
         }
     }
 
-    /// Returns the parameter: gamma, per vote, or sigma, in votes, depending on the kind.
+    /// Returns the parameter: gamma, per vote, sigma, in votes, or the number of coins, depending on the kind.
     #[must_use]
     pub fn scale(self) -> f64 {
         match self {
             Self::Laplace { gamma } | Self::DiscreteLaplace { gamma } => gamma.get(),
             Self::Gaussian { sigma } | Self::Skellam { sigma } => sigma.get(),
+            Self::Binomial { coins } => coins.get() as f64,
         }
     }
 
@@ -132,7 +159,7 @@ impl Mechanism {
     pub fn gamma(self) -> Option<InverseScale> {
         match self {
             Self::Laplace { gamma } | Self::DiscreteLaplace { gamma } => Some(gamma),
-            Self::Gaussian { .. } | Self::Skellam { .. } => None,
+            Self::Gaussian { .. } | Self::Skellam { .. } | Self::Binomial { .. } => None,
         }
     }
 
@@ -145,7 +172,7 @@ impl Mechanism {
     /// Returns whether the noise has an exact sampler, which adds nothing to delta.
     #[must_use]
     pub fn has_exact_sampler(self) -> bool {
-        matches!(self, Self::Skellam { .. })
+        matches!(self, Self::Skellam { .. } | Self::Binomial { .. })
     }
 
     /// Bounds the total variation distance of `draws` independent shares, taken together, from the exact noise. The
@@ -160,6 +187,7 @@ impl Mechanism {
                 Ok(Some(NoiseShare::new(gamma, sharers)?.total_variation_of_draws(draws)))
             }
             Self::Skellam { sigma } => SkellamShare::new(sigma, sharers).map(|_| Some(0.0)),
+            Self::Binomial { coins } => BinomialShare::new(coins, sharers).map(|_| Some(0.0)),
             Self::Laplace { .. } | Self::Gaussian { .. } => Ok(None),
         }
     }
@@ -167,8 +195,7 @@ impl Mechanism {
     /// Returns the name and the parameter in the form that a round's id contains: equal only for equal mechanisms.
     #[must_use]
     pub fn identifier(self) -> String {
-        let parameter = if self.kind().is_inverse() { "gamma" } else { "sigma" };
-        format!("{} {parameter}={}", self.kind(), self.scale())
+        format!("{} {}={}", self.kind(), self.kind().parameter(), self.scale())
     }
 }
 
@@ -183,7 +210,20 @@ impl fmt::Display for Mechanism {
             Self::Skellam { sigma } => {
                 write!(f, "integer (Skellam) noise of standard deviation sigma = {}", sigma.get())
             }
+            Self::Binomial { coins } => {
+                let (coins, deviation) = (coins.get(), coins.deviation());
+                write!(f, "binomial noise of {coins} coins of all teachers (standard deviation {deviation:.1})")
+            }
         }
+    }
+}
+
+/// Reads a number of coins.
+fn coins(scale: f64) -> Result<NoiseCoins, MechanismError> {
+    if scale.fract() == 0.0 && (1.0..=NoiseCoins::MAX as f64).contains(&scale) {
+        NoiseCoins::new(scale as u64)
+    } else {
+        Err(MechanismError::Coins { found: scale, max: NoiseCoins::MAX })
     }
 }
 
@@ -196,8 +236,9 @@ mod tests {
         for name in MechanismKind::NAMES {
             let kind: MechanismKind = name.parse().expect("a known name");
             assert_eq!(serde_json::to_value(kind).expect("a text"), *name);
-            let mechanism = kind.with_scale(0.1).expect("in range");
-            assert_eq!((mechanism.kind(), mechanism.scale()), (kind, 0.1));
+            let scale = if kind == MechanismKind::Binomial { 1_000.0 } else { 0.1 };
+            let mechanism = kind.with_scale(scale).expect("in range");
+            assert_eq!((mechanism.kind(), mechanism.scale()), (kind, scale));
             // Ledgers and reports store this form.
             let json = serde_json::to_value(mechanism).expect("a record");
             assert_eq!(json["noise"], name.replace('-', "_"));
@@ -205,6 +246,11 @@ mod tests {
         }
         let mechanism = MechanismKind::DiscreteLaplace.with_scale(0.1).expect("in range");
         assert_eq!(mechanism.identifier(), "discrete-laplace gamma=0.1");
+        let mechanism = MechanismKind::Binomial.with_scale(1_000.0).expect("in range");
+        assert_eq!(mechanism.identifier(), "binomial coins=1000");
         assert!(MechanismKind::Skellam.with_scale(f64::NAN).is_err());
+        for refused in [0.0, -4.0, 3.5, f64::NAN, f64::INFINITY, 2f64.powi(21)] {
+            assert!(MechanismKind::Binomial.with_scale(refused).is_err(), "{refused}");
+        }
     }
 }

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::MechanismError;
 
+/// The largest number of teachers that share noise.
+pub(crate) const MAX_TEACHERS: usize = 1_000_000;
+
 /// Inverse scale `gamma` of the noise, per vote: the summed noise of all teachers has scale `1/gamma` votes.
 ///
 /// This is the paper's gamma (section 3.2, 0.1 in its tables). With the noise of all teachers one query costs
@@ -103,6 +106,92 @@ impl TryFrom<f64> for NoiseDeviation {
 impl From<NoiseDeviation> for f64 {
     fn from(sigma: NoiseDeviation) -> Self {
         sigma.0
+    }
+}
+
+/// Number of fair coins of binomial noise: of all teachers together, for each class and query.
+///
+/// Their heads have a standard deviation of `sqrt(coins) / 2` votes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
+pub struct NoiseCoins(u64);
+
+impl NoiseCoins {
+    /// The largest number supported, with a deviation of 512 votes.
+    pub const MAX: u64 = 1 << 20;
+
+    /// Checks and wraps a number of coins.
+    ///
+    /// # Errors
+    /// [`MechanismError::Coins`] if it is not from 1 to [`Self::MAX`].
+    pub fn new(coins: u64) -> Result<Self, MechanismError> {
+        if (1..=Self::MAX).contains(&coins) {
+            Ok(Self(coins))
+        } else {
+            Err(MechanismError::Coins { found: coins as f64, max: Self::MAX })
+        }
+    }
+
+    /// Returns the number of which every teacher's coins are a multiple: 2 with a threshold, because an odd number of
+    /// coins has no integer mean to which a share could be centred, and otherwise 1.
+    #[must_use]
+    pub fn step(has_threshold: bool) -> u64 {
+        if has_threshold { 2 } else { 1 }
+    }
+
+    /// Returns the least number of coins, the same multiple of `step` for each of `teachers` teachers, whose deviation is
+    /// at least `sigma`.
+    ///
+    /// # Errors
+    /// [`MechanismError::Coins`] if that is more than [`Self::MAX`], [`MechanismError::Teachers`] for no teacher.
+    pub fn of_deviation(sigma: NoiseDeviation, teachers: usize, step: u64) -> Result<Self, MechanismError> {
+        if teachers == 0 {
+            return Err(MechanismError::Teachers { found: 0, max: MAX_TEACHERS });
+        }
+        // A product within rounding error of an integer counts as that integer.
+        let sharers = teachers as f64 * step as f64;
+        let steps = (4.0 * sigma.get() * sigma.get() / sharers * (1.0 - 1e-12)).ceil().max(1.0);
+        let all = steps * sharers;
+        if all <= Self::MAX as f64 {
+            Self::new(all as u64)
+        } else {
+            Err(MechanismError::Coins { found: all, max: Self::MAX })
+        }
+    }
+
+    /// Returns the number.
+    #[must_use]
+    pub fn get(self) -> u64 {
+        self.0
+    }
+
+    /// Returns the standard deviation of the number of heads, in votes.
+    #[must_use]
+    pub fn deviation(self) -> f64 {
+        (self.0 as f64).sqrt() / 2.0
+    }
+
+    /// Returns the number of coins of a ratio `tau` of the teachers, rounded down. A product within rounding error of an
+    /// integer counts as that integer.
+    #[must_use]
+    pub fn of_ratio(self, tau: HonestRatio) -> u64 {
+        let product = tau.get() * self.0 as f64;
+        let nearest = product.round();
+        if (product - nearest).abs() <= 1e-12 * nearest { nearest as u64 } else { product.floor() as u64 }
+    }
+}
+
+impl TryFrom<u64> for NoiseCoins {
+    type Error = MechanismError;
+
+    fn try_from(coins: u64) -> Result<Self, Self::Error> {
+        Self::new(coins)
+    }
+}
+
+impl From<NoiseCoins> for u64 {
+    fn from(coins: NoiseCoins) -> Self {
+        coins.0
     }
 }
 

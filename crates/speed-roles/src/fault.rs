@@ -264,6 +264,16 @@ pub enum RoundFileFault {
     /// Privacy noise that cannot be bounded.
     #[error(transparent)]
     Mechanism(#[from] MechanismError),
+    /// A parameter of the noise that is missing, or that of another mechanism.
+    #[error("noise: mechanism {mechanism:?} needs {expected}, found {found}")]
+    NoiseParameter {
+        /// The mechanism.
+        mechanism: String,
+        /// Its parameter.
+        expected: &'static str,
+        /// The parameters found.
+        found: &'static str,
+    },
     /// A bound that is too small for the noise.
     #[error("noise.bound is {found}, this noise needs at least {min}")]
     Bound {

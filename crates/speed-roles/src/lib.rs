@@ -31,6 +31,7 @@ mod fault;
 mod file_kind;
 mod files;
 mod identity;
+mod influence;
 #[cfg(feature = "student")]
 mod key_use;
 mod log_check;
@@ -54,6 +55,7 @@ pub use error::{OptionsFault, RolesError};
 pub use fault::{InputFault, LogFault, ReadFault, ResultsFault, RoundFileFault};
 pub use files::{hash_file, write_once};
 pub use identity::{Identity, IdentityReport, generate_identity};
+pub use influence::Influence;
 pub use log_check::{LogCheckOptions, LogCheckReport, check_log};
 pub use party_key::{PartyKey, PartyKeyError};
 pub use randomness::RoundRandomness;

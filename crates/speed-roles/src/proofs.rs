@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-#[cfg(feature = "student")]
 use speed_aggregation::Parameters;
 use speed_aggregation::error::ProofError;
 use speed_aggregation::proofs::ProofKey;
 use speed_core::Digest;
 #[cfg(feature = "student")]
-use speed_core::{NoisePlacement, Randomness};
+use speed_core::Randomness;
 
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
@@ -23,19 +22,17 @@ pub(crate) fn generate(
     parameters: &Parameters,
     randomness: &Randomness,
 ) -> Result<ProofKey, ProofError> {
-    let noise = match file.round().placement() {
-        // A share is within the bound of the sum of all shares, because the rest of the sum is equally likely to
-        // increase it and to decrease it.
-        NoisePlacement::Distributed => file.round().range().noise_bound(),
-        NoisePlacement::Central => 0,
-    };
-    // A vote plus the noise, in the range [-2^(b - 1), 2^(b - 1)), except with the probability of the noise's bound.
-    let range_log = (noise + 2).next_power_of_two().ilog2() + 1;
-    ProofKey::generate(parameters, file.round(), range_log, randomness)
+    ProofKey::generate(parameters, file.round(), randomness)
 }
 
-/// Reads the proof key that a round names; `None` if the round requires no proofs.
-pub(crate) fn read(path: Option<&Path>, file: &RoundFile) -> Result<Option<ProofKey>, RolesError> {
+/// Reads the proof key that a round names; `None` if the round requires no proofs. A key for values of another range than
+/// the round's is refused, even if the round names it: a wider one would let a teacher send more, and a narrower one
+/// would refuse honest values and so tell about them.
+pub(crate) fn read(
+    path: Option<&Path>,
+    file: &RoundFile,
+    parameters: &Parameters,
+) -> Result<Option<ProofKey>, RolesError> {
     let (expected, path) = match (file.round().proofs(), path) {
         (None, None) => return Ok(None),
         (None, Some(_)) => return Err(OptionsFault::ProofKeyRefused.into()),
@@ -47,5 +44,6 @@ pub(crate) fn read(path: Option<&Path>, file: &RoundFile) -> Result<Option<Proof
     let found = Digest::of(&bytes);
     let key =
         if found == expected { ProofKey::from_bytes(&bytes) } else { Err(ProofError::OtherKey { expected, found }) };
+    let key = key.and_then(|key| key.check(parameters, file.round()).map(|()| key));
     key.map(Some).map_err(|error| refused(path, FileKind::PROOF_KEY, InputFault::Proof(error.into())))
 }

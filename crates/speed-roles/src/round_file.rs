@@ -8,6 +8,7 @@ use speed_aggregation::keys::KeyId;
 use speed_aggregation::protocol::RoundId;
 use speed_aggregation::{PrivacyNoise, PublicKey, Round};
 use speed_core::{Digest, DigestError, NoisePlacement, RandomnessKind, decode_text};
+use speed_mechanism::MechanismKind;
 
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::{InputFault, RoundFileFault};
@@ -83,6 +84,7 @@ impl RoundFile {
     #[must_use]
     pub fn to_toml(&self) -> String {
         let (round, mechanism) = (&self.round, self.noise.mechanism());
+        let coins = self.noise.coins_of_teacher(round.shape().teachers());
         let document = Document {
             format: FORMAT,
             id: self.id().to_hex(),
@@ -99,7 +101,8 @@ impl RoundFile {
             noise: Noise {
                 place: round.placement().into(),
                 mechanism: mechanism.kind().to_string(),
-                gamma: mechanism.scale(),
+                gamma: coins.is_none().then(|| mechanism.scale()),
+                coins,
                 bound: round.range().noise_bound(),
             },
             proofs: round.proofs().map(|key| Proofs { sha256: key.to_hex() }),
@@ -171,7 +174,8 @@ impl RoundFile {
     }
 }
 
-/// Version of the file's format.
+/// Version of the file's format. It did not change with binomial noise: files of Laplace noise kept their bytes, and
+/// programs from before refuse `noise.coins` as an unknown key.
 const FORMAT: u32 = 3;
 
 #[derive(Serialize, Deserialize)]
@@ -216,9 +220,41 @@ struct Proofs {
 struct Noise {
     place: PlacementWord,
     mechanism: String,
-    gamma: f64,
+    /// Inverse scale of discrete Laplace noise, per vote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gamma: Option<f64>,
+    /// Coins of one teacher, for each class and query, of binomial noise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coins: Option<u64>,
     bound: u64,
 }
+
+impl Noise {
+    /// Returns the noise of this many teachers. Each mechanism has exactly one parameter.
+    fn privacy_noise(&self, teachers: usize) -> Result<PrivacyNoise, RoundFileFault> {
+        let Self { mechanism, gamma, coins, .. } = self;
+        let noise = match (mechanism.as_str(), *gamma, *coins) {
+            (BINOMIAL, None, Some(coins)) => PrivacyNoise::of_coins(coins, teachers),
+            (LAPLACE, Some(gamma), None) => PrivacyNoise::named(LAPLACE, gamma),
+            (BINOMIAL | LAPLACE, gamma, coins) => {
+                let found = match (gamma, coins) {
+                    (Some(_), Some(_)) => "both gamma and coins",
+                    (Some(_), None) => "gamma",
+                    (None, Some(_)) => "coins",
+                    (None, None) => "neither gamma nor coins",
+                };
+                let expected = if mechanism == BINOMIAL { "coins" } else { "gamma" };
+                return Err(RoundFileFault::NoiseParameter { mechanism: mechanism.clone(), expected, found });
+            }
+            // Refuses the name.
+            (other, gamma, _) => PrivacyNoise::named(other, gamma.unwrap_or_default()),
+        };
+        Ok(noise.map_err(TermsError::from)?)
+    }
+}
+
+const BINOMIAL: &str = MechanismKind::Binomial.name();
+const LAPLACE: &str = MechanismKind::DiscreteLaplace.name();
 
 /// The word for a placement in the file.
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -253,15 +289,16 @@ fn terms(document: Document) -> Result<Terms, RoundFileFault> {
         let digest: Option<Digest> = text.map(|text| digest(field, &text)).transpose()?;
         Ok(digest.filter(|digest| *digest.as_bytes() != [0; 32]))
     };
+    let roster = Roster::from_entries(student, server, teacher).map_err(TermsError::from)?;
     Ok(Terms {
         name,
-        roster: Roster::from_entries(student, server, teacher).map_err(TermsError::from)?,
+        noise: noise.privacy_noise(roster.teachers().len())?,
+        roster,
         queries: queries.count,
         classes: queries.classes,
         query_list: stated("queries.sha256", queries.sha256)?,
         proofs: stated("proofs.sha256", proofs.map(|proofs| proofs.sha256))?,
         min_teachers: minimum,
-        noise: PrivacyNoise::named(&noise.mechanism, noise.gamma).map_err(TermsError::from)?,
         placement: noise.place.into(),
         threshold: queries.threshold,
         randomness: if simulation { RandomnessKind::Simulation } else { RandomnessKind::OperatingSystem },
@@ -284,22 +321,30 @@ mod tests {
     }
 
     fn file() -> RoundFile {
+        with_noise(PrivacyNoise::named("discrete-laplace", 0.1).expect("valid"))
+    }
+
+    fn with_noise(noise: PrivacyNoise) -> RoundFile {
+        let terms = terms_with(noise);
+        let bound = terms.noise.bound(terms.shape().expect("a shape")).expect("bounded");
+        RoundFile::build(&terms, bound, "ab".repeat(32).parse().expect("hex")).expect("valid")
+    }
+
+    fn terms_with(noise: PrivacyNoise) -> Terms {
         let teachers = (0..250).map(|teacher| party(&format!("hospital {teacher}"))).collect();
-        let terms = Terms {
+        Terms {
             name: "a round".into(),
             roster: Roster::new(party("student"), party("server"), teachers).expect("250 parties"),
             queries: 100,
             classes: 10,
             query_list: Some(Digest::from_bytes([3; 32])),
             min_teachers: 200,
-            noise: PrivacyNoise::named("discrete-laplace", 0.1).expect("valid"),
+            noise,
             placement: NoisePlacement::Distributed,
             threshold: Some(-7),
             proofs: Some(Digest::from_bytes([4; 32])),
             randomness: RandomnessKind::Simulation,
-        };
-        let bound = terms.noise.bound(terms.shape().expect("a shape")).expect("bounded");
-        RoundFile::build(&terms, bound, "ab".repeat(32).parse().expect("hex")).expect("valid")
+        }
     }
 
     #[test]
@@ -307,6 +352,62 @@ mod tests {
         let text = file().to_toml();
         assert_eq!(RoundFile::from_toml(&text).expect(&text), file());
         assert!(text.contains("SIMULATION"));
+    }
+
+    #[test]
+    fn a_binomial_round_states_the_coins_of_one_teacher() {
+        let file = with_noise(PrivacyNoise::of_coins(4, 250).expect("valid"));
+        let text = file.to_toml();
+        assert_eq!(RoundFile::from_toml(&text).expect(&text), file);
+        assert!(text.contains("mechanism = \"binomial\"\ncoins = 4\nbound = 163\n"), "{text}");
+        assert!(!text.contains("gamma"), "{text}");
+        for (from, to, words) in [
+            ("coins = 4", "coins = 6", "noise.bound is 163"),
+            ("coins = 4", "coins = 2", "it was changed"),
+            ("coins = 4", "coins = 3", "3 coins for each teacher, class and query, but with a threshold"),
+            ("coins = 4", "coins = 0", "number of coins is 0"),
+            ("coins = 4", "coins = -4", "invalid value"),
+            ("coins = 4", "coins = 4.5", "invalid type"),
+            ("coins = 4", "coins = 65537", "from 1 to 1048576"),
+            ("coins = 4", "coins = 9223372036854775807", "number of coins is"),
+            ("coins = 4", "gamma = 0.1", "mechanism \"binomial\" needs coins, found gamma"),
+            ("coins = 4", "coins = 4\ngamma = 0.1", "mechanism \"binomial\" needs coins, found both gamma and coins"),
+            ("coins = 4\n", "", "mechanism \"binomial\" needs coins, found neither gamma nor coins"),
+            ("\"binomial\"", "\"discrete-laplace\"", "mechanism \"discrete-laplace\" needs gamma, found coins"),
+            ("\"binomial\"", "\"skellam\"", "expected one of discrete-laplace, binomial"),
+            ("bound = 163", "bound = 162", "this noise needs at least 163"),
+            ("bound = 163", "bound = 164", "it was changed"),
+        ] {
+            let changed = text.replacen(from, to, 1);
+            assert_ne!(changed, text, "{from}");
+            let error = RoundFile::from_toml(&changed).expect_err(to).to_string();
+            assert!(error.contains(words), "{to}: {error}");
+        }
+    }
+
+    #[test]
+    fn coins_that_the_teachers_cannot_share_are_refused() {
+        for (placement, coins, words) in [
+            (NoisePlacement::Distributed, 1_001, "1001 coins cannot be shared evenly between 250 teachers"),
+            // The file states the coins of one teacher, also if the server tosses all of them.
+            (NoisePlacement::Central, 1_001, "1001 coins cannot be shared evenly between 250 teachers"),
+            (NoisePlacement::Central, 250 * 263, "at most 65536 are supported"),
+        ] {
+            let noise = PrivacyNoise::named("binomial", f64::from(coins)).expect("valid");
+            let terms = Terms { placement, ..terms_with(noise) };
+            let error = RoundFile::build(&terms, 9_999, "ab".repeat(32).parse().expect("hex")).expect_err("refused");
+            assert!(error.to_string().contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn files_of_laplace_rounds_keep_their_bytes() {
+        let text = file().to_toml();
+        assert!(
+            text.contains("[noise]\nplace = \"teachers\"\nmechanism = \"discrete-laplace\"\ngamma = 0.1\nbound = "),
+            "{text}"
+        );
+        assert!(!text.contains("coins"), "{text}");
     }
 
     #[test]

@@ -145,7 +145,7 @@ fn encrypt(
 ) -> Result<Vec<u8>, RolesError> {
     let key = decode_input(&options.public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
     file.check_key(&options.public_key, key.id())?;
-    let proof_key = proofs::read(options.proof_key.as_deref(), file)?;
+    let proof_key = proofs::read(options.proof_key.as_deref(), file, key.parameters())?;
     let labels = Zeroizing::new(labels(options, file)?);
     let values = values(file, &labels, teacher, options.randomness)?;
     let (round, randomness) = (file.round(), options.randomness.keys());

@@ -78,6 +78,11 @@ impl Terms {
         if name.len() > Self::MAX_NAME || !is_legible(name) {
             return Err(TermsError::Name { found: name.chars().take(100).collect() });
         }
+        let shape = self.shape()?;
+        if self.noise.coins_of_teacher(shape.teachers()).is_some() {
+            // The round's file states the coins of one teacher.
+            self.noise.share_of(shape.teachers()).map_err(PrivacyNoiseError::from)?;
+        }
         Ok(Round::new(RoundSpec {
             query_list: self.query_list,
             min_teachers: self.min_teachers,
@@ -87,7 +92,7 @@ impl Terms {
             roster: Some(self.roster.digest()),
             proofs: self.proofs,
             randomness: self.randomness,
-            ..RoundSpec::new(name.as_bytes(), self.shape()?, noise_bound)
+            ..RoundSpec::new(name.as_bytes(), shape, noise_bound)
         })?)
     }
 }

@@ -2,7 +2,8 @@
 
 use rand::CryptoRng;
 use speed_mechanism::{
-    DiscreteGaussian, GeneralisedLaplace, HonestRatio, InverseScale, MechanismError, NoiseShare, SkellamShare,
+    BinomialShare, DiscreteGaussian, GeneralisedLaplace, HonestRatio, InverseScale, MechanismError, NoiseShare,
+    SkellamShare,
 };
 
 /// The source of each teacher's noise in an audit.
@@ -16,6 +17,9 @@ pub enum ShareNoise {
     /// Exact shares of Skellam noise. The sum of all noisy teachers' shares is drawn at once: it has the same
     /// distribution.
     Skellam(SkellamShare),
+    /// The coins of binomial noise, of all noisy teachers at once. Half of them, rounded down, is taken off the heads, as
+    /// a threshold requires.
+    Binomial(BinomialShare),
     /// Discrete Gaussian noise that one party draws for all noisy teachers together, since it cannot be divided into
     /// shares. Its deviation is that of the sum of the shares.
     Gaussian(DiscreteGaussian),
@@ -86,7 +90,7 @@ impl NoisyArgmax {
     pub fn draws_of_a_class(&self) -> usize {
         match self.noise {
             ShareNoise::Exact(_) | ShareNoise::Truncated(_) => self.noisy_teachers,
-            ShareNoise::Skellam(_) | ShareNoise::Gaussian(_) => 1,
+            ShareNoise::Skellam(_) | ShareNoise::Gaussian(_) | ShareNoise::Binomial(_) => 1,
         }
     }
 
@@ -99,6 +103,10 @@ impl NoisyArgmax {
                 ShareNoise::Truncated(share) => (0..self.noisy_teachers).map(|_| share.sample(rng)).sum(),
                 ShareNoise::Skellam(share) => share.sample_sum(self.noisy_teachers, rng),
                 ShareNoise::Gaussian(noise) => noise.sample(rng),
+                ShareNoise::Binomial(share) => {
+                    let coins = i64::from(share.coins()) * self.noisy_teachers as i64;
+                    share.sample_sum(self.noisy_teachers, rng) - coins / 2
+                }
             };
             if count + noise > best.0 {
                 best = (count + noise, class);

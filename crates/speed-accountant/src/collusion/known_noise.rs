@@ -1,12 +1,14 @@
 //! Secret and known noise together, averaged over the known part.
 
 use rustfft::num_complex::Complex;
-use speed_mechanism::{DiscreteLaplace, HonestRatio, Mechanism};
+use speed_mechanism::{Binomial, DiscreteLaplace, HonestRatio, InverseScale, Lattice, Mechanism, NoiseCoins, Skellam};
 
-use super::plane::{NEGLIGIBLE, Plane};
+use super::plane::{LossBound, NEGLIGIBLE, Plane};
 use crate::event::PrivacyEvent;
+use crate::lattice_noise::LatticeNoise;
 use crate::moments::pure_moment;
-use crate::neighbour_losses::MAX_EPSILON;
+use crate::neighbour_losses::{MAX_EPSILON, Unlikely};
+use crate::sound::{at_least_zero, larger};
 
 /// Planes with more points a side are not worth their time; the chord is used instead.
 const MAX_SIDE: usize = 2_200;
@@ -16,16 +18,34 @@ const CUT: f64 = 27.0;
 const CUT_KNOWN: f64 = 24.0;
 /// Error allowed for the transforms, relative to the largest value.
 const TRANSFORM: f64 = 1e-12;
+/// If either class of a pair wins with less than this probability, the pair is bounded by that probability.
+const UNLIKELY: f64 = 1e-7;
+/// The same for noise without a pure epsilon, for which that bound is worse.
+const UNLIKELY_WITHOUT_EPSILON: f64 = 1e-24;
+/// Multiples of the order whose moments bound a pair that is unlikely to win.
+const HIGHER_ORDERS: [f64; 2] = [2.0, 4.0];
+/// `ln` of the tail of secret noise beyond the plane, relative to the probability of answers that are left out.
+const BEYOND_PLANE: f64 = -21.0;
+/// Tail of known noise that counts with the worst moment.
+const BEYOND_KNOWN: f64 = 1e-13;
+/// Relative error of a probability of the plane, and its growth with the length of the tables.
+const ROUNDING: (f64, f64) = (2e-12, 8e-15);
+/// A sum over at most this many classes has errors of the tails.
+const CLASSES: f64 = 100.0;
+/// Tables of noise that are longer than this are beyond the largest plane.
+const LONGEST: usize = 1 << 13;
 
 /// The law of secret and known noise, ready to be averaged over the known part.
 pub(crate) struct KnownNoise {
-    epsilon: f64,
+    unlikely: Unlikely,
     pub(super) threshold: Option<i64>,
     pub(super) plane: Plane,
     /// Probability, with all noise unknown, of the places that are moved to the edge of the plane.
     tail: f64,
     /// Probability of known noise that is cut off, for two classes.
     tail_known: f64,
+    /// Relative error of probabilities, for noise without a pure epsilon.
+    rounding: f64,
     /// `P[r <= k]` of secret and known noise together.
     below: Vec<f64>,
     /// `P[r - r' >= k]` of two classes' noise, `k = 0, 1, ...`.
@@ -42,13 +62,26 @@ pub(crate) struct AveragedExcess {
     pub(super) allowance: f64,
     /// The largest excess possible.
     pub(super) cap: f64,
+    order: f64,
+    /// Factors of the order, each with the largest excess of the moment of this higher order; empty for noise with a
+    /// pure epsilon.
+    higher: Vec<(f64, f64)>,
 }
 
 impl KnownNoise {
-    /// Creates the law for discrete Laplace noise of which a ratio `tau` is secret and a ratio `known` is known, if its
-    /// plane is not too large. `epsilon` is the epsilon of one query.
-    pub(crate) fn new(event: &PrivacyEvent, known: HonestRatio, epsilon: f64) -> Option<Self> {
-        let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
+    /// Creates the law of integer noise of which a ratio `tau` is secret and a ratio `known` is known, if its plane is
+    /// not too large.
+    pub(crate) fn new(event: &PrivacyEvent, known: HonestRatio, unlikely: Unlikely) -> Option<Self> {
+        match (unlikely, event.mechanism()) {
+            (Unlikely::Bounded(epsilon), Mechanism::DiscreteLaplace { gamma }) => {
+                Self::of_laplace(event, gamma, known, epsilon)
+            }
+            (Unlikely::LeftOut(probability), _) => Self::leaving_out(event, known, probability),
+            (Unlikely::Bounded(_), _) => None,
+        }
+    }
+
+    fn of_laplace(event: &PrivacyEvent, gamma: InverseScale, known: HonestRatio, epsilon: f64) -> Option<Self> {
         if epsilon.is_nan() || epsilon > MAX_EPSILON {
             return None;
         }
@@ -65,26 +98,95 @@ impl KnownNoise {
         let all = DiscreteLaplace::of_class(gamma, both).lattice(reach as usize + 8);
         let difference = DiscreteLaplace::of_difference(gamma, both).lattice(2 * reach as usize + 8);
         Some(Self {
-            epsilon,
+            unlikely: Unlikely::Bounded(epsilon),
             threshold: event.threshold().map(|threshold| threshold as i64),
-            plane: Plane::new(&secret, &known, reach, known_reach, side, epsilon),
+            plane: Plane::new(&secret, &known, reach, known_reach, side, LossBound::Pure(epsilon)),
             tail: 2.0 * (all.log_survival(reach - 3).exp() + secret.log_survival(reach - 3).exp() + NEGLIGIBLE),
             tail_known: 4.0 * known.log_survival(known_reach + 1).exp(),
-            below: (-reach..=reach).map(|k| all.log_survival(-k).exp()).collect(),
+            rounding: 0.0,
+            below: (-reach..=reach).map(|k| all.log_below(k).exp()).collect(),
             beats: (0..=2 * reach).map(|k| difference.log_survival(k).exp()).collect(),
         })
     }
 
+    /// Creates the law of noise whose loss is bounded only except for a small probability. Given the known noise and
+    /// the best of the other classes, answers less likely than `left_out` may be left out.
+    fn leaving_out(event: &PrivacyEvent, known: HonestRatio, left_out: f64) -> Option<Self> {
+        let (secret, all) = (LatticeNoise::new(event)?, LatticeNoise::new(&event.with_more_noise(known))?);
+        let (known, offset) = known_part(event, known)?;
+        let reach_of = |noise: &dyn Fn(usize) -> Lattice, log_tail: f64| -> Option<i64> {
+            let lengths = std::iter::successors(Some(64), |length| Some(2 * length)).take_while(|&l| l <= LONGEST);
+            lengths.map(noise).find_map(|lattice| {
+                // Beyond its reach, tails of a lattice are only bounds.
+                let places = 0..lattice.reach() as i64;
+                places.into_iter().find(|&k| lattice.log_survival(k).max(lattice.log_below(-k)) <= log_tail)
+            })
+        };
+        let within = reach_of(&|reach| secret.of_class(reach), left_out.ln() + BEYOND_PLANE)?;
+        let known_reach = reach_of(&*known, BEYOND_KNOWN.ln())? + 4;
+        // Averages at the plane's edge are made of places where the secret noise has ended.
+        let reach = within + known_reach + 8;
+        let side = transform_length(2 * (reach + known_reach) as usize + 3);
+        if side > MAX_SIDE {
+            return None;
+        }
+        let length = reach as usize + 8;
+        let (secret, all) = (secret.of_class(length), (all.of_class(length), all.of_difference(2 * length)));
+        let known = known(known_reach as usize + 8);
+        let beyond = |noise: &Lattice, reach: i64| noise.log_survival(reach).max(noise.log_below(-reach)).exp();
+        let tail = beyond(&secret, within);
+        let rounding = ROUNDING.0 + ROUNDING.1 * reach as f64;
+        // Along the edge of the plane and at the start of its sums.
+        let losses = LossBound::LeftOut { left_out, off: 2.0 * tail, rounding };
+        Some(Self {
+            unlikely: Unlikely::LeftOut(left_out),
+            threshold: event.threshold().map(|threshold| threshold as i64 + offset),
+            plane: Plane::new(&secret, &known, reach, known_reach, side, losses),
+            tail: tail + beyond(&all.0, reach - 2),
+            tail_known: 4.0 * beyond(&known, known_reach),
+            rounding,
+            below: (-reach..=reach).map(|k| all.0.log_below(k - offset).exp()).collect(),
+            beats: (0..=2 * reach).map(|k| all.1.log_survival(k).exp()).collect(),
+        })
+    }
+
+    /// Says whether one query has a pure epsilon.
+    pub(crate) fn has_pure_epsilon(&self) -> bool {
+        matches!(self.unlikely, Unlikely::Bounded(_))
+    }
+
+    /// Returns the probability of winning below which a pair of classes is bounded by that probability.
+    pub(super) fn unlikely_pair(&self) -> f64 {
+        if self.has_pure_epsilon() { UNLIKELY } else { UNLIKELY_WITHOUT_EPSILON }
+    }
+
     /// Returns the mean moment of order `l`.
     pub(crate) fn averaged(&self, l: f64) -> AveragedExcess {
-        let cap = pure_moment(self.epsilon, l).exp_m1();
         // The cancellation here is as small as the error of a transform.
-        let values = self.plane.averaged(|p, log_ratio| p * ((l * log_ratio).exp() - 1.0));
-        // p^{l+1} / p'^l changes by at most (2 l + 1) e^{epsilon (l + 1)} times the change of p and p'; there are three
-        // answers.
-        let slope = 3.0 * (2.0 * l + 1.0) * (self.epsilon * (l + 1.0)).exp();
-        let allowance = slope * self.tail + cap * self.tail_known + TRANSFORM * (1.0 + cap);
-        AveragedExcess { values, reach: self.plane.reach(), allowance, cap }
+        let sums = |l: f64| self.plane.sums(|p, log_ratio| p * ((l * log_ratio).exp() - 1.0));
+        let (values, reach) = (sums(l), self.plane.reach());
+        if let Unlikely::Bounded(epsilon) = self.unlikely {
+            let cap = pure_moment(epsilon, l).exp_m1();
+            // p^{l+1} / p'^l changes by at most (2 l + 1) e^{epsilon (l + 1)} times the change of p and p'; there are
+            // three answers.
+            let slope = 3.0 * (2.0 * l + 1.0) * (epsilon * (l + 1.0)).exp();
+            let allowance = slope * self.tail + cap * self.tail_known + TRANSFORM * (1.0 + cap);
+            let values = self.plane.averaged(&values);
+            return AveragedExcess { values, reach, allowance, cap, order: l, higher: Vec::new() };
+        }
+        let largest = |values: &[Complex<f64>]| {
+            at_least_zero(values.iter().fold(0.0, |most, value| larger(most, larger(value.re, value.im))))
+        };
+        let cap = largest(&values);
+        if !cap.is_finite() {
+            return AveragedExcess { values: Vec::new(), reach, allowance: cap, cap, order: l, higher: Vec::new() };
+        }
+        // Places moved to the edge have probabilities within a factor of 1 - tail there, or are covered by the bounds
+        // of the plane.
+        let off = self.tail_known + TRANSFORM + 3.0 * self.rounding + CLASSES * (2.0 * l + 1.0) * self.tail;
+        let higher = HIGHER_ORDERS.map(|factor| (factor, largest(&sums(factor * l)))).into();
+        let values = self.plane.averaged(&values);
+        AveragedExcess { values, reach, allowance: off * (1.0 + cap), cap, order: l, higher }
     }
 
     /// Returns `P[r <= k]` of secret and known noise together.
@@ -107,6 +209,45 @@ impl AveragedExcess {
         let shift = (-reach - x.min(y)).max(0);
         let (x, y) = ((x + shift).min(reach), (y + shift).min(reach));
         self.values[((y + reach) * (2 * reach + 1) + x + reach) as usize]
+    }
+
+    /// Bounds the mean for a pair of classes of which either wins with at most this probability, at the votes and at
+    /// the neighbour; `epsilon` is for one query. docs/privacy.md, "Collusion", has both bounds.
+    pub(super) fn of_unlikely_pair(&self, either_wins: f64, epsilon: f64) -> f64 {
+        if self.higher.is_empty() {
+            // The chord.
+            return self.cap * (either_wins * (1.0 + epsilon.exp())).min(1.0);
+        }
+        if either_wins == 0.0 {
+            return 0.0;
+        }
+        let likely_views = 2.0 * (self.order + 1.0) * either_wins;
+        let others = |&(factor, excess): &(f64, f64)| {
+            ((self.order + 2.0) * either_wins).powf(1.0 - 1.0 / factor) * (1.0 + excess).powf(1.0 / factor)
+        };
+        self.higher.iter().map(|higher| likely_views + others(higher)).fold(self.cap, f64::min)
+    }
+}
+
+/// Noise as a function of the reach of its table.
+type Tabulated = Box<dyn Fn(usize) -> Lattice>;
+
+/// Returns the known noise of one class, and the sum of the centres of secret and known noise less the centre of both.
+/// Coins that are not secret are known.
+fn known_part(event: &PrivacyEvent, known: HonestRatio) -> Option<(Tabulated, i64)> {
+    match event.mechanism() {
+        Mechanism::Skellam { sigma } => {
+            let noise = Skellam::of_class(sigma, known);
+            Some((Box::new(move |reach| noise.lattice(reach)), 0))
+        }
+        Mechanism::Binomial { coins } => {
+            let secret = coins.of_ratio(event.tau());
+            let known = coins.of_ratio(event.with_more_noise(known).tau()).checked_sub(secret)?;
+            let noise = Binomial::of_class(NoiseCoins::new(known).ok()?, HonestRatio::ALL);
+            let offset = ((secret + known) / 2 - secret / 2 - known / 2) as i64;
+            Some((Box::new(move |reach| noise.lattice(reach)), offset))
+        }
+        Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } | Mechanism::Gaussian { .. } => None,
     }
 }
 

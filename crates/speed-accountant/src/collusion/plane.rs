@@ -8,11 +8,23 @@ use std::sync::Arc;
 
 use crate::three_answers::for_each_row;
 
-/// Answers that are not more likely than this are left out.
+/// Answers of Laplace noise that are not more likely than this are left out; the caller adds an allowance.
 pub(super) const NEGLIGIBLE: f64 = 1e-18;
+
+/// Bounds on the losses of answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum LossBound {
+    /// Losses are at most this pure epsilon of one query.
+    Pure(f64),
+    /// Losses are not bounded. Answers that are less likely than `left_out` and have a positive loss are left out.
+    /// Probabilities are known except for a relative error of `rounding` and an absolute error of `off`.
+    LeftOut { left_out: f64, off: f64, rounding: f64 },
+}
 
 /// One answer at `(A, B)`: its probability, and the logarithms of its ratios to the probabilities at `(A + 1, B - 1)`
 /// and at `(A - 1, B + 1)`.
+///
+/// An answer that is left out has a probability of 0, or a ratio of 1.
 #[derive(Clone, Copy, Debug, Default)]
 struct Answer {
     probability: f64,
@@ -23,20 +35,44 @@ struct Answer {
 pub(super) struct Plane {
     reach: i64,
     answers: Vec<[Answer; 3]>,
-    /// Transform of the known noise of one class: real, because it is symmetric.
-    kernel: Vec<f64>,
+    /// Transform of the known noise of one class.
+    kernel: Vec<Complex<f64>>,
     forward: Arc<dyn Fft<f64>>,
     backward: Arc<dyn Fft<f64>>,
 }
 
+impl LossBound {
+    /// Bounds an answer with these probabilities at two votes. Returns the probability at each of them, with the
+    /// logarithm of its ratio to the other; `None` for an answer that is left out.
+    fn of(&self, here: f64, there: f64) -> [Option<(f64, f64)>; 2] {
+        match *self {
+            Self::Pure(epsilon) => {
+                let log_ratio = (here / there).ln().clamp(-epsilon, epsilon);
+                [(here, log_ratio), (there, -log_ratio)].map(|answer| (answer.0 > NEGLIGIBLE).then_some(answer))
+            }
+            Self::LeftOut { left_out, off, rounding } => {
+                let towards = |here: f64, there: f64| {
+                    let (most, least) = (here * (1.0 + rounding) + off, there * (1.0 - rounding) - off);
+                    let log_ratio = if least > 0.0 { (most / least).ln() } else { f64::INFINITY };
+                    let is_left_out = most < left_out && log_ratio > 0.0;
+                    Some((most, if is_left_out { 0.0 } else { log_ratio }))
+                };
+                [towards(here, there), towards(there, here)]
+            }
+        }
+    }
+}
+
 impl Plane {
+    /// Computes the probabilities. Known noise is taken up to `known_reach`, and `side` is the length of transforms, at
+    /// least `2 (reach + known_reach) + 3`.
     pub(super) fn new(
         secret: &Lattice,
         known: &Lattice,
         reach: i64,
         known_reach: i64,
         side: usize,
-        epsilon: f64,
+        losses: LossBound,
     ) -> Self {
         let width = (2 * reach + 1) as usize;
         let mut answers = vec![[Answer::default(); 3]; width * width];
@@ -48,14 +84,13 @@ impl Plane {
             for b in -reach..=reach + 1 {
                 let at = (b + reach + 1) as usize;
                 for (i, (here, there)) in row.0.iter().zip(&above.0).enumerate() {
-                    let (here, there) = (here[at], there[at - 1]);
-                    let log_ratio = (here / there).ln().clamp(-epsilon, epsilon);
-                    if let Some(index) = index(a, b).filter(|_| here > NEGLIGIBLE) {
-                        answers[index][i].probability = here;
-                        answers[index][i].log_ratios[0] = log_ratio;
-                    }
-                    if let Some(index) = index(a + 1, b - 1).filter(|_| there > NEGLIGIBLE) {
-                        answers[index][i].log_ratios[1] = -log_ratio;
+                    let places = [index(a, b), index(a + 1, b - 1)];
+                    let bounded = losses.of(here[at], there[at - 1]);
+                    for (way, (place, answer)) in places.into_iter().zip(bounded).enumerate() {
+                        if let (Some(place), Some((probability, log_ratio))) = (place, answer) {
+                            answers[place][i].probability = probability;
+                            answers[place][i].log_ratios[way] = log_ratio;
+                        }
                     }
                 }
             }
@@ -67,7 +102,10 @@ impl Plane {
             kernel[c.rem_euclid(side as i64) as usize] = Complex::new(known.log_pmf(c).exp() / side as f64, 0.0);
         }
         forward.process(&mut kernel);
-        let kernel = kernel.into_iter().map(|value| value.re).collect();
+        if known.twice_centre() == 0 {
+            // The transform of symmetric noise is real.
+            kernel.iter_mut().for_each(|value| value.im = 0.0);
+        }
         Self { reach, answers, kernel, forward, backward }
     }
 
@@ -75,22 +113,23 @@ impl Plane {
         self.reach
     }
 
-    /// Returns the sum over answers of `term(probability, log ratio)`, for both moves of a vote, averaged over the
-    /// known noise of both classes. The values are at `(x, y)` from `-reach` to `reach`, with all `x` of one `y`
-    /// contiguous.
-    pub(super) fn averaged(&self, term: impl Fn(f64, f64) -> f64 + Sync) -> Vec<Complex<f64>> {
+    /// Returns the sum over answers of `term(probability, log ratio)`, for both moves of a vote. The values are at
+    /// `(A, B)` from `-reach` to `reach`, with all `B` of one `A` contiguous.
+    pub(super) fn sums(&self, term: impl Fn(f64, f64) -> f64 + Sync) -> Vec<Complex<f64>> {
+        let of_place = |answers: &[Answer; 3]| {
+            answers.iter().filter(|answer| answer.probability > 0.0).fold(Complex::default(), |sum, answer| {
+                let [plus, minus] = answer.log_ratios.map(|log_ratio| term(answer.probability, log_ratio));
+                sum + Complex::new(plus, minus)
+            })
+        };
+        self.answers.par_iter().map(of_place).collect()
+    }
+
+    /// Returns these sums averaged over the known noise of both classes. The values are at `(x, y)` from `-reach` to
+    /// `reach`, with all `x` of one `y` contiguous.
+    pub(super) fn averaged(&self, values: &[Complex<f64>]) -> Vec<Complex<f64>> {
         let width = (2 * self.reach + 1) as usize;
         let side = self.kernel.len();
-        let values: Vec<Complex<f64>> = self
-            .answers
-            .par_iter()
-            .map(|answers| {
-                answers.iter().filter(|answer| answer.probability > 0.0).fold(Complex::default(), |sum, answer| {
-                    let [plus, minus] = answer.log_ratios.map(|log_ratio| term(answer.probability, log_ratio));
-                    sum + Complex::new(plus, minus)
-                })
-            })
-            .collect();
         // Averages over c_b for every A that can be reached, then over c_a for every y.
         let half = (side / 2) as i64;
         let place = |index: usize| if index as i64 <= half { index as i64 } else { index as i64 - side as i64 };
@@ -142,13 +181,13 @@ mod tests {
         let secret = DiscreteLaplace::of_class(gamma, HonestRatio::new(0.6).expect("valid")).lattice(60);
         let known = DiscreteLaplace::new(gamma, 0.4).expect("valid").lattice(60);
         let (reach, known_reach) = (40, 30);
-        let plane = Plane::new(&secret, &known, reach, known_reach, 150, 10.0);
+        let plane = Plane::new(&secret, &known, reach, known_reach, 150, LossBound::Pure(10.0));
         for answers in &plane.answers {
             let sum: f64 = answers.iter().map(|answer| answer.probability).sum();
             assert!((sum - 1.0).abs() < 1e-13, "{sum}");
         }
         let term = |p: f64, log_ratio: f64| p * (3.0 * log_ratio).exp_m1();
-        let averaged = plane.averaged(term);
+        let averaged = plane.averaged(&plane.sums(term));
         let width = 2 * reach + 1;
         let of = |a: i64, b: i64, i: usize| -> f64 {
             let answers = plane.answers[((a + reach) * width + b + reach) as usize];

@@ -8,8 +8,6 @@ use crate::sound::larger;
 
 /// The outermost places with at most this probability are left out.
 const NEGLIGIBLE: f64 = 1e-13;
-/// If either class of a pair wins with less than this probability, the pair is bounded by that probability.
-const UNLIKELY: f64 = 1e-7;
 
 /// Ties of the best of the other classes with a pair, and the probability of each place of that best.
 #[derive(Clone, Debug)]
@@ -75,7 +73,7 @@ impl KnownRow {
                     between = Some(others.with(between, high - 1));
                 }
                 let either_wins = (wins[low] + wins[high]).min(1.0);
-                if either_wins < UNLIKELY {
+                if either_wins < noise.unlikely_pair() {
                     unlikely = unlikely.max(either_wins);
                     continue;
                 }
@@ -96,11 +94,13 @@ impl KnownRow {
 
     /// Computes the largest mean excess over all pairs: from the votes to a neighbour's, and back.
     pub(crate) fn excess(&self, averaged: &AveragedExcess, epsilon: f64) -> (f64, f64) {
-        // The bound if the answer is hardly ever one of the two: the chord, docs/privacy.md.
-        let chord = |either_wins: f64| averaged.cap * (either_wins * (1.0 + epsilon.exp())).min(1.0);
-        let mut worst = (chord(self.unlikely), chord(self.unlikely));
+        if !averaged.allowance.is_finite() {
+            return (f64::INFINITY, f64::INFINITY);
+        }
+        let of_unlikely = |either_wins: f64| averaged.of_unlikely_pair(either_wins, epsilon);
+        let mut worst = (of_unlikely(self.unlikely), of_unlikely(self.unlikely));
         for pair in &self.pairs {
-            let bound = chord(pair.either_wins);
+            let bound = of_unlikely(pair.either_wins);
             if bound <= worst.0.min(worst.1) {
                 break;
             }

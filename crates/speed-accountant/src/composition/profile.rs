@@ -124,6 +124,13 @@ pub(crate) fn pure_excess(epsilon: f64, at: f64) -> f64 {
     share / (1.0 + (-epsilon).exp())
 }
 
+/// Computes the same for one count with continuous Laplace noise of inverse scale `gamma` that changes by 1:
+/// `1 - e^{(epsilon - gamma) / 2}` for `epsilon` from 0 to `gamma`, and by symmetry below 0.
+pub(crate) fn laplace_excess(gamma: f64, at: f64) -> f64 {
+    let share = -(0.5 * (at.abs() - gamma)).min(0.0).exp_m1();
+    if at >= 0.0 { share } else { at.exp() * share }
+}
+
 impl PrivacyLossDistribution {
     /// Returns the distribution whose profile on a grid is that of a function, [`PrivacyProfile::connect`]ed.
     #[must_use]
@@ -137,6 +144,11 @@ impl PrivacyLossDistribution {
         let places = (self.first..).map(|place| place as f64 * self.step - epsilon);
         let above = self.masses.iter().zip(places).filter(|(_, excess)| *excess > 0.0);
         self.infinite + above.map(|(mass, excess)| mass * -(-excess).exp_m1()).sum::<f64>()
+    }
+
+    /// Returns the moment of order `l`, infinite if a loss may be.
+    pub(crate) fn moment(&self, l: f64) -> f64 {
+        if self.infinite > 0.0 { f64::INFINITY } else { self.tilted(l).0 }
     }
 
     /// Returns the logarithm of the sum of the masses tilted by `e^{tilt loss}`, and the mean and variance of the loss
@@ -159,5 +171,25 @@ impl PrivacyLossDistribution {
             square += weight * loss * loss;
         }
         (largest + sum.ln(), mean / sum, (square / sum - (mean / sum).powi(2)).max(0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_profile_of_a_laplace_count_is_the_integral_of_its_densities() {
+        for gamma in [0.05f64, 0.7, 4.0] {
+            let density = |x: f64| 0.5 * gamma * (-gamma * x.abs()).exp();
+            for at in [-1.3, -0.6, 0.0, 0.2, 0.9, 1.1].map(|part| part * gamma) {
+                let steps = 400_000;
+                let width = 80.0 / gamma / f64::from(steps);
+                let places = (-steps / 2..steps / 2).map(|i| (f64::from(i) + 0.5) * width);
+                let delta: f64 = places.map(|x| (density(x) - at.exp() * density(x - 1.0)).max(0.0) * width).sum();
+                let found = laplace_excess(gamma, at) + (1.0 - at.exp()).max(0.0);
+                assert!((found - delta).abs() < 1e-4 * (1.0 + gamma), "{gamma} {at}: {found} against {delta}");
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::assumption::Bound;
 use crate::collusion::{KnownNoise, KnownRow};
-use crate::neighbour_losses::{ExactDifference, ExactNoise, NeighbourLosses};
+use crate::neighbour_losses::{ExactDifference, ExactNoise, NeighbourLosses, Unlikely};
 use crate::noise_case::{NoiseCase, OtherNoise};
 use crate::votes::CheckedCounts;
 
@@ -32,8 +32,14 @@ pub(super) struct ExactRow {
 }
 
 impl ExactMethod {
-    /// Chooses the method of a case; `epsilon` is for one query, `delta` for all queries.
-    pub(super) fn choose(case: &NoiseCase, bound: Bound, epsilon: f64, delta: f64, votes: &CheckedCounts<'_>) -> Self {
+    /// Chooses the method of a case; `unlikely` is for one query, `delta` for all queries.
+    pub(super) fn choose(
+        case: &NoiseCase,
+        bound: Bound,
+        unlikely: Unlikely,
+        delta: f64,
+        votes: &CheckedCounts<'_>,
+    ) -> Self {
         let few_classes = votes.gaps.iter().all(|gaps| gaps.classes() <= MAX_CLASSES);
         if bound != Bound::Tight || !few_classes {
             return Self::None;
@@ -43,11 +49,15 @@ impl ExactMethod {
             OtherNoise::Missing => {
                 let rows = votes.counts.iter().map(Vec::as_slice);
                 let share = delta / votes.queries() as f64;
-                ExactDifference::new(event, epsilon, rows)
+                let exact = || match unlikely {
+                    Unlikely::Bounded(epsilon) => ExactNoise::new(event, epsilon, HARDLY_SHOWS * share),
+                    Unlikely::LeftOut(probability) => ExactNoise::leaving_out(event, probability),
+                };
+                ExactDifference::new(event, unlikely, rows)
                     .map(Self::Difference)
-                    .or_else(|| ExactNoise::new(event, epsilon, HARDLY_SHOWS * share).map(Self::Neighbours))
+                    .or_else(|| exact().map(Self::Neighbours))
             }
-            OtherNoise::Known(known) => KnownNoise::new(event, known, epsilon).map(Self::KnownNoise),
+            OtherNoise::Known(known) => KnownNoise::new(event, known, unlikely).map(Self::KnownNoise),
         }
         .unwrap_or(Self::None)
     }
@@ -57,18 +67,23 @@ impl ExactMethod {
         !matches!(self, Self::None)
     }
 
-    /// Says whether the method is applied only to rows that are worth its time.
+    /// Says whether the method is applied only to rows that are worth its time. Without a pure epsilon no other bound
+    /// uses the votes.
     pub(super) fn is_selective(&self) -> bool {
-        matches!(self, Self::Neighbours(_) | Self::KnownNoise(_))
+        match self {
+            Self::Neighbours(exact) => exact.has_pure_epsilon(),
+            Self::KnownNoise(known) => known.has_pure_epsilon(),
+            Self::None | Self::Difference(_) => false,
+        }
     }
 
     /// Computes the losses of one row; empty for a row that is not worth it.
     pub(super) fn row(&self, counts: &[u32], worth: bool) -> ExactRow {
         let neighbours = |losses: NeighbourLosses| ExactRow { neighbours: Some(losses), known: None };
         match self {
-            Self::Neighbours(exact) if worth => neighbours(exact.losses(counts)),
+            Self::Neighbours(exact) if worth || !exact.has_pure_epsilon() => neighbours(exact.losses(counts)),
             Self::Difference(exact) => neighbours(exact.losses(counts)),
-            Self::KnownNoise(known) if worth => {
+            Self::KnownNoise(known) if worth || !known.has_pure_epsilon() => {
                 ExactRow { neighbours: None, known: Some(KnownRow::new(known, counts)) }
             }
             Self::None | Self::Neighbours(_) | Self::KnownNoise(_) => ExactRow::default(),

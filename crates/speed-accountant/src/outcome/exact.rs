@@ -1,6 +1,8 @@
 //! The probability that the winner does not win, by integration over its own noise.
 
-use speed_mechanism::{DiscreteLaplace, Gaussian, GeneralisedLaplace, LaplaceTable, Lattice, Mechanism, Skellam};
+use speed_mechanism::{
+    Binomial, DiscreteLaplace, Gaussian, GeneralisedLaplace, LaplaceTable, Lattice, Mechanism, Skellam,
+};
 
 use super::gaps::Gaps;
 use crate::event::PrivacyEvent;
@@ -41,6 +43,11 @@ impl ClassNoise {
             }
             Mechanism::Skellam { sigma } => {
                 let noise = Skellam::of_class(sigma, tau);
+                let reach = reach_of_variance(noise.variance()) + largest_gap.clamp(0, MAX_GAP) as usize + 8;
+                Self::integer(noise.lattice(reach))
+            }
+            Mechanism::Binomial { coins } => {
+                let noise = Binomial::of_class(coins, tau);
                 let reach = reach_of_variance(noise.variance()) + largest_gap.clamp(0, MAX_GAP) as usize + 8;
                 Self::integer(noise.lattice(reach))
             }

@@ -1,6 +1,8 @@
 //! The union bound: the winner loses if any other class beats it, or if it stays below the threshold.
 
-use speed_mechanism::{DiscreteLaplace, Gaussian, GeneralisedLaplace, LaplaceTable, Lattice, Mechanism, Skellam};
+use speed_mechanism::{
+    Binomial, DiscreteLaplace, Gaussian, GeneralisedLaplace, LaplaceTable, Lattice, Mechanism, Skellam,
+};
 
 use super::exact::reach_of_variance;
 use super::gaps::Gaps;
@@ -62,6 +64,9 @@ impl Pairs {
             Mechanism::Skellam { sigma } => {
                 from_lattice(Skellam::of_difference(sigma, tau).lattice(largest as usize + 3))
             }
+            Mechanism::Binomial { coins } => {
+                from_lattice(Binomial::of_difference(coins, tau).lattice(largest as usize + 3))
+            }
         };
         Self::with(event, rows, difference)
     }
@@ -81,6 +86,10 @@ impl Pairs {
             }
             Mechanism::Skellam { sigma } => Class::Integer(reach.map(|reach| {
                 let noise = Skellam::of_class(sigma, tau);
+                noise.lattice(reach.max(reach_of_variance(noise.variance())))
+            })),
+            Mechanism::Binomial { coins } => Class::Integer(reach.map(|reach| {
+                let noise = Binomial::of_class(coins, tau);
                 noise.lattice(reach.max(reach_of_variance(noise.variance())))
             })),
         };
@@ -158,8 +167,7 @@ impl Pairs {
         match &self.class {
             Class::Laplace(noise) => noise.log_survival(-t),
             Class::Gaussian(noise) => noise.log_survival(-t),
-            // r <= t - 1 is -r >= 1 - t.
-            Class::Integer(lattice) => lattice.as_ref().map_or(0.0, |lattice| lattice.log_survival(1 - t as i64)),
+            Class::Integer(lattice) => lattice.as_ref().map_or(0.0, |lattice| lattice.log_below(t as i64 - 1)),
         }
     }
 }

@@ -11,7 +11,8 @@ use crate::event::PrivacyEvent;
 /// - [`Mechanism::DiscreteLaplace`]: the same lemma for integers, `max over t of ln P[X >= t] / P[X >= t + 2]`. Fix the
 ///   noise of all classes but one: that class wins from some integer noise `t` on, for any rule for ties, and a
 ///   neighbour moves `t` by at most 2. Rounded up.
-/// - [`Mechanism::Gaussian`], [`Mechanism::Skellam`]: infinite, because these are private in the sense of Rényi only.
+/// - [`Mechanism::Gaussian`], [`Mechanism::Skellam`], [`Mechanism::Binomial`]: infinite, because their loss is bounded only
+///   except for a small probability.
 ///
 /// With the noise of all teachers (`tau = 1`) Laplace noise of both kinds costs exactly `2 gamma`. (Erratum 4: both are
 /// sound but not tight.)
@@ -22,7 +23,7 @@ pub fn per_query_epsilon(event: &PrivacyEvent) -> f64 {
         Mechanism::DiscreteLaplace { gamma } if event.tau().get() == 1.0 => 2.0 * gamma.get(),
         Mechanism::Laplace { gamma } => lemma::theorem_2(gamma, event.tau()),
         Mechanism::DiscreteLaplace { gamma } => lemma::integer(&DiscreteLaplace::of_class(gamma, event.tau())),
-        Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } => f64::INFINITY,
+        Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } | Mechanism::Binomial { .. } => f64::INFINITY,
     }
 }
 
@@ -35,7 +36,7 @@ pub fn per_query_epsilon(event: &PrivacyEvent) -> f64 {
 ///   the lemma at that shape.
 /// - Otherwise the supremum of the lemma: exact for integers, bounded by interval bisection for continuous noise.
 ///
-/// Infinite for Gaussian and Skellam noise.
+/// Infinite for Gaussian, Skellam and binomial noise.
 #[must_use]
 pub fn tight_per_query_epsilon(event: &PrivacyEvent, classes: usize) -> f64 {
     let tau = event.tau();

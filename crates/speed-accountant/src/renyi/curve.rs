@@ -17,7 +17,7 @@ impl RenyiCurve {
     pub(crate) fn new(event: &PrivacyEvent) -> Option<(Self, f64)> {
         let tau = event.tau();
         let (curve, sigma) = match event.mechanism() {
-            Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => return None,
+            Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } | Mechanism::Binomial { .. } => return None,
             Mechanism::Gaussian { sigma } => (Self::Gaussian { sigma, tau }, sigma),
             Mechanism::Skellam { sigma } => (Self::Skellam(Box::new(SkellamCurve::new(sigma, tau))), sigma),
         };

@@ -29,9 +29,10 @@ impl<'a> SmoothMoments<'a> {
         rows: &'a [Gaps],
         order: f64,
         envelope: Option<&'a Envelope>,
+        left_out: f64,
     ) -> Self {
         let epsilon = tight_per_query_epsilon(&case.event, classes);
-        let moments = MomentBound::new(case, epsilon, Bound::Outcome);
+        let moments = MomentBound::new(case, epsilon, Bound::Outcome, left_out);
         let judged = case.with_all_noise_unknown();
         let mut distinct: HashMap<&Gaps, f64> = HashMap::new();
         for row in rows {
@@ -46,7 +47,7 @@ impl<'a> SmoothMoments<'a> {
                 let variance = sigma.get() * sigma.get() * judged.tau().get();
                 (1..=24).map(|i| (variance * f64::from(i * i) / 8.0).sqrt()).collect()
             }
-            Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => Vec::new(),
+            Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } | Mechanism::Binomial { .. } => Vec::new(),
         };
         Self { pairs, moments, envelope, rows, order, second_orders }
     }
@@ -98,6 +99,7 @@ mod tests {
     use crate::data_dependent::{CostsRequest, DataDependentCosts};
     use crate::event::PrivacyEvent;
     use crate::moments::pure_moment;
+    use crate::neighbour_losses::Unlikely;
     use crate::noise_case::OtherNoise;
     use crate::three_answers::ThreeAnswers;
     use crate::votes::CheckedCounts;
@@ -106,7 +108,7 @@ mod tests {
         let gaps: Vec<Gaps> = rows.iter().map(|row| Gaps::from_counts(0, row).expect("votes")).collect();
         let envelope = ThreeAnswers::new(&case.event, tight_per_query_epsilon(&case.event, 3));
         let envelope = envelope.map(|three| Envelope::new(&three, order));
-        SmoothMoments::new(case, 3, &gaps, order, envelope.as_ref()).log_bound(beta)
+        SmoothMoments::new(case, 3, &gaps, order, envelope.as_ref(), 0.0).log_bound(beta)
     }
 
     /// The noise of all other teachers is missing, or known.
@@ -187,6 +189,7 @@ mod tests {
                 epsilon: tight_per_query_epsilon(&event, 3),
                 within: tight_per_query_epsilon(&event, 3),
                 delta: 1e-5,
+                unlikely: Unlikely::Bounded(tight_per_query_epsilon(&event, 3)),
             };
             let costs = DataDependentCosts::new(&request, &votes);
             for order in [1.0, 6.0, 20.0] {

@@ -23,7 +23,7 @@ const SIDE: usize = 8;
 /// Step between the marks that are evaluated first.
 const SAMPLED: usize = 12;
 
-/// One query with integer Laplace noise, for any votes.
+/// One query with Laplace noise, for any votes.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreeAnswers {
     pub(super) noise: DiscreteLaplace,
@@ -37,9 +37,16 @@ pub(crate) struct ThreeAnswers {
 
 impl ThreeAnswers {
     /// Creates the query for integer Laplace noise, if the plane is not too large; `epsilon` is a proved pure epsilon
-    /// of one query.
+    /// of one query with such noise.
+    ///
+    /// Continuous noise of all teachers is integer noise and independent remainders in [-1, 1], because an exponential
+    /// variable has no memory. An adversary who knows the remainders has the three answers of the integer noise.
     pub(crate) fn new(event: &PrivacyEvent, epsilon: f64) -> Option<Self> {
-        let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };
+        let gamma = match event.mechanism() {
+            Mechanism::DiscreteLaplace { gamma } => gamma,
+            Mechanism::Laplace { gamma } if event.tau().get() == 1.0 => gamma,
+            _ => return None,
+        };
         let reach = (CUT / gamma.get()).ceil() as i64 + 6;
         if gamma.get() < MIN_SCALE_OF_THREE_ANSWERS || epsilon.is_nan() || epsilon > MAX_EPSILON {
             return None;

@@ -18,8 +18,8 @@ pub(crate) fn for_each_row(noise: &Lattice, reach: i64, mut visit: impl FnMut(i6
     let table = |f: &dyn Fn(i64) -> f64| -> Vec<f64> { (-edge..=edge + 1).map(f).collect() };
     let pmf = table(&|k| noise.log_pmf(k).exp());
     let survival = table(&|k| noise.log_survival(k).exp());
-    // P[s <= k - 1] = P[s >= 1 - k].
-    let below = table(&|k| noise.log_survival(1 - k).exp());
+    // P[s <= k - 1].
+    let below = table(&|k| noise.log_below(k - 1).exp());
     let next = |a: usize, above: Option<&Row>| {
         let mut row = Row([0, 1, 2].map(|_| vec![0.0; width]));
         let [first, second, neither] = &mut row.0;

@@ -15,6 +15,22 @@ pub(crate) fn pmf(gamma: f64, shape: f64, reach: i64) -> Vec<f64> {
     (-reach..=reach).map(|k| half[k.unsigned_abs() as usize]).collect()
 }
 
+/// Computes the probabilities of the heads of fair coins, less half of the coins, rounded down, from as far below 0 as
+/// above it.
+pub(crate) fn heads_of(coins: u64) -> Vec<f64> {
+    let mut row = vec![1.0];
+    for _ in 0..coins {
+        row = (0..=row.len())
+            .map(|i| 0.5 * (row.get(i).unwrap_or(&0.0) + if i > 0 { row[i - 1] } else { 0.0 }))
+            .collect();
+    }
+    // An odd number of coins has one more place above 0 than below.
+    if coins % 2 == 1 {
+        row.insert(0, 0.0);
+    }
+    row
+}
+
 /// Computes the probability of every answer, with "no answer" last, over all values of the noise. Ties go to the lowest
 /// class.
 pub(crate) fn answers(counts: &[i64], pmf: &[f64], threshold: Option<i64>) -> Vec<f64> {

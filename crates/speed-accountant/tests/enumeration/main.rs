@@ -12,9 +12,9 @@ use speed_accountant::theory::{
     tight_per_query_epsilon,
 };
 use speed_accountant::{Accountant, Adversary, Bound, CompositionMethod, Delta, NeighbouringRelation, PrivacyEvent};
-use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTable, Mechanism};
+use speed_mechanism::{GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTable, Mechanism, NoiseCoins};
 
-use brute_force::{answers, delta_of, exact_moment, histograms, neighbours, pmf};
+use brute_force::{answers, delta_of, exact_moment, heads_of, histograms, neighbours, pmf};
 
 /// Error of sums over noise and of rounding.
 const SLACK: f64 = 1e-9;
@@ -97,6 +97,48 @@ fn check_claims(
                 assert!(back <= delta * (1.0 + 1e-6), "{what}: delta {back} back above {delta}: {}", claim.claim);
             }
         }
+    }
+}
+
+#[test]
+fn binomial_noise_at_all_votes() {
+    // Few coins, so that losses are infinite at the ends of the noise, of which delta pays for some.
+    for (coins, classes, teachers, threshold, queries) in [
+        (12, 2, 6, None, &[1, 6][..]),
+        (13, 2, 5, Some(3), &[1, 5]),
+        (12, 3, 3, None, &[1, 4]),
+        (11, 3, 3, Some(2), &[1, 3]),
+    ] {
+        let coins = NoiseCoins::new(coins).expect("coins");
+        let event = PrivacyEvent::new(Mechanism::binomial(coins), HonestRatio::ALL);
+        let event = threshold.map_or(Ok(event), |threshold| event.with_threshold(threshold as f64)).expect("votes");
+        let noise = heads_of(coins.get());
+        let mut finite = 0;
+        for (&k, delta) in queries.iter().flat_map(|k| [(k, 0.2), (k, 2e-2), (k, 1e-4)]) {
+            let accountant = Accountant::new(event, Delta::new(delta).expect("a delta"));
+            let fixed = accountant.with_classes(classes).account_queries(k).ok();
+            for counts in histograms(classes, teachers) {
+                // With so few coins there may be no finite epsilon.
+                let claims = [fixed.clone(), accountant.account(&vec![votes(&counts); k]).ok()];
+                let here = answers(&counts, &noise, threshold);
+                for there in neighbours(&counts) {
+                    let there = answers(&there, &noise, threshold);
+                    for claim in claims.iter().flatten() {
+                        finite += 1;
+                        for (p, q) in [(&here, &there), (&there, &here)] {
+                            let found = delta_of(p, q, k, claim.epsilon);
+                            let what = format!("{coins:?}, {counts:?}, {k} queries, {threshold:?}");
+                            assert!(
+                                found <= delta * (1.0 + 1e-6),
+                                "{what}: delta {found} above {delta}: {}",
+                                claim.claim
+                            );
+                        }
+                    }
+                }
+            }
+        }
+        assert!(finite > 20, "{coins:?}: {finite} claims");
     }
 }
 
@@ -297,6 +339,183 @@ fn the_exact_mixture_is_attained_for_two_classes() {
         let least = improved_epsilon(50.0 * largest, order, delta).max(dropout);
         assert!(claim.epsilon >= least * (1.0 - 1e-9), "gap {gap}: {} below {least}", claim.epsilon);
         assert!(claim.epsilon <= least * (1.0 + 1e-4), "gap {gap}: {} above {least}", claim.epsilon);
+    }
+}
+
+/// Computes the probability of every class for continuous Laplace noise, by Simpson's rule between the votes, which are
+/// the cusps.
+fn answers_of_continuous(counts: &[i64], gamma: f64) -> Vec<f64> {
+    let density = |x: f64| 0.5 * gamma * (-gamma * x.abs()).exp();
+    let below = |x: f64| {
+        let tail = 0.5 * (-gamma * x.abs()).exp();
+        if x < 0.0 { tail } else { 1.0 - tail }
+    };
+    let (reach, steps) = ((45.0 / gamma) as i64 + 20, 128);
+    let of_class = |class: usize| -> f64 {
+        let value = |x: f64| -> f64 {
+            let others = (0..counts.len()).filter(|&k| k != class).map(|k| below(x - counts[k] as f64));
+            density(x - counts[class] as f64) * others.product::<f64>()
+        };
+        let places = (-reach * steps..=reach * steps).map(|i| (i, value(i as f64 / steps as f64)));
+        let weight = |i: i64| if i.rem_euclid(2) == 1 { 4.0 } else { 2.0 };
+        places.map(|(i, value)| weight(i) * value).sum::<f64>() / (3.0 * steps as f64)
+    };
+    (0..counts.len()).map(of_class).collect()
+}
+
+#[test]
+fn continuous_noise_of_all_teachers_has_the_three_answers_of_integer_noise() {
+    for gamma in [0.3, 1.0, 3.0] {
+        let scale = InverseScale::new(gamma).expect("a scale");
+        let delta = |delta: f64| Delta::new(delta).expect("a delta");
+        let fixed = |mechanism: Mechanism, queries: usize, of: f64| {
+            let accountant = Accountant::new(PrivacyEvent::new(mechanism, HonestRatio::ALL), delta(of));
+            accountant.with_classes(3).account_queries(queries).expect("queries").epsilon
+        };
+        let mut closest = 0.0f64;
+        for (queries, of) in [(1, 1e-2), (1, 0.2), (12, 1e-2), (12, 1e-5)] {
+            let epsilon = fixed(Mechanism::laplace(scale), queries, of);
+            assert!(epsilon <= fixed(Mechanism::discrete_laplace(scale), queries, of) * (1.0 + 1e-9));
+            for counts in histograms(3, 6) {
+                let here = answers_of_continuous(&counts, gamma);
+                assert!((here.iter().sum::<f64>() - 1.0).abs() < 1e-6);
+                for there in neighbours(&counts) {
+                    let there = answers_of_continuous(&there, gamma);
+                    let found = delta_of(&here, &there, queries, epsilon);
+                    assert!(found <= of * (1.0 + 1e-5), "{gamma} {counts:?} {queries}: {found} above {of}");
+                    closest = closest.max(found / of);
+                }
+            }
+        }
+        assert!(closest > 0.02, "{gamma}: {closest}");
+    }
+    // Two counts of integer noise cost 6.52, and of continuous noise more than 6.
+    let scale = InverseScale::new(0.1).expect("a scale");
+    let event = PrivacyEvent::new(Mechanism::laplace(scale), HonestRatio::ALL);
+    let claim = Accountant::new(event, Delta::new(1e-5).expect("a delta")).account_queries(100).expect("queries");
+    assert!((5.2..5.45).contains(&claim.epsilon), "{}", claim.epsilon);
+}
+
+/// Binomial noise of which the adversary knows some coins.
+struct KnownCoins {
+    secret: Vec<f64>,
+    /// Values of the known noise of one class, as counted beside the secret noise, and their probabilities.
+    known: Vec<(i64, f64)>,
+}
+
+impl KnownCoins {
+    fn new(coins: u64, secret: u64) -> Self {
+        // All coins together are counted from half of them, rounded down, and so are the secret ones.
+        let first = (secret / 2) as i64 - (coins / 2) as i64;
+        let mut known = heads_of(coins - secret);
+        if (coins - secret) % 2 == 1 {
+            known.remove(0);
+        }
+        Self { secret: heads_of(secret), known: (first..).zip(known).collect() }
+    }
+
+    /// Returns the probability of every answer with every value of the known noise.
+    fn views(&self, counts: &[i64], threshold: Option<i64>) -> Vec<f64> {
+        let mut views = Vec::new();
+        let mut chosen = vec![0; counts.len()];
+        loop {
+            let known = || chosen.iter().map(|&i: &usize| self.known[i]);
+            let weight: f64 = known().map(|known| known.1).product();
+            let shifted: Vec<i64> = counts.iter().zip(known()).map(|(count, known)| count + known.0).collect();
+            views.extend(probabilities(&shifted, &self.secret, threshold).into_iter().map(|p| weight * p));
+            let Some(next) = (0..chosen.len()).find(|&k| chosen[k] + 1 < self.known.len()) else { return views };
+            chosen[next] += 1;
+            chosen[..next].fill(0);
+        }
+    }
+}
+
+#[test]
+fn binomial_noise_that_is_known_in_part_is_covered_by_the_claim() {
+    let mut dependent = 0;
+    for (coins, tau, secret, counts, threshold, queries) in [
+        (60, 0.9, 54, vec![9, 3], None, 2),
+        (60, 0.9, 54, vec![6, 7], None, 2),
+        (50, 0.9, 45, vec![14, 1], None, 1),
+        (50, 0.9, 45, vec![6, 5], Some(9), 1),
+        (60, 0.8, 48, vec![12, 2], Some(6), 1),
+        (60, 0.9, 54, vec![5, 4, 4], None, 1),
+        (60, 0.9, 54, vec![1, 0, 14], None, 1),
+        (50, 0.9, 45, vec![3, 12, 1], Some(10), 1),
+    ] {
+        let truth = KnownCoins::new(coins, secret);
+        let event = PrivacyEvent::new(
+            Mechanism::binomial(NoiseCoins::new(coins).expect("coins")),
+            HonestRatio::new(tau).expect("a ratio"),
+        );
+        let event = threshold.map_or(Ok(event), |threshold| event.with_threshold(threshold as f64)).expect("votes");
+        let here = truth.views(&counts, threshold);
+        let pairs: Vec<Vec<f64>> = neighbours(&counts).iter().map(|there| truth.views(there, threshold)).collect();
+        for delta in [0.1, 1e-2, 1e-4] {
+            let accountant =
+                Accountant::new(event, Delta::new(delta).expect("a delta")).with_adversary(Adversary::Colluding);
+            let claim = accountant.account(&vec![votes(&counts); queries]).expect("a finite epsilon");
+            let what = format!("{coins} coins, {counts:?}, {threshold:?}, {queries} queries");
+            dependent += usize::from(claim.data_dependent_queries > 0);
+            for there in &pairs {
+                for (p, q) in [(&here, there), (there, &here)] {
+                    // Of two queries, the losses of every pair of views.
+                    let found: f64 = if queries == 1 {
+                        p.iter().zip(q).map(|(p, q)| (p - claim.epsilon.exp() * q).max(0.0)).sum()
+                    } else {
+                        let all = || p.iter().zip(q);
+                        all()
+                            .flat_map(|(p, q)| all().map(move |(r, s)| (p * r, q * s)))
+                            .map(|(p, q)| (p - claim.epsilon.exp() * q).max(0.0))
+                            .sum()
+                    };
+                    assert!(found <= delta * (1.0 + 1e-6), "{what}: delta {found} above {delta}: {}", claim.claim);
+                }
+            }
+        }
+    }
+    assert!(dependent > 12, "{dependent} claims use the votes");
+}
+
+#[test]
+fn the_mixture_of_known_coins_is_attained_for_two_classes() {
+    let (coins, tau, secret, queries, delta) = (400u64, 0.7, 280u64, 50, 1e-5);
+    let event = PrivacyEvent::new(
+        Mechanism::binomial(NoiseCoins::new(coins).expect("coins")),
+        HonestRatio::new(tau).expect("a ratio"),
+    );
+    // Differences of two classes.
+    let (of_secret, of_known) = (heads_of(2 * secret), heads_of(2 * (coins - secret)));
+    let at_least =
+        |k: i64| -> f64 { of_secret[(k + secret as i64).clamp(0, 2 * secret as i64 + 1) as usize..].iter().sum() };
+    let both = |lead: i64| [at_least(-lead), at_least(lead + 1)];
+    let furthest = (coins - secret) as i64;
+    // The accountant leaves out answers that are less likely than 1e-18.
+    let moment = |gap: i64, moved: i64, l: f64| -> f64 {
+        let of = |c: i64| -> f64 {
+            let pairs = both(gap + c).into_iter().zip(both(gap + moved + c));
+            pairs
+                .filter(|(p, q)| *p > 1e-17 || p <= q)
+                .map(|(p, q)| if p > 0.0 { p * (p / q).powf(l) } else { 0.0 })
+                .sum()
+        };
+        of_known.iter().zip(-furthest..).map(|(p, c)| p * (of(c) - 1.0)).sum::<f64>().ln_1p()
+    };
+    let accountant = Accountant::new(event, Delta::new(delta).expect("a delta"));
+    for gap in [0, 5, 15, 40] {
+        let rows = vec![votes(&[60 + gap, 60]); queries];
+        let claim = accountant.with_adversary(Adversary::Colluding).account(&rows).expect("votes");
+        let dropout = accountant.account(&rows).expect("votes").epsilon;
+        let order = claim.order.expect("from moments");
+        let largest = [(gap, -2), (gap - 2, 2), (gap, 2), (gap + 2, -2)]
+            .map(|(gap, moved)| moment(gap, moved, order))
+            .into_iter()
+            .fold(0.0, f64::max);
+        let least = improved_epsilon(queries as f64 * largest, order, delta).max(dropout);
+        assert!(claim.epsilon >= least * (1.0 - 1e-6), "gap {gap}: {} below {least}", claim.epsilon);
+        assert!(claim.epsilon <= least * (1.0 + 1e-4), "gap {gap}: {} above {least}", claim.epsilon);
+        let fixed = accountant.with_classes(2).account_queries(queries).expect("queries").epsilon;
+        assert!(gap < 15 || claim.epsilon < 0.97 * fixed, "gap {gap}: {} of {fixed}", claim.epsilon);
     }
 }
 

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use speed_accountant::{AccountError, Accountant, Adversary, Bound, Delta, Extent, NeighbouringRelation, PrivacyEvent};
-use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseDeviation};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseCoins, NoiseDeviation};
 
 use crate::random::Random;
 use crate::tails::NoiseKind;
@@ -32,6 +32,8 @@ pub(crate) enum Kind {
     NearThreshold,
     /// Two classes, continuous Laplace, Gaussian or Skellam noise.
     OtherNoise,
+    /// Binomial noise and two classes or more, with and without a threshold.
+    Coins,
     Fuzz,
 }
 
@@ -41,7 +43,8 @@ pub(crate) struct Case {
     pub(crate) kind: Kind,
     pub(crate) name: String,
     pub(crate) noise: NoiseKind,
-    /// Inverse scale, per vote; for Gaussian and Skellam noise the standard deviation, in votes.
+    /// Inverse scale, per vote; for Gaussian and Skellam noise the standard deviation, in votes; for binomial noise the
+    /// number of coins of all teachers.
     pub(crate) gamma: f64,
     pub(crate) teachers: i64,
     /// Teachers whose noise is certainly present and secret: `tau` as a fraction of `teachers`.
@@ -66,6 +69,7 @@ impl fmt::Display for Case {
             NoiseKind::DiscreteLaplace => write!(f, "gamma {:?}", self.gamma)?,
             NoiseKind::Laplace => write!(f, "continuous, gamma {:?}", self.gamma)?,
             NoiseKind::Gaussian | NoiseKind::Skellam => write!(f, "{:?}, sigma {:?}", self.noise, self.gamma)?,
+            NoiseKind::Binomial => write!(f, "coins {:?}", self.gamma)?,
         }
         write!(f, ", tau {}/{}, rows ", self.noisy, self.teachers)?;
         for (row, times) in &self.runs {
@@ -97,6 +101,7 @@ impl Case {
             NoiseKind::Laplace => Mechanism::laplace(gamma()),
             NoiseKind::Gaussian => Mechanism::gaussian(sigma()),
             NoiseKind::Skellam => Mechanism::skellam(sigma()),
+            NoiseKind::Binomial => Mechanism::binomial(NoiseCoins::new(self.gamma as u64).expect("coins")),
         };
         let tau = HonestRatio::new(self.noisy as f64 / self.teachers as f64).expect("a ratio");
         let event = PrivacyEvent::new(noise, tau);

@@ -10,6 +10,7 @@ use crate::tails::NoiseKind;
 pub(crate) fn draw(kind: Kind, name: String, random: &mut Random) -> Case {
     let noise = match kind {
         Kind::OtherNoise => random.choose(&[NoiseKind::Laplace, NoiseKind::Gaussian, NoiseKind::Skellam]),
+        Kind::Coins => NoiseKind::Binomial,
         _ => NoiseKind::DiscreteLaplace,
     };
     let other_collusion = kind == Kind::OtherNoise && random.chance(0.2);
@@ -19,11 +20,13 @@ pub(crate) fn draw(kind: Kind, name: String, random: &mut Random) -> Case {
         Kind::TwoDropoutUpTo | Kind::TwoCollusionUpTo | Kind::ManyDropoutUpTo => true,
         Kind::ManyCollusion => random.chance(0.4),
         Kind::NearThreshold => random.chance(0.2),
-        Kind::OtherNoise => random.chance(0.1),
+        Kind::OtherNoise | Kind::Coins => random.chance(0.1),
         _ => false,
     };
     let gamma = scale(kind, noise, random);
     let teachers = number_of_teachers(kind, up_to, random);
+    // Every teacher tosses the same number of coins.
+    let gamma = if noise == NoiseKind::Binomial { (gamma.ceil() as i64 * teachers) as f64 } else { gamma };
     let noisy = match random.within(0, 9) {
         0 => 1,
         1 | 2 => teachers,
@@ -35,6 +38,11 @@ pub(crate) fn draw(kind: Kind, name: String, random: &mut Random) -> Case {
         Kind::ManyDropout | Kind::ManyDropoutUpTo | Kind::ManyCollusion => {
             many_classes(gamma, teachers, collusion, random)
         }
+        Kind::Coins => match random.within(0, 5) {
+            0 => near_threshold(6.0 / gamma.sqrt(), teachers, random),
+            1 => many_classes(6.0 / gamma.sqrt(), teachers, false, random),
+            _ => (None, two_classes(6.0 / gamma.sqrt(), teachers, false, random)),
+        },
         // In units of a standard deviation.
         Kind::OtherNoise if noise != NoiseKind::Laplace => {
             (None, two_classes(3.0 / gamma, teachers, collusion, random))
@@ -71,6 +79,7 @@ fn scale(kind: Kind, noise: NoiseKind, random: &mut Random) -> f64 {
     match kind {
         Kind::OtherNoise if noise == NoiseKind::Laplace => random.log_uniform(1e-2, 30.0),
         Kind::OtherNoise => random.log_uniform(0.3, 60.0),
+        Kind::Coins => random.log_uniform(1.0, 60.0),
         Kind::TwoCollusion | Kind::TwoCollusionUpTo => random.log_uniform(5e-3, 1e3),
         Kind::ManyCollusion => random.log_uniform(0.8, 60.0),
         Kind::ManyDropout | Kind::ManyDropoutUpTo | Kind::NearThreshold => random.log_uniform(0.01, 200.0),
@@ -82,7 +91,7 @@ fn number_of_teachers(kind: Kind, up_to: bool, random: &mut Random) -> i64 {
     match kind {
         Kind::ManyCollusion => random.within(2, 12),
         Kind::ManyDropout | Kind::ManyDropoutUpTo if random.chance(0.7) => random.within(1, 12),
-        Kind::OtherNoise => random.log_within(2, if up_to { 12 } else { 300 }),
+        Kind::OtherNoise | Kind::Coins => random.log_within(2, if up_to { 12 } else { 300 }),
         // Each number of teachers needs a separate account.
         _ if up_to && random.chance(0.9) => random.log_within(2, 40),
         _ if up_to => random.log_within(2, 200),

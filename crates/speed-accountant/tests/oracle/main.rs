@@ -39,8 +39,8 @@ const SAMPLE: u64 = 700;
 const MEDIAN_EXCESS: f64 = 0.01;
 
 /// Frequency of each kind, in percent.
-const KINDS: [(Kind, i64); 10] = [
-    (Kind::TwoDropout, 54),
+const KINDS: [(Kind, i64); 11] = [
+    (Kind::TwoDropout, 46),
     (Kind::TwoDropoutUpTo, 6),
     (Kind::TwoCollusion, 9),
     (Kind::TwoCollusionUpTo, 3),
@@ -49,6 +49,7 @@ const KINDS: [(Kind, i64); 10] = [
     (Kind::ManyCollusion, 4),
     (Kind::NearThreshold, 5),
     (Kind::OtherNoise, 4),
+    (Kind::Coins, 8),
     (Kind::Fuzz, 5),
 ];
 

@@ -4,6 +4,8 @@
 //! `(1 - p)^shape c_j p^j`. So `P[X >= t] = (1 - p)^(2 shape) p^t sum_j c_j p^(2j) sum_i c_(j+t+i) p^i` for `t >= 0`:
 //! all terms are positive, and the factor of `p^t` neither overflows nor underflows.
 
+use crate::composition::log_factorial;
+
 /// Parts of a sum below `e^-REACH` times the sum are left out.
 const REACH: f64 = 45.0;
 
@@ -97,21 +99,63 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     rest + lanes.iter().sum::<f64>()
 }
 
-/// Logarithms of a noise's probabilities, tabulated.
+/// Logarithms of a noise's probabilities, tabulated from `-furthest` to `furthest`.
 pub(crate) struct Table {
     furthest: i64,
     pmf: Vec<f64>,
-    /// The values from `-furthest` on.
     at_least: Vec<f64>,
+    at_most: Vec<f64>,
 }
 
 impl Table {
     pub(crate) fn new(gamma: f64, shape: f64, furthest: i64) -> Self {
         let noise = Noise::new(gamma, shape, furthest + 1);
-        let beyond: Vec<f64> = (1..=furthest + 1).map(|t| noise.log_at_least(t)).collect();
+        let beyond: Vec<f64> = (1..=furthest).map(|t| noise.log_at_least(t)).collect();
         let mut at_least: Vec<f64> = beyond.iter().rev().map(|&log| log_complement(log)).collect();
+        at_least.insert(0, log_complement(noise.log_at_least(furthest + 1)));
         at_least.extend(beyond);
-        Self { furthest, pmf: (0..=furthest).map(|t| noise.log_pmf(t)).collect(), at_least }
+        let at_most = at_least.iter().rev().copied().collect();
+        Self { furthest, pmf: (-furthest..=furthest).map(|t| noise.log_pmf(t)).collect(), at_least, at_most }
+    }
+
+    /// Creates the heads of fair coins, less half of the coins, rounded down.
+    pub(crate) fn of_coins(coins: usize, furthest: i64) -> Self {
+        let log_pmf = |t: i64| match usize::try_from(t + coins as i64 / 2) {
+            Ok(heads) if heads <= coins => {
+                log_factorial(coins) - log_factorial(heads) - log_factorial(coins - heads) - coins as f64 * 2f64.ln()
+            }
+            _ => f64::NEG_INFINITY,
+        };
+        let beyond = coins as i64 + 1;
+        let cumulated = |places: &mut dyn Iterator<Item = i64>| -> Vec<(i64, f64)> {
+            let mut log = f64::NEG_INFINITY;
+            places
+                .map(|t| {
+                    let (large, small) = (log.max(log_pmf(t)), log.min(log_pmf(t)));
+                    log = if large == f64::NEG_INFINITY { large } else { large + (small - large).exp().ln_1p() };
+                    (t, log)
+                })
+                .collect()
+        };
+        let far = furthest.max(beyond);
+        let kept = |(t, log): (i64, f64)| (t.abs() <= furthest).then_some(log);
+        let mut at_least: Vec<f64> = cumulated(&mut (-far..=far).rev()).into_iter().filter_map(kept).collect();
+        at_least.reverse();
+        let at_most: Vec<f64> = cumulated(&mut (-far..=far)).into_iter().filter_map(kept).collect();
+        // Close to 1 the other tail has more digits.
+        let precise = |tail: &[f64], other: &dyn Fn(usize) -> Option<f64>| -> Vec<f64> {
+            let complement = |i: usize, log: f64| match other(i) {
+                Some(other) if log > -0.5 => log_complement(other),
+                _ => log,
+            };
+            tail.iter().enumerate().map(|(i, &log)| complement(i, log)).collect()
+        };
+        Self {
+            furthest,
+            pmf: (-furthest..=furthest).map(log_pmf).collect(),
+            at_least: precise(&at_least, &|i| i.checked_sub(1).map(|i| at_most[i])),
+            at_most: precise(&at_most, &|i| at_least.get(i + 1).copied()),
+        }
     }
 
     pub(crate) fn furthest(&self) -> i64 {
@@ -120,7 +164,7 @@ impl Table {
 
     /// Returns `ln P[X = t]`.
     pub(crate) fn log_pmf(&self, t: i64) -> f64 {
-        self.pmf[t.unsigned_abs() as usize]
+        self.pmf[(t + self.furthest) as usize]
     }
 
     /// Returns `ln P[X >= t]`.
@@ -130,6 +174,6 @@ impl Table {
 
     /// Returns `ln P[X <= t]`.
     pub(crate) fn log_at_most(&self, t: i64) -> f64 {
-        self.log_at_least(-t)
+        self.at_most[(t + self.furthest) as usize]
     }
 }

@@ -10,6 +10,8 @@ pub(crate) enum NoiseKind {
     Laplace,
     Gaussian,
     Skellam,
+    /// The field gamma is the number of coins of all teachers.
+    Binomial,
 }
 
 /// The difference of two classes' noise.
@@ -20,6 +22,7 @@ pub(crate) enum Difference {
     /// Standard deviation, in votes.
     Gaussian(f64),
     Skellam(Poissons),
+    Binomial(Coins),
 }
 
 impl Difference {
@@ -30,6 +33,7 @@ impl Difference {
             NoiseKind::Laplace => Self::Laplace(scale, 2.0 * secret),
             NoiseKind::Gaussian => Self::Gaussian((2.0 * secret).sqrt() * scale),
             NoiseKind::Skellam => Self::Skellam(Poissons::new(secret * scale * scale, furthest)),
+            NoiseKind::Binomial => Self::Binomial(Coins::new(2 * (secret * scale).round() as usize)),
         }
     }
 
@@ -39,8 +43,39 @@ impl Difference {
         match self {
             Self::DiscreteLaplace(noise) => [noise.log_at_least(-gap), noise.log_at_least(gap + 1)],
             Self::Skellam(noise) => [noise.log_at_least(-gap), noise.log_at_least(gap + 1)],
+            Self::Binomial(noise) => [noise.log_at_least(-gap), noise.log_at_least(gap + 1)],
             Self::Laplace(gamma, shape) => [-gap, gap].map(|t| laplace(gamma * t as f64, *shape)),
             Self::Gaussian(deviation) => [-gap, gap].map(|t| normal(t as f64 / deviation)),
+        }
+    }
+}
+
+/// The heads of fair coins less half of them: the difference of two classes' noise, with the coins of both.
+pub(crate) struct Coins {
+    /// `ln P[heads >= h]`.
+    log_tails: Vec<f64>,
+}
+
+impl Coins {
+    fn new(coins: usize) -> Self {
+        let log_pmf = |heads: usize| {
+            log_factorial(coins) - log_factorial(heads) - log_factorial(coins - heads) - coins as f64 * 2f64.ln()
+        };
+        let mut log_tails = vec![f64::NEG_INFINITY; coins + 2];
+        for heads in (0..=coins).rev() {
+            let (a, b) = (log_pmf(heads), log_tails[heads + 1]);
+            log_tails[heads] = a.max(b) + (a.min(b) - a.max(b)).exp().ln_1p();
+        }
+        Self { log_tails }
+    }
+
+    /// Returns `ln P[heads - coins / 2 >= t]` for an even number of coins.
+    fn log_at_least(&self, t: i64) -> f64 {
+        let half = (self.log_tails.len() as i64 - 2) / 2;
+        match half + t {
+            ..=0 => 0.0,
+            heads if heads <= half => log_complement(self.log_at_least(1 - t)),
+            heads => self.log_tails.get(heads as usize).copied().unwrap_or(f64::NEG_INFINITY),
         }
     }
 }

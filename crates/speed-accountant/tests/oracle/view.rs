@@ -79,11 +79,18 @@ pub(crate) struct Answers {
 impl Answers {
     /// Prepares for votes that differ by at most `moved` from these.
     fn new(law: Law, votes: &[i64], moved: i64) -> Self {
-        let reach = (REACH / law.gamma) as i64 + 6;
+        let reach = match law.noise {
+            NoiseKind::Binomial => law.gamma as i64 / 2 + 6,
+            _ => (REACH / law.gamma) as i64 + 6,
+        };
         let ends = || votes.iter().copied().chain(law.threshold);
         let (low, high) = (ends().min().unwrap_or(0), ends().max().unwrap_or(0));
         let furthest = high - low + 2 * moved + reach + 6;
-        Self { table: Table::new(law.gamma, law.secret, furthest), threshold: law.threshold, reach }
+        let table = match law.noise {
+            NoiseKind::Binomial => Table::of_coins((law.secret * law.gamma).round() as usize, furthest),
+            _ => Table::new(law.gamma, law.secret, furthest),
+        };
+        Self { table, threshold: law.threshold, reach }
     }
 
     /// Returns `ln P` of every class, and of no answer if there is a threshold.

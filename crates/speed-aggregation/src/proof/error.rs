@@ -29,6 +29,17 @@ pub enum ProofError {
         /// The digest of the key.
         found: Digest,
     },
+    /// A proof key for values of another range, which would either let a teacher send more or refuse honest values.
+    #[error(
+        "a proof key for values of {found} bits, but the values of this round have {expected} bits: the student must \
+         create the round and its proof key again"
+    )]
+    OtherRange {
+        /// Bits of the round's values.
+        expected: u32,
+        /// Bits of the values that the key proves.
+        found: u32,
+    },
     /// A proof key for other rounds.
     #[error("the proof key is for {key}, the round has {round}")]
     Key {
@@ -40,11 +51,11 @@ pub enum ProofError {
     /// Bytes that are not a proof.
     #[error("not a proof: {0}")]
     Decode(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A proof that is too large to travel.
-    #[error("the proof is larger than {max} bytes: {source}")]
+    /// A proof whose encoding is not of the expected size.
+    #[error("cannot encode a proof in {expected} bytes: {source}")]
     Encode {
-        /// The largest number of bytes.
-        max: u64,
+        /// The number of bytes of a proof.
+        expected: usize,
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -54,9 +65,6 @@ pub enum ProofError {
         /// The teacher.
         teacher: usize,
     },
-    /// A proof that could not be made.
-    #[error("cannot prove the message: {0}")]
-    Prove(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The teacher cannot answer.
     #[error(transparent)]
     Teacher(#[from] TeacherError),
@@ -87,4 +95,9 @@ impl std::fmt::Display for ProofTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} with units of 2^{} and {} values", self.parameters, self.unit_log, self.values)
     }
+}
+
+/// Wraps the cause of bytes that are not a proof or a proof key.
+pub(super) fn decode<E: Into<Box<dyn std::error::Error + Send + Sync>>>(error: E) -> ProofError {
+    ProofError::Decode(error.into())
 }

@@ -1,10 +1,10 @@
 //! Errors in a round's terms.
 
 use speed_core::ShapeError;
-use speed_mechanism::Mechanism;
+use speed_mechanism::{Mechanism, MechanismError};
 
 /// The reason why terms do not define a round.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RoundError {
     /// An unsupported number of teachers, queries or classes.
@@ -46,6 +46,9 @@ pub enum RoundError {
         /// The largest number of outcomes.
         max: usize,
     },
+    /// Noise that its parties cannot share.
+    #[error(transparent)]
+    Share(#[from] MechanismError),
     /// A mechanism whose noise is not an integer.
     #[error("{found} cannot be encrypted: the noise of a round is an integer number of votes")]
     Mechanism {

@@ -4,6 +4,7 @@ mod answers;
 mod common;
 mod exactness;
 mod messages;
+mod one_teacher;
 mod refusals;
 mod state;
 mod vectors;

@@ -43,7 +43,7 @@ fn a_teacher_refuses_what_it_cannot_encrypt() {
     assert!(matches!(answer(3, &round, &[0; 6]), Err(TeacherError::Unknown { index: 3, teachers: 3 })));
     assert!(matches!(answer(0, &round, &[0; 5]), Err(TeacherError::Shape { found: 5, queries: 2, classes: 3 })));
     let error = answer(0, &round, &[0, 0, 0, 0, i64::MIN, 0]).expect_err("too large");
-    assert!(matches!(error, TeacherError::Value { query: 1, class: 1, max: 8192 }));
+    assert!(matches!(error, TeacherError::Value { least: -8192, most: 8192 }));
     let wide = Round::new(spec("wide", 300, 1, 2, 1123)).expect("a round, but not for these parameters");
     let expected = EncodingError::Range(RangeError { needed: 2546, supported: 2544 });
     assert!(matches!(answer(0, &wide, &[0; 2]), Err(TeacherError::Encoding(error)) if error == expected));

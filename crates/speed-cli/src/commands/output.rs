@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 use speed_core::{ExitCode, printable};
 use speed_experiment::ExperimentError;
+use speed_roles::Influence;
 
 use super::failure::{Failure, kind};
 use crate::bar;
@@ -20,6 +21,11 @@ pub(super) const WITHOUT_PROOFS: &str =
 /// Returns the mark of a simulation, or an empty text.
 pub(super) fn mark(simulation: bool) -> &'static str {
     if simulation { SIMULATION } else { "" }
+}
+
+/// Returns the sentence about the influence of one proven teacher, or an empty text in a round without proofs.
+pub(super) fn influence(of: Option<Influence>) -> String {
+    of.map_or_else(String::new, |influence| format!("{influence}\n"))
 }
 
 /// Version of the JSON output (docs/json.md). It changes if a field changes its meaning or is removed.

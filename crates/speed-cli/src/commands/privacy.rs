@@ -2,41 +2,31 @@
 
 mod audit;
 mod budget;
+mod calibrate;
 mod figure;
 mod key_range;
 mod ledger;
 mod noise;
 mod votes;
 
-use serde::Serialize;
-use speed_accountant::calibrate::{Calibration, Target, calibrate_noise, calibrate_queries};
 use speed_accountant::{
     Account, AccountError, Accountant, Bound, Extent, NeighbouringRelation, PrivacyEvent, ReleaseOptions, round_up,
 };
 use speed_core::Randomness;
 use speed_experiment::ExperimentError;
-use speed_mechanism::{MechanismError, MechanismKind, NoiseGenerator};
+use speed_mechanism::{MechanismError, NoiseGenerator};
 use speed_votes::Known;
 
 pub(super) use audit::audit;
+pub(super) use calibrate::calibrate;
 pub(super) use figure::figure;
 pub(super) use ledger::ledger;
 
-use self::key_range::KeyRange;
 use self::noise::{noise, ratio};
 use super::{Failure, flag, mark, print, print_json, usage};
 use crate::bar::Waiting;
-use crate::options::{AccountOptions, CalibrateOptions};
-use votes::{ReadVotes, WithVotes};
-
-/// A calibration with the keys that a round of this number of teachers needs.
-#[derive(Serialize)]
-struct Calibrated<'a> {
-    #[serde(flatten)]
-    found: &'a Calibration,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    round: Option<KeyRange>,
-}
+use crate::options::AccountOptions;
+use votes::WithVotes;
 
 pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     let (counts, read) = match &options.votes {
@@ -48,7 +38,8 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
         }
         None => (Vec::new(), None),
     };
-    let tau = ratio(&options.noise, read.map(|read| read.teachers).or(options.teachers))?;
+    let teachers = read.map(|read| read.teachers).or(options.teachers);
+    let tau = ratio(&options.noise, teachers)?;
     let queries = if options.votes.is_some() {
         counts.len()
     } else {
@@ -57,7 +48,7 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
             usage("queries", format!("expected a number of queries, because there is no --votes, found {found:?}"))
         })?
     };
-    let mut event = PrivacyEvent::new(noise(&options.noise)?, tau);
+    let mut event = PrivacyEvent::new(noise(&options.noise, teachers, options.threshold.is_some())?, tau);
     if let Some(threshold) = options.threshold {
         event = event.with_threshold(threshold).map_err(|error| flag("threshold", &error))?;
     }
@@ -117,68 +108,6 @@ fn account_text(account: &Account) -> String {
         text.push_str("Warning: the best order is at the edge of the range that was searched; another order may give a smaller epsilon.\n");
     }
     text
-}
-
-pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
-    if options.ledger.is_some() || options.budget {
-        return budget::calibrate(options);
-    }
-    let (Some(epsilon), Some(delta)) = (options.epsilon, options.delta) else {
-        return Err(usage("epsilon", "expected --epsilon and --delta, or --ledger".into()));
-    };
-    let read = match &options.votes {
-        Some(path) => {
-            let known = Known { teachers: options.teachers, ..Known::default() };
-            let file = votes::read(path, options.form.form, &known)?;
-            Some(ReadVotes::new(&file, file.queries()))
-        }
-        None => None,
-    };
-    let teachers = read.map(|read| read.teachers).or(options.teachers);
-    let target = Target {
-        epsilon,
-        delta,
-        tau: ratio(&options.noise, teachers)?,
-        adversary: options.assume,
-        bound: options.bound,
-        classes: options.classes,
-        threshold: options.threshold,
-    };
-    let kind = options.noise.mechanism;
-    let has_scale = options.noise.gamma.or(options.noise.sigma).is_some();
-    let of_votes = read.filter(|_| !has_scale).map(|read| read.queries);
-    let found = match options.queries.or(of_votes) {
-        Some(queries) => Waiting::during("calibrating", || calibrate_noise(kind, queries, &target)),
-        None => {
-            let noise = noise(&options.noise)?;
-            Waiting::during("calibrating", || calibrate_queries(noise, &target))
-        }
-    };
-    let found = found.map_err(|error| match error {
-        AccountError::TooFewClasses { .. } => flag("classes", &"expected at least 2"),
-        AccountError::Threshold { .. } => flag("threshold", &error),
-        error => flag("epsilon", &error),
-    })?;
-    let round = teachers.and_then(|teachers| KeyRange::for_round(kind, &found, teachers));
-    if options.json {
-        return print_json(&WithVotes { value: &Calibrated { found: &found, round }, votes_file: read });
-    }
-    let note = round.and_then(|round| round.note()).unwrap_or_default();
-    let line = read.map_or_else(String::new, |read| {
-        format!("{}Only these numbers were used; the claim does not depend on the votes.\n", read.line())
-    });
-    print(&format!("{}{note}{line}", calibration_text(kind, &found)))
-}
-
-fn calibration_text(kind: MechanismKind, found: &Calibration) -> String {
-    let scale = if kind.is_inverse() { "gamma" } else { "sigma" };
-    format!(
-        "{} queries with {kind} noise of {scale} {}: epsilon {:.4}\n{}\n",
-        found.queries,
-        found.scale,
-        round_up(found.account.epsilon, 4),
-        found.account.claim
-    )
 }
 
 /// Derives a generator's key from a seed.

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 use speed_core::{NoisePlacement, printable};
-use speed_roles::{Party, RoundFile};
+use speed_roles::{Influence, Party, RoundFile};
 
 use super::price::RoundPrice;
-use super::{Failure, WITHOUT_PROOFS, mark, print, print_json};
+use super::{Failure, WITHOUT_PROOFS, influence, mark, print, print_json};
 use crate::options::ShowRoundOptions;
 
 pub(super) fn show(options: &ShowRoundOptions) -> Result<(), Failure> {
@@ -23,6 +23,7 @@ fn to_json(file: &RoundFile, price: &RoundPrice) -> serde_json::Value {
         "query_list": round.query_list().map(|list| list.to_hex()), "threshold": round.threshold(),
         "minimum": round.min_teachers(), "noise": file.noise().mechanism().identifier(),
         "noise_by_server": round.placement() == NoisePlacement::Central, "proof_key": round.proofs().map(|key| key.to_hex()),
+        "one_teacher": Influence::of(file),
         "student": party(roster.student()), "server": party(roster.server()),
         "teachers": roster.teachers().iter().map(party).collect::<Vec<_>>(), "price": price,
     })
@@ -39,19 +40,22 @@ fn to_text(file: &RoundFile, price: &RoundPrice) -> String {
         NoisePlacement::Distributed => "each teacher adds a share",
         NoisePlacement::Central => "the server adds it, and knows it",
     };
+    let coins = file.noise().coins_of_teacher(shape.teachers());
+    let coins = coins.map_or_else(String::new, |coins| format!(" ({coins} of each teacher)"));
     let threshold =
         round.threshold().map_or(String::new(), |threshold| format!("no label below {threshold} noisy votes\n"));
     let proofs = match round.proofs() {
         Some(key) => {
             format!(
-                "messages carry proofs that they are well formed, for the proof key with SHA-256 {}\n",
-                key.to_hex()
+                "messages carry proofs that they are well formed, for the proof key with SHA-256 {}\n{}",
+                key.to_hex(),
+                influence(Influence::of(file))
             )
         }
         None => WITHOUT_PROOFS.to_owned(),
     };
     let mut text = format!(
-        "{}round {:?}\nid {}\nencryption key (public.key) {}\n{} queries of {} classes, {list}\nnoise {}: {noise}\n{threshold}{} of {} \
+        "{}round {:?}\nid {}\nencryption key (public.key) {}\n{} queries of {} classes, {list}\nnoise {}{coins}: {noise}\n{threshold}{} of {} \
          teachers must answer\n{proofs}\n",
         mark(round.is_simulation()),
         file.name(),

@@ -135,7 +135,7 @@ fn price_text(without: &[(String, Vec<String>)], largest: Option<f64>) -> String
     let mut text = String::new();
     for (why, rows) in without {
         text.push_str(&format!(
-            "ε data-independent is none for {}: {why}. A smaller noise.gamma (a larger sigma), fewer queries or a larger privacy.delta gives one.\n",
+            "ε data-independent is none for {}: {why}. A smaller noise.gamma (a larger sigma, more coins), fewer queries or a larger privacy.delta gives one.\n",
             rows.join(", ")
         ));
     }

@@ -11,7 +11,7 @@ use speed_roles::server::{self, Progress, Refusal, ServerOptions, ServerReport};
 use speed_roles::{Role, RoundRandomness};
 use tracing_subscriber::EnvFilter;
 
-use super::{Failure, WITHOUT_PROOFS, identity, mark, print, print_json};
+use super::{Failure, WITHOUT_PROOFS, identity, influence, mark, print, print_json};
 use crate::bar;
 use crate::options::{AggregateOptions, LogFormat, ServeOptions, ServerCommand, ServerOptions as CommandOptions};
 use crate::progress::Reporter;
@@ -143,6 +143,7 @@ fn text(report: &ServerReport) -> String {
         let missing: Vec<String> = report.missing.iter().map(ToString::to_string).collect();
         text.push_str(&format!("missing: teachers {}\n", missing.join(", ")));
     }
+    text.push_str(&influence(report.one_teacher));
     if !report.proven {
         text.push_str(WITHOUT_PROOFS);
     }

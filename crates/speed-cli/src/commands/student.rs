@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use speed_accountant::Delta;
-use speed_aggregation::{Parameters, PrivacyNoise};
+use speed_aggregation::Parameters;
 use speed_core::{RandomnessKind, printable_path};
-use speed_roles::{Role, RolesError, Roster, RoundFile, RoundRandomness, Terms, hash_file, student};
+use speed_roles::{Influence, Role, Roster, RoundFile, RoundRandomness, Terms, hash_file, student};
 
 use super::price::RoundPrice;
-use super::{Failure, WITHOUT_PROOFS, client, identity, mark, print, print_json};
+use super::{Failure, WITHOUT_PROOFS, client, identity, influence, mark, print, print_json, round_noise};
 use crate::bar::Waiting;
 use crate::options::{RoundOptions, StudentCommand};
 
@@ -61,13 +61,19 @@ fn round(options: &RoundOptions) -> Result<(), Failure> {
         return print_json(&json!({
             "round": file.id().to_hex(), "name": file.name(), "key": file.key().to_hex(),
             "simulation": options.simulation, "noise": file.noise().mechanism().identifier(),
-            "noise_bound": file.round().range().noise_bound(), "price": price, "teachers": file.roster().teachers().len(),
+            "noise_bound": file.round().range().noise_bound(), "one_teacher": Influence::of(&file), "price": price, "teachers": file.roster().teachers().len(),
             "proof_key": proof_key, "out": options.out,
         }));
     }
     let (mark, id) = (mark(options.simulation), file.id().to_hex());
     let proofs = match &proof_key {
-        Some(path) => format!("proof key in {}, for teachers and server\n", printable_path(path)),
+        Some(path) => {
+            format!(
+                "proof key in {}, for teachers and server\n{}",
+                printable_path(path),
+                influence(Influence::of(&file))
+            )
+        }
         None => WITHOUT_PROOFS.to_owned(),
     };
     print(&format!("{mark}round {id} in {}\n{proofs}{}", printable_path(&options.out), price.to_text()))
@@ -79,8 +85,9 @@ fn proof_key(options: &RoundOptions) -> PathBuf {
 }
 
 /// Returns the terms from the options.
-fn terms(options: &RoundOptions) -> Result<Terms, RolesError> {
+fn terms(options: &RoundOptions) -> Result<Terms, Failure> {
     let roster = Roster::read(&options.roster)?;
+    let noise = round_noise::of_round(&options.mechanism, roster.teachers().len(), options.threshold.is_some())?;
     Ok(Terms {
         name: options.name.clone(),
         query_list: options.query_list.as_deref().map(hash_file).transpose()?,
@@ -88,7 +95,7 @@ fn terms(options: &RoundOptions) -> Result<Terms, RolesError> {
         roster,
         queries: options.queries,
         classes: options.classes,
-        noise: PrivacyNoise::named(&options.mechanism, options.gamma)?,
+        noise,
         placement: options.noise,
         threshold: options.threshold,
         proofs: None,

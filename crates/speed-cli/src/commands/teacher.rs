@@ -4,10 +4,10 @@ use serde_json::json;
 use speed_aggregation::PrivacyNoise;
 use speed_core::printable_path;
 use speed_roles::teacher::{self, TeacherOptions};
-use speed_roles::{LogCheckOptions, Role, RolesError, RoundFile, RoundRandomness, check_log};
+use speed_roles::{LogCheckOptions, Role, RoundFile, RoundRandomness, check_log};
 
 use super::price::RoundPrice;
-use super::{Failure, WITHOUT_PROOFS, client, identity, mark, print, print_json};
+use super::{Failure, WITHOUT_PROOFS, client, identity, mark, print, print_json, round_noise};
 use crate::options::{AnswerOptions, TeacherCommand};
 
 pub(super) fn execute(command: TeacherCommand) -> Result<(), Failure> {
@@ -38,11 +38,9 @@ fn check(options: &LogCheckOptions, json: bool) -> Result<(), Failure> {
 }
 
 fn answer(options: AnswerOptions) -> Result<(), Failure> {
-    let mechanism = match (&options.mechanism, options.gamma) {
-        (Some(name), Some(gamma)) => Some(PrivacyNoise::named(name, gamma).map_err(RolesError::from)?.mechanism()),
-        _ => None,
-    };
-    let price = RoundPrice::for_round(&RoundFile::read(&options.round)?, None, options.price.delta)?;
+    let file = RoundFile::read(&options.round)?;
+    let agreed = round_noise::agreed(&options.mechanism, file.roster().teachers().len())?;
+    let price = RoundPrice::for_round(&file, None, options.price.delta)?;
     // A file that declares a simulation has no price. The program enforces the declaration.
     price.check(&options.price, options.simulation.is_some())?;
     let report = teacher::answer(&TeacherOptions {
@@ -56,7 +54,7 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
         form: options.form,
         out: options.out,
         query_list: options.query_list,
-        mechanism,
+        mechanism: agreed.map(PrivacyNoise::mechanism),
         randomness: RoundRandomness::from_seed(options.simulation),
     })?;
     if options.json {

@@ -47,15 +47,18 @@ pub(crate) struct FormOption {
 /// The noise of one class.
 #[derive(Debug, Args)]
 pub(crate) struct NoiseOptions {
-    /// Kind of noise: laplace, discrete-laplace, gaussian or skellam
+    /// Kind of noise: laplace, discrete-laplace, gaussian, skellam or binomial
     #[arg(long, value_name = "KIND", default_value = "discrete-laplace")]
     pub(crate) mechanism: MechanismKind,
     /// Inverse scale of Laplace noise, per vote
     #[arg(long, value_name = "G", conflicts_with = "sigma", allow_negative_numbers = true)]
     pub(crate) gamma: Option<f64>,
-    /// Standard deviation of Gaussian or Skellam noise, in votes
+    /// Standard deviation of Gaussian or Skellam noise, in votes; of binomial noise at least, with the fewest coins
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub(crate) sigma: Option<f64>,
+    /// Binomial noise: fair coins that one teacher tosses for each class and query
+    #[arg(long, value_name = "M", conflicts_with_all = ["gamma", "sigma"])]
+    pub(crate) coins: Option<u64>,
     /// Fraction of the teachers whose noise is present and secret (tau)
     #[arg(long, value_name = "TAU", default_value = "1", value_parser = ratio, allow_negative_numbers = true)]
     pub(crate) honest_ratio: HonestRatio,
@@ -168,8 +171,11 @@ pub(crate) struct CalibrateOptions {
     /// Number of teachers; --honest-ratio is then rounded down to an integer number of teachers
     #[arg(long, value_name = "N")]
     pub(crate) teachers: Option<usize>,
-    /// Number of queries, to find the noise; to find the number of queries, give --gamma or --sigma instead
-    #[arg(long, value_name = "N", conflicts_with_all = ["gamma", "sigma"], required_unless_present_any = ["gamma", "sigma", "votes"])]
+    /// Number of queries, to find the noise; to find the number of queries, give --gamma, --sigma or --coins instead
+    #[arg(
+        long, value_name = "N", conflicts_with_all = ["gamma", "sigma", "coins"],
+        required_unless_present_any = ["gamma", "sigma", "coins", "votes"]
+    )]
     pub(crate) queries: Option<usize>,
     /// Take the numbers of teachers and queries from a file of votes, .npy or CSV; the claim does not depend on its votes
     #[arg(long, value_name = "FILE", conflicts_with_all = ["queries", "ledger", "budget"])]
@@ -202,7 +208,7 @@ pub(crate) enum ShareKind {
 pub(crate) struct AuditOptions {
     #[command(flatten)]
     pub(crate) mechanism: NoiseOptions,
-    /// Delta of the claim that Gaussian or Skellam noise is tested against; ignored for Laplace noise
+    /// Delta of the claim that Gaussian, Skellam or binomial noise is tested against; ignored for Laplace noise
     #[arg(long, value_name = "D", default_value = "1e-2", value_parser = delta, allow_negative_numbers = true)]
     pub(crate) delta: Delta,
     /// Vote counts of one query, one for each class; or with --query, a file of votes, whose class with the most votes

@@ -125,12 +125,8 @@ pub(crate) struct RoundOptions {
     /// Number of teachers that must answer [default: all]
     #[arg(long, value_name = "M")]
     pub(crate) min_teachers: Option<usize>,
-    /// Mechanism of the noise
-    #[arg(long, default_value = "discrete-laplace")]
-    pub(crate) mechanism: String,
-    /// Inverse scale of the noise, per vote
-    #[arg(long, allow_negative_numbers = true)]
-    pub(crate) gamma: f64,
+    #[command(flatten)]
+    pub(crate) mechanism: RoundNoiseOptions,
     /// The parties that add the noise: every teacher a share, or the server all of it (docs/threat-models.md)
     #[arg(long, value_name = "NOISE", default_value = "teachers", value_parser = noise_placement())]
     pub(crate) noise: NoisePlacement,
@@ -158,6 +154,37 @@ pub(crate) struct RoundOptions {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The noise of a new round: the mechanism, and exactly one parameter.
+#[derive(Debug, Args)]
+pub(crate) struct RoundNoiseOptions {
+    /// Mechanism of the noise: binomial or discrete-laplace [default: binomial, with --gamma discrete-laplace]
+    #[arg(long)]
+    pub(crate) mechanism: Option<String>,
+    /// Coins that each teacher tosses for each class and query: the scale of binomial noise
+    #[arg(long, value_name = "M", conflicts_with_all = ["sigma", "gamma"])]
+    pub(crate) coins: Option<u64>,
+    /// Standard deviation of binomial noise, in votes: each teacher tosses the fewest coins that reach it together
+    #[arg(long, conflicts_with = "gamma", allow_negative_numbers = true)]
+    pub(crate) sigma: Option<f64>,
+    /// Inverse scale of discrete Laplace noise, per vote
+    #[arg(long, allow_negative_numbers = true)]
+    pub(crate) gamma: Option<f64>,
+}
+
+/// The noise that a teacher agrees to.
+#[derive(Debug, Args)]
+pub(crate) struct AgreedNoiseOptions {
+    /// The mechanism that this teacher agrees to; a round with another is refused
+    #[arg(long)]
+    pub(crate) mechanism: Option<String>,
+    /// The coins of each teacher that this teacher agrees to, for binomial noise
+    #[arg(long, value_name = "M", requires = "mechanism", conflicts_with = "gamma")]
+    pub(crate) coins: Option<u64>,
+    /// The inverse scale that this teacher agrees to, for discrete Laplace noise
+    #[arg(long, requires = "mechanism", allow_negative_numbers = true)]
+    pub(crate) gamma: Option<f64>,
 }
 
 /// Limits on the price of a round.
@@ -279,12 +306,8 @@ pub(crate) struct AnswerOptions {
     /// without one, is refused
     #[arg(long, value_name = "FILE")]
     pub(crate) query_list: Option<PathBuf>,
-    /// The mechanism that this teacher agrees to; a round with another is refused
-    #[arg(long, requires = "gamma")]
-    pub(crate) mechanism: Option<String>,
-    /// The inverse scale that this teacher agrees to; a round with another is refused
-    #[arg(long, requires = "mechanism", allow_negative_numbers = true)]
-    pub(crate) gamma: Option<f64>,
+    #[command(flatten)]
+    pub(crate) mechanism: AgreedNoiseOptions,
     #[command(flatten)]
     pub(crate) records: RecordOptions,
     #[command(flatten)]

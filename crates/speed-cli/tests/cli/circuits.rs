@@ -94,6 +94,32 @@ mechanism = "skellam"
 sigma = 1.5
 
 [[row]]
+name = "binomial in clear"
+aggregation = "trusted"
+mechanism = "binomial"
+coins = 3
+
+[[row]]
+name = "binomial"
+aggregation = "encrypted"
+mechanism = "binomial"
+coins = 3
+
+[[row]]
+name = "confident coins in clear"
+aggregation = "trusted"
+mechanism = "binomial"
+sigma = 3.2
+threshold = 6
+
+[[row]]
+name = "confident coins"
+aggregation = "encrypted"
+mechanism = "binomial"
+sigma = 3.2
+threshold = 6
+
+[[row]]
 name = "central in clear"
 aggregation = "trusted"
 placement = "central"
@@ -102,6 +128,22 @@ placement = "central"
 name = "central"
 aggregation = "encrypted"
 placement = "central"
+
+[[row]]
+name = "central coins in clear"
+aggregation = "trusted"
+mechanism = "binomial"
+coins = 4
+placement = "central"
+threshold = 8
+
+[[row]]
+name = "central coins"
+aggregation = "encrypted"
+mechanism = "binomial"
+coins = 4
+placement = "central"
+threshold = 8
 
 [[row]]
 name = "confident in clear"
@@ -126,7 +168,7 @@ fn mechanisms_placements_and_thresholds_are_the_same_on_ciphertexts() {
     let run = place.run_folder("one", "circuits");
     let labels =
         |row: &str| fs::read_to_string(run.join(format!("stages/aggregate-{row}/labels.csv"))).expect("labels");
-    for row in ["skellam", "central", "confident"] {
+    for row in ["skellam", "binomial", "confident-coins", "central", "central-coins", "confident"] {
         assert_eq!(labels(row), labels(&format!("{row}-in-clear")), "{row}");
         assert_ne!(labels(row), labels("trusted"), "{row}: other noise, other labels");
     }
@@ -147,6 +189,10 @@ fn mechanisms_placements_and_thresholds_are_the_same_on_ciphertexts() {
     assert!(claim("confident", "data_independent").contains("no answer"), "{}", claim("confident", "data_independent"));
     let central = claim("central", "data_dependent");
     assert!(central.contains("trusted aggregator") || central.contains("central"), "{central}");
+    let central = claim("central coins", "data_independent");
+    assert!(central.contains("trusted aggregator") || central.contains("central"), "{central}");
+    let answered = row("central coins")["answered"].as_u64();
+    assert!(answered.is_some_and(|answered| (1..12).contains(&answered)), "{answered:?}");
     assert!(row("skellam")["paper_formulas"].is_null() && row("confident")["paper_formulas"].is_null());
 
     place.succeeds(&["run", "config.toml", "--results", "two", "--threads", "1", "--set", "queries.count=12"]);
@@ -165,12 +211,16 @@ fn real_noise_of_the_server_is_charged_with_its_threshold() {
     place.succeeds(&["run", "config.toml"]);
     assert_eq!(determined(&place.run_folder("results", "circuits")), first);
     assert_eq!(fs::read_to_string(place.path("results/circuits/ledger")).expect("a ledger"), ledger, "paid twice");
-    // Skellam noise has no price yet.
-    place.fails(
-        &["run", "config.toml", "--set", "noise.mechanism=skellam", "--set", "noise.sigma=40"],
-        2,
-        &["--set", "`noise.mechanism`", "simulation"],
-    );
+    // Noise without a pure epsilon is charged too.
+    for (mechanism, width) in [("skellam", "sigma=8"), ("binomial", "coins=4")] {
+        let name = format!("name={mechanism}");
+        let set = [name, format!("noise.mechanism={mechanism}"), format!("noise.{width}")];
+        let run: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
+        place.succeeds(&[&["run", "config.toml"], &run[..]].concat());
+        let ledger = fs::read_to_string(place.path(&format!("results/{mechanism}/ledger"))).expect("a ledger");
+        assert!(ledger.contains(&format!("\"noise\":\"{mechanism}\"")), "{ledger}");
+        assert!(ledger.contains("\"per_query_epsilon\":null"), "{ledger}");
+    }
 }
 
 #[test]

@@ -233,6 +233,34 @@ fn a_ledger_without_a_budget_is_calibrated_to_a_limit() {
     place.fails(&["calibrate", "--queries", "5"], 2, &["--epsilon"]);
     place.fails(&["calibrate", "--ledger", file, "--queries", "5", "--delta", "1e-5"], 2, &["--epsilon"]);
     place.fails(&["calibrate", "--ledger", "nowhere", "--queries", "5"], 3, &["nowhere"]);
-    let skellam = ["calibrate", "--ledger", file, "--queries", "5", "--epsilon", "40", "--mechanism", "skellam"];
-    place.fails(&skellam, 2, &["Laplace"]);
+    let gaussian = ["calibrate", "--ledger", file, "--queries", "5", "--epsilon", "40", "--mechanism", "gaussian"];
+    place.fails(&gaussian, 2, &["--mechanism", "Laplace, Skellam and binomial"]);
+}
+
+#[test]
+fn binomial_noise_is_calibrated_and_charged_beside_laplace_noise() {
+    let place = Workplace::new("");
+    create(&place, "ledger", "3", "1e-5");
+    place.succeeds(&["ledger", "charge", "ledger", "--queries", "20", "--gamma", "0.05"]);
+    let noise = ["--mechanism", "binomial", "--teachers", "250", "--classes", "10", "--queries", "50"];
+    place.fails(&[&["ledger", "charge", "ledger", "--coins", "1"], &noise[..]].concat(), 6, &["nothing was charged"]);
+    let calibrate = [&["calibrate", "--ledger", "ledger"], &noise[..]].concat();
+    let found = json(&place, &[&calibrate[..], &["--json"]].concat());
+    let all = found["coins"].as_u64().expect("coins");
+    assert!(all.is_multiple_of(250) && found["noise"] == "binomial" && found["per_query_epsilon"].is_null(), "{found}");
+    let text = place.succeeds(&calibrate);
+    let each = (all / 250).to_string();
+    assert!(text.contains(&format!("coins {each} a teacher ({all} in all")), "{text}");
+    let command = command(&text, "ledger");
+    assert!(command.windows(2).any(|pair| pair == ["--coins", &each]), "{command:?}");
+    let charged = [&command.iter().map(String::as_str).collect::<Vec<_>>()[..], &["--json"]].concat();
+    let charged = json(&place, &charged);
+    let charge = &charged["charges"][1];
+    assert_eq!((&charge["coins"], &charge["per_query_epsilon"]), (&all.into(), &Value::Null));
+    assert!(number(&charged["spent_epsilon"]) <= 3.0, "{charged}");
+    // Delta needs no part for this sampler, which is exact.
+    assert_eq!(charge["sampling_distance"], 0.0);
+    let shown = place.succeeds(&["ledger", "show", "ledger"]);
+    assert!(shown.contains(&format!("binomial noise of {all} coins")) && shown.contains("none"), "{shown}");
+    place.fails(&["calibrate", "--ledger", "ledger", "--mechanism", "binomial", "--queries", "5"], 2, &["--teachers"]);
 }

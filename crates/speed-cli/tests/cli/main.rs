@@ -1,6 +1,7 @@
 //! The binary as a user runs it.
 
 mod bad_input;
+mod binomial;
 mod budget;
 mod circuits;
 mod common;

@@ -43,7 +43,7 @@ fn a_misspelt_key_or_value_gets_a_suggestion() {
     place.fails(&["run", "swept.toml"], 2, &["did you mean `gamma`?"]);
     // For a word that resembles no choice, all choices are listed.
     place.fails(&["run", "config.toml", "--set", "noise.colour=1"], 2, &["did you mean `data.colour`?"]);
-    place.fails(&["run", "config.toml", "--set", "noise.xyz=1"], 2, &["allowed here: gamma, mechanism"]);
+    place.fails(&["run", "config.toml", "--set", "noise.xyz=1"], 2, &["allowed here: coins, gamma, mechanism"]);
     place.fails(
         &["account", "--any-votes", "--queries", "1", "--mechanism", "laplase", "--gamma", "1", "--delta", "1e-5"],
         2,

@@ -126,6 +126,9 @@ fn calibration_audit_and_ledger() {
         let found = json(&place, &audit);
         assert!(found["refuted"] == false && found["claim"].as_f64() > Some(0.5), "{found}");
     }
+    let coins = ["audit", "--mechanism", "binomial", "--coins", "4", "--votes", "6,4", "--runs", "3000", "--json"];
+    let coins = json(&place, &coins);
+    assert!(coins["refuted"] == false && coins["claim"].as_f64() > Some(0.1) && coins["coins"] == 4, "{coins}");
     place.fails(&["audit", "--mechanism", "laplace", "--gamma", "1"], 2, &["no exact sampler"]);
     place.fails(&["audit", "--mechanism", "skellam", "--sigma", "2", "--noise", "truncated"], 2, &["discrete-laplace"]);
     place.fails(
@@ -146,6 +149,49 @@ fn calibration_audit_and_ledger() {
         std::fs::read_to_string(place.path("ledger")).expect("a ledger").replace("\"queries\":100", "\"queries\":1");
     std::fs::write(place.path("ledger"), text).expect("a damaged ledger");
     place.fails(&["ledger", "check", "ledger"], 3, &["line 2", "checksum"]);
+}
+
+#[test]
+fn binomial_noise_is_given_by_the_coins_of_a_teacher() {
+    let place = place();
+    let account = ["account", "--delta", "1e-5", "--mechanism", "binomial", "--json"];
+    let any = [&account[..], &["--any-votes", "--queries", "100"]].concat();
+    let of = |more: &[&str]| json(&place, &[&any[..], more].concat());
+    let epsilon = |account: &Value| account["epsilon"].as_f64().expect("a number");
+    // 250 teachers with 4 coins each have a deviation of sqrt(1000) / 2 = 15.81 votes.
+    let four = of(&["--coins", "4", "--teachers", "250"]);
+    assert_eq!((&four["noise"], &four["coins"]), (&"binomial".into(), &1_000.into()));
+    assert!(epsilon(&four) > 2.9 && epsilon(&four) < 3.68, "{four}");
+    assert_eq!(of(&["--sigma", "15.8", "--teachers", "250"]), four);
+    let three = of(&["--sigma", "13", "--teachers", "250"]);
+    assert!(three["coins"] == 750 && epsilon(&three) > epsilon(&four), "{three}");
+    // The votes know the number of teachers.
+    let votes = [&account[..], &["--votes", "votes.npy", "--coins", "4"]].concat();
+    assert_eq!(json(&place, &votes)["coins"], 1_000);
+    place.fails(&[&votes[..], &["--form", "histograms", "--teachers", "249"]].concat(), 3, &["249"]);
+
+    let refused = |more: &[&str], words: &[&str]| place.fails(&[&any[..], more].concat(), 2, words);
+    refused(&["--coins", "4"], &["--teachers", "number of teachers"]);
+    refused(&["--teachers", "250"], &["--coins or --sigma"]);
+    refused(&["--teachers", "250", "--coins", "0"], &["--coins", "from 1"]);
+    refused(&["--teachers", "250", "--coins", "65537"], &["--coins", "from 1 to 1048576"]);
+    refused(&["--teachers", "250", "--coins", "4", "--sigma", "15"], &["cannot be used with"]);
+    let gaussian = ["account", "--any-votes", "--queries", "1", "--delta", "1e-5", "--mechanism", "gaussian"];
+    place.fails(&[&gaussian[..], &["--coins", "4"]].concat(), 2, &["--coins", "only binomial noise"]);
+    place.fails(&["figure", "tau", "--votes", "votes.npy", "--mechanism", "binomial"], 2, &["Laplace"]);
+
+    // Two coins would cost more than the target, three cost less.
+    let target = ["calibrate", "--mechanism", "binomial", "--epsilon", "4", "--delta", "1e-5"];
+    let teachers = ["--teachers", "250", "--queries", "100"];
+    let found = json(&place, &[&target[..], &teachers, &["--json"]].concat());
+    assert_eq!((&found["coins_of_teacher"], &found["scale"]), (&3.into(), &750.0.into()));
+    assert!(found["deviation"].as_f64().is_some_and(|deviation| (deviation - 13.69).abs() < 0.01), "{found}");
+    assert!(epsilon(&found["account"]) <= 4.0 && found["account"]["coins"] == 750, "{found}");
+    let text = place.succeeds(&[&target[..], &teachers].concat());
+    assert!(text.contains("binomial noise of coins 3 a teacher (750 in all, deviation 13.7)"), "{text}");
+    place.fails(&[&target[..], &["--queries", "100"]].concat(), 2, &["--teachers", "number of teachers"]);
+    let many = json(&place, &[&target[..], &["--teachers", "250", "--coins", "3", "--json"]].concat());
+    assert!(many["queries"].as_u64() >= Some(100), "{many}");
 }
 
 #[test]

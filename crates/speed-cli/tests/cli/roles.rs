@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _, TableDefinition};
 use speed_aggregation::{Aggregator, ClearText, Encrypted, NoisyVotes, Parameters};
-use speed_core::Randomness;
+use speed_core::{Randomness, VoteShape};
 use speed_roles::{RoundFile, RoundRandomness, teacher};
 use tempfile::TempDir;
 
@@ -39,7 +39,7 @@ impl Parties {
         command
     }
 
-    fn run(&self, party: &str, line: &str) -> Output {
+    pub(crate) fn run(&self, party: &str, line: &str) -> Output {
         self.command(party, line).output().expect("the binary starts")
     }
 
@@ -59,7 +59,7 @@ impl Parties {
     }
 
     /// Lets server and teachers create their signing keys, and combines their cards in the student's roster.
-    fn introduce(&self, teachers: usize) {
+    pub(crate) fn introduce(&self, teachers: usize) {
         let mut roster = String::new();
         let mut party = |role: &str, party: &str, name: &str| {
             self.succeeds(party, &format!("{role} --name {name} --out signing.key"));
@@ -91,7 +91,7 @@ impl Parties {
     }
 
     /// Lets a teacher answer, and sends its message to the server.
-    fn answer(&self, teacher: usize, labels: &[u8]) {
+    pub(crate) fn answer(&self, teacher: usize, labels: &[u8]) {
         let party = format!("teacher {teacher}");
         let votes: String = labels.iter().map(|label| format!("{label}\n")).collect();
         fs::write(self.path(&party, "votes.csv"), votes).expect("votes");
@@ -103,7 +103,7 @@ impl Parties {
 
 pub(crate) const ANSWER: &str =
     "teacher answer --signing-key signing.key --public-key public.key --round round.toml --votes votes.csv";
-const AGGREGATE: &str = "server aggregate --signing-key signing.key --evaluation-key evaluation.key --round round.toml --answers inbox --out result \
+pub(crate) const AGGREGATE: &str = "server aggregate --signing-key signing.key --evaluation-key evaluation.key --round round.toml --answers inbox --out result \
                          --simulation 13";
 
 pub(crate) fn labels(teacher: usize, queries: usize) -> Vec<u8> {
@@ -154,7 +154,7 @@ fn four_programs_give_the_labels_of_the_in_process_path() {
     assert_eq!(written, in_process(&parties, queries, teachers));
 }
 
-/// Returns the label file for the same votes and noise in one process, with other keys.
+/// Returns the label file for the votes and noise of the first `teachers` teachers in one process, with other keys.
 pub(crate) fn in_process(parties: &Parties, queries: usize, teachers: usize) -> String {
     let file = RoundFile::read(&parties.path("student", "round.toml")).expect("a round");
     let values = (0..teachers).flat_map(|teacher| {
@@ -162,14 +162,19 @@ pub(crate) fn in_process(parties: &Parties, queries: usize, teachers: usize) -> 
         values.expect("a simulation").to_vec()
     });
     let bound = file.round().range().noise_bound();
-    let votes = NoisyVotes::new(file.round().shape(), bound, values.collect()).expect("valid");
+    let shape = file.round().shape();
+    let shape = VoteShape::new(teachers, queries, shape.classes()).expect("a shape");
+    let votes = NoisyVotes::new(shape, bound, values.collect()).expect("valid");
+    let votes = file.round().threshold().into_iter().fold(votes, NoisyVotes::with_threshold);
     let threads = NonZeroUsize::new(2).expect("not zero");
     let encrypted =
         Encrypted::new(&Parameters::TOURNAMENT_128, Randomness::simulation([1; 32]), b"in process", threads)
             .expect("a simulation");
     let winners = encrypted.aggregate(&votes, &|_, _| {}).expect("in range").labels();
     assert_eq!(winners, ClearText.aggregate(&votes, &|_, _| {}).expect("in range").labels());
-    let label = |(query, label): (usize, &Option<u8>)| format!("{query},{}\n", label.expect("no threshold"));
+    let label = |(query, label): (usize, &Option<u8>)| {
+        format!("{query},{}\n", label.map_or_else(String::new, |label| label.to_string()))
+    };
     let labels: String = winners.iter().enumerate().map(label).collect();
     format!("query,label\n{labels}")
 }
@@ -328,6 +333,13 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     student(&format!("{round} --gamma 0.01"), 2, &["keys for a wider range"]);
     student(&format!("{round} --gamma 1 --query-list absent"), 3, &["absent", "cannot read"]);
     student(&format!("{round} --gamma -1"), 2, &["gamma is -1"]);
+    student(round, 2, &["binomial needs --coins or --sigma, found no parameter"]);
+    student(&format!("{round} --mechanism binomial --gamma 1"), 2, &["needs --coins or --sigma, found --gamma"]);
+    student(&format!("{round} --mechanism discrete-laplace --coins 4"), 2, &["needs --gamma, found --coins"]);
+    student(&format!("{round} --coins 4 --gamma 1"), 2, &["--coins", "cannot be used with"]);
+    student(&format!("{round} --coins 0"), 2, &["number of coins is 0"]);
+    student(&format!("{round} --coins 65537"), 2, &["at most 65536"]);
+    student(&format!("{round} --sigma 0"), 2, &["sigma is 0"]);
     // A price that is too high to be intended, an unknown price, and a price above the limit.
     student(&format!("{round} --gamma 6"), 2, &["one answer may cost epsilon 12.00", "--max-epsilon"]);
     student(&format!("{round} --gamma 6 --max-epsilon 15"), 2, &["may cost epsilon 23", "allowed is 15"]);

@@ -5,7 +5,7 @@ use speed_accountant::{AccountError, PrivacyEvent};
 use speed_aggregation::PrivacyNoise;
 use speed_aggregation::error::PrivacyNoiseError;
 use speed_core::{NoisePlacement, RandomnessKind};
-use speed_mechanism::{HonestRatio, Mechanism, MechanismKind, NoiseShare};
+use speed_mechanism::{BinomialShare, HonestRatio, Mechanism, MechanismKind, NoiseDeviation, NoiseShare};
 
 use super::fault::{Fault, refuse};
 
@@ -16,12 +16,14 @@ use super::fault::{Fault, refuse};
 pub struct RawNoise {
     pub mechanism: MechanismKind,
     pub gamma: f64,
-    // The default values of the next three keys are not written, so configs that do not set them keep their run ids.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    // The default values of the next four keys are not written, so configs that do not set them keep their run ids.
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub sigma: f64,
-    #[serde(default, skip_serializing_if = "is_distributed")]
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub coins: u64,
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub placement: NoisePlacement,
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub threshold: i64,
     pub source: RandomnessKind,
 }
@@ -32,6 +34,7 @@ pub(super) struct RowNoise {
     pub(super) mechanism: Choice<MechanismKind>,
     pub(super) gamma: f64,
     pub(super) sigma: f64,
+    pub(super) coins: u64,
     pub(super) placement: Choice<NoisePlacement>,
     pub(super) threshold: i64,
 }
@@ -61,17 +64,9 @@ pub struct NoiseConfig {
     written: RawNoise,
 }
 
-pub(super) fn is_zero(value: &f64) -> bool {
-    *value == 0.0
-}
-
-fn is_distributed(placement: &NoisePlacement) -> bool {
-    *placement == NoisePlacement::Distributed
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
-pub(super) fn is_none(threshold: &i64) -> bool {
-    *threshold == 0
+/// Returns whether a key has its default value, which is not written.
+pub(super) fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl RawNoise {
@@ -84,31 +79,57 @@ impl RawNoise {
 
     /// Checks the noise of a query; faults name the key within the section.
     fn query(&self, teachers: usize) -> Result<QueryNoise, Fault> {
-        let scale = match self.mechanism {
-            MechanismKind::DiscreteLaplace => ("gamma", self.gamma),
-            MechanismKind::Skellam => ("sigma", self.sigma),
-            MechanismKind::Laplace | MechanismKind::Gaussian => {
-                let expected = PrivacyNoise::DRAWN.join(" or ");
-                return refuse("mechanism", format!("found {}, expected {expected}", self.mechanism));
+        let (key, noise) = self.distribution(teachers)?;
+        // This also checks the shares, because very wide noise has none.
+        let shared = match noise.mechanism() {
+            Mechanism::DiscreteLaplace { gamma } => NoiseShare::new(gamma, teachers).map(|_| ()),
+            Mechanism::Binomial { coins } if self.placement == NoisePlacement::Central => {
+                BinomialShare::new(coins, 1).map(|_| ())
             }
+            _ => Ok(()),
         };
-        let fault = |error: PrivacyNoiseError| Fault::new(scale.0, error);
-        let mechanism = self.mechanism.with_scale(scale.1).map_err(|error| fault(error.into()))?;
-        let noise = PrivacyNoise::new(mechanism).map_err(fault)?;
-        if let Mechanism::DiscreteLaplace { gamma } = mechanism {
-            // This also checks the teachers' shares, because very wide noise has no table of shares.
-            NoiseShare::new(gamma, teachers).map_err(|error| fault(error.into()))?;
-        }
-        if mechanism.kind() == MechanismKind::Skellam && self.source != RandomnessKind::Simulation {
-            return refuse(
-                "mechanism",
-                "\"skellam\" noise cannot be charged to a ledger yet: use noise.source = \"simulation\"",
-            );
-        }
-        let query =
-            QueryNoise { noise, placement: self.placement, threshold: Some(self.threshold).filter(|&t| t != 0) };
+        let has_threshold = self.threshold != 0;
+        let is_allowed = if has_threshold { noise.check_threshold(teachers) } else { Ok(()) };
+        shared.and(is_allowed).map_err(|error| Fault::new(key, error))?;
+        let query = QueryNoise { noise, placement: self.placement, threshold: has_threshold.then_some(self.threshold) };
         query.event(HonestRatio::ALL).map_err(|error| Fault::new("threshold", error))?;
         Ok(query)
+    }
+
+    /// Returns the noise of `teachers` teachers together, and the key that sets its width.
+    pub(super) fn distribution(&self, teachers: usize) -> Result<(&'static str, PrivacyNoise), Fault> {
+        let (kind, sigma, coins) = (self.mechanism, self.sigma, self.coins);
+        let with_scale = |scale| PrivacyNoise::new(kind.with_scale(scale)?);
+        let (key, noise) = match kind {
+            MechanismKind::Laplace | MechanismKind::Gaussian => {
+                let expected = PrivacyNoise::DRAWN.join(" or ");
+                return refuse("mechanism", format!("found {kind}, expected {expected}"));
+            }
+            MechanismKind::DiscreteLaplace | MechanismKind::Skellam if coins != 0 => {
+                return refuse(
+                    "coins",
+                    format!("found {coins}, but {kind} noise has no coins: only binomial noise has"),
+                );
+            }
+            MechanismKind::DiscreteLaplace => ("gamma", with_scale(self.gamma)),
+            MechanismKind::Skellam => ("sigma", with_scale(sigma)),
+            MechanismKind::Binomial if coins != 0 && sigma != 0.0 => {
+                return refuse("coins", format!("found {coins} and sigma = {sigma}, expected only one of the two"));
+            }
+            MechanismKind::Binomial if coins != 0 => ("coins", PrivacyNoise::of_coins(coins, teachers)),
+            MechanismKind::Binomial if sigma != 0.0 => ("sigma", self.of_deviation(teachers)),
+            MechanismKind::Binomial => {
+                let message =
+                    "binomial noise needs the coins of one teacher for each class and query, or sigma in votes";
+                return refuse("coins", message);
+            }
+        };
+        noise.map(|noise| (key, noise)).map_err(|error| Fault::new(key, error))
+    }
+
+    /// Returns binomial noise of the fewest coins whose deviation is at least sigma.
+    fn of_deviation(&self, teachers: usize) -> Result<PrivacyNoise, PrivacyNoiseError> {
+        PrivacyNoise::of_deviation(NoiseDeviation::new(self.sigma)?, teachers, self.threshold != 0)
     }
 }
 
@@ -117,10 +138,15 @@ impl RowNoise {
     pub(super) fn check(&self, section: &NoiseConfig, teachers: usize) -> Result<QueryNoise, Fault> {
         let written = &section.written;
         let or = |own: f64, section: f64| if own == 0.0 { section } else { own };
+        let mechanism = self.mechanism.0.unwrap_or(written.mechanism);
+        // A row's own coins or sigma replace both values of the section, because binomial noise has only one of them.
+        let has_own_width = self.coins != 0 || self.sigma != 0.0;
+        let inherits_coins = mechanism == MechanismKind::Binomial && !has_own_width;
         let query = RawNoise {
-            mechanism: self.mechanism.0.unwrap_or(written.mechanism),
+            mechanism,
             gamma: or(self.gamma, written.gamma),
-            sigma: or(self.sigma, written.sigma),
+            sigma: if has_own_width { self.sigma } else { written.sigma },
+            coins: if inherits_coins { written.coins } else { self.coins },
             placement: self.placement.0.unwrap_or(written.placement),
             threshold: if self.threshold == 0 { written.threshold } else { self.threshold },
             source: written.source,
@@ -153,12 +179,25 @@ impl QueryNoise {
         self.placement == NoisePlacement::Central
     }
 
-    /// Returns the noise as written in `[noise]`; the parameter of the other mechanism is 0.
+    /// Returns the noise as written in `[noise]`; the parameters of other mechanisms are 0. The coins of binomial noise
+    /// are those of all teachers, so that noise of the same width has the same form.
     #[must_use]
     pub fn written(&self, source: RandomnessKind) -> RawNoise {
-        let (mechanism, scale) = (self.mechanism().kind(), self.mechanism().scale());
-        let [gamma, sigma] = if mechanism.is_inverse() { [scale, 0.0] } else { [0.0, scale] };
-        RawNoise { mechanism, gamma, sigma, placement: self.placement, threshold: self.threshold.unwrap_or(0), source }
+        let mut raw = RawNoise {
+            mechanism: self.mechanism().kind(),
+            gamma: 0.0,
+            sigma: 0.0,
+            coins: 0,
+            placement: self.placement,
+            threshold: self.threshold.unwrap_or(0),
+            source,
+        };
+        match self.mechanism() {
+            Mechanism::Laplace { gamma } | Mechanism::DiscreteLaplace { gamma } => raw.gamma = gamma.get(),
+            Mechanism::Gaussian { sigma } | Mechanism::Skellam { sigma } => raw.sigma = sigma.get(),
+            Mechanism::Binomial { coins } => raw.coins = coins.get(),
+        }
+        raw
     }
 }
 

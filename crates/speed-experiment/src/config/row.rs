@@ -9,7 +9,7 @@ use speed_report::{AggregationKind, MAX_ROW_NAME, PaperFigures};
 use speed_student::StudentMethod;
 
 use super::fault::{Fault, refuse};
-use super::noise::{Choice, NoiseConfig, QueryNoise, RowNoise, is_none, is_zero};
+use super::noise::{Choice, NoiseConfig, QueryNoise, RowNoise, is_unset};
 
 /// `[[row]]` as written. The keys of its table `[row.paper]` appear here as `paper_*`, as in older configs and in the
 /// resolved text whose digest is the run's id.
@@ -28,13 +28,15 @@ pub struct RawRow {
     // Default values are not written, so configs that do not set these keys keep their run ids.
     #[serde(default, skip_serializing_if = "Choice::is_default")]
     pub mechanism: Choice<MechanismKind>,
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub gamma: f64,
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub sigma: f64,
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub coins: u64,
     #[serde(default, skip_serializing_if = "Choice::is_default")]
     pub placement: Choice<NoisePlacement>,
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub threshold: i64,
     // The same holds for the next two keys.
     #[serde(default)]
@@ -177,8 +179,8 @@ impl RawRow {
     }
 
     fn own_noise(&self) -> RowNoise {
-        let Self { mechanism, gamma, sigma, placement, threshold, .. } = *self;
-        RowNoise { mechanism, gamma, sigma, placement, threshold }
+        let Self { mechanism, gamma, sigma, coins, placement, threshold, .. } = *self;
+        RowNoise { mechanism, gamma, sigma, coins, placement, threshold }
     }
 
     /// Returns the noise of the row's queries; faults name the key within the row.
@@ -190,7 +192,7 @@ impl RawRow {
             if self.own_noise() != RowNoise::default() {
                 return refuse(
                     "aggregation",
-                    "a non-private row has no noise: leave out mechanism, gamma, sigma, placement and threshold",
+                    "a non-private row has no noise: leave out mechanism, gamma, sigma, coins, placement and threshold",
                 );
             }
         }
@@ -242,6 +244,7 @@ impl RawRow {
             mechanism: row.own_noise.mechanism,
             gamma: row.own_noise.gamma,
             sigma: row.own_noise.sigma,
+            coins: row.own_noise.coins,
             placement: row.own_noise.placement,
             threshold: row.own_noise.threshold,
             labels_of: row.labels_of.map_or_else(String::new, |source| rows[source].name.clone()),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use speed_core::NoisePlacement;
-use speed_mechanism::MechanismKind;
+use speed_mechanism::{Mechanism, MechanismKind};
 use speed_report::{Document, RunSettings, VotesOrigin};
 
 use super::data::DataSource;
@@ -24,7 +24,7 @@ impl From<&RawConfig> for RunSettings {
             votes,
             queries: config.queries.count,
             selection: word(&config.queries.selection),
-            noise: noise(&config.noise),
+            noise: noise(&config.noise, config.ensemble.teachers),
             delta: config.privacy.delta,
             budget: Some(config.privacy.budget).filter(|budget| *budget > 0.0),
             repeats: config.table.repeats,
@@ -41,12 +41,17 @@ fn word(choice: &impl Serialize) -> String {
     serde_json::to_value(choice).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// Returns a short description of the noise in the config.
-fn noise(noise: &RawNoise) -> String {
-    let scale = if noise.mechanism.is_inverse() { ("gamma", noise.gamma) } else { ("sigma", noise.sigma) };
-    let kind =
-        if noise.mechanism == MechanismKind::default() { String::new() } else { format!("{}, ", noise.mechanism) };
+/// Returns a short description of the noise in the config of an ensemble of `teachers`.
+fn noise(noise: &RawNoise, teachers: usize) -> String {
+    let kind = noise.mechanism;
+    let width = match noise.distribution(teachers).map(|(_, noise)| noise.mechanism()) {
+        Ok(Mechanism::Binomial { coins }) => {
+            format!("coins {} a teacher (deviation {:.1})", coins.get() / teachers as u64, coins.deviation())
+        }
+        _ => format!("{} {}", kind.parameter(), if kind.is_inverse() { noise.gamma } else { noise.sigma }),
+    };
+    let kind = if kind == MechanismKind::default() { String::new() } else { format!("{kind}, ") };
     let place = if noise.placement == NoisePlacement::Central { ", added by the server" } else { "" };
     let threshold = if noise.threshold == 0 { String::new() } else { format!(", threshold {}", noise.threshold) };
-    format!("{kind}{} {}{place}{threshold}", scale.0, scale.1)
+    format!("{kind}{width}{place}{threshold}")
 }

@@ -19,10 +19,11 @@ const NOT_SWEPT: [&str; 2] = ["name", "noise.source"];
 const TAU: &str = "row.noisy.honest_ratio";
 
 /// Short names of keys that are swept often.
-const SHORT: [(&str, &str); 13] = [
+const SHORT: [(&str, &str); 14] = [
     ("mechanism", "noise.mechanism"),
     ("gamma", "noise.gamma"),
     ("sigma", "noise.sigma"),
+    ("coins", "noise.coins"),
     ("placement", "noise.placement"),
     ("threshold", "noise.threshold"),
     ("tau", TAU),

@@ -1,5 +1,6 @@
 //! Tests that every invalid config is refused with one message that names file, line, key and allowed values.
 
+use speed_report::RunSettings;
 use speed_student::StudentMethod;
 
 use speed_core::Digest;
@@ -146,8 +147,6 @@ fn a_mechanism_that_experiments_do_not_draw_is_refused() {
         &["test.toml:2", "`noise.mechanism`", "discrete-laplace or skellam"],
     );
     refused("[noise]\nmechanism = \"none\"\n", &[], &["test.toml:2", "`noise.mechanism`", "discrete-laplace"]);
-    // It cannot be charged.
-    refused("[noise]\nmechanism = \"skellam\"\nsigma = 40\n", &[], &["test.toml:2", "`noise.mechanism`", "simulation"]);
     let skellam = "[noise]\nmechanism = \"skellam\"\nsource = \"simulation\"\n";
     refused(skellam, &[], &["`noise.sigma`", "0.01"]);
     let text = format!("{skellam}sigma = 2000000\n");
@@ -155,6 +154,59 @@ fn a_mechanism_that_experiments_do_not_draw_is_refused() {
     let config = load(&format!("{skellam}sigma = 40\n"), &[]).expect("a config");
     assert_eq!(config.noise.query.mechanism().to_string(), "integer (Skellam) noise of standard deviation sigma = 40");
     assert_eq!(load(&config.to_toml(), &[]).expect("resolved"), config);
+}
+
+#[test]
+fn binomial_noise_has_coins_of_a_teacher_or_a_deviation() {
+    let binomial = "[noise]\nmechanism = \"binomial\"\n";
+    let with = |keys: &str| load(&format!("{binomial}{keys}"), &[]).expect("a config");
+    let all = |config: &Config| config.noise.query.mechanism().scale();
+    // 250 teachers, and sqrt(1000) / 2 = 15.81.
+    let four = with("coins = 4\n");
+    assert_eq!([all(&four), all(&with("sigma = 15.8\n")), all(&with("sigma = 15.9\n"))], [1_000.0, 1_000.0, 1_250.0]);
+    assert_eq!(load(&four.to_toml(), &[]).expect("resolved"), four);
+    assert!(four.to_toml().contains("coins = 4") && !load("", &[]).expect("defaults").to_toml().contains("coins"));
+    assert_eq!(RunSettings::from(&four.to_raw()).noise, "binomial, coins 4 a teacher (deviation 15.8)");
+    let refuse = |keys: &str, parts: &[&str]| refused(&format!("{binomial}{keys}"), &[], parts);
+    refuse("", &["`noise.coins`", "or sigma"]);
+    refuse("coins = 4\nsigma = 15.0\n", &["test.toml:3", "`noise.coins`", "sigma = 15", "only one of the two"]);
+    refuse("coins = 1.5\n", &["test.toml:3", "`noise.coins`", "expected an integer"]);
+    refuse("coins = -1\n", &["test.toml:3", "`noise.coins`"]);
+    refuse("sigma = -1\n", &["test.toml:3", "`noise.sigma`", "from 0.01"]);
+    refuse("coins = 65537\n", &["test.toml:3", "`noise.coins`", "from 1 to 1048576"]);
+    // With a threshold, the coins of a teacher are even: sqrt(750) / 2 = 13.7 would be enough for 13.5 votes.
+    refuse("coins = 3\nthreshold = 9\n", &["test.toml:3", "`noise.coins`", "3 coins", "an even number"]);
+    let confident = with("sigma = 13.5\nthreshold = 9\n");
+    assert_eq!([all(&with("sigma = 13.5\n")), all(&confident)], [750.0, 1_000.0]);
+    // A server draws all coins by itself.
+    refuse("coins = 400\nplacement = \"central\"\n", &["test.toml:3", "`noise.coins`", "100000 coins"]);
+    refused("[noise]\ncoins = 4\n", &[], &["test.toml:2", "`noise.coins`", "discrete-laplace"]);
+    let sweep = format!("{binomial}coins = 4\n[sweep]\ncoins = [2, 6]\n");
+    let sweep = Sweep::load(&Source::new("test.toml", &sweep)).expect("valid").expect("a sweep");
+    assert_eq!(sweep.settings.iter().map(|setting| all(&setting.config)).collect::<Vec<_>>(), [500.0, 1_500.0]);
+}
+
+#[test]
+fn a_row_replaces_coins_and_deviation_together() {
+    let rows = "[noise]\nmechanism = \"binomial\"\ncoins = 4\n\
+                [[row]]\nname = \"a\"\naggregation = \"trusted\"\n\
+                [[row]]\nname = \"b\"\naggregation = \"trusted\"\nsigma = 15.9\n\
+                [[row]]\nname = \"c\"\naggregation = \"trusted\"\ncoins = 6\n\
+                [[row]]\nname = \"d\"\naggregation = \"trusted\"\nmechanism = \"discrete-laplace\"\n\
+                [[row]]\nname = \"e\"\naggregation = \"trusted\"\nmechanism = \"skellam\"\nsigma = 40\n";
+    let config = load(rows, &[]).expect("a config");
+    let noise = |row: usize| {
+        let mechanism = config.rows[row].noise.mechanism();
+        (mechanism.kind().name(), mechanism.scale())
+    };
+    assert_eq!([0, 1, 2].map(noise), [1_000.0, 1_250.0, 1_500.0].map(|all| ("binomial", all)));
+    assert_eq!([3, 4].map(noise), [("discrete-laplace", 0.1), ("skellam", 40.0)]);
+    assert_eq!(load(&config.to_toml(), &[]).expect("resolved"), config);
+    refused(&rows.replace("\"d\"", "\"d\"\ncoins = 2"), &[], &["`row.3.coins`", "discrete-laplace"]);
+    let odd = rows.replace("coins = 6", "coins = 5");
+    refused(&odd.replace("coins = 5", "coins = 5\nthreshold = 9"), &[], &["`row.2.coins`", "an even number"]);
+    assert!(load(&odd, &[]).is_ok());
+    refused(&rows.replace("sigma = 15.9", "sigma = 15.9\ncoins = 2"), &[], &["`row.1.coins`", "only one"]);
 }
 
 #[test]

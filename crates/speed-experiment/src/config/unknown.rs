@@ -16,11 +16,11 @@ const ELSEWHERE: [(&[&str], &str); 3] = [
     ),
     (
         &["scale", "b", "lambda", "inverse_scale"],
-        "the scale of the noise is set by its inverse, noise.gamma, per vote, or by noise.sigma for skellam",
+        "the scale of the noise is set by its inverse, noise.gamma, per vote, by noise.sigma for skellam, or by noise.coins for binomial",
     ),
     (
         &["std", "stddev", "standard_deviation", "noise_multiplier", "variance"],
-        "noise.sigma is the standard deviation of skellam noise, in votes; discrete-laplace noise has noise.gamma",
+        "noise.sigma is the standard deviation of skellam or binomial noise, in votes; discrete-laplace noise has noise.gamma",
     ),
 ];
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::influence::Influence;
 use crate::refusal::Refusal;
 
 /// Events while a server works.
@@ -40,6 +41,8 @@ pub struct ServerReport {
     pub honest_ratio: f64,
     /// True if the messages in the sum are proved to be well formed.
     pub proven: bool,
+    /// The influence of one proven teacher on a count; `None` without proofs.
+    pub one_teacher: Option<Influence>,
     /// True if the server added the noise.
     pub noise_by_server: bool,
     /// Files that were not counted, with the reasons.

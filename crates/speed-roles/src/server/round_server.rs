@@ -19,6 +19,7 @@ use crate::fault::InputFault;
 use crate::file_kind::FileKind;
 use crate::files::decode_input;
 use crate::identity::Identity;
+use crate::influence::Influence;
 use crate::proofs;
 use crate::randomness::RoundRandomness;
 use crate::registry::RoundRegistry;
@@ -237,6 +238,7 @@ impl RoundServer {
             counted: list.counted(),
             honest_ratio: list.honest_ratio(),
             proven: self.file.round().proofs().is_some(),
+            one_teacher: Influence::of(&self.file),
             noise_by_server: list.placement() == NoisePlacement::Central,
             refused,
             missing: missing.map(|(teacher, _)| teacher).collect(),
@@ -249,8 +251,9 @@ impl RoundServer {
 
 impl ProofChecks {
     fn read(options: &ServerOptions, file: &RoundFile) -> Result<Self, RolesError> {
-        let proof_key = proofs::read(options.proof_key.as_deref(), file)?;
-        Ok(Self { proof_key, public_key: read_evaluation_key(options, file)?.public_key().clone() })
+        let public_key = read_evaluation_key(options, file)?.public_key().clone();
+        let proof_key = proofs::read(options.proof_key.as_deref(), file, public_key.parameters())?;
+        Ok(Self { public_key, proof_key })
     }
 }
 

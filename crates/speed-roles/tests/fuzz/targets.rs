@@ -176,7 +176,7 @@ fn results() -> Target {
 fn proofs() -> (Target, Target) {
     let public = keys().public;
     let round = round(b"proofs", 1, 3, None);
-    let key = ProofKey::generate(public.parameters(), &round, 6, &SOURCE).expect("valid");
+    let key = ProofKey::generate(public.parameters(), &round, &SOURCE).expect("valid");
     let (_, proofs) = Teacher::new(0).answer_with_proof(&public, &round, &[0, 1, 0], &key, &SOURCE).expect("valid");
     let key = Target {
         stride: 1,
@@ -262,6 +262,7 @@ fn rounds(key: &PublicKey) -> Vec<Vec<u8>> {
         threshold: None,
         proofs: None,
         randomness: RandomnessKind::OperatingSystem,
+        noise: PrivacyNoise::of_coins(4, terms.roster.teachers().len()).expect("valid"),
         placement: NoisePlacement::Central,
         ..terms.clone()
     };

@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use speed_aggregation::PrivacyNoise;
 use speed_aggregation::protocol::{Submission, TeacherStatus};
 use speed_core::NoisePlacement;
+use speed_mechanism::{BinomialShare, Mechanism, NoiseGenerator};
 use speed_roles::server::ServerOptions;
 use speed_roles::teacher::TeacherOptions;
 use speed_roles::{RolesError, RoundRandomness, student};
@@ -201,26 +203,41 @@ fn too_few_answers_close_nothing_and_name_the_refused() {
 
 #[test]
 fn central_noise_is_drawn_by_the_server_and_decides() {
-    // Noise so wide that it decides nearly every query, and votes that all agree.
-    let mut terms = terms("central", 6, 2);
-    (terms.placement, terms.noise) = (NoisePlacement::Central, noise(0.05));
-    let folder = RoundFolder::new(&terms);
-    for teacher in 0..2 {
-        folder.answer(teacher, &[1; 6], &folder.inbox(&format!("teacher-{teacher}.msg")));
+    // Noise so wide that it decides nearly every query, and votes that all agree. Binomial noise of deviation 10, with
+    // a threshold.
+    let coins = PrivacyNoise::of_coins(200, 2).expect("valid");
+    for (noise, threshold) in [(noise(0.05), None), (coins, Some(8))] {
+        let mut terms = terms("central", 12, 2);
+        (terms.placement, terms.noise, terms.threshold) = (NoisePlacement::Central, noise, threshold);
+        let folder = RoundFolder::new(&terms);
+        for teacher in 0..2 {
+            folder.answer(teacher, &[1; 12], &folder.inbox(&format!("teacher-{teacher}.msg")));
+        }
+        let report = folder.aggregate().expect("all");
+        assert!(report.noise_by_server);
+        assert_eq!(report.honest_ratio, 1.0);
+        let seed = SEED.server_noise(folder.file.id());
+        let drawn = match noise.mechanism() {
+            // The heads of all coins, less half of the coins.
+            Mechanism::Binomial { coins } => {
+                let mut heads = vec![0; 36];
+                let mut generator = NoiseGenerator::new(&seed).expect("a simulation");
+                BinomialShare::new(coins, 1).expect("one party").fill(&mut generator, &mut heads);
+                heads.iter().map(|heads| heads - 200).collect()
+            }
+            _ => noise.share_of(1).expect("one party").draw(36, &seed).expect("a simulation").to_vec(),
+        };
+        let mut expected = String::from("query,label\n");
+        for (query, noise) in drawn.chunks(3).enumerate() {
+            let counts = [noise[0], noise[1] + 2, noise[2]];
+            let best = (0..3).rev().max_by_key(|&class| counts[class]).expect("three classes");
+            let label = threshold.is_none_or(|least| counts[best] >= least).then(|| best.to_string());
+            expected.push_str(&format!("{query},{}\n", label.unwrap_or_default()));
+        }
+        assert_eq!(folder.labels(), expected);
+        assert!(expected.contains(",0") || expected.contains(",2"), "the noise decided nothing: {expected}");
+        assert_eq!(expected.contains(",\n"), threshold.is_some(), "{expected}");
     }
-    let report = folder.aggregate().expect("all");
-    assert!(report.noise_by_server);
-    assert_eq!(report.honest_ratio, 1.0);
-    let whole = folder.file.noise().share_of(1).expect("one party");
-    let noise = whole.draw(18, &SEED.server_noise(folder.file.id())).expect("a simulation");
-    let mut expected = String::from("query,label\n");
-    for (query, noise) in noise.chunks(3).enumerate() {
-        let counts = [noise[0], noise[1] + 2, noise[2]];
-        let best = (0..3).rev().max_by_key(|&class| counts[class]).expect("three classes");
-        expected.push_str(&format!("{query},{best}\n"));
-    }
-    assert_eq!(folder.labels(), expected);
-    assert!(expected.contains(",0") || expected.contains(",2"), "the noise decided nothing: {expected}");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Compares the noise that teachers add, from the operating system's generator, with the distribution that the
 //! accountant analyses.
 
+use speed_aggregation::PrivacyNoise;
 use speed_core::{NoisePlacement, Randomness, RandomnessKind};
-use speed_mechanism::{DiscreteLaplace, HonestRatio, InverseScale};
+use speed_mechanism::{Binomial, DiscreteLaplace, HonestRatio, InverseScale, Mechanism};
 use speed_roles::{RoundRandomness, teacher};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
@@ -65,6 +66,36 @@ fn sums_of_the_teachers_shares_follow_the_discrete_laplace_of_the_accountant() {
     // of 1.
     assert!(p(&most, &part) > FALSE_ALARM, "30 of 40 teachers: {:e}", p(&most, &part));
     assert!(p(&most, &full) < FALSE_ALARM && p(&all, &part) < FALSE_ALARM);
+}
+
+#[test]
+fn sums_of_the_teachers_shares_follow_the_binomial_of_the_accountant() {
+    let teachers = 40;
+    let mut terms = terms("binomial", 5_000, teachers);
+    terms.noise = PrivacyNoise::of_coins(2, teachers).expect("valid");
+    terms.randomness = RandomnessKind::OperatingSystem;
+    let folder = RoundFolder::new(&terms);
+    let mut sums = vec![0; folder.file.round().values()];
+    let mut most = sums.clone();
+    for teacher in 0..teachers {
+        let values =
+            teacher::values(&folder.file, &[1; 5_000], teacher, RoundRandomness::OPERATING_SYSTEM).expect("entropy");
+        for (i, value) in values.iter().enumerate() {
+            // The votes are known: all for class 1.
+            let share = value - i64::from(i % 3 == 1);
+            assert!((-1..=1).contains(&share), "two coins, counted from one head");
+            sums[i] += share;
+            most[i] += if teacher < 30 { share } else { 0 };
+        }
+    }
+    let Mechanism::Binomial { coins } = terms.noise.mechanism() else { unreachable!("binomial noise") };
+    let exact = |tau: f64| {
+        let lattice = Binomial::of_class(coins, HonestRatio::new(tau).expect("a ratio")).lattice(20);
+        move |k| lattice.log_pmf(k).exp()
+    };
+    assert!(p_value(&sums, 8, exact(1.0)) > FALSE_ALARM, "all teachers");
+    assert!(p_value(&most, 8, exact(0.75)) > FALSE_ALARM, "30 of 40 teachers");
+    assert!(p_value(&most, 8, exact(1.0)) < FALSE_ALARM && p_value(&sums, 8, exact(0.75)) < FALSE_ALARM);
 }
 
 #[test]

@@ -9,7 +9,8 @@ use speed_accountant::{Accountant, Bound, Delta, PrivacyEvent};
 use speed_core::Randomness;
 use speed_experiment::ExperimentError;
 use speed_mechanism::{
-    DiscreteGaussian, HonestRatio, Mechanism, MechanismError, NoiseDeviation, NoiseGenerator, NoiseShare, SkellamShare,
+    BinomialShare, DiscreteGaussian, HonestRatio, Mechanism, MechanismError, NoiseDeviation, NoiseGenerator,
+    NoiseShare, SkellamShare,
 };
 use speed_votes::Known;
 
@@ -23,9 +24,9 @@ use crate::options::{AuditOptions, ShareKind};
 const MAX_DRAWS: f64 = 1e12;
 
 pub(in crate::commands) fn audit(options: &AuditOptions) -> Result<(), Failure> {
-    let noise = noise(&options.mechanism)?;
     let (counts, read) = one_query(options)?;
     let teachers: usize = counts.iter().map(|&count| count as usize).sum();
+    let noise = noise(&options.mechanism, Some(teachers), !options.no_threshold)?;
     let tau = options.mechanism.honest_ratio.effective(teachers).map_err(|error| flag("honest-ratio", &error))?;
     let here: Vec<i64> = counts.iter().map(|&count| i64::from(count)).collect();
     if here.len() < 2 || here[0] == 0 {
@@ -71,7 +72,7 @@ pub(in crate::commands) fn audit(options: &AuditOptions) -> Result<(), Failure> 
             "lower_bound": found.lower_bound, "claim": claim, "refuted": refuted, "confidence": found.confidence,
             "runs": found.runs, "answer": found.answer, "counts": found.counts,
             "mechanism": options.mechanism.mechanism.to_string(), "gamma": options.mechanism.gamma,
-            "sigma": options.mechanism.sigma, "delta": delta, "tau": tau.get(), "votes": here, "neighbour": there, "threshold": threshold, "votes_file": read,
+            "sigma": options.mechanism.sigma, "coins": options.mechanism.coins, "delta": delta, "tau": tau.get(), "votes": here, "neighbour": there, "threshold": threshold, "votes_file": read,
         }))?;
     } else {
         print(&format!(
@@ -100,7 +101,7 @@ fn claimed(event: PrivacyEvent, classes: usize, delta: Delta) -> Result<(f64, f6
             (tight_per_query_epsilon(&event, classes), 0.0)
         }
         // The discrete Gaussian shares the Gaussian's moments, but not its complete privacy curve.
-        Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } => {
+        Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } | Mechanism::Binomial { .. } => {
             let bound = if noise.is_integer() { Bound::Tight } else { Bound::Paper };
             let accountant = Accountant::new(event, delta).with_bound(bound);
             (accountant.account_queries(1).map_err(|error| flag("delta", &error))?.epsilon, delta.get())
@@ -115,6 +116,9 @@ fn share(kind: ShareKind, noise: Mechanism, teachers: usize, tau: HonestRatio) -
             NoiseShare::new(gamma, teachers).map(|share| ShareNoise::Exact(Box::new(share)))
         }
         (ShareKind::Exact, Mechanism::Skellam { sigma }) => SkellamShare::new(sigma, teachers).map(ShareNoise::Skellam),
+        (ShareKind::Exact, Mechanism::Binomial { coins }) => {
+            BinomialShare::new(coins, teachers).map(ShareNoise::Binomial)
+        }
         (ShareKind::Exact, Mechanism::Gaussian { sigma }) => NoiseDeviation::new(sigma.get() * tau.get().sqrt())
             .map(|sigma| ShareNoise::Gaussian(DiscreteGaussian::new(sigma))),
         (ShareKind::Truncated, Mechanism::DiscreteLaplace { gamma }) => {
@@ -130,7 +134,7 @@ fn share(kind: ShareKind, noise: Mechanism, teachers: usize, tau: HonestRatio) -
             return Err(usage("noise", "truncated shares need --mechanism discrete-laplace".into()));
         }
     };
-    share.map_err(|error| flag(if noise.gamma().is_some() { "gamma" } else { "sigma" }, &error))
+    share.map_err(|error| flag(noise.kind().parameter(), &error))
 }
 
 /// Returns the votes of one query, from the command line or from a file. Votes from a file begin with the class that

@@ -4,9 +4,9 @@ use serde_json::json;
 use speed_accountant::{AccountError, Budget, PrivacyEvent, QueryBatch, Samplers, round_up};
 use speed_core::printable_path;
 use speed_ledger::{Fit, Ledger, Room};
-use speed_mechanism::{HonestRatio, Mechanism, MechanismError};
+use speed_mechanism::{HonestRatio, Mechanism, MechanismError, MechanismKind, NoiseCoins};
 
-use super::noise::{noise, ratio};
+use super::noise::{noise, ratio, tossing, width};
 use crate::bar::Waiting;
 use crate::commands::{Failure, flag, print, print_json, usage};
 use crate::options::{CalibrateOptions, NoiseOptions};
@@ -63,10 +63,15 @@ impl QueryTerms {
     fn in_options(&self, batch: &QueryBatch) -> String {
         let mechanism = batch.event.mechanism();
         let mut text = format!("--queries {}", batch.queries);
-        if mechanism.kind() != speed_mechanism::MechanismKind::default() {
+        if mechanism.kind() != MechanismKind::default() {
             text += &format!(" --mechanism {}", mechanism.kind());
         }
-        text += &format!(" --gamma {}", mechanism.scale());
+        text += &match (mechanism, self.teachers) {
+            (Mechanism::Binomial { coins }, Some(teachers)) => {
+                format!(" --coins {}", coins.get() / teachers.max(1) as u64)
+            }
+            _ => format!(" --{} {}", mechanism.kind().parameter(), mechanism.scale()),
+        };
         if self.ratio != HonestRatio::ALL {
             text += &format!(" --honest-ratio {}", self.ratio.get());
         }
@@ -83,6 +88,10 @@ pub(super) fn refused(error: &AccountError) -> Failure {
         AccountError::Threshold { .. } => "threshold",
         AccountError::Mechanism(MechanismError::Teachers { .. }) | AccountError::TotalVariation { .. } => "teachers",
         AccountError::Mechanism(MechanismError::NoNoisyTeacher { .. }) => "honest-ratio",
+        AccountError::Mechanism(MechanismError::Deviation { .. }) => "sigma",
+        AccountError::Mechanism(
+            MechanismError::Coins { .. } | MechanismError::SharedCoins { .. } | MechanismError::CoinsOfTeacher { .. },
+        ) => "coins",
         AccountError::Mechanism(_) => "gamma",
         _ => "queries",
     };
@@ -92,17 +101,20 @@ pub(super) fn refused(error: &AccountError) -> Failure {
 /// Finds noise or a number of queries that a ledger accepts.
 pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
     let kind = options.noise.mechanism;
-    if !kind.is_inverse() {
-        return Err(usage("mechanism", format!("a ledger charges Laplace noise only, found {kind}")));
+    if kind == MechanismKind::Gaussian {
+        return Err(usage("mechanism", format!("a ledger charges Laplace, Skellam and binomial noise, found {kind}")));
     }
     let terms = QueryTerms::new(&options.noise, options.teachers, options.classes, options.threshold)?;
     let room = room(options)?;
     let found = match options.queries {
         Some(queries) => {
-            Waiting::during("calibrating", || room.noise(kind, |noise| terms.batch(Some(&room), noise, queries)))
+            let sharers = if kind == MechanismKind::Binomial { tossing(options.teachers)? } else { 1 };
+            let batch = |noise| terms.batch(Some(&room), noise, queries);
+            let step = NoiseCoins::step(options.threshold.is_some());
+            Waiting::during("calibrating", || room.noise(kind, sharers, step, batch))
         }
         None => {
-            let noise = noise(&options.noise)?;
+            let noise = noise(&options.noise, options.teachers, options.threshold.is_some())?;
             Waiting::during("calibrating", || room.queries(|queries| terms.batch(Some(&room), noise, queries)))
         }
     };
@@ -115,8 +127,8 @@ fn without_room(options: &CalibrateOptions, error: &AccountError) -> Failure {
     let tried = if options.queries.is_some() { "the widest noise" } else { "one query" };
     let why = match error {
         AccountError::OverBudget { would_be, budget, delta, .. } if would_be.is_infinite() => format!(
-            "the samplers of its charges are further from exact noise than delta {delta:e} includes at the budget's epsilon of \
-             {budget}"
+            "no finite epsilon is known at delta {delta:e} and the budget's epsilon of {budget}: the samplers of its charges are \
+             further from exact noise than delta includes, or the noise is too small"
         ),
         AccountError::OverBudget { .. } | AccountError::Queries { .. } => error.to_string(),
         error => return refused(error),
@@ -145,8 +157,9 @@ fn json(options: &CalibrateOptions, found: &Fit) -> serde_json::Value {
     let mechanism = batch.event.mechanism();
     // Uses the field names of a charge.
     let noise = serde_json::to_value(mechanism).unwrap_or_default();
+    let parameter = mechanism.kind().parameter();
     json!({
-        "scale": mechanism.scale(), "queries": batch.queries, "noise": noise["noise"], "gamma": noise["gamma"],
+        "scale": mechanism.scale(), "queries": batch.queries, "noise": noise["noise"], parameter: noise[parameter],
         "tau": batch.event.tau(), "classes": batch.classes, "threshold": batch.event.threshold(),
         "per_query_epsilon": batch.per_query_epsilon(), "ledger": options.ledger, "budget": budget,
         "spent_epsilon": spent.epsilon, "samplers_included": spent.samplers.are_included(),
@@ -164,12 +177,12 @@ fn text(options: &CalibrateOptions, terms: &QueryTerms, found: &Fit) -> String {
         }
     };
     format!(
-        "{} queries with {} noise of gamma {}: {} accepts them, after which {:.4} of its budget of {} at delta {:e} is spent\n\
+        "{} queries with {} noise of {}: {} accepts them, after which {:.4} of its budget of {} at delta {:e} is spent\n\
          The rule: {}; {samplers}.\n\
          speed ledger charge {file} {}\n",
         batch.queries,
         batch.event.mechanism().kind(),
-        batch.event.mechanism().scale(),
+        width(batch.event.mechanism(), terms.teachers),
         if options.ledger.is_some() { "the ledger" } else { "a new ledger" },
         round_up(spent.epsilon, 4),
         budget.epsilon.unwrap_or(f64::INFINITY),

@@ -20,7 +20,7 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
         }
         LedgerCommand::Charge { file, queries, classes, threshold, noise: options, teachers, limit, label, json } => {
             let terms = QueryTerms::new(options, *teachers, *classes, *threshold)?;
-            let noise = noise(options)?;
+            let noise = noise(options, *teachers, threshold.is_some())?;
             let ledger = Ledger::open(file)?;
             // A ledger without a budget has no room to query, so its claim determines whether samplers are included.
             let room = ledger.room(None).ok();
@@ -72,7 +72,10 @@ fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
             charge.threshold.map_or_else(|| "none".to_owned(), |votes| votes.to_string()),
             charge.mechanism.to_string(),
             charge.tau.get().to_string(),
-            format!("{:.6}", round_up(charge.per_query_epsilon, 6)),
+            match charge.per_query_epsilon {
+                epsilon if epsilon.is_finite() => format!("{:.6}", round_up(epsilon, 6)),
+                _ => "none".to_owned(),
+            },
             if charge.names_sampler() { "named" } else { "not named" }.to_owned(),
         ]);
     }

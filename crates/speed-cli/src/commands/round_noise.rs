@@ -1,0 +1,65 @@
+//! The noise of a round, from options.
+
+use speed_aggregation::PrivacyNoise;
+use speed_mechanism::{MechanismKind, NoiseDeviation};
+
+use super::{Failure, flag, usage};
+use crate::options::{AgreedNoiseOptions, RoundNoiseOptions};
+
+/// Returns the noise of a new round of this many teachers. It is binomial unless gamma is given.
+pub(super) fn of_round(
+    options: &RoundNoiseOptions,
+    teachers: usize,
+    has_threshold: bool,
+) -> Result<PrivacyNoise, Failure> {
+    let default = if options.gamma.is_some() { MechanismKind::DiscreteLaplace } else { MechanismKind::Binomial };
+    let name = options.mechanism.as_deref().unwrap_or(default.name());
+    let parameters = (options.coins, options.sigma, options.gamma);
+    let noise = noise(name, parameters, (teachers, has_threshold), "--coins or --sigma")?;
+    if has_threshold {
+        noise.check_threshold(teachers).map_err(|error| flag("coins", &error))?;
+    }
+    Ok(noise)
+}
+
+/// Returns the noise that a teacher agrees to in a round of this many teachers; `None` if it agrees to any.
+pub(super) fn agreed(options: &AgreedNoiseOptions, teachers: usize) -> Result<Option<PrivacyNoise>, Failure> {
+    let name = options.mechanism.as_deref();
+    // The coins are compared with those of a round, which is valid.
+    name.map(|name| noise(name, (options.coins, None, options.gamma), (teachers, false), "--coins")).transpose()
+}
+
+/// Returns the noise with this mechanism and these parameters: coins of one teacher, sigma and gamma. A round has a
+/// number of teachers and perhaps a threshold. `binomial` names the options for binomial noise.
+fn noise(
+    mechanism: &str,
+    parameters: (Option<u64>, Option<f64>, Option<f64>),
+    (teachers, has_threshold): (usize, bool),
+    binomial: &str,
+) -> Result<PrivacyNoise, Failure> {
+    let found = match parameters {
+        (Some(_), ..) => "--coins",
+        (None, Some(_), _) => "--sigma",
+        (None, None, Some(_)) => "--gamma",
+        (None, None, None) => "no parameter",
+    };
+    let other = |expected: &str| usage("mechanism", format!("{mechanism} needs {expected}, found {found}"));
+    match (mechanism.parse(), parameters) {
+        (Ok(MechanismKind::Binomial), (Some(coins), ..)) => {
+            PrivacyNoise::of_coins(coins, teachers).map_err(|error| flag("coins", &error))
+        }
+        (Ok(MechanismKind::Binomial), (None, Some(sigma), _)) => {
+            let sigma = NoiseDeviation::new(sigma).map_err(|error| flag("sigma", &error))?;
+            PrivacyNoise::of_deviation(sigma, teachers, has_threshold).map_err(|error| flag("sigma", &error))
+        }
+        (Ok(MechanismKind::Binomial), _) => Err(other(binomial)),
+        (Ok(MechanismKind::DiscreteLaplace), (None, None, Some(gamma))) => {
+            PrivacyNoise::named(mechanism, gamma).map_err(|error| flag("gamma", &error))
+        }
+        (Ok(MechanismKind::DiscreteLaplace), _) => Err(other("--gamma")),
+        // Refuses the name.
+        (_, (.., gamma)) => {
+            PrivacyNoise::named(mechanism, gamma.unwrap_or_default()).map_err(|error| flag("mechanism", &error))
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Rounds with binomial noise, and proof keys of the wrong range.
+
+use std::fs;
+use std::path::Path;
+
+use speed_aggregation::proofs::ProofKey;
+use speed_aggregation::{PrivacyNoise, PublicKey};
+use speed_core::{NoisePlacement, RandomnessKind};
+use speed_mechanism::{BinomialShare, Mechanism, NoiseGenerator};
+use speed_roles::{Roster, RoundFile, RoundRandomness, Terms, student, teacher};
+
+use crate::common::{Workplace, check_failure};
+use crate::roles::{AGGREGATE, ANSWER, Parties, in_process, labels};
+
+const OPEN: &str =
+    "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys";
+
+#[test]
+fn a_binomial_round_gives_the_labels_of_the_in_process_path() {
+    // A threshold, and the shares of three teachers of four.
+    let (queries, teachers) = (20, 3);
+    let parties = Parties::new();
+    parties.agree(queries, teachers + 1, "--coins 4 --threshold 4 --min-teachers 3");
+    let text = fs::read_to_string(parties.path("student", "round.toml")).expect("a round");
+    assert!(text.contains("mechanism = \"binomial\"\ncoins = 4\n"), "binomial noise is the default: {text}");
+    for teacher in 0..teachers {
+        parties.answer(teacher, &labels(teacher, queries));
+    }
+    parties.succeeds("server", AGGREGATE);
+    parties.send(("server", "result"), ("student", "result"));
+    parties.succeeds("student", OPEN);
+    let written = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
+    assert_eq!(written, in_process(&parties, queries, teachers));
+    assert_eq!(written, simulated(&parties, queries, teachers));
+    let unanswered = written.lines().filter(|line| line.ends_with(',')).count();
+    assert!((1..queries).contains(&unanswered), "{unanswered} of {queries} have no answer");
+}
+
+/// Returns the label file of a direct simulation with the noise that the accountant assumes: the heads of the first
+/// `present` teachers' coins together, less half of these coins.
+fn simulated(parties: &Parties, queries: usize, present: usize) -> String {
+    let file = RoundFile::read(&parties.path("student", "round.toml")).expect("a round");
+    let shape = file.round().shape();
+    let Mechanism::Binomial { coins } = file.noise().mechanism() else { unreachable!("binomial noise") };
+    let share = BinomialShare::new(coins, shape.teachers()).expect("shared evenly");
+    let seed = RoundRandomness::simulation(8);
+    let half = (present as u64 * u64::from(share.coins()) / 2) as i64;
+    let (mut counts, mut sent) = (vec![-half; shape.counts()], vec![0; shape.counts()]);
+    for index in 0..present {
+        let mut generator = NoiseGenerator::new(&seed.teacher_noise(file.id(), index)).expect("a simulation");
+        let mut heads = vec![0; counts.len()];
+        share.fill(&mut generator, &mut heads);
+        counts.iter_mut().zip(heads).for_each(|(count, heads)| *count += heads);
+        let labels = labels(index, queries);
+        for (query, &label) in labels.iter().enumerate() {
+            counts[query * shape.classes() + usize::from(label)] += 1;
+        }
+        let values = teacher::values(&file, &labels, index, seed).expect("a simulation");
+        sent.iter_mut().zip(values.iter()).for_each(|(sum, value)| *sum += value);
+    }
+    assert_eq!(sent, counts, "the messages add up to the counts of the simulation");
+    let mut text = "query,label\n".to_owned();
+    for (query, counts) in counts.chunks(shape.classes()).enumerate() {
+        // Ties go to the lowest class.
+        let best = (0..counts.len()).rev().max_by_key(|&class| counts[class]).expect("classes");
+        let label = file.round().threshold().is_none_or(|least| counts[best] >= least).then(|| best.to_string());
+        text += &format!("{query},{}\n", label.unwrap_or_default());
+    }
+    text
+}
+
+#[test]
+fn odd_coins_of_a_teacher_are_refused_with_a_threshold() {
+    let words = ["--coins", "3 coins for each teacher", "with a threshold an even number is expected"];
+    let parties = Parties::new();
+    parties.agree(1, 2, "--sigma 1.2 --threshold 2");
+    // Without a threshold, three coins are enough for this deviation.
+    let shown = parties.succeeds("student", "round round.toml");
+    assert!(shown.contains("noise binomial coins=8 (4 of each teacher)"), "{shown}");
+    let round = "student round --public-key public.key --name odd --queries 1 --classes 4 --roster roster.toml \
+                 --proofs off --simulation --out odd.toml --coins 3";
+    for noise in ["teachers", "server"] {
+        let line = format!("{round} --threshold 2 --noise {noise}");
+        check_failure(&parties.run("student", &line), 2, &words);
+    }
+    parties.succeeds("student", round);
+
+    let place = Workplace::new(
+        "name = \"odd\"\n[data]\nsource = \"none\"\npool_images = 9\n[votes]\nsource = \"uniform\"\n\
+         [queries]\ncount = 2\n[table]\nrepeats = 0\n[[row]]\nname = \"a\"\naggregation = \"trusted\"\n\
+         [noise]\nmechanism = \"binomial\"\ncoins = 3\nthreshold = 9\nsource = \"simulation\"\n",
+    );
+    place.fails(&["run", "config.toml"], 2, &["`noise.coins`", words[1], words[2]]);
+    place.succeeds(&["run", "config.toml", "--set", "noise.coins=4"]);
+    place.succeeds(&["run", "config.toml", "--set", "noise.threshold=0"]);
+
+    let binomial = ["--mechanism", "binomial", "--teachers", "20"];
+    let claim = ["--epsilon", "9", "--delta", "1e-5"];
+    let with = |command: &[&'static str], more: &[&'static str]| [command, more, &binomial].concat();
+    place.succeeds(&["ledger", "create", "ledger", "--epsilon", "90", "--delta", "1e-5"]);
+    for command in [
+        &["account", "--any-votes", "--queries", "2", "--delta", "1e-5"][..],
+        &[&["calibrate"], &claim[..]].concat(),
+        &[&["calibrate", "--budget"], &claim[..]].concat(),
+        &["calibrate", "--ledger", "ledger"],
+        &["ledger", "charge", "ledger", "--queries", "2"],
+    ] {
+        place.fails(&with(command, &["--coins", "3", "--threshold", "9"]), 2, &words);
+        place.succeeds(&with(command, &["--coins", "3"]));
+        place.succeeds(&with(command, &["--coins", "4", "--threshold", "9"]));
+    }
+    // The votes of an audit are those of the teachers, and it has a threshold unless told otherwise.
+    let audit = ["audit", "--mechanism", "binomial", "--coins", "3", "--votes", "6,4", "--runs", "100"];
+    place.fails(&audit, 2, &words);
+    place.succeeds(&[&audit[..], &["--no-threshold"]].concat());
+
+    // Calibrated coins are even.
+    for command in [&["calibrate"][..], &["calibrate", "--budget"]] {
+        let coins = |more: &[&'static str]| {
+            let more = [&claim[..], more, &["--queries", "20", "--json"]].concat();
+            let found: serde_json::Value = serde_json::from_str(&place.succeeds(&with(command, &more))).expect("json");
+            found["scale"].as_f64().expect("coins") as u64 / 20
+        };
+        let (without, with) = (coins(&["--classes", "10"]), coins(&["--classes", "10", "--threshold", "9"]));
+        assert_eq!(with, without.next_multiple_of(2), "{command:?}");
+    }
+}
+
+#[test]
+fn a_teacher_agrees_to_coins() {
+    let parties = Parties::new();
+    parties.agree(2, 2, "--mechanism binomial --sigma 1.2");
+    let shown = parties.succeeds("student", "round round.toml");
+    // 1.2 votes need 2.88 coins each.
+    assert!(shown.contains("noise binomial coins=6 (3 of each teacher): each teacher adds a share"), "{shown}");
+    assert!(!shown.contains("can move"), "no teacher is proven: {shown}");
+    fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n").expect("votes");
+    let answer = format!("{ANSWER} --simulation 8 --mechanism binomial --out message");
+    let fails = |line: &str, words: &[&str]| check_failure(&parties.run("teacher 0", line), 2, words);
+    fails(&format!("{answer} --coins 4"), &["coins=8", "coins=6"]);
+    fails(&format!("{answer} --gamma 0.1"), &["needs --coins", "found --gamma"]);
+    parties.succeeds("teacher 0", &format!("{answer} --coins 3"));
+}
+
+#[test]
+fn a_proven_binomial_round_states_what_one_teacher_can_do() {
+    let parties = Parties::new();
+    parties.agree(1, 3, "--coins 4");
+    let influence = "one dishonest teacher can move each noisy count by at most 3 votes, because its values are proven to \
+                     be from -2 to 3";
+    let round = "student round --public-key public.key --name proven --queries 1 --classes 4 --roster roster.toml \
+                 --coins 4 --simulation --out proven/round.toml";
+    fs::create_dir(parties.path("student", "proven")).expect("a folder");
+    let text = parties.succeeds("student", round);
+    assert!(text.contains(influence), "{text}");
+    let text = parties.succeeds("student", "round proven/round.toml");
+    assert!(text.contains(influence), "{text}");
+    let json = parties.succeeds("student", "round proven/round.toml --json");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("json");
+    assert_eq!(json["one_teacher"], serde_json::json!({ "bits": 3, "least": -2, "most": 3, "moves": 3.0 }));
+    for party in ["teacher 0", "teacher 1", "teacher 2", "server"] {
+        for name in ["round.toml", "proof.key"] {
+            parties.send(("student/proven", name), (party, name));
+        }
+    }
+    for party in ["teacher 0", "teacher 1", "teacher 2"] {
+        // The label of every teacher for query 0 in `labels`.
+        fs::write(parties.path(party, "votes.csv"), "0\n").expect("votes");
+        parties.succeeds(party, &format!("{ANSWER} --simulation 8 --out message --proof-key proof.key"));
+        parties.send((party, "message"), ("server/inbox", party));
+    }
+    let text = parties.succeeds("server", &format!("{AGGREGATE} --proof-key proof.key"));
+    assert!(text.contains("3 of 3 teachers") && text.contains(influence), "{text}");
+    parties.send(("server", "result"), ("student", "result"));
+    parties.send(("student/proven", "round.toml"), ("student", "round.toml"));
+    parties.succeeds("student", OPEN);
+    let written = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
+    assert_eq!(written, in_process(&parties, 1, 3));
+}
+
+/// Writes the file of a round that names the proof key at `key`, as a student with a changed program could.
+fn with_key(parties: &Parties, noise: PrivacyNoise, key: &Path) -> RoundFile {
+    let proof_key = ProofKey::from_bytes(&fs::read(key).expect("a key")).expect("a proof key");
+    let public_key = fs::read(parties.path("student", "public.key")).expect("a key");
+    let terms = Terms {
+        name: "other range".into(),
+        roster: Roster::read(&parties.path("student", "roster.toml")).expect("a roster"),
+        queries: 1,
+        classes: 4,
+        query_list: None,
+        min_teachers: 2,
+        noise,
+        placement: NoisePlacement::Distributed,
+        threshold: None,
+        proofs: Some(proof_key.digest()),
+        randomness: RandomnessKind::Simulation,
+    };
+    RoundFile::new(&terms, &PublicKey::from_bytes(&public_key).expect("a public key")).expect("valid")
+}
+
+#[test]
+fn teacher_and_server_refuse_a_proof_key_of_another_range() {
+    let parties = Parties::new();
+    parties.agree(1, 2, "--coins 4");
+    let coins = PrivacyNoise::of_coins(4, 2).expect("valid");
+    let gamma = PrivacyNoise::named("discrete-laplace", 0.5).expect("valid");
+    // A key that would let a teacher send much more, and one that would refuse honest values. The teacher's error must
+    // not depend on its votes, so it comes before they are read.
+    for (folder, noise, other) in [("wide", coins, "--gamma 0.5"), ("narrow", gamma, "--coins 4")] {
+        fs::create_dir(parties.path("student", folder)).expect("a folder");
+        let line = format!(
+            "student round --public-key public.key --name {folder} --queries 1 --classes 4 --roster roster.toml {other} \
+             --simulation --out {folder}/round.toml"
+        );
+        parties.succeeds("student", &line);
+        let file = with_key(&parties, noise, &parties.path("student", &format!("{folder}/proof.key")));
+        let round = parties.path("student", &format!("{folder}/other.toml"));
+        student::write_round(&file, &round).expect("a new file");
+        for party in ["teacher 0", "server"] {
+            parties.send(("student", &format!("{folder}/other.toml")), (party, "round.toml"));
+            parties.send(("student", &format!("{folder}/proof.key")), (party, "proof.key"));
+        }
+        let expected = format!("the values of this round have {} bits", file.round().proof_range().bits());
+        let words = ["proof.key", "a proof key for values of ", &expected];
+        assert!(!parties.path("teacher 0", "votes.csv").exists());
+        let answer = format!("{ANSWER} --simulation 8 --out message --proof-key proof.key");
+        check_failure(&parties.run("teacher 0", &answer), 3, &words);
+        fs::create_dir_all(parties.path("server", "inbox")).expect("an inbox");
+        check_failure(&parties.run("server", &format!("{AGGREGATE} --proof-key proof.key")), 3, &words);
+    }
+}

@@ -1,0 +1,47 @@
+//! The influence of one teacher whose message is proven.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::round_file::RoundFile;
+
+/// The influence of one teacher whose message is proven: it can send any value in the proofs' range. The sentence of its
+/// `Display` is printed wherever a round is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Influence {
+    /// Bits of the values of one proof, for which the round's proof key is generated.
+    pub bits: u32,
+    /// The smallest value that a proof allows, in votes.
+    pub least: i64,
+    /// The largest value that a proof allows, in votes.
+    pub most: i64,
+    /// The largest number of votes by which it can move a count, from the mean of honest noise.
+    pub moves: f64,
+}
+
+impl Influence {
+    /// Returns the influence in a round; `None` if the round requires no proofs, because nothing limits it then.
+    #[must_use]
+    pub fn of(file: &RoundFile) -> Option<Self> {
+        let (round, range) = (file.round(), file.round().proof_range());
+        round.proofs().map(|_| Self {
+            bits: range.bits(),
+            least: range.least(),
+            most: range.most(),
+            moves: round.largest_move(),
+        })
+    }
+}
+
+impl fmt::Display for Influence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { least, most, moves, .. } = self;
+        write!(
+            f,
+            "one dishonest teacher can move each noisy count by at most {moves} votes, because its values are proven to be from \
+             {least} to {most}"
+        )
+    }
+}
