@@ -1,7 +1,6 @@
 //! Data-independent epsilons of binomial noise beside discrete Laplace noise, as Markdown (delta 1e-5, rounded up).
 
 use std::error::Error;
-use std::process::ExitCode;
 
 use speed_accountant::{Accountant, Delta, PrivacyEvent, round_up};
 use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseCoins};
@@ -9,7 +8,7 @@ use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseCoins};
 const QUERIES: [usize; 4] = [10, 20, 100, 500];
 
 #[expect(clippy::print_stdout, reason = "a program that prints a table")]
-fn run() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn Error>> {
     println!("| noise | deviation | 10 queries | 20 queries | 100 queries | 500 queries |");
     println!("|---|---:|---:|---:|---:|---:|");
     let binomial = |coins: u64| NoiseCoins::new(coins).map(|coins| (coins, Mechanism::binomial(coins)));
@@ -30,15 +29,4 @@ fn epsilons(noise: Mechanism) -> Result<String, Box<dyn Error>> {
         Ok(format!("{:.3}", round_up(accountant.account_queries(queries)?.epsilon, 3)))
     };
     Ok(QUERIES.into_iter().map(cell).collect::<Result<Vec<_>, _>>()?.join(" | "))
-}
-
-#[expect(clippy::print_stderr, reason = "a program that says why it stopped")]
-fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
 }

@@ -3,16 +3,13 @@
 
 use crate::assumption::{Bound, NeighbouringRelation};
 use crate::composition::{Composition, best_tilt, improved_epsilon, optimal_epsilon_of};
-use crate::least_epsilon::{LeastEpsilon, left_out};
+use crate::least_epsilon::{LEFT_OUT, LeastEpsilon, left_out};
 use crate::orders::{MAX_REAL_ORDER, best_real};
 use crate::query_group::QueryGroup;
 
 /// Grid steps in the smallest and in the largest epsilon, for queries of several kinds.
 const MIN_STEPS: f64 = 24.0;
 const MAX_STEPS: f64 = 2_048.0;
-
-/// Part of a query's share of delta that pays for answers which moments leave out.
-const LEFT_OUT: f64 = 1e-9;
 
 /// Merges queries of the same kind.
 pub(crate) fn merged(groups: &[QueryGroup]) -> Vec<QueryGroup> {

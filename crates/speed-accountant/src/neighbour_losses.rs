@@ -52,8 +52,8 @@ pub(crate) enum Unlikely {
 }
 
 impl Unlikely {
-    /// Returns the part of delta that a query between `classes` classes is charged for what is left out, tails of the
-    /// noise included.
+    /// Returns the charge to delta for the answers that one query between `classes` classes leaves out, tails of the noise
+    /// included.
     pub(crate) fn charge(self, classes: usize) -> f64 {
         match self {
             Self::Bounded(_) => 0.0,

@@ -55,8 +55,7 @@ impl QueryGroup {
         let (event, epsilon, one_difference) = (self.event, self.epsilon, self.one_difference);
         let largest = |query: Option<std::sync::Arc<LargestMoment>>| {
             move |l: f64| match &query {
-                Some(query) if one_difference => query.excess_of_two_classes(l).ln_1p(),
-                Some(query) => query.excess(l).ln_1p(),
+                Some(query) => query.excess_of(one_difference, l).ln_1p(),
                 None => f64::INFINITY,
             }
         };

@@ -165,6 +165,12 @@ impl NoiseCoins {
         self.0
     }
 
+    /// Returns the number of coins of each of `teachers` teachers, rounded up if they cannot share the coins evenly.
+    #[must_use]
+    pub fn of_teacher(self, teachers: usize) -> u64 {
+        self.0.div_ceil(teachers.max(1) as u64)
+    }
+
     /// Returns the standard deviation of the number of heads, in votes.
     #[must_use]
     pub fn deviation(self) -> f64 {
