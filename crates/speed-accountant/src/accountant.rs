@@ -12,7 +12,7 @@ use crate::delta::Delta;
 use crate::epsilon_bound::{CompositionMethod, EpsilonBound, ROUNDING};
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
-use crate::least_epsilon::{LeastEpsilon, left_out};
+use crate::least_epsilon::{LEFT_OUT, LeastEpsilon, left_out};
 use crate::memo::Memo;
 use crate::neighbour_losses::Unlikely;
 use crate::noise_case::NoiseCase;
@@ -27,8 +27,6 @@ use crate::votes::CheckedCounts;
 /// An account at given votes is compared with the data-independent bounds only if it is at least this fraction of the
 /// optimal composition of the pure epsilons.
 const WORTH_COMPARING: f64 = 0.25;
-/// The fraction of a query's share of delta that pays for answers which an account at votes leaves out.
-const LEFT_OUT: f64 = 1e-9;
 /// The least share of delta of a query from which answers are left out.
 const MIN_SHARE: f64 = 1e-120;
 /// The largest fraction of delta that may pay for the event that a query exceeds the epsilon of `per_query::within`.
@@ -123,17 +121,16 @@ impl Accountant {
     }
 
     /// Returns the data-independent epsilon of one query with `classes` classes, by the formulas of the chosen bound.
-    /// For Gaussian and Skellam noise, which have no pure epsilon, it returns the epsilon of one query at delta.
+    /// For Gaussian, Skellam and binomial noise, which have no pure epsilon, it returns the epsilon of one query at delta.
     #[must_use]
     pub fn per_query_epsilon(&self, classes: usize) -> f64 {
         if self.event.mechanism().gamma().is_none() {
             static KNOWN: Memo<7, f64> = Memo::new();
-            let (mechanism, delta) = (self.event.mechanism(), self.delta.get());
+            let ([kind, scale, tau], delta) = (self.event.noise_key(), self.delta.get());
             let two_classes = f64::from(u8::from(self.event.is_one_difference(classes)));
             let bound = f64::from(self.assumptions.bound as u8);
-            let max_order = self.max_order.unwrap_or(f64::INFINITY);
-            let [kind, scale] = [f64::from(mechanism.kind() as u8), mechanism.scale()];
-            return KNOWN.get_or([kind, scale, self.event.tau().get(), delta, two_classes, bound, max_order], || {
+            let max_order = self.max_order.unwrap_or(-1.0);
+            return KNOWN.get_or([kind, scale, tau, delta, two_classes, bound, max_order], || {
                 let one = self.least(delta).whatever_the_votes(&self.event, f64::INFINITY, classes, 1);
                 one.map_or(f64::INFINITY, |bound| bound.best.epsilon)
             });

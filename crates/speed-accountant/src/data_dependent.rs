@@ -87,11 +87,8 @@ impl DataDependentCosts {
         let outcome = OutcomeBound::new(&case.with_all_noise_unknown(), bound, integrals, &votes.gaps);
         let distinct = DistinctRow::list(votes, exact.resolves_ties());
         let bounds = RowBound::all(&distinct, &outcome, relation);
-        let worth = if exact.is_selective() {
-            worth_distributions(&moments, &bounds, delta)
-        } else {
-            vec![false; bounds.len()]
-        };
+        let worth =
+            if exact.is_selective() { worth_distributions(&moments, &bounds, delta) } else { vec![true; bounds.len()] };
         let orders =
             if unlikely.left_out() > 0.0 { LEADING_ORDERS_OF_ALL.as_slice() } else { LEADING_ORDERS.as_slice() };
         let parts = distinct.par_iter().zip(bounds).zip(worth);

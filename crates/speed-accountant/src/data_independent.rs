@@ -1,182 +1,15 @@
 //! Data-independent cost of queries of one or several kinds. For Laplace noise the distributions that dominate each
 //! query are composed; with other noise among the queries, moments are added up.
 
-use speed_mechanism::Mechanism;
-
 use crate::assumption::{Bound, NeighbouringRelation};
-use crate::composition::{
-    Composition, PrivacyLossDistribution, PrivacyProfile, best_tilt, improved_epsilon, laplace_excess, optimal_epsilon,
-    optimal_epsilon_of, pure_excess,
-};
-use crate::epsilon_bound::CompositionMethod;
-use crate::event::PrivacyEvent;
-use crate::least_epsilon::{LeastEpsilon, left_out};
-use crate::memo::Memo;
-use crate::moments::pure_moment;
+use crate::composition::{Composition, best_tilt, improved_epsilon, optimal_epsilon_of};
+use crate::least_epsilon::{LEFT_OUT, LeastEpsilon, left_out};
 use crate::orders::{MAX_REAL_ORDER, best_real};
-use crate::per_query::tight_per_query_epsilon;
-use crate::renyi::{SkellamCurve, gaussian_rdp};
-use crate::three_answers::{LargestMoment, ThreeAnswers};
+use crate::query_group::QueryGroup;
 
-/// Grid steps from 0 to the largest loss of one noisy count.
-const STEPS_OF_A_COUNT: usize = 128;
-/// Above this loss, the numbers of a profile are too large.
-const LARGEST_LOSS_OF_A_COUNT: f64 = 300.0;
 /// Grid steps in the smallest and in the largest epsilon, for queries of several kinds.
 const MIN_STEPS: f64 = 24.0;
 const MAX_STEPS: f64 = 2_048.0;
-
-/// Part of a query's share of delta that pays for answers which moments leave out.
-const LEFT_OUT: f64 = 1e-9;
-
-/// Queries of one kind: the same noise and pure epsilon.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct QueryGroup {
-    pub(crate) event: PrivacyEvent,
-    /// Pure epsilon of one query; infinite for noise other than Laplace noise.
-    pub(crate) epsilon: f64,
-    /// Whether the answer depends on one difference of noise. Laplace noise counts as false, because its epsilon tells
-    /// all.
-    pub(crate) one_difference: bool,
-    pub(crate) queries: usize,
-}
-
-impl QueryGroup {
-    /// Creates a group of `queries` queries between `classes` classes. The threshold enters only through the epsilon of
-    /// one query, so groups that differ in the threshold alone are merged.
-    pub(crate) fn new(event: PrivacyEvent, classes: usize, queries: usize) -> Self {
-        let epsilon = tight_per_query_epsilon(&event, classes);
-        let one_difference = event.mechanism().gamma().is_none() && event.is_one_difference(classes);
-        Self { event: PrivacyEvent::new(event.mechanism(), event.tau()), epsilon, one_difference, queries }
-    }
-
-    /// Returns whether one query has a pure epsilon.
-    pub(crate) fn is_pure(&self) -> bool {
-        self.event.mechanism().gamma().is_some()
-    }
-
-    /// Returns the number of classes that stands for the kind of query: the bounds know two classes and more.
-    fn classes(&self) -> usize {
-        if self.one_difference { 2 } else { usize::MAX }
-    }
-
-    /// Returns the data-independent moments of one query as a function of the order. Answers less likely than `left_out`
-    /// may be left out; the caller charges `2 left_out` to delta for each query.
-    fn moments(&self, left_out: f64) -> Box<dyn Fn(f64) -> f64> {
-        let (event, epsilon, one_difference) = (self.event, self.epsilon, self.one_difference);
-        let largest = |query: Option<std::sync::Arc<LargestMoment>>| {
-            move |l: f64| match &query {
-                Some(query) if one_difference => query.excess_of_two_classes(l).ln_1p(),
-                Some(query) => query.excess(l).ln_1p(),
-                None => f64::INFINITY,
-            }
-        };
-        match event.mechanism() {
-            Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => {
-                let losses = self.three_answers();
-                Box::new(move |l| {
-                    let three = losses.as_ref().map_or(f64::INFINITY, |losses| losses.moment(l));
-                    pure_moment(epsilon, l).min(three)
-                })
-            }
-            Mechanism::Gaussian { sigma } => Box::new(move |l| l * gaussian_rdp(sigma, event.tau(), l + 1.0)),
-            Mechanism::Skellam { sigma } => {
-                let curve = SkellamCurve::new(sigma, event.tau());
-                let largest = largest(LargestMoment::of_event(&event, left_out));
-                Box::new(move |l| (l * curve.rdp(l + 1.0)).min(largest(l)))
-            }
-            Mechanism::Binomial { .. } => Box::new(largest(LargestMoment::of_event(&event, left_out))),
-        }
-    }
-
-    /// Returns the data-independent moment of order `l` of one query; `left_out` as in [`Self::moments`].
-    pub(crate) fn moment(&self, l: f64, left_out: f64) -> f64 {
-        self.moments(left_out)(l)
-    }
-
-    /// Returns gamma if an observer of both noisy counts between which a vote moves sees the sum of two independent
-    /// losses of one count each.
-    fn each_of_two_counts(&self) -> Option<f64> {
-        self.event.mechanism().gamma().filter(|_| self.event.tau().get() == 1.0).map(|gamma| gamma.get())
-    }
-
-    /// Computes the excess of the privacy profile of one noisy count. A loss of integer noise is always `gamma` or
-    /// `-gamma`.
-    fn excess_of_a_count(&self, gamma: f64, at: f64) -> f64 {
-        if self.event.mechanism().is_integer() { pure_excess(gamma, at) } else { laplace_excess(gamma, at) }
-    }
-
-    /// Finds the least epsilon of two noisy counts for each query, and the order by which losses were tilted.
-    fn of_two_counts(&self, gamma: f64, delta: f64) -> (f64, CompositionMethod, f64) {
-        let counts = self.queries.saturating_mul(2);
-        let optimal = (optimal_epsilon(gamma, counts, delta), CompositionMethod::Optimal, 0.0);
-        let is_integer = self.event.mechanism().is_integer();
-        if is_integer || gamma > LARGEST_LOSS_OF_A_COUNT {
-            return optimal;
-        }
-        let step = gamma / STEPS_OF_A_COUNT as f64;
-        let losses = PrivacyProfile::new(step, STEPS_OF_A_COUNT, |at| laplace_excess(gamma, at)).connect();
-        let composed = u32::try_from(counts).ok().and_then(|counts| {
-            let parts = [(losses, counts)];
-            let tilt = best_tilt(&parts, delta);
-            Some((Composition::new(&parts, tilt)?.epsilon(delta), CompositionMethod::LossDistributions, tilt))
-        });
-        composed.filter(|composed| composed.0 < optimal.0).unwrap_or(optimal)
-    }
-
-    /// Computes the distributions that dominate one query, on a grid of `step`, each with its multiplicity.
-    fn losses(&self, step: f64) -> Option<Vec<(PrivacyLossDistribution, u32)>> {
-        static KNOWN: Memo<4, PrivacyLossDistribution> = Memo::new();
-        let times = u32::try_from(self.queries).ok()?;
-        let half = |epsilon: f64| ((epsilon / step * (1.0 + 1e-12)).ceil() as usize).max(1);
-        if let (Some(three), Some(gamma)) =
-            (ThreeAnswers::new(&self.event, self.epsilon), self.event.mechanism().gamma())
-        {
-            let arguments = [gamma.get(), self.event.tau().get(), self.epsilon, step];
-            let losses = KNOWN.get_or(arguments, || three.profile(step, half(self.epsilon)).connect());
-            return Some(vec![(losses, times)]);
-        }
-        if let Some(gamma) = self.each_of_two_counts() {
-            let profile = PrivacyProfile::new(step, half(gamma), |at| self.excess_of_a_count(gamma, at));
-            return Some(vec![(profile.connect(), times.checked_mul(2)?)]);
-        }
-        let profile = PrivacyProfile::new(step, half(self.epsilon), |at| pure_excess(self.epsilon, at));
-        Some(vec![(profile.connect(), times)])
-    }
-
-    /// Finds the least epsilon known here, the method that gave it, and the order by which losses were tilted.
-    pub(crate) fn least_epsilon(&self, delta: f64) -> (f64, CompositionMethod, f64) {
-        if !self.is_pure() {
-            let (bound, relation) = (Bound::Tight, NeighbouringRelation::BothWays);
-            let least = LeastEpsilon { bound, relation, max_order: None, delta };
-            return least
-                .whatever_the_votes(&self.event, self.epsilon, self.classes(), self.queries)
-                .map_or((f64::INFINITY, CompositionMethod::Moments, 0.0), |found| {
-                    (found.best.epsilon, found.method, found.best.order)
-                });
-        }
-        let pure = (optimal_epsilon(self.epsilon, self.queries, delta), CompositionMethod::Optimal, 0.0);
-        let two_counts = self.each_of_two_counts().map(|gamma| self.of_two_counts(gamma, delta));
-        let closed = two_counts.filter(|two_counts| two_counts.0 < pure.0).unwrap_or(pure);
-        let convolved = self.three_answers().and_then(|losses| {
-            let parts = [(losses, u32::try_from(self.queries).ok()?)];
-            let tilt = best_tilt(&parts, delta);
-            Some((Composition::new(&parts, tilt)?.epsilon(delta), tilt))
-        });
-        match convolved {
-            Some((convolved, tilt)) if convolved < closed.0 => (convolved, CompositionMethod::LossDistributions, tilt),
-            _ => closed,
-        }
-    }
-
-    /// Returns the distribution that dominates one query. It depends neither on votes nor on a threshold.
-    fn three_answers(&self) -> Option<PrivacyLossDistribution> {
-        static KNOWN: Memo<3, PrivacyLossDistribution> = Memo::new();
-        let gamma = self.event.mechanism().gamma()?;
-        let three = ThreeAnswers::new(&self.event, self.epsilon)?;
-        Some(KNOWN.get_or([gamma.get(), self.event.tau().get(), self.epsilon], || three.losses()))
-    }
-}
 
 /// Merges queries of the same kind.
 pub(crate) fn merged(groups: &[QueryGroup]) -> Vec<QueryGroup> {
@@ -196,7 +29,7 @@ pub(crate) fn least_epsilon_of_groups(groups: &[QueryGroup], delta: f64) -> f64 
     let distinct = merged(groups);
     match distinct.as_slice() {
         [] => return 0.0,
-        [one] => return one.least_epsilon(delta).0,
+        [one] => return least_epsilon_of_group(one, delta),
         _ => {}
     }
     if !distinct.iter().all(QueryGroup::is_pure) {
@@ -212,6 +45,16 @@ pub(crate) fn least_epsilon_of_groups(groups: &[QueryGroup], delta: f64) -> f64 
         Some(Composition::new(&parts, best_tilt(&parts, delta))?.epsilon(delta))
     });
     convolved.unwrap_or(f64::INFINITY).min(closed)
+}
+
+/// Finds the least epsilon known here of queries of one kind.
+pub(crate) fn least_epsilon_of_group(group: &QueryGroup, delta: f64) -> f64 {
+    if group.is_pure() {
+        return group.least_epsilon_of_pure(delta).0;
+    }
+    let least = LeastEpsilon { bound: Bound::Tight, relation: NeighbouringRelation::BothWays, max_order: None, delta };
+    let found = least.whatever_the_votes(&group.event, group.epsilon, group.classes(), group.queries);
+    found.map_or(f64::INFINITY, |found| found.best.epsilon)
 }
 
 /// Finds the least epsilon that sums of moments give.

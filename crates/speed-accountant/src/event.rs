@@ -92,6 +92,11 @@ impl PrivacyEvent {
         self.sampling_total_variation
     }
 
+    /// Returns numbers that identify the noise of one class: kind, scale and ratio.
+    pub(crate) fn noise_key(&self) -> [f64; 3] {
+        [f64::from(self.mechanism.kind() as u8), self.mechanism.scale(), self.tau.get()]
+    }
+
     /// Returns whether an answer between `classes` classes depends on a single difference of noise: there are two
     /// classes and no threshold, which would be one more candidate.
     pub(crate) fn is_one_difference(&self, classes: usize) -> bool {

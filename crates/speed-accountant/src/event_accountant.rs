@@ -202,7 +202,7 @@ mod tests {
             let both = epsilon(&[(first, 50), (second, 20)]);
             assert!(both > one.max(two) && both < one + two, "{both} of {one} and {two}");
         }
-        // Two kinds that hardly differ cost what one kind between them does.
+        // Two kinds that hardly differ cost as much as one kind between them.
         let between = of(&[(coins(900), 100)]).epsilon(delta(1e-5)).expect("an epsilon");
         let both = of(&[(coins(899), 50), (coins(901), 50)]).epsilon(delta(1e-5)).expect("an epsilon");
         assert!((both / between - 1.0).abs() < 3e-3, "{both} against {between}");

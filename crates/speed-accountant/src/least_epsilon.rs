@@ -9,12 +9,12 @@ use crate::composition::{
     wide_skellam_epsilon,
 };
 use crate::data_dependent::{DataDependentCosts, Total};
-use crate::data_independent::QueryGroup;
 use crate::epsilon_bound::{CompositionMethod, EpsilonBound, ROUNDING};
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
 use crate::moments::paper_without_votes;
 use crate::orders::{Best, MAX_REAL_ORDER, best_real, best_whole};
+use crate::query_group::QueryGroup;
 use crate::renyi::{SkellamCurve, gaussian_rdp};
 use crate::sound::larger;
 use crate::three_answers::LargestMoment;
@@ -25,9 +25,10 @@ pub const MAX_PAPER_ORDER: u32 = 25;
 
 /// If an estimate is too small by this factor, it has overlooked a neighbour.
 const OVERLOOKED: f64 = 1.01;
-/// Parts of a query's share of delta that pay for answers which moments leave out. The first is negligible; the others
-/// serve noise of few coins.
-const LEFT_OUT: [f64; 4] = [1e-9, 1e-3, 0.03, 0.2];
+/// The negligible part of a query's share of delta that pays for answers which a bound leaves out.
+pub(crate) const LEFT_OUT: f64 = 1e-9;
+/// Larger parts, which serve noise of few coins.
+const MORE_LEFT_OUT: [f64; 3] = [1e-3, 0.03, 0.2];
 /// The largest deviation of Skellam noise for which the largest moment is computed: beyond it, two counts are compared.
 const WIDEST_SKELLAM: f64 = 100.0;
 /// The least epsilon of orders an octave apart is at most this much larger than that of all orders.
@@ -132,7 +133,8 @@ impl LeastEpsilon {
         }
     }
 
-    /// Says whether a data-independent epsilon is certainly larger than `epsilon`, if that can be said quickly.
+    /// Says whether a data-independent epsilon of binomial noise is clearly larger than `epsilon`. It only saves time: a
+    /// wrong answer makes no claim unsound.
     pub(crate) fn is_below_any_votes(
         &self,
         event: &PrivacyEvent,
@@ -142,16 +144,12 @@ impl LeastEpsilon {
     ) -> bool {
         let k = queries as f64;
         let delta = self.delta / k;
-        let computed = match event.mechanism() {
-            Mechanism::Binomial { .. } => true,
-            Mechanism::Skellam { sigma } => sigma.get() <= WIDEST_SKELLAM,
-            _ => false,
-        };
-        if event.is_one_difference(classes) || !computed {
+        // Other noise has a second bound.
+        if event.is_one_difference(classes) || !matches!(event.mechanism(), Mechanism::Binomial { .. }) {
             return false;
         }
         let octaves = (-4..=12).map(|octave| 2f64.powi(octave));
-        LargestMoment::of_event(event, left_out(LEFT_OUT[0], delta)).is_some_and(|query| {
+        LargestMoment::of_event(event, left_out(LEFT_OUT, delta)).is_some_and(|query| {
             let least = octaves.map(|l| improved_epsilon(k * query.at_least(l).ln_1p(), l, self.delta));
             // Between two octaves it is hardly smaller than at the better one.
             !query.ends_early() && least.fold(f64::INFINITY, f64::min) > OCTAVES * epsilon
@@ -166,8 +164,8 @@ impl LeastEpsilon {
             }
             Bound::Outcome => EpsilonBound::optimal(optimal_epsilon(epsilon, queries, self.delta)),
             Bound::Tight => {
-                let (epsilon, method, order) =
-                    QueryGroup { event: *event, epsilon, one_difference: false, queries }.least_epsilon(self.delta);
+                let (epsilon, method, order) = QueryGroup { event: *event, epsilon, one_difference: false, queries }
+                    .least_epsilon_of_pure(self.delta);
                 let best = Best { order, epsilon: epsilon * (1.0 + ROUNDING), at_edge: false };
                 EpsilonBound { best, method, data_dependent_queries: 0 }
             }
@@ -183,11 +181,11 @@ impl LeastEpsilon {
     ) -> Result<EpsilonBound, AccountError> {
         let (k, two_classes) = (queries as f64, event.is_one_difference(classes));
         let mut least = EpsilonBound::of_moments(Best { order: 0.0, epsilon: f64::INFINITY, at_edge: false });
-        for part in LEFT_OUT {
+        for part in std::iter::once(LEFT_OUT).chain(MORE_LEFT_OUT) {
             let Some(query) = LargestMoment::of_event(event, left_out(part, self.delta / k)) else { continue };
             let delta = (self.delta - k * query.charge() * (1.0 + 1e-12)).next_down();
-            let excess = |l: f64| if two_classes { query.excess_of_two_classes(l) } else { query.excess(l) };
-            let estimate = |l: f64| if two_classes { query.excess_of_two_classes(l) } else { query.estimate(l) };
+            let excess = |l: f64| query.excess_of(two_classes, l);
+            let estimate = |l: f64| if two_classes { excess(l) } else { query.estimate(l) };
             let at_delta = Self { delta, ..*self };
             let best = at_delta.of_moments(|l| k * estimate(l).ln_1p(), |l| k * excess(l).ln_1p())?;
             if larger(best.epsilon, 0.0) < least.best.epsilon {

@@ -93,6 +93,7 @@ mod per_query;
 mod price;
 mod privacy_filter;
 mod quadrature;
+mod query_group;
 mod release;
 mod renyi;
 mod rounding;

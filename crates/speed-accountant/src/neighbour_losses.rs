@@ -52,8 +52,8 @@ pub(crate) enum Unlikely {
 }
 
 impl Unlikely {
-    /// Returns the part of delta that a query between `classes` classes is charged for what is left out, tails of the
-    /// noise included.
+    /// Returns the charge to delta for the answers that one query between `classes` classes leaves out, tails of the noise
+    /// included.
     pub(crate) fn charge(self, classes: usize) -> f64 {
         match self {
             Self::Bounded(_) => 0.0,
@@ -302,7 +302,7 @@ impl NeighbourLosses {
             let largest = terms().fold(f64::NEG_INFINITY, larger);
             let leaves = if largest > f64::NEG_INFINITY {
                 // The rounding margin covers terms that are left out.
-                let matter = terms().filter(|term| !(*term < largest - NO_MATTER));
+                let matter = terms().filter(|term| term.is_nan() || *term >= largest - NO_MATTER);
                 largest + matter.map(|term| (term - largest).exp()).sum::<f64>().ln()
             } else {
                 largest

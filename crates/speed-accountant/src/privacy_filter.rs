@@ -18,13 +18,14 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::composition::{MAX_QUERIES, improved_epsilon};
-use crate::data_independent::{QueryGroup, least_epsilon_of_groups, merged};
+use crate::data_independent::{least_epsilon_of_groups, merged};
 use crate::delta::Delta;
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
 use crate::memo::Memo;
 use crate::moments::pure_moment;
 use crate::orders::best_real;
+use crate::query_group::QueryGroup;
 use crate::sound::larger;
 use crate::spent::{CompositionRule, Samplers, Spent};
 use crate::three_answers::{Envelope, ThreeAnswers};

@@ -23,7 +23,7 @@ use speed_mechanism::{DiscreteGaussian, Mechanism, NoiseDeviation, NoiseGenerato
 use crate::assumption::Bound;
 use crate::composition::improved_epsilon;
 use crate::error::AccountError;
-use crate::least_epsilon::left_out;
+use crate::least_epsilon::{LEFT_OUT, left_out};
 use crate::moment_bound::MomentBound;
 use crate::noise_case::{NoiseCase, OtherNoise};
 use crate::orders::best_real;
@@ -40,8 +40,6 @@ const STEPS: f64 = 32.0;
 const SENSITIVITY: f64 = STEPS + 1.0;
 /// The part of delta that may be spent on a released value that is too small.
 const FAILURE: f64 = 0.1;
-/// The part of a query's share of delta that pays for answers which a data-independent bound leaves out.
-const LEFT_OUT: f64 = 1e-9;
 /// The default order is best if the queries cost this part of their worst case.
 const EXPECTED: f64 = 0.08;
 

@@ -112,7 +112,7 @@ impl PrivacyNoise {
     #[must_use]
     pub fn coins_of_teacher(self, teachers: usize) -> Option<u64> {
         match self.mechanism {
-            Mechanism::Binomial { coins } => Some(coins.get().div_ceil(teachers.max(1) as u64)),
+            Mechanism::Binomial { coins } => Some(coins.of_teacher(teachers)),
             _ => None,
         }
     }

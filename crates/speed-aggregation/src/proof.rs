@@ -32,8 +32,8 @@ use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, RandomGen
 use tfhe::core_crypto::prelude::*;
 use tfhe::safe_serialization::{safe_deserialize_conformant, safe_serialize};
 use tfhe::zk::{
-    CompactPkeCrs, CompactPkeCrsConformanceParams, CompactPkeProof, CompactPkeProofConformanceParams,
-    CompactPkeZkScheme, ZkComputeLoad, ZkMSBZeroPaddingBitCount,
+    CompactPkeCrs, CompactPkeCrsConformanceParams, CompactPkeProof, CompactPkeZkScheme, ZkComputeLoad,
+    ZkMSBZeroPaddingBitCount,
 };
 use zeroize::Zeroizing;
 
@@ -49,6 +49,8 @@ use crate::random::seeder;
 use crate::round::Round;
 use crate::server::Server;
 use crate::teacher::Teacher;
+
+use error::decode;
 
 pub use error::{ProofError, ProofTarget};
 pub use proofs::Proofs;
@@ -144,6 +146,9 @@ impl ProofKey {
         let padding = u64::from(bits - range_log);
         let shape = CompactPkeCrsConformanceParams::new(dimension.0, values.0, noise, modulus, plaintexts, padding);
         let crs = safe_deserialize_conformant(reader.rest(), Self::MAX_BYTES as u64, &shape).map_err(decode)?;
+        if !matches!(crs, CompactPkeCrs::PkeV2(_)) {
+            return Err(decode("a reference string of another scheme"));
+        }
         Ok(Self { parameters, unit_log, range_log, crs, bytes: bytes.to_vec() })
     }
 
@@ -180,7 +185,7 @@ impl ProofKey {
         proof: &CompactPkeProof,
         metadata: &[u8],
     ) -> bool {
-        proof.is_conformant(&CompactPkeProofConformanceParams::new(CompactPkeZkScheme::V2))
+        proof.is_conformant(&proofs::form())
             && verify_lwe_compact_ciphertext_list(&self.less(start, list), &key.key, proof, &self.crs, metadata)
                 .is_valid()
     }
@@ -306,10 +311,6 @@ encode_in_order!(Sealed<'_>: header, crs);
 
 impl Content for Sealed<'_> {
     const KIND: Kind = Kind::ProofKey;
-}
-
-fn decode<E: Into<Box<dyn std::error::Error + Send + Sync>>>(error: E) -> ProofError {
-    ProofError::Decode(error.into())
 }
 
 fn check_range(range_log: u32, bits: u32) -> Result<(), ProofError> {

@@ -42,14 +42,12 @@ impl VoteRange {
 pub struct ProofRange {
     least: i64,
     most: i64,
-    bits: u32,
 }
 
 impl ProofRange {
     /// Returns exactly the range from `least` to `most`.
     pub(crate) fn exact(least: i64, most: i64) -> Self {
-        let distance = most.abs_diff(least).max(1);
-        Self { least, most, bits: u64::BITS - distance.leading_zeros() }
+        Self { least, most }
     }
 
     /// Returns the smallest range `[-2^(b - 1), 2^(b - 1))` that contains `least`, which is not positive, and `most`, which
@@ -57,14 +55,14 @@ impl ProofRange {
     pub(crate) fn covering(least: i64, most: i64) -> Self {
         let side = least.unsigned_abs().max(most.unsigned_abs().saturating_add(1));
         // A side beyond 2^62 has no encoding, so the proof key of such a round is refused.
-        let bits = side.min(1 << 62).next_power_of_two().ilog2() + 1;
-        Self { least: -(1 << (bits - 1)), most: (1 << (bits - 1)) - 1, bits }
+        let side = side.min(1 << 62).next_power_of_two().cast_signed();
+        Self { least: -side, most: side - 1 }
     }
 
     /// Returns the number of bits of the values of one proof, for which the proof key is generated.
     #[must_use]
     pub fn bits(self) -> u32 {
-        self.bits
+        u64::BITS - self.most.abs_diff(self.least).max(1).leading_zeros()
     }
 
     /// Returns the smallest value, in votes.
@@ -87,7 +85,7 @@ impl ProofRange {
 
     /// Returns the smallest value that each proof allows, in votes. A proof allows `2^b` values from there on.
     pub(crate) fn starts(self) -> impl ExactSizeIterator<Item = i64> + Clone {
-        let last = self.most - ((1_u64 << self.bits) - 1).cast_signed();
+        let last = self.most - ((1_u64 << self.bits()) - 1).cast_signed();
         [self.least, last].into_iter().take(if last == self.least { 1 } else { 2 })
     }
 }

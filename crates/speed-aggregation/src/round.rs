@@ -351,7 +351,7 @@ mod tests {
             assert_eq!((round.proof_range().bits(), round.largest_move()), (bits, most), "{coins} {placement:?}");
         }
         assert_eq!(Round::new(base()).expect("valid").proof_range().bits(), 4);
-        // Five coins of each teacher are refused with a threshold, whoever tosses them.
+        // Five coins of each teacher are refused with a threshold, also if the server tosses them.
         for (coins, placement, found) in [
             (20.0, ours, None),
             (30.0, ours, None),

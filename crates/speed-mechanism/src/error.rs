@@ -25,9 +25,7 @@ pub enum MechanismError {
         max: f64,
     },
     /// The number of coins is not an integer in the supported range.
-    #[error(
-        "number of coins is {found:?}, but it must be an integer from 1 to {max} (of all teachers, for each class)"
-    )]
+    #[error("number of coins is {found}, but it must be an integer from 1 to {max} (of all teachers, for each class)")]
     Coins {
         /// The refused value.
         found: f64,

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::MechanismError;
 
+/// The largest number of teachers that share noise.
+pub(crate) const MAX_TEACHERS: usize = 1_000_000;
+
 /// Inverse scale `gamma` of the noise, per vote: the summed noise of all teachers has scale `1/gamma` votes.
 ///
 /// This is the paper's gamma (section 3.2, 0.1 in its tables). With the noise of all teachers one query costs
@@ -143,7 +146,7 @@ impl NoiseCoins {
     /// [`MechanismError::Coins`] if that is more than [`Self::MAX`], [`MechanismError::Teachers`] for no teacher.
     pub fn of_deviation(sigma: NoiseDeviation, teachers: usize, step: u64) -> Result<Self, MechanismError> {
         if teachers == 0 {
-            return Err(MechanismError::Teachers { found: 0, max: crate::NoiseShare::MAX_TEACHERS });
+            return Err(MechanismError::Teachers { found: 0, max: MAX_TEACHERS });
         }
         // A product within rounding error of an integer counts as that integer.
         let sharers = teachers as f64 * step as f64;
@@ -160,6 +163,12 @@ impl NoiseCoins {
     #[must_use]
     pub fn get(self) -> u64 {
         self.0
+    }
+
+    /// Returns the number of coins of each of `teachers` teachers, rounded up if they cannot share the coins evenly.
+    #[must_use]
+    pub fn of_teacher(self, teachers: usize) -> u64 {
+        self.0.div_ceil(teachers.max(1) as u64)
     }
 
     /// Returns the standard deviation of the number of heads, in votes.

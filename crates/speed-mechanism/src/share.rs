@@ -40,7 +40,7 @@ pub struct NoiseShare {
 
 impl NoiseShare {
     /// The largest number of teachers.
-    pub const MAX_TEACHERS: usize = 1_000_000;
+    pub const MAX_TEACHERS: usize = crate::parameters::MAX_TEACHERS;
 
     /// Creates one teacher's share of the noise of `teachers` teachers, with inverse scale `gamma` (per vote).
     ///

@@ -368,7 +368,7 @@ mod tests {
             ("coins = 4", "coins = 0", "number of coins is 0"),
             ("coins = 4", "coins = -4", "invalid value"),
             ("coins = 4", "coins = 4.5", "invalid type"),
-            ("coins = 4", "coins = 65537", "at most 65536 are supported"),
+            ("coins = 4", "coins = 65537", "from 1 to 1048576"),
             ("coins = 4", "coins = 9223372036854775807", "number of coins is"),
             ("coins = 4", "gamma = 0.1", "mechanism \"binomial\" needs coins, found gamma"),
             ("coins = 4", "coins = 4\ngamma = 0.1", "mechanism \"binomial\" needs coins, found both gamma and coins"),

@@ -81,12 +81,12 @@ impl ExactMethod {
     pub(super) fn row(&self, counts: &[u32], worth: bool) -> ExactRow {
         let neighbours = |losses: NeighbourLosses| ExactRow { neighbours: Some(losses), known: None };
         match self {
-            Self::Neighbours(exact) if worth || !exact.has_pure_epsilon() => neighbours(exact.losses(counts)),
-            Self::Difference(exact) => neighbours(exact.losses(counts)),
-            Self::KnownNoise(known) if worth || !known.has_pure_epsilon() => {
+            Self::Neighbours(exact) if worth => neighbours(exact.losses(counts)),
+            Self::Difference(exact) if worth => neighbours(exact.losses(counts)),
+            Self::KnownNoise(known) if worth => {
                 ExactRow { neighbours: None, known: Some(KnownRow::new(known, counts)) }
             }
-            Self::None | Self::Neighbours(_) | Self::KnownNoise(_) => ExactRow::default(),
+            Self::None | Self::Neighbours(_) | Self::Difference(_) | Self::KnownNoise(_) => ExactRow::default(),
         }
     }
 

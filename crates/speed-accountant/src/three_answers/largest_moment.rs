@@ -207,7 +207,7 @@ impl Answer {
             (lowest, highest) = (lowest.min(0.0), highest.min(0.0));
         }
         let phi = larger(phi(lowest, l), phi(highest, l));
-        // A probability of 0 on the other side is no help if the ratio is infinite.
+        // An infinite ratio stays infinite, even if the other probability is 0.
         if phi == f64::INFINITY { phi } else { self.there * phi * (1.0 + 1e-11) }
     }
 }
@@ -239,9 +239,8 @@ impl LargestMoment {
     pub(crate) fn of_event(event: &PrivacyEvent, removed: f64) -> Option<Arc<Self>> {
         static KNOWN: Memo<4, Option<Arc<LargestMoment>>> = Memo::new();
         let noise = LatticeNoise::new(event).filter(LatticeNoise::is_log_concave)?;
-        let kind = f64::from(u8::try_from(event.mechanism().kind() as usize).unwrap_or(u8::MAX));
-        let arguments = [kind, event.mechanism().scale(), event.tau().get(), removed];
-        KNOWN.get_or(arguments, || Self::new(&noise, removed).map(Arc::new))
+        let [kind, scale, tau] = event.noise_key();
+        KNOWN.get_or([kind, scale, tau, removed], || Self::new(&noise, removed).map(Arc::new))
     }
 
     fn new(lattices: &LatticeNoise, removed: f64) -> Option<Self> {
@@ -315,8 +314,13 @@ impl LargestMoment {
     }
 
     /// The same for two classes and no threshold.
-    pub(crate) fn excess_of_two_classes(&self, l: f64) -> f64 {
+    fn excess_of_two_classes(&self, l: f64) -> f64 {
         self.between_two(l) * (1.0 + 1e-9)
+    }
+
+    /// Bounds the excess of a query whose answer depends on one difference of noise, or of any query.
+    pub(crate) fn excess_of(&self, one_difference: bool, l: f64) -> f64 {
+        if one_difference { self.excess_of_two_classes(l) } else { self.excess(l) }
     }
 
     /// Returns an estimate of the excess, which only guides the search for an order.
@@ -543,7 +547,7 @@ mod tests {
                     });
                     let found = query.excess(l).ln_1p();
                     assert!(found >= largest.ln(), "{coins} {removed} {l}: {found} below {}", largest.ln());
-                    // What is left out lowers the exact moment, but not the bound.
+                    // Answers that are left out lower the exact moment, but not the bound.
                     let most = largest.ln() * 1.01 + 3.0 * (l + 1.0) * removed;
                     assert!(found <= most, "{coins} {removed} {l}: {found} above {most}");
                 }

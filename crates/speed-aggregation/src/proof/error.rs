@@ -51,11 +51,11 @@ pub enum ProofError {
     /// Bytes that are not a proof.
     #[error("not a proof: {0}")]
     Decode(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A proof that is too large to travel.
-    #[error("the proof is larger than {max} bytes: {source}")]
+    /// A proof whose encoding is not of the expected size.
+    #[error("cannot encode a proof in {expected} bytes: {source}")]
     Encode {
-        /// The largest number of bytes.
-        max: u64,
+        /// The number of bytes of a proof.
+        expected: usize,
         /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -95,4 +95,9 @@ impl std::fmt::Display for ProofTarget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} with units of 2^{} and {} values", self.parameters, self.unit_log, self.values)
     }
+}
+
+/// Wraps the cause of bytes that are not a proof or a proof key.
+pub(super) fn decode<E: Into<Box<dyn std::error::Error + Send + Sync>>>(error: E) -> ProofError {
+    ProofError::Decode(error.into())
 }

@@ -2,11 +2,14 @@
 
 use bincode::Options as _;
 use tfhe::conformance::ParameterSetConformant as _;
-use tfhe::zk::{CompactPkeProof, CompactPkeProofConformanceParams, CompactPkeZkScheme, Compressible};
+use tfhe::zk::{
+    CompactPkeProof, CompactPkeProofConformanceParams, CompactPkeZkScheme, Compressible, ZkComputeLoad,
+    ZkPkeV2SupportedHashConfig,
+};
 
-use super::{ProofError, decode};
+use super::error::{ProofError, decode};
 
-/// The proofs that a message is well formed: for each mask one or two ([`ProofRange::proofs`](crate::ProofRange::proofs)).
+/// The proofs that a message is well formed: for each mask one or two ([`ProofRange::proofs`](crate::encoding::ProofRange::proofs)).
 #[derive(Clone, Debug)]
 pub struct Proofs(pub(super) Vec<CompactPkeProof>);
 
@@ -15,31 +18,50 @@ const VERSION: &[u8; 8] = b"proofs/4";
 
 /// Returns how a proof is encoded: integers of fixed length, and nothing behind the proof.
 fn options() -> impl bincode::Options {
-    bincode::DefaultOptions::new().with_fixint_encoding().with_limit(Proofs::MAX_BYTES)
+    bincode::DefaultOptions::new().with_fixint_encoding().with_limit(Proofs::BYTES as u64)
+}
+
+/// Returns the form of the proofs that [`ProofKey`](super::ProofKey) makes: the hashes of earlier versions and proofs that
+/// shift work to the server are refused.
+pub(super) fn form() -> CompactPkeProofConformanceParams {
+    CompactPkeProofConformanceParams::new(CompactPkeZkScheme::V2)
+        .forbid_hash_config(ZkPkeV2SupportedHashConfig::V0_4_0)
+        .forbid_hash_config(ZkPkeV2SupportedHashConfig::V0_7_0)
+        .forbid_compute_load(ZkComputeLoad::Verify)
 }
 
 impl Proofs {
-    /// The largest number of bytes of one proof.
-    pub const MAX_BYTES: u64 = 1 << 11;
+    /// The number of bytes of one proof. A proof of points at infinity would be shorter, and take much more memory than
+    /// bytes.
+    pub const BYTES: usize = 1_222;
 
     /// Returns the encoded bytes: the version (8 bytes), and for each proof its length (4 bytes) and the encoding of its
     /// compressed points.
     ///
     /// # Errors
-    /// If a proof is larger than [`Self::MAX_BYTES`].
+    /// If a proof does not have [`Self::BYTES`].
     pub fn to_bytes(&self) -> Result<Vec<u8>, ProofError> {
         let failed =
-            |source: Box<dyn std::error::Error + Send + Sync>| ProofError::Encode { max: Self::MAX_BYTES, source };
+            |source: Box<dyn std::error::Error + Send + Sync>| ProofError::Encode { expected: Self::BYTES, source };
         let mut bytes = VERSION.to_vec();
         for proof in &self.0 {
             let CompactPkeProof::PkeV2(proof) = proof else {
                 return Err(failed("a proof of another scheme".into()));
             };
             let one = options().serialize(&proof.compress()).map_err(|error| failed(error))?;
+            if one.len() != Self::BYTES {
+                return Err(failed(format!("{} bytes", one.len()).into()));
+            }
             bytes.extend_from_slice(&(one.len() as u32).to_le_bytes());
             bytes.extend_from_slice(&one);
         }
         Ok(bytes)
+    }
+
+    /// Returns whether these bytes begin as proofs of this version do.
+    #[must_use]
+    pub fn are_of_this_version(bytes: &[u8]) -> bool {
+        bytes.starts_with(VERSION)
     }
 
     /// Reads proofs without verifying them; [`ProofKey::verify`](super::ProofKey::verify) does that.
@@ -47,22 +69,42 @@ impl Proofs {
     /// # Errors
     /// If the bytes are not proofs of this version and of the scheme in use.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ProofError> {
-        let shape = CompactPkeProofConformanceParams::new(CompactPkeZkScheme::V2);
+        let form = form();
         let mut bytes = bytes.strip_prefix(VERSION).ok_or_else(|| decode("another version, expected proofs/4"))?;
         let mut proofs = Vec::new();
         while !bytes.is_empty() {
             let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(|| decode("a length that was cut off"))?;
             let length = u32::from_le_bytes(*length) as usize;
+            if length != Self::BYTES {
+                return Err(decode(format!("a proof of {length} bytes, expected {}", Self::BYTES)));
+            }
             let (one, rest) = rest.split_at_checked(length).ok_or_else(|| decode("a proof that was cut off"))?;
             let compressed = options().deserialize(one).map_err(|error| decode(error.to_string()))?;
             let proof = Compressible::uncompress(compressed).map(CompactPkeProof::PkeV2);
             let proof = proof.map_err(|error| decode(error.to_string()))?;
-            if !proof.is_conformant(&shape) {
-                return Err(decode("a point that is not in its group"));
+            if !proof.is_conformant(&form) {
+                return Err(decode("a proof of another form, or a point that is not in its group"));
             }
             proofs.push(proof);
             bytes = rest;
         }
         Ok(Self(proofs))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proofs_of_another_size_are_refused_before_they_are_read() {
+        // Eleven points at infinity: 53 bytes that would take about 3000 bytes of memory.
+        let mut one = 49u32.to_le_bytes().to_vec();
+        one.resize(53, 0);
+        let bytes = [VERSION.as_slice(), &one.repeat(100)].concat();
+        let error = Proofs::from_bytes(&bytes).expect_err("too short").to_string();
+        assert!(error.contains("a proof of 49 bytes, expected 1222"), "{error}");
+        let error = Proofs::from_bytes(b"proofs/3").expect_err("another version").to_string();
+        assert!(error.contains("expected proofs/4"), "{error}");
     }
 }

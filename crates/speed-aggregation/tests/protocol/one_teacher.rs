@@ -22,12 +22,16 @@ struct Attacked {
 
 impl Attacked {
     fn new(teachers: usize, coins: u64) -> Self {
+        Self::with_threshold(teachers, coins, None)
+    }
+
+    fn with_threshold(teachers: usize, coins: u64, threshold: Option<i64>) -> Self {
         let (noise, shape) = (
             PrivacyNoise::of_coins(coins, teachers).expect("valid"),
             VoteShape::new(teachers, QUERIES, CLASSES).expect("a shape"),
         );
         let spec = RoundSpec::new(b"attacked", shape, noise.bound(shape).expect("bounded"));
-        let round = Round::new(RoundSpec { mechanism: Some(noise.mechanism()), ..spec }).expect("valid");
+        let round = Round::new(RoundSpec { mechanism: Some(noise.mechanism()), threshold, ..spec }).expect("valid");
         let share = noise.share_of(teachers).expect("a share");
         let honest = (0..teachers - 1).flat_map(|teacher| {
             let labels: Vec<u8> = (0..QUERIES).map(|query| vote(teacher, query)).collect();
@@ -48,13 +52,19 @@ impl Attacked {
         counts
     }
 
-    /// Returns the labels if the last teacher sends these values.
+    /// Returns the labels if the last teacher sends these values, for a round without a threshold.
     fn labels(&self, liar: impl Fn(usize, usize) -> i64) -> Vec<u8> {
+        self.answers(liar).into_iter().map(|label| label.expect("no threshold")).collect()
+    }
+
+    /// Returns the answers if the last teacher sends these values.
+    fn answers(&self, liar: impl Fn(usize, usize) -> i64) -> Vec<Option<u8>> {
         let lies = (0..QUERIES * CLASSES).map(|value| liar(value / CLASSES, value % CLASSES));
         let values = self.honest.iter().copied().chain(lies).collect();
         let votes = NoisyVotes::new(self.round.shape(), self.round.range().noise_bound(), values).expect("valid");
-        let labels = ClearText.aggregate(&votes, &|_, _| {}).expect("in the clear").labels();
-        labels.into_iter().map(|label| label.expect("no threshold")).collect()
+        let threshold = self.round.threshold();
+        let votes = if let Some(least) = threshold { votes.with_threshold(least) } else { votes };
+        ClearText.aggregate(&votes, &|_, _| {}).expect("in the clear").labels()
     }
 }
 
@@ -112,6 +122,24 @@ fn one_proven_teacher_of_20_changes_only_labels_with_a_small_lead() {
         assert_eq!((range.least(), range.most(), attacked.round.largest_move()), (least, most, most as f64));
         assert_eq!(largest_lead(&attacked), coins as i64 + 1);
     }
+}
+
+#[test]
+fn one_proven_teacher_silences_only_counts_close_to_the_threshold() {
+    const THRESHOLD: i64 = 120;
+    let attacked = Attacked::with_threshold(250, 4, Some(THRESHOLD));
+    let range = attacked.round.proof_range();
+    let most: Vec<i64> = attacked.counts().iter().map(|counts| *counts.iter().max().expect("classes")).collect();
+    let silenced = attacked.answers(|_, _| range.least());
+    let roused = attacked.answers(|_, _| range.most());
+    let mut changed = [0; 2];
+    for (query, &most) in most.iter().enumerate() {
+        assert_eq!(silenced[query].is_some(), most + range.least() >= THRESHOLD, "query {query}");
+        assert_eq!(roused[query].is_some(), most + range.most() >= THRESHOLD, "query {query}");
+        changed[0] += usize::from(most >= THRESHOLD && silenced[query].is_none());
+        changed[1] += usize::from(most < THRESHOLD && roused[query].is_some());
+    }
+    assert!(changed.iter().all(|&changed| (1..QUERIES / 10).contains(&changed)), "{changed:?}");
 }
 
 #[test]

@@ -15,11 +15,7 @@ pub(super) fn of_round(
     let default = if options.gamma.is_some() { MechanismKind::DiscreteLaplace } else { MechanismKind::Binomial };
     let name = options.mechanism.as_deref().unwrap_or(default.name());
     let parameters = (options.coins, options.sigma, options.gamma);
-    let noise = noise(name, parameters, (teachers, has_threshold), "--coins or --sigma")?;
-    if has_threshold {
-        noise.check_threshold(teachers).map_err(|error| flag("coins", &error))?;
-    }
-    Ok(noise)
+    noise(name, parameters, (teachers, has_threshold), "--coins or --sigma")
 }
 
 /// Returns the noise that a teacher agrees to in a round of this many teachers; `None` if it agrees to any.
@@ -45,14 +41,9 @@ fn noise(
     };
     let other = |expected: &str| usage("mechanism", format!("{mechanism} needs {expected}, found {found}"));
     match (mechanism.parse(), parameters) {
-        (Ok(MechanismKind::Binomial), (Some(coins), ..)) => {
-            PrivacyNoise::of_coins(coins, teachers).map_err(|error| flag("coins", &error))
+        (Ok(MechanismKind::Binomial), (coins, sigma, _)) => {
+            self::binomial(coins, sigma, (teachers, has_threshold))?.ok_or_else(|| other(binomial))
         }
-        (Ok(MechanismKind::Binomial), (None, Some(sigma), _)) => {
-            let sigma = NoiseDeviation::new(sigma).map_err(|error| flag("sigma", &error))?;
-            PrivacyNoise::of_deviation(sigma, teachers, has_threshold).map_err(|error| flag("sigma", &error))
-        }
-        (Ok(MechanismKind::Binomial), _) => Err(other(binomial)),
         (Ok(MechanismKind::DiscreteLaplace), (None, None, Some(gamma))) => {
             PrivacyNoise::named(mechanism, gamma).map_err(|error| flag("gamma", &error))
         }
@@ -62,4 +53,26 @@ fn noise(
             PrivacyNoise::named(mechanism, gamma.unwrap_or_default()).map_err(|error| flag("mechanism", &error))
         }
     }
+}
+
+/// Returns the binomial noise of this many teachers, from the coins of one of them or from a deviation; `None` if neither is
+/// given. With a threshold the coins of a teacher must be even.
+pub(super) fn binomial(
+    coins: Option<u64>,
+    sigma: Option<f64>,
+    (teachers, has_threshold): (usize, bool),
+) -> Result<Option<PrivacyNoise>, Failure> {
+    let (name, noise) = match (coins, sigma) {
+        (Some(coins), _) => ("coins", PrivacyNoise::of_coins(coins, teachers)),
+        (None, Some(sigma)) => {
+            let sigma = NoiseDeviation::new(sigma).map_err(|error| flag("sigma", &error))?;
+            ("sigma", PrivacyNoise::of_deviation(sigma, teachers, has_threshold))
+        }
+        (None, None) => return Ok(None),
+    };
+    let noise = noise.map_err(|error| flag(name, &error))?;
+    if has_threshold {
+        noise.check_threshold(teachers).map_err(|error| flag(name, &error))?;
+    }
+    Ok(Some(noise))
 }

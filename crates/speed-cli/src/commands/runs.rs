@@ -141,7 +141,7 @@ fn price_text(without: &[(String, Vec<String>)], largest: Option<f64>) -> String
     }
     if let Some(words) = largest.and_then(without_protection) {
         text.push_str(&format!(
-            "{words} A smaller noise.gamma and fewer queries lower it; more teachers keep the labels right under more noise.\n"
+            "{words} A smaller noise.gamma (a larger sigma, more coins) and fewer queries lower it; more teachers keep the labels right under more noise.\n"
         ));
     }
     text

@@ -174,7 +174,7 @@ fn binomial_noise_is_given_by_the_coins_of_a_teacher() {
     refused(&["--coins", "4"], &["--teachers", "number of teachers"]);
     refused(&["--teachers", "250"], &["--coins or --sigma"]);
     refused(&["--teachers", "250", "--coins", "0"], &["--coins", "from 1"]);
-    refused(&["--teachers", "250", "--coins", "65537"], &["--coins", "at most 65536"]);
+    refused(&["--teachers", "250", "--coins", "65537"], &["--coins", "from 1 to 1048576"]);
     refused(&["--teachers", "250", "--coins", "4", "--sigma", "15"], &["cannot be used with"]);
     let gaussian = ["account", "--any-votes", "--queries", "1", "--delta", "1e-5", "--mechanism", "gaussian"];
     place.fails(&[&gaussian[..], &["--coins", "4"]].concat(), 2, &["--coins", "only binomial noise"]);

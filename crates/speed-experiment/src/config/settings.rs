@@ -46,7 +46,7 @@ fn noise(noise: &RawNoise, teachers: usize) -> String {
     let kind = noise.mechanism;
     let width = match noise.distribution(teachers).map(|(_, noise)| noise.mechanism()) {
         Ok(Mechanism::Binomial { coins }) => {
-            format!("coins {} a teacher (deviation {:.1})", coins.get() / teachers as u64, coins.deviation())
+            format!("coins {} a teacher (deviation {:.1})", coins.of_teacher(teachers), coins.deviation())
         }
         _ => format!("{} {}", kind.parameter(), if kind.is_inverse() { noise.gamma } else { noise.sigma }),
     };

@@ -173,7 +173,7 @@ fn binomial_noise_has_coins_of_a_teacher_or_a_deviation() {
     refuse("coins = 1.5\n", &["test.toml:3", "`noise.coins`", "expected an integer"]);
     refuse("coins = -1\n", &["test.toml:3", "`noise.coins`"]);
     refuse("sigma = -1\n", &["test.toml:3", "`noise.sigma`", "from 0.01"]);
-    refuse("coins = 65537\n", &["test.toml:3", "`noise.coins`", "at most 65536"]);
+    refuse("coins = 65537\n", &["test.toml:3", "`noise.coins`", "from 1 to 1048576"]);
     // With a threshold, the coins of a teacher are even: sqrt(750) / 2 = 13.7 would be enough for 13.5 votes.
     refuse("coins = 3\nthreshold = 9\n", &["test.toml:3", "`noise.coins`", "3 coins", "an even number"]);
     let confident = with("sigma = 13.5\nthreshold = 9\n");

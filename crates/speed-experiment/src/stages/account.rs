@@ -90,6 +90,12 @@ struct AccountStage<'a> {
     counts: &'a [Vec<u32>],
 }
 
+impl AccountStage<'_> {
+    fn has_discrete_laplace_noise(&self) -> bool {
+        matches!(self.row.noise.mechanism(), Mechanism::DiscreteLaplace { .. })
+    }
+}
+
 impl Stage for AccountStage<'_> {
     type Output = Bounds;
 
@@ -98,12 +104,12 @@ impl Stage for AccountStage<'_> {
     }
 
     fn code_version(&self) -> u32 {
-        6
+        if self.has_discrete_laplace_noise() { 6 } else { 7 }
     }
 
-    // The same bounds except for a last bit.
+    // For discrete Laplace noise the same bounds except for a last bit; other noise has tighter bounds now.
     fn earlier_version(&self) -> Option<u32> {
-        Some(5)
+        self.has_discrete_laplace_noise().then_some(5)
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {

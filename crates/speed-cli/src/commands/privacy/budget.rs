@@ -67,9 +67,7 @@ impl QueryTerms {
             text += &format!(" --mechanism {}", mechanism.kind());
         }
         text += &match (mechanism, self.teachers) {
-            (Mechanism::Binomial { coins }, Some(teachers)) => {
-                format!(" --coins {}", coins.get() / teachers.max(1) as u64)
-            }
+            (Mechanism::Binomial { coins }, Some(teachers)) => format!(" --coins {}", coins.of_teacher(teachers)),
             _ => format!(" --{} {}", mechanism.kind().parameter(), mechanism.scale()),
         };
         if self.ratio != HonestRatio::ALL {
@@ -90,7 +88,10 @@ pub(super) fn refused(error: &AccountError) -> Failure {
         AccountError::Mechanism(MechanismError::NoNoisyTeacher { .. }) => "honest-ratio",
         AccountError::Mechanism(MechanismError::Deviation { .. }) => "sigma",
         AccountError::Mechanism(
-            MechanismError::Coins { .. } | MechanismError::SharedCoins { .. } | MechanismError::CoinsOfTeacher { .. },
+            MechanismError::Coins { .. }
+            | MechanismError::SharedCoins { .. }
+            | MechanismError::OddCoins { .. }
+            | MechanismError::CoinsOfTeacher { .. },
         ) => "coins",
         AccountError::Mechanism(_) => "gamma",
         _ => "queries",

@@ -38,7 +38,7 @@ impl CoinsOfTeacher {
     fn new(found: &Calibration, teachers: Option<usize>) -> Option<Self> {
         match (found.account.mechanism, teachers) {
             (Mechanism::Binomial { coins }, Some(teachers)) => {
-                Some(Self { coins_of_teacher: coins.get() / teachers.max(1) as u64, deviation: coins.deviation() })
+                Some(Self { coins_of_teacher: coins.of_teacher(teachers), deviation: coins.deviation() })
             }
             _ => None,
         }

@@ -1,9 +1,8 @@
 //! The mechanism and the honest ratio that options describe.
 
-use speed_aggregation::PrivacyNoise;
-use speed_mechanism::{HonestRatio, Mechanism, MechanismKind, NoiseDeviation};
+use speed_mechanism::{HonestRatio, Mechanism, MechanismKind};
 
-use crate::commands::{Failure, flag, usage};
+use crate::commands::{Failure, flag, round_noise, usage};
 use crate::options::NoiseOptions;
 
 /// Returns the noise of all teachers together. Binomial noise needs their number, and even coins of each for a threshold.
@@ -30,18 +29,8 @@ pub(super) fn tossing(teachers: Option<usize>) -> Result<usize, Failure> {
 }
 
 fn binomial(options: &NoiseOptions, teachers: usize, has_threshold: bool) -> Result<Mechanism, Failure> {
-    let (name, noise) = match (options.coins, options.sigma) {
-        (Some(coins), _) => ("coins", PrivacyNoise::of_coins(coins, teachers)),
-        (None, Some(sigma)) => {
-            let sigma = NoiseDeviation::new(sigma).map_err(|error| flag("sigma", &error))?;
-            ("sigma", PrivacyNoise::of_deviation(sigma, teachers, has_threshold))
-        }
-        (None, None) => return Err(usage("coins", "binomial noise needs --coins or --sigma".into())),
-    };
-    let noise = noise.map_err(|error| flag(name, &error))?;
-    if has_threshold {
-        noise.check_threshold(teachers).map_err(|error| flag(name, &error))?;
-    }
+    let noise = round_noise::binomial(options.coins, options.sigma, (teachers, has_threshold))?;
+    let noise = noise.ok_or_else(|| usage("coins", "binomial noise needs --coins or --sigma".into()))?;
     Ok(noise.mechanism())
 }
 
@@ -56,7 +45,7 @@ pub(super) fn width(noise: Mechanism, teachers: Option<usize>) -> String {
     match (noise, teachers) {
         (Mechanism::Binomial { coins }, Some(teachers)) => format!(
             "coins {} a teacher ({} in all, deviation {:.1})",
-            coins.get() / teachers.max(1) as u64,
+            coins.of_teacher(teachers),
             coins.get(),
             coins.deviation()
         ),
