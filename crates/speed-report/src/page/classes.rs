@@ -127,3 +127,30 @@ fn confusions(of: &Classification) -> Markup {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a classification of ten images of each of `classes` classes, of which every third is confused with the next.
+    fn classification(classes: u8) -> Classification {
+        let names = (0..classes).map(|class| format!("<class {class}>"));
+        let given = |truth: u8, image: u8| if image % 3 == 0 { (truth + 1) % classes } else { truth };
+        let pairs = (0..classes).flat_map(|truth| (0..10).map(move |image| (truth, given(truth, image))));
+        Classification::new(names, pairs).expect("labels")
+    }
+
+    #[test]
+    fn a_small_matrix_is_shown_and_a_large_one_is_listed() {
+        let small = result(&classification(3)).into_string();
+        assert_eq!(small.matches("class=\"right-class\" style=\"--share:62%\"").count(), 3, "{small}");
+        assert_eq!(small.matches("<td class=\"none\">·</td>").count(), 3);
+        assert!(small.contains("<td>60.00<br><span class=\"note\">31.27–83.18</span></td>"), "{small}");
+        assert!(small.contains("&lt;class 2&gt;") && !small.contains("<class"), "{small}");
+        let large = result(&classification(31)).into_string();
+        assert!(!large.contains("Confusion matrix") && large.contains("all 31 classes"), "{large}");
+        let confused =
+            "<th class=\"name\" scope=\"row\">&lt;class 0&gt;</th><td class=\"words\">&lt;class 1&gt;</td><td>4</td>";
+        assert_eq!((large.matches(confused).count(), large.matches("<td>4</td>").count()), (1, MAX_CONFUSIONS));
+    }
+}
