@@ -1,4 +1,4 @@
-//! The results by class of all students of a run, as comma-separated values.
+//! The results by class of the students of a run.
 
 use speed_core::printable;
 
@@ -25,6 +25,32 @@ impl Report {
         let names = self.classes.iter().map(|name| printable(name));
         let head = ["row", "repeat", "true \\ predicted"].map(str::to_owned).into_iter().chain(names);
         self.of_students(head.collect(), |result| result.confusion_table().rows().to_vec())
+    }
+
+    /// Returns the results by class of the first student of each row, each once, with the names of their rows.
+    pub(crate) fn first_results(&self) -> Vec<(Vec<&str>, &Classification)> {
+        let mut found: Vec<(&str, Vec<&str>, &Classification)> = Vec::new();
+        for row in &self.rows {
+            let (Some(result), Some(student)) = (&row.classification, row.students.first()) else { continue };
+            match found.iter_mut().find(|(stage, ..)| *stage == student.stage) {
+                Some((_, rows, _)) => rows.push(&row.name),
+                None => found.push((&student.stage, vec![&row.name], result)),
+            }
+        }
+        found.into_iter().map(|(_, rows, result)| (rows, result)).collect()
+    }
+
+    /// Returns the results by class and the baselines as sections in Markdown; empty without any.
+    pub(crate) fn classes_and_baselines(&self) -> String {
+        let mut text = String::new();
+        for (rows, result) in self.first_results() {
+            let table = result.table().to_markdown();
+            text.push_str(&format!("\n## Results by class: the first student of {}\n\n{table}", rows.join(", ")));
+        }
+        if let Some(table) = self.baselines() {
+            text.push_str(&format!("\n## Baselines\n\n{}", table.to_markdown()));
+        }
+        text
     }
 
     /// Returns a table of the `lines` of every student, after the row and the number of the repeat.

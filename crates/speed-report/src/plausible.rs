@@ -70,8 +70,15 @@ pub fn check_rows(rows: &[ReportRow]) -> Result<(), Implausible> {
     check_count("rows", rows.len(), MAX_ROWS)?;
     for row in rows {
         check_names(MAX_ROW_NAME, [&row.name, &row.labels_of, &row.method])?;
+        let alone = row.baselines.iter().flat_map(|baselines| &baselines.labelled_only);
+        let scores = row.baselines.iter().filter_map(|baselines| baselines.label_spreading.as_ref());
+        let students = || row.students.iter().chain(alone.clone());
         check_count("students of a row", row.students.len(), MAX_STUDENTS)?;
-        check_names(MAX_FOLDER, row.students.iter().map(|student| &student.stage))?;
+        check_count("baselines of a row", alone.clone().count(), MAX_STUDENTS)?;
+        check_names(
+            MAX_FOLDER,
+            students().map(|student| &student.stage).chain(scores.clone().map(|score| &score.stage)),
+        )?;
         if let Some(result) = &row.classification {
             check_classes(result.names())?;
             let (accuracy, first) = (result.accuracy(), row.students.first().map(|student| student.accuracy));
@@ -82,8 +89,9 @@ pub fn check_rows(rows: &[ReportRow]) -> Result<(), Implausible> {
             }
         }
         let paper = [row.paper.accuracy, row.paper.deviation].into_iter().flatten().map(|percent| percent / 100.0);
-        let shares = row.students.iter().flat_map(|student| [student.accuracy, student.accuracy_raw]);
-        let mut shares = shares.chain(row.label_accuracy).chain(paper);
+        let shares = students().flat_map(|student| [student.accuracy, student.accuracy_raw]);
+        let scores = scores.flat_map(|score| [score.accuracy, score.interval.low, score.interval.high]);
+        let mut shares = shares.chain(scores).chain(row.label_accuracy).chain(paper);
         if let Some(share) = shares.find(|share| !(0.0..=1.0).contains(share)) {
             let expected = "accuracies from 0 to 1".to_owned();
             return Err(Implausible { expected, found: share.to_string() });

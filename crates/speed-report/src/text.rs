@@ -12,7 +12,9 @@ impl Report {
     pub fn to_markdown(&self) -> String {
         let mut text = format!("# {}\n\n{}{}\n", self.experiment, self.heading(), self.machine());
         text.push_str(&self.table_with_times().to_markdown());
-        text.push_str(&format!("\n```text\n{}```\n\n## Claims\n\n{}\n## Stages\n\n", self.legend(), self.claims()));
+        text.push_str(&format!("\n```text\n{}```\n\n## Claims\n\n{}", self.legend(), self.claims()));
+        text.push_str(&self.classes_and_baselines());
+        text.push_str("\n## Stages\n\n");
         let mut times = Table::new(["stage", "wall seconds", "units from earlier attempts"]);
         for stage in &self.stage_times {
             let seconds = format!("{:.1}", stage.seconds);

@@ -16,15 +16,8 @@ const MAX_CONFUSIONS: usize = 20;
 
 /// Returns the results by class of the first student of each row; `None` if no student has any.
 pub(super) fn classes(report: &Report) -> Option<Markup> {
-    let mut found: Vec<(&str, Vec<&str>, &Classification)> = Vec::new();
-    for row in &report.rows {
-        let (Some(result), Some(student)) = (&row.classification, row.students.first()) else { continue };
-        match found.iter_mut().find(|(stage, ..)| *stage == student.stage) {
-            Some((_, rows, _)) => rows.push(&row.name),
-            None => found.push((&student.stage, vec![&row.name], result)),
-        }
-    }
-    let ((_, rows, first), others) = found.split_first()?;
+    let found = report.first_results();
+    let ((rows, first), others) = found.split_first()?;
     Some(html! {
         p {
             "The first student of each row on the " (first.images()) " test images, which no student learned from. Ranges are Wilson intervals "
@@ -33,7 +26,7 @@ pub(super) fn classes(report: &Report) -> Option<Markup> {
         }
         h3 { (rows.join(", ")) }
         (result(first))
-        @for (_, rows, other) in others { (folded(&rows.join(", "), &result(other))) }
+        @for (rows, other) in others { (folded(&rows.join(", "), &result(other))) }
     })
 }
 
