@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use speed_data::{ImageShape, Split};
 use speed_nn::device::DeviceError;
 use speed_nn::params::ParameterError;
-use speed_nn::training::{AnyClassifier, accuracy, predict};
+use speed_nn::training::{AnyClassifier, predict};
 
 use crate::{BoxedClassifier, Checkpoint, CheckpointError, Epoch, EpochMetrics, Images, Lesson, Samples};
 use crate::{InvalidData, ReportError, StudentConfig, StudentError, StudentMethod, Training};
@@ -53,10 +53,10 @@ pub type OnEpoch<'a> = dyn FnMut(&EpochReport<'_>) -> Result<(), ReportError> + 
 pub struct StudentOutcome {
     /// Metrics of every epoch.
     pub metrics: Vec<EpochMetrics>,
-    /// Accuracy on the test images, with averaged parameters: the student's accuracy.
-    pub accuracy: f64,
+    /// Accuracy on the test images, with averaged parameters: the student's accuracy. `None` without test images.
+    pub accuracy: Option<f64>,
     /// Accuracy on the test images, with the parameters of the last step.
-    pub accuracy_raw: f64,
+    pub accuracy_raw: Option<f64>,
     /// Generated images, if the method generates images.
     pub samples: Option<Samples>,
     /// The student, with averaged parameters.
@@ -160,7 +160,7 @@ impl StudentMethod {
             let measures = session.training.run_epoch(lesson, &mut Epoch { number: epoch, is_evaluated, stream })?;
             assert_eq!(measures.len(), self.measures().len(), "number of measures of the method {self:?}");
             let [accuracy_raw, accuracy_average] = match is_evaluated {
-                true => session.accuracies(lesson)?.map(Some),
+                true => session.accuracies(lesson)?,
                 false => [None; 2],
             };
             let seconds = start.elapsed().as_secs_f64();
@@ -201,10 +201,8 @@ impl Session {
     }
 
     /// Returns the accuracies on the test images with the last and with the averaged parameters.
-    fn accuracies(&self, lesson: &Lesson<'_>) -> Result<[f64; 2], DeviceError> {
-        let measure =
-            |network: BoxedClassifier| accuracy(network.as_ref(), lesson.test, &all(lesson.test), lesson.device);
-        Ok([measure(self.training.last())?, measure(self.training.averaged())?])
+    fn accuracies(&self, lesson: &Lesson<'_>) -> Result<[Option<f64>; 2], DeviceError> {
+        Ok([lesson.accuracy(self.training.last().as_ref())?, lesson.accuracy(self.training.averaged().as_ref())?])
     }
 
     fn checkpoint(&self) -> Result<Checkpoint, CheckpointError> {

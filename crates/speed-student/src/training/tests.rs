@@ -53,12 +53,12 @@ fn epochs_are_evaluated_as_configured() {
         let evaluated = outcome.metrics.iter().filter(|metrics| metrics.accuracy_average.is_some());
         assert_eq!(evaluated.map(|metrics| metrics.epoch).collect::<Vec<_>>(), [2, 4, 6]);
         assert!(outcome.metrics.iter().all(|metrics| metrics.measures.len() == method.measures().len()));
-        assert_eq!(outcome.metrics[5].accuracy_average, Some(outcome.accuracy));
-        assert_eq!(outcome.metrics[5].accuracy_raw, Some(outcome.accuracy_raw));
+        assert_eq!(outcome.metrics[5].accuracy_average, outcome.accuracy);
+        assert_eq!(outcome.metrics[5].accuracy_raw, outcome.accuracy_raw);
         let test = data().test;
         let found = outcome.student.predict(Images::new(&test)).expect("a device");
         let right = found.iter().zip(test.labels()).filter(|(a, b)| a == b).count();
-        assert_eq!(right as f64 / test.len() as f64, outcome.accuracy);
+        assert_eq!(Some(right as f64 / test.len() as f64), outcome.accuracy);
     }
 }
 
@@ -134,7 +134,7 @@ fn a_loss_that_is_not_finite_names_network_epoch_and_step() {
     let (config, data) = (config(), data());
     let (streams, device) = (&Streams::new(1), &Device::flex());
     let Data { pool, labelled, test } = &data;
-    let lesson = Lesson { config: &config, pool: Images::new(pool), labelled, test, streams, device };
+    let lesson = Lesson { config: &config, pool: Images::new(pool), labelled, test: Some(test), streams, device };
     for (method, name, record) in [
         (StudentMethod::GAN, "discriminator", spoilt(GanTraining::<Dense>::new(&lesson).discriminator.frozen())),
         (StudentMethod::PSEUDO_LABELS, "classifier", spoilt(PseudoLabelsTraining::new(&lesson).0.frozen())),
@@ -267,7 +267,7 @@ fn the_callers_error_ends_the_training() {
         config,
         pool: Images::new(&pool),
         labelled: &labelled,
-        test: &test,
+        test: Some(&test),
         streams: &streams,
         device: &device,
     };

@@ -40,7 +40,7 @@ impl<'a> Session<'a> {
             config: &self.context.config.student,
             pool: Unlabelled::new(&images.pool),
             labelled: &labelled,
-            test: &images.test,
+            test: Some(&images.test),
             streams: &streams,
             device: &self.context.device.burn,
         };

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use speed_report::StudentRun;
+use speed_student::{InvalidData, StudentError};
 
 use super::record;
 use super::session::{CHECKPOINT, Session};
@@ -63,7 +64,9 @@ impl Stage for Student<'_> {
         if context.config.table.keep_students {
             self.keep(context, folder, &outcome.student)?;
         }
-        let outputs = record::write(folder, &self.name, self.method(), &outcome)?;
+        let accuracies = outcome.accuracy.zip(outcome.accuracy_raw);
+        let accuracies = accuracies.ok_or_else(|| self.error(StudentError::Data(InvalidData::NoTest)))?;
+        let outputs = record::write(folder, &self.name, self.method(), &outcome, accuracies)?;
         folder.remove(CHECKPOINT);
         Ok(outputs)
     }
