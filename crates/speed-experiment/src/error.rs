@@ -114,6 +114,9 @@ pub enum ExperimentError {
         /// The claimed epsilon.
         claim: f64,
     },
+    /// A student outside of a run failed.
+    #[error(transparent)]
+    Alone(Box<StudentError>),
     /// A student failed.
     #[error("student repeat {repeat} on the labels of row {row:?}: {source}")]
     Student {
@@ -176,6 +179,7 @@ impl ExperimentError {
             | Self::Aggregation(_)
             | Self::Account(_)
             | Self::Audit { .. }
+            | Self::Alone(_)
             | Self::Student { .. } => ExitCode::Computation,
         }
     }
