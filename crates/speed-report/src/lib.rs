@@ -3,12 +3,14 @@
 //! - Show a run: [`Report::summary`], [`Report::to_markdown`], [`Report::to_html`], and all files with
 //!   [`Report::files`].
 //! - Compare runs: [`Comparison::new`].
+//! - Show a classification against true labels: [`Classification::table`], [`Classification::to_csv`].
 //! - Show a sweep: [`SweepReport::summary`], [`SweepReport::to_html`].
 //!
 //! The crate reads and writes no files. It depends on the accountant and the ledger, whose claims it shows, but not on
 //! configs, the run store or networks.
 
 mod asked;
+mod classification;
 mod columns;
 mod compare;
 pub mod csv;
@@ -18,6 +20,7 @@ mod page;
 mod picture;
 mod plausible;
 pub mod plot;
+mod proportion;
 mod report;
 mod row;
 mod settings;
@@ -27,6 +30,7 @@ mod table;
 mod text;
 
 pub use asked::{AskedQueries, RowAnswers};
+pub use classification::{ClassResult, Classification, ClassificationError, check_class_names};
 pub use columns::{DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, PAPER_FORMULAS};
 pub use compare::{
     ClaimDifference, ComparedRun, Comparison, Difference, Figure, FigureComparison, Measure, RowComparison,
@@ -37,6 +41,7 @@ pub use noise::RunNoise;
 pub use page::{PageParts, STUDENT_STAGE, Sheet};
 pub use picture::{Picture, PictureError, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
 pub use plausible::{Implausible, MAX_ROW_NAME, check_rows};
+pub use proportion::Interval;
 pub use report::{EnsembleQuality, Report, ReportFile, StageTime, StudentMethodTitle};
 pub use row::{AggregationKind, EpochAccuracy, LabellingTimes, PaperFigures, ReportRow, StudentRun};
 pub use settings::{Document, RunSettings, VotesOrigin};
