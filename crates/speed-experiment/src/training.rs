@@ -1,14 +1,16 @@
 //! Trainings outside of runs: the teachers of one organisation, their votes, and the student of a round.
 //!
-//! Its four main uses:
+//! Its main uses:
 //! - train one teacher, or several on disjoint parts, on labelled images ([`train_teachers`]);
 //! - let models vote on public images ([`vote`]);
 //! - label queries by the plurality of votes in clear text, for trials ([`plurality`]);
-//! - train a student on public images and the labels of a round ([`train_student`]).
+//! - train a student on public images and the labels of a round ([`train_student`]);
+//! - write example images for all of this ([`write_example`]).
 //!
 //! The settings are the defaults of configs, with changes. Equal inputs and seeds give models of equal bytes.
 
 mod division;
+mod example;
 mod groups;
 mod images;
 mod queries;
@@ -19,6 +21,7 @@ mod votes;
 
 use std::path::{Path, PathBuf};
 
+pub use example::{ORGANISATIONS, OWN_IMAGES, PUBLIC_IMAGES, TEST_IMAGES, write_example};
 pub use groups::Grouping;
 pub use images::ImagesOptions;
 pub use queries::choose_queries;

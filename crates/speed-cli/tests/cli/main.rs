@@ -28,3 +28,4 @@ mod sweep;
 mod terminal;
 mod truth;
 mod votes;
+mod way;

@@ -129,7 +129,7 @@ fn link_new(path: &Path, bytes: &[u8], mode: u32) -> Result<bool, ExperimentErro
     retried(folder, write).map_err(ExperimentError::io("write", path))
 }
 
-/// Atomically writes a new directory that only its owner may read, with these files. Returns whether it was written; it is
+/// Atomically writes a new directory that only its owner may read, with these files, whose names may contain directories. Returns whether it was written; it is
 /// not if the name exists, unless it is an empty directory.
 ///
 /// # Errors
@@ -143,7 +143,9 @@ pub(crate) fn write_folder<B: AsRef<[u8]>>(
     let folder = folder.map_err(ExperimentError::io("write", path))?;
     for (name, bytes) in files {
         let write = || -> std::io::Result<()> {
-            let mut file = File::create_new(folder.path().join(&name))?;
+            let file = folder.path().join(&name);
+            std::fs::create_dir_all(file.parent().unwrap_or_else(|| folder.path()))?;
+            let mut file = File::create_new(file)?;
             file.write_all(bytes.as_ref())?;
             file.sync_all()
         };

@@ -40,12 +40,6 @@ pub(super) struct Unlabelled {
 }
 
 impl ImagesOptions {
-    /// Returns the options of the images at a path, which are read unchanged.
-    #[must_use]
-    pub(super) fn at(path: &Path) -> Self {
-        Self { path: path.to_path_buf(), ..Self::default() }
-    }
-
     /// Returns whether the images are an array.
     pub(super) fn is_array(&self) -> bool {
         self.path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"))

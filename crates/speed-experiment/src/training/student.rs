@@ -1,7 +1,7 @@
 //! The student of a round: a model from public images and labels for some of them.
 
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::Device;
@@ -208,20 +208,22 @@ fn labels(
     if let Some(expected) = options.round.as_ref().map(|round| round.queries).filter(|all| *all != parsed.pairs.len()) {
         return Err(at(path, InputFault::LabelCount { expected, found: parsed.pairs.len() }));
     }
-    let by_name = parsed.head == "name";
-    let list = match &options.queries {
-        Some(list) => Some(positions(list, &read_queries(list)?, &options.pool.path, &pool.names)?),
-        None => None,
-    };
-    let numbers: Vec<usize> = list.unwrap_or_else(|| (0..pool.names.len()).collect());
-    let (mut labelled, mut unanswered) = (Vec::new(), 0);
-    for Pair { line, key, value } in parsed.pairs {
-        let place = if by_name {
-            positions(path, std::slice::from_ref(&key), &options.pool.path, &pool.names)?[0]
-        } else {
-            let number = key.parse().ok().and_then(|query: usize| numbers.get(query).copied());
-            number.ok_or_else(|| at(path, InputFault::NoQuery { line, found: key, queries: numbers.len() }))?
+    let named = |list: &Path, names: &[String]| positions(list, names, &options.pool.path, &pool.names);
+    let places = if parsed.head == "name" {
+        let names: Vec<String> = parsed.pairs.iter().map(|pair| pair.key.clone()).collect();
+        named(path, &names)?
+    } else {
+        let list = options.queries.as_deref().map(|list| named(list, &read_queries(list)?)).transpose()?;
+        let numbers = list.unwrap_or_else(|| (0..pool.names.len()).collect());
+        let place = |pair: &Pair| {
+            let number = pair.key.parse().ok().and_then(|query: usize| numbers.get(query).copied());
+            let fault = || InputFault::NoQuery { line: pair.line, found: pair.key.clone(), queries: numbers.len() };
+            number.ok_or_else(|| at(path, fault()))
         };
+        parsed.pairs.iter().map(place).collect::<Result<_, _>>()?
+    };
+    let (mut labelled, mut unanswered) = (Vec::new(), 0);
+    for (Pair { line, value, .. }, place) in parsed.pairs.into_iter().zip(places) {
         if value.is_empty() {
             unanswered += 1;
             continue;

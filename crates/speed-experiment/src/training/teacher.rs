@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::Device;
@@ -255,8 +255,9 @@ fn consecutive(images: &Split, parts: &[Part]) -> (Split, Vec<Range<usize>>) {
 /// Writes the model files, and returns their paths.
 fn write(options: &TeacherOptions, finished: &[Finished]) -> Result<Vec<PathBuf>, ExperimentError> {
     let out = &options.out;
-    if options.parts.is_none() {
-        let [(_, _, bytes)] = finished else { unreachable!("one teacher without parts") };
+    if options.parts.is_none()
+        && let [(_, _, bytes)] = finished
+    {
         if !write_new_secret(out, bytes)? {
             return Err(super::exists(out));
         }
@@ -267,5 +268,5 @@ fn write(options: &TeacherOptions, finished: &[Finished]) -> Result<Vec<PathBuf>
     if !write_folder(out, files)? {
         return Err(super::exists(out));
     }
-    Ok((0..finished.len()).map(|index| Path::new(out).join(name(index))).collect())
+    Ok((0..finished.len()).map(|index| out.join(name(index))).collect())
 }

@@ -9,7 +9,7 @@ use speed_data::pictures::find;
 use speed_report::csv;
 use speed_votes::{Question, parse_answer, parse_numbers};
 
-use super::images::{ImagesOptions, relative};
+use super::images::relative;
 use super::queries::{positions, read_queries};
 use super::{at, check_new, read_text, write_output};
 use crate::error::{ExperimentError, InputFault};
@@ -217,7 +217,7 @@ pub fn plurality(options: &PluralityOptions) -> Result<PluralityReport, Experime
         labels.extend(found);
     }
     let shape = VoteShape::new(teachers, names.len(), options.classes).map_err(VotesError::from)?;
-    let counts = Votes::new(shape, labels)?.counts();
+    let counts = Votes::new(shape, labels)?.all_counts();
     let mut report = PluralityReport {
         out: options.out.clone(),
         teachers,
@@ -240,7 +240,7 @@ pub fn plurality(options: &PluralityOptions) -> Result<PluralityReport, Experime
 fn votes_of(path: &Path, question: &Question<'_>) -> Result<Vec<u8>, ExperimentError> {
     let bytes = read_text(path)?;
     let single = |fault| at(path, InputFault::Answer(Box::new(fault)));
-    if !ImagesOptions::at(path).is_array() {
+    if !has_extension(path, "npy") {
         return parse_answer(&bytes, question).map_err(single);
     }
     let table = parse_numbers(&bytes).map_err(|fault| at(path, fault))?;
