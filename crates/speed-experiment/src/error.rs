@@ -117,6 +117,9 @@ pub enum ExperimentError {
     /// A student outside of a run failed.
     #[error(transparent)]
     Alone(Box<StudentError>),
+    /// Label spreading failed.
+    #[error(transparent)]
+    Spreading(#[from] speed_student::label_spreading::SpreadingError),
     /// A student failed.
     #[error("student repeat {repeat} on the labels of row {row:?}: {source}")]
     Student {
@@ -180,6 +183,7 @@ impl ExperimentError {
             | Self::Account(_)
             | Self::Audit { .. }
             | Self::Alone(_)
+            | Self::Spreading(_)
             | Self::Student { .. } => ExitCode::Computation,
         }
     }

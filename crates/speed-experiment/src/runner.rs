@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use speed_accountant::QueryBatch;
 use speed_core::printable_path;
 use speed_core::random::Streams;
-use speed_report::{AskedQueries, Environment, Report, StageTime};
+use speed_report::{AskedQueries, EnsembleQuality, Environment, Report, StageTime};
 
 pub use self::shard::{Shard, ShardReport, run_shard};
 pub(crate) use self::shard::{folder_of, open_shards};
@@ -26,8 +26,8 @@ use crate::progress::{Progress, Recorder};
 use crate::results::{PublishedQueries, RowResult, publish, student_methods, with_answers};
 pub use crate::stages::StageUnits;
 use crate::stages::{
-    CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowBounds, RowLabellings, RowStudents, Truth,
-    kinds_of_machine, planned_classes, select_queries,
+    CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowBaselines, RowBounds, RowLabellings,
+    RowStudents, TeachersOnTest, Truth, kinds_of_machine, planned_classes, select_queries,
 };
 use crate::store::{RunStore, progress_path};
 
@@ -219,7 +219,11 @@ fn report(
         simulation: config.is_simulation(),
         config: (&config.to_raw()).into(),
         handwriting: images.and_then(|images| images.handwriting.clone()),
-        ensemble: collected.quality.clone(),
+        classes: images.map_or_else(Vec::new, |images| images.class_names.clone()),
+        ensemble: EnsembleQuality {
+            test_accuracy: outputs.find::<TeachersOnTest>().map(|found| found.0),
+            ..collected.quality.clone()
+        },
         rows,
         environment: environment.clone(),
         kinds_of_machine: kinds_of_machine(store),
@@ -241,6 +245,7 @@ fn row_results(config: &Config, outputs: &Outputs) -> Vec<RowResult> {
             times,
             bounds: bounds.and_then(|bounds| bounds.0.get(&own)).cloned(),
             students: students.map_or_else(Vec::new, |students| students.0[row].clone()),
+            baselines: outputs.find::<RowBaselines>().map(|baselines| baselines.0[row].clone()),
         }
     };
     (0..config.rows.len()).map(result).collect()

@@ -1,6 +1,7 @@
 //! The stages of a run, in the order of the data flow.
 
 mod account;
+mod baselines;
 mod complete;
 mod context;
 mod data;
@@ -22,6 +23,7 @@ mod units;
 mod votes;
 
 pub(crate) use account::{Bounds, RowBounds};
+pub(crate) use baselines::{RowBaselines, TeachersOnTest};
 pub(crate) use context::Context;
 pub(crate) use graph::{Graph, KINDS, divided_kind};
 pub(crate) use images::{Images, facts, shape_and_classes};

@@ -12,7 +12,7 @@ mod registry;
 mod tensors;
 
 pub use crate::by_name;
-pub use classifier::{AnyClassifier, Classifier, TOGETHER, accuracy, greatest, logits, predict};
+pub use classifier::{AnyClassifier, Classifier, TOGETHER, accuracy, accuracy_of, greatest, logits, predict};
 pub use cycle::Cycle;
 pub use invalid_field::InvalidField;
 pub use pixels::Pixels;

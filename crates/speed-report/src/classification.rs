@@ -64,6 +64,9 @@ pub enum ClassificationError {
         /// Number of classes.
         classes: usize,
     },
+    /// Values that are not those of the confusion matrix.
+    #[error("expected counts, accuracies and intervals of the confusion matrix, found others")]
+    Changed,
     /// A count that is too large.
     #[error("confusion matrix: expected counts of at most {MAX_COUNT}, found {found}")]
     Count {
@@ -75,9 +78,9 @@ pub enum ClassificationError {
 /// The result of a classification: the number of images for each true and each predicted class.
 ///
 /// As JSON it is an object with `images`, `right`, `accuracy`, `interval`, `classes` (a list of [`ClassResult`]) and
-/// `confusion`. When it is read, only the names and `confusion` count; the other values are computed again.
+/// `confusion`. When it is read, the other values must be those of `confusion`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Stored", into = "Written")]
+#[serde(try_from = "Written", into = "Written")]
 pub struct Classification {
     names: Vec<String>,
     /// Counts by true class and predicted class.
@@ -85,7 +88,8 @@ pub struct Classification {
 }
 
 /// The result for the images of one class.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ClassResult {
     /// Name of the class.
     pub name: String,
@@ -295,7 +299,7 @@ pub fn check_class_names(names: &[String]) -> Result<(), ClassificationError> {
 }
 
 /// The JSON form.
-#[derive(Serialize)]
+#[derive(PartialEq, Serialize, Deserialize)]
 struct Written {
     images: u64,
     right: u64,
@@ -318,32 +322,24 @@ impl From<Classification> for Written {
     }
 }
 
-/// The part of the JSON form that is read.
-#[derive(Deserialize)]
-struct Stored {
-    classes: Vec<StoredClass>,
-    confusion: Vec<Vec<u64>>,
-}
-
-#[derive(Deserialize)]
-struct StoredClass {
-    name: String,
-}
-
-impl TryFrom<Stored> for Classification {
+impl TryFrom<Written> for Classification {
     type Error = ClassificationError;
 
-    fn try_from(stored: Stored) -> Result<Self, ClassificationError> {
-        let names: Vec<String> = stored.classes.into_iter().map(|class| class.name).collect();
+    fn try_from(written: Written) -> Result<Self, ClassificationError> {
+        let names: Vec<String> = written.classes.iter().map(|class| class.name.clone()).collect();
         check_class_names(&names)?;
-        let (classes, confusion) = (names.len(), stored.confusion);
+        let (classes, confusion) = (names.len(), &written.confusion);
         if confusion.len() != classes || confusion.iter().any(|row| row.len() != classes) {
             return Err(ClassificationError::Matrix { classes });
         }
-        match confusion.iter().flatten().find(|&&count| count > MAX_COUNT) {
-            Some(&found) => Err(ClassificationError::Count { found }),
-            None => Ok(Self { names, confusion }),
+        if let Some(&found) = confusion.iter().flatten().find(|&&count| count > MAX_COUNT) {
+            return Err(ClassificationError::Count { found });
         }
+        let result = Self { names, confusion: confusion.clone() };
+        if Written::from(result.clone()) != written {
+            return Err(ClassificationError::Changed);
+        }
+        Ok(result)
     }
 }
 
@@ -411,6 +407,10 @@ all classes         4       2        50.00   15.00 to 85.00           4         
         assert!(error.contains("expected 3 rows of 3 counts"), "{error}");
         let error = refused(&|value| value["confusion"][0][0] = json!(u64::MAX));
         assert!(error.contains("found 18446744073709551615"), "{error}");
+        let error = refused(&|value| value["classes"][0]["accuracy"] = json!(1.0));
+        assert!(error.contains("expected counts, accuracies and intervals of the confusion matrix"), "{error}");
+        let error = refused(&|value| value["confusion"][0][0] = json!(3));
+        assert!(error.contains("of the confusion matrix, found others"), "{error}");
         let error = refused(&|value| value["classes"][1]["name"] = json!("cat"));
         assert!(error.contains("\"cat\" for class 1"), "{error}");
     }

@@ -10,6 +10,8 @@
 //! configs, the run store or networks.
 
 mod asked;
+mod baselines;
+mod by_class;
 mod classification;
 mod columns;
 mod compare;
@@ -38,12 +40,12 @@ pub use compare::{
 };
 pub use environment::Environment;
 pub use noise::RunNoise;
-pub use page::{PageParts, STUDENT_STAGE, Sheet};
+pub use page::{BASELINE_STAGE, PageParts, STUDENT_STAGE, Sheet};
 pub use picture::{Picture, PictureError, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
-pub use plausible::{Implausible, MAX_ROW_NAME, check_rows};
+pub use plausible::{Implausible, MAX_CLASS_NAME, MAX_ROW_NAME, check_rows};
 pub use proportion::Interval;
 pub use report::{EnsembleQuality, Report, ReportFile, StageTime, StudentMethodTitle};
-pub use row::{AggregationKind, EpochAccuracy, LabellingTimes, PaperFigures, ReportRow, StudentRun};
+pub use row::{AggregationKind, Baselines, EpochAccuracy, LabellingTimes, PaperFigures, ReportRow, Score, StudentRun};
 pub use settings::{Document, RunSettings, VotesOrigin};
 pub use statistics::{mean_and_deviation, median};
 pub use sweep::{MAX_SETTINGS, SettingReport, Spread, SweepLine, SweepReport};

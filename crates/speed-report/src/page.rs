@@ -5,6 +5,8 @@
 //! else that depends on the votes. A page of a simulation contains everything, because a simulation protects nothing.
 
 mod about;
+mod baselines;
+mod classes;
 mod drawn;
 mod frame;
 mod models;
@@ -18,7 +20,7 @@ use std::fmt;
 use maud::{Markup, html};
 
 use self::frame::{Section, page, plot, simulation};
-pub use self::public::STUDENT_STAGE;
+pub use self::public::{BASELINE_STAGE, STUDENT_STAGE};
 pub use self::queries::Sheet;
 use crate::asked::AskedQueries;
 use crate::report::Report;
@@ -53,9 +55,11 @@ impl Report {
         ];
         let mut add = |id, title, body: Option<Markup>| sections.extend(body.map(|body| Section { id, title, body }));
         add("plots", "Plots", plots(&report));
+        add("classes", "Results by class", classes::classes(&report));
+        add("baselines", "Baselines", baselines::baselines(&report));
         add("drawn", "Images drawn by the students", drawn::drawn(&report, parts.drawn));
         add("models", "Trained students", models::models(&report, parts.model));
-        add("queries", "Queries", parts.asked.map(|asked| queries::queries(asked, parts.sheet)));
+        add("queries", "Queries", parts.asked.map(|asked| queries::queries(asked, &report.classes, parts.sheet)));
         add("times", "Times", about::times(&report));
         add("config", "Config", Some(about::config(&report)));
         add("machine", "Machine and versions", Some(about::machine(&report.environment)));

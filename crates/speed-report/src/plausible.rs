@@ -1,10 +1,14 @@
 //! Checks of reports, which are untrusted input: names must be safe for a terminal, numbers must fit in a plot, and
 //! counts must not exceed the limits of a config.
 
+use crate::classification::MAX_CLASSES;
 use crate::row::ReportRow;
 
 /// Maximum length of a row's name, in bytes.
 pub const MAX_ROW_NAME: usize = 200;
+
+/// Maximum length of the name of a class, in bytes.
+pub const MAX_CLASS_NAME: usize = 1 << 10;
 
 /// Largest numbers of rows of a report, and of students of a row.
 const MAX_ROWS: usize = 1000;
@@ -49,6 +53,15 @@ pub(crate) fn check_count(what: &str, found: usize, most: usize) -> Result<(), I
     Err(Implausible { expected: format!("at most {most} {what}"), found: found.to_string() })
 }
 
+/// Checks the names of classes: at most 256, of at most [`MAX_CLASS_NAME`] bytes.
+///
+/// # Errors
+/// If they are too many or too long.
+pub(crate) fn check_classes(names: &[String]) -> Result<(), Implausible> {
+    check_count("classes", names.len(), MAX_CLASSES)?;
+    names.iter().try_for_each(|name| check_count("bytes of a class's name", name.len(), MAX_CLASS_NAME))
+}
+
 /// Checks rows: their names and numbers, and their students.
 ///
 /// # Errors
@@ -59,6 +72,15 @@ pub fn check_rows(rows: &[ReportRow]) -> Result<(), Implausible> {
         check_names(MAX_ROW_NAME, [&row.name, &row.labels_of, &row.method])?;
         check_count("students of a row", row.students.len(), MAX_STUDENTS)?;
         check_names(MAX_FOLDER, row.students.iter().map(|student| &student.stage))?;
+        if let Some(result) = &row.classification {
+            check_classes(result.names())?;
+            let (accuracy, first) = (result.accuracy(), row.students.first().map(|student| student.accuracy));
+            if accuracy != first {
+                let text = |share: Option<f64>| share.map_or_else(|| "none".to_owned(), |share| share.to_string());
+                let expected = format!("results by class with the first student's accuracy {}", text(first));
+                return Err(Implausible { expected, found: text(accuracy) });
+            }
+        }
         let paper = [row.paper.accuracy, row.paper.deviation].into_iter().flatten().map(|percent| percent / 100.0);
         let shares = row.students.iter().flat_map(|student| [student.accuracy, student.accuracy_raw]);
         let mut shares = shares.chain(row.label_accuracy).chain(paper);

@@ -6,7 +6,7 @@ use speed_ledger::Statement;
 
 use crate::environment::Environment;
 use crate::noise::RunNoise;
-use crate::plausible::{Implausible, MAX_FOLDER, check_count, check_names, check_rows};
+use crate::plausible::{Implausible, MAX_FOLDER, check_classes, check_count, check_names, check_rows};
 use crate::row::ReportRow;
 use crate::settings::RunSettings;
 
@@ -35,6 +35,9 @@ pub struct EnsembleQuality {
     pub mean_accuracy: Option<f64>,
     /// Accuracy of the plurality of the votes, 0 to 1.
     pub plurality_accuracy: Option<f64>,
+    /// Mean accuracy of the teachers on the students' test images, 0 to 1; measured only as a baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_accuracy: Option<f64>,
 }
 
 /// The name of a method of students, and its title in tables.
@@ -60,6 +63,9 @@ pub struct Report {
     /// The dataset from whose digits the street digits are made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handwriting: Option<String>,
+    /// The names of the classes; empty without images, and in reports of earlier versions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
     /// The accuracy of the ensemble on the pool.
     pub ensemble: EnsembleQuality,
     /// The lines of the table.
@@ -87,18 +93,22 @@ pub struct ReportFile {
 }
 
 impl Report {
-    /// Returns the files of the report except its page. `table.*`, `students.*` and `epochs.*` hold the part that
+    /// Returns the files of the report except its page. `table.*`, `students.*`, `classes.csv`,
+    /// `confusion.csv` and `epochs.*` hold the part that
     /// config and seed determine; `report.*` also contains times and machine.
     #[must_use]
     pub fn files(&self) -> Vec<ReportFile> {
         let table = self.table();
-        let rows: Vec<ReportRow> = self.rows.iter().map(ReportRow::without_times).collect();
+        let rows: Vec<ReportRow> = self.rows.iter().map(ReportRow::figures_only).collect();
         let rows = json!({ "simulation": self.simulation, "ensemble": self.ensemble, "rows": rows });
         let files = [
             ("table.md", Some(table.to_markdown())),
             ("table.csv", Some(table.to_csv())),
             ("students.csv", Some(self.students().to_csv())),
             ("students.svg", self.strip_plot()),
+            ("classes.csv", self.classes_csv()),
+            ("confusion.csv", self.confusion_csv()),
+            ("baselines.csv", self.baselines().map(|table| table.to_csv())),
             ("epochs.csv", Some(self.students_by_epoch().to_csv())),
             ("epochs.svg", self.epochs_plot()),
             ("table.json", Some(format!("{rows:#}\n"))),
@@ -133,6 +143,7 @@ impl Report {
         let stages = self.stage_times.iter().map(|time| &time.stage);
         check_count("stages", self.stage_times.len(), MAX_STAGES)?;
         check_names(MAX_FOLDER, [&self.experiment, &self.run].into_iter().chain(&self.handwriting).chain(stages))?;
+        check_classes(&self.classes)?;
         check_rows(&self.rows)
     }
 }

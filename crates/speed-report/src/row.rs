@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use speed_accountant::Account;
 
+use crate::classification::Classification;
+use crate::proportion::Interval;
+
 /// The way of computing a row's labels: `row.aggregation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -68,6 +71,49 @@ pub struct StudentRun {
     /// Accuracies after each epoch; not in reports, because the list is long.
     #[serde(skip)]
     pub by_epoch: Vec<EpochAccuracy>,
+    /// Results by class of the averaged parameters on the test images, if recorded. A report has those of the first student
+    /// of each row: [`ReportRow::classification`].
+    #[serde(skip)]
+    pub classification: Option<Classification>,
+}
+
+/// The accuracy of a classifier on the test images.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Score {
+    /// Name of the directory below `stages/` with its results by class.
+    pub stage: String,
+    /// Number of test images.
+    pub images: u64,
+    /// Number of them that were classified right.
+    pub right: u64,
+    /// Share of right ones, 0 to 1.
+    pub accuracy: f64,
+    /// Its Wilson interval at 95 %.
+    pub interval: Interval,
+}
+
+impl Score {
+    /// Returns the accuracy of a classification; `None` without images.
+    #[must_use]
+    pub fn new(stage: impl Into<String>, result: &Classification) -> Option<Self> {
+        Some(Self {
+            stage: stage.into(),
+            images: result.images(),
+            right: result.right(),
+            accuracy: result.accuracy()?,
+            interval: result.interval()?,
+        })
+    }
+}
+
+/// Classifiers that learn from a row's labels in other ways, on the same test images as its students.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Baselines {
+    /// Students of the same network that learn from the labelled images alone, one per repeat.
+    pub labelled_only: Vec<StudentRun>,
+    /// Label spreading along a graph of the pool's nearest neighbours.
+    pub label_spreading: Option<Score>,
 }
 
 /// Accuracies after an epoch.
@@ -149,6 +195,12 @@ pub struct ReportRow {
     pub queries: usize,
     /// The students, one per repeat.
     pub students: Vec<StudentRun>,
+    /// Results by class of the first student on the test images; `None` in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classification: Option<Classification>,
+    /// Its baselines; `None` unless `table.baselines` is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baselines: Option<Baselines>,
     /// Mean accuracy of the students, 0 to 1.
     pub student_mean: Option<f64>,
     /// Their sample standard deviation; `None` for one repeat.
@@ -169,10 +221,17 @@ fn gan() -> String {
 }
 
 impl ReportRow {
-    /// Returns the line without times, which is the part that config and seed determine.
+    /// Returns the line without times and results by class: the figures of the table, which config and seed determine.
     #[must_use]
-    pub fn without_times(&self) -> Self {
-        Self { encrypted_times: None, ..self.clone() }
+    pub fn figures_only(&self) -> Self {
+        Self { encrypted_times: None, classification: None, ..self.clone() }
+    }
+
+    /// Returns the names of the stages that learned from its labels.
+    pub(crate) fn stages(&self) -> impl Iterator<Item = &str> {
+        let students = self.students.iter().chain(self.baselines.iter().flat_map(|other| &other.labelled_only));
+        let spreading = self.baselines.iter().filter_map(|other| other.label_spreading.as_ref());
+        students.map(|student| &*student.stage).chain(spreading.map(|score| &*score.stage))
     }
 
     /// Returns whether noise was added to its votes.

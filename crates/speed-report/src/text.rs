@@ -34,7 +34,7 @@ impl Report {
     fn conditions(&self) -> String {
         let accuracy = |share: Option<f64>| share.map_or_else(dash, |share| format!("{} %", percent(share)));
         let config = &self.config;
-        let EnsembleQuality { teachers, pool_images, mean_accuracy, plurality_accuracy } = &self.ensemble;
+        let EnsembleQuality { teachers, pool_images, mean_accuracy, plurality_accuracy, .. } = &self.ensemble;
         let [mean, plurality] = [mean_accuracy, plurality_accuracy].map(|share| accuracy(*share));
         let votes = match config.votes {
             VotesOrigin::TrueLabels => format!("True labels of {pool_images} pool images instead of votes"),

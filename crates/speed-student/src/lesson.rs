@@ -115,17 +115,22 @@ impl Lesson<'_> {
                 return Err(InvalidData::NoTest);
             }
         }
-        if self.labelled.is_empty() {
-            return Err(InvalidData::NoLabels);
-        }
-        for (position, &(index, label)) in self.labelled.iter().enumerate() {
-            if index >= pool.len() {
-                return Err(InvalidData::Index { position, index, pool: pool.len() });
-            }
-            if usize::from(label) >= classes {
-                return Err(InvalidData::Label { position, label, classes });
-            }
-        }
-        Ok(())
+        check_labels(pool, self.labelled, classes)
     }
+}
+
+/// Checks that there are labels, and that they are classes of images of the pool.
+pub(crate) fn check_labels(pool: Images<'_>, labelled: &[(usize, u8)], classes: usize) -> Result<(), InvalidData> {
+    if labelled.is_empty() {
+        return Err(InvalidData::NoLabels);
+    }
+    for (position, &(index, label)) in labelled.iter().enumerate() {
+        if index >= pool.len() {
+            return Err(InvalidData::Index { position, index, pool: pool.len() });
+        }
+        if usize::from(label) >= classes {
+            return Err(InvalidData::Label { position, label, classes });
+        }
+    }
+    Ok(())
 }

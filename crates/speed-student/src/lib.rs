@@ -1,8 +1,9 @@
 //! The students of SPEED: the paper's semi-supervised GAN, and [`pseudo_labels`], a student that is more accurate with
 //! the same labels.
 //!
-//! Its three main uses:
+//! Its main uses:
 //! - train a student on a pool of images and few labels ([`StudentMethod::train`]);
+//! - compare it with a classifier without a network ([`label_spreading`]);
 //! - save a training at any epoch and resume it to the same bits ([`Checkpoint`]);
 //! - add a method under a name ([`StudentMethod::register`]).
 //!
@@ -19,6 +20,7 @@ mod config;
 mod epoch_images;
 mod error;
 mod gan;
+pub mod label_spreading;
 mod lesson;
 mod method;
 mod methods;

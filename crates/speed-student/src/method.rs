@@ -42,6 +42,13 @@ pub trait Method: Sync + 'static {
     /// Returns settings for `epochs` epochs with batches of `batch` images and the same networks, to estimate the time of a training.
     fn trial(&self, config: &StudentConfig, epochs: u32, batch: usize) -> StudentConfig;
 
+    /// Returns settings for a training of the same network on labelled images alone, without a pool, with as many steps as a
+    /// training with a pool of `pool` images; `None` if the method has none. The pool of such a training is its labelled
+    /// images.
+    fn labelled_only(&self, _config: &StudentConfig, _pool: usize) -> Option<StudentConfig> {
+        None
+    }
+
     /// Returns the approximate number of parameters of all networks.
     fn parameters(&self, config: &StudentConfig, shape: ImageShape) -> usize;
 

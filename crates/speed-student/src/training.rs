@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use speed_data::{ImageShape, Split};
 use speed_nn::device::DeviceError;
 use speed_nn::params::ParameterError;
-use speed_nn::training::{AnyClassifier, predict};
+use speed_nn::training::{AnyClassifier, accuracy_of, predict};
 
 use crate::{BoxedClassifier, Checkpoint, CheckpointError, Epoch, EpochMetrics, Images, Lesson, Samples};
 use crate::{InvalidData, ReportError, StudentConfig, StudentError, StudentMethod, Training};
@@ -57,6 +57,8 @@ pub struct StudentOutcome {
     pub accuracy: Option<f64>,
     /// Accuracy on the test images, with the parameters of the last step.
     pub accuracy_raw: Option<f64>,
+    /// The class that the averaged parameters give to each test image, as counted in `accuracy`; empty without test images.
+    pub predictions: Vec<u8>,
     /// Generated images, if the method generates images.
     pub samples: Option<Samples>,
     /// The student, with averaged parameters.
@@ -232,12 +234,14 @@ impl Session {
     }
 
     fn into_outcome(self, lesson: &Lesson<'_>) -> Result<StudentOutcome, StudentError> {
-        let [accuracy_raw, accuracy] = self.accuracies(lesson)?;
+        let student = Student { network: self.training.averaged(), device: lesson.device.clone() };
+        let predictions = lesson.test.map_or(Ok(Vec::new()), |test| student.predict(Images::new(test)))?;
         Ok(StudentOutcome {
-            accuracy,
-            accuracy_raw,
+            accuracy: lesson.test.map(|test| accuracy_of(&predictions, test, &all(test))),
+            accuracy_raw: lesson.accuracy(self.training.last().as_ref())?,
+            predictions,
             samples: self.training.samples(lesson)?,
-            student: Student { network: self.training.averaged(), device: lesson.device.clone() },
+            student,
             metrics: self.metrics,
         })
     }

@@ -4,6 +4,7 @@ mod bad_input;
 mod binomial;
 mod budget;
 mod circuits;
+mod classes;
 mod common;
 mod compare;
 mod damage;

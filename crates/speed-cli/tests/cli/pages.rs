@@ -15,7 +15,7 @@ fn tiny() -> String {
 }
 
 #[track_caller]
-fn check_alone(page: &str) {
+pub(crate) fn check_alone(page: &str) {
     for foreign in FOREIGN {
         assert!(!page.contains(foreign), "{foreign} is in the page");
     }
@@ -76,7 +76,7 @@ fn with_real_noise_a_page_holds_what_a_claim_covers_and_no_votes() {
         .replace("source = \"simulation\"", "source = \"operating-system\"")
         .replace("gamma = 1.0", "gamma = 0.3");
     let place = Workplace::new(&real);
-    place.succeeds(&["run", "config.toml"]);
+    place.succeeds(&["run", "config.toml", "--set", "table.baselines=true"]);
     let run = place.run_folder("results", "tiny");
     let page = fs::read_to_string(run.join("tables/report.html")).expect("a page");
     check_alone(&page);
@@ -100,12 +100,20 @@ fn with_real_noise_a_page_holds_what_a_claim_covers_and_no_votes() {
     assert!(!page.contains(">votes "), "votes are shown");
     // The name of a student's stage would confirm guessed labels.
     let rows = report["rows"].as_array().expect("rows");
-    let students = |row: usize| rows[row]["students"].as_array().expect("students").iter();
+    let students = |row: usize| {
+        let lists = [&rows[row]["students"], &rows[row]["baselines"]["labelled_only"]];
+        let scores = std::iter::once(&rows[row]["baselines"]["label_spreading"]);
+        lists.into_iter().flat_map(|list| list.as_array().expect("students")).chain(scores)
+    };
     let covered: Vec<&str> = students(1).chain(students(2)).filter_map(|student| student["stage"].as_str()).collect();
     let hidden: Vec<&str> = students(0).filter_map(|student| student["stage"].as_str()).collect();
     let leaked = hidden.iter().find(|stage| !covered.contains(stage) && page.contains(**stage));
     assert!(!hidden.is_empty() && leaked.is_none(), "{leaked:?}");
     assert!(page.contains("All runs of the experiment together: "), "the ledger's claim");
+    // Covered labels cover the students and baselines that learn from them, but the teachers are private.
+    assert!(page.contains("id=\"classes\"") && page.contains("label spreading"), "{page}");
+    assert!(report["ensemble"]["test_accuracy"].is_number() && !page.contains("ean teacher"), "{page}");
+    assert!(!page.contains("classes.csv") && !page.contains("baselines.csv"), "files with rows without a claim");
 }
 
 #[test]
@@ -136,7 +144,8 @@ fn untrusted_files_in_a_run_do_not_enter_its_page() {
     }
     check_alone(&place.succeeds(&["show", "tiny", "--html"]));
     let report = fs::read_to_string(tables.join("report.json")).expect("a report");
-    let accuracy = report.find("\"accuracy\": 0").expect("a student") + "\"accuracy\": ".len();
+    let students = report.find("\"students\"").expect("students");
+    let accuracy = report[students..].find("\"accuracy\": 0").expect("a student") + students + "\"accuracy\": ".len();
     let end = accuracy + report[accuracy..].find([',', '\n']).expect("a number");
     let faster = format!("{}1e306{}", &report[..accuracy], &report[end..]);
     // The name of the row itself, which comes after that in the config.

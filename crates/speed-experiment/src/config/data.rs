@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use speed_data::pictures::{Reading, Size};
 use speed_data::{Facts, ImageShape, street};
+use speed_report::{MAX_CLASS_NAME, check_class_names};
 
 use super::fault::{Fault, refuse};
 
@@ -46,6 +47,8 @@ pub struct DataConfig {
     pub colour: bool,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub labels: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
     pub train_images: usize,
     pub test_images: usize,
     pub pool_images: usize,
@@ -112,10 +115,17 @@ pub struct TableConfig {
     // The default value is not written, so configs that do not set this key keep their run ids.
     #[serde(default = "keeps_students", skip_serializing_if = "is_kept")]
     pub keep_students: bool,
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub baselines: bool,
 }
 
 fn keeps_students() -> bool {
     true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn is_off(baselines: &bool) -> bool {
+    !*baselines
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
@@ -202,12 +212,37 @@ impl DataConfig {
         if self.source != DataSource::None && !self.labels.is_empty() {
             return refuse("data.labels", "is read with source \"none\" only: images have labels");
         }
+        self.check_class_names()?;
         match self.source {
             DataSource::Digits | DataSource::StreetDigits => self.check_counts(ensemble),
+            DataSource::None if table.baselines => {
+                refuse("table.baselines", "must be false if data.source = \"none\": a baseline needs images")
+            }
             DataSource::None if table.repeats > 0 => {
                 refuse("table.repeats", "must be 0 if data.source = \"none\": a student needs images")
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Checks the names of the classes; their number is compared with the images.
+    fn check_class_names(&self) -> Result<(), Fault> {
+        const KEY: &str = "data.classes";
+        if self.classes.is_empty() {
+            return Ok(());
+        }
+        if !matches!(self.source, DataSource::Arrays | DataSource::SvhnLike) {
+            return refuse(
+                KEY,
+                "is read with source \"arrays\" and \"svhn-like\" only: other images have names of classes",
+            );
+        }
+        check_class_names(&self.classes).map_err(|error| Fault::new(KEY, error))?;
+        match self.classes.iter().find(|name| name.len() > MAX_CLASS_NAME) {
+            Some(name) => {
+                refuse(KEY, format!("expected names of at most {MAX_CLASS_NAME} bytes, found one of {}", name.len()))
+            }
+            None => Ok(()),
         }
     }
 

@@ -74,6 +74,17 @@ pub enum Mismatch {
     /// A training that was stopped because another one failed.
     #[error("stopped because another student failed")]
     Stopped,
+    /// Names of classes that are not the names of the images' classes.
+    #[error("data.classes: expected the names of {expected} classes, as the images have, found {found}")]
+    ClassNames {
+        /// Number of classes of the images.
+        expected: usize,
+        /// Number of names in the config.
+        found: usize,
+    },
+    /// Predictions that cannot be counted by class.
+    #[error("results by class: {0}")]
+    Classification(#[from] speed_report::ClassificationError),
     /// Images that cannot be written as a picture.
     #[error("generated images cannot be drawn: {0}")]
     Picture(#[from] speed_report::PictureError),

@@ -23,6 +23,8 @@ pub(super) struct StoredReport {
     config: RawConfig,
     #[serde(default)]
     handwriting: Option<String>,
+    #[serde(default)]
+    classes: Vec<String>,
     ensemble: EnsembleQuality,
     rows: Vec<ReportRow>,
     environment: Environment,
@@ -47,6 +49,7 @@ impl From<StoredReport> for Report {
             simulation: file.simulation,
             handwriting: file.handwriting,
             config: (&file.config).into(),
+            classes: file.classes,
             ensemble: file.ensemble,
             rows,
             environment: file.environment,

@@ -1,6 +1,8 @@
 //! The lines of a run's report, from the outputs of its stages.
 
-use speed_report::{AskedQueries, LabellingTimes, ReportRow, RowAnswers, StudentRun, mean_and_deviation, median};
+use speed_report::{
+    AskedQueries, Baselines, LabellingTimes, ReportRow, RowAnswers, StudentRun, mean_and_deviation, median,
+};
 
 use crate::config::Config;
 use crate::stages::{Bounds, RowLabels};
@@ -16,13 +18,16 @@ pub(crate) struct RowResult {
     pub(crate) bounds: Option<Bounds>,
     /// The students, one per repeat.
     pub(crate) students: Vec<StudentRun>,
+    /// The baselines, if measured.
+    pub(crate) baselines: Option<Baselines>,
 }
 
 impl RowResult {
     /// Returns the line of the row at `index` of `config`.
     pub(crate) fn into_row(self, config: &Config, index: usize) -> ReportRow {
         let (row, source) = (&config.rows[index], &config.rows[config.labels_of(index)]);
-        let Self { labels, times, bounds, students } = self;
+        let Self { labels, times, bounds, students, baselines } = self;
+        let classification = students.first().and_then(|student| student.classification.clone());
         let accuracies: Vec<f64> = students.iter().map(|student| student.accuracy).collect();
         let (student_mean, student_deviation) = mean_and_deviation(&accuracies);
         let bounds = bounds.unwrap_or_default();
@@ -43,6 +48,8 @@ impl RowResult {
             answered: source.threshold().map(|_| labels.answered()),
             queries: labels.labels.len(),
             students,
+            classification,
+            baselines,
             student_mean,
             student_deviation,
             student_median: (!accuracies.is_empty()).then(|| median(&accuracies)),

@@ -5,6 +5,7 @@
 use speed_core::Digest;
 
 use super::account::Accounting;
+use super::baselines::BaselineMeasurement;
 use super::data::Data;
 use super::kind::{Kind, Node};
 use super::labelling::Labelling;
@@ -16,8 +17,16 @@ use super::votes::VoteCollection;
 use crate::config::{Config, ConfigError, RowConfig};
 
 /// The kinds of stages, in the order of execution. Consecutive kinds that are per row are executed row by row.
-pub(crate) static KINDS: [&dyn Kind; 7] =
-    [&Data, &TeacherTraining, &VoteCollection, &QuerySelection, &Labelling, &Accounting, &StudentTraining];
+pub(crate) static KINDS: [&dyn Kind; 8] = [
+    &Data,
+    &TeacherTraining,
+    &VoteCollection,
+    &QuerySelection,
+    &Labelling,
+    &Accounting,
+    &StudentTraining,
+    &BaselineMeasurement,
+];
 
 /// The stages of a run in the order of execution.
 pub(crate) struct Graph(Vec<Node>);

@@ -99,14 +99,24 @@ fn dataset(
             passed_over = pictures.passed_over;
             pictures.dataset
         }
-        DataSource::Arrays => arrays::load(folder)?,
-        DataSource::SvhnLike => speed_data::load_svhn_like(folder)?,
+        DataSource::Arrays => named(config, arrays::load(folder)?)?,
+        DataSource::SvhnLike => named(config, speed_data::load_svhn_like(folder)?)?,
         published => {
             let name = published.published().expect("every other source is published");
             speed_data::load(name, &locate(name, datasets)?)?
         }
     };
     Ok(Some(SourceImages { images, handwriting: handwriting_of, passed_over }))
+}
+
+/// Returns images with the names of their classes in the config, if it has any.
+fn named(config: &Config, images: Dataset) -> Result<Dataset, Mismatch> {
+    let (names, expected) = (&config.data.classes, images.train.classes());
+    match names.len() {
+        0 => Ok(images),
+        found if found == expected => Ok(images.with_class_names(names.clone())),
+        found => Err(Mismatch::ClassNames { expected, found }),
+    }
 }
 
 /// Returns MNIST if its files are found, and otherwise built-in digits.

@@ -13,6 +13,13 @@ use crate::store::{FinishedStage, Identity, RunStore, StageFolder, StageState};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StageName(pub(super) String);
 
+impl StageName {
+    /// Returns the name of these parts, which are letters and digits.
+    pub(super) fn of(parts: &[&str]) -> Self {
+        Self(parts.join("-"))
+    }
+}
+
 impl Deref for StageName {
     type Target = str;
 

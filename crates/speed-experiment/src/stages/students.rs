@@ -6,17 +6,19 @@ mod stage;
 mod student;
 
 pub(crate) use record::{METRICS, MODEL, PICTURE, read_epochs};
+pub(super) use student::{LabelledQueries, StudentSpec};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use speed_report::{LabellingTimes, StudentRun};
+use speed_data::Split;
+use speed_report::{BASELINE_STAGE as BASELINE, LabellingTimes, StudentRun};
 use speed_student::StudentMethod;
 
 pub(crate) use self::student::KIND;
-use self::student::{LabelledQueries, Student, StudentSpec};
+use self::student::Student;
 use super::complete::{identified, identify, perform};
 use super::context::Context;
 use super::images::Images;
@@ -68,9 +70,8 @@ impl Kind for StudentTraining {
         for spec in specs.iter().filter(|spec| spec.is_empty()) {
             context.progress.note(&format!("{}: no query has an answer, so no student learns", spec.labelled.row));
         }
-        let work = Training::new(context, distinct(context, images, &specs))?;
-        work.train(&(0..work.stages.len()).collect::<Vec<_>>())?;
-        let runs = work.into_runs();
+        let work = Training::new(context, KIND, distinct(context, images, &specs))?;
+        let runs = work.train_all()?;
         let of_spec = |spec: &StudentSpec<'_>| -> Vec<StudentRun> {
             let find = |repeat| runs.iter().find(|run| run.stage == *spec.stage_name(repeat)).cloned();
             (0..context.config.table.repeats).filter_map(find).collect()
@@ -89,7 +90,7 @@ impl Kind for StudentTraining {
     ) -> Result<(), ExperimentError> {
         let Some(images) = context.images else { return Ok(()) };
         let specs = student_specs(context.config, &outputs.get::<Queries>().0, &outputs.get::<RowLabellings>().0);
-        let work = Training::new(context, distinct(context, images, &specs))?;
+        let work = Training::new(context, KIND, distinct(context, images, &specs))?;
         let identities = work.identities().clone();
         let mine: Vec<usize> =
             (0..identities.len()).filter(|&unit| !shard.number(&identities[unit], 1).is_empty()).collect();
@@ -122,31 +123,69 @@ impl Kind for StudentTraining {
 
     /// Estimates the largest possible cost, because rows with the same labels share their students.
     fn cost(&self, config: &Config, meter: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
-        let methods: Vec<StudentMethod> = match self.is_in(config, None) {
-            true => config.rows.iter().map(|row| config.method_of(row)).collect(),
-            false => Vec::new(),
-        };
-        let mut costs = Vec::new();
-        for method in StudentMethod::all() {
-            let rows = methods.iter().filter(|other| **other == method).count();
-            let Some(student) = (rows > 0).then(|| meter.student(config, method)).transpose()?.flatten() else {
-                continue;
-            };
-            let images = method.passes(&config.student).images(config.data.pool_images);
-            let students = (rows * config.table.repeats) as f64;
-            costs.push(StageCost {
-                stage: KIND,
-                kind: format!("students by {}, at most", method.name()),
-                core_seconds: student.per_image.map(|seconds| students * images as f64 * seconds),
-                memory_bytes: meter.threads() * student.memory_bytes,
-            });
-        }
-        Ok(costs)
+        if self.is_in(config, None) { costs(config, meter, KIND, "students") } else { Ok(Vec::new()) }
     }
 }
 
+/// Estimates the largest possible cost of a student for every row and repeat. `what` names them in the plan.
+pub(super) fn costs(
+    config: &Config,
+    meter: &Meter,
+    stage: &'static str,
+    what: &str,
+) -> Result<Vec<StageCost>, ExperimentError> {
+    let methods: Vec<StudentMethod> = config.rows.iter().map(|row| config.method_of(row)).collect();
+    let mut costs = Vec::new();
+    for method in StudentMethod::all() {
+        let rows = methods.iter().filter(|other| **other == method).count();
+        let Some(student) = (rows > 0).then(|| meter.student(config, method)).transpose()?.flatten() else {
+            continue;
+        };
+        let images = method.passes(&config.student).images(config.data.pool_images);
+        let students = (rows * config.table.repeats) as f64;
+        costs.push(StageCost {
+            stage,
+            kind: format!("{what} by {}, at most", method.name()),
+            core_seconds: student.per_image.map(|seconds| students * images as f64 * seconds),
+            memory_bytes: meter.threads() * student.memory_bytes,
+        });
+    }
+    Ok(costs)
+}
+
+/// Trains the students of all specifications on the labelled images alone, and returns them by specification. `splits` has
+/// the labelled images of each. A method without such a training has none.
+pub(super) fn train_labelled_only<'a>(
+    context: &'a Context<'a>,
+    images: &'a Images,
+    specs: &'a [StudentSpec<'a>],
+    splits: &'a [Split],
+) -> Result<Vec<Vec<StudentRun>>, ExperimentError> {
+    let (student, pool) = (&context.config.student, images.pool.len());
+    let mut stages: Vec<Student<'_>> = Vec::new();
+    let mut names: Vec<Vec<String>> = vec![Vec::new(); specs.len()];
+    for ((spec, split), names) in specs.iter().zip(splits).zip(&mut names) {
+        if spec.is_empty() || spec.method.labelled_only(student, pool).is_none() {
+            continue;
+        }
+        for repeat in 0..context.config.table.repeats {
+            let stage = Student::new(images, spec, repeat).alone(split);
+            names.push(stage.name.to_string());
+            if !stages.iter().any(|other| other.is_same(&stage)) {
+                stages.push(stage);
+            }
+        }
+    }
+    if stages.is_empty() {
+        return Ok(vec![Vec::new(); specs.len()]);
+    }
+    let runs = Training::new(context, BASELINE, stages)?.train_all()?;
+    let find = |name: &String| runs.iter().find(|run| run.stage == *name).cloned();
+    Ok(names.iter().map(|names| names.iter().filter_map(find).collect()).collect())
+}
+
 /// Returns the labels and the method of every row's students.
-fn student_specs<'a>(
+pub(super) fn student_specs<'a>(
     config: &'a Config,
     queries: &[usize],
     labellings: &BTreeMap<usize, TimedLabels>,
@@ -197,6 +236,8 @@ const LEASE: &str = "student";
 /// The training of students; each student is a unit of work and a separate stage.
 struct Training<'a> {
     context: &'a Context<'a>,
+    /// The name of their kind of stage.
+    kind: &'static str,
     stages: Vec<Student<'a>>,
     /// The identities of the students. If another kind of machine has begun a student, the identity names that kind.
     identities: Mutex<Vec<Identity>>,
@@ -204,21 +245,27 @@ struct Training<'a> {
 }
 
 impl<'a> Training<'a> {
-    fn new(context: &'a Context<'a>, stages: Vec<Student<'a>>) -> Result<Self, ExperimentError> {
+    fn new(context: &'a Context<'a>, kind: &'static str, stages: Vec<Student<'a>>) -> Result<Self, ExperimentError> {
         let identities: Vec<Identity> =
             stages.iter().map(|stage| identify(context, stage)).collect::<Result<_, _>>()?;
-        Ok(Self { context, stages, identities: identities.into(), runs: Mutex::default() })
+        Ok(Self { context, kind, stages, identities: identities.into(), runs: Mutex::default() })
+    }
+
+    /// Ensures that all students are trained, and returns them.
+    fn train_all(self) -> Result<Vec<StudentRun>, ExperimentError> {
+        self.train(&(0..self.stages.len()).collect::<Vec<_>>())?;
+        Ok(self.into_runs())
     }
 
     /// Ensures that these students are trained, and returns how many this process trained.
     fn train(&self, units: &[usize]) -> Result<usize, ExperimentError> {
         let Context { progress, threads, .. } = self.context;
         let epochs = units.iter().map(|&unit| u64::from(self.stages[unit].epochs(self.context))).sum();
-        progress.started(KIND);
+        progress.started(self.kind);
         progress.begin(&format!("train {} students", units.len()), "epochs", epochs, 0);
         let done = share(self.context, units, Concurrency { threads: threads.get(), batch: 1 }, self)?;
         progress.end(&format!("{} students trained", units.len()));
-        progress.finished(KIND, false);
+        progress.finished(self.kind, false);
         Ok(done)
     }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use rand::RngExt;
 use serde_json::{Value, json};
 use speed_core::{VoteShape, Votes, VotesError, printable_path};
+use speed_data::Split;
 use speed_report::EnsembleQuality;
 use speed_teacher::{Teacher, ensemble_votes};
 use speed_votes::VoteFile;
@@ -43,6 +44,7 @@ fn measure_quality(votes: &Votes, truth: Option<&Truth<'_>>) -> Result<EnsembleQ
         pool_images: votes.shape().queries(),
         mean_accuracy: labels.map(|labels| votes.mean_accuracy(labels)).transpose()?,
         plurality_accuracy: labels.map(|labels| votes.plurality_accuracy(labels)).transpose()?,
+        test_accuracy: None,
     })
 }
 
@@ -133,25 +135,6 @@ impl<'a> VotesStage<'a> {
 
     fn pool_digest(&self) -> Option<&Value> {
         self.truth.and_then(Truth::digest)
-    }
-
-    fn ask_teachers(
-        &self,
-        context: &Context<'_>,
-        trained: &TrainedTeachers,
-        images: &Images,
-    ) -> Result<Votes, ExperimentError> {
-        let count = context.config.ensemble.teachers;
-        context.progress.begin("collect votes", "teachers", count as u64, 0);
-        let device = &context.device.burn;
-        let load = |teacher: usize| -> Result<Teacher, ExperimentError> {
-            let (bytes, pool) = (trained.weights(teacher)?, &images.pool);
-            let architecture = context.config.teacher.architecture;
-            let teacher = Teacher::from_bytes(architecture, pool.shape(), pool.classes(), device, &bytes)?;
-            context.progress.advance(1, "");
-            Ok(teacher)
-        };
-        Ok(ensemble_votes(count, &load, &images.pool, context.threads.get())?)
     }
 
     /// Returns the number of classes, or `None` if only the file's labels determine it.
@@ -251,7 +234,7 @@ impl Stage for VotesStage<'_> {
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
         let votes = match &self.source {
-            VoteOrigin::Teachers(trained, images) => self.ask_teachers(context, trained, images)?,
+            VoteOrigin::Teachers(trained, images) => ask_teachers(context, trained, &images.pool, "collect votes")?,
             VoteOrigin::File { votes, file, .. } => {
                 context.progress.begin("read votes", "files", 1, 0);
                 votes
@@ -285,6 +268,25 @@ impl Stage for VotesStage<'_> {
         };
         Ok(CollectedVotes { votes, quality, hash })
     }
+}
+
+/// Returns the votes of the trained teachers on some images; `task` names the work for the progress.
+pub(super) fn ask_teachers(
+    context: &Context<'_>,
+    trained: &TrainedTeachers,
+    images: &Split,
+    task: &str,
+) -> Result<Votes, ExperimentError> {
+    let count = context.config.ensemble.teachers;
+    context.progress.begin(task, "teachers", count as u64, 0);
+    let (device, architecture) = (&context.device.burn, context.config.teacher.architecture);
+    let load = |teacher: usize| -> Result<Teacher, ExperimentError> {
+        let bytes = trained.weights(teacher)?;
+        let teacher = Teacher::from_bytes(architecture, images.shape(), images.classes(), device, &bytes)?;
+        context.progress.advance(1, "");
+        Ok(teacher)
+    };
+    Ok(ensemble_votes(count, &load, images, context.threads.get())?)
 }
 
 /// Reports how a file of votes was read, and how many of its images are beyond the pool.

@@ -131,9 +131,8 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     write_output(&options.out, &bytes)?;
 
     let test = test.map(|test| {
-        let predicted = outcome.student.predict(Images::new(&test))?;
-        let pairs = test.labels().iter().copied().zip(predicted);
-        Ok::<_, ExperimentError>(Classification::new(&class_names, pairs).map_err(Mismatch::from)?)
+        let pairs = test.labels().iter().copied().zip(outcome.predictions.iter().copied());
+        Classification::new(&class_names, pairs).map_err(Mismatch::from)
     });
     Ok(StudentReport {
         out: options.out.clone(),

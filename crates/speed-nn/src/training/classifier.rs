@@ -159,9 +159,17 @@ pub fn accuracy(
     some: &[usize],
     device: &Device,
 ) -> Result<f64, DeviceError> {
-    let labels = predict(network, images, some, device)?;
-    let right = labels.iter().zip(some).filter(|&(label, &image)| *label == images.label(image)).count();
-    Ok(right as f64 / some.len() as f64)
+    Ok(accuracy_of(&predict(network, images, some, device)?, images, some))
+}
+
+/// Returns the fraction of some images (at least one) whose predicted label is the true one.
+///
+/// # Panics
+/// If an image is not in the split.
+#[must_use]
+pub fn accuracy_of(predicted: &[u8], images: &Split, some: &[usize]) -> f64 {
+    let right = predicted.iter().zip(some).filter(|&(label, &image)| *label == images.label(image)).count();
+    right as f64 / some.len() as f64
 }
 
 /// Returns the class with the greatest of 1 to 256 logits; the lowest class on a tie.

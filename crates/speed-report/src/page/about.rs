@@ -13,7 +13,7 @@ use crate::table::percent;
 /// Returns the settings of the config, in the order of the data flow.
 pub(super) fn asked(report: &Report) -> Markup {
     let config = &report.config;
-    let EnsembleQuality { teachers, pool_images, mean_accuracy, plurality_accuracy } = &report.ensemble;
+    let EnsembleQuality { teachers, pool_images, mean_accuracy, plurality_accuracy, .. } = &report.ensemble;
     let handwriting =
         report.handwriting.as_ref().map_or_else(String::new, |name| format!(", with handwriting from {name}"));
     let quality = match (mean_accuracy, plurality_accuracy) {

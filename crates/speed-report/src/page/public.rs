@@ -8,6 +8,9 @@ use crate::row::ReportRow;
 /// The beginning of the names of stages that train a student.
 pub const STUDENT_STAGE: &str = "student";
 
+/// The beginning of the names of stages that measure baselines.
+pub const BASELINE_STAGE: &str = "baseline";
+
 /// Returns the rows with a finite data-independent claim, without the figures that such a claim does not cover.
 pub(super) fn covered(rows: &[ReportRow]) -> Vec<ReportRow> {
     let covered = rows.iter().filter(|row| row.data_independent.is_some());
@@ -28,14 +31,15 @@ impl Report {
             return self.clone();
         }
         let mut public = Self { rows: covered(&self.rows), ..self.clone() };
-        // The name of a student's stage contains the hash of its labels, and labels are few enough to guess.
+        // The name of a stage of students and baselines contains the hash of its labels, and labels are few enough to guess.
         let is_covered = |stage: &str| {
-            let mut students = public.rows.iter().flat_map(|row| &row.students);
-            !stage.starts_with(STUDENT_STAGE) || students.any(|student| student.stage == stage)
+            let has_labels = stage.starts_with(STUDENT_STAGE) || stage.starts_with(BASELINE_STAGE);
+            !has_labels || public.rows.iter().flat_map(ReportRow::stages).any(|other| other == stage)
         };
         public.stage_times = self.stage_times.iter().filter(|time| is_covered(&time.stage)).cloned().collect();
         public.ensemble.mean_accuracy = None;
         public.ensemble.plurality_accuracy = None;
+        public.ensemble.test_accuracy = None;
         public
     }
 

@@ -1,6 +1,7 @@
 //! The queries of a run: images, true labels, the labels given and, if they are public, the votes.
 
 use maud::{Markup, html};
+use speed_core::printable;
 
 use super::frame::{data_uri, folded};
 use crate::asked::AskedQueries;
@@ -44,11 +45,12 @@ impl Sheet {
 }
 
 /// Returns the queries; those with a wrong or missing label come first.
-pub(super) fn queries(asked: &AskedQueries, sheet: Option<&Sheet>) -> Markup {
+pub(super) fn queries(asked: &AskedQueries, names: &[String], sheet: Option<&Sheet>) -> Markup {
     let all = asked.pool_images.len();
     let shown = all.min(SHOWN_QUERIES);
     let (amiss, right): (Vec<usize>, Vec<usize>) = (0..shown).partition(|&query| asked.is_amiss(query));
-    let list = |queries: &[usize]| html! { ol.queries { @for &query in queries { (one(asked, sheet, query)) } } };
+    let list =
+        |queries: &[usize]| html! { ol.queries { @for &query in queries { (one(asked, names, sheet, query)) } } };
     html! {
         @if shown < all { p.note { "The first " (shown) " of " (all) " queries; all: " code { "queries.json" } "." } }
         @if asked.votes.is_none() {
@@ -73,23 +75,24 @@ pub(super) fn queries(asked: &AskedQueries, sheet: Option<&Sheet>) -> Markup {
     }
 }
 
-fn one(asked: &AskedQueries, sheet: Option<&Sheet>, query: usize) -> Markup {
+fn one(asked: &AskedQueries, names: &[String], sheet: Option<&Sheet>, query: usize) -> Markup {
     let image = asked.pool_images[query];
     let truth = asked.truth.as_ref().map(|truth| truth[query]);
     let given = given(asked, query);
+    let name = |class: u8| name(names, class.into());
     html! {
         li {
             @if let Some(sheet) = sheet { (sheet.picture(query, image)) }
             div {
-                p { "query " (query + 1) @if let Some(truth) = truth { ", true " strong { (truth) } } }
+                p { "query " (query + 1) @if let Some(truth) = truth { ", true " strong { (name(truth)) } } }
                 @for (label, rows) in &given {
                     p {
-                        @match label { Some(label) => { "given " strong { (label) } }, None => "no label" }
+                        @match label { Some(label) => { "given " strong { (name(*label)) } }, None => "no label" }
                         @if label.is_some() && truth.is_some_and(|truth| *label != Some(truth)) { " " span.wrong { "wrong" } }
                         @if given.len() > 1 { ": " (rows.join(", ")) }
                     }
                 }
-                @if let Some(votes) = &asked.votes { p.note { (ranked(&votes[query])) } }
+                @if let Some(votes) = &asked.votes { p.note { (ranked(&votes[query], names)) } }
             }
         }
     }
@@ -108,11 +111,17 @@ fn given(asked: &AskedQueries, query: usize) -> Vec<(Option<u8>, Vec<&str>)> {
     given
 }
 
+/// Returns the name of a class, or its number if it has no name.
+fn name(names: &[String], class: usize) -> String {
+    names.get(class).map_or_else(|| class.to_string(), |name| printable(name))
+}
+
 /// Returns the classes with the most votes, in descending order.
-fn ranked(votes: &[u32]) -> String {
+fn ranked(votes: &[u32], names: &[String]) -> String {
     let mut classes: Vec<(usize, u32)> = votes.iter().copied().enumerate().filter(|(_, votes)| *votes > 0).collect();
     classes.sort_by_key(|(class, votes)| (std::cmp::Reverse(*votes), *class));
-    let most: Vec<String> = classes.iter().take(4).map(|(class, votes)| format!("{class}: {votes}")).collect();
+    let most: Vec<String> =
+        classes.iter().take(4).map(|(class, votes)| format!("{}: {votes}", name(names, *class))).collect();
     let rest: u32 = classes.iter().skip(4).map(|(_, votes)| votes).sum();
     let rest = if rest > 0 { format!(", others: {rest}") } else { String::new() };
     format!("votes {}{rest}", most.join(", "))

@@ -66,7 +66,7 @@ impl SettingReport {
             values,
             run: report.run,
             simulation: report.simulation,
-            rows: report.rows.iter().map(ReportRow::without_times).collect(),
+            rows: report.rows.iter().map(ReportRow::figures_only).collect(),
             environment: Some(report.environment),
             ledger: report.ledger,
         }

@@ -162,6 +162,12 @@ impl<N: Networks> Method for Gan<N> {
         StudentConfig { epochs, epoch_images: 0, batch, ..config.clone() }
     }
 
+    /// Without the loss of unlabelled and generated images, the discriminator is an ordinary classifier.
+    fn labelled_only(&self, config: &StudentConfig, pool: usize) -> Option<StudentConfig> {
+        let epoch_images = passes(config).images(pool);
+        Some(StudentConfig { unlabelled_weight: 0.0, epoch_images, ..config.clone() })
+    }
+
     fn parameters(&self, config: &StudentConfig, shape: ImageShape) -> usize {
         N::parameters(config, shape)
     }

@@ -110,6 +110,15 @@ impl Method for PseudoLabels {
         StudentConfig { pseudo_labels, ..config.clone() }
     }
 
+    /// Never leaves the warm-up, so there are no pseudo-labels.
+    fn labelled_only(&self, config: &StudentConfig, pool: usize) -> Option<StudentConfig> {
+        let (settings, epoch_images) = (config.pseudo_labels.clone(), self.passes(config).images(pool));
+        let epochs = settings.epochs;
+        let pseudo_labels =
+            PseudoLabelsConfig { warmup_epochs: epochs, label_epochs: epochs, epoch_images, ..settings };
+        Some(StudentConfig { pseudo_labels, ..config.clone() })
+    }
+
     fn parameters(&self, config: &StudentConfig, shape: ImageShape) -> usize {
         let settings = &config.pseudo_labels;
         let (mut channels, mut values) = (if settings.contrast { 1 } else { shape.channels }, 0_usize);

@@ -57,6 +57,7 @@ fn epochs_are_evaluated_as_configured() {
         assert_eq!(outcome.metrics[5].accuracy_raw, outcome.accuracy_raw);
         let test = data().test;
         let found = outcome.student.predict(Images::new(&test)).expect("a device");
+        assert_eq!(found, outcome.predictions);
         let right = found.iter().zip(test.labels()).filter(|(a, b)| a == b).count();
         assert_eq!(Some(right as f64 / test.len() as f64), outcome.accuracy);
     }
@@ -279,4 +280,27 @@ fn the_callers_error_ends_the_training() {
     let outcome = StudentMethod::GAN.train(&lesson, None, &mut on_epoch);
     let Err(StudentError::Report(error)) = outcome else { panic!("not ended: {outcome:?}") };
     assert!(error.downcast_ref::<Full>().is_some() && epochs == 2);
+}
+
+#[test]
+fn labelled_images_alone_are_learned_from_with_as_many_steps() {
+    let data = data();
+    let classes: Vec<u8> = data.labelled.iter().map(|&(_, label)| label).collect();
+    let pixels = data.labelled.iter().flat_map(|&(image, _)| data.pool.pixels(image)).copied().collect();
+    let labelled_images = Split::new(SHAPE, 3, pixels, vec![0; classes.len()]).expect("a split");
+    let labelled = classes.iter().copied().enumerate().collect();
+    let alone = Data { pool: labelled_images, labelled, test: data.test.clone() };
+    for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
+        let settings = method.labelled_only(&config(), data.pool.len()).expect("settings");
+        assert_eq!(settings.check(), Ok(()));
+        let steps = |config, pool| method.passes(config).steps(pool);
+        assert_eq!(steps(&settings, alone.pool.len()), steps(&config(), data.pool.len()));
+        let outcome = run(method, &settings, &alone, 1, None).0.expect("a training");
+        if method == StudentMethod::PSEUDO_LABELS {
+            // Losses and shares of pseudo-labelled images.
+            let unlabelled = outcome.metrics.iter().flat_map(|metrics| &metrics.measures[1..]);
+            assert!(unlabelled.copied().all(|measure| measure == Some(0.0)), "{:?}", outcome.metrics);
+        }
+        assert!(outcome.accuracy > Some(0.5), "{method:?}: {:?}", outcome.accuracy);
+    }
 }

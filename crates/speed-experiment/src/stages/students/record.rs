@@ -1,11 +1,12 @@
 //! The files that a trained student leaves in its directory.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use speed_report::{EpochAccuracy, StudentRun, csv};
+use speed_data::Split;
+use speed_report::{Classification, EpochAccuracy, StudentRun, csv};
 use speed_student::{EpochMetrics, StudentMethod, StudentOutcome};
 
-use crate::error::{ExperimentError, ResultsFault};
+use crate::error::{ExperimentError, Mismatch, ResultsFault};
 use crate::picture;
 use crate::store::{FinishedStage, StageFolder, read_stage_file};
 
@@ -15,10 +16,30 @@ pub(crate) const METRICS: &str = "metrics.csv";
 pub(crate) const PICTURE: &str = "digits.png";
 /// The file of the model, if students are kept. The stage's record has its hash.
 pub(crate) const MODEL: &str = "student.safetensors";
+/// The file of the results by class, which stages of earlier versions lack. It is not an output, because runs were
+/// published without it.
+const CLASSES: &str = "classes.json";
 /// Maximum number of epochs in a student's plot.
 const MAX_EPOCHS: usize = 10_000;
 /// The file of the accuracies.
 const RESULT: &str = "student.json";
+
+/// The test images with the names of their classes.
+pub(super) struct Test<'a> {
+    pub(super) images: &'a Split,
+    pub(super) class_names: &'a [String],
+}
+
+/// Checks that the results by class, in the file `path`, have the accuracy of the student.
+fn check_accuracy(result: &Classification, run: &StudentRun, path: PathBuf) -> Result<(), ExperimentError> {
+    if result.accuracy() == Some(run.accuracy) {
+        return Ok(());
+    }
+    let expected = format!("results by class with the student's accuracy {}", run.accuracy);
+    let found = result.accuracy().map_or_else(|| "no image".to_owned(), |found| found.to_string());
+    let fault = ResultsFault::Table { expected, found, stage: run.stage.clone() };
+    Err(ExperimentError::Results { path, fault })
+}
 
 /// Writes the files of a student, and returns the names of the files that its inputs determine.
 pub(super) fn write(
@@ -27,10 +48,16 @@ pub(super) fn write(
     method: StudentMethod,
     outcome: &StudentOutcome,
     (accuracy, accuracy_raw): (f64, f64),
+    test: &Test<'_>,
 ) -> Result<Vec<String>, ExperimentError> {
     let StudentOutcome { metrics, samples, .. } = outcome;
-    let run = StudentRun { stage: stage.to_owned(), accuracy, accuracy_raw, by_epoch: Vec::new() };
+    let run =
+        StudentRun { stage: stage.to_owned(), accuracy, accuracy_raw, by_epoch: Vec::new(), classification: None };
     folder.write_checked(METRICS, metrics_csv(method.measures(), metrics).as_bytes())?;
+    let labels = test.images.labels().iter().copied().zip(outcome.predictions.iter().copied());
+    let classification = Classification::new(test.class_names, labels).map_err(Mismatch::from)?;
+    check_accuracy(&classification, &run, folder.path().join(CLASSES))?;
+    folder.write_checked_json(CLASSES, &classification)?;
     folder.write_json(RESULT, &run)?;
     let mut outputs = vec![RESULT.to_owned()];
     if let Some(samples) = samples {
@@ -41,7 +68,7 @@ pub(super) fn write(
 }
 
 /// Reads the student of a finished stage.
-pub(super) fn read(stage: &FinishedStage) -> Result<StudentRun, ExperimentError> {
+pub(super) fn read(stage: &FinishedStage, class_names: &[String]) -> Result<StudentRun, ExperimentError> {
     let run: StudentRun = stage.read_json(RESULT)?;
     // Runs of early versions may lack the file; then the plot is left out.
     let metrics = if stage.path(METRICS).exists() { stage.read(METRICS)? } else { Vec::new() };
@@ -52,7 +79,13 @@ pub(super) fn read(stage: &FinishedStage) -> Result<StudentRun, ExperimentError>
         let fault = ResultsFault::Table { expected, found: last.average.to_string(), stage: run.stage };
         return Err(ExperimentError::Results { path: stage.path(METRICS), fault });
     }
-    Ok(StudentRun { by_epoch, ..run })
+    let classification: Option<Classification> =
+        if stage.path(CLASSES).exists() { Some(stage.read_json(CLASSES)?) } else { None };
+    classification.iter().try_for_each(|result| check_accuracy(result, &run, stage.path(CLASSES)))?;
+    // Names of classes may have changed since, such as those of folders of pictures.
+    let classification =
+        classification.map(|result| result.with_names(class_names)).transpose().map_err(Mismatch::from)?;
+    Ok(StudentRun { by_epoch, classification, ..run })
 }
 
 /// Reads the accuracies of a student by epoch, in the run in the directory `run`; empty if its metrics are missing.

@@ -36,9 +36,10 @@ impl<'a> Session<'a> {
     pub(super) fn train(&mut self) -> Result<StudentOutcome, ExperimentError> {
         let (images, labelled, streams) =
             (self.student.images, self.student.labelled(), self.student.streams(self.context));
+        let settings = self.student.settings(self.context.config);
         let lesson = Lesson {
-            config: &self.context.config.student,
-            pool: Unlabelled::new(&images.pool),
+            config: &settings,
+            pool: Unlabelled::new(self.student.pool()),
             labelled: &labelled,
             test: Some(&images.test),
             streams: &streams,

@@ -35,9 +35,9 @@ impl Stage for Student<'_> {
         let mut inputs = json!({
             "queries": queries,
             "labels": labels,
-            "pool": Images::digest(&self.images.pool),
+            "pool": Images::digest(self.pool()),
             "test": Images::digest(&self.images.test),
-            "student": self.method().settings(&config.student),
+            "student": self.method().settings(&self.settings(config)),
             "seed": config.seed,
             "repeat": self.repeat,
         });
@@ -61,18 +61,19 @@ impl Stage for Student<'_> {
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
         let outcome = Session::new(context, self, folder).train()?;
-        if context.config.table.keep_students {
+        if context.config.table.keep_students && !self.is_alone() {
             self.keep(context, folder, &outcome.student)?;
         }
         let accuracies = outcome.accuracy.zip(outcome.accuracy_raw);
         let accuracies = accuracies.ok_or_else(|| self.error(StudentError::Data(InvalidData::NoTest)))?;
-        let outputs = record::write(folder, &self.name, self.method(), &outcome, accuracies)?;
+        let test = record::Test { images: &self.images.test, class_names: &self.images.class_names };
+        let outputs = record::write(folder, &self.name, self.method(), &outcome, accuracies, &test)?;
         folder.remove(CHECKPOINT);
         Ok(outputs)
     }
 
     fn load(&self, _: &Context<'_>, done: &FinishedStage) -> Result<StudentRun, ExperimentError> {
-        record::read(done)
+        record::read(done, &self.images.class_names)
     }
 }
 

@@ -1,11 +1,14 @@
 //! One student: the labels that it learns from, its method, and its randomness.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 use speed_core::random::Streams;
-use speed_student::{StudentError, StudentMethod};
+use speed_data::Split;
+use speed_student::{StudentConfig, StudentError, StudentMethod};
 
+use crate::config::Config;
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
 use crate::stages::images::Images;
@@ -15,35 +18,47 @@ use crate::store::Fingerprint;
 /// The name of the kind, which is the prefix of the stages' names.
 pub(crate) const KIND: &str = speed_report::STUDENT_STAGE;
 
+/// The prefix of the names of stages of students on the labelled images alone.
+const LABELLED_ONLY: &str = "baseline-labelled";
+
 /// The labels of a row, and the queries with these labels.
-pub(super) struct LabelledQueries<'a> {
-    pub(super) row: &'a str,
-    pub(super) queries: Vec<usize>,
-    pub(super) labels: Vec<u8>,
+pub(in crate::stages) struct LabelledQueries<'a> {
+    pub(in crate::stages) row: &'a str,
+    pub(in crate::stages) queries: Vec<usize>,
+    pub(in crate::stages) labels: Vec<u8>,
 }
 
 /// The specification of a row's students: their labels and their method.
-pub(super) struct StudentSpec<'a> {
-    pub(super) labelled: LabelledQueries<'a>,
-    pub(super) method: StudentMethod,
+pub(in crate::stages) struct StudentSpec<'a> {
+    pub(in crate::stages) labelled: LabelledQueries<'a>,
+    pub(in crate::stages) method: StudentMethod,
     /// Whether noise protects the labels.
     pub(super) is_noisy: bool,
 }
 
 impl StudentSpec<'_> {
     /// Returns whether there is no label to learn from, because no query reached the row's threshold.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::stages) fn is_empty(&self) -> bool {
         self.labelled.labels.is_empty()
     }
 
     /// Returns the name of a student. Rows with the same labels and method share it, because the name contains the
     /// labels' hash.
     pub(super) fn stage_name(&self, repeat: usize) -> StageName {
-        let hash = Fingerprint::of(&json!([self.labelled.queries, self.labelled.labels]));
+        self.name_of(KIND, repeat)
+    }
+
+    /// Returns the hash of the labels, as a part of names.
+    pub(in crate::stages) fn hash(&self) -> String {
+        Fingerprint::of(&json!([self.labelled.queries, self.labelled.labels])).short()
+    }
+
+    /// Returns the name of a student with this prefix.
+    fn name_of(&self, prefix: &str, repeat: usize) -> StageName {
         // The paper's students have no method in their names, because they were once the only ones.
         let is_gan = self.method == StudentMethod::GAN;
         let method = if is_gan { String::new() } else { format!("{}-", self.method.name()) };
-        StageName(format!("{KIND}-{method}{}-{repeat}", hash.short()))
+        StageName(format!("{prefix}-{method}{}-{repeat}", self.hash()))
     }
 }
 
@@ -59,11 +74,36 @@ pub(super) struct Student<'a> {
     /// Its number among the students of the run, from 1, and their total number.
     pub(super) place: (usize, usize),
     stop: Option<&'a AtomicBool>,
+    /// The labelled images, if it learns from nothing else; otherwise it learns from the pool too.
+    alone: Option<&'a Split>,
 }
 
 impl<'a> Student<'a> {
     pub(super) fn new(images: &'a Images, spec: &'a StudentSpec<'a>, repeat: usize) -> Self {
-        Self { name: spec.stage_name(repeat), images, spec, named_after: spec, repeat, place: (1, 1), stop: None }
+        let name = spec.stage_name(repeat);
+        Self { name, images, spec, named_after: spec, repeat, place: (1, 1), stop: None, alone: None }
+    }
+
+    /// Returns the student that learns from the labelled images alone.
+    pub(super) fn alone(self, labelled: &'a Split) -> Self {
+        Self { name: self.spec.name_of(LABELLED_ONLY, self.repeat), alone: Some(labelled), ..self }
+    }
+
+    /// Returns the images that it learns from.
+    pub(super) fn pool(&self) -> &'a Split {
+        self.alone.unwrap_or(&self.images.pool)
+    }
+
+    /// Returns whether it learns from the labelled images alone.
+    pub(super) fn is_alone(&self) -> bool {
+        self.alone.is_some()
+    }
+
+    /// Returns the settings of its training.
+    pub(super) fn settings<'c>(&self, config: &'c Config) -> Cow<'c, StudentConfig> {
+        let labelled_only =
+            self.alone.and_then(|_| self.method().labelled_only(&config.student, self.images.pool.len()));
+        labelled_only.map_or(Cow::Borrowed(&config.student), Cow::Owned)
     }
 
     /// Returns the number of epochs of its training.
@@ -109,7 +149,9 @@ impl<'a> Student<'a> {
     /// Returns the queries with their labels.
     pub(super) fn labelled(&self) -> Vec<(usize, u8)> {
         let LabelledQueries { queries, labels, .. } = &self.spec.labelled;
-        queries.iter().copied().zip(labels.iter().copied()).collect()
+        let images =
+            queries.iter().copied().enumerate().map(|(place, image)| if self.is_alone() { place } else { image });
+        images.zip(labels.iter().copied()).collect()
     }
 
     /// Returns the randomness of this student only.

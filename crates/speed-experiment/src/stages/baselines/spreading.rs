@@ -1,0 +1,81 @@
+//! Label spreading with the labels of a row.
+
+use serde_json::{Value, json};
+use speed_report::{BASELINE_STAGE, Classification};
+use speed_student::Images as Unlabelled;
+use speed_student::label_spreading::{LabelSpreading, Spreading};
+
+use crate::error::{ExperimentError, Mismatch};
+use crate::stages::context::Context;
+use crate::stages::images::Images;
+use crate::stages::stage::{Stage, StageName};
+use crate::stages::students::{LabelledQueries, StudentSpec};
+use crate::store::{FinishedStage, StageFolder};
+
+/// The file of the results by class.
+const RESULT: &str = "spreading.json";
+
+/// The classification of the test images with the labels of a row. Rows with the same labels share it.
+pub(super) struct SpreadingStage<'a> {
+    pub(super) name: StageName,
+    labelled: &'a LabelledQueries<'a>,
+    images: &'a Images,
+}
+
+impl<'a> SpreadingStage<'a> {
+    pub(super) fn new(spec: &'a StudentSpec<'a>, images: &'a Images) -> Self {
+        let name = StageName::of(&[BASELINE_STAGE, "spreading", &spec.hash()]);
+        Self { name, labelled: &spec.labelled, images }
+    }
+}
+
+impl Stage for SpreadingStage<'_> {
+    type Output = Classification;
+
+    fn name(&self) -> &StageName {
+        &self.name
+    }
+
+    fn code_version(&self) -> u32 {
+        1
+    }
+
+    fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {
+        let LabelledQueries { queries, labels, .. } = self.labelled;
+        let LabelSpreading { neighbours, alpha, iterations, tolerance } = LabelSpreading::default();
+        Ok(json!({
+            "queries": queries,
+            "labels": labels,
+            "pool": Images::digest(&self.images.pool),
+            "test": Images::digest(&self.images.test),
+            "settings": [json!(neighbours), json!(alpha), json!(iterations), json!(tolerance)],
+        }))
+    }
+
+    fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
+        let Images { pool, test, class_names, .. } = self.images;
+        let LabelledQueries { row, queries, labels } = self.labelled;
+        let labelled: Vec<(usize, u8)> = queries.iter().copied().zip(labels.iter().copied()).collect();
+        let task = Spreading {
+            pool: Unlabelled::new(pool),
+            labelled: &labelled,
+            test: Unlabelled::new(test),
+            classes: test.classes(),
+        };
+        let progress = context.progress;
+        progress.begin(&format!("{row}: label spreading"), "images", (pool.len() + test.len()) as u64, 0);
+        let found = LabelSpreading::default().predict(&task, context.threads.get(), &|images| {
+            progress.advance(images as u64, "");
+        })?;
+        let pairs = test.labels().iter().copied().zip(found);
+        let result = Classification::new(class_names, pairs).map_err(Mismatch::from)?;
+        folder.write_json(RESULT, &result)?;
+        let percent = 100.0 * result.accuracy().unwrap_or_default();
+        progress.end(&format!("{row}: label spreading, accuracy {percent:.1} %"));
+        Ok(vec![RESULT.into()])
+    }
+
+    fn load(&self, _: &Context<'_>, done: &FinishedStage) -> Result<Classification, ExperimentError> {
+        done.read_json(RESULT)
+    }
+}
