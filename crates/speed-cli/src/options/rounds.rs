@@ -59,10 +59,6 @@ pub(crate) enum StudentCommand {
     Identity(IdentityOptions),
     /// Draw the queries of a round from the public pictures
     Queries(StudentQueriesOptions),
-    /// Train a model on public images and the labels of a round
-    Train(Box<StudentTrainOptions>),
-    /// Label queries by the plurality of votes in clear text, without noise: for trials, not private
-    Plurality(PluralityOptions),
     /// Write the file of a round, which goes to everyone
     Round(RoundOptions),
     /// Fetch a round's result from its server, as soon as it is available
@@ -97,6 +93,10 @@ pub(crate) enum StudentCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Train a model on public images and the labels of a round
+    Train(Box<StudentTrainOptions>),
+    /// Label queries by the plurality of votes in clear text, without noise: for trials, not private
+    Plurality(PluralityOptions),
 }
 
 #[derive(Debug, Args)]

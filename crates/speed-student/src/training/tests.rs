@@ -9,7 +9,7 @@ use speed_nn::params::to_record;
 use crate::gan::{Dense, GanTraining};
 use crate::pseudo_labels::PseudoLabelsTraining;
 use crate::test_support::{Bits, Data, config, run};
-use crate::{CheckpointError, EpochReport, Images, InvalidData, Lesson, Passes, ReportError};
+use crate::{CheckpointError, EpochMetrics, EpochReport, Images, InvalidData, Lesson, Passes, ReportError};
 use crate::{StudentConfig, StudentError, StudentMethod};
 
 const SHAPE: ImageShape = ImageShape { channels: 1, height: 10, width: 12 };
@@ -166,6 +166,26 @@ fn bad_data_are_named() {
     let flat = ImageShape { channels: 1, height: 1, width: 2 };
     let test = Split::new(flat, 3, vec![0, 0], vec![0]).expect("a split");
     assert_eq!(refused(&Data { test, ..data() }), InvalidData::Shape { pool: SHAPE, test: flat });
+    let test = Split::new(SHAPE, 4, vec![0; SHAPE.pixels()], vec![0]).expect("a split");
+    assert_eq!(refused(&Data { test, ..data() }), InvalidData::Classes { pool: 3, test: 4 });
+}
+
+#[test]
+fn a_student_without_test_images_is_the_same_student() {
+    let (Data { pool, labelled, test }, config, streams, device) = (data(), config(), Streams::new(1), Device::flex());
+    for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
+        let train = |test: Option<&Split>| {
+            let (config, streams, device) = (&config, &streams, &device);
+            let lesson = Lesson { config, pool: Images::new(&pool), labelled: &labelled, test, streams, device };
+            method.train(&lesson, None, &mut |_: &EpochReport<'_>| Ok(())).expect("a training")
+        };
+        let (with, without) = (train(Some(&test)), train(None));
+        assert_eq!(with.student.to_record().expect("a record"), without.student.to_record().expect("a record"));
+        assert!(with.accuracy.is_some() && without.accuracy.is_none() && without.accuracy_raw.is_none());
+        assert!(without.predictions.is_empty());
+        let is_unknown = |metrics: &EpochMetrics| metrics.accuracy_average.or(metrics.accuracy_raw).is_none();
+        assert!(without.metrics.iter().all(is_unknown));
+    }
 }
 
 #[test]
