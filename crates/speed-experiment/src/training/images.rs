@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use speed_core::printable_path;
+use speed_core::{printable, printable_path};
 use speed_data::pictures::{self, PassedOver};
 use speed_data::{Split, arrays};
 
@@ -85,7 +85,7 @@ impl ImagesOptions {
         }
         let found = pictures::load_labelled(&self.path, config.reading(), classes)?;
         let mut notes = skipped(&self.path, found.passed_over.as_ref());
-        notes.extend(found.empty.iter().map(|class| format!("no images of the class {class}")));
+        notes.extend(found.empty.iter().map(|class| format!("no images of the class {}", printable(class))));
         let names = relative(&self.path, &found.files);
         Ok(Labelled { images: found.images, names, class_names: found.class_names, notes })
     }

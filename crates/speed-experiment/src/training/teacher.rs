@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::Device;
 use serde::Serialize;
+use speed_core::printable;
 use speed_core::random::Streams;
 use speed_data::Split;
 use speed_report::Classification;
@@ -197,7 +198,7 @@ fn note_missing_classes(parts: &[Part], data: &Labelled, progress: &dyn Progress
     for (class, name) in data.class_names.iter().enumerate().filter(|(class, _)| has(&all, *class)) {
         let lacking = parts.iter().filter(|part| !has(&part.training, class)).count();
         if lacking > 0 {
-            let of = parts.len();
+            let (of, name) = (parts.len(), printable(name));
             progress.note(&format!("warning: {lacking} of {of} parts have no training images of the class {name}"));
         }
     }
