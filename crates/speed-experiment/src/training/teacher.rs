@@ -121,7 +121,7 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
     note_missing_classes(&parts, &data, progress);
     if let Some(epochs) = options.epochs {
         let largest = parts.iter().map(|part| part.training.len()).max().unwrap_or(0);
-        config.teacher.steps = (epochs.get() * largest).div_ceil(config.teacher.batch);
+        config.teacher.steps = epochs.get().saturating_mul(largest).div_ceil(config.teacher.batch);
     }
     let finished = train(options, &config, &data, &parts, &streams, progress)?;
     let files = write(options, &finished)?;
