@@ -22,6 +22,7 @@ mod student;
 mod submit;
 mod sweep;
 mod teacher;
+mod training;
 mod watch;
 
 pub(crate) use failure::{Failure, kind};

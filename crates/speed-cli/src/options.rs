@@ -2,6 +2,7 @@
 
 mod privacy;
 mod rounds;
+mod training;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -19,6 +20,9 @@ pub(crate) use rounds::{
     TeacherCommand,
 };
 use speed_core::ExitCode;
+pub(crate) use training::{
+    PluralityOptions, StudentQueriesOptions, StudentTrainOptions, TeacherTrainOptions, TeacherVoteOptions,
+};
 
 const ABOUT: &str = "Private collaborative deep learning: SPEED (Grivet Sébert et al.) in Rust";
 
@@ -38,6 +42,7 @@ First steps:
   speed watch mnist                     progress of a run in another terminal
   speed show mnist --json               a finished run, for a program
   speed predict --model FILE IMAGES     labels from a trained student
+  speed data example --out trial        pictures for docs/first-model.md
   speed compare RUN RUN --paper         runs side by side, with the paper
   speed account --votes VOTES.npy --gamma 0.1 --delta 1e-5    privacy cost
 
@@ -48,11 +53,14 @@ must not work together):
                                             server
   speed student round ... --out round.toml  the terms; to everyone
   speed round round.toml                    each party: check terms and price
+  speed teacher train ... --out FILE        each teacher: a model of its own
+  speed teacher vote ... --out votes.csv    images, and its votes
   speed teacher answer ... --out FILE       each teacher: noisy votes,
                                             encrypted; to the server
   speed server aggregate ... --out result   the server: encrypted winners; to
                                             the student
   speed student open ... --out labels.csv   labels
+  speed student train ... --out FILE        the student: a model from the labels
   The same over a network: speed server serve, teacher send, teacher log,
   teacher check, student fetch
 
@@ -140,13 +148,13 @@ pub(crate) enum Command {
     /// Prints the label and the probability of every class for each image. Images are resized and converted as in the model's
     /// training; without resizing there, an image of another size is refused.
     Predict(PredictOptions),
-    /// Check or fetch datasets
+    /// Check, fetch or make datasets
     #[command(subcommand)]
     Data(DataCommand),
-    /// The student of a labelling round: keys, terms, labels
+    /// The student of a labelling round: keys, terms, labels, training
     #[command(subcommand)]
     Student(StudentCommand),
-    /// A teacher of a labelling round
+    /// A teacher of a labelling round: training, votes, messages
     #[command(subcommand)]
     Teacher(TeacherCommand),
     /// The server of a labelling round
@@ -396,4 +404,19 @@ pub(crate) enum DataCommand {
         #[arg(long, value_name = "URL")]
         mirror: Vec<String>,
     },
+    /// Write example pictures for a first model (docs/first-model.md)
+    ///
+    /// Built-in digits, 24 x 24: 600 labelled pictures for each of three organisations, 400 public pictures without labels
+    /// and 1000 test pictures.
+    Example {
+        /// The new folder
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Seed of the digits
+        #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
+        seed: u64,
+    },
 }
+
+/// Largest seed, because configs have signed integers.
+pub(crate) const MAX_SEED: u64 = i64::MAX as u64;

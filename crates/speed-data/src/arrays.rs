@@ -7,6 +7,7 @@ use speed_core::npy::{ByteArray, WholeNumbers};
 
 use crate::error::{FileProblem, io_error};
 use crate::regular_file::read_limited;
+use crate::split::check_labels;
 use crate::{DataError, Dataset, ImageShape, Split};
 
 /// Largest size of a file, in bytes.
@@ -39,6 +40,33 @@ pub fn load(folder: &Path) -> Result<Dataset, DataError> {
     Dataset::new("arrays", split(train)?, split(test)?)
 }
 
+/// Loads labelled images from two files, in the form that [`load`] reads, for a given number of classes.
+///
+/// # Errors
+/// Names the file, the expected and the found content.
+pub fn load_labelled(images_file: &Path, labels_file: &Path, classes: usize) -> Result<Split, DataError> {
+    let (shape, pixels) = read_file(images_file, images)?;
+    let labels = read_file(labels_file, labels)?;
+    let (expected, found) = (pixels.len() / shape.pixels(), labels.len());
+    let wrong = |problem| DataError::BadFile { path: labels_file.to_path_buf(), problem, content_of: None };
+    if found != expected {
+        return Err(wrong(FileProblem::Count { what: "labels", expected, found }));
+    }
+    check_labels(&labels, 0, classes).map_err(wrong)?;
+    Split::new(shape, classes, pixels, labels)
+}
+
+/// Loads images without labels from a file, in the form that [`load`] reads, for a model of `classes` classes. Every label
+/// is 0.
+///
+/// # Errors
+/// Names the file, the expected and the found content.
+pub fn load_unlabelled(file: &Path, classes: usize) -> Result<Split, DataError> {
+    let (shape, pixels) = read_file(file, images)?;
+    let count = pixels.len() / shape.pixels();
+    Split::new(shape, classes, pixels, vec![0; count])
+}
+
 /// Returns the number of classes. It is known only from the labels, so no class may be missing.
 fn classes(train: &[u8], test: &[u8]) -> Result<usize, (&'static str, FileProblem)> {
     const TRAIN: &str = "train_labels.npy";
@@ -66,9 +94,12 @@ fn bad(folder: &Path, name: &str, problem: FileProblem) -> DataError {
 }
 
 fn read<T>(folder: &Path, name: &str, parse: fn(&[u8]) -> Result<T, FileProblem>) -> Result<T, DataError> {
-    let path = folder.join(name);
-    let bytes = read_limited(&path, MAX_FILE).map_err(io_error("read", &path))?;
-    parse(&bytes).map_err(|problem| bad(folder, name, problem))
+    read_file(&folder.join(name), parse)
+}
+
+fn read_file<T>(path: &Path, parse: fn(&[u8]) -> Result<T, FileProblem>) -> Result<T, DataError> {
+    let bytes = read_limited(path, MAX_FILE).map_err(io_error("read", path))?;
+    parse(&bytes).map_err(|problem| DataError::BadFile { path: path.to_path_buf(), problem, content_of: None })
 }
 
 /// The axes that images must have.

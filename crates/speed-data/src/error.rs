@@ -319,6 +319,12 @@ pub enum PictureProblem {
     /// A directory without a picture.
     #[error("expected PNG or JPEG pictures in the folder, found none")]
     Empty,
+    /// A directory that is not one of the expected classes.
+    #[error("expected a folder of one of the classes {}, found another one", printable(&classes.join(", ")))]
+    UnknownClass {
+        /// The names of the expected classes.
+        classes: Vec<String>,
+    },
     /// A class of test pictures that no training picture has.
     #[error("expected a class of the training pictures, found another one")]
     OtherClass,
@@ -355,8 +361,8 @@ pub enum PictureProblem {
     },
     /// A picture with more values than a training accepts.
     #[error(
-        "{found} (height x width) in {channels} channels: expected at most {max} values to learn from; set for example \
-         `data.size = \"32x32\"` to resize all pictures"
+        "{found} (height x width) in {channels} channels: expected at most {max} values to learn from; resize all \
+         pictures, for example with `data.size = \"32x32\"` or `--size 32x32`"
     )]
     Large {
         /// Height and width.
@@ -380,7 +386,7 @@ pub enum PictureProblem {
     },
     /// A picture of another size than the first one.
     #[error(
-        "expected {expected} like the other pictures, found {found} (height x width); set `data.size` to resize all of them"
+        "expected {expected} like the other pictures, found {found} (height x width); set `data.size` or `--size` to resize all of them"
     )]
     Size {
         /// Height and width of the first picture.

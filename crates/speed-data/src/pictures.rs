@@ -4,6 +4,7 @@
 mod decode;
 mod jpeg;
 mod kind;
+mod labelled;
 mod prepare;
 mod size;
 
@@ -21,6 +22,7 @@ use crate::regular_file::read_limited;
 use crate::{DataError, Dataset, ImageShape, Split};
 pub use jpeg::JpegError;
 use kind::{Kind, kind};
+pub use labelled::{LabelledPictures, UnlabelledPictures, load_labelled, load_unlabelled};
 pub use prepare::{FoundPictures, Preparation, find};
 pub use size::Size;
 
@@ -117,8 +119,8 @@ pub fn load(folder: &Path, reading: Reading) -> Result<Pictures, DataError> {
     let [train_files, test_files] = [&train, &test].map(|half| files_of(half, &classes, &mut others));
     let (train_files, test_files) = (train_files?, test_files?);
     let mut first = None;
-    let train = read_half(&train, train_files, classes.len(), reading, &mut first)?;
-    let test = read_half(&test, test_files, classes.len(), reading, &mut first)?;
+    let train = read_half(&train, &train_files, classes.len(), reading, &mut first)?;
+    let test = read_half(&test, &test_files, classes.len(), reading, &mut first)?;
     let passed_over = others.passed_over();
     let dataset = Dataset::new("pictures", train, test)?.with_class_names(classes);
     Ok(Pictures { dataset, passed_over })
@@ -180,39 +182,48 @@ type PictureFile = ([u8; 32], PathBuf, u8);
 /// Lists the pictures of a split in the order of the dataset.
 fn files_of(folder: &Path, classes: &[String], others: &mut Others) -> Result<Vec<PictureFile>, DataError> {
     let mut files: Vec<PictureFile> = Vec::new();
-    for (label, class) in classes.iter().enumerate() {
-        let class_folder = folder.join(class);
+    for (label, class) in (0..=u8::MAX).zip(classes) {
         let before = files.len();
-        for name in names(&class_folder)? {
-            let path = class_folder.join(&name);
-            match kind(&path, &name)? {
-                Kind::Picture => {
-                    let place = Sha256::digest(format!("{class}/{name}")).into();
-                    files.push((place, path, u8::try_from(label).expect("at most 256 classes")));
-                }
-                Kind::NotRead(what) => return Err(wrong(&path, PictureProblem::NotRead { what })),
-                Kind::Other => others.add(path),
-                Kind::Hidden => others.hidden += 1,
-            }
-        }
+        add_class(folder, class, label, &mut files, others)?;
         if files.len() == before {
-            return Err(wrong(&class_folder, PictureProblem::Empty));
+            return Err(wrong(&folder.join(class), PictureProblem::Empty));
         }
     }
     files.sort_unstable();
     Ok(files)
 }
 
+/// Adds the pictures of the directory of a class.
+fn add_class(
+    folder: &Path,
+    class: &str,
+    label: u8,
+    files: &mut Vec<PictureFile>,
+    others: &mut Others,
+) -> Result<(), DataError> {
+    let class_folder = folder.join(class);
+    for name in names(&class_folder)? {
+        let path = class_folder.join(&name);
+        match kind(&path, &name)? {
+            Kind::Picture => files.push((Sha256::digest(format!("{class}/{name}")).into(), path, label)),
+            Kind::NotRead(what) => return Err(wrong(&path, PictureProblem::NotRead { what })),
+            Kind::Other => others.add(path),
+            Kind::Hidden => others.hidden += 1,
+        }
+    }
+    Ok(())
+}
+
 fn read_half(
     folder: &Path,
-    files: Vec<PictureFile>,
+    files: &[PictureFile],
     classes: usize,
     reading: Reading,
     first: &mut Option<Size>,
 ) -> Result<Split, DataError> {
     let channels = reading.channels();
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
-    for (_, path, label) in &files {
+    for (_, path, label) in files {
         let picture = resized(read_picture(path)?, reading.size);
         let found = Size { height: picture.height(), width: picture.width() };
         if channels * found.height as usize * found.width as usize > reading.max_values {

@@ -107,6 +107,17 @@ impl Split {
         Self { shape: self.shape, classes: self.classes, pixels, labels }
     }
 
+    /// Returns a copy of the images `indices`, in their order.
+    ///
+    /// # Panics
+    /// If an index is not below `len()`, as a slice does.
+    #[must_use]
+    pub fn select(&self, indices: &[usize]) -> Self {
+        let labels = indices.iter().map(|&index| self.labels[index]).collect();
+        let pixels = indices.iter().flat_map(|&index| self.pixels(index)).copied().collect();
+        Self { shape: self.shape, classes: self.classes, pixels, labels }
+    }
+
     /// Returns the SHA-256 of shape, classes, pixels and labels, for the fingerprint of results computed from them. Two
     /// splits have the same digest if and only if they are equal.
     #[must_use]
@@ -174,6 +185,8 @@ mod tests {
         assert_eq!(part.pixels(2), split().pixels(3));
         assert_eq!((part.classes(), part.shape()), (7, SHAPE));
         assert!(split().slice(5..5).is_empty());
+        assert_eq!(split().select(&[1, 2, 3]), part);
+        assert_eq!(split().select(&[4, 0]).labels(), [1, 6]);
     }
 
     #[test]

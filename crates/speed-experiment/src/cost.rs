@@ -260,7 +260,7 @@ fn student_with(
             config: &few,
             pool: Unlabelled::new(&pool),
             labelled: &labelled,
-            test: &test,
+            test: Some(&test),
             streams: &streams,
             device: &device,
         };

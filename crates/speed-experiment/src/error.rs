@@ -114,6 +114,9 @@ pub enum ExperimentError {
         /// The claimed epsilon.
         claim: f64,
     },
+    /// A student outside of a run failed.
+    #[error(transparent)]
+    Alone(Box<StudentError>),
     /// Label spreading failed.
     #[error(transparent)]
     Spreading(#[from] speed_student::label_spreading::SpreadingError),
@@ -179,6 +182,7 @@ impl ExperimentError {
             | Self::Aggregation(_)
             | Self::Account(_)
             | Self::Audit { .. }
+            | Self::Alone(_)
             | Self::Spreading(_)
             | Self::Student { .. } => ExitCode::Computation,
         }

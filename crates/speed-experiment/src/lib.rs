@@ -27,6 +27,7 @@ mod stages;
 mod step;
 mod store;
 mod sweep;
+pub mod training;
 
 pub use config::{Config, ConfigError, Source, Sweep};
 pub use cost::{Cost, StageCost};

@@ -26,6 +26,7 @@ use speed_nn::training::AnyClassifier;
 pub use self::card::{FORMAT, ModelCard, Network, Origin, Preprocessing};
 pub use self::file::to_bytes;
 pub use self::inputs::Inputs;
+pub(crate) use self::predict::probabilities;
 pub use self::predict::{Predicting, Prediction};
 
 use crate::error::{ExperimentError, ModelFault};

@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             config: &config,
             pool: Images::new(&pool),
             labelled: &labelled,
-            test: &test,
+            test: Some(&test),
             streams: &streams,
             device: &Device::flex(),
         };
@@ -84,8 +84,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let evaluated = outcome.metrics.iter().filter_map(|m| m.accuracy_average);
         println!(
             "{seed},{right},{:.4},{:.4},{:.4},{:.2},{:.1},{}",
-            outcome.accuracy,
-            outcome.accuracy_raw,
+            outcome.accuracy.ok_or("no test images")?,
+            outcome.accuracy_raw.ok_or("no test images")?,
             confident,
             disputed,
             core_seconds() - start,

@@ -46,11 +46,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         config: &config,
         pool: Images::new(pool),
         labelled: &labelled,
-        test,
+        test: Some(test),
         streams: &streams,
         device: &Device::flex(),
     };
     let student = StudentMethod::GAN.train(&lesson, None, &mut on_epoch)?;
-    println!("accuracy on {} test images: {:.1} %", test.len(), 100.0 * student.accuracy);
+    println!("accuracy on {} test images: {:.1} %", test.len(), 100.0 * student.accuracy.ok_or("no test images")?);
     Ok(())
 }

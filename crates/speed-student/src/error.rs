@@ -91,7 +91,15 @@ pub enum InvalidData {
         /// Size of the test images.
         test: ImageShape,
     },
-    /// There are no test images.
+    /// Pool and test images differ in their number of classes.
+    #[error("expected test images of the pool's {pool} classes, found {test} classes")]
+    Classes {
+        /// Number of classes of the pool.
+        pool: usize,
+        /// Number of classes of the test images.
+        test: usize,
+    },
+    /// The test images are an empty split.
     #[error("expected at least one test image, found none")]
     NoTest,
     /// A network for images or classes that cannot exist.

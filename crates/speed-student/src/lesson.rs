@@ -3,7 +3,8 @@
 use burn::tensor::Device;
 use speed_core::random::Streams;
 use speed_data::{ImageShape, Split};
-use speed_nn::training::{Classifier, Pixels};
+use speed_nn::device::DeviceError;
+use speed_nn::training::{AnyClassifier, Classifier, Pixels, accuracy};
 
 use crate::{InvalidData, StudentConfig};
 
@@ -42,6 +43,12 @@ impl<'a> Images<'a> {
         self.split.shape()
     }
 
+    /// Returns the number of classes.
+    #[must_use]
+    pub fn classes(&self) -> usize {
+        self.split.classes()
+    }
+
     /// Returns the bytes of image `i` in CHW order.
     ///
     /// # Panics
@@ -70,8 +77,8 @@ pub struct Lesson<'a> {
     pub pool: Images<'a>,
     /// The labels that the student may see, as (index in the pool, label).
     pub labelled: &'a [(usize, u8)],
-    /// Images whose labels are used only for accuracy. The student has the same number of classes.
-    pub test: &'a Split,
+    /// Images whose labels are used only for accuracy, if there are any. Without them the accuracy is unknown.
+    pub test: Option<&'a Split>,
     /// The random streams of this student only; nothing else may draw from them.
     pub streams: &'a Streams,
     /// The device of the training.
@@ -82,17 +89,31 @@ impl Lesson<'_> {
     /// Returns the number of classes.
     #[must_use]
     pub fn classes(&self) -> usize {
-        self.test.classes()
+        self.pool.classes()
+    }
+
+    /// Returns the accuracy of a classifier on the test images, if there are any.
+    ///
+    /// # Errors
+    /// If the device failed.
+    pub fn accuracy(&self, network: &dyn AnyClassifier) -> Result<Option<f64>, DeviceError> {
+        let measure = |test: &Split| accuracy(network, test, &(0..test.len()).collect::<Vec<_>>(), self.device);
+        self.test.map(measure).transpose()
     }
 
     /// Checks that pool, labels and test images fit together.
     pub(crate) fn check(&self) -> Result<(), InvalidData> {
-        let (pool, test, classes) = (self.pool, self.test, self.classes());
-        if pool.shape() != test.shape() {
-            return Err(InvalidData::Shape { pool: pool.shape(), test: test.shape() });
-        }
-        if test.is_empty() {
-            return Err(InvalidData::NoTest);
+        let (pool, classes) = (self.pool, self.classes());
+        if let Some(test) = self.test {
+            if pool.shape() != test.shape() {
+                return Err(InvalidData::Shape { pool: pool.shape(), test: test.shape() });
+            }
+            if classes != test.classes() {
+                return Err(InvalidData::Classes { pool: classes, test: test.classes() });
+            }
+            if test.is_empty() {
+                return Err(InvalidData::NoTest);
+            }
         }
         check_labels(pool, self.labelled, classes)
     }

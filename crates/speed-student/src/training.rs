@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use speed_data::{ImageShape, Split};
 use speed_nn::device::DeviceError;
 use speed_nn::params::ParameterError;
-use speed_nn::training::{AnyClassifier, accuracy, accuracy_of, predict};
+use speed_nn::training::{AnyClassifier, accuracy_of, predict};
 
 use crate::{BoxedClassifier, Checkpoint, CheckpointError, Epoch, EpochMetrics, Images, Lesson, Samples};
 use crate::{InvalidData, ReportError, StudentConfig, StudentError, StudentMethod, Training};
@@ -53,11 +53,11 @@ pub type OnEpoch<'a> = dyn FnMut(&EpochReport<'_>) -> Result<(), ReportError> + 
 pub struct StudentOutcome {
     /// Metrics of every epoch.
     pub metrics: Vec<EpochMetrics>,
-    /// Accuracy on the test images, with averaged parameters: the student's accuracy.
-    pub accuracy: f64,
+    /// Accuracy on the test images, with averaged parameters: the student's accuracy. `None` without test images.
+    pub accuracy: Option<f64>,
     /// Accuracy on the test images, with the parameters of the last step.
-    pub accuracy_raw: f64,
-    /// The class that the averaged parameters give to each test image, as counted in `accuracy`.
+    pub accuracy_raw: Option<f64>,
+    /// The class that the averaged parameters give to each test image, as counted in `accuracy`; empty without test images.
     pub predictions: Vec<u8>,
     /// Generated images, if the method generates images.
     pub samples: Option<Samples>,
@@ -162,7 +162,7 @@ impl StudentMethod {
             let measures = session.training.run_epoch(lesson, &mut Epoch { number: epoch, is_evaluated, stream })?;
             assert_eq!(measures.len(), self.measures().len(), "number of measures of the method {self:?}");
             let [accuracy_raw, accuracy_average] = match is_evaluated {
-                true => session.accuracies(lesson)?.map(Some),
+                true => session.accuracies(lesson)?,
                 false => [None; 2],
             };
             let seconds = start.elapsed().as_secs_f64();
@@ -203,10 +203,8 @@ impl Session {
     }
 
     /// Returns the accuracies on the test images with the last and with the averaged parameters.
-    fn accuracies(&self, lesson: &Lesson<'_>) -> Result<[f64; 2], DeviceError> {
-        let measure =
-            |network: BoxedClassifier| accuracy(network.as_ref(), lesson.test, &all(lesson.test), lesson.device);
-        Ok([measure(self.training.last())?, measure(self.training.averaged())?])
+    fn accuracies(&self, lesson: &Lesson<'_>) -> Result<[Option<f64>; 2], DeviceError> {
+        Ok([lesson.accuracy(self.training.last().as_ref())?, lesson.accuracy(self.training.averaged().as_ref())?])
     }
 
     fn checkpoint(&self) -> Result<Checkpoint, CheckpointError> {
@@ -237,10 +235,10 @@ impl Session {
 
     fn into_outcome(self, lesson: &Lesson<'_>) -> Result<StudentOutcome, StudentError> {
         let student = Student { network: self.training.averaged(), device: lesson.device.clone() };
-        let (predictions, test) = (student.predict(Images::new(lesson.test))?, all(lesson.test));
+        let predictions = lesson.test.map_or(Ok(Vec::new()), |test| student.predict(Images::new(test)))?;
         Ok(StudentOutcome {
-            accuracy: accuracy_of(&predictions, lesson.test, &test),
-            accuracy_raw: accuracy(self.training.last().as_ref(), lesson.test, &test, lesson.device)?,
+            accuracy: lesson.test.map(|test| accuracy_of(&predictions, test, &all(test))),
+            accuracy_raw: lesson.accuracy(self.training.last().as_ref())?,
             predictions,
             samples: self.training.samples(lesson)?,
             student,

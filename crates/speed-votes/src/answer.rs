@@ -409,6 +409,33 @@ pub fn parse_names(bytes: &[u8], queries: usize) -> Result<Vec<String>, AnswerEr
         Some(1) => lines.remove(0).1.iter().position(|name| name.eq_ignore_ascii_case("name")).unwrap_or(0),
         _ => return Err(AnswerError::Names { found, queries }),
     };
+    distinct(lines, column)
+}
+
+/// Parses the names of a list of queries of unknown length. The first line has the names of the columns if one of them is
+/// `name`; otherwise the names are in the first column of all lines.
+///
+/// # Errors
+/// If the list is empty, or a name occurs twice.
+pub fn parse_name_list(bytes: &[u8]) -> Result<Vec<String>, AnswerError> {
+    let mut records = Records::new(decode_text(bytes).map_err(TableError::from)?)?;
+    let mut lines: Vec<(usize, Vec<String>)> = Vec::new();
+    while let Some((line, record)) = records.next()? {
+        lines.push((line, record.iter().map(str::to_owned).collect()));
+    }
+    let head = lines.first().and_then(|(_, cells)| cells.iter().position(|cell| cell.eq_ignore_ascii_case("name")));
+    if head.is_some() {
+        lines.remove(0);
+    }
+    if lines.is_empty() {
+        return Err(TableError::Empty.into());
+    }
+    distinct(lines, head.unwrap_or(0))
+}
+
+/// Returns the cells of a column, none of which occurs twice.
+fn distinct(lines: Vec<(usize, Vec<String>)>, column: usize) -> Result<Vec<String>, AnswerError> {
+    let queries = lines.len();
     let mut seen = HashMap::new();
     let mut names = Vec::with_capacity(queries);
     for (line, cells) in lines {

@@ -46,6 +46,32 @@ pub enum TableError {
     /// A damaged or unsuitable array.
     #[error(transparent)]
     Array(#[from] NpyError),
+    /// A column is missing.
+    #[error("expected a column {expected}, found {}", printable(found))]
+    NoColumn {
+        /// The possible names of the column.
+        expected: String,
+        /// The names of the columns found.
+        found: String,
+    },
+    /// A line without a key.
+    #[error("line {line}: the column {column} is empty")]
+    NoKey {
+        /// The line, from 1.
+        line: usize,
+        /// The column of the keys.
+        column: String,
+    },
+    /// A key that occurs twice.
+    #[error("line {line}: {:?} occurs on line {first} already", printable(key))]
+    KeyTwice {
+        /// The line, from 1.
+        line: usize,
+        /// The key.
+        key: String,
+        /// The line of its first occurrence.
+        first: usize,
+    },
     /// A ZIP archive.
     #[error("a ZIP archive (.npz or .xlsx), expected .npy or CSV: save one array with numpy.save, or the sheet as CSV")]
     Archive,

@@ -11,18 +11,21 @@
 //! | `table` | a table of integers, from either format |
 //! | `form` | labels or histograms: decided if only one is possible, and refused otherwise |
 //! | `vote_file` | the votes of all teachers |
+//! | `pairs` | lines of a name and a value: labels of queries, groups of pictures |
 //! | `answer` | the votes of one teacher, in a round's order or by the names of its queries |
 
 mod answer;
 mod error;
 mod form;
+mod pairs;
 mod records;
 mod table;
 mod vote_file;
 
-pub use answer::{AnswerError, Question, parse_answer, parse_names};
+pub use answer::{AnswerError, Question, parse_answer, parse_name_list, parse_names};
 pub use error::{Location, MAX_FILE, TableError};
 pub use form::{FormError, Known, Readings, VotesForm};
+pub use pairs::{Pair, Pairs, parse_pairs};
 pub use table::{Table, parse_numbers, read_bytes};
 pub use vote_file::VoteFile;
 

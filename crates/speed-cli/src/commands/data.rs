@@ -1,4 +1,4 @@
-//! `speed data check` and `speed data fetch`
+//! `speed data check`, `fetch` and `example`
 
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use speed_data::{
     CheckReport, DataError, FetchEvent, FetchProgress, check as check_files, fetch as fetch_files, locate,
 };
 use speed_experiment::ExperimentError;
+use speed_experiment::training::{ORGANISATIONS, OWN_IMAGES, PUBLIC_IMAGES, TEST_IMAGES, write_example};
 use speed_report::Table;
 
 use super::{Failure, print, print_json};
@@ -19,8 +20,18 @@ use crate::terminal;
 pub(super) fn execute(command: DataCommand) -> Result<(), Failure> {
     match command {
         DataCommand::Check { name, datasets, json } => check(&name, datasets.as_deref(), json),
+        DataCommand::Example { out, seed } => example(&out, seed),
         DataCommand::Fetch { name, datasets, mirror } => fetch(&name, &datasets, &mirror),
     }
+}
+
+fn example(out: &Path, seed: u64) -> Result<(), Failure> {
+    write_example(out, seed)?;
+    print(&format!(
+        "wrote {OWN_IMAGES} labelled pictures each in {}, {PUBLIC_IMAGES} pictures in public, and {TEST_IMAGES} labelled pictures in test: {}\n",
+        ORGANISATIONS.join(", "),
+        printable_path(out)
+    ))
 }
 
 fn check(name: &str, datasets: Option<&Path>, json: bool) -> Result<(), Failure> {

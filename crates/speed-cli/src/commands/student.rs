@@ -1,4 +1,4 @@
-//! `speed student identity`, `keygen`, `round`, `fetch` and `open`
+//! `speed student identity`, `keygen`, `queries`, `round`, `fetch`, `open`, `train` and `plurality`
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use speed_core::{RandomnessKind, printable_path};
 use speed_roles::{Influence, Role, Roster, RoundFile, RoundRandomness, Terms, hash_file, student};
 
 use super::price::RoundPrice;
-use super::{Failure, WITHOUT_PROOFS, client, identity, influence, mark, print, print_json, round_noise};
+use super::{Failure, WITHOUT_PROOFS, client, identity, influence, mark, print, print_json, round_noise, training};
 use crate::bar::Waiting;
 use crate::options::{RoundOptions, StudentCommand};
 
@@ -17,6 +17,9 @@ pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
     match command {
         StudentCommand::Keygen { out, range, simulation, json } => keygen(&out, &range, simulation, json),
         StudentCommand::Identity(options) => identity::generate(Role::Student, &options),
+        StudentCommand::Queries(options) => training::queries(&options),
+        StudentCommand::Train(options) => training::train_student(*options),
+        StudentCommand::Plurality(options) => training::plurality(options),
         StudentCommand::Round(options) => round(&options),
         StudentCommand::Fetch { client, out } => client::fetch(&client, &out),
         StudentCommand::Open { secret_key, result, round, keep_keys, delta, out, json } => {

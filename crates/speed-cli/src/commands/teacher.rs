@@ -1,4 +1,4 @@
-//! `speed teacher keygen`, `answer`, `send`, `log` and `check`
+//! `speed teacher keygen`, `train`, `vote`, `answer`, `send`, `log` and `check`
 
 use serde_json::json;
 use speed_aggregation::PrivacyNoise;
@@ -7,12 +7,14 @@ use speed_roles::teacher::{self, TeacherOptions};
 use speed_roles::{LogCheckOptions, Role, RoundFile, RoundRandomness, check_log};
 
 use super::price::RoundPrice;
-use super::{Failure, WITHOUT_PROOFS, client, identity, mark, print, print_json, round_noise};
+use super::{Failure, WITHOUT_PROOFS, client, identity, mark, print, print_json, round_noise, training};
 use crate::options::{AnswerOptions, TeacherCommand};
 
 pub(super) fn execute(command: TeacherCommand) -> Result<(), Failure> {
     match command {
         TeacherCommand::Keygen(options) => identity::generate(Role::Teacher, &options),
+        TeacherCommand::Train(options) => training::train_teachers(*options),
+        TeacherCommand::Vote(options) => training::vote(options),
         TeacherCommand::Answer(options) => answer(*options),
         TeacherCommand::Send { client, message, receipt } => client::send(&client, &message, &receipt),
         TeacherCommand::Log { client, out } => client::log(&client, &out),

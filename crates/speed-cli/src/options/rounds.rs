@@ -11,6 +11,9 @@ use speed_roles::{LedgerOptions, VotesForm, default_ledger, default_registry};
 
 use super::privacy::MaxEpsilon;
 use super::privacy::delta;
+use super::training::{
+    PluralityOptions, StudentQueriesOptions, StudentTrainOptions, TeacherTrainOptions, TeacherVoteOptions,
+};
 
 /// A choice of parameter set by the range of noisy counts.
 fn key_range() -> impl TypedValueParser<Value = Parameters> {
@@ -54,6 +57,8 @@ pub(crate) enum StudentCommand {
     },
     /// Generate the student's signing key, and its card for the roster
     Identity(IdentityOptions),
+    /// Draw the queries of a round from the public pictures
+    Queries(StudentQueriesOptions),
     /// Write the file of a round, which goes to everyone
     Round(RoundOptions),
     /// Fetch a round's result from its server, as soon as it is available
@@ -88,6 +93,10 @@ pub(crate) enum StudentCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Train a model on public images and the labels of a round
+    Train(Box<StudentTrainOptions>),
+    /// Label queries by the plurality of votes in clear text, without noise: for trials, not private
+    Plurality(PluralityOptions),
 }
 
 #[derive(Debug, Args)]
@@ -240,6 +249,10 @@ pub(crate) struct IdentityOptions {
 pub(crate) enum TeacherCommand {
     /// Generate this teacher's signing key, and its card for the student's roster
     Keygen(IdentityOptions),
+    /// Train a teacher, or several on disjoint parts, on one organisation's labelled images
+    Train(Box<TeacherTrainOptions>),
+    /// Let models vote on public images; `teacher answer` reads the votes
+    Vote(TeacherVoteOptions),
     /// Encrypt this teacher's noisy votes for a round
     Answer(Box<AnswerOptions>),
     /// Send this teacher's message to the round's server; an interrupted upload resumes

@@ -29,3 +29,4 @@ mod sweep;
 mod terminal;
 mod truth;
 mod votes;
+mod way;

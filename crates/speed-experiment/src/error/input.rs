@@ -1,10 +1,12 @@
 //! Faults of files of votes, queries and images.
 
+use std::path::PathBuf;
+
 use speed_accountant::AccountError;
-use speed_core::VotesError;
 use speed_core::npy::NpyError;
+use speed_core::{VotesError, printable, printable_path};
 use speed_data::{ImageShape, PictureProblem};
-use speed_votes::{FormError, TableError};
+use speed_votes::{AnswerError, FormError, TableError};
 
 /// The fault of a file of votes, queries or images: found and expected values.
 #[derive(Debug, thiserror::Error)]
@@ -156,6 +158,125 @@ pub enum InputFault {
         image: usize,
         /// The fault.
         problem: PictureProblem,
+    },
+    /// The text cannot be read.
+    #[error("cannot read: {0}")]
+    UnreadableText(#[source] std::io::Error),
+    /// The file is not a list of queries, or not the votes of a teacher.
+    #[error(transparent)]
+    Answer(Box<AnswerError>),
+    /// A file's name without the separator of its group.
+    #[error("expected a name that begins with its group and {separator:?}, found none: rename it, or give --groups")]
+    NoPrefix {
+        /// The separator.
+        separator: String,
+    },
+    /// An image without a group.
+    #[error(
+        "expected a group of the image {:?}, found none (columns file and group; CLASS/FILE if names repeat)",
+        printable(file)
+    )]
+    NoGroup {
+        /// The image.
+        file: String,
+    },
+    /// More parts than groups.
+    #[error("expected at least {parts} groups of images for {parts} parts, found {groups}")]
+    Parts {
+        /// Number of parts.
+        parts: usize,
+        /// Number of groups, or of images without groups.
+        groups: usize,
+    },
+    /// A part with too few groups.
+    #[error(
+        "part {part} has {images} images: expected enough groups to train on and to hold out; use fewer --parts, or \
+         --validation 0"
+    )]
+    FewForValidation {
+        /// The part.
+        part: usize,
+        /// Its images.
+        images: usize,
+    },
+    /// More queries than images, or none.
+    #[error("expected 1 to {images} queries of {images} images, found {found}")]
+    QueryCount {
+        /// Number of images.
+        images: usize,
+        /// Number of queries.
+        found: usize,
+    },
+    /// A query that is not an image.
+    #[error("expected names of images in {}, found {:?}", printable_path(folder), printable(name))]
+    UnknownQuery {
+        /// The name.
+        name: String,
+        /// The directory of the images.
+        folder: PathBuf,
+    },
+    /// One file for the votes of several models.
+    #[error("expected .npy, or a folder for one CSV file per model, for the votes of {models} models")]
+    SeveralModels {
+        /// Number of models.
+        models: usize,
+    },
+    /// Models with different classes.
+    #[error(
+        "expected a model of the classes {}, found {}: train all models with the same --classes",
+        printable(&expected.join(", ")),
+        printable(&found.join(", "))
+    )]
+    ModelClasses {
+        /// The classes of the first model.
+        expected: Vec<String>,
+        /// The classes of this model.
+        found: Vec<String>,
+    },
+    /// A directory without models.
+    #[error("expected model files (*.safetensors) in the folder, found none")]
+    NoModels,
+    /// A number of classes other than the round's.
+    #[error("expected the names of the round's {expected} classes, found {found}")]
+    RoundClasses {
+        /// Classes of the round.
+        expected: usize,
+        /// Number of names.
+        found: usize,
+    },
+    /// A number of labels other than the round's queries.
+    #[error("expected a line for each of the round's {expected} queries, found {found}")]
+    LabelCount {
+        /// Queries of the round.
+        expected: usize,
+        /// Lines found.
+        found: usize,
+    },
+    /// A number that is not a query's.
+    #[error("line {line}: expected a query from 0 to {}, found {:?}", queries - 1, printable(found))]
+    NoQuery {
+        /// The line, from 1.
+        line: usize,
+        /// The cell.
+        found: String,
+        /// Number of queries, or of images in the pool.
+        queries: usize,
+    },
+    /// A label of a line that is not a class.
+    #[error("line {line}: expected a class from 0 to {} or no label, found {:?}", classes - 1, printable(found))]
+    LineLabel {
+        /// The line, from 1.
+        line: usize,
+        /// The cell.
+        found: String,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// Labels without an answer.
+    #[error("expected at least one query with a label, found {queries} without an answer")]
+    NoAnswers {
+        /// Number of queries.
+        queries: usize,
     },
     /// The accountant refuses the votes.
     #[error(transparent)]

@@ -27,6 +27,9 @@ pub enum ResultsFault {
     /// The path of the results is a file.
     #[error("is a file, expected a folder of results: give another --results")]
     NotFolder,
+    /// An output that exists.
+    #[error("already exists and is never overwritten: move it away, or give another --out")]
+    Exists,
     /// A value that JSON cannot represent.
     #[error("cannot be written as JSON: {0}")]
     Unwritable(#[source] serde_json::Error),

@@ -34,7 +34,7 @@ pub struct ModelCard {
     pub preprocessing: Preprocessing,
     /// The arithmetic of the training, which predictions use too.
     pub arithmetic: Arithmetic,
-    /// The run that trained the model.
+    /// The training of the model.
     pub origin: Origin,
 }
 
@@ -70,23 +70,25 @@ pub struct Preprocessing {
     pub converts: bool,
 }
 
-/// The run that trained a model.
+/// The training of a model: in a run, or by a command of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
-    /// The name of the experiment.
-    pub experiment: String,
-    /// The id of the run.
-    pub run: String,
-    /// The student's stage.
+    /// The name of the experiment; `None` outside of runs.
+    pub experiment: Option<String>,
+    /// The id of the run; `None` outside of runs.
+    pub run: Option<String>,
+    /// The id of the round that gave a student's labels, in hexadecimal digits, if it was stated.
+    pub round: Option<String>,
+    /// The student's stage in its run.
     pub stage: Option<String>,
     /// The first row with the student's labels; with noise, if there is one.
     pub row: Option<String>,
-    /// The repeat of a student, or the index of a teacher.
+    /// The repeat of a student, or the index of a teacher in its run or among the parts of one organisation.
     pub number: usize,
     /// The root seed.
     pub seed: u64,
-    /// Whether keys and noise come from the seed, so the model is not private.
+    /// Whether keys or noise of the labels come from a seed, so the model is not private.
     pub simulation: bool,
 }
 
@@ -94,14 +96,20 @@ impl Origin {
     /// Returns the origin of a model in the run `id` of a config, without its place in the run.
     pub(crate) fn of_run(config: &Config, id: &str) -> Self {
         Self {
-            experiment: config.name.clone(),
-            run: id.to_owned(),
+            experiment: Some(config.name.clone()),
+            run: Some(id.to_owned()),
+            round: None,
             stage: None,
             row: None,
             number: 0,
             seed: config.seed,
             simulation: config.is_simulation(),
         }
+    }
+
+    /// Returns the origin of a model that was trained by a command of its own.
+    pub(crate) fn of_command(number: usize, seed: u64) -> Self {
+        Self { experiment: None, run: None, round: None, stage: None, row: None, number, seed, simulation: false }
     }
 }
 

@@ -82,7 +82,7 @@ impl std::fmt::Debug for Predicting<'_> {
 }
 
 /// Returns the probabilities of finite scores: a softmax.
-fn probabilities(scores: &[f32]) -> Vec<f32> {
+pub(crate) fn probabilities(scores: &[f32]) -> Vec<f32> {
     let greatest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let weights: Vec<f32> = scores.iter().map(|score| exp(score - greatest)).collect();
     let sum: f32 = weights.iter().sum();

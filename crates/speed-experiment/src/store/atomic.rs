@@ -46,7 +46,7 @@ pub(super) const RETRIES: u32 = 5;
 
 /// Writes a file that only its owner may read unless the name exists, like [`write_new`]. Returns whether it was
 /// written.
-pub(super) fn write_new_secret(path: &Path, bytes: &[u8]) -> Result<bool, ExperimentError> {
+pub(crate) fn write_new_secret(path: &Path, bytes: &[u8]) -> Result<bool, ExperimentError> {
     let is_new = link_new(path, bytes, 0o600)?;
     let folder = path.parent().unwrap_or_else(|| Path::new("."));
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(ExperimentError::io("sync", folder))?;
@@ -115,7 +115,7 @@ fn write_through(
 ///
 /// # Errors
 /// If the directory cannot be written.
-pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<bool, ExperimentError> {
+pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<bool, ExperimentError> {
     link_new(path, bytes, 0o666)
 }
 
@@ -127,6 +127,39 @@ fn link_new(path: &Path, bytes: &[u8], mode: u32) -> Result<bool, ExperimentErro
         Err(error) => Err(error),
     };
     retried(folder, write).map_err(ExperimentError::io("write", path))
+}
+
+/// Atomically writes a new directory that only its owner may read, with these files, whose names may contain directories. Returns whether it was written; it is
+/// not if the name exists, unless it is an empty directory.
+///
+/// # Errors
+/// If the parent directory cannot be written.
+pub(crate) fn write_folder<B: AsRef<[u8]>>(
+    path: &Path,
+    files: impl IntoIterator<Item = (String, B)>,
+) -> Result<bool, ExperimentError> {
+    let parent = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let folder = tempfile::Builder::new().prefix(WRITING).tempdir_in(parent);
+    let folder = folder.map_err(ExperimentError::io("write", path))?;
+    for (name, bytes) in files {
+        let write = || -> std::io::Result<()> {
+            let file = folder.path().join(&name);
+            std::fs::create_dir_all(file.parent().unwrap_or_else(|| folder.path()))?;
+            let mut file = File::create_new(file)?;
+            file.write_all(bytes.as_ref())?;
+            file.sync_all()
+        };
+        write().map_err(ExperimentError::io("write", path.join(&name)))?;
+    }
+    match std::fs::rename(folder.path(), path) {
+        Ok(()) => {
+            // The directory has its name, so nothing is left to remove.
+            let _ = folder.keep();
+            Ok(true)
+        }
+        Err(error) if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::NotADirectory) => Ok(false),
+        Err(error) => Err(ExperimentError::io("write", path)(error)),
+    }
 }
 
 /// Retries if the temporary file vanished, because another process may have opened the run and removed unfinished

@@ -43,7 +43,7 @@ pub(super) fn record<N: Traced>(config: &StudentConfig, shape: ImageShape, class
     let pool = Split::new(shape, classes.into(), pixels, vec![0; count]).expect("a split");
     let (labelled, streams) = (Vec::new(), &streams);
     let lesson =
-        &Lesson { config, pool: Images::new(&pool), labelled: &labelled, test: &pool, streams, device: &device };
+        &Lesson { config, pool: Images::new(&pool), labelled: &labelled, test: None, streams, device: &device };
     let mut training = GanTraining::<N>::new(lesson);
 
     let mut trace = Trace::default();

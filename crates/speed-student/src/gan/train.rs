@@ -12,7 +12,7 @@ use speed_nn::init;
 use speed_nn::noise::NormalPool;
 use speed_nn::optim::{Adam, StepError, Trained};
 use speed_nn::params::{ParameterError, number_parameters};
-use speed_nn::training::{InvalidField, accuracy};
+use speed_nn::training::InvalidField;
 
 use super::loss::discriminator_loss;
 use super::networks::{Discriminator, Generator, Networks, Noise};
@@ -225,9 +225,8 @@ impl<N: Networks> Training for GanTraining<N> {
             sums[1] += self.generator_step(lesson, &batch, stream).map_err(failed("generator"))?;
         }
         let [discriminator, generator] = sums.map(|sum| Some(sum / steps as f64));
-        let test: Vec<usize> = (0..lesson.test.len()).collect();
         let reference = match epoch.is_evaluated {
-            true => Some(accuracy(self.reference_average.from_zero(), lesson.test, &test, lesson.device)?),
+            true => lesson.accuracy(self.reference_average.from_zero())?,
             false => None,
         };
         Ok(vec![discriminator, generator, reference])

@@ -9,7 +9,7 @@ use speed_nn::params::to_record;
 use crate::gan::{Dense, GanTraining};
 use crate::pseudo_labels::PseudoLabelsTraining;
 use crate::test_support::{Bits, Data, config, run};
-use crate::{CheckpointError, EpochReport, Images, InvalidData, Lesson, Passes, ReportError};
+use crate::{CheckpointError, EpochMetrics, EpochReport, Images, InvalidData, Lesson, Passes, ReportError};
 use crate::{StudentConfig, StudentError, StudentMethod};
 
 const SHAPE: ImageShape = ImageShape { channels: 1, height: 10, width: 12 };
@@ -53,13 +53,13 @@ fn epochs_are_evaluated_as_configured() {
         let evaluated = outcome.metrics.iter().filter(|metrics| metrics.accuracy_average.is_some());
         assert_eq!(evaluated.map(|metrics| metrics.epoch).collect::<Vec<_>>(), [2, 4, 6]);
         assert!(outcome.metrics.iter().all(|metrics| metrics.measures.len() == method.measures().len()));
-        assert_eq!(outcome.metrics[5].accuracy_average, Some(outcome.accuracy));
-        assert_eq!(outcome.metrics[5].accuracy_raw, Some(outcome.accuracy_raw));
+        assert_eq!(outcome.metrics[5].accuracy_average, outcome.accuracy);
+        assert_eq!(outcome.metrics[5].accuracy_raw, outcome.accuracy_raw);
         let test = data().test;
         let found = outcome.student.predict(Images::new(&test)).expect("a device");
         assert_eq!(found, outcome.predictions);
         let right = found.iter().zip(test.labels()).filter(|(a, b)| a == b).count();
-        assert_eq!(right as f64 / test.len() as f64, outcome.accuracy);
+        assert_eq!(Some(right as f64 / test.len() as f64), outcome.accuracy);
     }
 }
 
@@ -135,7 +135,7 @@ fn a_loss_that_is_not_finite_names_network_epoch_and_step() {
     let (config, data) = (config(), data());
     let (streams, device) = (&Streams::new(1), &Device::flex());
     let Data { pool, labelled, test } = &data;
-    let lesson = Lesson { config: &config, pool: Images::new(pool), labelled, test, streams, device };
+    let lesson = Lesson { config: &config, pool: Images::new(pool), labelled, test: Some(test), streams, device };
     for (method, name, record) in [
         (StudentMethod::GAN, "discriminator", spoilt(GanTraining::<Dense>::new(&lesson).discriminator.frozen())),
         (StudentMethod::PSEUDO_LABELS, "classifier", spoilt(PseudoLabelsTraining::new(&lesson).0.frozen())),
@@ -166,6 +166,26 @@ fn bad_data_are_named() {
     let flat = ImageShape { channels: 1, height: 1, width: 2 };
     let test = Split::new(flat, 3, vec![0, 0], vec![0]).expect("a split");
     assert_eq!(refused(&Data { test, ..data() }), InvalidData::Shape { pool: SHAPE, test: flat });
+    let test = Split::new(SHAPE, 4, vec![0; SHAPE.pixels()], vec![0]).expect("a split");
+    assert_eq!(refused(&Data { test, ..data() }), InvalidData::Classes { pool: 3, test: 4 });
+}
+
+#[test]
+fn a_student_without_test_images_is_the_same_student() {
+    let (Data { pool, labelled, test }, config, streams, device) = (data(), config(), Streams::new(1), Device::flex());
+    for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
+        let train = |test: Option<&Split>| {
+            let (config, streams, device) = (&config, &streams, &device);
+            let lesson = Lesson { config, pool: Images::new(&pool), labelled: &labelled, test, streams, device };
+            method.train(&lesson, None, &mut |_: &EpochReport<'_>| Ok(())).expect("a training")
+        };
+        let (with, without) = (train(Some(&test)), train(None));
+        assert_eq!(with.student.to_record().expect("a record"), without.student.to_record().expect("a record"));
+        assert!(with.accuracy.is_some() && without.accuracy.is_none() && without.accuracy_raw.is_none());
+        assert!(without.predictions.is_empty());
+        let is_unknown = |metrics: &EpochMetrics| metrics.accuracy_average.or(metrics.accuracy_raw).is_none();
+        assert!(without.metrics.iter().all(is_unknown));
+    }
 }
 
 #[test]
@@ -268,7 +288,7 @@ fn the_callers_error_ends_the_training() {
         config,
         pool: Images::new(&pool),
         labelled: &labelled,
-        test: &test,
+        test: Some(&test),
         streams: &streams,
         device: &device,
     };
@@ -301,6 +321,6 @@ fn labelled_images_alone_are_learned_from_with_as_many_steps() {
             let unlabelled = outcome.metrics.iter().flat_map(|metrics| &metrics.measures[1..]);
             assert!(unlabelled.copied().all(|measure| measure == Some(0.0)), "{:?}", outcome.metrics);
         }
-        assert!(outcome.accuracy > 0.4, "{method:?}: {}", outcome.accuracy);
+        assert!(outcome.accuracy > Some(0.4), "{method:?}: {:?}", outcome.accuracy);
     }
 }

@@ -91,3 +91,12 @@ fn names_are_read_from_a_list_and_each_once() {
     assert!(matches!(parse_names(b"a\n", 3), Err(AnswerError::Names { found: 1, .. })));
     assert!(matches!(parse_names(b"a\nb\nc\nd\ne\n", 3), Err(AnswerError::Names { found: 5, .. })));
 }
+
+#[test]
+fn lists_of_any_length_are_read_by_the_column_name_or_the_first_one() {
+    assert_eq!(parse_name_list(b"ward;Name\n1;a\n2;b\n").expect("names"), ["a", "b"]);
+    assert_eq!(parse_name_list("\u{feff}a.png,1\r\nb.png,2\r\n".as_bytes()).expect("names"), ["a.png", "b.png"]);
+    assert!(matches!(parse_name_list(b"a\nb\na\n"), Err(AnswerError::NameTwice { line: 3, .. })));
+    assert!(parse_name_list(b"name\n").expect_err("refused").to_string().contains("empty"));
+    assert!(parse_name_list(b"").is_err());
+}

@@ -47,10 +47,10 @@ pub(super) fn write(
     stage: &str,
     method: StudentMethod,
     outcome: &StudentOutcome,
+    (accuracy, accuracy_raw): (f64, f64),
     test: &Test<'_>,
 ) -> Result<Vec<String>, ExperimentError> {
-    let StudentOutcome { metrics, accuracy, accuracy_raw, samples, .. } = outcome;
-    let (accuracy, accuracy_raw) = (*accuracy, *accuracy_raw);
+    let StudentOutcome { metrics, samples, .. } = outcome;
     let run =
         StudentRun { stage: stage.to_owned(), accuracy, accuracy_raw, by_epoch: Vec::new(), classification: None };
     folder.write_checked(METRICS, metrics_csv(method.measures(), metrics).as_bytes())?;

@@ -41,7 +41,7 @@ impl<'a> Session<'a> {
             config: &settings,
             pool: Unlabelled::new(self.student.pool()),
             labelled: &labelled,
-            test: &images.test,
+            test: Some(&images.test),
             streams: &streams,
             device: &self.context.device.burn,
         };

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use speed_report::StudentRun;
+use speed_student::{InvalidData, StudentError};
 
 use super::record;
 use super::session::{CHECKPOINT, Session};
@@ -63,8 +64,10 @@ impl Stage for Student<'_> {
         if context.config.table.keep_students && !self.is_alone() {
             self.keep(context, folder, &outcome.student)?;
         }
+        let accuracies = outcome.accuracy.zip(outcome.accuracy_raw);
+        let accuracies = accuracies.ok_or_else(|| self.error(StudentError::Data(InvalidData::NoTest)))?;
         let test = record::Test { images: &self.images.test, class_names: &self.images.class_names };
-        let outputs = record::write(folder, &self.name, self.method(), &outcome, &test)?;
+        let outputs = record::write(folder, &self.name, self.method(), &outcome, accuracies, &test)?;
         folder.remove(CHECKPOINT);
         Ok(outputs)
     }

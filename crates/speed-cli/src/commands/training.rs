@@ -1,0 +1,193 @@
+//! `speed teacher train` and `vote`, `speed student queries`, `plurality` and `train`
+
+use std::fmt::Write as _;
+use std::num::{NonZeroU16, NonZeroUsize};
+
+use serde::Serialize;
+use speed_core::{printable, printable_path};
+use speed_experiment::training::{
+    self, Grouping, ImagesOptions, PoolSummary, RoundOrigin, StudentReport, TeacherReport, TeachersReport,
+};
+use speed_report::{Classification, Table};
+use speed_roles::RoundFile;
+
+use super::{Failure, mark, print, print_json};
+use crate::options::{
+    LogFormat, PluralityOptions, StudentQueriesOptions, StudentTrainOptions, TeacherTrainOptions, TeacherVoteOptions,
+};
+use crate::progress::Reporter;
+use crate::terminal;
+
+/// Runs work that reports progress, and clears the bars before its results.
+fn reported<T>(
+    quiet: bool,
+    work: impl FnOnce(&dyn speed_experiment::Progress) -> Result<T, speed_experiment::ExperimentError>,
+) -> Result<T, Failure> {
+    let reporter = Reporter::new(LogFormat::Text, quiet);
+    Ok(work(reporter.progress())?)
+}
+
+fn threads(given: Option<NonZeroU16>) -> NonZeroUsize {
+    let all = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    given.map_or(all, NonZeroUsize::from)
+}
+
+/// Prints a report: as JSON, or else as text.
+fn print_report<R: Serialize>(json: bool, report: &R, text: impl FnOnce(&R) -> String) -> Result<(), Failure> {
+    if json { print_json(report) } else { print(&text(report)) }
+}
+
+pub(super) fn train_teachers(options: TeacherTrainOptions) -> Result<(), Failure> {
+    let TeacherTrainOptions { images, labels, parts, group_by_prefix, groups, common, mut sets, .. } = options;
+    sets.extend(options.architecture.map(|name| format!("teacher.architecture={name}")));
+    let options = training::TeacherOptions {
+        images: ImagesOptions { path: images, labels, size: common.size, grey: common.grey },
+        classes: common.classes,
+        parts,
+        grouping: group_by_prefix.map(Grouping::Prefix).or_else(|| groups.map(Grouping::File)),
+        validation: options.validation,
+        epochs: options.epochs,
+        seed: common.seed,
+        threads: threads(options.threads),
+        sets,
+        out: options.out,
+    };
+    let report = reported(common.quiet, |progress| training::train_teachers(&options, progress))?;
+    print_report(common.json, &report, teachers_text)
+}
+
+fn teachers_text(report: &TeachersReport) -> String {
+    let TeachersReport { seed, shape, images, groups, architecture, steps, teachers, validation, .. } = report;
+    let [channels, height, width] = shape;
+    let of_groups = groups.map_or_else(String::new, |groups| format!(" in {groups} groups"));
+    let mut text = format!(
+        "{images} images of {channels}x{height}x{width}{of_groups}: network {architecture}, {steps} steps, seed {seed}\n"
+    );
+    let mut table = Table::new(["model", "images", "fits %", "held out", "right %"]);
+    for TeacherReport { file, images, train_accuracy, validation_images, validation_accuracy } in teachers {
+        table.push(vec![
+            printable_path(file),
+            images.to_string(),
+            percent(*train_accuracy),
+            validation_images.to_string(),
+            validation_accuracy.map_or_else(|| "-".to_owned(), percent),
+        ]);
+    }
+    text.push_str(&terminal::table(&table));
+    match validation {
+        Some(validation) => text.push_str(&of_classes("held-out images", validation)),
+        None => text.push_str("accuracy unknown: no images were held out (--validation)\n"),
+    }
+    text
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}", 100.0 * share)
+}
+
+/// Returns the results by class, with the most frequent confusions.
+fn of_classes(images: &str, result: &Classification) -> String {
+    let mut text = format!("\n{images}, by class:\n{}", terminal::table(&result.table()));
+    let name = |class: usize| printable(&result.names()[class]);
+    let confusions = result.confusions().into_iter().take(3);
+    let confusions: Vec<String> =
+        confusions.map(|(truth, found, images)| format!("{} as {} ({images})", name(truth), name(found))).collect();
+    if !confusions.is_empty() {
+        let _ = writeln!(text, "most frequent confusions: {}", confusions.join(", "));
+    }
+    text
+}
+
+pub(super) fn vote(options: TeacherVoteOptions) -> Result<(), Failure> {
+    let TeacherVoteOptions { model, images, query_list, out, quiet, json, .. } = options;
+    let options =
+        training::VoteOptions { models: model, images, queries: query_list, threads: threads(options.threads), out };
+    let report = reported(quiet, |progress| training::vote(&options, progress))?;
+    print_report(json, &report, |report| {
+        format!(
+            "{} model{} voted on {} images of {} classes: {}\nthe votes are private: only `speed teacher answer` protects them\n",
+            report.models.len(),
+            if report.models.len() == 1 { "" } else { "s" },
+            report.queries,
+            report.class_names.len(),
+            printable_path(&report.out)
+        )
+    })
+}
+
+pub(super) fn queries(options: &StudentQueriesOptions) -> Result<(), Failure> {
+    let StudentQueriesOptions { pool, count, seed, out } = options;
+    let seed = training::choose_queries(pool, *count, *seed, out)?;
+    print(&format!("{count} queries, drawn with seed {seed}, in {}\n", printable_path(out)))
+}
+
+pub(super) fn plurality(options: PluralityOptions) -> Result<(), Failure> {
+    let PluralityOptions { votes, query_list, classes, out, json } = options;
+    let options = training::PluralityOptions { votes, queries: query_list, classes: classes.into(), out };
+    let report = training::plurality(&options)?;
+    print_report(json, &report, |report| {
+        format!(
+            "NOT PRIVATE: votes were counted in clear text, without noise; for trials only\n{} queries labelled by the plurality of {} teachers, who all agree on {}: {}\n",
+            report.queries,
+            report.teachers,
+            report.unanimous,
+            printable_path(&report.out)
+        )
+    })
+}
+
+pub(super) fn train_student(options: StudentTrainOptions) -> Result<(), Failure> {
+    let StudentTrainOptions { pool, labels, query_list, test, test_labels, method, epochs, mut sets, common, .. } =
+        options;
+    sets.push(format!("student.method={method}"));
+    let round = options.round.map(|path| RoundFile::read(&path)).transpose()?.map(|file| {
+        let shape = file.round().shape();
+        RoundOrigin {
+            id: file.id().to_hex(),
+            queries: shape.queries(),
+            classes: shape.classes(),
+            simulation: file.round().is_simulation(),
+        }
+    });
+    let simulation = round.as_ref().is_some_and(|round| round.simulation);
+    let options = training::StudentOptions {
+        pool: ImagesOptions { path: pool, labels: None, size: common.size, grey: common.grey },
+        labels,
+        queries: query_list,
+        test,
+        test_labels,
+        classes: common.classes,
+        round,
+        epochs,
+        seed: common.seed,
+        sets,
+        out: options.out,
+    };
+    let report = reported(common.quiet, |progress| training::train_student(&options, progress))?;
+    print_report(common.json, &report, |report| format!("{}{}", mark(simulation), student_text(report)))
+}
+
+fn student_text(report: &StudentReport) -> String {
+    let StudentReport { out, method, seed, class_names, labelled, unanswered, pool, test, .. } = report;
+    let PoolSummary { images, agreement, confidence, predicted } = pool;
+    let mut text = format!(
+        "{labelled} labels for {images} images, {unanswered} queries without an answer; method {method}, seed {seed}\nmodel: {}\n",
+        printable_path(out)
+    );
+    let _ = writeln!(
+        text,
+        "the model agrees with {} % of the labels given; its mean confidence on the pool is {} %",
+        percent(*agreement),
+        percent(*confidence)
+    );
+    let shares = class_names
+        .iter()
+        .zip(predicted)
+        .map(|(name, count)| format!("{} {} %", printable(name), percent(*count as f64 / *images as f64)));
+    let _ = writeln!(text, "predicted classes of the pool: {}", shares.collect::<Vec<_>>().join(", "));
+    match test {
+        Some(test) => text.push_str(&of_classes("test images", test)),
+        None => text.push_str("accuracy unknown: give labelled images with --test to measure it\n"),
+    }
+    text
+}

@@ -1,0 +1,172 @@
+//! Options of trainings outside of runs.
+
+use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::MAX_SEED;
+
+/// The form of pictures and the seed of a training.
+#[derive(Debug, Args)]
+pub(crate) struct CommonTrainOptions {
+    /// The names of the classes in the order of the labels, separated by commas; all parties of a round need the same
+    /// [default: the names of the folders, in their order]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) classes: Option<Vec<String>>,
+    /// Resize all pictures to HEIGHTxWIDTH; without it all must have the same size
+    #[arg(long, value_name = "HxW")]
+    pub(crate) size: Option<String>,
+    /// Convert all pictures to grey
+    #[arg(long)]
+    pub(crate) grey: bool,
+    /// Seed of the training [default: drawn, and printed]
+    #[arg(long, value_name = "SEED", value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
+    pub(crate) seed: Option<u64>,
+    /// Do not report progress and notes; errors are still reported
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Print JSON (docs/json.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TeacherTrainOptions {
+    /// A folder with one subfolder of PNG and JPEG pictures for each class, or an .npy array: images x height x width (x
+    /// channels), uint8
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) images: PathBuf,
+    /// The labels of an array: .npy, classes from 0
+    #[arg(long, value_name = "FILE")]
+    pub(crate) labels: Option<PathBuf>,
+    /// Train this number of teachers on disjoint parts; --out is then a folder. In a round, each is a party with its own
+    /// keys
+    #[arg(long, value_name = "M")]
+    pub(crate) parts: Option<NonZeroUsize>,
+    /// Keep images together whose file names have the same beginning before this separator: for example, with "_" all
+    /// pictures of the patient 07 whose names begin with 07_
+    #[arg(long, value_name = "SEPARATOR", conflicts_with = "groups")]
+    pub(crate) group_by_prefix: Option<String>,
+    /// Keep images together that have the same group in this CSV file with the columns file and group
+    #[arg(long, value_name = "FILE")]
+    pub(crate) groups: Option<PathBuf>,
+    /// Fraction of the images that is held out to measure the teacher, in equal shares of every class
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.2, allow_negative_numbers = true)]
+    pub(crate) validation: f64,
+    /// The network: small, small-contrast, reference or deeper [default: small]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) architecture: Option<String>,
+    /// Passes over the training images [default: teacher.steps = 300 steps of 30 images]
+    #[arg(long, value_name = "N")]
+    pub(crate) epochs: Option<NonZeroUsize>,
+    /// Change a key of [teacher] (configs/default.toml), for example --set teacher.learning_rate=0.001
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) sets: Vec<String>,
+    /// Number of teachers that are trained at the same time; results do not depend on it [default: all processors]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroU16>,
+    #[command(flatten)]
+    pub(crate) common: CommonTrainOptions,
+    /// The new model file, or with --parts the new folder of model files; only their owner can read them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TeacherVoteOptions {
+    /// The models: files, or folders of .safetensors files; each is one teacher
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    pub(crate) model: Vec<PathBuf>,
+    /// The public images: a folder of pictures, or an .npy array
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) images: PathBuf,
+    /// The round's list of queries, which names images by their paths in the folder; the votes have its order [default:
+    /// all images in the order of their names]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) query_list: Option<PathBuf>,
+    /// The new votes: .csv with lines of name,label for one model; .npy, teachers x queries; or otherwise a folder with a
+    /// CSV file for each model
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Number of threads; votes do not depend on it [default: all processors]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroU16>,
+    /// Do not report progress and notes; errors are still reported
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Print JSON (docs/json.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StudentQueriesOptions {
+    /// The folder of public pictures
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) pool: PathBuf,
+    /// Number of queries
+    #[arg(long, value_name = "N")]
+    pub(crate) count: usize,
+    /// Seed of the choice [default: drawn, and printed]
+    #[arg(long, value_name = "SEED")]
+    pub(crate) seed: Option<u64>,
+    /// The new list of queries, for `student round --query-list`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PluralityOptions {
+    /// Files of votes: CSV or .npy of one teacher, or .npy tables of teachers x queries
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    pub(crate) votes: Vec<PathBuf>,
+    /// The list of queries that the teachers voted on
+    #[arg(long, value_name = "FILE")]
+    pub(crate) query_list: PathBuf,
+    /// Number of classes
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(2..=256))]
+    pub(crate) classes: u16,
+    /// The new file of labels, lines of query,label
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Print JSON (docs/json.md)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StudentTrainOptions {
+    /// The public images without labels: a folder of pictures, or an .npy array
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) pool: PathBuf,
+    /// The labels of `student open`, lines of query,label; or lines of name,label. Queries without a label are skipped
+    #[arg(long, value_name = "FILE")]
+    pub(crate) labels: PathBuf,
+    /// The round's list of queries; without it, query 0 is the first image of the pool in the order of names, and so on
+    #[arg(long, value_name = "FILE")]
+    pub(crate) query_list: Option<PathBuf>,
+    /// The round's file: its id is recorded in the model, and its numbers of queries and classes are checked
+    #[arg(long, value_name = "FILE")]
+    pub(crate) round: Option<PathBuf>,
+    /// Labelled images that measure the model, with one subfolder for each class, or an .npy array
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) test: Option<PathBuf>,
+    /// The labels of a test array: .npy, classes from 0
+    #[arg(long, value_name = "FILE", requires = "test")]
+    pub(crate) test_labels: Option<PathBuf>,
+    /// The method: pseudo-labels, gan or conv-gan
+    #[arg(long, value_name = "NAME", default_value = "pseudo-labels")]
+    pub(crate) method: String,
+    /// Epochs of 9000 images each [default: 40 for pseudo-labels, 100 for the GANs]
+    #[arg(long, value_name = "N")]
+    pub(crate) epochs: Option<NonZeroU32>,
+    /// Change a key of [student] (configs/default.toml), for example --set student.pseudo_labels.contrast=true
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) sets: Vec<String>,
+    #[command(flatten)]
+    pub(crate) common: CommonTrainOptions,
+    /// The new model file, for `speed predict`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+}

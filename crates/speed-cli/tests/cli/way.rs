@@ -1,0 +1,241 @@
+//! The way of one organisation and of the student: teachers on folders of pictures, votes, labels, a model, predictions.
+
+use std::fs;
+use std::path::Path;
+
+use image::{GrayImage, Luma};
+use serde_json::Value;
+
+use crate::bad_input::npy;
+use crate::common::Workplace;
+
+/// Settings of a quick training that learns bars from frames.
+const QUICK: [&str; 2] = ["--set", "teacher.shift=1"];
+
+/// Writes a picture of 16 x 16 pixels: class 0 is dark above and bright below, class 1 the reverse, class 2 is grey. Its
+/// number changes all levels a little.
+fn picture(path: &Path, class: usize, number: u8) {
+    fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+    let level = |y: u32| match (class, y < 8) {
+        (0, true) | (1, false) => 20 + number,
+        (2, _) => 120 + number,
+        _ => 230 - number,
+    };
+    GrayImage::from_fn(16, 16, |x, y| Luma([level(y) + (x % 3) as u8])).save(path).expect("a picture");
+}
+
+const CLASSES: [&str; 3] = ["down", "flat", "up"];
+
+/// The classes of the pictures in the order of their names: up is dark above.
+fn drawn(name: &str) -> usize {
+    ["up", "down", "flat"].iter().position(|class| *class == name).expect("a class")
+}
+
+/// Three organisations with twelve patients of two pictures each, thirty public pictures, and a test folder.
+fn place() -> Workplace {
+    let place = Workplace::new("");
+    for organisation in ["north", "east", "south"] {
+        for patient in 0..12_u8 {
+            let class = CLASSES[usize::from(patient) % 3];
+            for eye in ["left", "right"] {
+                let name = format!("{organisation}/{class}/{patient:02}_{eye}.png");
+                picture(&place.path(&name), drawn(class), 2 * patient + u8::from(eye == "left"));
+            }
+        }
+    }
+    for number in 0..30_u8 {
+        picture(&place.path(&format!("public/{number:02}.png")), drawn(CLASSES[usize::from(number) % 3]), number);
+    }
+    for number in 0..9_u8 {
+        let class = CLASSES[usize::from(number) % 3];
+        picture(&place.path(&format!("test/{class}/{number}.png")), drawn(class), 3 * number);
+    }
+    place
+}
+
+fn train<'a>(images: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let start = ["teacher", "train", "--grey", "--seed", "5", "--epochs", "40", "--images", images, "--out", out];
+    [&start[..], &QUICK, more].concat()
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn folders_of_pictures_become_a_model_with_predictions() {
+    let place = place();
+    for organisation in ["north", "east", "south"] {
+        let out = format!("{organisation}.safetensors");
+        let text = place.succeeds(&train(organisation, &out, &["--group-by-prefix", "_"]));
+        assert!(text.contains("24 images of 1x16x16 in 12 groups") && text.contains("all classes"), "{text}");
+    }
+    // The same seed gives the same bytes, and --threads changes nothing.
+    place.succeeds(&train("north", "again.safetensors", &["--group-by-prefix", "_", "--threads", "1", "--quiet"]));
+    let bytes = |name: &str| fs::read(place.path(name)).expect("a model");
+    assert_eq!(bytes("north.safetensors"), bytes("again.safetensors"));
+
+    place.succeeds(&["student", "queries", "--pool", "public", "--count", "12", "--seed", "3", "--out", "queries.csv"]);
+    for organisation in ["north", "east", "south"] {
+        let (model, out) = (format!("{organisation}.safetensors"), format!("{organisation}.csv"));
+        let vote = ["teacher", "vote", "--images", "public", "--query-list", "queries.csv"];
+        place.succeeds(&[&vote[..], &["--model", &model, "--out", &out]].concat());
+    }
+    let queries = fs::read_to_string(place.path("queries.csv")).expect("queries");
+    let votes = fs::read_to_string(place.path("north.csv")).expect("votes");
+    let names: Vec<&str> = votes.lines().skip(1).map(|line| line.split(',').next().expect("a name")).collect();
+    assert_eq!(names, queries.lines().skip(1).collect::<Vec<_>>(), "the order of the list");
+
+    let votes = ["--votes", "north.csv", "east.csv", "south.csv"];
+    let count = ["student", "plurality", "--query-list", "queries.csv", "--classes", "3", "--out", "labels.csv"];
+    assert!(place.succeeds(&[&count[..], &votes].concat()).starts_with("NOT PRIVATE"));
+
+    let student = ["student", "train", "--pool", "public", "--labels", "labels.csv", "--query-list", "queries.csv"];
+    let student = [&student[..], &["--grey", "--seed", "1", "--epochs", "2"]].concat();
+    let text = place.succeeds(&[&student[..], &["--test", "test", "--out", "student.safetensors"]].concat());
+    assert!(text.contains("12 labels for 30 images, 0 queries without an answer"), "{text}");
+    let text = place.succeeds(&[&student[..], &["--classes", "down,flat,up", "--out", "same.safetensors"]].concat());
+    assert!(text.contains("accuracy unknown"), "{text}");
+    assert_eq!(bytes("student.safetensors"), bytes("same.safetensors"), "test images do not change a student");
+
+    let predicted = ["predict", "--model", "student.safetensors", "test", "--format", "json", "--quiet"];
+    let predicted = json(&place.succeeds(&predicted));
+    assert_eq!(predicted["class_names"], serde_json::json!(CLASSES));
+    let all = predicted["predictions"].as_array().expect("predictions");
+    let right = all.iter().filter(|prediction| {
+        let class = prediction["label"].as_str().expect("a name");
+        prediction["image"].as_str().expect("a path").contains(&format!("/{class}/"))
+    });
+    assert_eq!((all.len(), right.count()), (9, 9));
+}
+
+#[test]
+fn parts_are_teachers_of_their_own_and_patients_stay_together() {
+    let place = place();
+    let report = place.succeeds(&train("north", "parts", &["--parts", "3", "--group-by-prefix", "_", "--json"]));
+    let report = json(&report);
+    let teachers = report["teachers"].as_array().expect("teachers");
+    let images = |key: &str| teachers.iter().map(|teacher| teacher[key].as_u64().expect("a number")).sum::<u64>();
+    assert_eq!((teachers.len(), images("images") + images("validation_images")), (3, 24));
+    assert!(teachers.iter().all(|teacher| teacher["images"].as_u64().is_some_and(|images| images % 2 == 0)));
+    assert_eq!(report["validation"]["images"].as_u64(), Some(images("validation_images")));
+
+    let vote = ["teacher", "vote", "--model", "parts", "--images", "public", "--out"];
+    place.succeeds(&[&vote[..], &["votes.npy"]].concat());
+    place.succeeds(&[&vote[..], &["votes"]].concat());
+    let table = fs::read(place.path("votes.npy")).expect("votes");
+    let mut files: Vec<_> =
+        fs::read_dir(place.path("votes")).expect("files").map(|file| file.expect("one").path()).collect();
+    files.sort();
+    let rows: Vec<u8> = files
+        .iter()
+        .flat_map(|file| {
+            let text = fs::read_to_string(file).expect("votes");
+            text.lines()
+                .skip(1)
+                .map(|line| line.rsplit(',').next().expect("a label").parse().expect("a number"))
+                .collect::<Vec<u8>>()
+        })
+        .collect();
+    assert_eq!((files.len(), rows.len()), (3, 90));
+    assert_eq!(table[table.len() - 90..], rows);
+    // The table is one of teachers x queries, as the accountant reads it.
+    let account =
+        ["account", "--votes", "votes.npy", "--form", "labels", "--classes", "3", "--gamma", "0.5", "--delta", "1e-5"];
+    assert!(place.succeeds(&account).contains("3 teachers, 30 queries, 3 classes"));
+    place.fails(&[&vote[..], &["votes.csv"]].concat(), 3, &["votes.csv", "3 models"]);
+}
+
+#[test]
+fn labels_without_an_answer_are_skipped_and_positions_name_queries() {
+    let place = place();
+    let labels: String = (0..30)
+        .map(|query| match query % 5 {
+            4 => format!("{query},\n"),
+            _ => format!("{query},{}\n", query % 3),
+        })
+        .collect();
+    fs::write(place.path("labels.csv"), format!("query,label\n{labels}")).expect("labels");
+    let train = ["student", "train", "--pool", "public", "--labels", "labels.csv", "--grey", "--classes", "a,b,c"];
+    let train = [&train[..], &["--epochs", "1", "--out", "model.safetensors"]].concat();
+    let report = json(&place.succeeds(&[&train[..], &["--json"]].concat()));
+    assert_eq!((&report["labelled"], &report["unanswered"]), (&24.into(), &6.into()));
+    assert_eq!((&report["test"], &report["method"]), (&Value::Null, &"pseudo-labels".into()));
+    assert!(report["seed"].is_u64() && report["pool"]["agreement"].is_f64());
+    place.fails(&train, 4, &["model.safetensors", "never overwritten"]);
+    for (line, words) in [
+        ("30,0", "line 2: expected a query from 0 to 29, found \"30\""),
+        ("0,3", "line 2: expected a class from 0 to 2"),
+        ("0,x", "found \"x\""),
+        ("0,", "at least one query with a label"),
+    ] {
+        fs::write(place.path("labels.csv"), format!("query,label\n{line}\n")).expect("labels");
+        place.fails(&[&train[..train.len() - 1], &["other"]].concat(), 3, &["labels.csv", words]);
+    }
+    fs::write(place.path("labels.csv"), "name,label\nno.png,1\n").expect("labels");
+    place.fails(&[&train[..train.len() - 1], &["other"]].concat(), 3, &["\"no.png\""]);
+    fs::write(place.path("labels.csv"), "query,answer\n0,1\n").expect("labels");
+    place.fails(&[&train[..train.len() - 1], &["other"]].concat(), 3, &["expected a column label"]);
+    assert!(!place.path("other").exists());
+}
+
+#[test]
+fn wrong_inputs_are_refused_by_name() {
+    let place = place();
+    let fails = |more: &[&str], code, words: &[&str]| place.fails(&train("north", "model", more), code, words);
+    fails(&["--classes", "down,flat"], 3, &["north/up", "down, flat"]);
+    fails(&["--group-by-prefix", "-"], 3, &["left.png", "\"-\""]);
+    fs::write(place.path("groups.csv"), "file,patient\n00_left.png,1\n").expect("groups");
+    fails(&["--groups", "groups.csv"], 3, &["groups.csv", "expected a column group, found file, patient"]);
+    fails(&["--parts", "13", "--group-by-prefix", "_"], 3, &["13 parts, found 12"]);
+    fails(&["--validation", "1"], 2, &["--validation"]);
+    fails(&["--architecture", "large"], 2, &["teacher.architecture"]);
+    fails(&["--set", "student.method=gan"], 2, &["student.method", "[teacher]"]);
+    fails(&["--size", "8x8"], 2, &["too small"]);
+    picture(&place.path("north/up/odd.png"), 0, 1);
+    GrayImage::new(20, 16).save(place.path("north/up/odd.png")).expect("a picture");
+    fails(&[], 3, &["odd.png", "16x20"]);
+    fs::write(place.path("north/up/odd.png"), b"\x89PNG\r\n\x1a\n").expect("a file");
+    fails(&[], 3, &["odd.png"]);
+    fs::create_dir(place.path("empty")).expect("a folder");
+    place.fails(&train("empty", "model", &[]), 3, &["empty", "2 to 256 classes, found 0"]);
+    place.fails(&train("missing", "model", &[]), 3, &["missing"]);
+    npy(&place.path("images.npy"), "2, 16, 16", &[0; 512]);
+    place.fails(&["teacher", "train", "--images", "images.npy", "--out", "model"], 2, &["--labels"]);
+    assert!(!place.path("model").exists());
+
+    place.succeeds(&train("east", "model", &["--epochs", "1", "--quiet"]));
+    let vote = |model: &str, more: &[&str], words: &[&str]| {
+        let start = ["teacher", "vote", "--model", model, "--images", "public", "--out", "votes.csv"];
+        place.fails(&[&start[..], more].concat(), 3, words);
+    };
+    let bytes = fs::read(place.path("model")).expect("a model");
+    fs::write(place.path("cut"), &bytes[..bytes.len() - 5]).expect("a file");
+    vote("cut", &[], &["cut", "truncated"]);
+    vote("public", &[], &["*.safetensors"]);
+    fs::write(place.path("list.csv"), "name\n00.png\nabsent.png\n").expect("a list");
+    vote("model", &["--query-list", "list.csv"], &["list.csv", "\"absent.png\""]);
+    fs::write(place.path("list.csv"), "00.png\n00.png\n").expect("a list");
+    vote("model", &["--query-list", "list.csv"], &["line 2", "occurs twice"]);
+    GrayImage::new(20, 16).save(place.path("public/00.png")).expect("a picture");
+    vote("model", &[], &["00.png", "expected an image of 1x16x16, found 1x16x20"]);
+    let queries = ["student", "queries", "--pool", "public", "--count", "31", "--out", "list"];
+    place.fails(&queries, 3, &["1 to 30 queries"]);
+}
+
+#[test]
+fn the_example_has_the_folders_of_the_guide() {
+    let place = Workplace::new("");
+    place.succeeds(&["data", "example", "--out", "trial"]);
+    for organisation in ["north", "east", "south"] {
+        let folders = fs::read_dir(place.path(&format!("trial/{organisation}"))).expect("classes");
+        let images = folders.map(|class| fs::read_dir(class.expect("a class").path()).expect("images").count());
+        assert_eq!(images.sum::<usize>(), 600);
+    }
+    assert_eq!(fs::read_dir(place.path("trial/public")).expect("images").count(), 400);
+    let image = image::open(place.path("trial/public/0000.png")).expect("a picture").to_luma8();
+    assert_eq!(image.dimensions(), (24, 24));
+    // The margin that was cut off is empty, so the digit's borders are too.
+    assert!(image.pixels().any(|pixel| pixel.0[0] > 200));
+    place.fails(&["data", "example", "--out", "trial"], 4, &["trial", "never overwritten"]);
+}

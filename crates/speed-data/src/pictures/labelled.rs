@@ -1,0 +1,147 @@
+//! The pictures of one directory, with a subdirectory for each class, or without labels.
+
+use std::path::{Path, PathBuf};
+
+use super::{Others, PassedOver, Reading, add_class, find, folders, read_half, wrong};
+use crate::error::PictureProblem;
+use crate::{DataError, Split};
+
+/// The pictures of a directory that has a subdirectory for each class.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct LabelledPictures {
+    /// The pictures and their classes, in an order that depends only on a hash of their names.
+    pub images: Split,
+    /// The file of every picture, in the order of `images`.
+    pub files: Vec<PathBuf>,
+    /// The names of the classes.
+    pub class_names: Vec<String>,
+    /// The expected classes that have no pictures.
+    pub empty: Vec<String>,
+    /// The skipped files.
+    pub passed_over: Option<PassedOver>,
+}
+
+/// Loads the pictures `folder/CLASS/*`, as [`load`](super::load) loads those of one split. With `classes`, their order is the
+/// order of the labels, a class may have no pictures, and any other subdirectory is an error. Otherwise the classes are the
+/// subdirectories in the order of their names.
+///
+/// # Errors
+/// [`DataError::Pictures`] and [`DataError::Io`], with the file or directory.
+pub fn load_labelled(
+    folder: &Path,
+    reading: Reading,
+    classes: Option<&[String]>,
+) -> Result<LabelledPictures, DataError> {
+    let mut others = Others::default();
+    let found = folders(folder, &mut others)?;
+    let class_names = classes.map_or_else(|| found.clone(), <[String]>::to_vec);
+    if let Some(other) = found.iter().find(|class| !class_names.contains(class)) {
+        return Err(wrong(&folder.join(other), PictureProblem::UnknownClass { classes: class_names }));
+    }
+    if !(2..=256).contains(&class_names.len()) {
+        return Err(wrong(folder, PictureProblem::Classes { found: class_names.len() }));
+    }
+    let (mut files, mut empty) = (Vec::new(), Vec::new());
+    for (label, class) in (0..=u8::MAX).zip(&class_names) {
+        let before = files.len();
+        if found.contains(class) {
+            add_class(folder, class, label, &mut files, &mut others)?;
+        }
+        if files.len() == before {
+            empty.push(class.clone());
+        }
+    }
+    match empty.first() {
+        Some(class) if classes.is_none() => return Err(wrong(&folder.join(class), PictureProblem::Empty)),
+        _ if files.is_empty() => return Err(wrong(folder, PictureProblem::Empty)),
+        _ => {}
+    }
+    files.sort_unstable();
+    let images = read_half(folder, &files, class_names.len(), reading, &mut None)?;
+    let files = files.into_iter().map(|(_, path, _)| path).collect();
+    Ok(LabelledPictures { images, files, class_names, empty, passed_over: others.passed_over() })
+}
+
+/// The pictures of a directory and its subdirectories, without labels.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct UnlabelledPictures {
+    /// The pictures, in the order of `files`; every label is 0.
+    pub images: Split,
+    /// The pictures in the order of their names, directory by directory.
+    pub files: Vec<PathBuf>,
+    /// The skipped files.
+    pub passed_over: Option<PassedOver>,
+}
+
+/// Loads the pictures of a directory and its subdirectories for a model of `classes` classes.
+///
+/// # Errors
+/// The errors of [`find`] and of reading, with the file or directory.
+pub fn load_unlabelled(folder: &Path, reading: Reading, classes: usize) -> Result<UnlabelledPictures, DataError> {
+    let found = find(folder)?;
+    let files: Vec<_> = found.files.into_iter().map(|path| ([0; 32], path, 0)).collect();
+    let images = read_half(folder, &files, classes, reading, &mut None)?;
+    let files = files.into_iter().map(|(_, path, _)| path).collect();
+    Ok(UnlabelledPictures { images, files, passed_over: found.passed_over })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use image::{GrayImage, Luma};
+
+    use super::*;
+
+    const READING: Reading = Reading { size: None, is_colour: false, max_values: 1000 };
+
+    fn folder(names: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (grey, name) in (0..).zip(names) {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+            GrayImage::from_pixel(3, 2, Luma([grey])).save(path).expect("a picture");
+        }
+        folder
+    }
+
+    fn refused(folder: &Path, classes: Option<&[&str]>) -> String {
+        let classes = classes.map(|classes| classes.iter().map(|class| (*class).to_owned()).collect::<Vec<_>>());
+        load_labelled(folder, READING, classes.as_deref()).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn given_classes_fix_the_labels_and_may_be_empty() {
+        let folder = folder(&["dog/1.png", "cat/1.png", "cat/2.png"]);
+        let load = |classes: Option<&[String]>| load_labelled(folder.path(), READING, classes).expect("pictures");
+        let found = load(None);
+        assert_eq!(
+            (&found.class_names[..], found.images.len(), found.empty.len()),
+            (&["cat".into(), "dog".into()][..], 3, 0)
+        );
+        let classes = ["owl", "dog", "cat"].map(str::to_owned);
+        let given = load(Some(&classes));
+        assert_eq!((&given.class_names[..], &given.empty[..]), (&classes[..], &["owl".to_owned()][..]));
+        for (image, file) in given.files.iter().enumerate() {
+            let class = &classes[usize::from(given.images.label(image))];
+            assert!(file.starts_with(folder.path().join(class)), "{}", file.display());
+        }
+        assert_eq!(given.files, found.files, "the order does not depend on the classes");
+        let text = refused(folder.path(), Some(&["cat", "owl"]));
+        assert!(text.contains("dog") && text.contains("cat, owl"), "{text}");
+        assert!(refused(folder.path(), Some(&["cat"])).contains("dog"));
+        fs::create_dir(folder.path().join("owl")).expect("a folder");
+        assert!(refused(folder.path(), None).contains("found none"));
+        assert_eq!(load(Some(&classes)).empty, ["owl"]);
+    }
+
+    #[test]
+    fn pictures_without_labels_keep_the_order_of_their_names() {
+        let folder = folder(&["b.png", "a/2.png", "a/1.png"]);
+        let found = load_unlabelled(folder.path(), READING, 4).expect("pictures");
+        assert_eq!(found.files, ["a/1.png", "a/2.png", "b.png"].map(|name| folder.path().join(name)));
+        assert_eq!((found.images.pixels(0)[0], found.images.classes()), (2, 4));
+    }
+}

@@ -1,0 +1,66 @@
+//! Trainings outside of runs: the teachers of one organisation, their votes, and the student of a round.
+//!
+//! Its main uses:
+//! - train one teacher, or several on disjoint parts, on labelled images ([`train_teachers`]);
+//! - let models vote on public images ([`vote`]);
+//! - label queries by the plurality of votes in clear text, for trials ([`plurality`]);
+//! - train a student on public images and the labels of a round ([`train_student`]);
+//! - write example images for all of this ([`write_example`]).
+//!
+//! The settings are the defaults of configs, with changes. Equal inputs and seeds give models of equal bytes.
+
+mod division;
+mod example;
+mod groups;
+mod images;
+mod queries;
+mod settings;
+mod student;
+mod teacher;
+mod votes;
+
+use std::path::{Path, PathBuf};
+
+pub use example::{ORGANISATIONS, OWN_IMAGES, PUBLIC_IMAGES, TEST_IMAGES, write_example};
+pub use groups::Grouping;
+pub use images::ImagesOptions;
+pub use queries::choose_queries;
+pub use student::{PoolSummary, RoundOrigin, StudentOptions, StudentReport, train_student};
+pub use teacher::{TeacherOptions, TeacherReport, TeachersReport, train_teachers};
+pub use votes::{PluralityOptions, PluralityReport, VoteOptions, VoteReport, plurality, vote};
+
+use crate::error::{ExperimentError, InputFault, ResultsFault};
+use crate::store::{read_large, write_new};
+
+/// Maximum length of a user's text file in bytes.
+const MAX_TEXT: u64 = 64 << 20;
+
+/// Returns an error at a user's file.
+fn at(path: &Path, fault: impl Into<InputFault>) -> ExperimentError {
+    ExperimentError::Input { path: path.to_path_buf(), fault: fault.into() }
+}
+
+/// Reads a user's text file.
+fn read_text(path: &Path) -> Result<Vec<u8>, ExperimentError> {
+    read_large(path, MAX_TEXT).map_err(|error| at(path, InputFault::UnreadableText(error)))
+}
+
+/// Refuses an output that exists, before any work.
+fn check_new(path: &Path) -> Result<(), ExperimentError> {
+    // A broken link is in the way too.
+    if path.symlink_metadata().is_ok() { Err(exists(path)) } else { Ok(()) }
+}
+
+/// Writes a new file atomically.
+fn write_output(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
+    if write_new(path, bytes)? { Ok(()) } else { Err(exists(path)) }
+}
+
+fn exists(path: &Path) -> ExperimentError {
+    ExperimentError::Results { path: PathBuf::from(path), fault: ResultsFault::Exists }
+}
+
+/// Returns the seed that was given, or a new one. A new seed has 32 bits, so that programs in any language can repeat it.
+fn seed(given: Option<u64>) -> u64 {
+    given.unwrap_or_else(|| u64::from(rand::random::<u32>()))
+}

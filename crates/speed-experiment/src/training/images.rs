@@ -1,0 +1,120 @@
+//! The images of a training: a directory of pictures or an array, with or without labels.
+
+use std::path::{Path, PathBuf};
+
+use speed_core::{printable, printable_path};
+use speed_data::pictures::{self, PassedOver};
+use speed_data::{Split, arrays};
+
+use crate::config::{Config, ConfigError};
+use crate::error::ExperimentError;
+
+/// The images of a training and the way to read them.
+#[derive(Clone, Debug, Default)]
+pub struct ImagesOptions {
+    /// A directory of pictures, or an `.npy` array.
+    pub path: PathBuf,
+    /// The labels of an array.
+    pub labels: Option<PathBuf>,
+    /// Pictures only: the size to which all of them are resized, HEIGHTxWIDTH.
+    pub size: Option<String>,
+    /// Pictures only: whether they are converted to grey.
+    pub grey: bool,
+}
+
+/// Labelled images with their names.
+pub(super) struct Labelled {
+    pub(super) images: Split,
+    /// The paths of pictures relative to their directory, with `/`, or the positions in an array.
+    pub(super) names: Vec<String>,
+    pub(super) class_names: Vec<String>,
+    /// Remarks for the user.
+    pub(super) notes: Vec<String>,
+}
+
+/// Images without labels, with their names.
+pub(super) struct Unlabelled {
+    pub(super) images: Split,
+    pub(super) names: Vec<String>,
+    pub(super) notes: Vec<String>,
+}
+
+impl ImagesOptions {
+    /// Returns whether the images are an array.
+    pub(super) fn is_array(&self) -> bool {
+        self.path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"))
+    }
+
+    /// Returns the keys of a config that reads these images.
+    pub(super) fn entries(&self) -> Vec<String> {
+        let source = if self.is_array() { "arrays" } else { "pictures" };
+        // The folder is given by the path.
+        let mut entries = vec![format!("data.source=\"{source}\""), "data.folder=\".\"".to_owned()];
+        entries.extend(self.size.as_ref().map(|size| format!("data.size=\"{size}\"")));
+        entries.extend(self.grey.then(|| "data.colour=false".to_owned()));
+        entries
+    }
+
+    /// Returns the same options for other images.
+    #[must_use]
+    pub(super) fn of(&self, path: &Path) -> Self {
+        Self { path: path.to_path_buf(), labels: None, ..self.clone() }
+    }
+
+    /// Reads labelled images. `classes` fixes the names and the order of the classes.
+    ///
+    /// # Errors
+    /// If the images are missing or wrong, or an array comes without labels or classes.
+    pub(super) fn labelled(&self, config: &Config, classes: Option<&[String]>) -> Result<Labelled, ExperimentError> {
+        let missing = |key: &str, message: &str| ConfigError::Key {
+            place: printable_path(&self.path),
+            key: key.into(),
+            message: message.into(),
+        };
+        if self.is_array() {
+            let labels = self.labels.as_ref();
+            let labels = labels.ok_or_else(|| missing("--labels", "an array needs an array of labels"))?;
+            let classes = classes.ok_or_else(|| missing("--classes", "an array needs the names of its classes"))?;
+            let images = arrays::load_labelled(&self.path, labels, classes.len())?;
+            let names = (0..images.len()).map(|index| index.to_string()).collect();
+            return Ok(Labelled { images, names, class_names: classes.to_vec(), notes: Vec::new() });
+        }
+        if self.labels.is_some() {
+            let message = "is read with an array (.npy) only: the folder of a picture is its class";
+            return Err(missing("--labels", message).into());
+        }
+        let found = pictures::load_labelled(&self.path, config.reading(), classes)?;
+        let mut notes = skipped(&self.path, found.passed_over.as_ref());
+        notes.extend(found.empty.iter().map(|class| format!("no images of the class {}", printable(class))));
+        let names = relative(&self.path, &found.files);
+        Ok(Labelled { images: found.images, names, class_names: found.class_names, notes })
+    }
+
+    /// Reads images without labels for `classes` classes.
+    ///
+    /// # Errors
+    /// If the images are missing or wrong.
+    pub(super) fn unlabelled(&self, config: &Config, classes: usize) -> Result<Unlabelled, ExperimentError> {
+        if self.is_array() {
+            let images = arrays::load_unlabelled(&self.path, classes)?;
+            let names = (0..images.len()).map(|index| index.to_string()).collect();
+            return Ok(Unlabelled { images, names, notes: Vec::new() });
+        }
+        let found = pictures::load_unlabelled(&self.path, config.reading(), classes)?;
+        let notes = skipped(&self.path, found.passed_over.as_ref());
+        Ok(Unlabelled { images: found.images, names: relative(&self.path, &found.files), notes })
+    }
+}
+
+fn skipped(path: &Path, passed_over: Option<&PassedOver>) -> Vec<String> {
+    passed_over.map(|files| format!("{}: {files}", printable_path(path))).into_iter().collect()
+}
+
+/// Returns the paths of files relative to a directory, with `/` on every system.
+pub(super) fn relative(folder: &Path, files: &[PathBuf]) -> Vec<String> {
+    let name = |file: &PathBuf| {
+        let path = file.strip_prefix(folder).unwrap_or(file);
+        path.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+    };
+    files.iter().map(name).collect()
+}

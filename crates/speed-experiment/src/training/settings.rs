@@ -1,0 +1,42 @@
+//! The settings of a training: the defaults of configs, with changes.
+
+use super::images::ImagesOptions;
+use crate::config::{Config, ConfigError, DEFAULTS, Source};
+
+/// A key that every training may change.
+const ARITHMETIC: &str = "arithmetic";
+
+/// Returns the config of a training. `sets` are the user's changes `KEY=VALUE` of keys of the section `section`; `fixed`
+/// are further keys of the command itself.
+///
+/// # Errors
+/// If a key is not one of the section, or a value is not allowed.
+pub(super) fn settings(
+    section: &str,
+    images: &ImagesOptions,
+    seed: u64,
+    fixed: &[String],
+    sets: &[String],
+) -> Result<Config, ConfigError> {
+    for set in sets {
+        let key = set.split('=').next().unwrap_or_default().trim();
+        let is_known = key == ARITHMETIC || key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
+        if !is_known {
+            return Err(ConfigError::Key {
+                place: "--set".into(),
+                key: key.to_owned(),
+                message: format!("expected a key of [{section}], or {ARITHMETIC}"),
+            });
+        }
+    }
+    let entries = [&images.entries()[..], &[format!("seed={seed}")], fixed, sets].concat();
+    Config::load(&Source::new("defaults", "").with_overrides(&entries)?)
+}
+
+/// Returns the defaults of all keys.
+///
+/// # Errors
+/// Never: the defaults are valid.
+pub(super) fn defaults() -> Result<Config, ConfigError> {
+    Config::load(&Source::new("defaults", DEFAULTS))
+}

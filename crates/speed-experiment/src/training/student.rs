@@ -1,0 +1,302 @@
+//! The student of a round: a model from public images and labels for some of them.
+
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use burn::tensor::Device;
+use serde::Serialize;
+use speed_core::random::Streams;
+use speed_data::Split;
+use speed_nn::threads;
+use speed_nn::training::logits;
+use speed_report::Classification;
+use speed_student::{EpochReport, Images, Lesson, StudentError, StudentMethod, StudentOutcome};
+use speed_votes::{Pair, parse_pairs};
+
+use super::images::{ImagesOptions, Labelled, Unlabelled};
+use super::queries::{positions, read_queries};
+use super::settings::{defaults, settings};
+use super::{at, check_new, read_text, seed, write_output};
+use crate::config::{Config, ConfigError};
+use crate::error::{ExperimentError, InputFault, Mismatch};
+use crate::model::{ModelCard, Network, Origin, probabilities, to_bytes};
+use crate::progress::Progress;
+
+/// The options of a student's training.
+#[derive(Clone, Debug)]
+pub struct StudentOptions {
+    /// The public images without labels.
+    pub pool: ImagesOptions,
+    /// The labels: lines `query,label` with a query's number, or `name,label`.
+    pub labels: PathBuf,
+    /// The list of the queries by name; without it, a query's number is a position in the pool.
+    pub queries: Option<PathBuf>,
+    /// Labelled images that measure the student.
+    pub test: Option<PathBuf>,
+    /// The labels of a test array.
+    pub test_labels: Option<PathBuf>,
+    /// The names of the classes in the order of the labels; by default the names of the test directories.
+    pub classes: Option<Vec<String>>,
+    /// The round that gave the labels, if it is known.
+    pub round: Option<RoundOrigin>,
+    /// The epochs; `None` for the method's default.
+    pub epochs: Option<NonZeroU32>,
+    /// The seed; `None` draws one.
+    pub seed: Option<u64>,
+    /// Changes of keys of `[student]`, as `KEY=VALUE`.
+    pub sets: Vec<String>,
+    /// The new model file.
+    pub out: PathBuf,
+}
+
+/// The facts about a round that a student's model records.
+#[derive(Clone, Debug)]
+pub struct RoundOrigin {
+    /// Its id in hexadecimal digits.
+    pub id: String,
+    /// Number of queries.
+    pub queries: usize,
+    /// Number of classes.
+    pub classes: usize,
+    /// Whether keys or noise come from a seed.
+    pub simulation: bool,
+}
+
+/// The result of a student's training.
+#[derive(Clone, Debug, Serialize)]
+pub struct StudentReport {
+    /// The model file.
+    pub out: PathBuf,
+    /// The method.
+    pub method: &'static str,
+    /// The seed of the training.
+    pub seed: u64,
+    /// Channels, height and width of the images.
+    pub shape: [usize; 3],
+    /// The names of the classes in the order of the labels.
+    pub class_names: Vec<String>,
+    /// Number of queries with a label.
+    pub labelled: usize,
+    /// Number of queries without an answer.
+    pub unanswered: usize,
+    /// The predictions for the pool.
+    pub pool: PoolSummary,
+    /// The test images; `None` without them, and then the accuracy is unknown.
+    pub test: Option<Classification>,
+}
+
+/// Facts about a student's predictions for its pool, which has no true labels.
+#[derive(Clone, Debug, Serialize)]
+pub struct PoolSummary {
+    /// Number of images.
+    pub images: usize,
+    /// Share of the labelled images that the student classifies as labelled, 0 to 1. It is not an accuracy, because the
+    /// student learned from these labels and some of them may be wrong.
+    pub agreement: f64,
+    /// Mean over the pool of the largest probability that the student states, 0 to 1.
+    pub confidence: f64,
+    /// Number of images by predicted class.
+    pub predicted: Vec<usize>,
+}
+
+/// Trains a student and writes its model file.
+///
+/// # Errors
+/// If the output exists, images, labels or options are wrong, or the training fails.
+pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Result<StudentReport, ExperimentError> {
+    check_new(&options.out)?;
+    let seed = seed(options.seed);
+    let config = config(options, seed)?;
+    let (class_names, test) = classes_and_test(options, &config, progress)?;
+    let pool = options.pool.unlabelled(&config, class_names.len())?;
+    pool.notes.iter().for_each(|note| progress.note(note));
+    config.check_images(pool.images.shape())?;
+    let (labelled, unanswered) = labels(options, &pool, class_names.len())?;
+    let lesson = Work { config: &config, pool: &pool.images, labelled: &labelled, test: test.as_ref(), seed };
+    let outcome = lesson.train(progress)?;
+
+    let shape = pool.images.shape();
+    let method = config.student.method;
+    let network = Network::Student { method, version: method.version(), config: config.student.clone() };
+    let round = options.round.as_ref();
+    let origin = Origin {
+        round: round.map(|round| round.id.clone()),
+        simulation: round.is_some_and(|round| round.simulation),
+        ..Origin::of_command(0, seed)
+    };
+    let card = ModelCard::of_run(&config, network, shape, class_names.clone(), origin);
+    let failure = |fault| ExperimentError::Model { path: options.out.clone(), fault };
+    let bytes = to_bytes(&card, outcome.student.network()).map_err(failure)?;
+    write_output(&options.out, &bytes)?;
+
+    let test = test.map(|test| {
+        let pairs = test.labels().iter().copied().zip(outcome.predictions.iter().copied());
+        Classification::new(&class_names, pairs).map_err(Mismatch::from)
+    });
+    Ok(StudentReport {
+        out: options.out.clone(),
+        method: method.name(),
+        seed,
+        shape: [shape.channels, shape.height, shape.width],
+        pool: summary(&pool.images, &labelled, &outcome)?,
+        class_names,
+        labelled: labelled.len(),
+        unanswered,
+        test: test.transpose()?,
+    })
+}
+
+/// Returns the settings. The epochs of a shorter or longer training keep their number of images, and the phases of
+/// pseudo-labels keep their shares of the epochs.
+fn config(options: &StudentOptions, seed: u64) -> Result<Config, ConfigError> {
+    // The pool's size does not change the settings, and no teacher is trained.
+    let mut fixed: Vec<String> =
+        ["data.pool_images=1", "queries.count=1", "votes.source=truth"].map(str::to_owned).into();
+    if let Some(epochs) = options.epochs {
+        let student = defaults()?.student;
+        let ours = &student.pseudo_labels;
+        let scaled = |phase: u32| (u64::from(phase) * u64::from(epochs.get())).div_ceil(u64::from(ours.epochs));
+        fixed.extend([
+            format!("student.gan.epochs={epochs}"),
+            format!("student.gan.epoch_images={}", student.epoch_images),
+            format!("student.pseudo_labels.epochs={epochs}"),
+            format!("student.pseudo_labels.epoch_images={}", ours.epoch_images),
+            format!("student.pseudo_labels.warmup_epochs={}", scaled(ours.warmup_epochs)),
+            format!("student.pseudo_labels.label_epochs={}", scaled(ours.label_epochs)),
+        ]);
+    }
+    settings("student", &options.pool, seed, &fixed, &options.sets)
+}
+
+/// Returns the names of the classes, and the test images.
+fn classes_and_test(
+    options: &StudentOptions,
+    config: &Config,
+    progress: &dyn Progress,
+) -> Result<(Vec<String>, Option<Split>), ExperimentError> {
+    let mut classes = options.classes.clone();
+    let mut test = None;
+    if let Some(path) = &options.test {
+        let images = ImagesOptions { labels: options.test_labels.clone(), ..options.pool.of(path) };
+        let Labelled { images, class_names, notes, .. } = images.labelled(config, classes.as_deref())?;
+        notes.iter().for_each(|note| progress.note(note));
+        (classes, test) = (Some(class_names), Some(images));
+    }
+    let round = options.round.as_ref().map(|round| round.classes);
+    let classes = classes.or_else(|| round.map(|classes| (0..classes).map(|class| class.to_string()).collect()));
+    let classes = classes.ok_or_else(|| ConfigError::Key {
+        place: "command line".into(),
+        key: "--classes".into(),
+        message: "expected the names of the classes in the order of the labels, a test set or a round".into(),
+    })?;
+    if let Some(expected) = round.filter(|round| *round != classes.len()) {
+        return Err(at(&options.labels, InputFault::RoundClasses { expected, found: classes.len() }));
+    }
+    Ok((classes, test))
+}
+
+/// Reads the labels as (position in the pool, class), and the number of queries without an answer.
+fn labels(
+    options: &StudentOptions,
+    pool: &Unlabelled,
+    classes: usize,
+) -> Result<(Vec<(usize, u8)>, usize), ExperimentError> {
+    let path = &options.labels;
+    let parsed = parse_pairs(&read_text(path)?, &["query", "name"], "label").map_err(|fault| at(path, fault))?;
+    if let Some(expected) = options.round.as_ref().map(|round| round.queries).filter(|all| *all != parsed.pairs.len()) {
+        return Err(at(path, InputFault::LabelCount { expected, found: parsed.pairs.len() }));
+    }
+    let named = |list: &Path, names: &[String]| positions(list, names, &options.pool.path, &pool.names);
+    let places = if parsed.head == "name" {
+        let names: Vec<String> = parsed.pairs.iter().map(|pair| pair.key.clone()).collect();
+        named(path, &names)?
+    } else {
+        let list = options.queries.as_deref().map(|list| named(list, &read_queries(list)?)).transpose()?;
+        let numbers = list.unwrap_or_else(|| (0..pool.names.len()).collect());
+        let place = |pair: &Pair| {
+            let number = pair.key.parse().ok().and_then(|query: usize| numbers.get(query).copied());
+            let fault = || InputFault::NoQuery { line: pair.line, found: pair.key.clone(), queries: numbers.len() };
+            number.ok_or_else(|| at(path, fault()))
+        };
+        parsed.pairs.iter().map(place).collect::<Result<_, _>>()?
+    };
+    let (mut labelled, mut unanswered) = (Vec::new(), 0);
+    for (Pair { line, value, .. }, place) in parsed.pairs.into_iter().zip(places) {
+        if value.is_empty() {
+            unanswered += 1;
+            continue;
+        }
+        let label = value.parse().ok().filter(|label: &u8| usize::from(*label) < classes);
+        labelled.push((place, label.ok_or_else(|| at(path, InputFault::LineLabel { line, found: value, classes }))?));
+    }
+    if labelled.is_empty() {
+        return Err(at(path, InputFault::NoAnswers { queries: unanswered }));
+    }
+    Ok((labelled, unanswered))
+}
+
+/// The inputs of the training.
+struct Work<'a> {
+    config: &'a Config,
+    pool: &'a Split,
+    labelled: &'a [(usize, u8)],
+    test: Option<&'a Split>,
+    seed: u64,
+}
+
+impl Work<'_> {
+    /// Trains the student on one thread, so that its bits do not depend on the machine's number of processors.
+    fn train(&self, progress: &dyn Progress) -> Result<StudentOutcome, ExperimentError> {
+        let _arithmetic = self.config.arithmetic.hold()?;
+        let method = self.config.student.method;
+        let epochs = method.passes(&self.config.student).epochs;
+        progress.begin("train a student", "epochs", epochs.into(), 0);
+        let done: Mutex<Option<StudentOutcome>> = Mutex::new(None);
+        threads::for_each(&[()], 1, |(), _| {
+            let outcome = self.train_here(method, progress).map_err(ExperimentError::Alone)?;
+            *done.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+            Ok::<_, ExperimentError>(())
+        })?;
+        progress.end("student trained");
+        let outcome = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(outcome.expect("the work ended without an error"))
+    }
+
+    fn train_here(&self, method: StudentMethod, progress: &dyn Progress) -> Result<StudentOutcome, Box<StudentError>> {
+        let streams = Streams::new(self.seed).child("student", 0);
+        let lesson = Lesson {
+            config: &self.config.student,
+            pool: Images::new(self.pool),
+            labelled: self.labelled,
+            test: self.test,
+            streams: &streams,
+            device: &Device::flex(),
+        };
+        let mut on_epoch = |report: &EpochReport<'_>| {
+            let metrics = report.metrics();
+            let accuracy = metrics.accuracy_average.map(|accuracy| format!(", accuracy {:.1} %", 100.0 * accuracy));
+            progress.advance(1, &format!("epoch {}{}", metrics.epoch, accuracy.unwrap_or_default()));
+            Ok(())
+        };
+        Ok(method.train(&lesson, None, &mut on_epoch)?)
+    }
+}
+
+/// Summarises the predictions for the pool.
+fn summary(pool: &Split, labelled: &[(usize, u8)], outcome: &StudentOutcome) -> Result<PoolSummary, ExperimentError> {
+    let all: Vec<usize> = (0..pool.len()).collect();
+    let (scores, classes) = logits(outcome.student.network(), pool, &all, &Device::flex())?;
+    let predicted = outcome.student.predict(Images::new(pool))?;
+    let confidence = |scores: &[f32]| probabilities(scores).into_iter().fold(0.0, f32::max);
+    let confident: f64 = scores.chunks_exact(classes).map(|scores| f64::from(confidence(scores))).sum();
+    let agreed = labelled.iter().filter(|(place, label)| predicted[*place] == *label).count();
+    let mut by_class = vec![0; classes];
+    predicted.iter().for_each(|&class| by_class[usize::from(class)] += 1);
+    Ok(PoolSummary {
+        images: pool.len(),
+        agreement: agreed as f64 / labelled.len() as f64,
+        confidence: confident / pool.len() as f64,
+        predicted: by_class,
+    })
+}

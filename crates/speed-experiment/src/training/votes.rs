@@ -1,0 +1,255 @@
+//! The votes of models on public images, and their plurality in clear text.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use speed_core::{VoteShape, Votes, VotesError};
+use speed_data::pictures::find;
+use speed_report::csv;
+use speed_votes::{Question, parse_answer, parse_numbers};
+
+use super::images::relative;
+use super::queries::{positions, read_queries};
+use super::{at, check_new, read_text, write_output};
+use crate::error::{ExperimentError, InputFault};
+use crate::model::{Inputs, Model, Predicting, Prediction};
+use crate::npy::votes_to_bytes;
+use crate::progress::Progress;
+use crate::store::write_folder;
+
+/// The options of a vote.
+#[derive(Clone, Debug)]
+pub struct VoteOptions {
+    /// The models: files, and directories of model files. Each is one teacher.
+    pub models: Vec<PathBuf>,
+    /// The public images: a directory of pictures, or an `.npy` array.
+    pub images: PathBuf,
+    /// The list of the queries by name; `None` votes on all images in the order of their names.
+    pub queries: Option<PathBuf>,
+    /// Number of threads. Votes do not depend on it.
+    pub threads: NonZeroUsize,
+    /// The new output: an `.npy` table, a `.csv` file for one model, or else a directory with a `.csv` file for each model.
+    pub out: PathBuf,
+}
+
+/// The result of a vote.
+#[derive(Clone, Debug, Serialize)]
+pub struct VoteReport {
+    /// The output.
+    pub out: PathBuf,
+    /// The model files in order.
+    pub models: Vec<PathBuf>,
+    /// Number of queries.
+    pub queries: usize,
+    /// The names of the classes in the order of the labels.
+    pub class_names: Vec<String>,
+}
+
+/// Lets models vote on images, and writes the votes.
+///
+/// # Errors
+/// If the output exists, a model or an image is wrong, models have different classes, or a query is not an image.
+pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport, ExperimentError> {
+    let VoteOptions { images, queries, threads, out, .. } = options;
+    check_new(out)?;
+    let models = model_files(&options.models)?;
+    if models.len() > 1 && has_extension(out, "csv") {
+        return Err(at(out, InputFault::SeveralModels { models: models.len() }));
+    }
+    let queries = queries.as_deref().map(|path| Ok::<_, ExperimentError>((path, read_queries(path)?))).transpose()?;
+    let (mut class_names, mut names, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, path) in models.iter().enumerate() {
+        let model = Model::read(path, None)?;
+        let found = model.card().classes.clone();
+        if index > 0 && found != class_names {
+            return Err(at(path, InputFault::ModelClasses { expected: class_names, found }));
+        }
+        let (inputs, all) = inputs(images, queries.as_ref(), &model)?;
+        if index == 0 {
+            inputs.notes().iter().for_each(|note| progress.note(note));
+            progress.begin("vote", "images", (models.len() * inputs.len()) as u64, 0);
+        }
+        let on_batch = |images: usize| progress.advance(images as u64, "");
+        let predictions = Predicting { model: &model, threads: *threads, on_batch: &on_batch }.predict(&inputs)?;
+        let (of_queries, labels) = in_order(images, queries.as_ref(), all, &predictions)?;
+        (class_names, names) = (found, of_queries);
+        rows.push(labels);
+    }
+    progress.end(&format!("{} models voted on {} images", models.len(), names.len()));
+    write(out, &models, &names, &rows, class_names.len())?;
+    Ok(VoteReport { out: out.clone(), models, queries: names.len(), class_names })
+}
+
+/// A list of queries with its file.
+type Queries<'a> = (&'a Path, Vec<String>);
+
+/// Finds the images of a vote: only the queries, if the images are pictures. Returns their names.
+fn inputs(
+    images: &Path,
+    queries: Option<&Queries<'_>>,
+    model: &Model,
+) -> Result<(Inputs, Vec<String>), ExperimentError> {
+    if !images.is_dir() {
+        let inputs = Inputs::find(&[images.to_path_buf()], &model.preparation())?;
+        let names = (0..inputs.len()).map(|index| index.to_string()).collect();
+        return Ok((inputs, names));
+    }
+    let Some((list, queries)) = queries else {
+        let files = find(images)?.files;
+        return Ok((Inputs::find(&[images.to_path_buf()], &model.preparation())?, relative(images, &files)));
+    };
+    let files = find(images)?.files;
+    let places = positions(list, queries, images, &relative(images, &files))?;
+    let files: Vec<PathBuf> = places.into_iter().map(|place| files[place].clone()).collect();
+    Ok((Inputs::find(&files, &model.preparation())?, queries.clone()))
+}
+
+/// Returns the names and the labels in the order of the queries.
+fn in_order(
+    images: &Path,
+    queries: Option<&Queries<'_>>,
+    names: Vec<String>,
+    predictions: &[Prediction],
+) -> Result<(Vec<String>, Vec<u8>), ExperimentError> {
+    let label = |place: usize| u8::try_from(predictions[place].class).unwrap_or(u8::MAX);
+    let Some((list, queries)) = queries else {
+        let labels = (0..names.len()).map(label).collect();
+        return Ok((names, labels));
+    };
+    let places = positions(list, queries, images, &names)?;
+    Ok((queries.clone(), places.into_iter().map(label).collect()))
+}
+
+/// Returns the model files of files and directories.
+fn model_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, ExperimentError> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let entries = std::fs::read_dir(path).map_err(ExperimentError::io("read", path))?;
+        let entries = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>();
+        let mut found = entries.map_err(ExperimentError::io("read", path))?;
+        found.retain(|file| has_extension(file, "safetensors"));
+        if found.is_empty() {
+            return Err(at(path, InputFault::NoModels));
+        }
+        found.sort();
+        files.extend(found);
+    }
+    Ok(files)
+}
+
+fn has_extension(path: &Path, expected: &str) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(expected))
+}
+
+fn write(
+    out: &Path,
+    models: &[PathBuf],
+    names: &[String],
+    rows: &[Vec<u8>],
+    classes: usize,
+) -> Result<(), ExperimentError> {
+    let text = |row: &[u8]| {
+        let lines = names.iter().zip(row).map(|(name, label)| [name.clone(), label.to_string()]);
+        csv::write(["name", "label"], lines)
+    };
+    if has_extension(out, "npy") {
+        let shape = VoteShape::new(rows.len(), names.len(), classes).map_err(VotesError::from)?;
+        return write_output(out, &votes_to_bytes(&Votes::new(shape, rows.concat())?));
+    }
+    if has_extension(out, "csv") {
+        return write_output(out, text(&rows[0]).as_bytes());
+    }
+    // Models of several directories may have the same name.
+    let name = |index: usize, path: &Path| {
+        format!("{index:04}-{}.csv", path.file_stem().unwrap_or_default().to_string_lossy())
+    };
+    let files: Vec<(String, String)> =
+        models.iter().zip(rows).enumerate().map(|(index, (path, row))| (name(index, path), text(row))).collect();
+    let files = files.iter().map(|(name, text)| (name.clone(), text.as_bytes()));
+    if write_folder(out, files)? { Ok(()) } else { Err(super::exists(out)) }
+}
+
+/// The options of a plurality.
+#[derive(Clone, Debug)]
+pub struct PluralityOptions {
+    /// Files of votes: of one teacher, or `.npy` tables of teachers x queries.
+    pub votes: Vec<PathBuf>,
+    /// The list of the queries by name.
+    pub queries: PathBuf,
+    /// Number of classes.
+    pub classes: usize,
+    /// The new file of labels.
+    pub out: PathBuf,
+}
+
+/// The result of a plurality.
+#[derive(Clone, Debug, Serialize)]
+pub struct PluralityReport {
+    /// The file of labels.
+    pub out: PathBuf,
+    /// Number of teachers.
+    pub teachers: usize,
+    /// Number of queries.
+    pub queries: usize,
+    /// Number of queries on which all teachers agree.
+    pub unanimous: usize,
+    /// Number of queries by label.
+    pub labels: Vec<usize>,
+}
+
+/// Labels queries by the plurality of votes in clear text, without noise, and writes lines `query,label`.
+///
+/// # Errors
+/// If the output exists, or a file of votes is wrong.
+pub fn plurality(options: &PluralityOptions) -> Result<PluralityReport, ExperimentError> {
+    check_new(&options.out)?;
+    let names = read_queries(&options.queries)?;
+    let question = Question { queries: names.len(), classes: options.classes, form: None, names: Some(&names) };
+    let (mut labels, mut teachers) = (Vec::new(), 0);
+    for path in &options.votes {
+        let found = votes_of(path, &question)?;
+        teachers += found.len() / names.len();
+        labels.extend(found);
+    }
+    let shape = VoteShape::new(teachers, names.len(), options.classes).map_err(VotesError::from)?;
+    let counts = Votes::new(shape, labels)?.all_counts();
+    let mut report = PluralityReport {
+        out: options.out.clone(),
+        teachers,
+        queries: names.len(),
+        unanimous: 0,
+        labels: vec![0; options.classes],
+    };
+    let mut lines = Vec::with_capacity(names.len());
+    for query in 0..names.len() {
+        let winner = usize::from(counts.plurality(query));
+        report.labels[winner] += 1;
+        report.unanimous += usize::from(counts.query(query)[winner] as usize == teachers);
+        lines.push([query.to_string(), winner.to_string()]);
+    }
+    write_output(&options.out, csv::write(["query", "label"], lines).as_bytes())?;
+    Ok(report)
+}
+
+/// Reads the votes of one teacher, or of every row of a table.
+fn votes_of(path: &Path, question: &Question<'_>) -> Result<Vec<u8>, ExperimentError> {
+    let bytes = read_text(path)?;
+    let single = |fault| at(path, InputFault::Answer(Box::new(fault)));
+    if !has_extension(path, "npy") {
+        return parse_answer(&bytes, question).map_err(single);
+    }
+    let table = parse_numbers(&bytes).map_err(|fault| at(path, fault))?;
+    if !matches!(table.shape[..], [_, queries] if queries == question.queries) {
+        return parse_answer(&bytes, question).map_err(single);
+    }
+    let label = |(position, found): (usize, i64)| {
+        let label = u8::try_from(found).ok().filter(|label| usize::from(*label) < question.classes);
+        label.ok_or_else(|| at(path, InputFault::SavedClass { position, found, max: question.classes - 1 }))
+    };
+    table.values.into_iter().enumerate().map(label).collect()
+}
