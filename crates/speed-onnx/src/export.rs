@@ -135,5 +135,6 @@ pub fn largest_difference(export: &Export<'_>, bytes: &[u8], images: usize) -> R
     let largest = expected.iter().fold(1.0_f32, |largest, logit| largest.max(logit.abs()));
     // A NaN is no small difference.
     let difference = found.iter().zip(&expected).map(|(found, expected)| (found - expected).abs());
-    Ok(difference.fold(0.0, |largest, found| if found <= largest { largest } else { found }) / largest)
+    let keep = |largest: f32, found: f32| if found > largest || found.is_nan() { found } else { largest };
+    Ok(difference.fold(0.0, keep) / largest)
 }
