@@ -3,6 +3,7 @@
 mod client;
 mod compare;
 mod data;
+mod export;
 mod failure;
 mod identity;
 mod output;
@@ -50,6 +51,7 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::Compare(options) => compare::compare(&options),
         Command::Watch { run, results, once, json } => watch::watch(&run, &results, once, json),
         Command::Predict(options) => predict::predict(&options),
+        Command::Export(options) => export::export(&options),
         Command::Data(command) => data::execute(command),
         Command::Student(command) => student::execute(command),
         Command::Teacher(command) => teacher::execute(command),

@@ -42,6 +42,7 @@ First steps:
   speed watch mnist                     progress of a run in another terminal
   speed show mnist --json               a finished run, for a program
   speed predict --model FILE IMAGES     labels from a trained student
+  speed export --model FILE --out m.onnx    the model for other programs
   speed data example --out trial        pictures for docs/first-model.md
   speed compare RUN RUN --paper         runs side by side, with the paper
   speed account --votes VOTES.npy --gamma 0.1 --delta 1e-5    privacy cost
@@ -148,6 +149,11 @@ pub(crate) enum Command {
     /// Prints the label and the probability of every class for each image. Images are resized and converted as in the model's
     /// training; without resizing there, an image of another size is refused.
     Predict(PredictOptions),
+    /// Write a trained model for other programs, as ONNX or safetensors
+    ///
+    /// An ONNX model prepares the pixels itself: it reads images and returns probabilities and logits. It is compared with the network before it
+    /// is written.
+    Export(ExportOptions),
     /// Check, fetch or make datasets
     #[command(subcommand)]
     Data(DataCommand),
@@ -365,6 +371,54 @@ pub(crate) struct PredictOptions {
     /// Do not report progress and notes; errors are still reported
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportOptions {
+    /// The model: stages/student-.../student.safetensors in a run's folder, or the weights of one of its teachers,
+    /// stages/teachers/teacher-0000.bin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) model: PathBuf,
+    /// Format: onnx, or safetensors, the model's own file
+    #[arg(long, value_name = "FORMAT", default_value = "onnx", hide_possible_values = true)]
+    pub(crate) to: ModelFormat,
+    /// File for the model; another file of this name is not overwritten
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Pixels that an ONNX model reads: uint8, values of 0 to 255, or float, values of 0 to 1
+    #[arg(long, value_name = "TYPE", default_value = "uint8", hide_possible_values = true)]
+    pub(crate) pixels: Pixels,
+    /// Also write the names of the classes as a JSON list, for runtimes that do not show a model's metadata
+    #[arg(long, value_name = "FILE")]
+    pub(crate) classes: Option<PathBuf>,
+    /// Folder of datasets, for a teacher of a run that kept no students [default: SPEED_DATASETS, or ./datasets if it is not
+    /// set]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) datasets: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Do not warn that a teacher is private; errors are still reported
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// The format of an exported model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModelFormat {
+    /// Open Neural Network Exchange.
+    Onnx,
+    /// The format of models in runs.
+    Safetensors,
+}
+
+/// The type of the pixels of an ONNX model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Pixels {
+    /// Bytes of 0 to 255.
+    Uint8,
+    /// 32-bit floating-point numbers of 0 to 1.
+    Float,
 }
 
 /// The format of predictions.

@@ -1,9 +1,10 @@
 //! Models that leave a run: a student or a teacher in one file, and its predictions.
 //!
-//! Its three main uses:
+//! Its four main uses:
 //! - read the model of a file ([`Model::read`]), which may be untrusted;
 //! - write a trained network with its description ([`to_bytes`]);
-//! - classify pictures and arrays ([`Predicting`]).
+//! - classify pictures and arrays ([`Predicting`]);
+//! - write a model for other programs ([`Model::to_onnx`]).
 //!
 //! A file is in the safetensors format, so other programs can read the weights. Its metadata have one entry, `speed`: a
 //! [`ModelCard`] in JSON, and a checksum of the card and the tensors. Equal models have equal bytes.
@@ -11,6 +12,7 @@
 mod card;
 mod file;
 mod inputs;
+mod onnx;
 mod predict;
 mod teacher;
 #[cfg(test)]
@@ -22,10 +24,12 @@ use burn::tensor::Device;
 use speed_data::ImageShape;
 use speed_data::pictures::Preparation;
 use speed_nn::training::AnyClassifier;
+pub use speed_onnx::{IMAGES, LOGITS, PROBABILITIES, PixelType};
 
 pub use self::card::{FORMAT, ModelCard, Network, Origin, Preprocessing};
 pub use self::file::to_bytes;
 pub use self::inputs::Inputs;
+pub use self::onnx::OnnxModel;
 pub(crate) use self::predict::probabilities;
 pub use self::predict::{Predicting, Prediction};
 

@@ -10,6 +10,7 @@ mod invalid_field;
 mod pixels;
 mod registry;
 mod tensors;
+mod trace;
 
 pub use crate::by_name;
 pub use classifier::{AnyClassifier, Classifier, TOGETHER, accuracy, accuracy_of, greatest, logits, predict};
@@ -18,3 +19,4 @@ pub use invalid_field::InvalidField;
 pub use pixels::Pixels;
 pub use registry::{Named, RegistrationError, Registry};
 pub use tensors::{NamedTensors, TensorError, TensorValues};
+pub use trace::{Trace, TraceError};

@@ -60,6 +60,7 @@ fn outputs_of_runs_have_a_version_and_are_documented() {
     let stage = report["rows"][0]["students"][0]["stage"].as_str().expect("a stage");
     let model = format!("results/tiny/{id}/stages/{stage}/student.safetensors");
     documented(&place.succeeds(&["predict", "--model", &model, "image.npy", "--format", "json"]));
+    json(&["export", "--model", &model, "--out", "model.onnx"]);
     let run = |index: usize| json(&["list"])["runs"][index]["run"].as_str().expect("an id").to_owned();
     json(&["compare", &run(0), &run(1)]);
     fs::write(place.path("swept.toml"), format!("{TINY}\n[sweep]\nseed = [3, 4]\n")).expect("a config");

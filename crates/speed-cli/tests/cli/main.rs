@@ -9,6 +9,7 @@ mod common;
 mod compare;
 mod damage;
 mod dry_run;
+mod export;
 mod json;
 mod ledger;
 mod machines;

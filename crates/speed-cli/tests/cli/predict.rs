@@ -15,20 +15,20 @@ use crate::common::{TINY, Workplace, models};
 use crate::own_images;
 
 /// The name of the file of a student's model.
-const MODEL: &str = "student.safetensors";
+pub(crate) const MODEL: &str = "student.safetensors";
 
 /// The public digits of [`TINY`]: a pool of 100 images, and 50 test images.
-fn digits() -> Split {
+pub(crate) fn digits() -> Split {
     generate(DigitsConfig { train: 300, test: 150 }, &Streams::new(3)).test
 }
 
 /// Writes images as an array of images x channels x height x width.
-fn write(path: &Path, images: &Split) {
+pub(crate) fn write(path: &Path, images: &Split) {
     let pixels: Vec<u8> = (0..images.len()).flat_map(|image| images.pixels(image).to_vec()).collect();
     npy(path, &format!("{}, 1, 28, 28", images.len()), &pixels);
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("text")
 }
 
@@ -41,7 +41,7 @@ fn classes(place: &Workplace, model: &Path, images: &str) -> Vec<u64> {
 }
 
 /// Returns the directories of the students of a run, with their accuracies.
-fn students(run: &Path) -> BTreeMap<PathBuf, f64> {
+pub(crate) fn students(run: &Path) -> BTreeMap<PathBuf, f64> {
     let stages = fs::read_dir(run.join("stages")).expect("stages").map(|stage| stage.expect("an entry").path());
     let accuracy = |stage: PathBuf| {
         let student: Value = serde_json::from_slice(&fs::read(stage.join("student.json")).ok()?).expect("JSON");
@@ -99,7 +99,7 @@ fn students_are_not_kept_if_the_config_says_so() {
 }
 
 /// A finished run of one student on pseudo-labels.
-fn one_student() -> (Workplace, PathBuf) {
+pub(crate) fn one_student() -> (Workplace, PathBuf) {
     let start = TINY.split("[[row]]").next().expect("a start").replace("repeats = 2", "repeats = 1");
     let row = "[[row]]\nname = \"ours\"\naggregation = \"non-private\"\nstudent = \"pseudo-labels\"\n";
     let place = Workplace::new(&format!("{start}{row}"));

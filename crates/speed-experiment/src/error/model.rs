@@ -2,6 +2,7 @@
 
 use speed_core::{ExitCode, printable};
 use speed_nn::training::TensorError;
+use speed_onnx::OnnxError;
 use speed_student::StudentError;
 use speed_teacher::TeacherError;
 
@@ -89,6 +90,9 @@ pub enum ModelFault {
         /// The value.
         found: f32,
     },
+    /// The network cannot leave in ONNX's format.
+    #[error("cannot export the network: {0}")]
+    Onnx(#[source] Box<OnnxError>),
     /// The model cannot be written.
     #[error("cannot write the model: {reason}")]
     Unwritable {
@@ -101,7 +105,7 @@ impl ModelFault {
     /// Returns the documented exit code.
     pub(super) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Scores { .. } | Self::Unwritable { .. } => ExitCode::Computation,
+            Self::Scores { .. } | Self::Onnx(_) | Self::Unwritable { .. } => ExitCode::Computation,
             _ => ExitCode::Input,
         }
     }

@@ -60,6 +60,17 @@ pub enum Network {
     },
 }
 
+impl Network {
+    /// Returns the name of the method or of the architecture.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Student { method, .. } => method.name(),
+            Self::Teacher { config, .. } => config.architecture.name(),
+        }
+    }
+}
+
 /// The changes to images before the network reads them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

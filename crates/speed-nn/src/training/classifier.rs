@@ -7,6 +7,7 @@ use burn::tensor::{Device, Tensor};
 use speed_data::Split;
 
 use super::tensors::{NamedTensors, TensorError, collect, replace};
+use super::trace::{self, Trace, TraceError};
 use crate::training::Pixels;
 
 /// Images classified at a time; a larger number is not faster.
@@ -53,6 +54,15 @@ pub trait AnyClassifier: Send + Sync {
     /// If names or shapes differ from the network's parameters, or a value is not finite.
     fn with_tensors(&self, tensors: NamedTensors) -> Result<Box<dyn AnyClassifier>, TensorError>;
 
+    /// Records its operations on images of shape `[images, height, width, channels]`, instead of computing them.
+    ///
+    /// # Errors
+    /// If Burn cannot record them.
+    ///
+    /// # Panics
+    /// If a network of a program reads values of its tensors, or has an operation without a body of plain tensors.
+    fn trace(&self, shape: [usize; 4]) -> Result<Trace, TraceError>;
+
     /// Returns a copy.
     fn boxed(&self) -> Box<dyn AnyClassifier>;
 }
@@ -80,6 +90,10 @@ impl<N: Classifier> AnyClassifier for N {
 
     fn with_tensors(&self, tensors: NamedTensors) -> Result<Box<dyn AnyClassifier>, TensorError> {
         Ok(Box::new(replace(self.clone(), tensors)?))
+    }
+
+    fn trace(&self, shape: [usize; 4]) -> Result<Trace, TraceError> {
+        trace::trace(self, N::logits, shape)
     }
 
     fn boxed(&self) -> Box<dyn AnyClassifier> {

@@ -1,0 +1,111 @@
+//! `speed export`
+
+use serde::Serialize;
+use speed_core::printable_path;
+use speed_experiment::ExperimentError;
+use speed_experiment::model::{IMAGES, LOGITS, Model, OnnxModel, PROBABILITIES, PixelType};
+use speed_roles::write_once;
+
+use super::output::{mark, print, print_json};
+use super::{Failure, usage};
+use crate::bar::line;
+use crate::options::{ExportOptions, ModelFormat, Pixels};
+
+/// The JSON output: the model and its file.
+#[derive(Serialize)]
+struct Output<'a> {
+    /// The model's file, as given.
+    model: String,
+    /// `student` or `teacher`.
+    kind: &'static str,
+    /// The method or architecture.
+    network: &'static str,
+    simulation: bool,
+    /// The exported file, as given.
+    out: String,
+    /// `onnx` or `safetensors`.
+    format: &'static str,
+    bytes: usize,
+    /// Channels, height and width of the images.
+    shape: [usize; 3],
+    /// The names of the classes, in the order of the probabilities.
+    class_names: &'a [String],
+    onnx: Option<Onnx>,
+}
+
+/// The parts of an ONNX model that a program needs to run it.
+#[derive(Serialize)]
+struct Onnx {
+    input: &'static str,
+    /// `uint8` or `float32`.
+    pixels: &'static str,
+    outputs: [&'static str; 2],
+    /// The largest difference of a logit from that of the network, as a fraction of the largest logit.
+    difference: f32,
+}
+
+pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
+    if options.classes.as_ref() == Some(&options.out) {
+        return Err(usage("classes", "expected another file than --out"));
+    }
+    let model = Model::read(&options.model, options.datasets.as_deref())?;
+    let card = model.card();
+    if card.is_teacher() && !options.quiet {
+        line("a teacher's weights reveal its private images: do not publish the exported file");
+    }
+    let (pixels, name) = match options.pixels {
+        Pixels::Uint8 => (PixelType::Uint8, "uint8"),
+        Pixels::Float => (PixelType::Float, "float32"),
+    };
+    let (format, bytes, onnx) = match options.to {
+        ModelFormat::Onnx => {
+            let OnnxModel { bytes, difference, .. } = model.to_onnx(pixels)?;
+            let onnx = Onnx { input: IMAGES, pixels: name, outputs: [PROBABILITIES, LOGITS], difference };
+            ("onnx", bytes, Some(onnx))
+        }
+        ModelFormat::Safetensors => (
+            "safetensors",
+            {
+                let failure = |fault| ExperimentError::Model { path: options.model.clone(), fault };
+                model.to_bytes().map_err(failure)?
+            },
+            None,
+        ),
+    };
+    write_once(&options.out, &bytes)?;
+    if let Some(path) = &options.classes {
+        let mut names = serde_json::to_vec(&card.classes).unwrap_or_default();
+        names.push(b'\n');
+        write_once(path, &names)?;
+    }
+    let output = Output {
+        model: printable_path(&options.model),
+        kind: if card.is_teacher() { "teacher" } else { "student" },
+        network: card.network.name(),
+        simulation: card.origin.simulation,
+        out: printable_path(&options.out),
+        format,
+        bytes: bytes.len(),
+        shape: card.shape,
+        class_names: &card.classes,
+        onnx,
+    };
+    if options.json { print_json(&output) } else { print(&text(&output)) }
+}
+
+/// Returns the output for people.
+fn text(output: &Output<'_>) -> String {
+    let Output { kind, network, out, bytes, shape: [channels, height, width], class_names, .. } = output;
+    let kilobytes = bytes.div_ceil(1000);
+    let first = format!("{}{out}: {kind} {network}, {kilobytes} kB\n", mark(output.simulation));
+    match &output.onnx {
+        None => first,
+        Some(Onnx { input, pixels, outputs: [probabilities, logits], difference }) => {
+            let classes = class_names.len();
+            format!(
+                "{first}input {input}: {pixels}, N x {channels} x {height} x {width}; outputs {probabilities} and {logits}: \
+                 float32, N x {classes}\nlogits differ from the network's by at most {difference:.0e} of the largest, on random images\n"
+            )
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! `speed export`: the exported model predicts as the model itself, in another program's runtime; and refusals.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use speed_data::ImageShape;
+use speed_onnx::{PixelType, Runtime};
+
+use crate::common::Workplace;
+use crate::predict::{MODEL, digits, one_student, students, text, write};
+
+const SHAPE: ImageShape = ImageShape { channels: 1, height: 28, width: 28 };
+
+/// Returns the predictions of a model for some images, and the bytes of the images.
+fn predictions(place: &Workplace, model: &Path) -> (Vec<Value>, Vec<u8>) {
+    let images = digits().slice(100..130);
+    write(&place.path("images.npy"), &images);
+    let json = place.succeeds(&["predict", "--model", text(model), "images.npy", "--format", "json", "--quiet"]);
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let predictions = json["predictions"].as_array().expect("predictions").clone();
+    (predictions, (0..images.len()).flat_map(|image| images.pixels(image).to_vec()).collect())
+}
+
+#[test]
+fn exported_models_predict_as_the_model() {
+    let (place, model) = one_student();
+    let (expected, images) = predictions(&place, &model);
+    for (name, pixels) in [("uint8", PixelType::Uint8), ("float", PixelType::Float)] {
+        let file = format!("{name}.onnx");
+        let export = ["export", "--model", text(&model), "--out", &file, "--pixels", name];
+        let found = place.succeeds(&export);
+        assert!(found.starts_with("SIMULATION") && found.contains("N x 1 x 28 x 28"), "{found}");
+        let bytes = fs::read(place.path(&file)).expect("a model");
+        let metadata = String::from_utf8_lossy(&bytes);
+        for words in ["\"0\",\"1\"", "simulation", "pseudo-labels", "tiny"] {
+            assert!(metadata.contains(words), "{words}");
+        }
+        let logits = Runtime::new(&bytes).expect("a model").logits(&images, SHAPE, pixels).expect("logits");
+        assert_eq!(logits.len(), 10 * expected.len());
+        for (logits, expected) in logits.chunks_exact(10).zip(&expected) {
+            let sum: f64 = logits.iter().map(|&logit| f64::from(logit).exp()).sum();
+            for (logit, expected) in logits.iter().zip(expected["probabilities"].as_array().expect("numbers")) {
+                let probability = f64::from(*logit).exp() / sum;
+                assert!((probability - expected.as_f64().expect("a number")).abs() < 1e-4, "{probability} {expected}");
+            }
+        }
+        // The same command again changes nothing.
+        place.succeeds(&export);
+        assert_eq!(fs::read(place.path(&file)).expect("a model"), bytes);
+    }
+    let json = place.succeeds(&[
+        "export",
+        "--model",
+        text(&model),
+        "--out",
+        "again.onnx",
+        "--classes",
+        "classes.json",
+        "--json",
+    ]);
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["bytes"], fs::read(place.path("again.onnx")).expect("a model").len());
+    assert_eq!((&json["onnx"]["pixels"], &json["shape"]), (&"uint8".into(), &serde_json::json!([1, 28, 28])));
+    let classes: Value = serde_json::from_slice(&fs::read(place.path("classes.json")).expect("a file")).expect("JSON");
+    assert_eq!(classes, json["class_names"]);
+
+    place.succeeds(&["export", "--model", text(&model), "--to", "safetensors", "--out", "copy.safetensors"]);
+    assert_eq!(fs::read(place.path("copy.safetensors")).expect("a copy"), fs::read(&model).expect("a model"));
+}
+
+#[test]
+fn a_teacher_leaves_its_run_with_a_warning() {
+    let (place, _) = one_student();
+    let teacher = place.run_folder("results", "tiny").join("stages/teachers/teacher-0002.bin");
+    let (expected, images) = predictions(&place, &teacher);
+    for (format, name) in [("safetensors", "teacher.safetensors"), ("onnx", "teacher.onnx")] {
+        let export = ["export", "--model", text(&teacher), "--to", format, "--out", name];
+        let output = place.speed(&export);
+        let warning = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && warning.contains("do not publish"), "{warning}");
+        assert!(place.speed(&[&export[..], &["--quiet"]].concat()).stderr.is_empty());
+    }
+    fs::remove_dir_all(place.path("results")).expect("a folder");
+    assert_eq!(predictions(&place, &place.path("teacher.safetensors")).0, expected);
+    let bytes = fs::read(place.path("teacher.onnx")).expect("a model");
+    let logits = Runtime::new(&bytes).expect("a model").logits(&images, SHAPE, PixelType::Uint8).expect("logits");
+    for (logits, expected) in logits.chunks_exact(10).zip(expected) {
+        let greatest = (0..10).max_by(|&a, &b| logits[a].total_cmp(&logits[b])).expect("classes");
+        assert_eq!(greatest as u64, expected["class"].as_u64().expect("a class"));
+    }
+}
+
+/// Expects that an export is refused, and that it writes nothing.
+#[track_caller]
+fn refused(place: &Workplace, model: &str, code: i32, words: &[&str]) {
+    for format in ["onnx", "safetensors"] {
+        place.fails(&["export", "--model", model, "--to", format, "--out", "out"], code, words);
+        assert!(!place.path("out").exists());
+    }
+}
+
+#[test]
+fn wrong_models_and_files_in_the_way_are_refused_by_name() {
+    let (place, model): (Workplace, PathBuf) = one_student();
+    let bytes = fs::read(&model).expect("a model");
+    let format =
+        String::from_utf8_lossy(&bytes).find("\\\"format\\\":1").expect("the version") + "\\\"format\\\":".len();
+    let mut other = bytes.clone();
+    other[format] = b'7';
+    for (name, bytes, words) in [
+        ("foreign", b"no model of any kind".to_vec(), "expected a model of speed"),
+        ("cut", bytes[..bytes.len() - 1].to_vec(), "truncated"),
+        ("changed", [&bytes[..bytes.len() - 1], &[bytes[bytes.len() - 1] ^ 1]].concat(), "checksum"),
+        ("other", other, "expected model format 1, found 7"),
+        ("teacher-0000.bin", b"speed teacher 1\n".to_vec(), "in its run's folder"),
+    ] {
+        fs::write(place.path(name), bytes).expect("a file");
+        refused(&place, name, 3, &[name, words]);
+    }
+    refused(&place, "missing", 3, &["missing", "cannot read the model"]);
+    let model = text(&model);
+    fs::write(place.path("mine"), "my own file").expect("a file");
+    for more in
+        [&["--out", "mine"][..], &["--to", "safetensors", "--out", "mine"], &["--out", "new", "--classes", "mine"]]
+    {
+        place.fails(&[&["export", "--model", model], more].concat(), 4, &["mine"]);
+        assert_eq!(fs::read(place.path("mine")).expect("a file"), b"my own file");
+    }
+    place.fails(&["export", "--model", model, "--out", "no/such/folder"], 5, &["no/such/folder"]);
+    place.fails(&["export", "--model", model], 2, &["--out"]);
+    place.fails(&["export", "--model", model, "--out", "same", "--classes", "same"], 2, &["--classes"]);
+    place.fails(&["export", "--model", model, "--out", "x", "--to", "pickle"], 2, &["pickle"]);
+    place.fails(&["export", "--model", "missing", "--out", "x", "--json"], 3, &["\"kind\":\"input\""]);
+    assert!(students(&place.run_folder("results", "tiny")).keys().all(|stage| stage.join(MODEL).is_file()));
+}

@@ -1,0 +1,62 @@
+//! Models in ONNX's format, for programs that are not this one.
+
+use speed_nn::matrix::Arithmetic;
+use speed_onnx::{Export, OnnxError, PixelType, largest_difference};
+
+use super::Model;
+use super::card::FORMAT;
+use crate::error::{ExperimentError, ModelFault};
+
+/// The largest difference of a logit from that of the network, as a fraction of the largest logit.
+const MAX_DIFFERENCE: f32 = 1e-4;
+/// The number of random images that a model is compared on: another one than the graph was recorded with.
+const COMPARED: usize = 5;
+
+/// A model in ONNX's format.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct OnnxModel {
+    /// The bytes of the file.
+    pub bytes: Vec<u8>,
+    /// The largest difference of a logit from that of the network, on random images, as a fraction of the largest logit.
+    pub difference: f32,
+}
+
+impl Model {
+    /// Returns the model in ONNX's format, after a comparison with the network.
+    ///
+    /// # Errors
+    /// If an operation of the network has no form in ONNX, or the model computes other logits.
+    pub fn to_onnx(&self, pixels: PixelType) -> Result<OnnxModel, ExperimentError> {
+        // In the other arithmetic, products are rounded more.
+        let _arithmetic = Arithmetic::Portable.hold()?;
+        let card = &self.card;
+        let failure = |error: OnnxError| ExperimentError::Model {
+            path: card.network.name().into(),
+            fault: ModelFault::Onnx(Box::new(error)),
+        };
+        let texts = serde_json::to_string(&card.classes).unwrap_or_default();
+        let metadata = [
+            ("classes", texts),
+            ("kind", if card.is_teacher() { "teacher" } else { "student" }.to_owned()),
+            ("network", card.network.name().to_owned()),
+            ("format", FORMAT.to_string()),
+            ("experiment", card.origin.experiment.clone()),
+            ("run", card.origin.run.clone()),
+            ("simulation", card.origin.simulation.to_string()),
+        ];
+        let export = Export {
+            network: self.network.as_ref(),
+            shape: self.shape(),
+            pixels,
+            version: env!("CARGO_PKG_VERSION"),
+            metadata: &metadata,
+        };
+        let bytes = export.to_bytes().map_err(failure)?;
+        let difference = largest_difference(&export, &bytes, COMPARED).map_err(failure)?;
+        if difference.is_nan() || difference > MAX_DIFFERENCE {
+            return Err(failure(OnnxError::Differs { expected: MAX_DIFFERENCE, found: difference }));
+        }
+        Ok(OnnxModel { bytes, difference })
+    }
+}

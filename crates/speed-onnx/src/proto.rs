@@ -1,0 +1,132 @@
+//! The parts of an ONNX file: nodes, constants and types, as protobuf messages.
+
+use std::collections::HashMap;
+
+use tract_onnx::pb::attribute_proto::AttributeType;
+use tract_onnx::pb::tensor_proto::DataType;
+use tract_onnx::pb::tensor_shape_proto::{Dimension, dimension};
+use tract_onnx::pb::{
+    AttributeProto, GraphProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto, type_proto,
+};
+
+/// A graph under construction. Names of values are unique.
+#[derive(Debug, Default)]
+pub(crate) struct Builder {
+    nodes: Vec<NodeProto>,
+    constants: Vec<TensorProto>,
+    /// The names of unnamed constants, by type, shape and bytes.
+    known: HashMap<(i32, Vec<i64>, Vec<u8>), String>,
+}
+
+impl Builder {
+    /// Adds a node, and returns the name of its output.
+    pub(crate) fn node(&mut self, kind: &str, inputs: Vec<String>, attributes: Vec<AttributeProto>) -> String {
+        let name = format!("{kind}_{}", self.nodes.len());
+        self.named_node(kind, inputs, attributes, name.clone());
+        name
+    }
+
+    /// Adds a node with the name of its output.
+    pub(crate) fn named_node(
+        &mut self,
+        kind: &str,
+        inputs: Vec<String>,
+        attributes: Vec<AttributeProto>,
+        output: String,
+    ) {
+        self.nodes.push(NodeProto {
+            input: inputs,
+            name: output.clone(),
+            output: vec![output],
+            op_type: kind.to_owned(),
+            attribute: attributes,
+            ..NodeProto::default()
+        });
+    }
+
+    /// Adds a constant under a name.
+    pub(crate) fn constant(&mut self, name: String, kind: DataType, shape: &[usize], bytes: Vec<u8>) {
+        let dims = signed(shape);
+        self.constants.push(TensorProto {
+            name,
+            data_type: kind as i32,
+            dims,
+            raw_data: bytes,
+            ..TensorProto::default()
+        });
+    }
+
+    /// Returns the name of a vector of integers, which many nodes take as an input.
+    pub(crate) fn integers(&mut self, values: &[i64]) -> String {
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.shared(DataType::Int64, &[values.len()], bytes)
+    }
+
+    /// Returns the name of a number.
+    pub(crate) fn number(&mut self, value: f32) -> String {
+        self.shared(DataType::Float, &[], value.to_le_bytes().to_vec())
+    }
+
+    fn shared(&mut self, kind: DataType, shape: &[usize], bytes: Vec<u8>) -> String {
+        let key = (kind as i32, signed(shape), bytes.clone());
+        if let Some(name) = self.known.get(&key) {
+            return name.clone();
+        }
+        let name = format!("constant_{}", self.known.len());
+        self.known.insert(key, name.clone());
+        self.constant(name.clone(), kind, shape, bytes);
+        name
+    }
+
+    /// Returns the graph.
+    pub(crate) fn finish(self, name: &str, inputs: Vec<ValueInfoProto>, outputs: Vec<ValueInfoProto>) -> GraphProto {
+        GraphProto {
+            name: name.to_owned(),
+            node: self.nodes,
+            initializer: self.constants,
+            input: inputs,
+            output: outputs,
+            ..GraphProto::default()
+        }
+    }
+}
+
+/// Returns a tensor with a name, the batch size `N` as first axis, and the other axes.
+pub(crate) fn batch(name: &str, kind: DataType, axes: &[usize]) -> ValueInfoProto {
+    let batch = dimension::Value::DimParam("N".to_owned());
+    let axes = signed(axes).into_iter().map(dimension::Value::DimValue);
+    let dim = std::iter::once(batch).chain(axes);
+    let dim = dim.map(|value| Dimension { value: Some(value), ..Dimension::default() }).collect();
+    let tensor = type_proto::Tensor { elem_type: kind as i32, shape: Some(TensorShapeProto { dim }) };
+    let kind = TypeProto { value: Some(type_proto::Value::TensorType(tensor)), ..TypeProto::default() };
+    ValueInfoProto { name: name.to_owned(), r#type: Some(kind), ..ValueInfoProto::default() }
+}
+
+/// Returns an attribute of one integer.
+pub(crate) fn integer(name: &str, value: i64) -> AttributeProto {
+    AttributeProto { i: value, ..attribute(name, AttributeType::Int) }
+}
+
+/// Returns an attribute of integers.
+pub(crate) fn integers(name: &str, values: &[usize]) -> AttributeProto {
+    AttributeProto { ints: signed(values), ..attribute(name, AttributeType::Ints) }
+}
+
+/// Returns an attribute of one number.
+pub(crate) fn number(name: &str, value: f32) -> AttributeProto {
+    AttributeProto { f: value, ..attribute(name, AttributeType::Float) }
+}
+
+fn attribute(name: &str, kind: AttributeType) -> AttributeProto {
+    AttributeProto { name: name.to_owned(), r#type: kind as i32, ..AttributeProto::default() }
+}
+
+/// Returns lengths as ONNX writes them.
+pub(crate) fn signed(lengths: &[usize]) -> Vec<i64> {
+    lengths.iter().copied().map(length).collect()
+}
+
+/// Returns a length as ONNX writes it. No tensor in memory has a longer axis.
+pub(crate) fn length(length: usize) -> i64 {
+    i64::try_from(length).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,102 @@
+//! The ONNX model of every network computes the network's logits, in another program's runtime.
+
+use burn::tensor::Device;
+use rand::{Rng, RngExt};
+use speed_core::random::{Stream, Streams};
+use speed_data::ImageShape;
+use speed_nn::device::values;
+use speed_nn::matrix::Arithmetic;
+use speed_nn::training::{AnyClassifier, NamedTensors, Pixels, greatest};
+use speed_onnx::{Export, PixelType, Runtime, largest_difference};
+use speed_student::{StudentConfig, StudentMethod};
+use speed_teacher::Architecture;
+
+const CLASSES: usize = 7;
+
+/// Returns the network with random parameters of the usual sizes, so that no layer is without effect.
+fn randomised(network: &dyn AnyClassifier, stream: &mut Stream) -> Box<dyn AnyClassifier> {
+    let mut tensors: NamedTensors = network.tensors().expect("tensors");
+    for tensor in tensors.values_mut() {
+        let inputs = if tensor.shape.len() > 1 { tensor.shape[0] } else { 4 };
+        let limit = (6.0 / inputs as f32).sqrt();
+        tensor.values.iter_mut().for_each(|value| *value = stream.random_range(-limit..limit));
+    }
+    network.with_tensors(tensors).expect("the network's own tensors")
+}
+
+/// Compares the logits of a network's model with the network's, for random images.
+fn check(name: &str, network: &dyn AnyClassifier, shape: ImageShape, count: usize, stream: &mut Stream) {
+    let network = randomised(network, stream);
+    let mut images = vec![0; count * shape.pixels()];
+    stream.fill_bytes(&mut images);
+    let mut batch = Pixels::with_capacity(shape, count);
+    images.chunks_exact(shape.pixels()).for_each(|image| batch.push(image, network.offset()));
+    let expected = values(network.logits(batch.into_tensor(&Device::flex()))).expect("logits");
+    let largest = expected.iter().fold(1.0_f32, |largest, logit| largest.max(logit.abs()));
+
+    for pixels in [PixelType::Uint8, PixelType::Float] {
+        let export = Export { network: network.as_ref(), shape, pixels, version: "0", metadata: &[] };
+        let bytes = export.to_bytes().unwrap_or_else(|error| panic!("{name} of {shape}: {error}"));
+        assert_eq!(bytes, export.to_bytes().expect("bytes"), "{name}: the same bytes");
+        let runtime = Runtime::new(&bytes).unwrap_or_else(|error| panic!("{name} of {shape}: {error}"));
+        for count in [1, count] {
+            let found = runtime.logits(&images[..count * shape.pixels()], shape, pixels);
+            let found = found.unwrap_or_else(|error| panic!("{name} of {shape}, {count} images: {error}"));
+            assert_eq!(found.len(), count * CLASSES, "{name} of {shape}");
+            for (found, expected) in found.iter().zip(&expected) {
+                assert!(
+                    (found - expected).abs() <= 1e-4 * largest,
+                    "{name} of {shape}: {found} {expected} of {largest}"
+                );
+            }
+            let classes = |logits: &[f32]| logits.chunks_exact(CLASSES).map(greatest).collect::<Vec<u8>>();
+            assert_eq!(classes(&found), classes(&expected[..found.len()]), "{name} of {shape}");
+        }
+        // The comparison before an export finds another network.
+        assert!(largest_difference(&export, &bytes, 4).expect("a difference") <= 1e-4);
+        let other = Export { network: randomised(network.as_ref(), stream).as_ref(), ..export }.to_bytes();
+        assert!(largest_difference(&export, &other.expect("bytes"), 4).expect("a difference") > 1e-2);
+    }
+}
+
+fn shape(channels: usize, height: usize, width: usize) -> ImageShape {
+    ImageShape { channels, height, width }
+}
+
+#[test]
+fn models_of_teachers_compute_their_logits() {
+    let _arithmetic = Arithmetic::Portable.hold().expect("the only arithmetic in use");
+    let mut stream = Streams::new(11).stream("test", 0);
+    // Fewer images for the large networks.
+    for (architecture, count) in [
+        (Architecture::SMALL, 40),
+        (Architecture::SMALL_CONTRAST, 40),
+        (Architecture::REFERENCE, 5),
+        (Architecture::DEEPER, 2),
+    ] {
+        for shape in [shape(1, 28, 28), shape(3, 19, 26)] {
+            let network = architecture.classifier(shape, CLASSES, usize::MAX, &Device::flex()).expect("a network");
+            check(&format!("{architecture:?}"), network.as_ref(), shape, count, &mut stream);
+        }
+    }
+}
+
+#[test]
+fn models_of_students_compute_their_logits() {
+    let _arithmetic = Arithmetic::Portable.hold().expect("the only arithmetic in use");
+    let mut stream = Streams::new(12).stream("test", 0);
+    let mut contrast = StudentConfig::default();
+    contrast.pseudo_labels.contrast = true;
+    for (method, config, count) in [
+        (StudentMethod::GAN, StudentConfig::default(), 40),
+        (StudentMethod::CONV_GAN, StudentConfig::default(), 3),
+        (StudentMethod::PSEUDO_LABELS, StudentConfig::default(), 40),
+        (StudentMethod::PSEUDO_LABELS, contrast, 40),
+    ] {
+        for shape in [shape(1, 28, 28), shape(3, 25, 34)] {
+            let network = method.network(&config, shape, CLASSES, usize::MAX, &Device::flex()).expect("a network");
+            let name = format!("{method:?}, contrast {}", config.pseudo_labels.contrast);
+            check(&name, network.as_ref(), shape, count, &mut stream);
+        }
+    }
+}
