@@ -46,7 +46,7 @@ struct Onnx {
 
 pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
     if options.classes.as_ref() == Some(&options.out) {
-        return Err(usage("classes", "expected another file than --out"));
+        return Err(usage("classes", "expected another file than --out".to_owned()));
     }
     let model = Model::read(&options.model, options.datasets.as_deref())?;
     let card = model.card();

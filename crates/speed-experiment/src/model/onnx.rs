@@ -4,7 +4,7 @@ use speed_nn::matrix::Arithmetic;
 use speed_onnx::{Export, OnnxError, PixelType, largest_difference};
 
 use super::Model;
-use super::card::FORMAT;
+use super::card::{FORMAT, Origin};
 use crate::error::{ExperimentError, ModelFault};
 
 /// The largest difference of a logit from that of the network, as a fraction of the largest logit.
@@ -36,15 +36,16 @@ impl Model {
             fault: ModelFault::Onnx(Box::new(error)),
         };
         let texts = serde_json::to_string(&card.classes).unwrap_or_default();
-        let metadata = [
+        let mut metadata = vec![
             ("classes", texts),
             ("kind", if card.is_teacher() { "teacher" } else { "student" }.to_owned()),
             ("network", card.network.name().to_owned()),
             ("format", FORMAT.to_string()),
-            ("experiment", card.origin.experiment.clone()),
-            ("run", card.origin.run.clone()),
             ("simulation", card.origin.simulation.to_string()),
         ];
+        let Origin { experiment, run, round, .. } = &card.origin;
+        let known = [("experiment", experiment), ("run", run), ("round", round)];
+        metadata.extend(known.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))));
         let export = Export {
             network: self.network.as_ref(),
             shape: self.shape(),
