@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     for deviation in [40.0, 50.0, 120.0] {
         let noise = Mechanism::gaussian(NoiseDeviation::new(deviation)?);
-        println!("| Gaussian | {deviation:.1} | {} |", epsilons(noise)?);
+        println!("| Gaussian, sigma {deviation} | {deviation:.1} | {} |", epsilons(noise)?);
     }
     let gamma = InverseScale::new(0.1)?;
     let deviation = 2f64.sqrt() / gamma.get();
