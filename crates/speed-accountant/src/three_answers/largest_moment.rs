@@ -106,9 +106,6 @@ impl Answer {
 fn phi(log_ratio: f64, l: f64) -> f64 {
     let order = l + 1.0;
     let power = order * log_ratio;
-    if power == f64::INFINITY {
-        return power;
-    }
     if power.abs() < 0.02 && log_ratio.abs() < 0.02 {
         // The sum over j >= 2 of (order^j - order) log_ratio^j / j!; the terms left out are below a rounding error.
         let (mut sum, mut term, mut power) = (0.0, log_ratio, order);
@@ -119,7 +116,9 @@ fn phi(log_ratio: f64, l: f64) -> f64 {
         }
         return sum.max(0.0);
     }
-    (power.exp_m1() - order * log_ratio.exp_m1()).max(0.0)
+    let power = power.exp_m1();
+    // Otherwise both terms may be infinite.
+    if power == f64::INFINITY { power } else { larger(power - order * log_ratio.exp_m1(), 0.0) }
 }
 
 /// Bounds the excess where both marks are beyond the window, on the same or on different sides.
@@ -435,7 +434,9 @@ mod tests {
             let exact = (l + 1.0) * l * integral;
             assert!((phi(log_ratio, l) / exact - 1.0).abs() < 1e-5, "{log_ratio} {l}: {} {exact}", phi(log_ratio, l));
         }
-        assert_eq!(phi(f64::INFINITY, 2.0), f64::INFINITY);
+        for log_ratio in [715.0, f64::INFINITY, f64::NAN] {
+            assert_eq!(phi(log_ratio, 2.0), f64::INFINITY);
+        }
         assert_eq!(phi(f64::NEG_INFINITY, 2.0), 2.0);
         assert_eq!(phi(0.0, 2.0), 0.0);
     }

@@ -8,7 +8,7 @@
 
 use speed_mechanism::{HonestRatio, NoiseDeviation};
 
-/// `t`: the factor is within `1 +- 2e-19`, so that it is within the margins of the bound for a million queries.
+/// `t`: the factor is within `1 +- 4e-20`, far within the margins of the bound.
 const SMOOTHING: f64 = 2.3;
 /// A lattice finer than votes is used for noise of fewer places than this. `G` has a part of about `SMOOTHING` over its
 /// square less variance than the noise.
