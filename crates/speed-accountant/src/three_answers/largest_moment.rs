@@ -8,6 +8,7 @@
 //! An answer that is less likely than [`LargestMoment::removed`] and whose loss is positive is left out, and its
 //! probability is charged to delta. Beyond the support of bounded noise such a loss is infinite.
 
+mod answer;
 mod division;
 mod gaussian;
 mod integers;
@@ -20,16 +21,12 @@ use crate::event::PrivacyEvent;
 use crate::lattice_noise::LatticeNoise;
 use crate::memo::Memo;
 use crate::sound::larger;
-use division::Rectangle;
+use answer::{Answer, Excess};
 use gaussian::OnLattice;
-use integers::Integers;
+use integers::{ESTIMATED, Integers};
 
 /// Products of two smaller probabilities may be subnormal.
 const LEAST_REMOVED: f64 = 1e-140;
-/// Marks of the estimate: this many on a side, within this many deviations.
-const ESTIMATED: i64 = 33;
-const ESTIMATED_DEVIATIONS: f64 = 5.0;
-
 /// One query with log-concave noise, for any votes.
 pub(crate) struct LargestMoment {
     marks: Integers,
@@ -41,105 +38,6 @@ pub(crate) struct LargestMoment {
     estimated: Vec<[Answer; 3]>,
     /// The excess by order, of two classes and of any number.
     known: [Memo<1, f64>; 2],
-}
-
-/// The excess of the moment of one order.
-#[derive(Clone, Copy, Debug)]
-struct Excess {
-    l: f64,
-    removed: f64,
-    rounding: f64,
-}
-
-/// Bounds on one answer: of its probabilities, and of the ratio of the first to the second.
-#[derive(Clone, Copy, Debug)]
-struct Answer {
-    here: f64,
-    there: f64,
-    /// Logarithms.
-    lowest: f64,
-    highest: f64,
-}
-
-impl Excess {
-    /// Returns the larger bound of both directions.
-    fn of(&self, answers: &[Answer; 3]) -> f64 {
-        let sum = |reversed: bool| -> f64 {
-            let term = |answer: &Answer| if reversed { answer.reversed() } else { *answer }.excess(self);
-            answers.iter().map(term).sum()
-        };
-        larger(sum(false), sum(true))
-    }
-}
-
-impl Answer {
-    /// Creates the bounds of an answer that is unlikely on both sides.
-    fn unlikely(most: f64) -> Self {
-        Self { here: most, there: most, lowest: f64::NEG_INFINITY, highest: f64::INFINITY }
-    }
-
-    /// Creates the bounds of an answer whose probabilities are at most these and less by at most `off`.
-    fn about(here: f64, there: f64, off: f64) -> Self {
-        let ln = |here: f64, there: f64| if here > 0.0 { (here / there.max(0.0)).ln() } else { f64::NEG_INFINITY };
-        Self { here, there, lowest: ln(here - off, there), highest: ln(here, there - off) }
-    }
-
-    /// Returns the same bounds with both sides exchanged.
-    fn reversed(self) -> Self {
-        Self { here: self.there, there: self.here, lowest: -self.highest, highest: -self.lowest }
-    }
-
-    /// Bounds the term of this answer in the excess.
-    fn excess(&self, of: &Excess) -> f64 {
-        let Excess { l, removed, rounding } = *of;
-        let (mut lowest, mut highest) = (self.lowest - rounding, self.highest + rounding);
-        if self.here < removed {
-            (lowest, highest) = (lowest.min(0.0), highest.min(0.0));
-        }
-        let phi = larger(phi(lowest, l), phi(highest, l));
-        // An infinite ratio stays infinite, even if the other probability is 0.
-        if phi == f64::INFINITY { phi } else { self.there * phi * (1.0 + 1e-11) }
-    }
-}
-
-/// Returns `r^{l+1} - 1 - (l + 1)(r - 1)` for `ln r`.
-fn phi(log_ratio: f64, l: f64) -> f64 {
-    let order = l + 1.0;
-    let power = order * log_ratio;
-    if power.abs() < 0.02 && log_ratio.abs() < 0.02 {
-        // The sum over j >= 2 of (order^j - order) log_ratio^j / j!; the terms left out are below a rounding error.
-        let (mut sum, mut term, mut power) = (0.0, log_ratio, order);
-        for j in 2..=8 {
-            term *= log_ratio / f64::from(j);
-            power *= order;
-            sum += (power - order) * term;
-        }
-        return sum.max(0.0);
-    }
-    let power = power.exp_m1();
-    // Otherwise both terms may be infinite.
-    if power == f64::INFINITY { power } else { larger(power - order * log_ratio.exp_m1(), 0.0) }
-}
-
-/// Bounds the excess where both marks are beyond the window, on the same or on different sides.
-fn outside_both(tail: f64, excess: &Excess) -> f64 {
-    let rare = Answer::unlikely(tail);
-    let certain = Answer { here: 1.0, there: 1.0, lowest: 2.0 * (-tail).ln_1p(), highest: -2.0 * (-tail).ln_1p() };
-    excess.of(&[rare, rare, certain])
-}
-
-/// Returns the answers at the marks of the estimate, which are within the window.
-fn at_estimated_marks(
-    deviation: f64,
-    window: i64,
-    mut answers: impl FnMut(&Rectangle) -> [Answer; 3],
-) -> Vec<[Answer; 3]> {
-    let most = (ESTIMATED_DEVIATIONS * deviation).min(window as f64);
-    let step = (2.0 * most / (ESTIMATED - 1) as f64).max(1.0);
-    let mark = |i: i64| (step * i as f64 - most).round() as i64;
-    let marks: Vec<i64> = (0..ESTIMATED).map(mark).filter(|mark| *mark <= window).collect();
-    let all = marks.iter().flat_map(|&a| marks.iter().map(move |&b| (a, b)));
-    all.map(|(a, b)| answers(&Rectangle::of_mark(a, b))).collect()
 }
 
 impl LargestMoment {
@@ -417,27 +315,5 @@ mod tests {
                 assert!(found >= largest * (1.0 - 1e-9), "({a}, {b}) {l}: {found:e} below {largest:e}");
             }
         }
-    }
-
-    #[test]
-    fn the_divergence_has_no_cancellation() {
-        for (log_ratio, l) in [(1e-7, 3.0), (-1e-5, 0.02), (3e-4, 60.0), (0.019, 0.05), (0.02, 0.99), (-0.3, 20.0)] {
-            // By quadrature of the second derivative: (l + 1) l times the integral of r^{l - 1} (r_1 - r).
-            let end = f64::exp_m1(log_ratio);
-            let steps = 20_000;
-            let integral: f64 = (0..steps)
-                .map(|i| {
-                    let x = end * (f64::from(i) + 0.5) / f64::from(steps);
-                    (1.0 + x).powf(l - 1.0) * (end - x) * end / f64::from(steps)
-                })
-                .sum();
-            let exact = (l + 1.0) * l * integral;
-            assert!((phi(log_ratio, l) / exact - 1.0).abs() < 1e-5, "{log_ratio} {l}: {} {exact}", phi(log_ratio, l));
-        }
-        for log_ratio in [715.0, f64::INFINITY, f64::NAN] {
-            assert_eq!(phi(log_ratio, 2.0), f64::INFINITY);
-        }
-        assert_eq!(phi(f64::NEG_INFINITY, 2.0), 2.0);
-        assert_eq!(phi(0.0, 2.0), 0.0);
     }
 }

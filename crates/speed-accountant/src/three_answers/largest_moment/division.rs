@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use super::{Answer, Excess};
+use super::answer::{Answer, Excess};
 
 /// After this number of divisions the largest bound is used as it is.
 const MAX_DIVISIONS: usize = 200_000;

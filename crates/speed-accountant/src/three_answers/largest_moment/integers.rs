@@ -4,9 +4,9 @@ use std::f64::consts::{PI, SQRT_2};
 
 use speed_mechanism::Lattice;
 
+use super::answer::{Answer, Excess, outside_both};
 use super::division::{Rectangle, largest};
 use super::gaussian::OnLattice;
-use super::{Answer, Excess, at_estimated_marks, outside_both};
 use crate::lattice_noise::LatticeNoise;
 use crate::sound::larger;
 
@@ -26,6 +26,10 @@ const BEYOND_REACH: i64 = 8;
 const LONGEST: i64 = 1 << 18;
 /// Relative error of a logarithm of a ratio, and its growth with the length of the tables.
 const ROUNDING: (f64, f64) = (1e-12, 4e-15);
+
+/// Marks of the estimate: this many on a side, within this many deviations.
+pub(super) const ESTIMATED: i64 = 33;
+const ESTIMATED_DEVIATIONS: f64 = 5.0;
 
 /// Tables of the noise of one class and of the difference of two.
 pub(super) struct Integers {
@@ -313,4 +317,18 @@ impl Integers {
         }
         worst
     }
+}
+
+/// Returns the answers at the marks of the estimate, which are within the window.
+fn at_estimated_marks(
+    deviation: f64,
+    window: i64,
+    mut answers: impl FnMut(&Rectangle) -> [Answer; 3],
+) -> Vec<[Answer; 3]> {
+    let most = (ESTIMATED_DEVIATIONS * deviation).min(window as f64);
+    let step = (2.0 * most / (ESTIMATED - 1) as f64).max(1.0);
+    let mark = |i: i64| (step * i as f64 - most).round() as i64;
+    let marks: Vec<i64> = (0..ESTIMATED).map(mark).filter(|mark| *mark <= window).collect();
+    let all = marks.iter().flat_map(|&a| marks.iter().map(move |&b| (a, b)));
+    all.map(|(a, b)| answers(&Rectangle::of_mark(a, b))).collect()
 }
