@@ -193,7 +193,7 @@ impl LeastEpsilon {
             let Some(query) = LargestMoment::of_event(event, left_out(part, self.delta / k)) else { continue };
             let delta = (self.delta - k * query.charge() * (1.0 + 1e-12)).next_down();
             let excess = |l: f64| query.excess_of(two_classes, l);
-            let estimate = |l: f64| if two_classes { excess(l) } else { query.estimate(l) };
+            let estimate = |l: f64| query.estimate_of(two_classes, l);
             let at_delta = Self { delta, ..*self };
             let best = at_delta.of_moments(|l| k * estimate(l).ln_1p(), |l| k * excess(l).ln_1p())?;
             if larger(best.epsilon, 0.0) < least.best.epsilon {

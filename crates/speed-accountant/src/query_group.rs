@@ -55,17 +55,12 @@ impl QueryGroup {
     /// Returns the data-independent moments of one query as a function of the order. Answers less likely than `left_out`
     /// may be left out; the caller charges `2 left_out` to delta for each query.
     pub(crate) fn moments(&self, left_out: f64) -> Moments {
-        self.bounded_by(left_out, |query, one_difference, l| query.excess_of(one_difference, l))
+        self.bounded_by(left_out, LargestMoment::excess_of)
     }
 
     /// Returns estimates of [`Self::moments`], which are cheaper and only guide the search for an order.
     pub(crate) fn estimates(&self, left_out: f64) -> Moments {
-        self.bounded_by(
-            left_out,
-            |query, one_difference, l| {
-                if one_difference { query.excess_of(one_difference, l) } else { query.estimate(l) }
-            },
-        )
+        self.bounded_by(left_out, LargestMoment::estimate_of)
     }
 
     /// Returns the moments, given a function that bounds the excess of the largest moment.

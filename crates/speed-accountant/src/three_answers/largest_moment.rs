@@ -27,6 +27,7 @@ use integers::{ESTIMATED, Integers};
 
 /// Products of two smaller probabilities may be subnormal.
 const LEAST_REMOVED: f64 = 1e-140;
+
 /// One query with log-concave noise, for any votes.
 pub(crate) struct LargestMoment {
     marks: Integers,
@@ -43,7 +44,7 @@ pub(crate) struct LargestMoment {
 impl LargestMoment {
     /// Returns the query of an event. Answers less likely than `removed` are left out: [`Self::charge`] is to be charged
     /// to delta for each query. Returns `None` for continuous Laplace noise, for noise that is not log-concave, for
-    /// Gaussian noise that is too narrow, if `removed` is too small to compute with, or if the tables would be too long.
+    /// Gaussian noise that is too narrow or too wide, if `removed` is too small to compute with, or if the tables would be too long.
     pub(crate) fn of_event(event: &PrivacyEvent, removed: f64) -> Option<Arc<Self>> {
         static KNOWN: Memo<4, Option<Arc<LargestMoment>>> = Memo::new();
         let [kind, scale, tau] = event.noise_key();
@@ -95,9 +96,10 @@ impl LargestMoment {
         if one_difference { self.excess_of_two_classes(l) } else { self.excess(l) }
     }
 
-    /// Returns an estimate of the excess, which only guides the search for an order.
-    pub(crate) fn estimate(&self, l: f64) -> f64 {
-        self.largest_of(self.estimated.iter(), l)
+    /// Returns an estimate of [`Self::excess_of`], which only guides the search for an order. That of one difference takes
+    /// little time itself.
+    pub(crate) fn estimate_of(&self, one_difference: bool, l: f64) -> f64 {
+        if one_difference { self.excess_of_two_classes(l) } else { self.largest_of(self.estimated.iter(), l) }
     }
 
     /// Returns a lower bound of the largest moment, from few marks.
