@@ -1,9 +1,10 @@
-//! Data-independent epsilons of binomial noise beside discrete Laplace noise, as Markdown (delta 1e-5, rounded up).
+//! Data-independent epsilons of binomial and Gaussian noise beside discrete Laplace noise, as Markdown (delta 1e-5, rounded
+//! up).
 
 use std::error::Error;
 
 use speed_accountant::{Accountant, Delta, PrivacyEvent, round_up};
-use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseCoins};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseCoins, NoiseDeviation};
 
 const QUERIES: [usize; 4] = [10, 20, 100, 500];
 
@@ -15,6 +16,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     for coins in [560, 720, 800, 6_400, 10_000, 57_600] {
         let (coins, noise) = binomial(coins)?;
         println!("| {} coins | {:.1} | {} |", coins.get(), coins.deviation(), epsilons(noise)?);
+    }
+    for deviation in [40.0, 50.0, 120.0] {
+        let noise = Mechanism::gaussian(NoiseDeviation::new(deviation)?);
+        println!("| Gaussian, sigma {deviation} | {deviation:.1} | {} |", epsilons(noise)?);
     }
     let gamma = InverseScale::new(0.1)?;
     let deviation = 2f64.sqrt() / gamma.get();

@@ -88,8 +88,8 @@ impl Target {
 }
 
 /// Finds the least noise with which `queries` queries meet the target: the largest gamma or the smallest sigma, to one
-/// part in a million, or the smallest number of coins of all teachers. This noise can be sampled and used in a run: the
-/// range is that of [`InverseScale`], [`NoiseDeviation`] and [`NoiseCoins`].
+/// part in a million, or the smallest number of coins of all teachers. The range is that of [`InverseScale`],
+/// [`NoiseDeviation`] and [`NoiseCoins`], so a run can use this noise, except Gaussian noise, which is only accounted for.
 ///
 /// # Errors
 /// [`AccountError::NotEnoughNoise`] if no supported scale is enough, and the errors of [`Accountant::account_queries`].

@@ -2,10 +2,9 @@
 //! query are composed; with other noise among the queries, moments are added up.
 
 use crate::assumption::{Bound, NeighbouringRelation};
-use crate::composition::{Composition, best_tilt, improved_epsilon, optimal_epsilon_of};
+use crate::composition::{Composition, best_tilt, optimal_epsilon_of};
 use crate::least_epsilon::{LEFT_OUT, LeastEpsilon, left_out};
-use crate::orders::{MAX_REAL_ORDER, best_real};
-use crate::query_group::QueryGroup;
+use crate::query_group::{Moments, QueryGroup};
 
 /// Grid steps in the smallest and in the largest epsilon, for queries of several kinds.
 const MIN_STEPS: f64 = 24.0;
@@ -62,7 +61,11 @@ fn by_moments(groups: &[QueryGroup], delta: f64) -> f64 {
     let queries: f64 = groups.iter().map(|group| group.queries as f64).sum();
     let left_out = left_out(LEFT_OUT, delta / queries);
     let delta = (delta - 2.0 * queries * left_out).next_down();
-    let moments: Vec<_> = groups.iter().map(|group| (group.moments(left_out), group.queries as f64)).collect();
-    let alpha = |l: f64| moments.iter().map(|(moments, times)| times * moments(l)).sum::<f64>();
-    best_real(MAX_REAL_ORDER, |l| improved_epsilon(alpha(l), l, delta)).map_or(f64::INFINITY, |best| best.epsilon)
+    let sum = |of: fn(&QueryGroup, f64) -> Moments| {
+        let parts: Vec<_> = groups.iter().map(|group| (of(group, left_out), group.queries as f64)).collect();
+        move |l: f64| parts.iter().map(|(moments, times)| times * moments(l)).sum::<f64>()
+    };
+    let least = LeastEpsilon { bound: Bound::Tight, relation: NeighbouringRelation::BothWays, max_order: None, delta };
+    let best = least.of_moments(sum(QueryGroup::estimates), sum(QueryGroup::moments));
+    best.map_or(f64::INFINITY, |best| best.epsilon)
 }

@@ -89,7 +89,11 @@ impl LeastEpsilon {
     }
 
     /// Finds the best order of some moments; `estimate` may be cheaper than `total` and only guides the search.
-    fn of_moments(&self, estimate: impl Fn(f64) -> f64, total: impl Fn(f64) -> f64) -> Result<Best, AccountError> {
+    pub(crate) fn of_moments(
+        &self,
+        estimate: impl Fn(f64) -> f64,
+        total: impl Fn(f64) -> f64,
+    ) -> Result<Best, AccountError> {
         let delta = self.delta;
         if self.bound == Bound::Paper {
             let max = self.max_order.unwrap_or(f64::from(MAX_PAPER_ORDER));
@@ -123,12 +127,16 @@ impl LeastEpsilon {
     ) -> Result<EpsilonBound, AccountError> {
         match event.mechanism() {
             Mechanism::Binomial { .. } => self.of_largest_moment(event, classes, queries),
-            Mechanism::Skellam { sigma } if self.bound == Bound::Tight && sigma.get() <= WIDEST_SKELLAM => {
-                let (two_counts, three_answers) =
-                    (self.of_renyi(event, queries)?, self.of_largest_moment(event, classes, queries)?);
+            Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } => {
+                let two_counts = self.of_renyi(event, queries)?;
+                let too_wide =
+                    matches!(event.mechanism(), Mechanism::Skellam { sigma } if sigma.get() > WIDEST_SKELLAM);
+                if self.bound != Bound::Tight || too_wide {
+                    return Ok(two_counts);
+                }
+                let three_answers = self.of_largest_moment(event, classes, queries)?;
                 Ok(if three_answers.best.epsilon < two_counts.best.epsilon { three_answers } else { two_counts })
             }
-            Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } => self.of_renyi(event, queries),
             Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => self.of_pure(event, epsilon, queries),
         }
     }
@@ -185,7 +193,7 @@ impl LeastEpsilon {
             let Some(query) = LargestMoment::of_event(event, left_out(part, self.delta / k)) else { continue };
             let delta = (self.delta - k * query.charge() * (1.0 + 1e-12)).next_down();
             let excess = |l: f64| query.excess_of(two_classes, l);
-            let estimate = |l: f64| if two_classes { excess(l) } else { query.estimate(l) };
+            let estimate = |l: f64| query.estimate_of(two_classes, l);
             let at_delta = Self { delta, ..*self };
             let best = at_delta.of_moments(|l| k * estimate(l).ln_1p(), |l| k * excess(l).ln_1p())?;
             if larger(best.epsilon, 0.0) < least.best.epsilon {

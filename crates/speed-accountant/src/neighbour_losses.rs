@@ -28,10 +28,14 @@ const MIN_PROBABILITY: f64 = 1e-290;
 const UNSEEN: f64 = 1e-22;
 /// Terms smaller than the largest by this factor's logarithm are left out of moments: far below the rounding margin.
 const NO_MATTER: f64 = 48.0;
+/// Relative margin for rounding in the comparison that leaves out neighbours whose moment is not the largest.
+const NOT_WORST: f64 = 1e-9;
 /// Relative margin for rounding in the sums.
 const ROUNDING: f64 = 1e-11;
 const UP: f64 = 1.0 + ROUNDING;
 const DOWN: f64 = 1.0 - ROUNDING;
+/// Tables serve votes that are this far apart without copies.
+const BORROWED: usize = 500;
 /// Votes further apart need too long a table.
 const MAX_LEAD: i64 = 1_000_000;
 /// Above this epsilon of one query, `e^epsilon` is too large to compute with.
@@ -84,14 +88,6 @@ impl Unlikely {
             Self::LeftOut(_) => f64::INFINITY,
         }
     }
-
-    /// Says whether an answer of this logarithm of a probability is left out, given the same at the other votes.
-    fn leaves_out(self, here: f64, there: f64) -> bool {
-        match self {
-            Self::Bounded(_) => false,
-            Self::LeftOut(probability) => here < probability.ln() && here >= there,
-        }
-    }
 }
 
 /// The noise of one class, tabulated.
@@ -117,8 +113,8 @@ pub(crate) struct ExactNoise {
 
 /// A function of an integer from `-reach - 3` to `reach + 3`, and its values outside.
 struct Table {
-    /// The values, followed by `reach` values of `after`, so that windows for votes that are not far apart are
-    /// borrowed.
+    /// The values, followed by `reach` and at least [`BORROWED`] values of `after`, so that windows for votes that are not
+    /// far apart are borrowed.
     values: Vec<f64>,
     first: i64,
     before: f64,
@@ -128,7 +124,7 @@ struct Table {
 impl Table {
     fn new(reach: i64, before: f64, after: f64, f: impl Fn(i64) -> f64) -> Self {
         let first = -reach - 3;
-        let outside = std::iter::repeat_n(after, reach as usize);
+        let outside = std::iter::repeat_n(after, (reach as usize).max(BORROWED));
         Self { values: (first..=-first).map(f).chain(outside).collect(), first, before, after }
     }
 
@@ -279,35 +275,46 @@ struct Neighbour {
 impl NeighbourLosses {
     /// Returns the largest moments of order `l` over all neighbours: from these votes to a neighbour's, and back.
     pub(crate) fn moments(&self, l: f64) -> (f64, f64) {
-        let mut worst = [0.0f64; 2];
-        for neighbour in &self.neighbours {
-            for (worst, moment) in worst.iter_mut().zip(self.moments_towards(neighbour, l)) {
-                *worst = larger(*worst, moment);
-            }
-        }
-        worst.into()
+        self.worst(l).map(|worst| worst.map_or(0.0, |(_, moment)| moment.max(0.0))).into()
     }
 
-    fn moments_towards(&self, Neighbour { likeliest, others }: &Neighbour, l: f64) -> [f64; 2] {
+    /// Returns the neighbours with the largest moments of order `l`, from these votes and back, with these moments.
+    fn worst(&self, l: f64) -> [Option<(usize, f64)>; 2] {
         let log_rest = match self.unlikely {
             // At a neighbour, the rest is at most e^epsilon times as likely.
             Unlikely::Bounded(epsilon) => self.rest.ln() + epsilon * (l + 1.0),
             Unlikely::LeftOut(_) => f64::NEG_INFINITY,
         };
+        // Answers below this that are likelier than at the other votes are left out.
+        let least = self.unlikely.left_out().ln();
+        let mut terms = Vec::new();
         [0, 1].map(|back| {
-            let losing = |&(here, there): &AnswerPair| if back == 0 { (here, there) } else { (there, here) };
-            let shown = |&(here, there): &AnswerPair| !self.unlikely.leaves_out(here, there);
-            let shown = others.iter().map(losing).filter(shown);
-            let terms = || shown.clone().map(|pair| term(pair, l) + ROUNDING * (l + 1.0)).chain([log_rest]);
-            let largest = terms().fold(f64::NEG_INFINITY, larger);
-            let leaves = if largest > f64::NEG_INFINITY {
-                // The rounding margin covers terms that are left out.
-                let matter = terms().filter(|term| term.is_nan() || *term >= largest - NO_MATTER);
-                largest + matter.map(|term| (term - largest).exp()).sum::<f64>().ln()
-            } else {
-                largest
-            };
-            log_sum(term(likeliest[back], l), leaves)
+            let mut worst: Option<(usize, f64)> = None;
+            for (index, Neighbour { likeliest, others }) in self.neighbours.iter().enumerate() {
+                let losing = |&(here, there): &AnswerPair| if back == 0 { (here, there) } else { (there, here) };
+                let shown = others.iter().map(losing).filter(|&(here, there)| !(here < least && here >= there));
+                terms.clear();
+                terms.extend(shown.map(|pair| term(pair, l) + ROUNDING * (l + 1.0)).chain([log_rest]));
+                let largest = terms.iter().copied().fold(f64::NEG_INFINITY, larger);
+                let stays = term(likeliest[back], l);
+                // Most neighbours are clearly not the worst: ln(e^a + e^b) <= a + e^{b - a}.
+                let most = stays + (largest - stays).exp() * terms.len() as f64;
+                if worst.is_some_and(|(_, worst)| most < worst - NOT_WORST * worst.abs()) {
+                    continue;
+                }
+                let leaves = if largest > f64::NEG_INFINITY {
+                    // The rounding margin covers terms that are left out.
+                    let matter = terms.iter().filter(|term| term.is_nan() || **term >= largest - NO_MATTER);
+                    largest + matter.map(|term| (term - largest).exp()).sum::<f64>().ln()
+                } else {
+                    largest
+                };
+                let moment = larger(log_sum(stays, leaves), f64::NEG_INFINITY);
+                if worst.is_none_or(|(_, worst)| moment >= worst) {
+                    worst = Some((index, moment));
+                }
+            }
+            worst
         })
     }
 
@@ -317,17 +324,15 @@ impl NeighbourLosses {
         let alphas: Vec<f64> = places.iter().map(|place| place.exp()).collect();
         let mut worst = [vec![0.0f64; alphas.len()], vec![0.0f64; alphas.len()]];
         let mut excess = vec![0.0; alphas.len()];
-        let mut losing: Vec<(f64, f64)> = Vec::new();
+        let mut pairs: Vec<(f64, f64)> = Vec::new();
         for Neighbour { likeliest, others } in &self.neighbours {
+            pairs.clear();
+            pairs.extend(others.iter().map(|&(here, there)| (here.exp(), there.exp())));
             for (back, worst) in worst.iter_mut().enumerate() {
                 let of_likeliest = excess_of_likeliest(likeliest[back]);
                 excess.iter_mut().zip(&alphas).for_each(|(excess, &alpha)| *excess = of_likeliest(alpha));
-                losing.clear();
-                losing.extend(others.iter().map(|&(here, there)| {
-                    let (p, p_there) = (here.exp(), there.exp());
-                    if back == 0 { (p, p_there) } else { (p_there, p) }
-                }));
-                for &(p, p_there) in &losing {
+                for &(here, there) in &pairs {
+                    let (p, p_there) = if back == 0 { (here, there) } else { (there, here) };
                     excess
                         .iter_mut()
                         .zip(&alphas)
@@ -357,14 +362,8 @@ impl NeighbourLosses {
 
     /// Keeps only the neighbours that are worst at one of these orders, which is enough to search for a good order.
     pub(crate) fn leaders(&self, orders: &[f64]) -> Self {
-        let mut leaders: Vec<usize> = Vec::new();
-        for &l in orders {
-            let moments: Vec<[f64; 2]> =
-                self.neighbours.iter().map(|neighbour| self.moments_towards(neighbour, l)).collect();
-            for back in [0, 1] {
-                leaders.extend((0..moments.len()).max_by(|&i, &j| moments[i][back].total_cmp(&moments[j][back])));
-            }
-        }
+        let worst = orders.iter().flat_map(|&l| self.worst(l));
+        let mut leaders: Vec<usize> = worst.flatten().map(|(index, _)| index).collect();
         leaders.sort_unstable();
         leaders.dedup();
         Self { neighbours: leaders.into_iter().map(|i| self.neighbours[i].clone()).collect(), ..*self }

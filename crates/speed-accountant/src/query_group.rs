@@ -18,6 +18,9 @@ const STEPS_OF_A_COUNT: usize = 128;
 /// Above this loss, the numbers of a profile are too large.
 const LARGEST_LOSS_OF_A_COUNT: f64 = 300.0;
 
+/// Moments as a function of the order.
+pub(crate) type Moments = Box<dyn Fn(f64) -> f64>;
+
 /// Queries of one kind: the same noise and pure epsilon.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct QueryGroup {
@@ -51,13 +54,20 @@ impl QueryGroup {
 
     /// Returns the data-independent moments of one query as a function of the order. Answers less likely than `left_out`
     /// may be left out; the caller charges `2 left_out` to delta for each query.
-    pub(crate) fn moments(&self, left_out: f64) -> Box<dyn Fn(f64) -> f64> {
+    pub(crate) fn moments(&self, left_out: f64) -> Moments {
+        self.bounded_by(left_out, LargestMoment::excess_of)
+    }
+
+    /// Returns estimates of [`Self::moments`], which are cheaper and only guide the search for an order.
+    pub(crate) fn estimates(&self, left_out: f64) -> Moments {
+        self.bounded_by(left_out, LargestMoment::estimate_of)
+    }
+
+    /// Returns the moments, given a function that bounds the excess of the largest moment.
+    fn bounded_by(&self, left_out: f64, excess: fn(&LargestMoment, bool, f64) -> f64) -> Moments {
         let (event, epsilon, one_difference) = (self.event, self.epsilon, self.one_difference);
         let largest = |query: Option<std::sync::Arc<LargestMoment>>| {
-            move |l: f64| match &query {
-                Some(query) => query.excess_of(one_difference, l).ln_1p(),
-                None => f64::INFINITY,
-            }
+            move |l: f64| query.as_ref().map_or(f64::INFINITY, |query| excess(query, one_difference, l).ln_1p())
         };
         match event.mechanism() {
             Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => {
@@ -67,7 +77,10 @@ impl QueryGroup {
                     pure_moment(epsilon, l).min(three)
                 })
             }
-            Mechanism::Gaussian { sigma } => Box::new(move |l| l * gaussian_rdp(sigma, event.tau(), l + 1.0)),
+            Mechanism::Gaussian { sigma } => {
+                let largest = largest(LargestMoment::of_event(&event, left_out));
+                Box::new(move |l| (l * gaussian_rdp(sigma, event.tau(), l + 1.0)).min(largest(l)))
+            }
             Mechanism::Skellam { sigma } => {
                 let curve = SkellamCurve::new(sigma, event.tau());
                 let largest = largest(LargestMoment::of_event(&event, left_out));

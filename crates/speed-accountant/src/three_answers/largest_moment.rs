@@ -1,4 +1,4 @@
-//! The largest moment of the three answers over all marks, for log-concave noise on the integers.
+//! The largest moment of the three answers over all marks, for log-concave noise.
 //!
 //! The excess over 1 of the moment of order `l` is `E_P'[phi(P / P')]` with `phi(r) = r^{l+1} - 1 - (l + 1)(r - 1)`, a
 //! sum of terms that are not negative. The three ratios `P / P'` grow with `A` and fall with `B` (docs/privacy.md,
@@ -8,293 +8,59 @@
 //! An answer that is less likely than [`LargestMoment::removed`] and whose loss is positive is left out, and its
 //! probability is charged to delta. Beyond the support of bounded noise such a loss is infinite.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+mod answer;
+mod division;
+mod gaussian;
+mod integers;
+
 use std::sync::Arc;
 
-use speed_mechanism::Lattice;
+use speed_mechanism::Mechanism;
 
 use crate::event::PrivacyEvent;
 use crate::lattice_noise::LatticeNoise;
 use crate::memo::Memo;
 use crate::sound::larger;
+use answer::{Answer, Excess};
+use gaussian::OnLattice;
+use integers::{ESTIMATED, Integers};
 
-/// Division ends when the moment of the largest bound exceeds that of an attained value by at most this part.
-const TOLERANCE: f64 = 4e-3;
-/// The same for noise whose sums are not tabulated.
-const TOLERANCE_OF_WIDE: f64 = 3e-2;
-/// Sums are tabulated for noise up to this reach; longer tables take too much memory.
-const TABULATED: i64 = 3_300;
-/// After this number of divisions the largest bound is used as it is.
-const MAX_DIVISIONS: usize = 200_000;
-/// `ln` of the tail of the noise beyond the marks that are divided, relative to the removed probability.
-const BEYOND_WINDOW: f64 = -21.0;
-/// The same beyond the tables.
-const BEYOND_TABLES: f64 = -40.0;
 /// Products of two smaller probabilities may be subnormal.
 const LEAST_REMOVED: f64 = 1e-140;
-/// Places of a lattice beyond the tables made of it.
-const BEYOND_REACH: i64 = 8;
-/// Longer tables take too long.
-const LONGEST: i64 = 1 << 18;
-/// Marks of the estimate: this many on a side, within this many deviations.
-const ESTIMATED: i64 = 33;
-const ESTIMATED_DEVIATIONS: f64 = 5.0;
-/// Relative error of a logarithm of a ratio, and its growth with the length of the tables.
-const ROUNDING: (f64, f64) = (1e-12, 4e-15);
 
-/// One query with log-concave integer noise, for any votes.
+/// One query with log-concave noise, for any votes.
 pub(crate) struct LargestMoment {
-    noise: Tables,
-    difference: Tables,
-    /// Marks from `-window` to `window` are divided.
-    window: i64,
-    /// Probability of noise beyond the window, on either side, and of differences beyond their table.
-    tail: f64,
+    marks: Integers,
     /// Answers that are less likely are left out.
     removed: f64,
-    deviation: f64,
-    ends_early: bool,
+    /// Relative error of a logarithm of a ratio.
     rounding: f64,
     /// The answers that the estimate is made of.
     estimated: Vec<[Answer; 3]>,
-}
-
-/// Probabilities of noise, from `-reach` to `reach`.
-struct Tables {
-    reach: i64,
-    pmf: Vec<f64>,
-    /// `P[X <= k]`.
-    below: Vec<f64>,
-    /// `P[X >= k]`.
-    above: Vec<f64>,
-}
-
-/// Probabilities that one noise beats another, computed when they are needed.
-struct Wins<'a> {
-    noise: &'a Tables,
-    furthest: i64,
-    /// For each lead `b - a` up to `furthest`, the sums over `x` from each place up to the reach of `p(x) F(x + b - a)`.
-    by_lead: Vec<Option<Vec<f64>>>,
-}
-
-/// Bounds on one answer: of its probabilities, and of the ratio of the first to the second.
-#[derive(Clone, Copy, Debug)]
-struct Answer {
-    here: f64,
-    there: f64,
-    /// Logarithms.
-    lowest: f64,
-    highest: f64,
-}
-
-/// Marks `A` and `B` from the first to the second number.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Rectangle {
-    a: (i64, i64),
-    b: (i64, i64),
-}
-
-/// A rectangle with the bound of its excess.
-struct Bounded(f64, Rectangle);
-
-impl Tables {
-    fn new(noise: &Lattice, reach: i64) -> Self {
-        let table = |f: &dyn Fn(i64) -> f64| -> Vec<f64> { (-reach..=reach).map(|k| f(k).exp()).collect() };
-        Self {
-            reach,
-            pmf: table(&|k| noise.log_pmf(k)),
-            below: table(&|k| noise.log_below(k)),
-            above: table(&|k| noise.log_survival(k)),
-        }
-    }
-
-    fn below(&self, k: i64) -> f64 {
-        if k < -self.reach { 0.0 } else { self.below.get((k + self.reach) as usize).copied().unwrap_or(1.0) }
-    }
-
-    fn above(&self, k: i64) -> f64 {
-        if k < -self.reach { 1.0 } else { self.above.get((k + self.reach) as usize).copied().unwrap_or(0.0) }
-    }
-
-    /// Returns the first place with a term in sums of this lead.
-    fn first(&self, lead: i64) -> i64 {
-        (-self.reach).max(-self.reach - lead)
-    }
-
-    /// Computes the sums of one lead.
-    fn sums(&self, lead: i64) -> Vec<f64> {
-        let places = (self.first(lead)..=self.reach).rev();
-        let mut sums: Vec<f64> = places.map(|x| self.pmf[(x + self.reach) as usize] * self.below(x + lead)).collect();
-        let mut sum = 0.0;
-        for value in &mut sums {
-            sum += *value;
-            *value = sum;
-        }
-        sums.reverse();
-        sums
-    }
-
-    /// Computes one of these sums.
-    fn sum(&self, from: i64, lead: i64) -> f64 {
-        let first = from.max(self.first(lead));
-        // From here on `F` is 1.
-        let certain = (self.reach + 1 - lead).max(first);
-        let index = |place: i64| (place.min(self.reach + 1) + self.reach) as usize;
-        let mine = &self.pmf[index(first)..index(certain)];
-        let others = if mine.is_empty() { mine } else { &self.below[index(first + lead)..][..mine.len()] };
-        product(mine, others) + self.above(certain)
-    }
-}
-
-/// Returns `sum a b`, in lanes.
-fn product(a: &[f64], b: &[f64]) -> f64 {
-    const LANES: usize = 8;
-    let ((of_a, rest_of_a), (of_b, rest_of_b)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-    let mut sums = [0.0; LANES];
-    for (a, b) in of_a.iter().zip(of_b) {
-        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-            *sum += a * b;
-        }
-    }
-    let rest: f64 = rest_of_a.iter().zip(rest_of_b).map(|(a, b)| a * b).sum();
-    rest + sums.iter().sum::<f64>()
-}
-
-impl<'a> Wins<'a> {
-    /// Prepares for marks up to `furthest`.
-    fn new(noise: &'a Tables, furthest: i64) -> Self {
-        let furthest = if noise.reach <= TABULATED { 2 * furthest + 8 } else { -1 };
-        Self { noise, furthest, by_lead: (-furthest..=furthest).map(|_| None).collect() }
-    }
-
-    /// Returns the sum over `u >= 0` of `p(a + u) F(b + u)`: the noise reaches `a`, and exceeds it by at least as much as
-    /// an independent copy exceeds `b`.
-    fn at(&mut self, a: i64, b: i64) -> f64 {
-        let (noise, lead) = (self.noise, b - a);
-        match self.by_lead.get_mut((lead + self.furthest).max(0) as usize).filter(|_| lead.abs() <= self.furthest) {
-            Some(sums) => {
-                let sums = sums.get_or_insert_with(|| noise.sums(lead));
-                let place = a.max(noise.first(lead)) - noise.first(lead);
-                sums.get(place as usize).copied().unwrap_or(0.0)
-            }
-            None => noise.sum(a, lead),
-        }
-    }
-}
-
-impl Answer {
-    /// Creates the bounds of an answer that is unlikely on both sides.
-    fn unlikely(most: f64) -> Self {
-        Self { here: most, there: most, lowest: f64::NEG_INFINITY, highest: f64::INFINITY }
-    }
-
-    /// Creates the bounds of an answer whose probabilities are at most these and less by at most `off`.
-    fn about(here: f64, there: f64, off: f64) -> Self {
-        let ln = |here: f64, there: f64| if here > 0.0 { (here / there.max(0.0)).ln() } else { f64::NEG_INFINITY };
-        Self { here, there, lowest: ln(here - off, there), highest: ln(here, there - off) }
-    }
-
-    /// Returns the same bounds with both sides exchanged.
-    fn reversed(self) -> Self {
-        Self { here: self.there, there: self.here, lowest: -self.highest, highest: -self.lowest }
-    }
-
-    /// Bounds the term of this answer in the excess of the moment of order `l`.
-    fn excess(&self, l: f64, removed: f64, rounding: f64) -> f64 {
-        let (mut lowest, mut highest) = (self.lowest - rounding, self.highest + rounding);
-        if self.here < removed {
-            (lowest, highest) = (lowest.min(0.0), highest.min(0.0));
-        }
-        let phi = larger(phi(lowest, l), phi(highest, l));
-        // An infinite ratio stays infinite, even if the other probability is 0.
-        if phi == f64::INFINITY { phi } else { self.there * phi * (1.0 + 1e-11) }
-    }
-}
-
-/// Returns `r^{l+1} - 1 - (l + 1)(r - 1)` for `ln r`.
-fn phi(log_ratio: f64, l: f64) -> f64 {
-    let order = l + 1.0;
-    let power = order * log_ratio;
-    if power == f64::INFINITY {
-        return power;
-    }
-    if power.abs() < 0.02 && log_ratio.abs() < 0.02 {
-        // The sum over j >= 2 of (order^j - order) log_ratio^j / j!; the terms left out are below a rounding error.
-        let (mut sum, mut term, mut power) = (0.0, log_ratio, order);
-        for j in 2..=8 {
-            term *= log_ratio / f64::from(j);
-            power *= order;
-            sum += (power - order) * term;
-        }
-        return sum.max(0.0);
-    }
-    (power.exp_m1() - order * log_ratio.exp_m1()).max(0.0)
+    /// The excess by order, of two classes and of any number.
+    known: [Memo<1, f64>; 2],
 }
 
 impl LargestMoment {
     /// Returns the query of an event. Answers less likely than `removed` are left out: [`Self::charge`] is to be charged
-    /// to delta for each query. Returns `None` for noise that is not log-concave or not an integer, if `removed` is too
-    /// small to compute with, or if the tables would be too long.
+    /// to delta for each query. Returns `None` for continuous Laplace noise, for noise that is not log-concave, for
+    /// Gaussian noise that is too narrow or too wide, if `removed` is too small to compute with, or if the tables would be too long.
     pub(crate) fn of_event(event: &PrivacyEvent, removed: f64) -> Option<Arc<Self>> {
         static KNOWN: Memo<4, Option<Arc<LargestMoment>>> = Memo::new();
-        let noise = LatticeNoise::new(event).filter(LatticeNoise::is_log_concave)?;
         let [kind, scale, tau] = event.noise_key();
-        KNOWN.get_or([kind, scale, tau, removed], || Self::new(&noise, removed).map(Arc::new))
+        KNOWN.get_or([kind, scale, tau, removed], || Self::new(event, removed).map(Arc::new))
     }
 
-    fn new(lattices: &LatticeNoise, removed: f64) -> Option<Self> {
+    fn new(event: &PrivacyEvent, removed: f64) -> Option<Self> {
         if !(LEAST_REMOVED..=0.5).contains(&removed) {
             return None;
         }
-        let deviation = lattices.deviation();
-        // Log-concave tails fall at least as fast as they do one deviation out.
-        let reaching = |log_tail: f64, noise: &Lattice| -> Option<i64> {
-            let enough = |k: i64| noise.log_survival(k).max(noise.log_below(-k)) <= log_tail;
-            // Corners are a few places beyond the window. Beyond its reach a lattice has no log-concave probabilities.
-            let (mut low, mut high) = (0, noise.reach() as i64 - BEYOND_REACH);
-            if !enough(high) {
-                return None;
-            }
-            while high - low > 1 {
-                let middle = low + (high - low) / 2;
-                if enough(middle) { high = middle } else { low = middle }
-            }
-            Some(high)
+        let marks = match event.mechanism() {
+            Mechanism::Gaussian { sigma } => Integers::of_gaussian(&OnLattice::new(sigma, event.tau())?, removed)?,
+            _ => Integers::new(&LatticeNoise::new(event).filter(LatticeNoise::is_log_concave)?, removed)?,
         };
-        let mut length = (8.0 * deviation).ceil() as i64 + 8;
-        let (noise, difference, window, reach) = loop {
-            if length > LONGEST {
-                return None;
-            }
-            let (noise, difference) = (lattices.of_class(length as usize), lattices.of_difference(length as usize));
-            let window = reaching(removed.ln() + BEYOND_WINDOW, &noise);
-            if let (Some(window), Some(reach), Some(_)) = (
-                window,
-                reaching(removed.ln() + BEYOND_TABLES, &noise),
-                reaching(removed.ln() + BEYOND_TABLES, &difference),
-            ) {
-                break (noise, difference, window + 2, reach + 4);
-            }
-            length *= 2;
-        };
-        let wide = reaching(removed.ln() + BEYOND_TABLES, &difference)? + 4;
-        let tail =
-            noise.log_survival(window - 1).max(noise.log_below(1 - window)).max(difference.log_survival(wide)).exp();
-        let rounding = ROUNDING.0 + ROUNDING.1 * reach.max(wide) as f64;
-        let mut query = Self {
-            noise: Tables::new(&noise, reach),
-            difference: Tables::new(&difference, wide),
-            window,
-            tail,
-            removed,
-            deviation,
-            ends_early: lattices.support().is_some_and(|end| end <= window),
-            rounding,
-            estimated: Vec::new(),
-        };
-        query.estimated = query.marks_of_estimate();
-        Some(query)
+        let (rounding, estimated) = (marks.rounding(), marks.estimated());
+        Some(Self { marks, removed, rounding, estimated, known: [Memo::new(), Memo::new()] })
     }
 
     /// Returns the probability by which answers that are left out increase delta, for each query.
@@ -304,18 +70,25 @@ impl LargestMoment {
 
     /// Returns whether the noise ends where it is not negligible, so that leaving out more may help.
     pub(crate) fn ends_early(&self) -> bool {
-        self.ends_early
+        self.marks.ends_early()
+    }
+
+    fn order(&self, l: f64) -> Excess {
+        Excess { l, removed: self.removed, rounding: self.rounding }
     }
 
     /// Bounds the excess over 1 of the moment of order `l`, in both directions, for any number of classes.
     pub(crate) fn excess(&self, l: f64) -> f64 {
-        let outside = larger(self.beyond_one_mark(l), self.between_two(l));
-        larger(outside, self.in_window(l)) * (1.0 + 1e-9)
+        self.known[0].get_or([l], || {
+            let excess = self.order(l);
+            let outside = larger(self.marks.beyond_one_mark(&excess), self.marks.between_two(&excess));
+            larger(outside, self.marks.in_window(&excess)) * (1.0 + 1e-9)
+        })
     }
 
     /// The same for two classes and no threshold.
     fn excess_of_two_classes(&self, l: f64) -> f64 {
-        self.between_two(l) * (1.0 + 1e-9)
+        self.known[1].get_or([l], || self.marks.between_two(&self.order(l)) * (1.0 + 1e-9))
     }
 
     /// Bounds the excess of a query whose answer depends on one difference of noise, or of any query.
@@ -323,184 +96,118 @@ impl LargestMoment {
         if one_difference { self.excess_of_two_classes(l) } else { self.excess(l) }
     }
 
-    /// Returns an estimate of the excess, which only guides the search for an order.
-    pub(crate) fn estimate(&self, l: f64) -> f64 {
-        self.estimated.iter().map(|answers| self.of_answers(answers, l)).fold(0.0, f64::max)
+    /// Returns an estimate of [`Self::excess_of`], which only guides the search for an order. That of one difference takes
+    /// little time itself.
+    pub(crate) fn estimate_of(&self, one_difference: bool, l: f64) -> f64 {
+        if one_difference { self.excess_of_two_classes(l) } else { self.largest_of(self.estimated.iter(), l) }
     }
 
     /// Returns a lower bound of the largest moment, from few marks.
     pub(crate) fn at_least(&self, l: f64) -> f64 {
-        let few = self.estimated.iter().step_by(ESTIMATED as usize / 2 - 1);
-        few.map(|answers| self.of_answers(answers, l)).fold(0.0, f64::max)
+        self.largest_of(self.estimated.iter().step_by(ESTIMATED as usize / 2 - 1), l)
     }
 
-    fn marks_of_estimate(&self) -> Vec<[Answer; 3]> {
-        let most = (ESTIMATED_DEVIATIONS * self.deviation).min(self.window as f64);
-        let step = (2.0 * most / (ESTIMATED - 1) as f64).max(1.0);
-        let mark = |i: i64| (step * i as f64 - most).round() as i64;
-        let marks: Vec<i64> = (0..ESTIMATED).map(mark).filter(|mark| *mark <= self.window).collect();
-        let mut wins = Wins::new(&self.noise, self.window);
-        let mut at = |a: i64, b: i64| self.answers(&Rectangle { a: (a, a), b: (b, b) }, &mut wins);
-        marks.iter().flat_map(|&a| marks.iter().map(move |&b| (a, b))).map(|(a, b)| at(a, b)).collect()
-    }
-
-    /// Returns the larger of both directions.
-    fn of_answers(&self, answers: &[Answer], l: f64) -> f64 {
-        let sum = |reversed: bool| -> f64 {
-            let term = |answer: &Answer| {
-                let answer = if reversed { answer.reversed() } else { *answer };
-                answer.excess(l, self.removed, self.rounding)
-            };
-            answers.iter().map(term).sum()
-        };
-        larger(sum(false), sum(true))
-    }
-
-    /// Divides the window.
-    fn in_window(&self, l: f64) -> f64 {
-        let whole = Rectangle { a: (-self.window, self.window), b: (-self.window, self.window) };
-        let mut wins = Wins::new(&self.noise, self.window);
-        let mut heap = BinaryHeap::from([Bounded(f64::INFINITY, whole)]);
-        let tolerance = if self.noise.reach <= TABULATED { TOLERANCE } else { TOLERANCE_OF_WIDE };
-        let mut attained = 0.0f64;
-        let mut divisions = 0;
-        while let Some(Bounded(bound, rectangle)) = heap.pop() {
-            divisions += 1;
-            if bound.ln_1p() <= attained.ln_1p() * (1.0 + tolerance) || divisions > MAX_DIVISIONS {
-                return bound;
-            }
-            let Some(halves) = rectangle.halves() else { return bound };
-            for half in halves {
-                let found = self.of_answers(&self.answers(&half, &mut wins), l).min(bound);
-                if half.is_mark() {
-                    attained = attained.max(found);
-                }
-                if found > attained {
-                    let (a, b) = half.middle();
-                    let middle = self.answers(&Rectangle { a: (a, a), b: (b, b) }, &mut wins);
-                    attained = attained.max(self.of_answers(&middle, l));
-                }
-                heap.push(Bounded(found, half));
-            }
-        }
-        f64::INFINITY
-    }
-
-    /// Bounds the excess where one mark is beyond the window: that class does not win, and the other reaches its mark or
-    /// not.
-    fn beyond_one_mark(&self, l: f64) -> f64 {
-        let (noise, tail) = (&self.noise, self.tail);
-        let about = |here: f64, there: f64| Answer::about(here, there, tail);
-        let rare = Answer::unlikely(tail);
-        // Both marks are beyond the window, on the same or on different sides.
-        let certain = Answer { here: 1.0, there: 1.0, lowest: 2.0 * (-tail).ln_1p(), highest: -2.0 * (-tail).ln_1p() };
-        let mut worst = self.of_answers(&[rare, rare, certain], l);
-        for mark in -self.window..=self.window {
-            // `a` does not win: `b` reaches its mark, which is one lower at the neighbour.
-            let b = about(noise.above(mark), noise.above(mark - 1));
-            let neither = about(noise.below(mark - 1), noise.below(mark - 2));
-            worst = larger(worst, self.of_answers(&[rare, b, neither], l));
-            // `b` does not win.
-            let a = about(noise.above(mark), noise.above(mark + 1));
-            let neither = about(noise.below(mark - 1), noise.below(mark));
-            worst = larger(worst, self.of_answers(&[a, rare, neither], l));
-        }
-        worst
-    }
-
-    /// Bounds the excess where one of the classes certainly reaches its mark, so that only their difference matters. With
-    /// two classes this is always so.
-    fn between_two(&self, l: f64) -> f64 {
-        let (noise, tail) = (&self.difference, self.tail);
-        let about = |here: f64, there: f64| Answer::about(here, there, tail);
-        let rare = Answer::unlikely(tail);
-        let certain = Answer { here: 1.0, there: 1.0, lowest: 2.0 * (-tail).ln_1p(), highest: -2.0 * (-tail).ln_1p() };
-        let mut worst = self.of_answers(&[rare, rare, certain], l);
-        for lead in -noise.reach - 2..=noise.reach + 2 {
-            // `a` wins if its noise is larger than that of `b` by at least `-lead`.
-            let a = about(noise.above(-lead), noise.above(2 - lead));
-            let b = about(noise.below(-lead - 1), noise.below(1 - lead));
-            worst = larger(worst, self.of_answers(&[a, b, rare], l));
-        }
-        worst
-    }
-
-    /// Bounds the answers in a rectangle.
-    fn answers(&self, rectangle: &Rectangle, wins: &mut Wins<'_>) -> [Answer; 3] {
-        let Rectangle { a: (a0, a1), b: (b0, b1) } = *rectangle;
-        // Ratios are lowest at `(a0, b1)` and highest at `(a1, b0)`.
-        let [a, b, neither] = [0, 1, 2].map(|i| {
-            let mut at = |a: i64, b: i64| match i {
-                0 => wins.at(a, b),
-                1 => wins.at(b, a - 1),
-                _ => self.noise.below(a - 1) * self.noise.below(b - 1),
-            };
-            let mut most = |shift: i64| match i {
-                0 => at(a0 + shift, b1 - shift),
-                1 => at(a1 + shift, b0 - shift),
-                _ => at(a1 + shift, b1 - shift),
-            };
-            let (here, there) = (most(0), most(1));
-            let mut ratio = |a: i64, b: i64, unknown: f64| {
-                let (here, there) = (at(a, b), at(a + 1, b - 1));
-                if here > 0.0 || there > 0.0 { (here / there).ln() } else { unknown }
-            };
-            let lowest = ratio(a0, b1, f64::NEG_INFINITY);
-            let highest = if rectangle.is_mark() { lowest } else { ratio(a1, b0, f64::INFINITY) };
-            Answer { here, there, lowest, highest }
-        });
-        // `a` is never likelier at the neighbour, and `b` never less likely.
-        let a = Answer { lowest: a.lowest.max(0.0), highest: a.highest.max(0.0), ..a };
-        let b = Answer { lowest: b.lowest.min(0.0), highest: b.highest.min(0.0), ..b };
-        [a, b, neither]
-    }
-}
-
-impl Rectangle {
-    fn is_mark(&self) -> bool {
-        self.a.0 == self.a.1 && self.b.0 == self.b.1
-    }
-
-    fn middle(&self) -> (i64, i64) {
-        (self.a.0 + (self.a.1 - self.a.0) / 2, self.b.0 + (self.b.1 - self.b.0) / 2)
-    }
-
-    /// Divides the longer side; `None` for a single mark.
-    fn halves(&self) -> Option<[Self; 2]> {
-        let ((a0, a1), (b0, b1), (a, b)) = (self.a, self.b, self.middle());
-        match (a1 - a0).cmp(&(b1 - b0)) {
-            Ordering::Less => Some([Self { b: (b0, b), ..*self }, Self { b: (b + 1, b1), ..*self }]),
-            _ if a1 > a0 => Some([Self { a: (a0, a), ..*self }, Self { a: (a + 1, a1), ..*self }]),
-            _ => None,
-        }
-    }
-}
-
-impl PartialEq for Bounded {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Bounded {}
-
-impl PartialOrd for Bounded {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Bounded {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.total_cmp(&other.0)
+    fn largest_of<'a>(&self, marks: impl Iterator<Item = &'a [Answer; 3]>, l: f64) -> f64 {
+        let excess = self.order(l);
+        marks.map(|answers| excess.of(answers)).fold(0.0, f64::max)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use speed_mechanism::{HonestRatio, Mechanism, NoiseCoins, NoiseDeviation};
+    use speed_mechanism::{HonestRatio, Lattice, NoiseCoins, NoiseDeviation};
 
     use super::*;
+    use crate::quadrature::{AnchoredPoint, Precision, interval};
+    use speed_mechanism::log_normal_survival;
+
+    fn gaussian(sigma: f64) -> PrivacyEvent {
+        let sigma = NoiseDeviation::new(sigma).expect("a deviation");
+        PrivacyEvent::new(Mechanism::gaussian(sigma), HonestRatio::ALL)
+    }
+
+    /// Returns the probabilities of `a`, `b` and neither with Gaussian noise for real marks in deviations, by quadrature.
+    fn real_answers(a: f64, b: f64) -> [f64; 3] {
+        let below = |x: f64| log_normal_survival(-x).exp();
+        let wins = |a: f64, b: f64| -> f64 {
+            let first = a.max(-11.0);
+            let density = |x: f64| (-0.5 * x * x).exp() / std::f64::consts::TAU.sqrt();
+            let at = |(x, weight): (AnchoredPoint, f64)| weight * density(x.from(0.0)) * below(x.from(0.0) - a + b);
+            // The nodes of an interval are dense at its ends only.
+            let pieces = (0..24).map(|i| first + f64::from(i));
+            pieces.flat_map(|from| interval(from, from + 1.0, Precision::Fine)).map(at).sum()
+        };
+        [wins(a, b), wins(b, a), below(a) * below(b)]
+    }
+
+    #[test]
+    fn gaussian_noise_is_bounded_at_all_real_marks() {
+        for sigma in [5.5, 40.0] {
+            let query = LargestMoment::of_event(&gaussian(sigma), 1e-18).expect("a query");
+            let vote = 1.0 / sigma;
+            // Steps that no lattice divides, and marks far out.
+            let marks: Vec<f64> = (-20..=20).map(|i| 0.173_2 * f64::from(i)).chain([-7.1, 6.3]).collect();
+            let all: Vec<_> = marks.iter().flat_map(|&a| marks.iter().map(move |&b| (a, b))).collect();
+            let pairs: Vec<_> =
+                all.iter().map(|&(a, b)| (real_answers(a, b), real_answers(a + vote, b - vote))).collect();
+            assert!(pairs.iter().all(|(here, _)| (here.iter().sum::<f64>() - 1.0).abs() < 1e-9));
+            for l in [0.4, 3.0, 15.0] {
+                let moment = |here: &[f64; 3], there: &[f64; 3]| -> f64 {
+                    let kept = here.iter().zip(there).filter(|&(&p, &q)| p >= 1e-18 || p <= q);
+                    kept.map(|(p, q)| if *p > 0.0 { p * (p / q).powf(l) } else { 0.0 }).sum()
+                };
+                let excess = pairs.iter().map(|(here, there)| larger(moment(here, there), moment(there, here)) - 1.0);
+                let (largest, found) = (excess.fold(0.0, f64::max), query.excess(l));
+                assert!(found >= largest, "{sigma} {l}: {found} below {largest}");
+                // The lattice, the end of the divisions and the distance between marks.
+                assert!(found.ln_1p() <= largest.ln_1p() * 1.02, "{sigma} {l}: {found} above {largest}");
+            }
+        }
+    }
+
+    #[test]
+    fn noise_on_a_lattice_and_seen_noise_add_up_to_gaussian_noise() {
+        for (sigma, tau) in [(5.0, 1.0), (17.3, 1.0), (40.0, 0.7), (128.0, 1.0)] {
+            let tau = HonestRatio::new(tau).expect("a ratio");
+            let lattice = OnLattice::new(NoiseDeviation::new(sigma).expect("a deviation"), tau).expect("noise");
+            let all = (sigma * lattice.vote as f64).powi(2) * tau.get();
+            let on_lattice = lattice.deviation.powi(2);
+            let seen = all - on_lattice;
+            let density = |x: f64, v: f64| (-0.5 * x * x / v).exp() / (std::f64::consts::TAU * v).sqrt();
+            for x in [0.0, 0.3, 0.5, 20.71, 3.0 * all.sqrt()] {
+                let places = (x as i64 - 60)..=(x as i64 + 60);
+                let sum: f64 = places.map(|k| density(k as f64, on_lattice) * density(x - k as f64, seen)).sum();
+                assert!((sum / density(x, all) - 1.0).abs() < 1e-12, "{sigma} {x}: {sum}");
+            }
+            // Little is lost, and the next vote is a place of the lattice.
+            assert!(on_lattice > 0.998 * all && lattice.vote >= 1, "{lattice:?}");
+        }
+    }
+
+    #[test]
+    fn gaussian_noise_costs_nearly_as_much_as_skellam_noise_of_its_deviation() {
+        let deviation = NoiseDeviation::new(40.0).expect("a deviation");
+        let skellam = PrivacyEvent::new(Mechanism::skellam(deviation), HonestRatio::ALL);
+        let of = |event: &PrivacyEvent| LargestMoment::of_event(event, 1e-18).expect("a query");
+        let (skellam, gaussian_40) = (of(&skellam), of(&gaussian(40.0)));
+        for (two_classes, l) in [(false, 5.0), (true, 5.0), (true, 40.0)] {
+            let ratio = gaussian_40.excess_of(two_classes, l) / skellam.excess_of(two_classes, l);
+            assert!((ratio - 1.0).abs() < 0.01, "{two_classes} {l}: {ratio}");
+        }
+        for sigma in [0.01, 4.9, 170.0, 1e6] {
+            assert!(LargestMoment::of_event(&gaussian(sigma), 1e-18).is_none(), "{sigma}");
+        }
+        // Two classes are one difference, whatever lattice it is on.
+        let (l, vote) = (2.0, 2.0 / (2.0f64.sqrt() * 5.5));
+        let exact = |lead: f64| {
+            let p = [lead, -lead].map(|z| log_normal_survival(z).exp());
+            let q = [lead + vote, -lead - vote].map(|z| log_normal_survival(z).exp());
+            (0..2).map(|i| p[i] * (p[i] / q[i]).powf(l)).sum::<f64>() - 1.0
+        };
+        let largest = (-300..300).map(|i| exact(0.02 * f64::from(i))).fold(0.0, f64::max);
+        let found = of(&gaussian(5.5)).excess_of(true, l);
+        assert!(found >= largest && found < 1.005 * largest, "{found} against {largest}");
+    }
 
     fn event(coins: u64) -> PrivacyEvent {
         PrivacyEvent::new(Mechanism::binomial(NoiseCoins::new(coins).expect("coins")), HonestRatio::ALL)
@@ -610,25 +317,5 @@ mod tests {
                 assert!(found >= largest * (1.0 - 1e-9), "({a}, {b}) {l}: {found:e} below {largest:e}");
             }
         }
-    }
-
-    #[test]
-    fn the_divergence_has_no_cancellation() {
-        for (log_ratio, l) in [(1e-7, 3.0), (-1e-5, 0.02), (3e-4, 60.0), (0.019, 0.05), (0.02, 0.99), (-0.3, 20.0)] {
-            // By quadrature of the second derivative: (l + 1) l times the integral of r^{l - 1} (r_1 - r).
-            let end = f64::exp_m1(log_ratio);
-            let steps = 20_000;
-            let integral: f64 = (0..steps)
-                .map(|i| {
-                    let x = end * (f64::from(i) + 0.5) / f64::from(steps);
-                    (1.0 + x).powf(l - 1.0) * (end - x) * end / f64::from(steps)
-                })
-                .sum();
-            let exact = (l + 1.0) * l * integral;
-            assert!((phi(log_ratio, l) / exact - 1.0).abs() < 1e-5, "{log_ratio} {l}: {} {exact}", phi(log_ratio, l));
-        }
-        assert_eq!(phi(f64::INFINITY, 2.0), f64::INFINITY);
-        assert_eq!(phi(f64::NEG_INFINITY, 2.0), 2.0);
-        assert_eq!(phi(0.0, 2.0), 0.0);
     }
 }

@@ -145,6 +145,9 @@ fn distribute(query: &[Outcome], left: usize, so_far: Outcome, all: &mut Vec<Out
     }
 }
 
+/// Largest number with a known factorial: twice the coins of any case, for a difference.
+const MOST: i32 = 100_000;
+
 /// Returns `ln n!`.
 pub(crate) fn log_factorial(n: usize) -> f64 {
     static TABLE: OnceLock<Vec<f64>> = OnceLock::new();
@@ -152,7 +155,7 @@ pub(crate) fn log_factorial(n: usize) -> f64 {
         // Compensated sums: rounding errors are carried along.
         let (mut sum, mut lost) = (0.0f64, 0.0f64);
         let mut table = vec![0.0];
-        for n in 1..=20_000 {
+        for n in 1..=MOST {
             let term = f64::from(n).ln() + lost;
             let next = sum + term;
             lost = term - (next - sum);

@@ -44,7 +44,7 @@ const PRESETS: [(&str, &str); 21] = [
     ("confident", "51d5db1235af"),
     ("confident-svhn", "0cdae5f266b7"),
     ("default", "51414df02515"),
-    ("mnist", "abaeb3d5b808"),
+    ("mnist", "4922ae139d9e"),
     ("mnist-500-epochs", "606a56819cc9"),
     ("mnist-paper", "f29d96ef6358"),
     ("mnist-sweeps", "d1da40718587"),
