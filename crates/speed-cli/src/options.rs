@@ -347,18 +347,18 @@ pub(crate) struct CompareOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct PredictOptions {
-    /// The model: stages/student-.../student.safetensors in a run's folder, or the weights of one of its teachers,
+    /// The model: models/ROW/student-0.safetensors in a run's folder, or the weights of one of its teachers,
     /// stages/teachers/teacher-0000.bin
     #[arg(long, value_name = "FILE")]
     pub(crate) model: PathBuf,
-    /// PNG and JPEG pictures, folders of pictures, and .npy arrays: images x channels x height x width or images x height x
-    /// width, uint8 or floating-point values of 0 to 1
+    /// PNG and JPEG pictures, folders of pictures, and .npy arrays: images x height x width (x channels) or images x channels
+    /// x height x width, uint8 or floating-point values of 0 to 1
     #[arg(required = true, value_name = "IMAGES")]
     pub(crate) images: Vec<PathBuf>,
     /// Format of the output: table, csv, json (docs/json.md), or npy, a float32 array of images x classes
     #[arg(long, value_name = "FORMAT", default_value = "table", hide_possible_values = true)]
     pub(crate) format: PredictionFormat,
-    /// File for the output, replaced if it exists [default: standard output]
+    /// New file for the output [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Number of threads; predictions do not depend on it [default: all processors]
@@ -375,7 +375,7 @@ pub(crate) struct PredictOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportOptions {
-    /// The model: stages/student-.../student.safetensors in a run's folder, or the weights of one of its teachers,
+    /// The model: models/ROW/student-0.safetensors in a run's folder, or the weights of one of its teachers,
     /// stages/teachers/teacher-0000.bin
     #[arg(long, value_name = "FILE")]
     pub(crate) model: PathBuf,

@@ -7,9 +7,9 @@
 //! - write a model for other programs ([`Model::to_onnx`]).
 //!
 //! A file is in the safetensors format, so other programs can read the weights. Its metadata have one entry, `speed`: a
-//! [`ModelCard`] in JSON, and a checksum of the card and the tensors. Equal models have equal bytes.
+//! [`Description`] in JSON, and a checksum of the description and the tensors. Equal models have equal bytes.
 
-mod card;
+mod description;
 mod file;
 mod inputs;
 mod onnx;
@@ -23,11 +23,10 @@ use std::path::Path;
 use burn::tensor::Device;
 use speed_data::ImageShape;
 use speed_data::pictures::Preparation;
-use speed_nn::training::AnyClassifier;
+use speed_nn::training::{Activations, AnyClassifier, NamedTensors};
 pub use speed_onnx::{IMAGES, LOGITS, PROBABILITIES, PixelType};
 
-pub use self::card::{FORMAT, ModelCard, Network, Origin, Preprocessing};
-pub use self::file::to_bytes;
+pub use self::description::{Description, FORMAT, Network, Origin, Preprocessing};
 pub use self::inputs::Inputs;
 pub use self::onnx::OnnxModel;
 pub(crate) use self::predict::probabilities;
@@ -37,18 +36,22 @@ use crate::error::{ExperimentError, ModelFault};
 use crate::store::read_large;
 
 /// Maximum length of a model's file in bytes: ten times the length of the largest network here.
-const MAX_FILE: u64 = 1 << 30;
+pub(crate) const MAX_FILE: u64 = 1 << 30;
+/// Maximum number of values that a network computes at once for one image: 256 MiB.
+const MAX_ACTIVATIONS: usize = 1 << 26;
 
 /// A trained network with its description.
 pub struct Model {
-    card: ModelCard,
+    description: Description,
     network: Box<dyn AnyClassifier>,
+    /// Numbers of values in memory while the network computes one image.
+    activations: Activations,
     device: Device,
 }
 
 impl Model {
-    /// Reads a model's file, or a teacher's stored weights in the folder of its run. The images in `datasets` are read only
-    /// for a teacher of a run that kept no students.
+    /// Reads a model's file, or a teacher's stored weights in the directory of its run. The images in `datasets` are read
+    /// only for a teacher of a run that kept no students.
     ///
     /// # Errors
     /// [`ExperimentError::Model`] if the file is missing, damaged or not a model; for a teacher also the errors of its run's
@@ -67,11 +70,27 @@ impl Model {
     /// # Errors
     /// If they are damaged or not a model.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ModelFault> {
-        let (card, tensors) = file::from_bytes(bytes)?;
+        let (description, tensors) = file::described_from_bytes(bytes)?;
+        Self::of_tensors(description, tensors)
+    }
+
+    /// Returns the model of a description and its tensors.
+    fn of_tensors(description: Description, tensors: NamedTensors) -> Result<Self, ModelFault> {
         let device = Device::flex();
         let parameters = tensors.values().map(|tensor| tensor.values.len()).sum();
-        let network = card.network(parameters, &device)?.with_tensors(tensors)?;
-        Ok(Self { card, network, device })
+        let network = description.network(parameters, &device)?.with_tensors(tensors)?;
+        Self::new(description, network, device)
+    }
+
+    /// Refuses a network whose memory for one image has no bound: its file may be small.
+    fn new(description: Description, network: Box<dyn AnyClassifier>, device: Device) -> Result<Self, ModelFault> {
+        let ImageShape { channels, height, width } = description.shape();
+        let activations = network.trace([1, height, width, channels])?.activations();
+        let found = activations.tensor.max(activations.patches);
+        if found > MAX_ACTIVATIONS {
+            return Err(ModelFault::Activations { max: MAX_ACTIVATIONS, found });
+        }
+        Ok(Self { description, network, activations, device })
     }
 
     /// Returns the bytes of the model's file.
@@ -79,13 +98,13 @@ impl Model {
     /// # Errors
     /// If the network cannot be written.
     pub fn to_bytes(&self) -> Result<Vec<u8>, ModelFault> {
-        to_bytes(&self.card, self.network.as_ref())
+        to_bytes(&self.description, self.network.as_ref())
     }
 
     /// Returns the description.
     #[must_use]
-    pub fn card(&self) -> &ModelCard {
-        &self.card
+    pub fn description(&self) -> &Description {
+        &self.description
     }
 
     /// Returns its network, without gradients.
@@ -97,19 +116,54 @@ impl Model {
     /// Returns the shape of its images.
     #[must_use]
     pub fn shape(&self) -> ImageShape {
-        self.card.shape()
+        self.description.shape()
     }
 
     /// Returns the preparation of its images, as in its training.
     #[must_use]
     pub fn preparation(&self) -> Preparation {
-        let Preprocessing { resizes, converts } = self.card.preprocessing;
+        let Preprocessing { resizes, converts } = self.description.preprocessing;
         Preparation { shape: self.shape(), resizes, converts }
     }
 }
 
+/// Returns the bytes of the file of a network with its description. Equal networks and descriptions give equal bytes.
+///
+/// # Errors
+/// If the network has parameters that are not floating-point tensors, its device fails, or the file could not be read
+/// again: an invalid description, values that are not finite, a network that is too large.
+pub fn to_bytes(description: &Description, network: &dyn AnyClassifier) -> Result<Vec<u8>, ModelFault> {
+    of_tensors_to_bytes(description, &network.tensors()?)
+}
+
+/// Returns the bytes of the file of a model whose weights are `weights`, as [`weights_to_bytes`] returns them.
+///
+/// # Errors
+/// If the weights are not those of the description's network, or the file could not be read again.
+pub(crate) fn of_weights_to_bytes(description: &Description, weights: &[u8]) -> Result<Vec<u8>, ModelFault> {
+    of_tensors_to_bytes(description, &file::from_bytes(weights)?)
+}
+
+fn of_tensors_to_bytes(description: &Description, tensors: &NamedTensors) -> Result<Vec<u8>, ModelFault> {
+    let bytes = file::described_to_bytes(description, tensors)?;
+    if bytes.len() as u64 > MAX_FILE {
+        let reason = format!("expected at most {MAX_FILE} bytes, found {}", bytes.len());
+        return Err(ModelFault::Unwritable { reason });
+    }
+    Model::from_bytes(&bytes)?;
+    Ok(bytes)
+}
+
+/// Returns the bytes of a file of a network's weights alone, in the safetensors format.
+///
+/// # Errors
+/// If the network has parameters that are not floating-point tensors, or its device fails.
+pub(crate) fn weights_to_bytes(network: &dyn AnyClassifier) -> Result<Vec<u8>, ModelFault> {
+    file::to_bytes(&network.tensors()?)
+}
+
 impl std::fmt::Debug for Model {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Model").field("card", &self.card).finish_non_exhaustive()
+        f.debug_struct("Model").field("description", &self.description).finish_non_exhaustive()
     }
 }

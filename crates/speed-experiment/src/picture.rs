@@ -24,8 +24,17 @@ pub(crate) fn of_queries(pool: &Split, queries: &[usize]) -> Result<Vec<u8>, Mis
     Ok(png?)
 }
 
+/// Draws one image of a pool in its own size.
+pub(crate) fn of_image(pool: &Split, image: usize) -> Result<Vec<u8>, Mismatch> {
+    Ok(png(grid(&Samples::new(pool.shape(), pool.pixels(image).to_vec()), 1))?)
+}
+
 fn sheet(samples: &Samples) -> Picture {
-    let Grid { width, height, channels, pixels } = samples.grid(SHEET_COLUMNS);
+    grid(samples, SHEET_COLUMNS)
+}
+
+fn grid(samples: &Samples, columns: usize) -> Picture {
+    let Grid { width, height, channels, pixels } = samples.grid(columns);
     Picture { width, height, channels, pixels }
 }
 

@@ -1,6 +1,7 @@
 //! Finished results: files of runs and sweeps, and pages. The reports themselves are in `speed-report`.
 
 mod file;
+mod models;
 mod page;
 mod publish;
 mod row;
@@ -9,6 +10,7 @@ mod tests;
 
 pub(crate) use file::student_methods;
 pub use file::{read_report, read_sweep, run_folder, sweep_folder};
+pub(crate) use models::write_models;
 pub use page::{missing_for_page, run_page};
 pub(crate) use publish::{PublishedQueries, publish, publish_sweep};
 pub(crate) use row::{RowResult, with_answers};

@@ -23,7 +23,7 @@ use crate::options::RunOptions;
 use crate::picture;
 use crate::plan::check_run_price;
 use crate::progress::{Progress, Recorder};
-use crate::results::{PublishedQueries, RowResult, publish, student_methods, with_answers};
+use crate::results::{PublishedQueries, RowResult, publish, student_methods, with_answers, write_models};
 pub use crate::stages::StageUnits;
 use crate::stages::{
     CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowBaselines, RowBounds, RowLabellings,
@@ -40,6 +40,7 @@ pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Re
     in_run(config, options, &graph, progress, |context, environment| {
         let outputs = complete(context, graph.nodes())?;
         let (report, asked) = report(context, &outputs, environment)?;
+        write_models(context, &report)?;
         publish(context.store, &report, &asked)?;
         record_finished(context.store, &graph, graph.nodes())?;
         Ok(report)

@@ -46,13 +46,19 @@ fn read_text(path: &Path) -> Result<Vec<u8>, ExperimentError> {
 }
 
 /// Refuses an output that exists, before any work.
-fn check_new(path: &Path) -> Result<(), ExperimentError> {
+///
+/// # Errors
+/// If a file, directory or link has this name.
+pub fn check_new(path: &Path) -> Result<(), ExperimentError> {
     // A broken link is in the way too.
     if path.symlink_metadata().is_ok() { Err(exists(path)) } else { Ok(()) }
 }
 
 /// Writes a new file atomically.
-fn write_output(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
+///
+/// # Errors
+/// If something has this name, or writing fails.
+pub fn write_output(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
     if write_new(path, bytes)? { Ok(()) } else { Err(exists(path)) }
 }
 

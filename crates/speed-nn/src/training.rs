@@ -19,4 +19,4 @@ pub use invalid_field::InvalidField;
 pub use pixels::Pixels;
 pub use registry::{Named, RegistrationError, Registry};
 pub use tensors::{NamedTensors, TensorError, TensorValues};
-pub use trace::{Trace, TraceError};
+pub use trace::{Activations, Trace, TraceError};

@@ -12,6 +12,7 @@
 mod asked;
 mod baselines;
 mod by_class;
+mod card;
 mod classification;
 mod columns;
 mod compare;
@@ -32,6 +33,9 @@ mod table;
 mod text;
 
 pub use asked::{AskedQueries, RowAnswers};
+pub use card::{
+    CARD_FORMAT, CardFault, CardSource, ModelCard, ModelFile, Participants, Privacy, Task, TrainingData, Versions,
+};
 pub use classification::{ClassResult, Classification, ClassificationError, check_class_names};
 pub use columns::{DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, PAPER_FORMULAS};
 pub use compare::{

@@ -33,8 +33,9 @@ pub struct PageParts<'a> {
     pub sheet: Option<&'a Sheet>,
     /// Returns the PNG file that the student of a stage drew.
     pub drawn: &'a dyn Fn(&str) -> Option<Vec<u8>>,
-    /// Returns the path of the model of a stage's student, relative to the run's folder.
-    pub model: &'a dyn Fn(&str) -> Option<String>,
+    /// Returns the path of the model of a row's student, by the row's name and the student's place, relative to the run's
+    /// folder.
+    pub model: &'a dyn Fn(&str, usize) -> Option<String>,
 }
 
 impl fmt::Debug for PageParts<'_> {

@@ -49,8 +49,8 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
         return Err(usage("classes", "expected another file than --out".to_owned()));
     }
     let model = Model::read(&options.model, options.datasets.as_deref())?;
-    let card = model.card();
-    if card.is_teacher() && !options.quiet {
+    let description = model.description();
+    if description.is_teacher() && !options.quiet {
         line("a teacher's weights reveal its private images: do not publish the exported file");
     }
     let (pixels, name) = match options.pixels {
@@ -74,20 +74,20 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
     };
     write_once(&options.out, &bytes)?;
     if let Some(path) = &options.classes {
-        let mut names = serde_json::to_vec(&card.classes).unwrap_or_default();
+        let mut names = serde_json::to_vec(&description.classes).unwrap_or_default();
         names.push(b'\n');
         write_once(path, &names)?;
     }
     let output = Output {
         model: printable_path(&options.model),
-        kind: if card.is_teacher() { "teacher" } else { "student" },
-        network: card.network.name(),
-        simulation: card.origin.simulation,
+        kind: if description.is_teacher() { "teacher" } else { "student" },
+        network: description.network.name(),
+        simulation: description.origin.simulation,
         out: printable_path(&options.out),
         format,
         bytes: bytes.len(),
-        shape: card.shape,
-        class_names: &card.classes,
+        shape: description.shape,
+        class_names: &description.classes,
         onnx,
     };
     if options.json { print_json(&output) } else { print(&text(&output)) }

@@ -12,7 +12,7 @@ use super::failure::{Failure, kind};
 use crate::bar;
 
 /// The line above the text of every simulated output.
-const SIMULATION: &str = "SIMULATION: keys or noise come from a seed, no privacy\n";
+pub(super) const SIMULATION: &str = "SIMULATION: keys or noise come from a seed, no privacy\n";
 
 /// The warning for a round without proofs.
 pub(super) const WITHOUT_PROOFS: &str =

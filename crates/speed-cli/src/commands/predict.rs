@@ -4,12 +4,13 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use serde::Serialize;
-use speed_core::{printable, printable_path};
+use speed_core::printable;
 use speed_experiment::model::{Inputs, Model, Predicting, Prediction};
-use speed_experiment::{npy, write_atomic};
+use speed_experiment::npy;
+use speed_experiment::training::{check_new, write_output};
 use speed_report::{Table, csv};
 
-use super::output::{print_bytes, to_json};
+use super::output::{SIMULATION, print_bytes, to_json};
 use super::{Failure, mark};
 use crate::bar::{Counting, line};
 use crate::options::{PredictOptions, PredictionFormat};
@@ -37,13 +38,12 @@ struct Labelled<'a> {
 }
 
 pub(super) fn predict(options: &PredictOptions) -> Result<(), Failure> {
+    options.out.as_deref().map(check_new).transpose()?;
     let model = Model::read(&options.model, options.datasets.as_deref())?;
     let inputs = Inputs::find(&options.images, &model.preparation())?;
     if !options.quiet {
         inputs.notes().iter().for_each(|note| line(&printable(note)));
-        if model.card().is_teacher() {
-            line("a teacher's predictions reveal its private images: do not publish them");
-        }
+        warnings(&model, options.format).into_iter().for_each(line);
     }
     let all = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let threads = options.threads.and_then(|threads| NonZeroUsize::new(threads.into())).unwrap_or(all);
@@ -55,9 +55,26 @@ pub(super) fn predict(options: &PredictOptions) -> Result<(), Failure> {
     };
     let bytes = formatted(options.format, &options.model, &model, &predictions, options.out.is_none())?;
     match &options.out {
-        Some(path) => Ok(write_atomic(path, &bytes)?),
+        Some(path) => Ok(write_output(path, &bytes)?),
         None => print_bytes(&bytes),
     }
+}
+
+/// Returns what the user must know about the model before the predictions are used.
+fn warnings(model: &Model, format: PredictionFormat) -> Vec<&'static str> {
+    let description = model.description();
+    let mut warnings = Vec::new();
+    if description.is_teacher() {
+        warnings.push("a teacher's predictions reveal its private images: do not publish them");
+    } else if description.origin.publishable == Some(false) && !description.origin.simulation {
+        warnings.push(
+            "no finite data-independent claim covers this student's labels: do not publish it or its predictions",
+        );
+    }
+    if description.origin.simulation && matches!(format, PredictionFormat::Csv | PredictionFormat::Npy) {
+        warnings.push(SIMULATION.trim_end());
+    }
+    warnings
 }
 
 /// Returns the output. A table on standard output fits the terminal.
@@ -68,30 +85,31 @@ fn formatted(
     predictions: &[Prediction],
     fits: bool,
 ) -> Result<Vec<u8>, Failure> {
-    let names = &model.card().classes;
+    let names = &model.description().classes;
     let probabilities = |prediction: &Prediction| prediction.probabilities.iter().map(|p| format!("{p}")).collect();
     Ok(match format {
         PredictionFormat::Table => {
             let table = table(names, predictions);
             let text = if fits { terminal::table(&table) } else { table.to_text() };
-            format!("{}{text}", mark(model.card().origin.simulation)).into_bytes()
+            format!("{}{text}", mark(model.description().origin.simulation)).into_bytes()
         }
         PredictionFormat::Csv => {
             let head = ["image", "class", "label"].map(str::to_owned).into_iter();
-            let head = head.chain(names.iter().map(|name| format!("p({name})")));
+            let head = head.chain(names.iter().map(|name| format!("p({})", printable(name))));
             let rows = predictions.iter().map(|prediction| {
                 let columns: Vec<String> = probabilities(prediction);
-                let label = names[prediction.class].clone();
-                [prediction.image.clone(), prediction.class.to_string(), label].into_iter().chain(columns).collect()
+                let label = printable(&names[prediction.class]);
+                let image = printable(&prediction.image);
+                [image, prediction.class.to_string(), label].into_iter().chain(columns).collect()
             });
             csv::write(head, rows.collect::<Vec<Vec<String>>>()).into_bytes()
         }
         PredictionFormat::Json => {
             let label = |prediction| Labelled { prediction, label: &names[prediction.class] };
             let output = Output {
-                model: printable_path(path),
-                kind: if model.card().is_teacher() { "teacher" } else { "student" },
-                simulation: model.card().origin.simulation,
+                model: path.display().to_string(),
+                kind: if model.description().is_teacher() { "teacher" } else { "student" },
+                simulation: model.description().origin.simulation,
                 class_names: names,
                 predictions: predictions.iter().map(label).collect(),
             };

@@ -9,6 +9,7 @@ use crate::bad_input::npy;
 use crate::common::Workplace;
 use crate::own_images;
 use crate::pages::check_alone;
+use crate::predict::{students, text};
 
 /// Options for a run without encryption, with all baselines.
 const WITH_BASELINES: [&str; 4] = ["--set", "row.0.aggregation=trusted", "--set", "table.baselines=true"];
@@ -182,10 +183,10 @@ fn classes_of_arrays_have_the_names_of_the_config() {
     let page = read(&folder.join("tables/report.html"));
     check_alone(&page);
     assert!(page.contains("&lt;b&gt;middle&lt;/b&gt;") && !page.contains("<b>middle"), "names are escaped");
-    let stage = report["rows"][0]["students"][0]["stage"].as_str().expect("a stage");
-    let model = format!("{}/stages/{stage}/student.safetensors", folder.display());
+    let (model, _) = students(&folder).pop_first().expect("a student");
+    let model = text(&model);
     npy(&place.path("image.npy"), "1, 12, 12", &[0; 144]);
-    let predicted = place.succeeds(&["predict", "--model", &model, "image.npy", "--format", "json"]);
+    let predicted = place.succeeds(&["predict", "--model", model, "image.npy", "--format", "json"]);
     assert!(predicted.contains("\"bottom\""), "{predicted}");
 
     // Without names, classes have their numbers, and the run is another one.

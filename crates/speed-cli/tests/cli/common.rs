@@ -160,13 +160,16 @@ pub(crate) fn determined(run: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// Returns the model files of a run's students, by the names of their stages.
+/// Returns the model files of a run's students, by their paths in its directory `models`.
 #[track_caller]
 pub(crate) fn models(run: &Path) -> BTreeMap<String, Vec<u8>> {
-    let stages = fs::read_dir(run.join("stages")).expect("stages").map(|stage| stage.expect("an entry"));
-    let model = |stage: fs::DirEntry| {
-        let bytes = fs::read(stage.path().join("student.safetensors")).ok()?;
-        Some((stage.file_name().to_string_lossy().into_owned(), bytes))
+    let rows = fs::read_dir(run.join("models")).into_iter().flatten().map(|row| row.expect("an entry").path());
+    let files = rows.filter(|row| row.is_dir()).flat_map(|row| {
+        fs::read_dir(row).expect("models").map(|model| model.expect("an entry").path()).collect::<Vec<_>>()
+    });
+    let named = |path: PathBuf| {
+        let name = path.strip_prefix(run).expect("a model of the run").to_string_lossy().into_owned();
+        (name, fs::read(path).expect("a model"))
     };
-    stages.filter_map(model).collect()
+    files.map(named).collect()
 }

@@ -8,7 +8,7 @@ use speed_data::ImageShape;
 use speed_onnx::{PixelType, Runtime};
 
 use crate::common::Workplace;
-use crate::predict::{MODEL, digits, one_student, students, text, write};
+use crate::predict::{digits, one_student, text, write};
 
 const SHAPE: ImageShape = ImageShape { channels: 1, height: 28, width: 28 };
 
@@ -113,7 +113,7 @@ fn wrong_models_and_files_in_the_way_are_refused_by_name() {
         ("cut", bytes[..bytes.len() - 1].to_vec(), "truncated"),
         ("changed", [&bytes[..bytes.len() - 1], &[bytes[bytes.len() - 1] ^ 1]].concat(), "checksum"),
         ("other", other, "expected model format 1, found 7"),
-        ("teacher-0000.bin", b"speed teacher 1\n".to_vec(), "in its run's folder"),
+        ("teacher-0000.bin", b"speed teacher 1\n".to_vec(), "in its run's directory"),
     ] {
         fs::write(place.path(name), bytes).expect("a file");
         refused(&place, name, 3, &[name, words]);
@@ -132,5 +132,4 @@ fn wrong_models_and_files_in_the_way_are_refused_by_name() {
     place.fails(&["export", "--model", model, "--out", "same", "--classes", "same"], 2, &["--classes"]);
     place.fails(&["export", "--model", model, "--out", "x", "--to", "pickle"], 2, &["pickle"]);
     place.fails(&["export", "--model", "missing", "--out", "x", "--json"], 3, &["\"kind\":\"input\""]);
-    assert!(students(&place.run_folder("results", "tiny")).keys().all(|stage| stage.join(MODEL).is_file()));
 }

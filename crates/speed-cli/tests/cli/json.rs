@@ -57,8 +57,7 @@ fn outputs_of_runs_have_a_version_and_are_documented() {
     json(&["run", "config.toml", "--set", "seed=4"]);
     npy(&place.path("image.npy"), "1, 28, 28", &[0; 784]);
     let id = report["run"].as_str().expect("an id");
-    let stage = report["rows"][0]["students"][0]["stage"].as_str().expect("a stage");
-    let model = format!("results/tiny/{id}/stages/{stage}/student.safetensors");
+    let model = format!("results/tiny/{id}/models/non-private/student-0.safetensors");
     documented(&place.succeeds(&["predict", "--model", &model, "image.npy", "--format", "json"]));
     json(&["export", "--model", &model, "--out", "model.onnx"]);
     let run = |index: usize| json(&["list"])["runs"][index]["run"].as_str().expect("an id").to_owned();

@@ -14,9 +14,6 @@ use crate::bad_input::npy;
 use crate::common::{TINY, Workplace, models};
 use crate::own_images;
 
-/// The name of the file of a student's model.
-pub(crate) const MODEL: &str = "student.safetensors";
-
 /// The public digits of [`TINY`]: a pool of 100 images, and 50 test images.
 pub(crate) fn digits() -> Split {
     generate(DigitsConfig { train: 300, test: 150 }, &Streams::new(3)).test
@@ -40,14 +37,22 @@ fn classes(place: &Workplace, model: &Path, images: &str) -> Vec<u64> {
     predictions.iter().map(|prediction| prediction["class"].as_u64().expect("a class")).collect()
 }
 
-/// Returns the directories of the students of a run, with their accuracies.
-pub(crate) fn students(run: &Path) -> BTreeMap<PathBuf, f64> {
-    let stages = fs::read_dir(run.join("stages")).expect("stages").map(|stage| stage.expect("an entry").path());
-    let accuracy = |stage: PathBuf| {
-        let student: Value = serde_json::from_slice(&fs::read(stage.join("student.json")).ok()?).expect("JSON");
-        Some((stage, student["accuracy"].as_f64().expect("an accuracy")))
-    };
-    stages.filter_map(accuracy).collect()
+/// Returns the models of the students of a run, with the accuracies and the stages of the students.
+pub(crate) fn students(run: &Path) -> BTreeMap<PathBuf, (f64, String)> {
+    let report = fs::read(run.join("tables/report.json")).expect("a report");
+    let report: Value = serde_json::from_slice(&report).expect("JSON");
+    let mut students = BTreeMap::new();
+    for row in report["rows"].as_array().expect("rows") {
+        let name = row["name"].as_str().expect("a name").to_lowercase();
+        let letters: Vec<&str> =
+            name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()).collect();
+        for (place, student) in row["students"].as_array().expect("students").iter().enumerate() {
+            let model = run.join(format!("models/{}/student-{place}.safetensors", letters.join("-")));
+            let stage = student["stage"].as_str().expect("a stage").to_owned();
+            students.insert(model, (student["accuracy"].as_f64().expect("an accuracy"), stage));
+        }
+    }
+    students
 }
 
 #[test]
@@ -61,18 +66,21 @@ fn kept_students_have_the_accuracy_of_the_table_and_teachers_give_their_votes() 
     write(&place.path("pool.npy"), &pool);
 
     let students = students(&run);
+    assert_eq!(students.len(), 4 * 2, "every row has its own models");
     assert_eq!(models(&run).len(), students.len());
-    for (stage, accuracy) in &students {
-        let found = classes(&place, &stage.join(MODEL), "test.npy");
+    let page = fs::read_to_string(run.join("tables/report.html")).expect("a page");
+    for (model, (accuracy, stage)) in &students {
+        let found = classes(&place, model, "test.npy");
         let right = found.iter().zip(test.labels()).filter(|(found, label)| **found == u64::from(**label)).count();
-        assert_eq!(right as f64 / 50.0, *accuracy, "{}", stage.display());
-        let record: Value =
-            serde_json::from_slice(&fs::read(stage.join("stage.json")).expect("a record")).expect("JSON");
-        assert!(record["checked"][MODEL].is_string(), "{record}");
-        let page = fs::read_to_string(run.join("tables/report.html")).expect("a page");
-        let name = stage.file_name().expect("a name").to_string_lossy();
-        assert!(page.contains(&format!("stages/{name}/{MODEL}")), "{name}");
+        assert_eq!(right as f64 / 50.0, *accuracy, "{}", model.display());
+        let record = fs::read(run.join("stages").join(stage).join("stage.json")).expect("a record");
+        let record: Value = serde_json::from_slice(&record).expect("JSON");
+        assert!(record["checked"]["weights.safetensors"].is_string(), "{record}");
+        assert!(page.contains(text(model.strip_prefix(&run).expect("a model of the run"))), "{}", model.display());
     }
+    // The picture beside the models is one that all of them can classify.
+    let model = students.keys().next().expect("a model");
+    assert_eq!(classes(&place, model, text(&run.join("models/example.png"))).len(), 1);
 
     let votes = fs::read(run.join("stages/votes/votes.npy")).expect("votes");
     let votes = &votes[votes.len() - 5 * 100..];
@@ -84,6 +92,71 @@ fn kept_students_have_the_accuracy_of_the_table_and_teachers_give_their_votes() 
     }
 }
 
+/// Returns the metadata of a model's file, without its checksum.
+fn described(model: &Path) -> Value {
+    let bytes = fs::read(model).expect("a model");
+    let length = u64::from_le_bytes(*bytes.first_chunk().expect("a length")) as usize;
+    let header: Value = serde_json::from_slice(&bytes[8..8 + length]).expect("a header");
+    let entry = header["__metadata__"]["speed"].as_str().expect("an entry");
+    serde_json::from_str::<Value>(entry).expect("JSON")["model"].clone()
+}
+
+#[test]
+fn a_model_names_its_own_run_and_row_although_runs_and_rows_share_students() {
+    let place = Workplace::new(TINY);
+    let run = |more: &[&str]| {
+        let json = place.succeeds(&[&["run", "config.toml", "--json"], more].concat());
+        let report: Value = serde_json::from_str(&json).expect("JSON");
+        place.path("results/tiny").join(report["run"].as_str().expect("an id"))
+    };
+    // The second run takes the students of the row without noise from the first, and perhaps others.
+    let simulated = run(&[]);
+    let real = run(&["--set", "noise.source=operating-system"]);
+    assert_ne!(simulated, real);
+    let file = |run: &Path, row: &str| run.join(format!("models/{row}/student-0.safetensors"));
+    for (folder, simulation) in [(&simulated, true), (&real, false)] {
+        for (row, name, noisy) in
+            [("non-private", "Non-private", false), ("trusted", "Trusted", true), ("tau-0-8", "tau = 0.8", true)]
+        {
+            let origin = &described(&file(folder, row))["origin"];
+            assert_eq!((&origin["row"], &origin["simulation"]), (&name.into(), &simulation.into()));
+            assert_eq!(origin["run"], folder.file_name().expect("an id").to_str().expect("text"));
+            assert_eq!(origin["publishable"], noisy && !simulation, "{origin}");
+        }
+    }
+    let weights = |run: &Path, row: &str| {
+        let bytes = fs::read(file(run, row)).expect("a model");
+        let length = u64::from_le_bytes(*bytes.first_chunk().expect("a length")) as usize;
+        bytes[8 + length..].to_vec()
+    };
+    assert_eq!(weights(&simulated, "non-private"), weights(&real, "non-private"), "the runs share a student");
+    // The page that may be published does not list the models of the row without noise.
+    let page = fs::read_to_string(real.join("tables/report.html")).expect("a page");
+    assert!(page.contains("models/trusted/student-0") && !page.contains("models/non-private"));
+    // Whoever uses the model of that row is warned.
+    write(&place.path("one.npy"), &digits().slice(0..1));
+    let warned = |row: &str| {
+        let output = place.speed(&["predict", "--model", text(&file(&real, row)), "one.npy"]);
+        assert!(output.status.success());
+        String::from_utf8_lossy(&output.stderr).contains("do not publish it")
+    };
+    assert!(warned("non-private") && !warned("trusted"));
+}
+
+#[test]
+fn a_run_that_finds_students_without_weights_says_so_and_trains_them_on_request() {
+    let place = Workplace::new(&TINY.replace("repeats = 2\n", "repeats = 1\n"));
+    place.succeeds(&["run", "config.toml", "--set", "table.keep_students=false"]);
+    let later = place.speed(&["run", "config.toml", "--json"]);
+    let said = String::from_utf8_lossy(&later.stderr);
+    assert!(said.contains("no models of 4 students") && said.contains("--force student"), "{said}");
+    let report: Value = serde_json::from_slice(&later.stdout).expect("JSON");
+    let run = place.path("results/tiny").join(report["run"].as_str().expect("an id"));
+    assert!(models(&run).is_empty());
+    place.succeeds(&["run", "config.toml", "--force", "student"]);
+    assert_eq!(models(&run).len(), 4);
+}
+
 #[test]
 fn students_are_not_kept_if_the_config_says_so() {
     let place = Workplace::new(&TINY.replace("repeats = 2\n", "repeats = 1\nkeep_students = false\n"));
@@ -92,10 +165,21 @@ fn students_are_not_kept_if_the_config_says_so() {
     assert!(!students(&run).is_empty());
     assert!(models(&run).is_empty());
     let page = fs::read_to_string(run.join("tables/report.html")).expect("a page");
-    assert!(!page.contains(MODEL));
+    assert!(!page.contains(".safetensors"));
     // The config knows the images of its teachers.
     write(&place.path("pool.npy"), &digits().slice(0..100));
     assert_eq!(classes(&place, &run.join("stages/teachers/teacher-0000.bin"), "pool.npy").len(), 100);
+    // Teachers that were set aside may have other settings than the run.
+    fs::create_dir(run.join("stages/teachers.superseded-1")).expect("a folder");
+    fs::copy(run.join("stages/teachers/teacher-0000.bin"), run.join("stages/teachers.superseded-1/teacher-0000.bin"))
+        .expect("a copy");
+    let aside = run.join("stages/teachers.superseded-1/teacher-0000.bin");
+    place.fails(&["predict", "--model", text(&aside), "pool.npy"], 3, &["in its run's directory"]);
+    // A changed config does not describe the teachers.
+    let config = fs::read_to_string(run.join("config.toml")).expect("a config");
+    fs::write(run.join("config.toml"), config.replace("simulation", "operating-system")).expect("a config");
+    let teacher = run.join("stages/teachers/teacher-0000.bin");
+    place.fails(&["predict", "--model", text(&teacher), "pool.npy"], 3, &["config.toml"]);
 }
 
 /// A finished run of one student on pseudo-labels.
@@ -104,7 +188,7 @@ pub(crate) fn one_student() -> (Workplace, PathBuf) {
     let row = "[[row]]\nname = \"ours\"\naggregation = \"non-private\"\nstudent = \"pseudo-labels\"\n";
     let place = Workplace::new(&format!("{start}{row}"));
     place.succeeds(&["run", "config.toml"]);
-    let model = students(&place.run_folder("results", "tiny")).into_keys().next().expect("a student").join(MODEL);
+    let model = students(&place.run_folder("results", "tiny")).into_keys().next().expect("a student");
     (place, model)
 }
 
@@ -153,7 +237,7 @@ fn wrong_models_and_images_are_refused_by_name() {
         ("empty.safetensors", Vec::new(), "expected a model of speed"),
         ("cut.safetensors", bytes[..bytes.len() - 1].to_vec(), "truncated"),
         ("changed.safetensors", [&bytes[..bytes.len() - 1], &[bytes[bytes.len() - 1] ^ 1]].concat(), "checksum"),
-        ("teacher-0000.bin", b"speed teacher 1\n".to_vec(), "in its run's folder"),
+        ("teacher-0000.bin", b"speed teacher 1\n".to_vec(), "in its run's directory"),
     ] {
         fs::write(place.path(name), bytes).expect("a file");
         with(name, "good.npy", 3, &[name, words]);
@@ -170,6 +254,14 @@ fn wrong_models_and_images_are_refused_by_name() {
     RgbImage::from_pixel(28, 28, Rgb([1, 2, 3])).save(place.path("colour.png")).expect("a picture");
     with(model, "colour.png", 3, &["colour.png", "found 3x28x28"]);
     place.fails(&["predict", "--model", model], 2, &["IMAGES"]);
+    // No output replaces anything.
+    fs::write(place.path("mine"), "my own file").expect("a file");
+    std::os::unix::fs::symlink("nowhere", place.path("link")).expect("a link");
+    for out in ["mine", "link", "/dev/null", ".", model] {
+        place.fails(&["predict", "--model", model, "good.npy", "--out", out], 4, &["exists"]);
+    }
+    assert_eq!(fs::read(place.path("mine")).expect("a file"), b"my own file");
+    assert_eq!(fs::read(model).expect("a model"), bytes);
     let json = ["predict", "--model", "missing.safetensors", "good.npy", "--format", "json"];
     place.fails(&json, 3, &["\"kind\":\"input\""]);
 }
@@ -180,9 +272,9 @@ fn pictures_of_folders_get_the_names_of_their_classes() {
     let sets = ["--set", "row.0.aggregation=trusted", "--set", "data.size=20x18"];
     place.succeeds(&[&["run", "config.toml"], &sets[..]].concat());
     let run = place.run_folder("results", "shapes");
-    let model =
-        students(&run).into_keys().find(|stage| text(stage).contains("pseudo-labels")).expect("ours").join(MODEL);
-    let json = ["predict", "--model", text(&model), "shapes/test", "--format", "json"];
+    let students = students(&run);
+    let (model, _) = students.iter().find(|(_, (_, stage))| stage.contains("pseudo-labels")).expect("ours");
+    let json = ["predict", "--model", text(model), "shapes/test", "--format", "json"];
     let json: Value = serde_json::from_str(&place.succeeds(&json)).expect("JSON");
     assert_eq!(json["class_names"], serde_json::json!(["bar", "beam", "frame"]));
     let predictions = json["predictions"].as_array().expect("predictions");
@@ -195,5 +287,5 @@ fn pictures_of_folders_get_the_names_of_their_classes() {
     assert!(right.count() > 30);
     // Any size and colours are changed as in the training.
     RgbImage::from_pixel(70, 50, Rgb([90, 90, 90])).save(place.path("large.png")).expect("a picture");
-    place.succeeds(&["predict", "--model", text(&model), "large.png"]);
+    place.succeeds(&["predict", "--model", text(model), "large.png"]);
 }

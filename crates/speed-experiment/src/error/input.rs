@@ -125,10 +125,19 @@ pub enum InputFault {
     Array(#[from] NpyError),
     /// The array's axes are not those of images.
     #[error(
-        "expected images x height x width or images x channels x height x width, 1 or 3 channels and at least one image, found \
-         shape {shape:?}"
+        "expected images x height x width, images x channels x height x width or images x height x width x channels, with 1 \
+         or 3 channels and at least one image; found shape {shape:?}"
     )]
     ImageAxes {
+        /// The lengths of its axes.
+        shape: Vec<usize>,
+    },
+    /// Three axes that may be those of one image with channels.
+    #[error(
+        "expected images x height x width, found shape {shape:?}, which may be one image with channels: save images x \
+         channels x height x width"
+    )]
+    OneImage {
         /// The lengths of its axes.
         shape: Vec<usize>,
     },

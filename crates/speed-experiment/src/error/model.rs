@@ -1,7 +1,7 @@
 //! Faults of models' files and of predictions.
 
 use speed_core::{ExitCode, printable};
-use speed_nn::training::TensorError;
+use speed_nn::training::{TensorError, TraceError};
 use speed_onnx::OnnxError;
 use speed_student::StudentError;
 use speed_teacher::TeacherError;
@@ -23,7 +23,8 @@ pub enum ModelFault {
     },
     /// The file is not in the safetensors format, or is truncated.
     #[error(
-        "expected a model of speed (stages/student-.../student.safetensors of a run), found other or truncated bytes: {reason}"
+        "expected a model of speed (models/ROW/student-0.safetensors of a run), found other or truncated bytes: {}",
+        printable(reason)
     )]
     Format {
         /// The reader's message.
@@ -42,7 +43,7 @@ pub enum ModelFault {
     },
     /// The description is not valid.
     #[error("its description is not valid: {}", printable(reason))]
-    Card {
+    Description {
         /// The fault.
         reason: String,
     },
@@ -61,6 +62,17 @@ pub enum ModelFault {
         /// The version found.
         found: u32,
     },
+    /// The network of this name has changed since the run trained its teachers.
+    #[error(
+        "expected teachers of version {expected} of the network {name}, found another version: use the version of speed that \
+         trained them"
+    )]
+    TeacherVersion {
+        /// The architecture's name.
+        name: &'static str,
+        /// The version that this program has.
+        expected: u32,
+    },
     /// A tensor is not of 32-bit floating-point numbers.
     #[error("tensor {}: expected type F32, found {found}", printable(name))]
     Type {
@@ -78,15 +90,26 @@ pub enum ModelFault {
     /// The description's teacher does not exist, or the bytes are not the teacher's.
     #[error("{0}")]
     Teacher(#[source] Box<TeacherError>),
-    /// A teacher's stored weights outside of a run.
+    /// A teacher's stored weights outside of a run, or in a directory that was set aside.
     #[error(
-        "expected a teacher in its run's folder (RUN/stages/teachers/teacher-0000.bin with RUN/config.toml), because the \
+        "expected a teacher in its run's directory (RUN/stages/teachers/teacher-0000.bin with RUN/config.toml), because the \
          weights alone do not describe their network"
     )]
     NoRun,
+    /// The network computes more values for an image than the memory is meant for.
+    #[error("expected a network that computes at most {max} values at once for an image, found {found}")]
+    Activations {
+        /// The largest number.
+        max: usize,
+        /// The number found.
+        found: usize,
+    },
+    /// The operations of a network of one's own cannot be recorded, so their memory is unknown.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
     /// A network gave a value that is not finite.
-    #[error("expected finite scores of every class for this image, found {found}: the model is unusable")]
-    Scores {
+    #[error("expected finite logits of every class for this image, found {found}: the model is unusable")]
+    Logits {
         /// The value.
         found: f32,
     },
@@ -105,7 +128,7 @@ impl ModelFault {
     /// Returns the documented exit code.
     pub(super) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Scores { .. } | Self::Onnx(_) | Self::Unwritable { .. } => ExitCode::Computation,
+            Self::Logits { .. } | Self::Onnx(_) | Self::Unwritable { .. } => ExitCode::Computation,
             _ => ExitCode::Input,
         }
     }

@@ -1,15 +1,14 @@
-//! The bytes of a model's file: safetensors with one entry of metadata.
+//! The bytes of models' files: safetensors with one entry of metadata.
 
 use std::collections::HashMap;
 
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensorError, SafeTensors};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use speed_nn::training::{AnyClassifier, NamedTensors, TensorValues};
+use speed_nn::training::{NamedTensors, TensorValues};
 
-use super::card::{FORMAT, ModelCard};
+use super::description::{Description, FORMAT};
 use crate::error::ModelFault;
 
 /// The entry of the metadata.
@@ -18,53 +17,56 @@ const ENTRY: &str = "speed";
 const MAX_HEADER: u64 = 1 << 20;
 /// The bytes of the header's length.
 const LENGTH: usize = 8;
+/// The text of the entry around the checksum and around the description. The entry is JSON, but its layout is fixed, so that
+/// the checksum covers the description's own bytes.
+const SEAL: [&str; 3] = ["{\"sha256\":\"", "\",\"model\":", "}"];
 
-/// The entry of the metadata, in JSON.
-#[derive(Serialize, Deserialize)]
-struct Sealed<C> {
-    /// The checksum of card and tensors.
-    sha256: String,
-    model: C,
-}
-
-/// Returns the bytes of the file of a network with its description. Equal networks and descriptions give equal bytes.
+/// Returns the bytes of the file of these tensors with a description. Equal inputs give equal bytes.
 ///
 /// # Errors
-/// If the network has parameters that are not floating-point tensors, or its device fails.
-pub fn to_bytes(card: &ModelCard, network: &dyn AnyClassifier) -> Result<Vec<u8>, ModelFault> {
-    let unwritable = |reason: String| ModelFault::Unwritable { reason };
-    let tensors = network.tensors()?;
-    let bytes: Vec<(&String, &TensorValues, Vec<u8>)> =
-        tensors.iter().map(|(name, tensor)| (name, tensor, little_endian(&tensor.values))).collect();
-    let views = bytes.iter().map(|(name, tensor, bytes)| {
-        let view = TensorView::new(Dtype::F32, tensor.shape.clone(), bytes);
-        view.map(|view| (name.as_str(), view)).map_err(|error| unwritable(error.to_string()))
-    });
-    let views = views.collect::<Result<Vec<_>, _>>()?;
-    let sealed = Sealed { sha256: checksum(card, &tensors)?, model: card };
-    let entry = serde_json::to_string(&sealed).map_err(|error| unwritable(error.to_string()))?;
+/// If the header would be longer than a reader accepts.
+pub(super) fn described_to_bytes(description: &Description, tensors: &NamedTensors) -> Result<Vec<u8>, ModelFault> {
+    let text = serde_json::to_string(description).map_err(unwritable)?;
+    let [before, between, after] = SEAL;
+    let entry = format!("{before}{}{between}{text}{after}", checksum(&text, tensors));
     // The order of several entries would be random.
-    let metadata = HashMap::from([(ENTRY.to_owned(), entry)]);
-    safetensors::serialize(views, Some(metadata)).map_err(|error| unwritable(error.to_string()))
+    serialize(tensors, Some(HashMap::from([(ENTRY.to_owned(), entry)])))
 }
 
-/// Reads the bytes of a file. Card, names, shapes and values are as they were written, but the card's network may not
-/// exist. Memory is bounded by a small multiple of the length of `bytes`.
+/// Reads the bytes of a model's file. Description, names, shapes and values are as they were written, but the
+/// description's network may not exist. Memory is bounded by a small multiple of the length of `bytes`.
 ///
 /// # Errors
 /// If the bytes are not a model, or were changed.
-pub(super) fn from_bytes(bytes: &[u8]) -> Result<(ModelCard, NamedTensors), ModelFault> {
-    if let Some(length) = bytes.first_chunk::<LENGTH>().map(|length| u64::from_le_bytes(*length))
-        && length > MAX_HEADER
-        && bytes.len() as u64 > MAX_HEADER
-    {
-        return Err(ModelFault::LongHeader { max: MAX_HEADER, found: length });
-    }
-    let format = |error: SafeTensorError| ModelFault::Format { reason: error.to_string() };
+pub(super) fn described_from_bytes(bytes: &[u8]) -> Result<(Description, NamedTensors), ModelFault> {
+    check_header(bytes)?;
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(format)?;
-    let entry = metadata.metadata().as_ref().and_then(|entries| entries.get(ENTRY)).ok_or(ModelFault::Foreign)?;
-    let Sealed { sha256, model: card } = read_entry(entry)?;
-    card.check()?;
+    let entries = metadata.metadata().as_ref().filter(|entries| entries.len() == 1);
+    let entry = entries.and_then(|entries| entries.get(ENTRY)).ok_or(ModelFault::Foreign)?;
+    let (sha256, text) = opened(entry)?;
+    let description = read_description(text)?;
+    description.check()?;
+    let tensors = from_bytes(bytes)?;
+    if checksum(text, &tensors) != sha256 {
+        return Err(ModelFault::Damaged);
+    }
+    Ok((description, tensors))
+}
+
+/// Returns the bytes of a file of these tensors alone.
+///
+/// # Errors
+/// If the header would be longer than a reader accepts.
+pub(super) fn to_bytes(tensors: &NamedTensors) -> Result<Vec<u8>, ModelFault> {
+    serialize(tensors, None)
+}
+
+/// Reads the tensors of a file. Memory is bounded by a small multiple of the length of `bytes`.
+///
+/// # Errors
+/// If the bytes are not a file of tensors of 32-bit floating-point numbers.
+pub(super) fn from_bytes(bytes: &[u8]) -> Result<NamedTensors, ModelFault> {
+    check_header(bytes)?;
     let tensors = SafeTensors::deserialize(bytes).map_err(format)?.tensors();
     let tensors = tensors.into_iter().map(|(name, view)| {
         if view.dtype() != Dtype::F32 {
@@ -72,38 +74,71 @@ pub(super) fn from_bytes(bytes: &[u8]) -> Result<(ModelCard, NamedTensors), Mode
         }
         Ok((name, TensorValues { shape: view.shape().to_vec(), values: values(view.data()) }))
     });
-    let tensors = tensors.collect::<Result<NamedTensors, _>>()?;
-    if checksum(&card, &tensors)? != sha256 {
-        return Err(ModelFault::Damaged);
-    }
-    Ok((card, tensors))
+    tensors.collect()
 }
 
-/// Reads the entry of the metadata; the version decides first, because other versions have other fields.
-fn read_entry(entry: &str) -> Result<Sealed<ModelCard>, ModelFault> {
-    let invalid = |error: serde_json::Error| ModelFault::Card { reason: error.to_string() };
-    let any: Sealed<Value> = serde_json::from_str(entry).map_err(invalid)?;
-    match any.model.get("format").and_then(Value::as_u64) {
+fn serialize(tensors: &NamedTensors, metadata: Option<HashMap<String, String>>) -> Result<Vec<u8>, ModelFault> {
+    let bytes: Vec<(&String, &TensorValues, Vec<u8>)> =
+        tensors.iter().map(|(name, tensor)| (name, tensor, little_endian(&tensor.values))).collect();
+    let views = bytes.iter().map(|(name, tensor, bytes)| {
+        let view = TensorView::new(Dtype::F32, tensor.shape.clone(), bytes);
+        view.map(|view| (name.as_str(), view)).map_err(unwritable)
+    });
+    let views = views.collect::<Result<Vec<_>, _>>()?;
+    let bytes = safetensors::serialize(views, metadata).map_err(unwritable)?;
+    check_header(&bytes)?;
+    Ok(bytes)
+}
+
+/// Refuses a long header before memory is reserved for its values.
+fn check_header(bytes: &[u8]) -> Result<(), ModelFault> {
+    let length = bytes.first_chunk::<LENGTH>().map_or(0, |length| u64::from_le_bytes(*length));
+    if length > MAX_HEADER && bytes.len() as u64 > MAX_HEADER {
+        return Err(ModelFault::LongHeader { max: MAX_HEADER, found: length });
+    }
+    Ok(())
+}
+
+/// Returns the checksum and the text of the description of an entry.
+fn opened(entry: &str) -> Result<(&str, &str), ModelFault> {
+    let [before, between, after] = SEAL;
+    let parts = entry.strip_prefix(before).and_then(|rest| rest.split_once(between));
+    let parts = parts.and_then(|(sha256, rest)| Some((sha256, rest.strip_suffix(after)?)));
+    parts.ok_or_else(|| ModelFault::Description { reason: "expected a checksum and a description".into() })
+}
+
+/// Reads the text of a description; the version decides first, because other versions have other fields.
+fn read_description(text: &str) -> Result<Description, ModelFault> {
+    let invalid = |error: serde_json::Error| ModelFault::Description { reason: error.to_string() };
+    let any: Value = serde_json::from_str(text).map_err(invalid)?;
+    match any.get("format").and_then(Value::as_u64) {
         Some(found) if found != u64::from(FORMAT) => Err(ModelFault::Version { found, expected: FORMAT }),
-        _ => serde_json::from_str(entry).map_err(invalid),
+        _ => serde_json::from_str(text).map_err(invalid),
     }
 }
 
-/// Returns the checksum of a card and tensors, in hexadecimal digits.
-fn checksum(card: &ModelCard, tensors: &NamedTensors) -> Result<String, ModelFault> {
-    let card = serde_json::to_vec(card).map_err(|error| ModelFault::Unwritable { reason: error.to_string() })?;
+/// Returns the checksum of a description's text and of tensors, in hexadecimal digits.
+fn checksum(text: &str, tensors: &NamedTensors) -> String {
     let mut hash = Sha256::new();
     let mut part = |bytes: &[u8]| {
         hash.update((bytes.len() as u64).to_le_bytes());
         hash.update(bytes);
     };
-    part(&card);
+    part(text.as_bytes());
     for (name, TensorValues { shape, values }) in tensors {
         part(name.as_bytes());
         part(&shape.iter().flat_map(|&length| (length as u64).to_le_bytes()).collect::<Vec<u8>>());
         part(&little_endian(values));
     }
-    Ok(hex::encode(hash.finalize()))
+    hex::encode(hash.finalize())
+}
+
+fn format(error: SafeTensorError) -> ModelFault {
+    ModelFault::Format { reason: error.to_string() }
+}
+
+fn unwritable(error: impl ToString) -> ModelFault {
+    ModelFault::Unwritable { reason: error.to_string() }
 }
 
 fn little_endian(values: &[f32]) -> Vec<u8> {

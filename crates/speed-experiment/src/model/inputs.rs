@@ -13,7 +13,8 @@ use crate::store::read_large;
 /// Maximum length of an array's file in bytes.
 const MAX_ARRAY: u64 = 8 << 30;
 
-/// The images of a prediction, in order. Pictures are read when they are needed, arrays at once.
+/// The images of a prediction, in order. Pictures are read when they are needed, arrays at once; both are prepared when they
+/// are needed.
 #[derive(Debug, Default)]
 pub struct Inputs {
     sources: Vec<Source>,
@@ -24,16 +25,16 @@ pub struct Inputs {
 #[derive(Debug)]
 enum Source {
     Picture(PathBuf),
-    /// The prepared bytes of the images of an array.
     Array {
         path: PathBuf,
-        images: usize,
+        layout: Layout,
+        /// Its values in its order.
         bytes: Vec<u8>,
     },
 }
 
 impl Inputs {
-    /// Finds the images of some paths: pictures, directories of pictures, and `.npy` arrays, which are prepared at once.
+    /// Finds the images of some paths: pictures, directories of pictures, and `.npy` arrays.
     ///
     /// # Errors
     /// If a directory has no pictures, or an array is not one of images that the preparation accepts.
@@ -82,16 +83,16 @@ impl Source {
     fn len(&self) -> usize {
         match self {
             Self::Picture(_) => 1,
-            Self::Array { images, .. } => *images,
+            Self::Array { layout, .. } => layout.images,
         }
     }
 
     fn images(&self) -> Vec<Image<'_>> {
         match self {
             Self::Picture(path) => vec![Image::Picture(path)],
-            Self::Array { path, images, bytes } => {
-                let all = bytes.chunks_exact((bytes.len() / images).max(1)).enumerate();
-                all.map(|(index, bytes)| Image::Entry { path, index, bytes }).collect()
+            Self::Array { path, layout, bytes } => {
+                let all = bytes.chunks_exact(layout.shape.pixels()).enumerate();
+                all.map(|(index, bytes)| Image::Entry { path, index, layout, bytes }).collect()
             }
         }
     }
@@ -101,7 +102,7 @@ impl Source {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Image<'a> {
     Picture(&'a Path),
-    Entry { path: &'a Path, index: usize, bytes: &'a [u8] },
+    Entry { path: &'a Path, index: usize, layout: &'a Layout, bytes: &'a [u8] },
 }
 
 impl Image<'_> {
@@ -117,7 +118,12 @@ impl Image<'_> {
     pub(super) fn read(&self, preparation: &Preparation, pixels: &mut Vec<u8>) -> Result<(), ExperimentError> {
         match self {
             Self::Picture(path) => pixels.extend(preparation.read(path)?),
-            Self::Entry { bytes, .. } => pixels.extend_from_slice(bytes),
+            Self::Entry { path, index, layout, bytes } => {
+                let prepared = preparation.prepare_bytes(layout.shape, &layout.by_channel(bytes));
+                let fault = |problem| InputFault::Image { image: *index, problem };
+                let prepared = prepared.map_err(fault);
+                pixels.extend(prepared.map_err(|fault| ExperimentError::Input { path: path.to_path_buf(), fault })?);
+            }
         }
         Ok(())
     }
@@ -126,32 +132,34 @@ impl Image<'_> {
 /// Reads an array of images.
 fn array(path: &Path, preparation: &Preparation) -> Result<Source, ExperimentError> {
     let parsed = read_large(path, MAX_ARRAY).map_err(InputFault::Unreadable);
-    let parsed = parsed.and_then(|file| prepared(&file, preparation));
-    let (images, bytes) = parsed.map_err(|fault| ExperimentError::Input { path: path.to_path_buf(), fault })?;
-    Ok(Source::Array { path: path.to_path_buf(), images, bytes })
+    let parsed = parsed.and_then(|file| parsed_array(&file, preparation.shape));
+    let (layout, bytes) = parsed.map_err(|fault| ExperimentError::Input { path: path.to_path_buf(), fault })?;
+    Ok(Source::Array { path: path.to_path_buf(), layout, bytes })
 }
 
-/// Returns the number of images of an array and their prepared bytes.
-fn prepared(file: &[u8], preparation: &Preparation) -> Result<(usize, Vec<u8>), InputFault> {
-    if has_reals(file)? {
-        let RealNumbers { shape, values, .. } = RealNumbers::parse(file)?;
-        let layout = Layout::new(shape, preparation.shape)?;
-        layout.prepare(&values, preparation, |image, value| {
-            if !(0.0..=1.0).contains(&value) {
-                return Err(InputFault::PixelRange { image, found: value });
-            }
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within 0 to 255")]
-            Ok((255.0 * value).round_ties_even() as u8)
-        })
-    } else {
+/// Returns the layout of an array for a model of images of shape `expected`, and its values as bytes.
+fn parsed_array(file: &[u8], expected: ImageShape) -> Result<(Layout, Vec<u8>), InputFault> {
+    if !has_reals(file)? {
         let ByteArray { shape, values, .. } = ByteArray::parse(file)?;
-        let layout = Layout::new(shape, preparation.shape)?;
-        layout.prepare(values, preparation, |_, value| Ok(value))
+        return Ok((Layout::new(shape, expected)?, values.to_vec()));
     }
+    let RealNumbers { shape, values, .. } = RealNumbers::parse(file)?;
+    let layout = Layout::new(shape, expected)?;
+    let pixels = layout.shape.pixels();
+    let byte = |(place, value): (usize, f32)| {
+        if !(0.0..=1.0).contains(&value) {
+            return Err(InputFault::PixelRange { image: place / pixels, found: value });
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within 0 to 255")]
+        Ok((255.0 * value).round_ties_even() as u8)
+    };
+    let bytes = values.into_iter().enumerate().map(byte).collect::<Result<_, _>>()?;
+    Ok((layout, bytes))
 }
 
 /// The axes of an array of images.
-struct Layout {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
     images: usize,
     shape: ImageShape,
     /// Whether the channels are the last axis.
@@ -162,7 +170,13 @@ impl Layout {
     /// Finds the axis of the channels. If two axes are possible, the shape of the model's images decides.
     fn new(axes: Vec<usize>, expected: ImageShape) -> Result<Self, InputFault> {
         let first = |channels, height, width| ImageShape { channels, height, width };
+        let is_one_image = |images: usize, height: usize, width: usize| {
+            (images == 3 || [1, 3].contains(&width)) && [height, width] != [expected.height, expected.width]
+        };
         let (shape, channels_last) = match axes[..] {
+            [images, height, width] if is_one_image(images, height, width) => {
+                return Err(InputFault::OneImage { shape: axes });
+            }
             [_, height, width] => (first(1, height, width), false),
             [_, a @ (1 | 3), b, c @ (1 | 3)] => match (first(a, b, c) == expected, first(c, a, b) == expected) {
                 (true, false) => (first(a, b, c), false),
@@ -179,27 +193,15 @@ impl Layout {
         Ok(Self { images: axes[0], shape, channels_last })
     }
 
-    fn prepare<T: Copy>(
-        &self,
-        values: &[T],
-        preparation: &Preparation,
-        byte: impl Fn(usize, T) -> Result<u8, InputFault>,
-    ) -> Result<(usize, Vec<u8>), InputFault> {
+    /// Returns the values of one image channel by channel.
+    fn by_channel(&self, values: &[u8]) -> Vec<u8> {
         let ImageShape { channels, height, width } = self.shape;
         let area = height * width;
-        let mut prepared = Vec::new();
-        for (image, values) in values.chunks_exact(self.shape.pixels()).enumerate() {
-            let value = |channel: usize, place: usize| match self.channels_last {
-                true => values[place * channels + channel],
-                false => values[channel * area + place],
-            };
-            let places = (0..channels).flat_map(|channel| (0..area).map(move |place| (channel, place)));
-            let bytes = places.map(|(channel, place)| byte(image, value(channel, place)));
-            let bytes = bytes.collect::<Result<Vec<u8>, _>>()?;
-            let bytes = preparation.prepare_bytes(self.shape, &bytes);
-            prepared.extend(bytes.map_err(|problem| InputFault::Image { image, problem })?);
+        if !self.channels_last {
+            return values.to_vec();
         }
-        Ok((self.images, prepared))
+        let places = (0..channels).flat_map(|channel| (0..area).map(move |place| place * channels + channel));
+        places.map(|place| values[place]).collect()
     }
 }
 
@@ -213,6 +215,17 @@ mod tests {
     fn npy(descr: &str, shape: &str, values: &[u8]) -> Vec<u8> {
         let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
         [b"\x93NUMPY\x01\x00", [header.len() as u8, 0].as_slice(), header.as_bytes(), values].concat()
+    }
+
+    /// Returns the number of images of an array and their prepared bytes.
+    fn prepared(file: &[u8], preparation: &Preparation) -> Result<(usize, Vec<u8>), String> {
+        let (layout, bytes) = parsed_array(file, preparation.shape).map_err(|fault| fault.to_string())?;
+        let source = Source::Array { path: "a.npy".into(), layout, bytes };
+        let mut pixels = Vec::new();
+        for image in source.images() {
+            image.read(preparation, &mut pixels).map_err(|error| error.to_string())?;
+        }
+        Ok((source.len(), pixels))
     }
 
     #[test]
@@ -229,7 +242,7 @@ mod tests {
 
     #[test]
     fn other_arrays_are_refused_by_name() {
-        let refused = |file: &[u8]| prepared(file, &STRICT).expect_err("refused").to_string();
+        let refused = |file: &[u8]| prepared(file, &STRICT).expect_err("refused");
         assert!(refused(&npy("|u1", "(2, 6)", &[0; 12])).contains("found shape [2, 6]"));
         assert!(refused(&npy("|u1", "(0, 3, 2, 1)", &[])).contains("at least one image"));
         assert!(refused(&npy("|u1", "(1, 2, 2, 2)", &[0; 8])).contains("1 or 3 channels"));
@@ -244,5 +257,18 @@ mod tests {
             assert!(text.contains(&format!("0 to 1, found {found}")), "{text}");
         }
         assert!(refused(b"no array").contains(".npy"));
+    }
+
+    #[test]
+    fn an_array_that_may_be_one_image_is_refused_even_if_the_model_resizes() {
+        let model =
+            Preparation { shape: ImageShape { channels: 3, height: 28, width: 28 }, resizes: true, converts: true };
+        for shape in ["(4, 4, 3)", "(3, 4, 4)", "(4, 4, 1)"] {
+            let refused = prepared(&npy("|u1", shape, &vec![0; if shape.contains('3') { 48 } else { 16 }]), &model);
+            assert!(refused.as_ref().is_err_and(|text| text.contains("may be one image")), "{shape}: {refused:?}");
+        }
+        assert_eq!(prepared(&npy("|u1", "(2, 4, 4)", &[0; 32]), &model).map(|(images, _)| images), Ok(2));
+        let three_grey = prepared(&npy("|u1", "(3, 28, 28)", &[0; 3 * 784]), &model);
+        assert_eq!(three_grey.map(|(images, _)| images), Ok(3));
     }
 }

@@ -4,7 +4,7 @@ use speed_nn::matrix::Arithmetic;
 use speed_onnx::{Export, OnnxError, PixelType, largest_difference};
 
 use super::Model;
-use super::card::{FORMAT, Origin};
+use super::description::{FORMAT, Origin};
 use crate::error::{ExperimentError, ModelFault};
 
 /// The largest difference of a logit from that of the network, as a fraction of the largest logit.
@@ -30,20 +30,20 @@ impl Model {
     pub fn to_onnx(&self, pixels: PixelType) -> Result<OnnxModel, ExperimentError> {
         // In the other arithmetic, products are rounded more.
         let _arithmetic = Arithmetic::Portable.hold()?;
-        let card = &self.card;
+        let description = &self.description;
         let failure = |error: OnnxError| ExperimentError::Model {
-            path: card.network.name().into(),
+            path: description.network.name().into(),
             fault: ModelFault::Onnx(Box::new(error)),
         };
-        let texts = serde_json::to_string(&card.classes).unwrap_or_default();
+        let texts = serde_json::to_string(&description.classes).unwrap_or_default();
         let mut metadata = vec![
             ("classes", texts),
-            ("kind", if card.is_teacher() { "teacher" } else { "student" }.to_owned()),
-            ("network", card.network.name().to_owned()),
+            ("kind", if description.is_teacher() { "teacher" } else { "student" }.to_owned()),
+            ("network", description.network.name().to_owned()),
             ("format", FORMAT.to_string()),
-            ("simulation", card.origin.simulation.to_string()),
+            ("simulation", description.origin.simulation.to_string()),
         ];
-        let Origin { experiment, run, round, .. } = &card.origin;
+        let Origin { experiment, run, round, .. } = &description.origin;
         let known = [("experiment", experiment), ("run", run), ("round", round)];
         metadata.extend(known.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))));
         let export = Export {

@@ -7,11 +7,17 @@ use serde::Serialize;
 use speed_data::Split;
 use speed_nn::math::exp;
 use speed_nn::threads;
-use speed_nn::training::{TOGETHER, greatest, logits};
+use speed_nn::training::{Activations, TOGETHER, greatest, logits};
 
 use super::Model;
 use super::inputs::{Image, Inputs};
 use crate::error::{ExperimentError, ModelFault};
+
+/// Maximum number of values of the largest tensor of a batch: 1 GiB. Smaller networks compute [`TOGETHER`] images at a time,
+/// so their logits have the bits of an evaluation.
+const BATCH_VALUES: usize = 1 << 28;
+/// Maximum number of values of the largest tensors of all threads: 2 GiB.
+const ALL_VALUES: usize = 1 << 29;
 
 /// The prediction of one image.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -40,13 +46,16 @@ impl Predicting<'_> {
     /// Returns the prediction of every image, in order. Only a batch per thread is in memory at a time.
     ///
     /// # Errors
-    /// If a picture cannot be read or does not have the model's shape, or the network gives scores that are not finite.
+    /// If a picture cannot be read or does not have the model's shape, or the network gives logits that are not finite.
     pub fn predict(&self, inputs: &Inputs) -> Result<Vec<Prediction>, ExperimentError> {
-        let _arithmetic = self.model.card.arithmetic.hold()?;
+        let _arithmetic = self.model.description.arithmetic.hold()?;
+        let Activations { tensor, patches } = self.model.activations;
+        let together = (BATCH_VALUES / tensor.max(1)).clamp(1, TOGETHER);
+        let threads = (ALL_VALUES / (together * tensor + patches).max(1)).clamp(1, self.threads.get());
         let images = inputs.images();
-        let batches: Vec<(usize, &[Image<'_>])> = images.chunks(TOGETHER).enumerate().collect();
+        let batches: Vec<(usize, &[Image<'_>])> = images.chunks(together).enumerate().collect();
         let done: Mutex<Vec<Vec<Prediction>>> = Mutex::new(vec![Vec::new(); batches.len()]);
-        threads::for_each(&batches, self.threads.get(), |&(index, images), _| {
+        threads::for_each(&batches, threads, |&(index, images), _| {
             let predictions = self.batch(images)?;
             done.lock().unwrap_or_else(PoisonError::into_inner)[index] = predictions;
             (self.on_batch)(images.len());
@@ -60,16 +69,16 @@ impl Predicting<'_> {
         let mut pixels = Vec::with_capacity(images.len() * preparation.shape.pixels());
         images.iter().try_for_each(|image| image.read(&preparation, &mut pixels))?;
         // The labels are not used.
-        let split = Split::new(preparation.shape, model.card.classes.len(), pixels, vec![0; images.len()])?;
+        let split = Split::new(preparation.shape, model.description.classes.len(), pixels, vec![0; images.len()])?;
         let all: Vec<usize> = (0..split.len()).collect();
-        let (scores, classes) = logits(model.network(), &split, &all, &model.device)?;
-        let predictions = images.iter().zip(scores.chunks_exact(classes)).map(|(image, scores)| {
-            if let Some(&found) = scores.iter().find(|score| !score.is_finite()) {
-                let fault = ModelFault::Scores { found };
+        let (logits, classes) = logits(model.network(), &split, &all, &model.device)?;
+        let predictions = images.iter().zip(logits.chunks_exact(classes)).map(|(image, logits)| {
+            if let Some(&found) = logits.iter().find(|logit| !logit.is_finite()) {
+                let fault = ModelFault::Logits { found };
                 return Err(ExperimentError::Model { path: image.name().into(), fault });
             }
-            let class = usize::from(greatest(scores));
-            Ok(Prediction { image: image.name(), class, probabilities: probabilities(scores) })
+            let class = usize::from(greatest(logits));
+            Ok(Prediction { image: image.name(), class, probabilities: probabilities(logits) })
         });
         predictions.collect()
     }
@@ -81,10 +90,10 @@ impl std::fmt::Debug for Predicting<'_> {
     }
 }
 
-/// Returns the probabilities of finite scores: a softmax.
-pub(crate) fn probabilities(scores: &[f32]) -> Vec<f32> {
-    let greatest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let weights: Vec<f32> = scores.iter().map(|score| exp(score - greatest)).collect();
+/// Returns the probabilities of finite logits: a softmax.
+pub(crate) fn probabilities(logits: &[f32]) -> Vec<f32> {
+    let greatest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let weights: Vec<f32> = logits.iter().map(|logit| exp(logit - greatest)).collect();
     let sum: f32 = weights.iter().sum();
     weights.into_iter().map(|weight| weight / sum).collect()
 }
@@ -94,10 +103,10 @@ mod tests {
     use super::probabilities;
 
     #[test]
-    fn probabilities_sum_to_one_for_scores_of_any_size() {
-        for scores in [vec![0.0, 0.0], vec![1000.0, -1000.0, 999.0], vec![f32::MAX, f32::MIN], vec![-3.0]] {
-            let found = probabilities(&scores);
-            assert!((found.iter().sum::<f32>() - 1.0).abs() < 1e-6, "{scores:?}: {found:?}");
+    fn probabilities_sum_to_one_for_logits_of_any_size() {
+        for logits in [vec![0.0, 0.0], vec![1000.0, -1000.0, 999.0], vec![f32::MAX, f32::MIN], vec![-3.0]] {
+            let found = probabilities(&logits);
+            assert!((found.iter().sum::<f32>() - 1.0).abs() < 1e-6, "{logits:?}: {found:?}");
         }
         assert_eq!(probabilities(&[5.0, 5.0]), [0.5, 0.5]);
     }

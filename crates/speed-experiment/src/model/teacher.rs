@@ -6,13 +6,11 @@ use burn::tensor::Device;
 use speed_data::ImageShape;
 use speed_teacher::Teacher;
 
-use super::Model;
-use super::card::{ModelCard, Network, Origin};
-use super::file;
-use crate::config::{Config, Source};
+use super::description::{Description, Network, Origin};
+use super::{MAX_FILE, Model};
 use crate::error::{ExperimentError, ModelFault};
-use crate::stages::{MODEL, shape_and_classes};
-use crate::store::{config_path, folders_in, read_stage_file, stages};
+use crate::stages::{TEACHERS, is_version_of_teachers, shape_and_classes};
+use crate::store::{RunStore, config_path, models_in, read_large};
 
 /// The first bytes of a teacher's stored weights.
 const MAGIC: &[u8] = b"speed teacher ";
@@ -27,32 +25,40 @@ pub(super) fn read(path: &Path, bytes: &[u8], datasets: Option<&Path>) -> Result
     let failure = |fault| ExperimentError::Model { path: path.to_path_buf(), fault };
     let full = path.canonicalize().map_err(|error| failure(ModelFault::Unreadable(error)))?;
     let (run, number) = place(&full).ok_or_else(|| failure(ModelFault::NoRun))?;
-    let config = Config::load(&Source::read(&config_path(run))?)?;
-    let known = match kept(run) {
+    let config = RunStore::config_in(run)?;
+    let architecture = config.teacher.architecture;
+    if !is_version_of_teachers(run, architecture.version()) {
+        let (name, expected) = (architecture.name(), architecture.version());
+        return Err(failure(ModelFault::TeacherVersion { name, expected }));
+    }
+    let known = match of_student(run) {
         Some(known) => Some(known),
         None => shape_and_classes(&config, datasets)?,
     };
     let (shape, classes) = known.ok_or_else(|| failure(ModelFault::NoRun))?;
-    let (device, architecture) = (Device::flex(), config.teacher.architecture);
+    let device = Device::flex();
     let teacher = Teacher::from_bytes(architecture, shape, classes.len(), &device, bytes);
     let teacher = teacher.map_err(|error| failure(error.into()))?;
     let id = run.file_name().unwrap_or_default().to_string_lossy();
-    let origin = Origin { number, ..Origin::of_run(&config, &id) };
+    let origin = Origin { teacher: Some(number), ..Origin::of_run(&config, &id) };
     let network = Network::Teacher { version: architecture.version(), config: config.teacher.clone() };
-    let card = ModelCard::of_run(&config, network, shape, classes, origin);
-    Ok(Model { card, network: teacher.into_network(), device })
+    let description = Description::of_run(&config, network, shape, classes, origin);
+    description.check().map_err(failure)?;
+    Model::new(description, teacher.into_network(), device).map_err(failure)
 }
 
-/// Returns the directory of the run of a teacher's file, and the teacher's index.
+/// Returns the directory of the run of a teacher's file, and the teacher's index. A directory of teachers that was set aside
+/// may have other settings than the run.
 fn place(path: &Path) -> Option<(&Path, usize)> {
     let number = path.file_stem()?.to_str()?.strip_prefix("teacher-")?.parse().ok()?;
-    let run = path.parent()?.parent()?.parent()?;
+    let stage = path.parent().filter(|stage| stage.file_name().is_some_and(|name| name == TEACHERS))?;
+    let run = stage.parent()?.parent()?;
     config_path(run).is_file().then_some((run, number))
 }
 
-/// Returns the shape of the images and the names of the classes of a run's first kept student.
-fn kept(run: &Path) -> Option<(ImageShape, Vec<String>)> {
-    let names = folders_in(&stages(run)).into_iter();
-    let mut students = names.filter_map(|name| read_stage_file(run, &name, MODEL));
-    students.find_map(|bytes| file::from_bytes(&bytes).ok()).map(|(card, _)| (card.shape(), card.classes))
+/// Returns the shape of the images and the names of the classes of the run's first model of a student.
+fn of_student(run: &Path) -> Option<(ImageShape, Vec<String>)> {
+    let models = models_in(run).into_iter().filter_map(|path| read_large(&path, MAX_FILE).ok());
+    let mut described = models.filter_map(|bytes| super::file::described_from_bytes(&bytes).ok());
+    described.next().map(|(description, _)| (description.shape(), description.classes))
 }

@@ -12,19 +12,19 @@ fn config(more: &str) -> Config {
     Config::load(&Source::new("test", format!("[student]\nmethod = \"gan\"\n{more}"))).expect("a config")
 }
 
-fn card(config: &Config, method: StudentMethod) -> ModelCard {
+fn description(config: &Config, method: StudentMethod) -> Description {
     let network = Network::Student { method, version: method.version(), config: config.student.clone() };
     let shape = ImageShape { channels: 1, height: 28, width: 28 };
     let classes = (0..10).map(|class| class.to_string()).collect();
-    ModelCard::of_run(config, network, shape, classes, Origin::of_run(config, "0123456789ab"))
+    Description::of_run(config, network, shape, classes, Origin::of_run(config, "0123456789ab"))
 }
 
 /// Returns a model of untrained weights.
 fn model(method: StudentMethod) -> Model {
-    let card = card(&config(""), method);
+    let description = description(&config(""), method);
     let device = Device::flex();
-    let network = card.network(usize::MAX, &device).expect("a network");
-    Model { card, network, device }
+    let network = description.network(usize::MAX, &device).expect("a network");
+    Model::new(description, network, device).expect("a small network")
 }
 
 fn refused(bytes: &[u8]) -> String {
@@ -32,10 +32,10 @@ fn refused(bytes: &[u8]) -> String {
 }
 
 /// Returns the bytes of the model with another description and a correct checksum.
-fn with_card(model: &Model, change: impl FnOnce(&mut ModelCard)) -> Vec<u8> {
-    let mut card = model.card.clone();
-    change(&mut card);
-    to_bytes(&card, model.network()).expect("bytes")
+fn with_description(model: &Model, change: impl FnOnce(&mut Description)) -> Vec<u8> {
+    let mut description = model.description.clone();
+    change(&mut description);
+    file::described_to_bytes(&description, &model.network.tensors().expect("tensors")).expect("bytes")
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn models_of_every_method_return_from_their_bytes() {
         let bytes = model.to_bytes().expect("bytes");
         assert_eq!(bytes, model.to_bytes().expect("bytes"), "the same bytes");
         let loaded = Model::from_bytes(&bytes).unwrap_or_else(|error| panic!("{method:?}: {error}"));
-        assert_eq!(loaded.card(), model.card());
+        assert_eq!(loaded.description(), model.description());
         assert_eq!(loaded.network().to_record().expect("a record"), model.network().to_record().expect("a record"));
         assert_eq!(loaded.to_bytes().expect("bytes"), bytes);
     }
@@ -79,30 +79,33 @@ fn foreign_files_are_refused_by_name() {
     let long = [&(1_u64 << 40).to_le_bytes()[..], &vec![b' '; 2 << 20]].concat();
     assert!(refused(&long).contains("header of at most"));
     let model = model(StudentMethod::PSEUDO_LABELS);
-    assert!(refused(&with_card(&model, |card| card.format = 2)).contains("expected model format 1, found 2"));
-    assert!(refused(&with_card(&model, |card| card.shape[0] = 2)).contains("1 or 3 channels"));
-    assert!(refused(&with_card(&model, |card| card.classes.clear())).contains("1 to 256 classes"));
-    let version = with_card(&model, |card| {
-        if let Network::Student { version, .. } = &mut card.network {
+    assert!(
+        refused(&with_description(&model, |description| description.format = 2))
+            .contains("expected model format 1, found 2")
+    );
+    assert!(refused(&with_description(&model, |description| description.shape[0] = 2)).contains("1 or 3 channels"));
+    assert!(refused(&with_description(&model, |description| description.classes.clear())).contains("1 to 256 classes"));
+    let version = with_description(&model, |description| {
+        if let Network::Student { version, .. } = &mut description.network {
             *version += 1;
         }
     });
     assert!(refused(&version).contains("version"));
-    let classes = with_card(&model, |card| card.classes.push("another".into()));
+    let classes = with_description(&model, |description| description.classes.push("another".into()));
     assert!(refused(&classes).contains("tensors do not fit"), "{}", refused(&classes));
 }
 
 #[test]
 fn a_description_of_a_larger_network_than_the_tensors_is_refused_before_it_is_built() {
     let model = model(StudentMethod::PSEUDO_LABELS);
-    let large = with_card(&model, |card| {
-        if let Network::Student { config, .. } = &mut card.network {
+    let large = with_description(&model, |description| {
+        if let Network::Student { config, .. } = &mut description.network {
             config.pseudo_labels.hidden = 1 << 16;
         }
     });
     assert!(refused(&large).contains("parameters of the network, found"), "{}", refused(&large));
-    let large = with_card(&model, |card| {
-        if let Network::Student { method, config, .. } = &mut card.network {
+    let large = with_description(&model, |description| {
+        if let Network::Student { method, config, .. } = &mut description.network {
             (*method, config.discriminator) = (StudentMethod::GAN, vec![1 << 16; 64]);
         }
     });
@@ -132,5 +135,5 @@ fn predictions_do_not_depend_on_threads_and_batches() {
     let found: Vec<usize> = predictions.iter().map(|prediction| prediction.class).collect();
     assert_eq!(found, labels.into_iter().map(usize::from).collect::<Vec<_>>());
     assert!(predictions[229].image.ends_with("digits.npy[229]"));
-    assert_eq!(model.card().arithmetic, Arithmetic::Fastest);
+    assert_eq!(model.description().arithmetic, Arithmetic::Fastest);
 }

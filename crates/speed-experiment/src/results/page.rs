@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use speed_report::{AskedQueries, PageParts, Report, Sheet};
 
+use super::models::model_of;
 use crate::error::{Damage, ExperimentError, ResultsFault};
-use crate::stages::{METRICS, MODEL, PICTURE, read_epochs};
-use crate::store::{
-    ASKED_PICTURES, ASKED_QUERIES, read_stage_file, read_table, stage_file, stage_file_damage, table_path,
-};
+use crate::stages::{METRICS, PICTURE, read_epochs};
+use crate::store::{ASKED_PICTURES, ASKED_QUERIES, read_stage_file, read_table, stage_file_damage, table_path};
 
 /// Returns the page of the run in the directory `run`, as HTML. Missing pictures and queries are left out.
 ///
@@ -22,7 +21,7 @@ pub fn run_page(report: &Report, run: &Path) -> Result<String, ExperimentError> 
         asked: asked.as_ref(),
         sheet: sheet.as_ref(),
         drawn: &|stage| read_stage_file(run, stage, PICTURE),
-        model: &|stage| kept_model(run, stage),
+        model: &|row, repeat| kept_model(report, run, row, repeat),
     };
     Ok(with_epochs(report.clone(), run).to_html(&parts))
 }
@@ -48,11 +47,11 @@ fn check_students(report: &Report, run: &Path) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// Returns the path of the model of a stage's student, relative to the run's directory, if the student was kept.
-fn kept_model(run: &Path, stage: &str) -> Option<String> {
-    let path = stage_file(run, stage, MODEL)?;
-    let is_kept = path.symlink_metadata().is_ok_and(|file| file.is_file());
-    is_kept.then(|| format!("stages/{stage}/{MODEL}"))
+/// Returns the path of the model of a row's student, relative to the run's directory, if it exists.
+fn kept_model(report: &Report, run: &Path, row: &str, repeat: usize) -> Option<String> {
+    let name = model_of(report, row, repeat);
+    let is_kept = run.join(&name).symlink_metadata().is_ok_and(|file| file.is_file());
+    is_kept.then_some(name)
 }
 
 /// Returns the report with its students' results by epoch, which the stored report does not contain.

@@ -120,17 +120,23 @@ fn name(kind: &dyn Kind, config: &Config, row: Option<usize>) -> StageName {
     row.map_or_else(|| StageName(kind.name().to_owned()), |row| of_row(kind.name(), config, &config.rows[row]))
 }
 
-/// Returns the name of a row's stage of a `kind`, which is unique as a directory: the row's name in letters that every
-/// file system allows, and a part of its digest if another row has the same letters or no letters are left.
+/// Returns the name of a row's stage of a `kind`, which is unique as a directory.
 fn of_row(kind: &str, config: &Config, row: &RowConfig) -> StageName {
-    let own = slug(&row.name);
-    let is_shared = config.rows.iter().any(|other| other.name != row.name && slug(&other.name) == own);
+    let names = config.rows.iter().map(|row| row.name.as_str());
+    StageName(format!("{kind}-{}", folder_of_row(&row.name, names)))
+}
+
+/// Returns the name of a row as a directory, unique among the names of all rows of the run: its letters and digits, and a
+/// part of its digest if another row has the same or none are left.
+pub(crate) fn folder_of_row<'a>(row: &str, mut rows: impl Iterator<Item = &'a str>) -> String {
+    let own = slug(row);
+    let is_shared = rows.any(|other| other != row && slug(other) == own);
     if is_shared || own.is_empty() {
-        let digest = Digest::of(&row.name).to_hex();
-        let parts = [kind, &own, &digest[..8]];
-        return StageName(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-"));
+        let digest = Digest::of(row).to_hex();
+        let parts = [own.as_str(), &digest[..8]];
+        return parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
     }
-    StageName(format!("{kind}-{own}"))
+    own
 }
 
 fn slug(name: &str) -> String {

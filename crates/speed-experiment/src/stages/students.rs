@@ -5,7 +5,7 @@ mod session;
 mod stage;
 mod student;
 
-pub(crate) use record::{METRICS, MODEL, PICTURE, read_epochs};
+pub(crate) use record::{METRICS, PICTURE, WEIGHTS, read_epochs};
 pub(super) use student::{LabelledQueries, StudentSpec};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -194,7 +194,7 @@ pub(super) fn student_specs<'a>(
         let of = config.labels_of(index);
         let (queries, labels) = labellings[&of].0.labelled(queries);
         let labelled = LabelledQueries { row: &row.name, queries, labels };
-        StudentSpec { labelled, method: config.method_of(row), is_noisy: config.rows[of].is_noisy() }
+        StudentSpec { labelled, method: config.method_of(row) }
     };
     config.rows.iter().enumerate().map(spec).collect()
 }
@@ -221,9 +221,8 @@ fn distinct<'a>(context: &Context<'_>, images: &'a Images, specs: &'a [StudentSp
     for spec in specs.iter().filter(|spec| !spec.is_empty()) {
         for repeat in 0..context.config.table.repeats {
             let stage = Student::new(images, spec, repeat);
-            match stages.iter_mut().find(|other| other.is_same(&stage)) {
-                Some(other) => other.add(spec),
-                None => stages.push(stage),
+            if !stages.iter().any(|other| other.is_same(&stage)) {
+                stages.push(stage);
             }
         }
     }

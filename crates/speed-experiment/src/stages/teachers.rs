@@ -25,7 +25,13 @@ use super::units::StageUnits;
 use crate::config::{Config, VotesSource};
 use crate::cost::{Meter, StageCost};
 use crate::error::{ExperimentError, Mismatch};
-use crate::store::{Fingerprint, FinishedStage, StageFolder, unit_meta, unit_payload};
+use crate::store::{Fingerprint, FinishedStage, StageFolder, part_of_stage, unit_meta, unit_payload};
+
+/// The name of the stage.
+pub(crate) const TEACHERS: &str = "teachers";
+
+/// The key of the version of the architecture among the inputs; it is absent for version 1.
+const VERSION: &str = "architecture_version";
 
 /// The file with the metrics of all teachers, including times.
 const METRICS: &str = "metrics.csv";
@@ -37,7 +43,7 @@ pub(super) struct TeacherTraining;
 
 impl Kind for TeacherTraining {
     fn name(&self) -> &'static str {
-        "teachers"
+        TEACHERS
     }
 
     fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
@@ -107,6 +113,13 @@ impl TrainedTeachers {
 }
 
 /// Returns the name, without extension, of a teacher's weights and metrics.
+/// Returns whether the teachers of the run in the directory `run` have this version of their architecture, according to the
+/// inputs of their stage. Stages of early versions have no list of inputs, and version 1.
+pub(crate) fn is_version_of_teachers(run: &Path, version: u32) -> bool {
+    let found = part_of_stage(run, TEACHERS, VERSION);
+    found == (version != 1).then(|| Fingerprint::of(&json!(version)))
+}
+
 fn unit(teacher: usize) -> String {
     format!("teacher-{teacher:04}")
 }
@@ -140,7 +153,7 @@ impl Stage for TeachersStage<'_> {
         });
         // Absent for the default, so that earlier stages are still found.
         if config.teacher.architecture.version() != 1 {
-            inputs["architecture_version"] = json!(config.teacher.architecture.version());
+            inputs[VERSION] = json!(config.teacher.architecture.version());
         }
         if let Some(name) = context.device.fingerprint {
             inputs["device"] = json!(name);

@@ -42,6 +42,8 @@ pub(crate) const ASKED_QUERIES: &str = "queries.json";
 pub(crate) const ASKED_PICTURES: &str = "queries.png";
 /// The directory of the stages.
 const STAGES: &str = "stages";
+/// The directory of the students' models.
+const MODELS: &str = "models";
 
 /// Fails if the path of a results directory is a file.
 ///
@@ -90,6 +92,31 @@ pub fn slurm_folder(run: &Path) -> PathBuf {
 pub(super) fn make_shards_folder(run: &Path) -> Result<(), ExperimentError> {
     let folder = run.join(SHARDS);
     std::fs::create_dir_all(&folder).map_err(ExperimentError::io("create", folder))
+}
+
+/// Returns the path of the model of a row's student, relative to the run's directory. `row` is the name of the row as a
+/// directory.
+pub(crate) fn model_name(row: &str, repeat: usize) -> String {
+    format!("{MODELS}/{row}/student-{repeat}.safetensors")
+}
+
+/// Returns the path of an image that the models of a run can classify.
+pub(crate) fn example_image(run: &Path) -> PathBuf {
+    run.join(MODELS).join("example.png")
+}
+
+/// Returns the models of a run's students, by row and then by name.
+pub(crate) fn models_in(run: &Path) -> Vec<PathBuf> {
+    let models = run.join(MODELS);
+    let rows = folders_in(&models).into_iter().map(|row| models.join(row));
+    let files = rows.flat_map(|row| {
+        let files = std::fs::read_dir(row).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut files: Vec<PathBuf> =
+            files.filter(|path| path.extension().is_some_and(|end| end == "safetensors")).collect();
+        files.sort();
+        files
+    });
+    files.collect()
 }
 
 /// Returns the path of one of a run's tables or plots.

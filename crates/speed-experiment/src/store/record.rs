@@ -118,6 +118,29 @@ pub(crate) fn stage_file_damage(run: &Path, stage: &str, name: &str) -> Option<(
     }
 }
 
+/// Returns the hash of one of the inputs of the stage `stage` in the directory `run`; `None` if it has no such input, or no
+/// list of inputs.
+pub(crate) fn part_of_stage(run: &Path, stage: &str, part: &str) -> Option<Fingerprint> {
+    let parts: BTreeMap<String, Fingerprint> =
+        serde_json::from_slice(&read_small(&stages(run).join(stage).join(PARTS)).ok()?).ok()?;
+    parts.get(part).copied()
+}
+
+/// Reads a file of a finished stage of the run in the directory `run`, if the stage's record lists the file.
+///
+/// # Errors
+/// The damage of the file, if it differs from the record.
+pub(crate) fn read_listed(run: &Path, stage: &str, name: &str) -> Result<Option<Vec<u8>>, (PathBuf, Damage)> {
+    let folder = stages(run).join(stage);
+    let Some(hash) = StageRecord::read(&folder).and_then(|record| record.hash_of(name)) else { return Ok(None) };
+    let path = folder.join(name);
+    match read_output(&path) {
+        Ok(bytes) if Fingerprint::of_bytes(&bytes) == hash => Ok(Some(bytes)),
+        Ok(_) => Err((path, Damage::Changed)),
+        Err(_) => Err((path, Damage::Missing)),
+    }
+}
+
 /// A finished stage and its directory.
 #[derive(Clone, Debug)]
 pub(crate) struct FinishedStage {

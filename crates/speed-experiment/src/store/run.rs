@@ -314,11 +314,18 @@ impl RunStore {
     /// # Errors
     /// If the file cannot be written.
     pub(crate) fn write_table(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
-        let path = layout::table_path(&self.folder, name);
+        self.write_below(&layout::table_path(&self.folder, name), bytes)
+    }
+
+    /// Writes a file below the run's directory, which replaces that of an earlier report of the same run.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(crate) fn write_below(&self, path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(ExperimentError::io("create", parent))?;
         }
-        write_atomic(&path, bytes)
+        write_atomic(path, bytes)
     }
 
     /// Writes the report, which marks the run as finished.

@@ -20,7 +20,7 @@ use super::settings::{defaults, settings};
 use super::{at, check_new, read_text, seed, write_output};
 use crate::config::{Config, ConfigError};
 use crate::error::{ExperimentError, InputFault, Mismatch};
-use crate::model::{ModelCard, Network, Origin, probabilities, to_bytes};
+use crate::model::{Description, Network, Origin, probabilities, to_bytes};
 use crate::progress::Progress;
 
 /// The options of a student's training.
@@ -123,11 +123,11 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     let origin = Origin {
         round: round.map(|round| round.id.clone()),
         simulation: round.is_some_and(|round| round.simulation),
-        ..Origin::of_command(0, seed)
+        ..Origin::of_command(seed)
     };
-    let card = ModelCard::of_run(&config, network, shape, class_names.clone(), origin);
+    let description = Description::of_run(&config, network, shape, class_names.clone(), origin);
     let failure = |fault| ExperimentError::Model { path: options.out.clone(), fault };
-    let bytes = to_bytes(&card, outcome.student.network()).map_err(failure)?;
+    let bytes = to_bytes(&description, outcome.student.network()).map_err(failure)?;
     write_output(&options.out, &bytes)?;
 
     let test = test.map(|test| {

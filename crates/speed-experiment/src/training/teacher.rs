@@ -21,7 +21,7 @@ use super::settings::settings;
 use super::{at, check_new, seed};
 use crate::config::{Config, ConfigError};
 use crate::error::{ExperimentError, InputFault, Mismatch, ModelFault};
-use crate::model::{ModelCard, Network, Origin, to_bytes};
+use crate::model::{Description, Network, Origin, to_bytes};
 use crate::progress::Progress;
 use crate::store::{write_folder, write_new_secret};
 
@@ -227,8 +227,9 @@ fn train(
         let architecture = config.teacher.architecture;
         let network = Network::Teacher { version: architecture.version(), config: config.teacher.clone() };
         let (shape, classes) = (data.images.shape(), data.class_names.clone());
-        let card = ModelCard::of_run(config, network, shape, classes, Origin::of_command(index, config.seed));
-        let bytes = to_bytes(&card, teacher.network())
+        let origin = Origin { teacher: Some(index), ..Origin::of_command(config.seed) };
+        let description = Description::of_run(config, network, shape, classes, origin);
+        let bytes = to_bytes(&description, teacher.network())
             .map_err(|fault: ModelFault| ExperimentError::Model { path: options.out.clone(), fault })?;
         done.lock().unwrap_or_else(PoisonError::into_inner).insert(index, (metrics, predicted, bytes));
         progress.advance(1, &format!("teacher {index} fits {:.1} % of its images", 100.0 * metrics.train_accuracy));

@@ -61,7 +61,7 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
     let (mut class_names, mut names, mut rows) = (Vec::new(), Vec::new(), Vec::new());
     for (index, path) in models.iter().enumerate() {
         let model = Model::read(path, None)?;
-        let found = model.card().classes.clone();
+        let found = model.description().classes.clone();
         if index > 0 && found != class_names {
             return Err(at(path, InputFault::ModelClasses { expected: class_names, found }));
         }

@@ -3,9 +3,10 @@
 //! Nothing describes a network a second time: its module moves to Burn's capture device, which records operations instead
 //! of computing them. This crate's operations have their plain Burn body there, as on a GPU.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use burn::backend::capture::{CaptureBackend, CapturedGraph, CompletedCaptureScope, TensorId};
+use burn::backend::ir::{GraphIr, ModuleOperationIr, OperationIr};
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Tensor};
 
@@ -18,6 +19,43 @@ pub struct Trace {
     pub captured: CapturedGraph,
     /// The names of the parameters, for example `hidden.0.weight`.
     pub names: BTreeMap<TensorId, String>,
+}
+
+/// Numbers of values in memory while a network computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activations {
+    /// The largest tensor that depends on the images.
+    pub tensor: usize,
+    /// The largest number of values under the kernel of a convolution, over all its positions on one batch.
+    pub patches: usize,
+}
+
+impl Trace {
+    /// Returns the largest numbers of values that depend on the images.
+    #[must_use]
+    pub fn activations(&self) -> Activations {
+        let GraphIr { operations, inputs, .. } = &self.captured.graph;
+        let known = self.captured.values.keys().copied().filter(|id| !inputs.contains(id));
+        // Parameters, and what is computed from them alone.
+        let mut constants: HashSet<TensorId> = known.collect();
+        let mut largest = Activations { tensor: 0, patches: 0 };
+        for operation in operations {
+            if operation.inputs().all(|input| constants.contains(&input.id)) {
+                constants.extend(operation.outputs().map(|output| output.id));
+                continue;
+            }
+            for output in operation.outputs() {
+                largest.tensor = largest.tensor.max(output.shape.num_elements());
+            }
+            if let OperationIr::Module(ModuleOperationIr::Conv2d(conv)) = operation {
+                let outputs = conv.weight.shape.iter().next().copied().unwrap_or(1).max(1);
+                let positions = conv.out.shape.num_elements() / outputs;
+                let patch = conv.weight.shape.num_elements() / outputs;
+                largest.patches = largest.patches.max(positions.saturating_mul(patch));
+            }
+        }
+        largest
+    }
 }
 
 /// The reason why a network's operations cannot be recorded.

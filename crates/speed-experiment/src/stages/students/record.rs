@@ -14,8 +14,9 @@ use crate::store::{FinishedStage, StageFolder, read_stage_file};
 pub(crate) const METRICS: &str = "metrics.csv";
 /// The file of generated images, if the method generates any.
 pub(crate) const PICTURE: &str = "digits.png";
-/// The file of the model, if students are kept. The stage's record has its hash.
-pub(crate) const MODEL: &str = "student.safetensors";
+/// The file of the weights, if students are kept. The stage's record has its hash. It names no row and no run, because rows
+/// and runs share students.
+pub(crate) const WEIGHTS: &str = "weights.safetensors";
 /// The file of the results by class, which stages of earlier versions lack. It is not an output, because runs were
 /// published without it.
 const CLASSES: &str = "classes.json";

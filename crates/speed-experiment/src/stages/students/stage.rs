@@ -8,7 +8,7 @@ use super::record;
 use super::session::{CHECKPOINT, Session};
 use super::student::{LabelledQueries, Student};
 use crate::error::ExperimentError;
-use crate::model::{ModelCard, Network, Origin, to_bytes};
+use crate::model::weights_to_bytes;
 use crate::stages::context::Context;
 use crate::stages::images::Images;
 use crate::stages::stage::Stage;
@@ -62,7 +62,7 @@ impl Stage for Student<'_> {
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
         let outcome = Session::new(context, self, folder).train()?;
         if context.config.table.keep_students && !self.is_alone() {
-            self.keep(context, folder, &outcome.student)?;
+            self.keep(folder, &outcome.student)?;
         }
         let accuracies = outcome.accuracy.zip(outcome.accuracy_raw);
         let accuracies = accuracies.ok_or_else(|| self.error(StudentError::Data(InvalidData::NoTest)))?;
@@ -78,30 +78,12 @@ impl Stage for Student<'_> {
 }
 
 impl Student<'_> {
-    /// Writes the trained student's model. Its file is not an output, because runs were published without it, and a student
-    /// is the same with and without its file.
-    fn keep(
-        &self,
-        context: &Context<'_>,
-        folder: &StageFolder,
-        trained: &speed_student::Student,
-    ) -> Result<(), ExperimentError> {
-        let config = context.config;
-        let network = Network::Student {
-            method: self.method(),
-            version: self.method().version(),
-            config: config.student.clone(),
-        };
-        let origin = Origin {
-            row: Some(self.row_of_model().to_owned()),
-            stage: Some(self.name.to_string()),
-            number: self.repeat,
-            ..Origin::of_run(config, &context.store.id())
-        };
-        let card =
-            ModelCard::of_run(config, network, self.images.pool.shape(), self.images.class_names.clone(), origin);
-        let bytes = to_bytes(&card, trained.network());
-        let bytes = bytes.map_err(|fault| ExperimentError::Model { path: folder.path().join(record::MODEL), fault })?;
-        folder.write_checked(record::MODEL, &bytes)
+    /// Writes the trained student's weights. Their file is not an output, because runs were published without it, and a
+    /// student is the same with and without its file.
+    fn keep(&self, folder: &StageFolder, trained: &speed_student::Student) -> Result<(), ExperimentError> {
+        let bytes = weights_to_bytes(trained.network());
+        let bytes =
+            bytes.map_err(|fault| ExperimentError::Model { path: folder.path().join(record::WEIGHTS), fault })?;
+        folder.write_checked(record::WEIGHTS, &bytes)
     }
 }

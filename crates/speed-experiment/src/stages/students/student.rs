@@ -32,8 +32,6 @@ pub(in crate::stages) struct LabelledQueries<'a> {
 pub(in crate::stages) struct StudentSpec<'a> {
     pub(in crate::stages) labelled: LabelledQueries<'a>,
     pub(in crate::stages) method: StudentMethod,
-    /// Whether noise protects the labels.
-    pub(super) is_noisy: bool,
 }
 
 impl StudentSpec<'_> {
@@ -68,8 +66,6 @@ pub(super) struct Student<'a> {
     pub(super) name: StageName,
     pub(super) images: &'a Images,
     pub(super) spec: &'a StudentSpec<'a>,
-    /// The specification whose row the student's model names.
-    named_after: &'a StudentSpec<'a>,
     pub(super) repeat: usize,
     /// Its number among the students of the run, from 1, and their total number.
     pub(super) place: (usize, usize),
@@ -81,7 +77,7 @@ pub(super) struct Student<'a> {
 impl<'a> Student<'a> {
     pub(super) fn new(images: &'a Images, spec: &'a StudentSpec<'a>, repeat: usize) -> Self {
         let name = spec.stage_name(repeat);
-        Self { name, images, spec, named_after: spec, repeat, place: (1, 1), stop: None, alone: None }
+        Self { name, images, spec, repeat, place: (1, 1), stop: None, alone: None }
     }
 
     /// Returns the student that learns from the labelled images alone.
@@ -118,19 +114,6 @@ impl<'a> Student<'a> {
 
     pub(super) fn method(&self) -> StudentMethod {
         self.spec.method
-    }
-
-    /// Adds another specification of the same student. A model names a row with noise if there is one: the name of a row
-    /// without noise would tell that the noise changed no label.
-    pub(super) fn add(&mut self, other: &'a StudentSpec<'a>) {
-        if other.is_noisy && !self.named_after.is_noisy {
-            self.named_after = other;
-        }
-    }
-
-    /// Returns the row that the student's model names.
-    pub(super) fn row_of_model(&self) -> &'a str {
-        self.named_after.labelled.row
     }
 
     pub(super) fn row(&self) -> &'a str {

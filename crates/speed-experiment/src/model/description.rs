@@ -2,9 +2,11 @@
 
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
+use speed_core::moves_the_cursor;
 use speed_data::ImageShape;
 use speed_nn::matrix::Arithmetic;
 use speed_nn::training::AnyClassifier;
+use speed_report::{MAX_CLASS_NAME, check_class_names};
 use speed_student::{StudentConfig, StudentMethod};
 use speed_teacher::TeacherConfig;
 
@@ -14,19 +16,16 @@ use crate::error::ModelFault;
 /// The version of the description's format.
 pub const FORMAT: u32 = 1;
 
-/// Largest length of the name of a class, in bytes.
-const MAX_NAME: usize = 1 << 10;
-
 /// The description of a model: everything but its weights that a prediction needs, and the origin of the model.
 // The checksum of a file covers the serialised form, so a new field needs a new format version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ModelCard {
+pub struct Description {
     /// The version of the format: [`FORMAT`].
     pub format: u32,
     /// The network with the settings of its training.
     pub network: Network,
-    /// The names of the classes, in the order of the scores.
+    /// The names of the classes, in the order of the logits.
     pub classes: Vec<String>,
     /// Channels, height and width of the images.
     pub shape: [usize; 3],
@@ -91,16 +90,21 @@ pub struct Origin {
     pub run: Option<String>,
     /// The id of the round that gave a student's labels, in hexadecimal digits, if it was stated.
     pub round: Option<String>,
-    /// The student's stage in its run.
-    pub stage: Option<String>,
-    /// The first row with the student's labels; with noise, if there is one.
+    /// The row of the run whose labels the student learned from; `None` for teachers and outside of runs.
     pub row: Option<String>,
-    /// The repeat of a student, or the index of a teacher in its run or among the parts of one organisation.
-    pub number: usize,
+    /// The repeat of a student in its row; `None` for teachers and outside of runs.
+    pub repeat: Option<usize>,
+    /// The index of a teacher in its run, or among the parts of one organisation; `None` for students.
+    pub teacher: Option<usize>,
     /// The root seed.
     pub seed: u64,
+    /// The device of the training, if it is not a processor; a prediction on a processor rounds otherwise.
+    pub device: Option<String>,
     /// Whether keys or noise of the labels come from a seed, so the model is not private.
     pub simulation: bool,
+    /// Whether a finite data-independent claim covers the labels of a student with real noise. Otherwise a model of a run
+    /// may reveal votes or private images. `None` if it is unknown, as outside of runs.
+    pub publishable: Option<bool>,
 }
 
 impl Origin {
@@ -109,18 +113,26 @@ impl Origin {
         Self {
             experiment: Some(config.name.clone()),
             run: Some(id.to_owned()),
-            round: None,
-            stage: None,
-            row: None,
-            number: 0,
-            seed: config.seed,
             simulation: config.is_simulation(),
+            publishable: Some(false),
+            ..Self::of_command(config.seed)
         }
     }
 
     /// Returns the origin of a model that was trained by a command of its own.
-    pub(crate) fn of_command(number: usize, seed: u64) -> Self {
-        Self { experiment: None, run: None, round: None, stage: None, row: None, number, seed, simulation: false }
+    pub(crate) fn of_command(seed: u64) -> Self {
+        Self {
+            experiment: None,
+            run: None,
+            round: None,
+            row: None,
+            repeat: None,
+            teacher: None,
+            seed,
+            device: None,
+            simulation: false,
+            publishable: None,
+        }
     }
 }
 
@@ -132,7 +144,7 @@ impl Preprocessing {
     }
 }
 
-impl ModelCard {
+impl Description {
     /// Returns the description of a network that was trained by a config.
     pub(crate) fn of_run(
         config: &Config,
@@ -167,7 +179,7 @@ impl ModelCard {
 
     /// Checks everything but the network.
     pub(super) fn check(&self) -> Result<(), ModelFault> {
-        let refuse = |reason: String| Err(ModelFault::Card { reason });
+        let refuse = |reason: String| Err(ModelFault::Description { reason });
         if self.format != FORMAT {
             return Err(ModelFault::Version { found: self.format.into(), expected: FORMAT });
         }
@@ -178,8 +190,15 @@ impl ModelCard {
         if !(1..=256).contains(&classes) {
             return refuse(format!("expected the names of 1 to 256 classes, found {classes}"));
         }
-        if let Some(name) = self.classes.iter().find(|name| name.len() > MAX_NAME) {
-            return refuse(format!("expected a name of a class of at most {MAX_NAME} bytes, found {}", name.len()));
+        check_class_names(&self.classes).map_err(|error| ModelFault::Description { reason: error.to_string() })?;
+        if let Some(name) = self.classes.iter().find(|name| name.contains(moves_the_cursor)) {
+            return refuse(format!("expected names of classes without control characters, found {name:?}"));
+        }
+        if let Some(name) = self.classes.iter().find(|name| name.len() > MAX_CLASS_NAME) {
+            return refuse(format!(
+                "expected a name of a class of at most {MAX_CLASS_NAME} bytes, found {}",
+                name.len()
+            ));
         }
         Ok(())
     }

@@ -1,0 +1,75 @@
+//! The models of a run's students, each with a description of its row.
+
+use speed_core::printable;
+use speed_report::Report;
+
+use crate::error::{ExperimentError, ModelFault, ResultsFault};
+use crate::model::{Description, Network, Origin, of_weights_to_bytes};
+use crate::picture;
+use crate::stages::{Context, WEIGHTS, folder_of_row};
+use crate::store::{example_image, model_name, read_listed, write_atomic};
+
+/// Writes the model of every student whose stage kept its weights. Rows and runs may share a student, but a model belongs to
+/// one row of one run: otherwise it would tell that the noise of one row changed no label of another.
+///
+/// A model that cannot be written is reported; the results of the run do not depend on it.
+///
+/// # Errors
+/// If weights are damaged, or a file cannot be written.
+pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(), ExperimentError> {
+    let (config, run, Some(images)) = (context.config, context.store.folder(), context.images) else { return Ok(()) };
+    if !config.table.keep_students {
+        return Ok(());
+    }
+    let (mut missing, mut written) = (0, 0);
+    for (index, row) in report.rows.iter().enumerate() {
+        let method = config.method_of(&config.rows[index]);
+        let network = Network::Student { method, version: method.version(), config: config.student.clone() };
+        for (repeat, student) in row.students.iter().enumerate() {
+            let weights = read_listed(run, &student.stage, WEIGHTS);
+            let weights = weights.map_err(|(path, damage)| {
+                let fault = ResultsFault::Page { damage };
+                ExperimentError::Results { path, fault }
+            })?;
+            let Some(weights) = weights else {
+                missing += 1;
+                continue;
+            };
+            let origin = Origin {
+                row: Some(row.name.clone()),
+                repeat: Some(repeat),
+                device: context.device.fingerprint.map(ToString::to_string),
+                publishable: Some(!config.is_simulation() && row.data_independent.is_some()),
+                ..Origin::of_run(config, &context.store.id())
+            };
+            let (shape, classes) = (images.pool.shape(), images.class_names.clone());
+            let description = Description::of_run(config, network.clone(), shape, classes, origin);
+            match of_weights_to_bytes(&description, &weights) {
+                Ok(bytes) => {
+                    let path = run.join(model_of(report, &row.name, repeat));
+                    context.store.write_below(&path, &bytes)?;
+                    written += 1;
+                }
+                Err(fault) => context.progress.note(&not_kept(&row.name, repeat, &fault)),
+            }
+        }
+    }
+    if missing > 0 {
+        context.progress.note(&format!(
+            "no models of {missing} students, whose weights were not kept; --force student trains them again and keeps them"
+        ));
+    }
+    if written > 0 {
+        write_atomic(&example_image(run), &picture::of_image(&images.pool, 0)?)?;
+    }
+    Ok(())
+}
+
+/// Returns the path of the model of a row's student, relative to the run's directory.
+pub(crate) fn model_of(report: &Report, row: &str, repeat: usize) -> String {
+    model_name(&folder_of_row(row, report.rows.iter().map(|row| row.name.as_str())), repeat)
+}
+
+fn not_kept(row: &str, repeat: usize, fault: &ModelFault) -> String {
+    format!("no model of student {repeat} of row {}: {fault}", printable(row))
+}

@@ -1,0 +1,497 @@
+//! The card of a model: what it is, who took part, and what protects them.
+//!
+//! The sections of the Markdown form are those of Hugging Face's model cards; the fields on privacy are those of tier 3 of the
+//! Differential Privacy Deployments Registry (registry.opendp.org).
+
+use std::fmt::Write as _;
+
+use maud::html;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use speed_accountant::Account;
+use speed_core::{Digest, printable};
+
+use crate::classification::Classification;
+use crate::environment::Environment;
+
+/// The version of the card's format.
+pub const CARD_FORMAT: u32 = 1;
+
+/// The key of the checksum.
+const CHECKSUM: &str = "sha256";
+
+/// The card of one or more models that differ only in their random weights.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelCard {
+    /// The version of the format: [`CARD_FORMAT`].
+    pub format: u32,
+    /// Whether keys or noise come from a seed, so nothing is private.
+    pub simulation: bool,
+    /// Whether a finite data-independent claim covers the labels; `None` if the origin of the labels is unknown.
+    pub publishable: Option<bool>,
+    /// The files of the models.
+    pub models: Vec<ModelFile>,
+    /// The task.
+    pub task: Task,
+    /// The labels and images of the training.
+    pub training: TrainingData,
+    /// The origin of the labels.
+    pub source: CardSource,
+    /// The holders of private data; `None` if the origin of the labels is unknown.
+    pub participants: Option<Participants>,
+    /// The protection of the participants; `None` without noise or if the origin of the labels is unknown.
+    pub privacy: Option<Privacy>,
+    /// The results of the first model on labelled images; `None` if there were none.
+    pub evaluation: Option<Classification>,
+    /// The versions of the programs, and the machine of the training.
+    pub versions: Versions,
+}
+
+/// The file of a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelFile {
+    /// Its name in the directory of the card.
+    pub file: String,
+    /// Its SHA-256 in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// The task of a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Task {
+    /// Always `image-classification`.
+    pub kind: String,
+    /// The names of the classes, in the order of the probabilities.
+    pub classes: Vec<String>,
+    /// Channels, height and width of the images.
+    pub shape: [usize; 3],
+    /// Whether images of other sizes are resized.
+    pub resizes: bool,
+}
+
+/// The labels and images of a training.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainingData {
+    /// The method.
+    pub method: String,
+    /// Number of public images.
+    pub pool_images: usize,
+    /// Number of queries.
+    pub queries: usize,
+    /// Number of queries with a label.
+    pub labelled: usize,
+}
+
+/// The origin of labels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum CardSource {
+    /// A row of an experiment's run.
+    Run {
+        /// The name of the experiment.
+        experiment: String,
+        /// The id of the run, which is derived from its config.
+        run: String,
+        /// The row of its table.
+        row: String,
+    },
+    /// A round between parties.
+    Round {
+        /// The round's id in hexadecimal digits.
+        id: String,
+        /// The round's name.
+        name: String,
+        /// The digest of the teachers' messages in the order of the server's log, in hexadecimal digits; `None` if the
+        /// result of the round was not stated.
+        sum: Option<String>,
+    },
+    /// A file of labels whose origin was not stated.
+    Labels,
+}
+
+/// The holders of private data.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Participants {
+    /// Number of teachers.
+    pub teachers: usize,
+    /// Number of teachers whose votes were counted; of a round whose result was not stated, the smallest number that it
+    /// accepts.
+    pub counted: usize,
+    /// Their names; empty in experiments.
+    pub names: Vec<String>,
+}
+
+/// The protection of the participants.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Privacy {
+    /// The kind of differential privacy.
+    pub dp_flavor: String,
+    /// The protected unit.
+    pub privacy_unit: String,
+    /// Who adds the noise.
+    pub deployment_model: String,
+    /// The noise.
+    pub mechanism: String,
+    /// The claim for any votes, with epsilon and delta; `None` if no finite one is known.
+    pub data_independent: Option<Account>,
+    /// The claim at the given votes, which depends on them; only in simulations.
+    pub data_dependent: Option<Account>,
+    /// Facts that no claim covers.
+    pub unprotected_quantities: String,
+    /// What may be done with the model without further cost.
+    pub post_processing: String,
+}
+
+impl Privacy {
+    /// Returns the protection by noise on votes. `mechanism` names the noise; the server adds it if `is_central`.
+    #[must_use]
+    pub fn of_votes(mechanism: String, is_central: bool, data_independent: Option<Account>) -> Self {
+        let deployment_model = if is_central {
+            "central: the server adds the noise and knows it"
+        } else {
+            "distributed: every teacher adds a share of the noise before encryption"
+        };
+        Self {
+            dp_flavor: "approximate differential privacy (epsilon, delta)".into(),
+            privacy_unit: "all votes of one teacher in these queries; neighbours differ in one teacher's vote on every query".into(),
+            deployment_model: deployment_model.into(),
+            mechanism,
+            data_independent,
+            data_dependent: None,
+            unprotected_quantities: "the queries, the number of teachers, and who took part".into(),
+            post_processing: "the model depends on the teachers only through the labels, so it costs no more than they do".into(),
+        }
+    }
+}
+
+/// The versions of the programs that trained a model, and its machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Versions {
+    /// This program.
+    pub speed: String,
+    /// The networks' library.
+    pub burn: String,
+    /// The encryption's library.
+    pub tfhe: String,
+    /// The operating system and the kind of processor.
+    pub system: String,
+}
+
+impl From<&Environment> for Versions {
+    fn from(environment: &Environment) -> Self {
+        Self {
+            speed: environment.speed.clone(),
+            burn: environment.burn.clone(),
+            tfhe: environment.tfhe.clone(),
+            system: environment.system.clone(),
+        }
+    }
+}
+
+/// A fault of a card.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CardFault {
+    /// The file is not a card.
+    #[error("expected the card of a model (model-card.json), found other text: {}", printable(reason))]
+    Format {
+        /// The reader's message.
+        reason: String,
+    },
+    /// The card has another version.
+    #[error("expected a card of format {expected}, found {found}: use the version of speed that wrote it")]
+    Version {
+        /// The version that this program reads.
+        expected: u32,
+        /// The version found.
+        found: u64,
+    },
+    /// The contents do not match the checksum.
+    #[error("the card was changed: its contents do not match its checksum")]
+    Changed,
+    /// A field has another value than the files that it describes.
+    #[error("{}: expected {}, found {}", printable(field), printable(expected), printable(found))]
+    Field {
+        /// The path of the field.
+        field: String,
+        /// The value from the files.
+        expected: String,
+        /// The value of the card.
+        found: String,
+    },
+}
+
+impl ModelCard {
+    /// Returns the card as JSON with a checksum.
+    ///
+    /// # Panics
+    /// Never: a card is valid JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut card = serde_json::to_value(self).expect("a card is valid JSON");
+        card[CHECKSUM] = checksum(&card).into();
+        format!("{card:#}\n")
+    }
+
+    /// Reads a card. The checksum finds a field that was changed by mistake; whoever changes a card on purpose can change the
+    /// checksum too, so [`differing_field`](Self::differing_field) compares it with the files that it describes.
+    ///
+    /// # Errors
+    /// If the text is not an unchanged card.
+    pub fn from_json(text: &[u8]) -> Result<Self, CardFault> {
+        let format = |error: serde_json::Error| CardFault::Format { reason: error.to_string() };
+        let mut card: Value = serde_json::from_slice(text).map_err(format)?;
+        let no_checksum = || CardFault::Format { reason: format!("expected the key {CHECKSUM}") };
+        let version = card.get("format").and_then(Value::as_u64);
+        if let Some(found) = version.filter(|version| *version != u64::from(CARD_FORMAT)) {
+            return Err(CardFault::Version { expected: CARD_FORMAT, found });
+        }
+        let sealed = card.as_object_mut().and_then(|card| card.remove(CHECKSUM)).ok_or_else(no_checksum)?;
+        if sealed != checksum(&card) {
+            return Err(CardFault::Changed);
+        }
+        serde_json::from_value(card).map_err(format)
+    }
+
+    /// Compares the card with `expected`, the card of the same files.
+    ///
+    /// # Errors
+    /// The first field that differs. Epsilons may differ in their last bits between machines, by a relative 1e-9.
+    pub fn differing_field(&self, expected: &Self) -> Result<(), CardFault> {
+        let [found, expected] = [self, expected].map(|card| serde_json::to_value(card).unwrap_or_default());
+        compare("", &expected, &found)
+    }
+
+    /// Returns the card in Markdown.
+    #[must_use]
+    pub fn to_markdown(&self) -> String {
+        let mut text = String::from("---\nlibrary_name: speed\npipeline_tag: image-classification\ntags:\n- differential-privacy\n- image-classification\n---\n\n");
+        let mut section = |title: &str, body: &str| {
+            let _ = writeln!(text, "## {title}\n\n{}\n", body.trim_end());
+        };
+        section("Model Details", &self.details());
+        section("Uses", &self.uses());
+        section("Privacy", &self.privacy());
+        section("Bias, Risks, and Limitations", LIMITS);
+        section("How to Get Started with the Model", &self.start());
+        section("Training Details", &self.training_details());
+        section("Evaluation", &self.evaluation());
+        section("Technical Specifications", &self.specifications());
+        format!("{}\n", text.trim_end())
+    }
+
+    fn details(&self) -> String {
+        let [channels, height, width] = self.task.shape;
+        let mut text = String::new();
+        if self.simulation {
+            text.push_str("**SIMULATION: keys or noise come from a seed, so nothing is private.**\n\n");
+        }
+        let classes: Vec<String> = self.task.classes.iter().map(|name| escaped(name)).collect();
+        let _ = writeln!(text, "- Task: classification of images of {channels} x {height} x {width} values");
+        let _ = writeln!(text, "- Classes: {}", classes.join(", "));
+        let _ = writeln!(text, "- Labels: {}", self.origin());
+        for ModelFile { file, sha256 } in &self.models {
+            let _ = writeln!(text, "- File: `{}`, SHA-256 `{}`", code(file), code(sha256));
+        }
+        text
+    }
+
+    fn origin(&self) -> String {
+        match &self.source {
+            CardSource::Run { experiment, run, row } => {
+                format!("row {} of run {} of experiment {}", escaped(row), escaped(run), escaped(experiment))
+            }
+            CardSource::Round { id, name, .. } => format!("round {}, id `{}`", escaped(name), code(id)),
+            CardSource::Labels => "a file whose origin was not stated".to_owned(),
+        }
+    }
+
+    fn uses(&self) -> String {
+        match (self.publishable, self.simulation) {
+            (_, true) => "For experiments only: the labels are not protected.".to_owned(),
+            (Some(true), _) => "The claim below covers the labels for any votes, so the model may be published.".to_owned(),
+            (Some(false), _) => "**Do not publish this model: no finite data-independent claim covers its labels.**".to_owned(),
+            (None, _) => "It is unknown whether the model may be published, because the origin of its labels was not stated.".to_owned(),
+        }
+    }
+
+    fn privacy(&self) -> String {
+        let mut text = String::new();
+        if let Some(Participants { teachers, counted, names }) = &self.participants {
+            let _ = writeln!(text, "- Participants: {counted} of {teachers} teachers counted");
+            if !names.is_empty() {
+                let names: Vec<String> = names.iter().map(|name| escaped(name)).collect();
+                let _ = writeln!(text, "- Names: {}", names.join(", "));
+            }
+        }
+        let Some(privacy) = &self.privacy else {
+            return text + "- No claim: the labels have no noise, or their origin was not stated.\n";
+        };
+        let _ = writeln!(text, "- Flavor: {}", privacy.dp_flavor);
+        let _ = writeln!(text, "- Privacy unit: {}", privacy.privacy_unit);
+        let _ = writeln!(text, "- Deployment model: {}", privacy.deployment_model);
+        let _ = writeln!(text, "- Mechanism: {}", escaped(&privacy.mechanism));
+        let accounts = [("Data-independent", &privacy.data_independent), ("Data-dependent", &privacy.data_dependent)];
+        for (name, account) in accounts {
+            match account {
+                Some(Account { epsilon, delta, claim, .. }) => {
+                    let epsilon = speed_accountant::round_up(*epsilon, 2);
+                    let _ = writeln!(text, "- {name}: epsilon {epsilon:.2} at delta {delta:e}. {}", escaped(claim));
+                }
+                None if name == "Data-independent" => text.push_str("- Data-independent: no finite epsilon is known.\n"),
+                None => text.push_str("- Data-dependent: not stated, because it depends on the secret votes.\n"),
+            }
+        }
+        let _ = writeln!(text, "- Unprotected quantities: {}", privacy.unprotected_quantities);
+        let _ = writeln!(text, "- Post-processing: {}", privacy.post_processing);
+        text
+    }
+
+    fn start(&self) -> String {
+        let file = self.models.first().map_or("FILE", |model| &model.file);
+        format!("    speed predict --model {} IMAGES\n    speed verify model-card.json\n", code(file))
+    }
+
+    fn training_details(&self) -> String {
+        let TrainingData { method, pool_images, queries, labelled } = &self.training;
+        format!(
+            "- Method: {}\n- Public images: {pool_images}, of which {queries} were queries and {labelled} have a label\n",
+            escaped(method)
+        )
+    }
+
+    fn evaluation(&self) -> String {
+        let Some(result) = &self.evaluation else {
+            return "The accuracy is unknown: there were no labelled test images.\n".to_owned();
+        };
+        format!("Results of the first file, with Wilson intervals at 95 %:\n\n{}", result.table().to_markdown())
+    }
+
+    fn specifications(&self) -> String {
+        let Versions { speed, burn, tfhe, system } = &self.versions;
+        format!("speed {}, burn {}, tfhe {}, {}\n", escaped(speed), escaped(burn), escaped(tfhe), escaped(system))
+    }
+}
+
+const LIMITS: &str = "The epsilon protects the votes of a teacher in these queries. It does not protect the public images, and it says nothing about \
+other rounds of the same teachers: their costs add up. The model may be wrong more often for classes with few labels. It was not tested for \
+medical or other decisions about people.";
+
+/// Returns untrusted text for a line of Markdown.
+fn escaped(text: &str) -> String {
+    let text = html! { (printable(text)) }.into_string();
+    text.chars().fold(String::new(), |mut text, c| {
+        if "\\`*_[]#|".contains(c) {
+            text.push('\\');
+        }
+        text.push(c);
+        text
+    })
+}
+
+/// Returns untrusted text for code in a line of Markdown.
+fn code(text: &str) -> String {
+    printable(text).replace('`', "'")
+}
+
+fn checksum(card: &Value) -> String {
+    Digest::of(card.to_string().as_bytes()).to_hex()
+}
+
+fn compare(place: &str, expected: &Value, found: &Value) -> Result<(), CardFault> {
+    let below = |key: &str| if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") };
+    match (expected, found) {
+        (Value::Object(expected), Value::Object(found)) if expected.keys().eq(found.keys()) => {
+            expected.iter().try_for_each(|(key, expected)| compare(&below(key), expected, &found[key]))
+        }
+        (Value::Array(expected), Value::Array(found)) if expected.len() == found.len() => {
+            let pairs = expected.iter().zip(found).enumerate();
+            pairs.into_iter().try_for_each(|(index, (expected, found))| compare(&below(&index.to_string()), expected, found))
+        }
+        (Value::Number(a), Value::Number(b)) if is_close(a.as_f64(), b.as_f64()) => Ok(()),
+        _ if expected == found => Ok(()),
+        _ => {
+            let [expected, found] = [expected, found].map(ToString::to_string);
+            Err(CardFault::Field { field: place.to_owned(), expected, found })
+        }
+    }
+}
+
+fn is_close(a: Option<f64>, b: Option<f64>) -> bool {
+    matches!((a, b), (Some(a), Some(b)) if (a - b).abs() <= 1e-9 * a.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn card() -> ModelCard {
+        ModelCard {
+            format: CARD_FORMAT,
+            simulation: false,
+            publishable: Some(true),
+            models: vec![ModelFile { file: "student-0.safetensors".into(), sha256: "00".repeat(32) }],
+            task: Task {
+                kind: "image-classification".into(),
+                classes: vec!["benign".into(), "<b>|x".into()],
+                shape: [1, 24, 24],
+                resizes: true,
+            },
+            training: TrainingData { method: "pseudo-labels".into(), pool_images: 400, queries: 40, labelled: 39 },
+            source: CardSource::Round { id: "ab".into(), name: "2026-11".into(), sum: None },
+            participants: Some(Participants { teachers: 20, counted: 18, names: vec!["St Mary's".into()] }),
+            privacy: Some(Privacy::of_votes("binomial coins=62".into(), false, None)),
+            evaluation: Some(
+                Classification::new(["benign", "<b>|x"], [(0, 0), (1, 0)]).expect("a classification"),
+            ),
+            versions: Versions { speed: "1".into(), burn: "2".into(), tfhe: "3".into(), system: "linux".into() },
+        }
+    }
+
+    #[test]
+    fn cards_return_from_json_and_every_change_is_found() {
+        let card = card();
+        let json = card.to_json();
+        assert_eq!(ModelCard::from_json(json.as_bytes()), Ok(card.clone()));
+        for (from, to) in [("\"counted\": 18", "\"counted\": 17"), ("binomial coins=62", "binomial coins=99")] {
+            let changed = json.replace(from, to);
+            assert_ne!(changed, json);
+            assert_eq!(ModelCard::from_json(changed.as_bytes()), Err(CardFault::Changed));
+        }
+        let other = json.replace("\"format\": 1", "\"format\": 2");
+        assert_eq!(ModelCard::from_json(other.as_bytes()), Err(CardFault::Version { expected: 1, found: 2 }));
+        for text in ["", "{}", "[]", "{\"sha256\": 1}"] {
+            assert!(matches!(ModelCard::from_json(text.as_bytes()), Err(CardFault::Format { .. } | CardFault::Changed)));
+        }
+    }
+
+    #[test]
+    fn a_card_of_other_files_differs_in_a_named_field() {
+        let (expected, mut found) = (card(), card());
+        assert_eq!(found.differing_field(&expected), Ok(()));
+        found.participants = Some(Participants { teachers: 20, counted: 20, names: vec!["St Mary's".into()] });
+        let fault = found.differing_field(&expected).expect_err("another number");
+        assert_eq!(fault.to_string(), "participants.counted: expected 18, found 20");
+        found = card();
+        found.privacy = None;
+        let fault = found.differing_field(&expected).expect_err("no claim");
+        assert!(fault.to_string().starts_with("privacy: expected {"), "{fault}");
+    }
+
+    #[test]
+    fn markdown_has_the_sections_and_escapes_names() {
+        let text = card().to_markdown();
+        for title in ["Model Details", "Uses", "Privacy", "Training Details", "Evaluation", "Technical Specifications"] {
+            assert!(text.contains(&format!("\n## {title}\n")), "{title}");
+        }
+        assert!(text.contains("&lt;b&gt;\\|x") && text.contains("18 of 20 teachers counted"), "{text}");
+        assert!(!text.contains("<b>"));
+        assert!(text.contains("no finite epsilon is known"));
+    }
+}
