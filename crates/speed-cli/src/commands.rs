@@ -1,5 +1,6 @@
 //! The commands: parse, call, print. Results go to standard output, everything else to standard error.
 
+mod card;
 mod client;
 mod compare;
 mod data;
@@ -24,6 +25,7 @@ mod submit;
 mod sweep;
 mod teacher;
 mod training;
+mod verify;
 mod watch;
 
 pub(crate) use failure::{Failure, kind};
@@ -52,6 +54,7 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::Watch { run, results, once, json } => watch::watch(&run, &results, once, json),
         Command::Predict(options) => predict::predict(&options),
         Command::Export(options) => export::export(&options),
+        Command::Verify(options) => verify::verify(&options),
         Command::Data(command) => data::execute(command),
         Command::Student(command) => student::execute(command),
         Command::Teacher(command) => teacher::execute(command),

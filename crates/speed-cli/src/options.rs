@@ -154,6 +154,11 @@ pub(crate) enum Command {
     /// An ONNX model prepares the pixels itself: it reads images and returns probabilities and logits. It is compared with the network before it
     /// is written.
     Export(ExportOptions),
+    /// Check the card of a model against the files that it describes
+    ///
+    /// Compares every field that public files determine, and computes the epsilon again from the config of the run or from
+    /// the file and the result of the round.
+    Verify(VerifyOptions),
     /// Check, fetch or make datasets
     #[command(subcommand)]
     Data(DataCommand),
@@ -371,6 +376,25 @@ pub(crate) struct PredictOptions {
     /// Do not report progress and notes; errors are still reported
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyOptions {
+    /// The card: models/ROW/model-card.json in a run's folder, or the -card.json beside a model
+    #[arg(value_name = "CARD")]
+    pub(crate) card: PathBuf,
+    /// The folder of the run, for a card that was moved away from it; the models must be beside the card
+    #[arg(long, value_name = "DIR", conflicts_with = "round")]
+    pub(crate) run: Option<PathBuf>,
+    /// The round's file, for the card of a round's model
+    #[arg(long, value_name = "FILE")]
+    pub(crate) round: Option<PathBuf>,
+    /// The round's result, if the card was written with it
+    #[arg(long, value_name = "FILE", requires = "round")]
+    pub(crate) result: Option<PathBuf>,
+    /// Print JSON (docs/json.md)
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

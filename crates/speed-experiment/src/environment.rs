@@ -6,7 +6,7 @@
 use speed_report::Environment;
 
 /// Describes this process, with the `device` of its trainings.
-pub(crate) fn current_environment(device: &str) -> Environment {
+pub fn current_environment(device: &str) -> Environment {
     Environment {
         speed: env!("CARGO_PKG_VERSION").to_owned(),
         burn: BURN.to_owned(),

@@ -31,12 +31,16 @@ pub mod training;
 
 pub use config::{Config, ConfigError, Source, Sweep};
 pub use cost::{Cost, StageCost};
+pub use environment::current_environment;
 pub use error::{Damage, ExperimentError, InputFault, Mismatch, ModelFault, ResultsFault, found_instead};
 pub use list::{ListedState, RunSummary, list_runs};
 pub use options::RunOptions;
 pub use plan::{Plan, PlannedRow, PlannedStage, PlannedTraining, plan};
 pub use progress::{CurrentWork, Part, PartView, Progress, RunView, Silent, StageStatus, StageView};
-pub use results::{missing_for_page, read_report, read_sweep, run_folder, run_page, sweep_folder};
+pub use results::{
+    CARD, check_card, files_of_card, missing_for_page, read_card, read_report, read_sweep, run_folder, run_page,
+    sweep_folder, task, verify_run_card,
+};
 pub use runner::{
     Shard, ShardReport, StageUnits, begin_run, check_run_id, has_begun, run, run_id, run_shard, run_until,
 };

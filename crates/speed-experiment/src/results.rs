@@ -1,5 +1,6 @@
 //! Finished results: files of runs and sweeps, and pages. The reports themselves are in `speed-report`.
 
+mod card;
 mod file;
 mod models;
 mod page;
@@ -8,6 +9,7 @@ mod row;
 #[cfg(test)]
 mod tests;
 
+pub use card::{CARD, check_card, files_of_card, read_card, task, verify_run_card};
 pub(crate) use file::student_methods;
 pub use file::{read_report, read_sweep, run_folder, sweep_folder};
 pub(crate) use models::write_models;

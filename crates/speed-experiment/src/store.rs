@@ -27,7 +27,7 @@ pub(crate) use fingerprint::{Fingerprint, Identity};
 pub(crate) use folder::{StageFolder, unit_meta, unit_payload};
 pub(crate) use layout::{
     ARITHMETIC, ASKED_PICTURES, ASKED_QUERIES, PUBLISHED, example_image, folders_in, is_called, is_current, is_id,
-    model_name, models_in, progress_path, report_path, shard_progress_path, stages, table_path,
+    model_name, models_in, progress_path, report_path, run_of_card, shard_progress_path, stages, table_path,
 };
 pub use layout::{config_path, pages, slurm_folder};
 pub use leases::Worker;
@@ -35,7 +35,7 @@ pub(crate) use leases::{Holder, Lease, Leased, workers};
 pub use lock::Lock;
 pub(crate) use noise_key::NoiseKey;
 pub use read::read_small;
-pub(crate) use read::{read_large, read_report, read_stage_file, read_table, stage_file};
+pub(crate) use read::{read_large, read_report, read_stage_file, read_table};
 pub(crate) use record::{FinishedStage, StageRecord, part_of_stage, read_listed, stage_file_damage};
 pub(crate) use remains::StageRemains;
 pub(crate) use run::{RunStore, StageState};

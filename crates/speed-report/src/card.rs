@@ -159,13 +159,16 @@ impl Privacy {
         };
         Self {
             dp_flavor: "approximate differential privacy (epsilon, delta)".into(),
-            privacy_unit: "all votes of one teacher in these queries; neighbours differ in one teacher's vote on every query".into(),
+            privacy_unit:
+                "all votes of one teacher in these queries; neighbours differ in one teacher's vote on every query"
+                    .into(),
             deployment_model: deployment_model.into(),
             mechanism,
             data_independent,
             data_dependent: None,
             unprotected_quantities: "the queries, the number of teachers, and who took part".into(),
-            post_processing: "the model depends on the teachers only through the labels, so it costs no more than they do".into(),
+            post_processing:
+                "the model depends on the teachers only through the labels, so it costs no more than they do".into(),
         }
     }
 }
@@ -268,10 +271,12 @@ impl ModelCard {
         compare("", &expected, &found)
     }
 
-    /// Returns the card in Markdown.
+    /// Returns the card in Markdown. `name` is the file of the same card in JSON.
     #[must_use]
-    pub fn to_markdown(&self) -> String {
-        let mut text = String::from("---\nlibrary_name: speed\npipeline_tag: image-classification\ntags:\n- differential-privacy\n- image-classification\n---\n\n");
+    pub fn to_markdown(&self, name: &str) -> String {
+        let mut text = String::from(
+            "---\nlibrary_name: speed\npipeline_tag: image-classification\ntags:\n- differential-privacy\n- image-classification\n---\n\n",
+        );
         let mut section = |title: &str, body: &str| {
             let _ = writeln!(text, "## {title}\n\n{}\n", body.trim_end());
         };
@@ -279,7 +284,7 @@ impl ModelCard {
         section("Uses", &self.uses());
         section("Privacy", &self.privacy());
         section("Bias, Risks, and Limitations", LIMITS);
-        section("How to Get Started with the Model", &self.start());
+        section("How to Get Started with the Model", &self.start(name));
         section("Training Details", &self.training_details());
         section("Evaluation", &self.evaluation());
         section("Technical Specifications", &self.specifications());
@@ -315,9 +320,16 @@ impl ModelCard {
     fn uses(&self) -> String {
         match (self.publishable, self.simulation) {
             (_, true) => "For experiments only: the labels are not protected.".to_owned(),
-            (Some(true), _) => "The claim below covers the labels for any votes, so the model may be published.".to_owned(),
-            (Some(false), _) => "**Do not publish this model: no finite data-independent claim covers its labels.**".to_owned(),
-            (None, _) => "It is unknown whether the model may be published, because the origin of its labels was not stated.".to_owned(),
+            (Some(true), _) => {
+                "The claim below covers the labels for any votes, so the model may be published.".to_owned()
+            }
+            (Some(false), _) => {
+                "**Do not publish this model: no finite data-independent claim covers its labels.**".to_owned()
+            }
+            (None, _) => {
+                "It is unknown whether the model may be published, because the origin of its labels was not stated."
+                    .to_owned()
+            }
         }
     }
 
@@ -344,7 +356,9 @@ impl ModelCard {
                     let epsilon = speed_accountant::round_up(*epsilon, 2);
                     let _ = writeln!(text, "- {name}: epsilon {epsilon:.2} at delta {delta:e}. {}", escaped(claim));
                 }
-                None if name == "Data-independent" => text.push_str("- Data-independent: no finite epsilon is known.\n"),
+                None if name == "Data-independent" => {
+                    text.push_str("- Data-independent: no finite epsilon is known.\n")
+                }
                 None => text.push_str("- Data-dependent: not stated, because it depends on the secret votes.\n"),
             }
         }
@@ -353,9 +367,9 @@ impl ModelCard {
         text
     }
 
-    fn start(&self) -> String {
+    fn start(&self, name: &str) -> String {
         let file = self.models.first().map_or("FILE", |model| &model.file);
-        format!("    speed predict --model {} IMAGES\n    speed verify model-card.json\n", code(file))
+        format!("    speed predict --model {} IMAGES\n    speed verify {}\n", code(file), code(name))
     }
 
     fn training_details(&self) -> String {
@@ -412,7 +426,9 @@ fn compare(place: &str, expected: &Value, found: &Value) -> Result<(), CardFault
         }
         (Value::Array(expected), Value::Array(found)) if expected.len() == found.len() => {
             let pairs = expected.iter().zip(found).enumerate();
-            pairs.into_iter().try_for_each(|(index, (expected, found))| compare(&below(&index.to_string()), expected, found))
+            pairs
+                .into_iter()
+                .try_for_each(|(index, (expected, found))| compare(&below(&index.to_string()), expected, found))
         }
         (Value::Number(a), Value::Number(b)) if is_close(a.as_f64(), b.as_f64()) => Ok(()),
         _ if expected == found => Ok(()),
@@ -447,9 +463,7 @@ mod tests {
             source: CardSource::Round { id: "ab".into(), name: "2026-11".into(), sum: None },
             participants: Some(Participants { teachers: 20, counted: 18, names: vec!["St Mary's".into()] }),
             privacy: Some(Privacy::of_votes("binomial coins=62".into(), false, None)),
-            evaluation: Some(
-                Classification::new(["benign", "<b>|x"], [(0, 0), (1, 0)]).expect("a classification"),
-            ),
+            evaluation: Some(Classification::new(["benign", "<b>|x"], [(0, 0), (1, 0)]).expect("a classification")),
             versions: Versions { speed: "1".into(), burn: "2".into(), tfhe: "3".into(), system: "linux".into() },
         }
     }
@@ -467,7 +481,10 @@ mod tests {
         let other = json.replace("\"format\": 1", "\"format\": 2");
         assert_eq!(ModelCard::from_json(other.as_bytes()), Err(CardFault::Version { expected: 1, found: 2 }));
         for text in ["", "{}", "[]", "{\"sha256\": 1}"] {
-            assert!(matches!(ModelCard::from_json(text.as_bytes()), Err(CardFault::Format { .. } | CardFault::Changed)));
+            assert!(matches!(
+                ModelCard::from_json(text.as_bytes()),
+                Err(CardFault::Format { .. } | CardFault::Changed)
+            ));
         }
     }
 
@@ -486,8 +503,9 @@ mod tests {
 
     #[test]
     fn markdown_has_the_sections_and_escapes_names() {
-        let text = card().to_markdown();
-        for title in ["Model Details", "Uses", "Privacy", "Training Details", "Evaluation", "Technical Specifications"] {
+        let text = card().to_markdown("model-card.json");
+        for title in ["Model Details", "Uses", "Privacy", "Training Details", "Evaluation", "Technical Specifications"]
+        {
             assert!(text.contains(&format!("\n## {title}\n")), "{title}");
         }
         assert!(text.contains("&lt;b&gt;\\|x") && text.contains("18 of 20 teachers counted"), "{text}");

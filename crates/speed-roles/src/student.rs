@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use speed_aggregation::error::OpenError;
 use speed_aggregation::proofs::ProofKey;
-use speed_aggregation::protocol::{SignedResult, TeacherStatus};
+use speed_aggregation::protocol::TeacherStatus;
 use speed_aggregation::{Outcome, Parameters, PublicKey, SecretKey, generate_keys};
 use speed_core::NoisePlacement;
 
-use crate::checks::check_result;
+use crate::checks::read_result;
 use crate::error::RolesError;
 use crate::fault::InputFault;
 use crate::file_kind::FileKind;
@@ -214,8 +214,7 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         return Err(RolesError::input(secret_key)(InputFault::Destroyed));
     }
     let key = decode_input(secret_key, FileKind::SECRET_KEY, SecretKey::from_bytes)?;
-    let signed = decode_input(result, FileKind::RESULT, SignedResult::from_bytes)?;
-    check_result(&signed, &RoundFile::read(round)?).map_err(RolesError::input(result))?;
+    let signed = read_result(result, &RoundFile::read(round)?)?;
     let list = signed.list();
     let (mut text, mut labelled, mut undecodable) = (String::from("query,label\n"), 0, Vec::new());
     for answer in list.answers() {

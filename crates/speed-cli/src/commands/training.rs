@@ -2,15 +2,18 @@
 
 use std::fmt::Write as _;
 use std::num::{NonZeroU16, NonZeroUsize};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use speed_core::{printable, printable_path};
+use speed_experiment::model::Model;
 use speed_experiment::training::{
-    self, Grouping, ImagesOptions, PoolSummary, RoundOrigin, StudentReport, TeacherReport, TeachersReport,
+    self, Grouping, ImagesOptions, PoolSummary, StudentReport, TeacherReport, TeachersReport, check_new, write_output,
 };
-use speed_report::{Classification, Table};
-use speed_roles::RoundFile;
+use speed_report::{Classification, ModelFile, Table};
+use speed_roles::hash_file;
 
+use super::card::{RoundFacts, card, card_paths};
 use super::{Failure, mark, print, print_json};
 use crate::options::{
     LogFormat, PluralityOptions, StudentQueriesOptions, StudentTrainOptions, TeacherTrainOptions, TeacherVoteOptions,
@@ -140,16 +143,11 @@ pub(super) fn train_student(options: StudentTrainOptions) -> Result<(), Failure>
     let StudentTrainOptions { pool, labels, query_list, test, test_labels, method, epochs, mut sets, common, .. } =
         options;
     sets.push(format!("student.method={method}"));
-    let round = options.round.map(|path| RoundFile::read(&path)).transpose()?.map(|file| {
-        let shape = file.round().shape();
-        RoundOrigin {
-            id: file.id().to_hex(),
-            queries: shape.queries(),
-            classes: shape.classes(),
-            simulation: file.round().is_simulation(),
-        }
-    });
-    let simulation = round.as_ref().is_some_and(|round| round.simulation);
+    let round =
+        options.round.map(|path| RoundFacts::read(&path, options.result.as_deref(), options.delta)).transpose()?;
+    let simulation = round.as_ref().is_some_and(|round| round.origin.simulation);
+    let cards = card_paths(&options.out);
+    cards.iter().try_for_each(|path| check_new(path))?;
     let options = training::StudentOptions {
         pool: ImagesOptions { path: pool, labels: None, size: common.size, grey: common.grey },
         labels,
@@ -157,14 +155,25 @@ pub(super) fn train_student(options: StudentTrainOptions) -> Result<(), Failure>
         test,
         test_labels,
         classes: common.classes,
-        round,
+        round: round.as_ref().map(|round| round.origin.clone()),
         epochs,
         seed: common.seed,
         sets,
         out: options.out,
     };
     let report = reported(common.quiet, |progress| training::train_student(&options, progress))?;
+    write_card(&report, round.as_ref(), &cards)?;
     print_report(common.json, &report, |report| format!("{}{}", mark(simulation), student_text(report)))
+}
+
+/// Writes the card of a trained student, in JSON and in Markdown.
+fn write_card(report: &StudentReport, round: Option<&RoundFacts>, [json, text]: &[PathBuf; 2]) -> Result<(), Failure> {
+    let (model, hash) = (Model::read(&report.out, None)?, hash_file(&report.out)?);
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let file = ModelFile { file: name(&report.out), sha256: hash.to_hex() };
+    let card = card(report, model.description(), file, round);
+    write_output(json, card.to_json().as_bytes())?;
+    Ok(write_output(text, card.to_markdown(&name(json)).as_bytes())?)
 }
 
 fn student_text(report: &StudentReport) -> String {

@@ -4,8 +4,10 @@ use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::Args;
+use speed_accountant::Delta;
 
 use super::MAX_SEED;
+use super::privacy::delta;
 
 /// The form of pictures and the seed of a training.
 #[derive(Debug, Args)]
@@ -146,9 +148,17 @@ pub(crate) struct StudentTrainOptions {
     /// The round's list of queries; without it, query 0 is the first image of the pool in the order of names, and so on
     #[arg(long, value_name = "FILE")]
     pub(crate) query_list: Option<PathBuf>,
-    /// The round's file: its id is recorded in the model, and its numbers of queries and classes are checked
+    /// The round's file: its id is recorded in the model, its numbers of queries and classes are checked, and the model's
+    /// card states its privacy cost
     #[arg(long, value_name = "FILE")]
     pub(crate) round: Option<PathBuf>,
+    /// The round's result: the card states the cost for the teachers that were counted; without it, for the smallest number
+    /// that the round accepts
+    #[arg(long, value_name = "FILE", requires = "round")]
+    pub(crate) result: Option<PathBuf>,
+    /// Delta of the epsilon in the model's card
+    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
+    pub(crate) delta: Delta,
     /// Labelled images that measure the model, with one subfolder for each class, or an .npy array
     #[arg(long, value_name = "FOLDER")]
     pub(crate) test: Option<PathBuf>,
@@ -166,7 +176,7 @@ pub(crate) struct StudentTrainOptions {
     pub(crate) sets: Vec<String>,
     #[command(flatten)]
     pub(crate) common: CommonTrainOptions,
-    /// The new model file, for `speed predict`
+    /// The new model file, for `speed predict`; its card is written beside it, as -card.json and -card.md
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
 }

@@ -6,6 +6,7 @@ use speed_accountant::AccountError;
 use speed_core::npy::NpyError;
 use speed_core::{VotesError, printable, printable_path};
 use speed_data::{ImageShape, PictureProblem};
+use speed_report::CardFault;
 use speed_votes::{AnswerError, FormError, TableError};
 
 /// The fault of a file of votes, queries or images: found and expected values.
@@ -132,6 +133,27 @@ pub enum InputFault {
         /// The lengths of its axes.
         shape: Vec<usize>,
     },
+    /// A card that was changed, or describes other files.
+    #[error(transparent)]
+    Card(#[from] CardFault),
+    /// A card that names a file elsewhere, or none.
+    #[error("expected the names of files in the card's folder, found {}", printable(found))]
+    CardFile {
+        /// The name.
+        found: String,
+    },
+    /// A run's card outside of its run.
+    #[error("expected the card in its run's folder (RUN/models/ROW/model-card.json): give the run with --run")]
+    NoRunOfCard,
+    /// A config without the row of a card.
+    #[error("expected a row called {}, found none", printable(row))]
+    NoRow {
+        /// The row's name.
+        row: String,
+    },
+    /// A model of another origin than its card.
+    #[error("the model beside the card is of another run, row or round")]
+    OtherModel,
     /// Three axes that may be those of one image with channels.
     #[error(
         "expected images x height x width, found shape {shape:?}, which may be one image with channels: save images x \

@@ -1,8 +1,9 @@
 //! The models of a run's students, each with a description of its row.
 
-use speed_core::printable;
-use speed_report::Report;
+use speed_core::{Digest, printable};
+use speed_report::{ModelFile, Report};
 
+use super::card::{CARD, CARD_TEXT, card_of_row};
 use crate::error::{ExperimentError, ModelFault, ResultsFault};
 use crate::model::{Description, Network, Origin, of_weights_to_bytes};
 use crate::picture;
@@ -25,6 +26,8 @@ pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(),
     for (index, row) in report.rows.iter().enumerate() {
         let method = config.method_of(&config.rows[index]);
         let network = Network::Student { method, version: method.version(), config: config.student.clone() };
+        let mut models = Vec::new();
+        let mut first = None;
         for (repeat, student) in row.students.iter().enumerate() {
             let weights = read_listed(run, &student.stage, WEIGHTS);
             let weights = weights.map_err(|(path, damage)| {
@@ -48,10 +51,18 @@ pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(),
                 Ok(bytes) => {
                     let path = run.join(model_of(report, &row.name, repeat));
                     context.store.write_below(&path, &bytes)?;
+                    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                    models.push(ModelFile { file, sha256: Digest::of(&bytes).to_hex() });
+                    first.get_or_insert((description, path));
                     written += 1;
                 }
                 Err(fault) => context.progress.note(&not_kept(&row.name, repeat, &fault)),
             }
+        }
+        if let Some((description, path)) = first {
+            let card = card_of_row(config, report, index, models, &description);
+            write_atomic(&path.with_file_name(CARD), card.to_json().as_bytes())?;
+            write_atomic(&path.with_file_name(CARD_TEXT), card.to_markdown(CARD).as_bytes())?;
         }
     }
     if missing > 0 {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use speed_accountant::{Account, AccountError, Accountant, Adversary, Extent, PrivacyEvent};
+use speed_accountant::{Account, AccountError, Accountant, Adversary, Delta, Extent, PrivacyEvent};
 use speed_mechanism::Mechanism;
 use speed_report::{DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, PAPER_FORMULAS};
 
@@ -96,6 +96,28 @@ impl AccountStage<'_> {
     }
 }
 
+/// Returns the accountant of the tightest claims on a row's labels.
+fn tight(row: &RowConfig, event: PrivacyEvent, delta: Delta) -> Accountant {
+    let trusted = row.aggregation == AggregationKind::Trusted || row.noise.is_central();
+    let central = trusted && event.tau().get() == 1.0;
+    let adversary = if central { Adversary::ExternalWithCentral } else { Adversary::ExternalWithDropout };
+    Accountant::new(event, delta).with_extent(Extent::UpTo).with_adversary(adversary)
+}
+
+/// Returns the data-independent claim on a row's labels from the config alone, or the reason for its absence.
+///
+/// # Errors
+/// If the noise of the config cannot be drawn or accounted for.
+pub(crate) fn data_independent(
+    config: &Config,
+    row: &RowConfig,
+    queries: usize,
+    classes: usize,
+) -> Result<Result<Account, AccountError>, ExperimentError> {
+    let event = event(config, row, queries, classes)?;
+    Ok(tight(row, event, config.privacy.delta).account_queries(queries))
+}
+
 impl Stage for AccountStage<'_> {
     type Output = Bounds;
 
@@ -140,11 +162,7 @@ impl Stage for AccountStage<'_> {
         let classes = counts.first().map_or(0, Vec::len);
         let integer = event(config, self.row, counts.len(), classes)?;
         let (delta, tau, noise) = (config.privacy.delta, integer.tau(), self.row.noise);
-        let trusted = self.row.aggregation == AggregationKind::Trusted || noise.is_central();
-        let central = trusted && tau.get() == 1.0;
-        let tight = Accountant::new(integer, delta).with_extent(Extent::UpTo);
-        let tight =
-            tight.with_adversary(if central { Adversary::ExternalWithCentral } else { Adversary::ExternalWithDropout });
+        let tight = tight(self.row, integer, delta);
         let mut bounds = Bounds::default();
         context.progress.begin(&format!("account {}", self.row.name), "claims", 4, 0);
         bounds.data_dependent = bounds.value(DATA_DEPENDENT, tight.account(counts));
@@ -171,7 +189,6 @@ impl Stage for AccountStage<'_> {
 
 #[cfg(test)]
 mod tests {
-    use speed_accountant::Delta;
     use speed_mechanism::{HonestRatio, InverseScale, NoiseShare};
 
     use super::*;

@@ -100,6 +100,13 @@ pub(crate) fn model_name(row: &str, repeat: usize) -> String {
     format!("{MODELS}/{row}/student-{repeat}.safetensors")
 }
 
+/// Returns the directory of the run that a row's card belongs to, if the card is in the place of its run.
+pub(crate) fn run_of_card(card: &Path) -> Option<&Path> {
+    let run =
+        card.parent()?.parent().filter(|models| models.file_name().is_some_and(|name| name == MODELS))?.parent()?;
+    config_path(run).is_file().then_some(run)
+}
+
 /// Returns the path of an image that the models of a run can classify.
 pub(crate) fn example_image(run: &Path) -> PathBuf {
     run.join(MODELS).join("example.png")

@@ -61,6 +61,8 @@ pub struct RoundOrigin {
     pub classes: usize,
     /// Whether keys or noise come from a seed.
     pub simulation: bool,
+    /// Whether a finite data-independent claim covers the labels, whose noise is real.
+    pub publishable: bool,
 }
 
 /// The result of a student's training.
@@ -123,6 +125,7 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     let origin = Origin {
         round: round.map(|round| round.id.clone()),
         simulation: round.is_some_and(|round| round.simulation),
+        publishable: round.map(|round| round.publishable),
         ..Origin::of_command(seed)
     };
     let description = Description::of_run(&config, network, shape, class_names.clone(), origin);

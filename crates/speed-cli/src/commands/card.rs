@@ -1,0 +1,88 @@
+//! The card of a student that learned from the labels of a round.
+
+use std::path::{Path, PathBuf};
+
+use speed_accountant::{Accountant, Delta};
+use speed_core::NoisePlacement;
+use speed_experiment::model::Description;
+use speed_experiment::training::{RoundOrigin, StudentReport};
+use speed_experiment::{current_environment, task};
+use speed_report::{CARD_FORMAT, CardSource, ModelCard, ModelFile, Participants, Privacy, TrainingData, Versions};
+use speed_roles::{Party, RoundFile, privacy_event, read_result};
+
+use super::Failure;
+
+/// The facts about a round that a card states.
+pub(super) struct RoundFacts {
+    pub(super) origin: RoundOrigin,
+    pub(super) source: CardSource,
+    pub(super) participants: Participants,
+    pub(super) privacy: Privacy,
+}
+
+impl RoundFacts {
+    /// Reads the facts from the file of a round and, if it is given, its result.
+    ///
+    /// # Errors
+    /// If a file is wrong, or they belong to different rounds.
+    pub(super) fn read(round: &Path, result: Option<&Path>, delta: Delta) -> Result<Self, Failure> {
+        let file = RoundFile::read(round)?;
+        let result = result.map(|path| read_result(path, &file)).transpose()?;
+        let (round, shape) = (file.round(), file.round().shape());
+        // Without the result, at least this many teachers are counted, and fewer cost more.
+        let counted = result.as_ref().map_or(round.min_teachers(), |result| result.list().counted());
+        let event = privacy_event(&file, counted)?;
+        let account = Accountant::new(event, delta).with_classes(shape.classes()).account_queries(shape.queries()).ok();
+        let is_central = round.placement() == NoisePlacement::Central;
+        let names = file.roster().teachers().iter().map(Party::name).map(str::to_owned).collect();
+        Ok(Self {
+            origin: RoundOrigin {
+                id: file.id().to_hex(),
+                queries: shape.queries(),
+                classes: shape.classes(),
+                simulation: round.is_simulation(),
+                publishable: !round.is_simulation() && account.is_some(),
+            },
+            source: CardSource::Round {
+                id: file.id().to_hex(),
+                name: file.name().to_owned(),
+                sum: result.map(|result| result.sum().to_hex()),
+            },
+            participants: Participants { teachers: shape.teachers(), counted, names },
+            privacy: Privacy::of_votes(file.noise().mechanism().identifier(), is_central, account),
+        })
+    }
+}
+
+/// Returns the paths of the card in JSON and in Markdown of the model at `model`.
+pub(super) fn card_paths(model: &Path) -> [PathBuf; 2] {
+    let stem = model.file_stem().unwrap_or_default().to_string_lossy();
+    ["json", "md"].map(|end| model.with_file_name(format!("{stem}-card.{end}")))
+}
+
+/// Returns the card of a trained student whose model is in `file`.
+pub(super) fn card(
+    report: &StudentReport,
+    description: &Description,
+    file: ModelFile,
+    round: Option<&RoundFacts>,
+) -> ModelCard {
+    ModelCard {
+        format: CARD_FORMAT,
+        simulation: round.is_some_and(|round| round.origin.simulation),
+        publishable: round.map(|round| round.origin.publishable),
+        models: vec![file],
+        task: task(description),
+        training: TrainingData {
+            method: report.method.to_owned(),
+            pool_images: report.pool.images,
+            queries: report.labelled + report.unanswered,
+            labelled: report.labelled,
+        },
+        source: round.map_or(CardSource::Labels, |round| round.source.clone()),
+        participants: round.map(|round| round.participants.clone()),
+        privacy: round.map(|round| round.privacy.clone()),
+        evaluation: report.test.clone(),
+        versions: Versions::from(&current_environment("processor")),
+    }
+}

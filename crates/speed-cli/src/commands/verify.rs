@@ -1,0 +1,136 @@
+//! `speed verify`
+
+use serde::Serialize;
+use speed_accountant::{Account, Delta, round_up};
+use speed_core::printable_path;
+use speed_experiment::model::{Description, Network};
+use speed_experiment::{ExperimentError, InputFault, check_card, files_of_card, read_card, task, verify_run_card};
+use speed_report::{CardFault, CardSource, ModelCard, TrainingData};
+
+use super::card::RoundFacts;
+use super::output::{mark, print, print_json};
+use super::{Failure, usage};
+use crate::options::VerifyOptions;
+
+/// The JSON output.
+#[derive(Serialize)]
+struct Output {
+    /// The card, as given.
+    card: String,
+    simulation: bool,
+    publishable: Option<bool>,
+    /// `run`, `round` or `labels`.
+    source: &'static str,
+    /// The number of model files, which have the hashes of the card.
+    models: usize,
+    /// The epsilon of the labels for any votes, computed again; `None` if there is none or nothing to compute it from.
+    epsilon: Option<f64>,
+    delta: Option<f64>,
+    /// The fields that no public file determines.
+    unchecked: Vec<&'static str>,
+}
+
+pub(super) fn verify(options: &VerifyOptions) -> Result<(), Failure> {
+    let VerifyOptions { card: path, run, round, json, .. } = options;
+    let card = read_card(path)?;
+    let (source, account, unchecked) = match &card.source {
+        CardSource::Run { .. } => {
+            if round.is_some() {
+                return Err(usage("round", "expected --run or nothing: this card is of a run".into()));
+            }
+            ("run", verify_run_card(path, &card, run.as_deref())?, Vec::new())
+        }
+        CardSource::Round { .. } => ("round", of_round(options, &card)?, vec!["training", "evaluation", "versions"]),
+        CardSource::Labels => {
+            if round.is_some() || run.is_some() {
+                return Err(usage("round", "expected no file: this card states no run and no round".into()));
+            }
+            of_files(options, &card, None)?;
+            ("labels", None, vec!["training", "evaluation", "versions"])
+        }
+    };
+    let output = Output {
+        card: path.display().to_string(),
+        simulation: card.simulation,
+        publishable: card.publishable,
+        source,
+        models: card.models.len(),
+        epsilon: account.as_ref().map(|account| account.epsilon),
+        delta: account.as_ref().map(|account| account.delta),
+        unchecked,
+    };
+    if *json { print_json(&output) } else { print(&text(&output, &card, account.as_ref())) }
+}
+
+/// Verifies the card of a round's model, and returns the claim that was computed again.
+fn of_round(options: &VerifyOptions, card: &ModelCard) -> Result<Option<Account>, Failure> {
+    let Some(round) = &options.round else {
+        return Err(usage("round", "expected the round's file: this card is of a round".into()));
+    };
+    let CardSource::Round { sum, .. } = &card.source else { return Ok(None) };
+    if sum.is_some() != options.result.is_some() {
+        let expected = if sum.is_some() { "the round's result" } else { "no result" };
+        return Err(usage("result", format!("expected {expected}, as when the card was written")));
+    }
+    let claim = card.privacy.as_ref().and_then(|privacy| privacy.data_independent.as_ref());
+    let delta = Delta::new(claim.map_or(1e-5, |claim| claim.delta)).map_err(|error| {
+        let fault = CardFault::Format { reason: error.to_string() };
+        ExperimentError::Input { path: options.card.clone(), fault: fault.into() }
+    })?;
+    let facts = RoundFacts::read(round, options.result.as_deref(), delta)?;
+    of_files(options, card, Some(&facts))?;
+    Ok(facts.privacy.data_independent)
+}
+
+/// Compares a card with its model and, if it has one, with its round.
+fn of_files(options: &VerifyOptions, card: &ModelCard, round: Option<&RoundFacts>) -> Result<(), Failure> {
+    let (models, description) = files_of_card(&options.card, card)?;
+    let Description { network, origin, .. } = &description;
+    let method = network.name().to_owned();
+    let expected = ModelCard {
+        models,
+        task: task(&description),
+        training: TrainingData { method, ..card.training.clone() },
+        simulation: round.is_some_and(|round| round.origin.simulation),
+        publishable: round.map(|round| round.origin.publishable),
+        participants: round.map(|round| round.participants.clone()),
+        source: round.map_or(CardSource::Labels, |round| round.source.clone()),
+        privacy: round.map(|round| round.privacy.clone()),
+        ..card.clone()
+    };
+    check_card(&options.card, card, &expected)?;
+    let round = round.map(|round| round.origin.id.as_str());
+    let is_own = matches!(network, Network::Student { .. }) && origin.round.as_deref() == round && origin.run.is_none();
+    if !is_own || origin.simulation != card.simulation || origin.publishable != card.publishable {
+        return Err(ExperimentError::Input { path: options.card.clone(), fault: InputFault::OtherModel }.into());
+    }
+    Ok(())
+}
+
+fn text(output: &Output, card: &ModelCard, account: Option<&Account>) -> String {
+    let mut text = format!(
+        "{}{}: the card describes its {} model file{}\n",
+        mark(output.simulation),
+        printable_path(output.card.as_ref()),
+        output.models,
+        if output.models == 1 { "" } else { "s" }
+    );
+    text.push_str(&match (account, output.source, &card.privacy) {
+        (Some(account), ..) => format!(
+            "epsilon {:.2} at delta {:e}, computed again. {}\n",
+            round_up(account.epsilon, 2),
+            account.delta,
+            account.claim
+        ),
+        (None, "labels", _) => "no epsilon: the card does not state the origin of its labels\n".to_owned(),
+        (None, _, None) => "no epsilon: the labels have no noise\n".to_owned(),
+        (None, _, Some(_)) => "no finite epsilon is known for this noise, as the card says\n".to_owned(),
+    });
+    if !output.unchecked.is_empty() {
+        text.push_str(&format!(
+            "not checked, because no public file determines them: {}\n",
+            output.unchecked.join(", ")
+        ));
+    }
+    text
+}
