@@ -12,6 +12,7 @@ mod tests;
 pub use card::{CARD, check_card, files_of_card, read_card, task, verify_run_card};
 pub(crate) use file::student_methods;
 pub use file::{read_report, read_sweep, run_folder, sweep_folder};
+pub use models::first_model;
 pub(crate) use models::write_models;
 pub use page::{missing_for_page, run_page};
 pub(crate) use publish::{PublishedQueries, publish, publish_sweep};

@@ -384,7 +384,9 @@ impl ModelCard {
         let Some(result) = &self.evaluation else {
             return "The accuracy is unknown: there were no labelled test images.\n".to_owned();
         };
-        format!("Results of the first file, with Wilson intervals at 95 %:\n\n{}", result.table().to_markdown())
+        // A class's name is a cell, in which the table escapes the bar.
+        let table = result.table().map_cells(|cell| html! { (cell) }.into_string());
+        format!("Results of the first file, with Wilson intervals at 95 %:\n\n{}", table.to_markdown())
     }
 
     fn specifications(&self) -> String {

@@ -110,6 +110,13 @@ impl Table {
         Self { columns: choose(&self.columns), rows: self.rows.iter().map(|row| choose(row)).collect() }
     }
 
+    /// Returns the table with every cell below the head changed.
+    #[must_use]
+    pub(crate) fn map_cells(&self, change: impl Fn(&str) -> String) -> Self {
+        let rows = self.rows.iter().map(|row| row.iter().map(|cell| change(cell)).collect()).collect();
+        Self { columns: self.columns.clone(), rows }
+    }
+
     /// Returns a Markdown table that is also readable as plain text.
     #[must_use]
     pub fn to_markdown(&self) -> String {

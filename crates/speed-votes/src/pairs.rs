@@ -81,8 +81,8 @@ mod tests {
     #[test]
     fn other_texts_are_refused_with_the_line() {
         for (text, words) in [
-            ("", "empty"),
-            ("query,label\n", "empty"),
+            ("", "at least one row"),
+            ("query,label\n", "at least one row"),
             ("query,group\n0,1\n", "expected a column label, found query, group"),
             ("0,1\n1,2\n", "expected a column query or name"),
             ("query,label\n0\n", "line 2"),

@@ -1,11 +1,12 @@
 //! `speed run`
 
 use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use speed_experiment::{
-    Config, ExperimentError, RunOptions, Source, Sweep, check_run_id, has_begun, plan, run as run_experiment,
-    run_folder,
+    Config, ExperimentError, RunOptions, Source, Sweep, check_run_id, first_model, has_begun, plan,
+    run as run_experiment, run_folder,
 };
 
 use super::plan::plan_text;
@@ -13,6 +14,7 @@ use super::runs::report_text;
 use super::{Failure, part, price, print, print_json, sweep};
 use crate::options::RunOptions as RunArguments;
 use crate::progress::Reporter;
+use crate::slurm::quoted;
 
 pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
     let reporter = Reporter::new(options.log_format, options.quiet);
@@ -64,6 +66,18 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
         }
     })?;
     let folder = run_folder(&report, &options.experiment.results);
+    if let Some((model, image)) = first_model(&report, &folder) {
+        reporter.progress().note(&format!("classify an image: {}", predict_line(&model, &image)));
+    }
     reporter.finished(&folder);
     if options.json { print_json(&report) } else { print(&report_text(&report, &folder, options.legend)) }
+}
+
+/// Returns a command for the shell that started this program.
+fn predict_line(model: &Path, image: &Path) -> String {
+    // A program that was started by a path may not be in the search path.
+    let program = std::env::args_os().next().map(PathBuf::from).filter(|path| path.components().count() > 1);
+    let program = program.unwrap_or_else(|| PathBuf::from("speed"));
+    let words = [program.as_path(), Path::new("predict"), Path::new("--model"), model, image];
+    words.map(|word| quoted(&word.to_string_lossy())).join(" ")
 }

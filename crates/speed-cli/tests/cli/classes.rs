@@ -100,9 +100,10 @@ fn results_by_class_have_the_names_of_folders_and_the_accuracy_of_the_students()
     // The page has the names in results and queries.
     let page = read(&tables.join("report.html"));
     check_alone(&page);
-    for part in ["Results by class", "Confusion matrix", "<span title=\"frame\">frame</span>", "true <strong>frame"] {
+    for part in ["Results by class", "Confusion matrix", "<span title=\"frame\">frame</span>"] {
         assert!(page.contains(part), "{part:?} is not in the page");
     }
+    assert!(["bar", "beam", "frame"].iter().any(|name| page.contains(&format!("true <strong>{name}"))));
     assert_eq!(place.succeeds(&["show", "shapes", "--html"]), page, "shown from the report alone");
 
     // Results by class that do not fit together, or do not have the student's accuracy, are refused.

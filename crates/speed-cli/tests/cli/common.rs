@@ -171,5 +171,5 @@ pub(crate) fn models(run: &Path) -> BTreeMap<String, Vec<u8>> {
         let name = path.strip_prefix(run).expect("a model of the run").to_string_lossy().into_owned();
         (name, fs::read(path).expect("a model"))
     };
-    files.map(named).collect()
+    files.filter(|path| path.extension().is_some_and(|end| end == "safetensors")).map(named).collect()
 }

@@ -29,5 +29,6 @@ mod submit;
 mod sweep;
 mod terminal;
 mod truth;
+mod verify;
 mod votes;
 mod way;

@@ -179,7 +179,7 @@ fn students_are_not_kept_if_the_config_says_so() {
     let config = fs::read_to_string(run.join("config.toml")).expect("a config");
     fs::write(run.join("config.toml"), config.replace("simulation", "operating-system")).expect("a config");
     let teacher = run.join("stages/teachers/teacher-0000.bin");
-    place.fails(&["predict", "--model", text(&teacher), "pool.npy"], 3, &["config.toml"]);
+    place.fails(&["predict", "--model", text(&teacher), "pool.npy"], 4, &["config.toml"]);
 }
 
 /// A finished run of one student on pseudo-labels.

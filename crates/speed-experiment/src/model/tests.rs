@@ -113,6 +113,71 @@ fn a_description_of_a_larger_network_than_the_tensors_is_refused_before_it_is_bu
 }
 
 #[test]
+fn a_small_file_of_a_network_that_needs_much_memory_is_refused() {
+    // 65,536 maps of 256 x 256 values from 200,000 weights.
+    let (classes, channels) = (2, 1 << 16);
+    let config = config(&format!(
+        "[student.pseudo_labels]\nconvolutions = [{channels}, 1]\nkernel = 1\nhidden = 1\ndropout = 0.0"
+    ));
+    let network = Network::Student {
+        method: StudentMethod::PSEUDO_LABELS,
+        version: StudentMethod::PSEUDO_LABELS.version(),
+        config: config.student.clone(),
+    };
+    let shape = ImageShape { channels: 3, height: 256, width: 256 };
+    let names = (0..classes).map(|class| class.to_string()).collect();
+    let description = Description::of_run(&config, network, shape, names, Origin::of_command(1));
+    let device = Device::flex();
+    let network = description.network(usize::MAX, &device).expect("a network");
+    let tensors = network.tensors().expect("tensors");
+    let bytes = file::described_to_bytes(&description, &tensors).expect("bytes");
+    assert!(bytes.len() < 2_000_000, "{} bytes", bytes.len());
+    // The convolution has the full size before it is pooled.
+    let values = channels * 256 * 256;
+    assert!(refused(&bytes).contains(&format!("found {values}")), "{}", refused(&bytes));
+    assert!(to_bytes(&description, network.as_ref()).is_err(), "no one could read it again");
+}
+
+#[test]
+fn models_of_the_largest_images_are_small_enough() {
+    let config = config("");
+    for method in [StudentMethod::PSEUDO_LABELS, StudentMethod::CONV_GAN] {
+        let network = Network::Student { method, version: method.version(), config: config.student.clone() };
+        let shape = ImageShape { channels: 3, height: 256, width: 256 };
+        let names = vec!["a".into(), "b".into()];
+        let description = Description::of_run(&config, network, shape, names, Origin::of_command(1));
+        let device = Device::flex();
+        let network = description.network(usize::MAX, &device).expect("a network");
+        let model = Model::new(description, network, device).unwrap_or_else(|fault| panic!("{method:?}: {fault}"));
+        assert!(model.activations.tensor >= 256 * 256, "{:?}", model.activations);
+    }
+}
+
+#[test]
+fn names_that_could_deceive_a_reader_are_refused() {
+    let model = model(StudentMethod::PSEUDO_LABELS);
+    for (name, words) in
+        [("", "an empty one"), ("1", "\"1\" for class"), ("a\u{1b}[2J", "control"), ("\u{202e}a", "control")]
+    {
+        let bytes = with_description(&model, |description| description.classes[0] = name.into());
+        assert!(refused(&bytes).contains(words), "{name:?}: {}", refused(&bytes));
+    }
+}
+
+#[test]
+fn equal_tensors_under_another_description_have_another_checksum() {
+    let model = model(StudentMethod::PSEUDO_LABELS);
+    let bytes = model.to_bytes().expect("bytes");
+    // White space in the description is a change too. The entry is a text in the header, so its quotes are escaped.
+    let word = br#"\"simulation\":"#;
+    let place = bytes.windows(word.len()).position(|window| window == word).expect("the origin in the header");
+    let value = place + word.len();
+    let length = u64::from_le_bytes(*bytes.first_chunk().expect("a length")) + 8;
+    let changed = [&length.to_le_bytes(), &bytes[8..value], &[b' '; 8], &bytes[value..]].concat();
+    assert!(refused(&changed).contains("checksum"), "{}", refused(&changed));
+}
+
+#[test]
 fn predictions_do_not_depend_on_threads_and_batches() {
     let model = model(StudentMethod::PSEUDO_LABELS);
     let digits = generate(DigitsConfig { train: 10, test: 230 }, &Streams::new(3)).test;

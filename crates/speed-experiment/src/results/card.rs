@@ -78,7 +78,7 @@ pub(super) fn card_of_row(
 /// # Errors
 /// If the file is missing, not a card, or was changed.
 pub fn read_card(path: &Path) -> Result<ModelCard, ExperimentError> {
-    let text = read_small(path).map_err(ExperimentError::io("read", path))?;
+    let text = read_small(path).map_err(|error| at(path, InputFault::UnreadableText(error)))?;
     ModelCard::from_json(&text).map_err(|fault| at(path, fault.into()))
 }
 

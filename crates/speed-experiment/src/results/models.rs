@@ -1,7 +1,9 @@
 //! The models of a run's students, each with a description of its row.
 
+use std::path::{Path, PathBuf};
+
 use speed_core::{Digest, printable};
-use speed_report::{ModelFile, Report};
+use speed_report::{ModelFile, Report, ReportRow};
 
 use super::card::{CARD, CARD_TEXT, card_of_row};
 use crate::error::{ExperimentError, ModelFault, ResultsFault};
@@ -79,6 +81,17 @@ pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(),
 /// Returns the path of the model of a row's student, relative to the run's directory.
 pub(crate) fn model_of(report: &Report, row: &str, repeat: usize) -> String {
     model_name(&folder_of_row(row, report.rows.iter().map(|row| row.name.as_str())), repeat)
+}
+
+/// Returns the path of a model of the run in the directory `run`, for a first prediction, and the path of an image for it:
+/// the first student of the first row with a finite data-independent claim, or else of the first row.
+#[must_use]
+pub fn first_model(report: &Report, run: &Path) -> Option<(PathBuf, PathBuf)> {
+    let mut rows: Vec<&ReportRow> = report.rows.iter().collect();
+    rows.sort_by_key(|row| row.data_independent.is_none());
+    let mut models = rows.into_iter().map(|row| run.join(model_of(report, &row.name, 0)));
+    let (model, image) = (models.find(|model| model.is_file())?, example_image(run));
+    image.is_file().then_some((model, image))
 }
 
 fn not_kept(row: &str, repeat: usize, fault: &ModelFault) -> String {

@@ -41,7 +41,9 @@ impl Trace {
         let mut largest = Activations { tensor: 0, patches: 0 };
         for operation in operations {
             if operation.inputs().all(|input| constants.contains(&input.id)) {
-                constants.extend(operation.outputs().map(|output| output.id));
+                // The images have no inputs either.
+                let outputs = operation.outputs().map(|output| output.id);
+                constants.extend(outputs.filter(|id| !inputs.contains(id)));
                 continue;
             }
             for output in operation.outputs() {

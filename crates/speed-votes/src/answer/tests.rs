@@ -97,6 +97,6 @@ fn lists_of_any_length_are_read_by_the_column_name_or_the_first_one() {
     assert_eq!(parse_name_list(b"ward;Name\n1;a\n2;b\n").expect("names"), ["a", "b"]);
     assert_eq!(parse_name_list("\u{feff}a.png,1\r\nb.png,2\r\n".as_bytes()).expect("names"), ["a.png", "b.png"]);
     assert!(matches!(parse_name_list(b"a\nb\na\n"), Err(AnswerError::NameTwice { line: 3, .. })));
-    assert!(parse_name_list(b"name\n").expect_err("refused").to_string().contains("empty"));
+    assert!(parse_name_list(b"name\n").expect_err("refused").to_string().contains("at least one row"));
     assert!(parse_name_list(b"").is_err());
 }

@@ -1,0 +1,194 @@
+//! `speed verify`: cards of runs, and every changed field.
+
+use std::fs;
+use std::path::Path;
+
+use image::{GrayImage, Luma};
+use serde_json::{Value, json};
+
+use crate::common::{TINY, Workplace};
+use crate::predict::text;
+use crate::roles::{AGGREGATE, Parties, labels};
+
+/// Returns the SHA-256 of a text.
+fn sha256(text: &str) -> String {
+    speed_core::Digest::of(text.as_bytes()).to_hex()
+}
+
+/// Writes a card that was changed on purpose, with a correct checksum.
+fn forge(path: &Path, change: impl FnOnce(&mut Value)) {
+    let mut card: Value = serde_json::from_slice(&fs::read(path).expect("a card")).expect("JSON");
+    card.as_object_mut().expect("an object").remove("sha256");
+    change(&mut card);
+    card["sha256"] = json!(sha256(&card.to_string()));
+    fs::write(path, card.to_string()).expect("a card");
+}
+
+#[test]
+fn the_card_of_a_run_is_verified_and_every_change_is_refused() {
+    let place = Workplace::new(&TINY.replace("repeats = 2\n", "repeats = 1\n"));
+    place.succeeds(&["run", "config.toml", "--set", "noise.source=operating-system"]);
+    let run = place.run_folder("results", "tiny");
+    let card = run.join("models/tau-0-8/model-card.json");
+    let found: Value = serde_json::from_str(&place.succeeds(&["verify", text(&card), "--json"])).expect("JSON");
+    let report: Value =
+        serde_json::from_slice(&fs::read(run.join("tables/report.json")).expect("a report")).expect("JSON");
+    let claim = &report["rows"][2]["data_independent"];
+    assert_eq!((&found["epsilon"], &found["delta"]), (&claim["epsilon"], &claim["delta"]));
+    assert_eq!((&found["source"], &found["publishable"]), (&json!("run"), &json!(true)));
+    let told = place.succeeds(&["verify", text(&card)]);
+    assert!(told.contains("computed again") && told.contains(claim["claim"].as_str().expect("a claim")), "{told}");
+
+    let original = fs::read_to_string(&card).expect("a card");
+    // A change by mistake.
+    fs::write(&card, original.replace("\"counted\": 5", "\"counted\": 6")).expect("a card");
+    place.fails(&["verify", text(&card)], 3, &["changed", "checksum"]);
+    // Changes on purpose, with a new checksum.
+    let changes: [(&str, Value, &str); 9] = [
+        ("/privacy/data_independent/epsilon", json!(0.1), "privacy.data_independent.epsilon: expected"),
+        ("/privacy/data_independent/claim", json!("private"), "privacy.data_independent.claim"),
+        ("/privacy/mechanism", json!("none"), "privacy.mechanism"),
+        ("/participants/counted", json!(99), "participants.counted: expected 5, found 99"),
+        ("/training/labelled", json!(3), "training.labelled: expected 4, found 3"),
+        ("/evaluation", Value::Null, "evaluation"),
+        ("/simulation", json!(true), "simulation: expected false, found true"),
+        ("/models/0/sha256", json!("00"), "models.0.sha256"),
+        ("/source/run/run", json!("0123456789ab"), "source.run.run"),
+    ];
+    for (place_of, value, words) in changes {
+        fs::write(&card, &original).expect("a card");
+        forge(&card, |card| *card.pointer_mut(place_of).expect(place_of) = value);
+        place.fails(&["verify", text(&card)], 3, &["model-card.json", words]);
+    }
+    // Another row, another file, no file.
+    for (place_of, value, words) in [
+        ("/source/run/row", json!("Trusted"), ""),
+        ("/source/run/row", json!("no row"), "expected a row called no row"),
+        ("/models/0/file", json!("../trusted/student-0.safetensors"), "in the card's folder"),
+        ("/models", json!([]), "in the card's folder"),
+    ] {
+        fs::write(&card, &original).expect("a card");
+        forge(&card, |card| *card.pointer_mut(place_of).expect(place_of) = value);
+        place.fails(&["verify", text(&card)], 3, &[words]);
+    }
+    fs::write(&card, &original).expect("a card");
+    // A model of another row has other weights or another description.
+    let own = fs::read(card.with_file_name("student-0.safetensors")).expect("a model");
+    fs::copy(run.join("models/trusted/student-0.safetensors"), card.with_file_name("student-0.safetensors"))
+        .expect("a copy");
+    place.fails(&["verify", text(&card)], 3, &["models.0.sha256"]);
+    fs::write(card.with_file_name("student-0.safetensors"), own).expect("a model");
+    place.succeeds(&["verify", text(&card)]);
+
+    // Away from its run, the card needs the run.
+    fs::create_dir(place.path("away")).expect("a folder");
+    for name in ["model-card.json", "student-0.safetensors"] {
+        fs::copy(card.with_file_name(name), place.path("away").join(name)).expect("a copy");
+    }
+    place.fails(&["verify", "away/model-card.json"], 3, &["--run"]);
+    place.succeeds(&["verify", "away/model-card.json", "--run", text(&run)]);
+    place.fails(&["verify", "away/model-card.json", "--round", "round.toml"], 2, &["--run or nothing"]);
+    place.fails(&["verify", "config.toml"], 3, &["config.toml", "expected the card of a model"]);
+    place.fails(&["verify", "missing.json"], 3, &["missing.json"]);
+    // A changed config is not that of the run.
+    let config = fs::read_to_string(run.join("config.toml")).expect("a config");
+    fs::write(run.join("config.toml"), config.replace("gamma = 1.0", "gamma = 0.5")).expect("a config");
+    let refused = place.speed(&["verify", text(&card)]);
+    assert!(!refused.status.success());
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("config.toml"));
+}
+
+#[test]
+fn cards_of_simulations_and_of_rows_without_noise_say_so() {
+    let place = Workplace::new(&TINY.replace("repeats = 2\n", "repeats = 1\n"));
+    place.succeeds(&["run", "config.toml"]);
+    let models = place.run_folder("results", "tiny").join("models");
+    let verified = |row: &str| place.succeeds(&["verify", text(&models.join(row).join("model-card.json"))]);
+    assert!(verified("tau-0-8").starts_with("SIMULATION"));
+    let none = verified("non-private");
+    assert!(none.starts_with("SIMULATION") && none.contains("the labels have no noise"), "{none}");
+    let card = fs::read_to_string(models.join("tau-0-8/model-card.md")).expect("a card");
+    assert!(card.contains("SIMULATION") && card.contains("speed verify model-card.json"), "{card}");
+}
+
+#[test]
+fn the_card_of_a_round_is_verified_from_its_public_files() {
+    let (queries, teachers) = (4, 3);
+    let parties = Parties::new();
+    parties.agree(queries, teachers, "--mechanism binomial --coins 42 --min-teachers 2");
+    // One teacher stays away.
+    for teacher in 0..2 {
+        parties.answer(teacher, &labels(teacher, queries));
+    }
+    parties.succeeds("server", AGGREGATE);
+    parties.send(("server", "result"), ("student", "result"));
+    parties.succeeds(
+        "student",
+        "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys",
+    );
+    for image in 0..20_u8 {
+        let picture = GrayImage::from_fn(16, 16, |x, y| Luma([(x * 3 + y * 5) as u8 + 7 * image]));
+        picture.save(parties.path("student/pool", &format!("{image:02}.png"))).expect("a picture");
+    }
+    let train =
+        "student train --pool pool --labels labels.csv --round round.toml --classes a,b,c,d --epochs 1 --seed 1";
+    parties.succeeds("student", &format!("{train} --result result --out counted.safetensors"));
+    parties.succeeds("student", &format!("{train} --out least.safetensors"));
+    let card = |name: &str| -> Value {
+        let text = fs::read(parties.path("student", &format!("{name}-card.json"))).expect("a card");
+        serde_json::from_slice(&text).expect("JSON")
+    };
+    let counted = card("counted");
+    assert_eq!(
+        counted["participants"],
+        json!({ "teachers": 3, "counted": 2, "names": ["hospital-0", "hospital-1", "hospital-2"] })
+    );
+    assert_eq!((&counted["simulation"], &counted["publishable"]), (&json!(true), &json!(false)));
+    assert!(counted["source"]["round"]["sum"].is_string());
+    // The smallest number that the round accepts is the number that was counted, so the epsilons are equal.
+    assert_eq!(counted["privacy"], card("least")["privacy"]);
+
+    // A third party has the public files only.
+    for file in
+        ["counted.safetensors", "counted-card.json", "least.safetensors", "least-card.json", "round.toml", "result"]
+    {
+        parties.send(("student", file), ("reader", file));
+    }
+    let both = "verify counted-card.json --round round.toml --result result";
+    let told = parties.succeeds("reader", both);
+    assert!(told.contains("computed again") && told.contains("not checked"), "{told}");
+    let found: Value = serde_json::from_str(&parties.succeeds("reader", &format!("{both} --json"))).expect("JSON");
+    assert_eq!(found["epsilon"], counted["privacy"]["data_independent"]["epsilon"]);
+    parties.succeeds("reader", "verify least-card.json --round round.toml");
+    let fails = |line: &str, code: i32, words: &str| {
+        let output = parties.run("reader", line);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{line}: {said}");
+        assert!(said.contains(words), "{line}: {said}");
+    };
+    fails("verify counted-card.json", 2, "expected the round's file");
+    fails("verify counted-card.json --round round.toml", 2, "expected the round's result");
+    fails("verify least-card.json --round round.toml --result result", 2, "expected no result");
+    let path = parties.path("reader", "counted-card.json");
+    let original = fs::read_to_string(&path).expect("a card");
+    for (place, value, words) in [
+        ("/privacy/data_independent/epsilon", json!(0.5), "privacy.data_independent.epsilon"),
+        ("/privacy/mechanism", json!("binomial coins=99"), "privacy.mechanism"),
+        ("/participants/counted", json!(3), "participants.counted: expected 2, found 3"),
+        ("/participants/names/0", json!("another"), "participants.names.0"),
+        ("/source/round/sum", json!("00"), "source.round.sum"),
+        ("/source/round/id", json!("00"), "source.round.id"),
+        ("/publishable", json!(true), "publishable: expected false, found true"),
+        ("/task/classes/0", json!("z"), "task.classes.0"),
+    ] {
+        forge(&path, |card| *card.pointer_mut(place).expect(place) = value);
+        fails(both, 3, words);
+        fs::write(&path, &original).expect("a card");
+    }
+    // The model of another training, and another round.
+    parties.send(("student", "least.safetensors"), ("reader", "counted.safetensors"));
+    parties.succeeds("reader", both);
+    parties.succeeds("student", &format!("{train} --set student.pseudo_labels.hidden=8 --out other.safetensors"));
+    parties.send(("student", "other.safetensors"), ("reader", "counted.safetensors"));
+    fails(both, 3, "models.0.sha256");
+}
