@@ -115,7 +115,7 @@ fn a_description_of_a_larger_network_than_the_tensors_is_refused_before_it_is_bu
 #[test]
 fn a_small_file_of_a_network_that_needs_much_memory_is_refused() {
     // 65,536 maps of 256 x 256 values from 200,000 weights.
-    let (classes, channels) = (2, 1 << 16);
+    let (classes, channels) = (2, 1_usize << 16);
     let config = config(&format!(
         "[student.pseudo_labels]\nconvolutions = [{channels}, 1]\nkernel = 1\nhidden = 1\ndropout = 0.0"
     ));
