@@ -20,6 +20,7 @@ pub(crate) use rounds::{
     TeacherCommand,
 };
 use speed_core::ExitCode;
+use training::MAX_SEED;
 pub(crate) use training::{
     PluralityOptions, StudentQueriesOptions, StudentTrainOptions, TeacherTrainOptions, TeacherVoteOptions,
 };
@@ -495,6 +496,3 @@ pub(crate) enum DataCommand {
         seed: u64,
     },
 }
-
-/// Largest seed, because configs have signed integers.
-pub(crate) const MAX_SEED: u64 = i64::MAX as u64;

@@ -27,6 +27,7 @@ use speed_nn::training::{Activations, AnyClassifier, NamedTensors};
 pub use speed_onnx::{IMAGES, LOGITS, PROBABILITIES, PixelType};
 
 pub use self::description::{Description, FORMAT, Network, Origin, Preprocessing};
+pub(crate) use self::file::MAX_FILE;
 pub use self::inputs::Inputs;
 pub use self::onnx::OnnxModel;
 pub(crate) use self::predict::probabilities;
@@ -35,8 +36,6 @@ pub use self::predict::{Predicting, Prediction};
 use crate::error::{ExperimentError, ModelFault};
 use crate::store::read_large;
 
-/// Maximum length of a model's file in bytes: ten times the length of the largest network here.
-pub(crate) const MAX_FILE: u64 = 1 << 30;
 /// Maximum number of values that a network computes at once for one image: 256 MiB.
 const MAX_ACTIVATIONS: usize = 1 << 26;
 
@@ -60,7 +59,9 @@ impl Model {
         let failure = |fault| ExperimentError::Model { path: path.to_path_buf(), fault };
         let bytes = read_large(path, MAX_FILE).map_err(|error| failure(ModelFault::Unreadable(error)))?;
         if teacher::is_teacher(&bytes) {
-            return teacher::read(path, &bytes, datasets);
+            let device = Device::flex();
+            let (description, network) = teacher::read(path, &bytes, datasets, &device)?;
+            return Self::new(description, network, device).map_err(failure);
         }
         Self::from_bytes(&bytes).map_err(failure)
     }

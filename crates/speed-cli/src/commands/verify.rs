@@ -75,7 +75,7 @@ fn of_round(options: &VerifyOptions, card: &ModelCard) -> Result<Option<Account>
     let claim = card.privacy.as_ref().and_then(|privacy| privacy.data_independent.as_ref());
     let delta = Delta::new(claim.map_or(1e-5, |claim| claim.delta)).map_err(|error| {
         let fault = CardFault::Format { reason: error.to_string() };
-        ExperimentError::Input { path: options.card.clone(), fault: fault.into() }
+        ExperimentError::Input { path: options.card.clone(), fault: Box::new(fault).into() }
     })?;
     let facts = RoundFacts::read(round, options.result.as_deref(), delta)?;
     of_files(options, card, Some(&facts))?;

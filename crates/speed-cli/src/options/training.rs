@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 use speed_accountant::Delta;
 
-use super::MAX_SEED;
 use super::privacy::delta;
+
+/// Largest seed, because configs have signed integers.
+pub(super) const MAX_SEED: u64 = i64::MAX as u64;
 
 /// The form of pictures and the seed of a training.
 #[derive(Debug, Args)]

@@ -135,7 +135,7 @@ pub enum InputFault {
     },
     /// A card that was changed, or describes other files.
     #[error(transparent)]
-    Card(#[from] CardFault),
+    Card(#[from] Box<CardFault>),
     /// A card that names a file elsewhere, or none.
     #[error("expected the names of files in the card's folder, found {}", printable(found))]
     CardFile {

@@ -48,7 +48,7 @@ pub enum Network {
         /// The version of the method.
         version: u32,
         /// The settings; the method reads some of them.
-        config: StudentConfig,
+        config: Box<StudentConfig>,
     },
     /// A teacher, whose weights are as private as its images.
     Teacher {

@@ -11,6 +11,8 @@ use speed_nn::training::{NamedTensors, TensorValues};
 use super::description::{Description, FORMAT};
 use crate::error::ModelFault;
 
+/// Maximum length of a model's file in bytes: ten times the length of the largest network here.
+pub(crate) const MAX_FILE: u64 = 1 << 30;
 /// The entry of the metadata.
 const ENTRY: &str = "speed";
 /// Maximum length of the header in bytes: hundreds of tensors, and 256 long names of classes.

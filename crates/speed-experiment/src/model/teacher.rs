@@ -4,10 +4,11 @@ use std::path::Path;
 
 use burn::tensor::Device;
 use speed_data::ImageShape;
+use speed_nn::training::AnyClassifier;
 use speed_teacher::Teacher;
 
 use super::description::{Description, Network, Origin};
-use super::{MAX_FILE, Model};
+use super::file::{MAX_FILE, described_from_bytes};
 use crate::error::{ExperimentError, ModelFault};
 use crate::stages::{TEACHERS, is_version_of_teachers, shape_and_classes};
 use crate::store::{RunStore, config_path, models_in, read_large};
@@ -20,8 +21,13 @@ pub(super) fn is_teacher(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// Reads the teacher `RUN/stages/teachers/teacher-0000.bin`.
-pub(super) fn read(path: &Path, bytes: &[u8], datasets: Option<&Path>) -> Result<Model, ExperimentError> {
+/// Reads the teacher `RUN/stages/teachers/teacher-0000.bin`: its description and its network on `device`.
+pub(super) fn read(
+    path: &Path,
+    bytes: &[u8],
+    datasets: Option<&Path>,
+    device: &Device,
+) -> Result<(Description, Box<dyn AnyClassifier>), ExperimentError> {
     let failure = |fault| ExperimentError::Model { path: path.to_path_buf(), fault };
     let full = path.canonicalize().map_err(|error| failure(ModelFault::Unreadable(error)))?;
     let (run, number) = place(&full).ok_or_else(|| failure(ModelFault::NoRun))?;
@@ -36,15 +42,14 @@ pub(super) fn read(path: &Path, bytes: &[u8], datasets: Option<&Path>) -> Result
         None => shape_and_classes(&config, datasets)?,
     };
     let (shape, classes) = known.ok_or_else(|| failure(ModelFault::NoRun))?;
-    let device = Device::flex();
-    let teacher = Teacher::from_bytes(architecture, shape, classes.len(), &device, bytes);
+    let teacher = Teacher::from_bytes(architecture, shape, classes.len(), device, bytes);
     let teacher = teacher.map_err(|error| failure(error.into()))?;
     let id = run.file_name().unwrap_or_default().to_string_lossy();
     let origin = Origin { teacher: Some(number), ..Origin::of_run(&config, &id) };
     let network = Network::Teacher { version: architecture.version(), config: config.teacher.clone() };
     let description = Description::of_run(&config, network, shape, classes, origin);
     description.check().map_err(failure)?;
-    Model::new(description, teacher.into_network(), device).map_err(failure)
+    Ok((description, teacher.into_network()))
 }
 
 /// Returns the directory of the run of a teacher's file, and the teacher's index. A directory of teachers that was set aside
@@ -59,6 +64,6 @@ fn place(path: &Path) -> Option<(&Path, usize)> {
 /// Returns the shape of the images and the names of the classes of the run's first model of a student.
 fn of_student(run: &Path) -> Option<(ImageShape, Vec<String>)> {
     let models = models_in(run).into_iter().filter_map(|path| read_large(&path, MAX_FILE).ok());
-    let mut described = models.filter_map(|bytes| super::file::described_from_bytes(&bytes).ok());
+    let mut described = models.filter_map(|bytes| described_from_bytes(&bytes).ok());
     described.next().map(|(description, _)| (description.shape(), description.classes))
 }

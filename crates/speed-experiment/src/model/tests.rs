@@ -13,7 +13,7 @@ fn config(more: &str) -> Config {
 }
 
 fn description(config: &Config, method: StudentMethod) -> Description {
-    let network = Network::Student { method, version: method.version(), config: config.student.clone() };
+    let network = Network::Student { method, version: method.version(), config: Box::new(config.student.clone()) };
     let shape = ImageShape { channels: 1, height: 28, width: 28 };
     let classes = (0..10).map(|class| class.to_string()).collect();
     Description::of_run(config, network, shape, classes, Origin::of_run(config, "0123456789ab"))
@@ -122,7 +122,7 @@ fn a_small_file_of_a_network_that_needs_much_memory_is_refused() {
     let network = Network::Student {
         method: StudentMethod::PSEUDO_LABELS,
         version: StudentMethod::PSEUDO_LABELS.version(),
-        config: config.student.clone(),
+        config: Box::new(config.student.clone()),
     };
     let shape = ImageShape { channels: 3, height: 256, width: 256 };
     let names = (0..classes).map(|class| class.to_string()).collect();
@@ -142,7 +142,7 @@ fn a_small_file_of_a_network_that_needs_much_memory_is_refused() {
 fn models_of_the_largest_images_are_small_enough() {
     let config = config("");
     for method in [StudentMethod::PSEUDO_LABELS, StudentMethod::CONV_GAN] {
-        let network = Network::Student { method, version: method.version(), config: config.student.clone() };
+        let network = Network::Student { method, version: method.version(), config: Box::new(config.student.clone()) };
         let shape = ImageShape { channels: 3, height: 256, width: 256 };
         let names = vec!["a".into(), "b".into()];
         let description = Description::of_run(&config, network, shape, names, Origin::of_command(1));

@@ -79,7 +79,7 @@ pub(super) fn card_of_row(
 /// If the file is missing, not a card, or was changed.
 pub fn read_card(path: &Path) -> Result<ModelCard, ExperimentError> {
     let text = read_small(path).map_err(|error| at(path, InputFault::UnreadableText(error)))?;
-    ModelCard::from_json(&text).map_err(|fault| at(path, fault.into()))
+    ModelCard::from_json(&text).map_err(|fault| at(path, Box::new(fault).into()))
 }
 
 /// Compares a card with `expected`, the card of the same files.
@@ -87,7 +87,7 @@ pub fn read_card(path: &Path) -> Result<ModelCard, ExperimentError> {
 /// # Errors
 /// The first field that differs.
 pub fn check_card(path: &Path, card: &ModelCard, expected: &ModelCard) -> Result<(), ExperimentError> {
-    card.differing_field(expected).map_err(|fault| at(path, fault.into()))
+    card.differing_field(expected).map_err(|fault| at(path, Box::new(fault).into()))
 }
 
 /// Returns the files of a card and the description of the first model, from the files beside the card.

@@ -27,7 +27,7 @@ pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(),
     let (mut missing, mut written) = (0, 0);
     for (index, row) in report.rows.iter().enumerate() {
         let method = config.method_of(&config.rows[index]);
-        let network = Network::Student { method, version: method.version(), config: config.student.clone() };
+        let network = Network::Student { method, version: method.version(), config: Box::new(config.student.clone()) };
         let mut models = Vec::new();
         let mut first = None;
         for (repeat, student) in row.students.iter().enumerate() {

@@ -120,7 +120,7 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
 
     let shape = pool.images.shape();
     let method = config.student.method;
-    let network = Network::Student { method, version: method.version(), config: config.student.clone() };
+    let network = Network::Student { method, version: method.version(), config: Box::new(config.student.clone()) };
     let round = options.round.as_ref();
     let origin = Origin {
         round: round.map(|round| round.id.clone()),

@@ -128,7 +128,7 @@ mod tests {
     /// Returns a classification of ten images of each of `classes` classes, of which every third is confused with the next.
     fn classification(classes: u8) -> Classification {
         let names = (0..classes).map(|class| format!("<class {class}>"));
-        let given = |truth: u8, image: u8| if image % 3 == 0 { (truth + 1) % classes } else { truth };
+        let given = |truth: u8, image: u8| if image.is_multiple_of(3) { (truth + 1) % classes } else { truth };
         let pairs = (0..classes).flat_map(|truth| (0..10).map(move |image| (truth, given(truth, image))));
         Classification::new(names, pairs).expect("labels")
     }
