@@ -44,7 +44,7 @@ impl Report {
     pub(crate) fn classes_and_baselines(&self) -> String {
         let mut text = String::new();
         for (rows, result) in self.first_results() {
-            let table = result.table().to_markdown();
+            let table = result.table().for_markdown().to_markdown();
             text.push_str(&format!("\n## Results by class: the first student of {}\n\n{table}", rows.join(", ")));
         }
         if let Some(table) = self.baselines() {

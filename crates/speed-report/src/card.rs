@@ -5,7 +5,6 @@
 
 use std::fmt::Write as _;
 
-use maud::html;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use speed_accountant::{Account, round_up, without_protection};
@@ -13,9 +12,13 @@ use speed_core::{Digest, printable};
 
 use crate::classification::Classification;
 use crate::environment::Environment;
+use crate::table::markdown;
 
 /// The version of the card's format.
 pub const CARD_FORMAT: u32 = 1;
+
+/// Largest delta of a claim on a card. With a larger one, a claim may hold although the votes of some teachers are published.
+pub const MAX_CARD_DELTA: f64 = 1e-3;
 
 /// The key of the checksum.
 const CHECKSUM: &str = "sha256";
@@ -28,7 +31,8 @@ pub struct ModelCard {
     pub format: u32,
     /// Whether keys or noise come from a seed, so nothing is private.
     pub simulation: bool,
-    /// Whether a finite data-independent claim covers the labels; `None` if the origin of the labels is unknown.
+    /// Whether a finite data-independent claim of small delta covers the labels, whose noise is real; `None` if the origin of
+    /// the labels is unknown.
     pub publishable: Option<bool>,
     /// The files of the models.
     pub models: Vec<ModelFile>,
@@ -120,7 +124,7 @@ pub struct Participants {
     /// Number of teachers.
     pub teachers: usize,
     /// Number of teachers whose votes were counted; of a round whose result was not stated, the smallest number that it
-    /// accepts.
+    /// accepts, so at least so many were counted.
     pub counted: usize,
     /// Their names; empty in experiments.
     pub names: Vec<String>,
@@ -149,13 +153,13 @@ pub struct Privacy {
 }
 
 impl Privacy {
-    /// Returns the protection by noise on votes. `mechanism` names the noise; the server adds it if `is_central`.
+    /// Returns the protection by the noise `mechanism` on votes.
     #[must_use]
-    pub fn of_votes(mechanism: String, is_central: bool, data_independent: Option<Account>) -> Self {
-        let deployment_model = if is_central {
-            "central: the server adds the noise and knows it"
-        } else {
-            "distributed: every teacher adds a share of the noise before encryption"
+    pub fn of_votes(mechanism: String, source: NoiseSource, data_independent: Option<Account>) -> Self {
+        let deployment_model = match source {
+            NoiseSource::Teachers => "distributed: every teacher adds a share of the noise before encryption",
+            NoiseSource::Server => "central: the server adds the noise to encrypted votes, and knows it",
+            NoiseSource::TrustedAggregator => "central: a trusted aggregator sees the votes and adds the noise",
         };
         Self {
             dp_flavor: "approximate differential privacy (epsilon, delta)".into(),
@@ -171,6 +175,23 @@ impl Privacy {
                 "the model depends on the teachers only through the labels, so it costs no more than they do".into(),
         }
     }
+}
+
+/// The party that adds the noise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoiseSource {
+    /// Each teacher adds a share.
+    Teachers,
+    /// The server adds all noise under encryption.
+    Server,
+    /// An aggregator that sees all votes adds the noise.
+    TrustedAggregator,
+}
+
+/// Returns whether a claim of a card covers labels: it is finite, and its delta is at most [`MAX_CARD_DELTA`].
+#[must_use]
+pub fn covers_labels(claim: Option<&Account>) -> bool {
+    claim.is_some_and(|claim| claim.delta <= MAX_CARD_DELTA)
 }
 
 /// The versions of the programs that trained a model, and its machine.
@@ -259,7 +280,9 @@ impl ModelCard {
         if sealed != checksum(&card) {
             return Err(CardFault::Changed);
         }
-        serde_json::from_value(card).map_err(format)
+        let card: Self = serde_json::from_value(card).map_err(format)?;
+        // Other texts could show readers other values, by a key that occurs twice.
+        if card.to_json().as_bytes() == text { Ok(card) } else { Err(CardFault::Changed) }
     }
 
     /// Compares the card with `expected`, the card of the same files.
@@ -283,7 +306,7 @@ impl ModelCard {
         section("Model Details", &self.details());
         section("Uses", &self.uses());
         section("Privacy", &self.privacy());
-        section("Bias, Risks, and Limitations", LIMITS);
+        section("Bias, Risks, and Limitations", &self.limits());
         section("How to Get Started with the Model", &self.start(name));
         section("Training Details", &self.training_details());
         section("Evaluation", &self.evaluation());
@@ -312,7 +335,9 @@ impl ModelCard {
             CardSource::Run { experiment, run, row } => {
                 format!("row {} of run {} of experiment {}", escaped(row), escaped(run), escaped(experiment))
             }
-            CardSource::Round { id, name, .. } => format!("round {}, id `{}`", escaped(name), code(id)),
+            CardSource::Round { id, name, .. } => {
+                format!("round {}, id `{}`, as the student states", escaped(name), code(id))
+            }
             CardSource::Labels => "a file whose origin was not stated".to_owned(),
         }
     }
@@ -336,7 +361,8 @@ impl ModelCard {
     fn privacy(&self) -> String {
         let mut text = String::new();
         if let Some(Participants { teachers, counted, names }) = &self.participants {
-            let _ = writeln!(text, "- Participants: {counted} of {teachers} teachers counted");
+            let least = if matches!(self.source, CardSource::Round { sum: None, .. }) { "at least " } else { "" };
+            let _ = writeln!(text, "- Participants: {least}{counted} of {teachers} teachers counted");
             if !names.is_empty() {
                 let names: Vec<String> = names.iter().map(|name| escaped(name)).collect();
                 let _ = writeln!(text, "- Names: {}", names.join(", "));
@@ -369,6 +395,22 @@ impl ModelCard {
         text
     }
 
+    fn limits(&self) -> String {
+        let mut text = String::new();
+        if self.privacy.is_some() {
+            text.push_str(
+                "The epsilon protects the votes of a teacher in these queries. It does not protect the public images, and it says \
+                 nothing about other rounds of the same teachers: their costs add up. ",
+            );
+        }
+        text.push_str(
+            "The model may be wrong more often for classes with few labels. It was not tested for medical or other decisions about \
+             people. The files of an experiment have no signature: `speed verify` shows that they fit together, and not who wrote \
+             them.",
+        );
+        text
+    }
+
     fn start(&self, name: &str) -> String {
         let file = self.models.first().map_or("FILE", |model| &model.file);
         format!("    speed predict --model {} IMAGES\n    speed verify {}\n", code(file), code(name))
@@ -386,9 +428,8 @@ impl ModelCard {
         let Some(result) = &self.evaluation else {
             return "The accuracy is unknown: there were no labelled test images.\n".to_owned();
         };
-        // A class's name is a cell, in which the table escapes the bar.
-        let table = result.table().map_cells(|cell| html! { (cell) }.into_string());
-        format!("Results of the first file, with Wilson intervals at 95 %:\n\n{}", table.to_markdown())
+        let table = result.table().for_markdown().to_markdown();
+        format!("Results of the first file, with Wilson intervals at 95 %:\n\n{table}")
     }
 
     fn specifications(&self) -> String {
@@ -397,20 +438,9 @@ impl ModelCard {
     }
 }
 
-const LIMITS: &str = "The epsilon protects the votes of a teacher in these queries. It does not protect the public images, and it says nothing about \
-other rounds of the same teachers: their costs add up. The model may be wrong more often for classes with few labels. It was not tested for \
-medical or other decisions about people.";
-
 /// Returns untrusted text for a line of Markdown.
 fn escaped(text: &str) -> String {
-    let text = html! { (printable(text)) }.into_string();
-    text.chars().fold(String::new(), |mut text, c| {
-        if "\\`*_[]#|".contains(c) {
-            text.push('\\');
-        }
-        text.push(c);
-        text
-    })
+    markdown(text).replace('|', "\\|")
 }
 
 /// Returns untrusted text for code in a line of Markdown.
@@ -464,9 +494,9 @@ mod tests {
                 resizes: true,
             },
             training: TrainingData { method: "pseudo-labels".into(), pool_images: 400, queries: 40, labelled: 39 },
-            source: CardSource::Round { id: "ab".into(), name: "2026-11".into(), sum: None },
+            source: CardSource::Round { id: "ab".into(), name: "![i](p.png)".into(), sum: None },
             participants: Some(Participants { teachers: 20, counted: 18, names: vec!["St Mary's".into()] }),
-            privacy: Some(Privacy::of_votes("binomial coins=62".into(), false, None)),
+            privacy: Some(Privacy::of_votes("binomial coins=62".into(), NoiseSource::Teachers, None)),
             evaluation: Some(Classification::new(["benign", "<b>|x"], [(0, 0), (1, 0)]).expect("a classification")),
             versions: Versions { speed: "1".into(), burn: "2".into(), tfhe: "3".into(), system: "linux".into() },
         }
@@ -482,6 +512,9 @@ mod tests {
             assert_ne!(changed, json);
             assert_eq!(ModelCard::from_json(changed.as_bytes()), Err(CardFault::Changed));
         }
+        // A key that occurs twice, with a correct checksum.
+        let twice = json.replacen('{', "{\n  \"simulation\": false,", 1);
+        assert_eq!(ModelCard::from_json(twice.as_bytes()), Err(CardFault::Changed));
         let other = json.replace("\"format\": 1", "\"format\": 2");
         assert_eq!(ModelCard::from_json(other.as_bytes()), Err(CardFault::Version { expected: 1, found: 2 }));
         for text in ["", "{}", "[]", "{\"sha256\": 1}"] {
@@ -512,7 +545,8 @@ mod tests {
         {
             assert!(text.contains(&format!("\n## {title}\n")), "{title}");
         }
-        assert!(text.contains("&lt;b&gt;\\|x") && text.contains("18 of 20 teachers counted"), "{text}");
+        assert!(text.contains("&lt;b&gt;\\|x") && text.contains("at least 18 of 20 teachers counted"), "{text}");
+        assert!(text.contains("!\\[i\\](p.png)") && !text.contains("![i]"), "{text}");
         assert!(!text.contains("<b>"));
         assert!(text.contains("no finite epsilon is known"));
     }

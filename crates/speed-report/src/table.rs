@@ -2,6 +2,8 @@
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, TableStyle, Width};
+use maud::html;
+use speed_core::printable;
 
 use crate::csv;
 
@@ -110,10 +112,11 @@ impl Table {
         Self { columns: choose(&self.columns), rows: self.rows.iter().map(|row| choose(row)).collect() }
     }
 
-    /// Returns the table with every cell below the head changed.
+    /// Returns the table with every cell below the head escaped for [`to_markdown`](Self::to_markdown), so that untrusted
+    /// text is shown as it is.
     #[must_use]
-    pub(crate) fn map_cells(&self, change: impl Fn(&str) -> String) -> Self {
-        let rows = self.rows.iter().map(|row| row.iter().map(|cell| change(cell)).collect()).collect();
+    pub(crate) fn for_markdown(&self) -> Self {
+        let rows = self.rows.iter().map(|row| row.iter().map(|cell| markdown(cell)).collect()).collect();
         Self { columns: self.columns.clone(), rows }
     }
 
@@ -175,6 +178,21 @@ fn is_value(cell: &str) -> bool {
 /// Formats a share as a percentage with two decimal places.
 pub(crate) fn percent(share: f64) -> String {
     format!("{:.2}", 100.0 * share)
+}
+
+/// Returns untrusted text for Markdown, except for the bar, which only tables escape: no part of it is an image, HTML, or a
+/// link with a scheme.
+pub(crate) fn markdown(text: &str) -> String {
+    let text = html! { (printable(text)) }.into_string();
+    let escaped = text.chars().fold(String::new(), |mut text, c| {
+        if "\\`*_[]#~".contains(c) {
+            text.push('\\');
+        }
+        text.push(c);
+        text
+    });
+    // Without its colon, an address is no link.
+    escaped.replace("://", "&#58;//")
 }
 
 #[cfg(test)]

@@ -7,10 +7,13 @@ use speed_core::NoisePlacement;
 use speed_experiment::model::Description;
 use speed_experiment::training::{RoundOrigin, StudentReport};
 use speed_experiment::{current_environment, task};
-use speed_report::{CARD_FORMAT, CardSource, ModelCard, ModelFile, Participants, Privacy, TrainingData, Versions};
+use speed_report::{
+    CARD_FORMAT, CardSource, MAX_CARD_DELTA, ModelCard, ModelFile, NoiseSource, Participants, Privacy, TrainingData,
+    Versions, covers_labels,
+};
 use speed_roles::{Party, RoundFile, privacy_event, read_result};
 
-use super::Failure;
+use super::{Failure, usage};
 
 /// The facts about a round that a card states.
 pub(super) struct RoundFacts {
@@ -26,6 +29,9 @@ impl RoundFacts {
     /// # Errors
     /// If a file is wrong, or they belong to different rounds.
     pub(super) fn read(round: &Path, result: Option<&Path>, delta: Delta) -> Result<Self, Failure> {
+        if delta.get() > MAX_CARD_DELTA {
+            return Err(usage("delta", format!("expected at most {MAX_CARD_DELTA:e}, found {:e}", delta.get())));
+        }
         let file = RoundFile::read(round)?;
         let result = result.map(|path| read_result(path, &file)).transpose()?;
         let (round, shape) = (file.round(), file.round().shape());
@@ -33,7 +39,10 @@ impl RoundFacts {
         let counted = result.as_ref().map_or(round.min_teachers(), |result| result.list().counted());
         let event = privacy_event(&file, counted)?;
         let account = Accountant::new(event, delta).with_classes(shape.classes()).account_queries(shape.queries()).ok();
-        let is_central = round.placement() == NoisePlacement::Central;
+        let noise_source = match round.placement() {
+            NoisePlacement::Distributed => NoiseSource::Teachers,
+            NoisePlacement::Central => NoiseSource::Server,
+        };
         let names = file.roster().teachers().iter().map(Party::name).map(str::to_owned).collect();
         Ok(Self {
             origin: RoundOrigin {
@@ -41,7 +50,9 @@ impl RoundFacts {
                 queries: shape.queries(),
                 classes: shape.classes(),
                 simulation: round.is_simulation(),
-                publishable: !round.is_simulation() && account.is_some(),
+                query_list: round.query_list(),
+                // Only the result shows that the round was held.
+                publishable: result.is_some().then(|| !round.is_simulation() && covers_labels(account.as_ref())),
             },
             source: CardSource::Round {
                 id: file.id().to_hex(),
@@ -49,7 +60,7 @@ impl RoundFacts {
                 sum: result.map(|result| result.sum().to_hex()),
             },
             participants: Participants { teachers: shape.teachers(), counted, names },
-            privacy: Privacy::of_votes(file.noise().mechanism().identifier(), is_central, account),
+            privacy: Privacy::of_votes(file.noise().mechanism().identifier(), noise_source, account),
         })
     }
 }
@@ -70,7 +81,7 @@ pub(super) fn card(
     ModelCard {
         format: CARD_FORMAT,
         simulation: round.is_some_and(|round| round.origin.simulation),
-        publishable: round.map(|round| round.origin.publishable),
+        publishable: round.and_then(|round| round.origin.publishable),
         models: vec![file],
         task: task(description),
         training: TrainingData {

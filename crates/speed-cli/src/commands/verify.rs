@@ -4,7 +4,9 @@ use serde::Serialize;
 use speed_accountant::{Account, Delta, round_up};
 use speed_core::printable_path;
 use speed_experiment::model::{Description, Network};
-use speed_experiment::{ExperimentError, InputFault, check_card, files_of_card, read_card, task, verify_run_card};
+use speed_experiment::{
+    CardedModel, ExperimentError, InputFault, OF_REPORT, check_card, models_of_card, read_card, task, verify_run_card,
+};
 use speed_report::{CardFault, CardSource, ModelCard, TrainingData};
 
 use super::card::RoundFacts;
@@ -26,9 +28,12 @@ struct Output {
     /// The epsilon of the labels for any votes, computed again; `None` if there is none or nothing to compute it from.
     epsilon: Option<f64>,
     delta: Option<f64>,
-    /// The fields that no public file determines.
+    /// The fields that are statements of the card's author, or of the run's report.
     unchecked: Vec<&'static str>,
 }
+
+/// The fields of a student's card that are the student's own statements: also that the model learned from these labels.
+const OF_STUDENT: [&str; 5] = ["source", "training.pool_images", "training.labelled", "evaluation", "versions"];
 
 pub(super) fn verify(options: &VerifyOptions) -> Result<(), Failure> {
     let VerifyOptions { card: path, run, round, json, .. } = options;
@@ -38,7 +43,7 @@ pub(super) fn verify(options: &VerifyOptions) -> Result<(), Failure> {
             if round.is_some() {
                 return Err(usage("round", "expected --run or nothing: this card is of a run".into()));
             }
-            ("run", verify_run_card(path, &card, run.as_deref())?, Vec::new())
+            ("run", verify_run_card(path, &card, run.as_deref())?, OF_REPORT.to_vec())
         }
         CardSource::Round { .. } => ("round", of_round(options, &card)?, vec!["training", "evaluation", "versions"]),
         CardSource::Labels => {
@@ -46,7 +51,7 @@ pub(super) fn verify(options: &VerifyOptions) -> Result<(), Failure> {
                 return Err(usage("round", "expected no file: this card states no run and no round".into()));
             }
             of_files(options, &card, None)?;
-            ("labels", None, vec!["training", "evaluation", "versions"])
+            ("labels", None, [&["training.queries"], &OF_STUDENT[..]].concat())
         }
     };
     let output = Output {
@@ -84,15 +89,21 @@ fn of_round(options: &VerifyOptions, card: &ModelCard) -> Result<Option<Account>
 
 /// Compares a card with its model and, if it has one, with its round.
 fn of_files(options: &VerifyOptions, card: &ModelCard, round: Option<&RoundFacts>) -> Result<(), Failure> {
-    let (models, description) = files_of_card(&options.card, card)?;
-    let Description { network, origin, .. } = &description;
-    let method = network.name().to_owned();
+    let other = || ExperimentError::Input { path: options.card.clone(), fault: InputFault::OtherModel };
+    let models = models_of_card(&options.card, card)?;
+    let [CardedModel { file, description, .. }] = models.as_slice() else { return Err(other().into()) };
+    let Description { network, origin, .. } = description;
+    let training = TrainingData {
+        method: network.name().to_owned(),
+        queries: round.map_or(card.training.queries, |round| round.origin.queries),
+        ..card.training.clone()
+    };
     let expected = ModelCard {
-        models,
-        task: task(&description),
-        training: TrainingData { method, ..card.training.clone() },
+        models: vec![file.clone()],
+        task: task(description),
+        training,
         simulation: round.is_some_and(|round| round.origin.simulation),
-        publishable: round.map(|round| round.origin.publishable),
+        publishable: round.and_then(|round| round.origin.publishable),
         participants: round.map(|round| round.participants.clone()),
         source: round.map_or(CardSource::Labels, |round| round.source.clone()),
         privacy: round.map(|round| round.privacy.clone()),
@@ -102,7 +113,7 @@ fn of_files(options: &VerifyOptions, card: &ModelCard, round: Option<&RoundFacts
     let round = round.map(|round| round.origin.id.as_str());
     let is_own = matches!(network, Network::Student { .. }) && origin.round.as_deref() == round && origin.run.is_none();
     if !is_own || origin.simulation != card.simulation || origin.publishable != card.publishable {
-        return Err(ExperimentError::Input { path: options.card.clone(), fault: InputFault::OtherModel }.into());
+        return Err(other().into());
     }
     Ok(())
 }
@@ -126,11 +137,13 @@ fn text(output: &Output, card: &ModelCard, account: Option<&Account>) -> String 
         (None, _, None) => "no epsilon: the labels have no noise\n".to_owned(),
         (None, _, Some(_)) => "no finite epsilon is known for this noise, as the card says\n".to_owned(),
     });
-    if !output.unchecked.is_empty() {
-        text.push_str(&format!(
-            "not checked, because no public file determines them: {}\n",
-            output.unchecked.join(", ")
-        ));
-    }
+    let (files, author) = match output.source {
+        "run" => {
+            ("The files of a run have no signature, so they only show that they fit together. ", "the run's report")
+        }
+        "round" => ("The server's signature is on the round's result, and not on the model. ", "the student"),
+        _ => ("", "the student"),
+    };
+    text.push_str(&format!("{files}Statements of {author}: {}\n", output.unchecked.join(", ")));
     text
 }

@@ -15,13 +15,14 @@ fn sha256(text: &str) -> String {
     speed_core::Digest::of(text.as_bytes()).to_hex()
 }
 
-/// Writes a card that was changed on purpose, with a correct checksum.
+/// Writes a card that was changed on purpose, with a correct checksum and without its Markdown form.
 fn forge(path: &Path, change: impl FnOnce(&mut Value)) {
     let mut card: Value = serde_json::from_slice(&fs::read(path).expect("a card")).expect("JSON");
     card.as_object_mut().expect("an object").remove("sha256");
     change(&mut card);
     card["sha256"] = json!(sha256(&card.to_string()));
-    fs::write(path, card.to_string()).expect("a card");
+    fs::write(path, format!("{card:#}\n")).expect("a card");
+    let _ = fs::remove_file(path.with_extension("md"));
 }
 
 #[test]
@@ -39,12 +40,22 @@ fn the_card_of_a_run_is_verified_and_every_change_is_refused() {
     let told = place.succeeds(&["verify", text(&card)]);
     assert!(told.contains("computed again") && told.contains(claim["claim"].as_str().expect("a claim")), "{told}");
 
+    // What people read is compared too.
     let original = fs::read_to_string(&card).expect("a card");
+    let page = fs::read_to_string(card.with_extension("md")).expect("a card");
+    fs::write(card.with_extension("md"), page.replace("epsilon", "no epsilon")).expect("a card");
+    place.fails(&["verify", text(&card)], 3, &["model-card.md", "it was changed"]);
+    fs::remove_file(card.with_extension("md")).expect("a card");
+    // A key that occurs twice, of which readers may see the first.
+    fs::write(&card, original.replacen('{', "{\n  \"simulation\": true,", 1)).expect("a card");
+    place.fails(&["verify", text(&card)], 3, &["changed"]);
     // A change by mistake.
     fs::write(&card, original.replace("\"counted\": 5", "\"counted\": 6")).expect("a card");
     place.fails(&["verify", text(&card)], 3, &["changed", "checksum"]);
     // Changes on purpose, with a new checksum.
-    let changes: [(&str, Value, &str); 9] = [
+    let changes: [(&str, Value, &str); 11] = [
+        ("/publishable", json!(false), "publishable: expected true, found false"),
+        ("/training/queries", json!(1), "training.queries: expected 4, found 1"),
         ("/privacy/data_independent/epsilon", json!(0.1), "privacy.data_independent.epsilon: expected"),
         ("/privacy/data_independent/claim", json!("private"), "privacy.data_independent.claim"),
         ("/privacy/mechanism", json!("none"), "privacy.mechanism"),
@@ -65,6 +76,7 @@ fn the_card_of_a_run_is_verified_and_every_change_is_refused() {
         ("/source/run/row", json!("Trusted"), ""),
         ("/source/run/row", json!("no row"), "expected a row called no row"),
         ("/models/0/file", json!("../trusted/student-0.safetensors"), "in the card's folder"),
+        ("/models/0/file", json!("model-card.json"), "expected a model of speed"),
         ("/models", json!([]), "in the card's folder"),
     ] {
         fs::write(&card, &original).expect("a card");
@@ -76,9 +88,30 @@ fn the_card_of_a_run_is_verified_and_every_change_is_refused() {
     let own = fs::read(card.with_file_name("student-0.safetensors")).expect("a model");
     fs::copy(run.join("models/trusted/student-0.safetensors"), card.with_file_name("student-0.safetensors"))
         .expect("a copy");
-    place.fails(&["verify", text(&card)], 3, &["models.0.sha256"]);
+    place.fails(&["verify", text(&card)], 3, &["student-0.safetensors", "another run, row, student or round"]);
     fs::write(card.with_file_name("student-0.safetensors"), own).expect("a model");
+    forge(&card, |card| {
+        let first = card["models"][0].clone();
+        card["models"].as_array_mut().expect("models").push(first);
+    });
+    place.fails(&["verify", text(&card)], 3, &["different names"]);
+    fs::write(&card, &original).expect("a card");
     place.succeeds(&["verify", text(&card)]);
+    // The command of the card works where the card lies.
+    let here = place.command(&["verify", "model-card.json"]).current_dir(card.parent().expect("a folder")).output();
+    assert!(here.expect("the binary starts").status.success());
+
+    // The report is no source of the number of queries, of teachers, or of the claim.
+    let path = run.join("tables/report.json");
+    let honest = fs::read_to_string(&path).expect("a report");
+    let mut report: Value = serde_json::from_str(&honest).expect("JSON");
+    report["rows"][2]["data_independent"]["epsilon"] = json!(0.01);
+    fs::write(&path, report.to_string()).expect("a report");
+    place.succeeds(&["verify", text(&card)]);
+    report["simulation"] = json!(true);
+    fs::write(&path, report.to_string()).expect("a report");
+    place.fails(&["verify", text(&card)], 3, &["config.toml"]);
+    fs::write(&path, honest).expect("a report");
 
     // Away from its run, the card needs the run.
     fs::create_dir(place.path("away")).expect("a folder");
@@ -90,6 +123,19 @@ fn the_card_of_a_run_is_verified_and_every_change_is_refused() {
     place.fails(&["verify", "away/model-card.json", "--round", "round.toml"], 2, &["--run or nothing"]);
     place.fails(&["verify", "config.toml"], 3, &["config.toml", "expected the card of a model"]);
     place.fails(&["verify", "missing.json"], 3, &["missing.json"]);
+    // A run under a name that is not an id, with another config: the id of the config is not that of the report.
+    let renamed = place.path("results/tiny/release");
+    fs::create_dir_all(renamed.join("models/tau-0-8")).expect("folders");
+    fs::create_dir_all(renamed.join("tables")).expect("folders");
+    for file in ["tables/report.json", "models/tau-0-8/student-0.safetensors", "models/tau-0-8/model-card.json"] {
+        fs::copy(run.join(file), renamed.join(file)).expect("a copy");
+    }
+    let config = fs::read_to_string(run.join("config.toml")).expect("a config");
+    fs::write(renamed.join("config.toml"), &config).expect("a config");
+    let renamed_card = renamed.join("models/tau-0-8/model-card.json");
+    place.succeeds(&["verify", text(&renamed_card)]);
+    fs::write(renamed.join("config.toml"), config.replace("gamma = 1.0", "gamma = 0.5")).expect("a config");
+    place.fails(&["verify", text(&renamed_card)], 3, &["config.toml", "expected the config of the run"]);
     // A changed config is not that of the run.
     let config = fs::read_to_string(run.join("config.toml")).expect("a config");
     fs::write(run.join("config.toml"), config.replace("gamma = 1.0", "gamma = 0.5")).expect("a config");
@@ -144,9 +190,16 @@ fn the_card_of_a_round_is_verified_from_its_public_files() {
         json!({ "teachers": 3, "counted": 2, "names": ["hospital-0", "hospital-1", "hospital-2"] })
     );
     assert_eq!((&counted["simulation"], &counted["publishable"]), (&json!(true), &json!(false)));
+    // Without the result, nobody knows whether the labels are those of the round.
+    assert!(card("least")["publishable"].is_null());
+    let page = fs::read_to_string(parties.path("student", "least-card.md")).expect("a card");
+    assert!(page.contains("at least 2 of 3 teachers counted"), "{page}");
     assert!(counted["source"]["round"]["sum"].is_string());
     // The smallest number that the round accepts is the number that was counted, so the epsilons are equal.
     assert_eq!(counted["privacy"], card("least")["privacy"]);
+
+    let large = parties.run("student", &format!("{train} --delta 0.5 --out large.safetensors"));
+    assert_eq!(large.status.code(), Some(2), "{}", String::from_utf8_lossy(&large.stderr));
 
     // A third party has the public files only.
     for file in
@@ -156,7 +209,7 @@ fn the_card_of_a_round_is_verified_from_its_public_files() {
     }
     let both = "verify counted-card.json --round round.toml --result result";
     let told = parties.succeeds("reader", both);
-    assert!(told.contains("computed again") && told.contains("not checked"), "{told}");
+    assert!(told.contains("computed again") && told.contains("Statements of the student"), "{told}");
     let found: Value = serde_json::from_str(&parties.succeeds("reader", &format!("{both} --json"))).expect("JSON");
     assert_eq!(found["epsilon"], counted["privacy"]["data_independent"]["epsilon"]);
     parties.succeeds("reader", "verify least-card.json --round round.toml");
@@ -180,6 +233,7 @@ fn the_card_of_a_round_is_verified_from_its_public_files() {
         ("/source/round/id", json!("00"), "source.round.id"),
         ("/publishable", json!(true), "publishable: expected false, found true"),
         ("/task/classes/0", json!("z"), "task.classes.0"),
+        ("/training/queries", json!(1), "training.queries: expected 4, found 1"),
     ] {
         forge(&path, |card| *card.pointer_mut(place).expect(place) = value);
         fails(both, 3, words);

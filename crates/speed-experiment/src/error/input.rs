@@ -133,13 +133,38 @@ pub enum InputFault {
         /// The lengths of its axes.
         shape: Vec<usize>,
     },
+    /// Labels of a round whose list of queries was not given.
+    #[error("expected --query-list with the list of the round, because the round's file has its SHA-256")]
+    NoQueryList,
+    /// Another list of queries than that of the round.
+    #[error("expected the list of queries of the round, with SHA-256 {expected}, found {found}")]
+    OtherQueryList {
+        /// The digest in the round's file, in hexadecimal digits.
+        expected: String,
+        /// The digest of the list.
+        found: String,
+    },
     /// A card that was changed, or describes other files.
     #[error(transparent)]
     Card(#[from] Box<CardFault>),
     /// A card that names a file elsewhere, or none.
-    #[error("expected the names of files in the card's folder, found {}", printable(found))]
+    #[error("expected different names of files in the card's folder, found {}", printable(found))]
     CardFile {
         /// The name.
+        found: String,
+    },
+    /// The Markdown form of a card says something else than its JSON form.
+    #[error("expected the text of the card in JSON beside it, found another text: it was changed")]
+    CardText,
+    /// A report of another run than the config beside it.
+    #[error(
+        "expected the config of the run {} of the report, found the config of the run {found}",
+        printable(expected)
+    )]
+    OtherReport {
+        /// The run of the report.
+        expected: String,
+        /// The run of the config.
         found: String,
     },
     /// A run's card outside of its run.
@@ -152,7 +177,7 @@ pub enum InputFault {
         row: String,
     },
     /// A model of another origin than its card.
-    #[error("the model beside the card is of another run, row or round")]
+    #[error("the model is of another run, row, student or round than its card")]
     OtherModel,
     /// Three axes that may be those of one image with channels.
     #[error(

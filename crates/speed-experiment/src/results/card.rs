@@ -1,19 +1,22 @@
 //! The cards of a run's models, and their verification.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use speed_accountant::Account;
 use speed_core::Digest;
+use speed_data::ImageShape;
 use speed_report::{
-    CARD_FORMAT, CardSource, ModelCard, ModelFile, Participants, Privacy, Report, Task, TrainingData, Versions,
+    CARD_FORMAT, CardSource, ModelCard, ModelFile, NoiseSource, Participants, Privacy, Report, Task, TrainingData,
+    Versions, covers_labels,
 };
 
 use super::file::read_report;
-use crate::config::Config;
-use crate::error::{ExperimentError, InputFault};
-use crate::model::{Description, Model};
-use crate::stages::data_independent;
-use crate::store::{RunStore, config_path, read_small, run_of_card};
+use crate::config::{AggregationKind, Config};
+use crate::error::{ExperimentError, InputFault, ModelFault, ResultsFault};
+use crate::model::{Description, MAX_FILE, Model, Network, Origin, of_weights_to_bytes};
+use crate::stages::{WEIGHTS, data_independent};
+use crate::store::{RunStore, config_path, model_name, read_large, read_listed, read_small, run_of_card};
 
 /// The name of a card in JSON.
 pub const CARD: &str = "model-card.json";
@@ -31,40 +34,72 @@ pub fn task(description: &Description) -> Task {
     }
 }
 
-/// Returns the card of a row's models, which have this description, from the run's config and report.
+/// Returns the description of the student `repeat` of a row, whose labels have the claim `data_independent`.
+pub(super) fn describe(
+    config: &Config,
+    index: usize,
+    repeat: usize,
+    data_independent: Option<&Account>,
+    images: (ImageShape, Vec<String>),
+    device: Option<String>,
+) -> Description {
+    let row = &config.rows[index];
+    let method = config.method_of(row);
+    let network = Network::Student { method, version: method.version(), config: Box::new(config.student.clone()) };
+    let origin = Origin {
+        row: Some(row.name.clone()),
+        repeat: Some(repeat),
+        device,
+        publishable: Some(is_publishable(config, data_independent)),
+        ..Origin::of_run(config, &RunStore::id_of(config))
+    };
+    let (shape, classes) = images;
+    Description::of_run(config, network, shape, classes, origin)
+}
+
+fn is_publishable(config: &Config, data_independent: Option<&Account>) -> bool {
+    !config.is_simulation() && covers_labels(data_independent)
+}
+
+/// Returns the card of a row's models. `first` is the description of the first one. The numbers of teachers and queries, the
+/// noise and the method are those of the config; only the rest is from the report.
 pub(super) fn card_of_row(
     config: &Config,
     report: &Report,
     index: usize,
     models: Vec<ModelFile>,
-    description: &Description,
+    first: &Description,
 ) -> ModelCard {
     let (row, source) = (&report.rows[index], &config.rows[config.labels_of(index)]);
-    let teachers = report.ensemble.teachers;
+    let teachers = config.ensemble.teachers;
+    let queries = source.query_count(config.queries.count);
+    let noise_source = if source.noise.is_central() {
+        NoiseSource::Server
+    } else if source.aggregation == AggregationKind::Trusted {
+        NoiseSource::TrustedAggregator
+    } else {
+        NoiseSource::Teachers
+    };
     let privacy = source.is_noisy().then(|| Privacy {
         data_dependent: row.data_dependent.clone().filter(|_| config.is_simulation()),
-        ..Privacy::of_votes(
-            source.noise.mechanism().identifier(),
-            source.noise.is_central(),
-            row.data_independent.clone(),
-        )
+        ..Privacy::of_votes(source.noise.mechanism().identifier(), noise_source, row.data_independent.clone())
     });
     ModelCard {
         format: CARD_FORMAT,
         simulation: config.is_simulation(),
-        publishable: description.origin.publishable,
+        publishable: Some(is_publishable(config, row.data_independent.as_ref())),
         models,
-        task: task(description),
+        task: task(first),
         training: TrainingData {
-            method: row.method.clone(),
+            method: config.method_of(&config.rows[index]).name().to_owned(),
             pool_images: report.ensemble.pool_images,
-            queries: row.queries,
-            labelled: row.answered.unwrap_or(row.queries),
+            queries,
+            labelled: row.answered.unwrap_or(queries),
         },
         source: CardSource::Run {
-            experiment: report.experiment.clone(),
-            run: report.run.clone(),
-            row: row.name.clone(),
+            experiment: config.name.clone(),
+            run: RunStore::id_of(config),
+            row: config.rows[index].name.clone(),
         },
         participants: Some(Participants { teachers, counted: teachers, names: Vec::new() }),
         privacy,
@@ -73,13 +108,22 @@ pub(super) fn card_of_row(
     }
 }
 
-/// Reads a card.
+/// Reads a card, and compares it with its Markdown form, if that is beside it.
 ///
 /// # Errors
-/// If the file is missing, not a card, or was changed.
+/// If the file is missing, not a card, or was changed, or the other form is of another card.
 pub fn read_card(path: &Path) -> Result<ModelCard, ExperimentError> {
     let text = read_small(path).map_err(|error| at(path, InputFault::UnreadableText(error)))?;
-    ModelCard::from_json(&text).map_err(|fault| at(path, Box::new(fault).into()))
+    let card = ModelCard::from_json(&text).map_err(|fault| at(path, Box::new(fault).into()))?;
+    // People read the other form.
+    let other = path.with_extension("md");
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match read_small(&other) {
+        Ok(text) if text == card.to_markdown(&name).as_bytes() => Ok(card),
+        Ok(_) => Err(at(&other, InputFault::CardText)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(card),
+        Err(error) => Err(at(&other, InputFault::UnreadableText(error))),
+    }
 }
 
 /// Compares a card with `expected`, the card of the same files.
@@ -90,59 +134,117 @@ pub fn check_card(path: &Path, card: &ModelCard, expected: &ModelCard) -> Result
     card.differing_field(expected).map_err(|fault| at(path, Box::new(fault).into()))
 }
 
-/// Returns the files of a card and the description of the first model, from the files beside the card.
-///
-/// # Errors
-/// If a file is missing or not a model, or the card has none or names a file elsewhere.
-pub fn files_of_card(path: &Path, card: &ModelCard) -> Result<(Vec<ModelFile>, Description), ExperimentError> {
-    let mut files = Vec::new();
-    let mut first = None;
-    for ModelFile { file, .. } in &card.models {
-        let is_name = Path::new(file).components().eq([std::path::Component::Normal(file.as_ref())]);
-        if !is_name {
-            return Err(at(path, InputFault::CardFile { found: file.clone() }));
-        }
-        let file_path = path.with_file_name(file);
-        let model = Model::read(&file_path, None)?;
-        let bytes = crate::store::read_large(&file_path, crate::model::MAX_FILE);
-        let bytes = bytes.map_err(ExperimentError::io("read", &file_path))?;
-        files.push(ModelFile { file: file.clone(), sha256: Digest::of(&bytes).to_hex() });
-        first.get_or_insert_with(|| model.description().clone());
-    }
-    let first = first.ok_or_else(|| at(path, InputFault::CardFile { found: "no file".into() }))?;
-    Ok((files, first))
+/// A model beside a card.
+#[derive(Debug)]
+pub struct CardedModel {
+    /// Its name and hash.
+    pub file: ModelFile,
+    /// Its description.
+    pub description: Description,
+    /// The bytes of its file.
+    pub bytes: Vec<u8>,
 }
 
-/// Verifies the card of a row of a run: the files beside it, the run's config and report, and the data-independent epsilon,
-/// which is computed again from the config alone. Returns that claim.
+/// Reads the models of a card, from the files beside the card.
+///
+/// # Errors
+/// If a file is missing or not a model, or the card has none, names one twice, or names a file elsewhere.
+pub fn models_of_card(path: &Path, card: &ModelCard) -> Result<Vec<CardedModel>, ExperimentError> {
+    let mut names = BTreeSet::new();
+    let read = |ModelFile { file, .. }: &ModelFile| {
+        let is_name = Path::new(file).components().eq([std::path::Component::Normal(file.as_ref())]);
+        if !is_name || !names.insert(file.clone()) {
+            return Err(at(path, InputFault::CardFile { found: file.clone() }));
+        }
+        let place = path.with_file_name(file);
+        let failure = |fault| ExperimentError::Model { path: place.clone(), fault };
+        let bytes = read_large(&place, MAX_FILE).map_err(|error| failure(ModelFault::Unreadable(error)))?;
+        let model = Model::from_bytes(&bytes).map_err(failure)?;
+        let file = ModelFile { file: file.clone(), sha256: Digest::of(&bytes).to_hex() };
+        Ok(CardedModel { file, description: model.description().clone(), bytes })
+    };
+    let models: Vec<CardedModel> = card.models.iter().map(read).collect::<Result<_, _>>()?;
+    if models.is_empty() {
+        return Err(at(path, InputFault::CardFile { found: "none".into() }));
+    }
+    Ok(models)
+}
+
+/// The fields of a run's card that only the report of the run gives. Nothing else in the run determines them.
+pub const OF_REPORT: [&str; 5] =
+    ["training.pool_images", "training.labelled", "privacy.data_dependent", "evaluation", "versions"];
+
+/// Verifies the card of a row of a run: the models beside it, and the run's config, report and kept weights. The
+/// data-independent epsilon is computed again from the config alone. Returns that claim.
 ///
 /// # Errors
 /// If a field of the card differs, or a file of the run is missing or damaged.
 pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Result<Option<Account>, ExperimentError> {
     let CardSource::Run { row, .. } = &card.source else { return Ok(None) };
-    let run = match run.or_else(|| run_of_card(path)) {
-        Some(run) => run.to_path_buf(),
-        None => return Err(at(path, InputFault::NoRunOfCard)),
-    };
+    let run =
+        run.map(Path::to_path_buf).or_else(|| run_of_card(path)).ok_or_else(|| at(path, InputFault::NoRunOfCard))?;
     let config = RunStore::config_in(&run)?;
     let mut report = read_report(&run)?;
-    let found = report.rows.iter().position(|other| other.name == *row);
-    let index = found.filter(|index| config.rows.get(*index).is_some_and(|other| other.name == *row));
+    let id = RunStore::id_of(&config);
+    if report.run != id || report.simulation != config.is_simulation() || report.rows.len() != config.rows.len() {
+        return Err(at(&config_path(&run), InputFault::OtherReport { expected: report.run, found: id }));
+    }
+    let index = config.rows.iter().position(|other| other.name == *row);
     let index = index.ok_or_else(|| at(&config_path(&run), InputFault::NoRow { row: row.clone() }))?;
-    let (files, description) = files_of_card(path, card)?;
+    let models = models_of_card(path, card)?;
+    let first = models[0].description.clone();
     let source = &config.rows[config.labels_of(index)];
-    if source.is_noisy() {
-        let queries = report.rows[index].queries;
-        let account = data_independent(&config, source, queries, description.classes.len())?;
-        report.rows[index].data_independent = account.ok();
+    report.rows[index].data_independent = if source.is_noisy() {
+        let queries = source.query_count(config.queries.count);
+        data_independent(&config, source, queries, first.classes.len())?.ok()
+    } else {
+        None
+    };
+    let claim = report.rows[index].data_independent.clone();
+    for model in &models {
+        check_model(&RunOfCard { run: &run, config: &config, report: &report, index }, path, model, &first)?;
     }
-    let expected = card_of_row(&config, &report, index, files, &description);
-    check_card(path, card, &expected)?;
-    let names = [Some(&report.run), Some(row)] == [description.origin.run.as_ref(), description.origin.row.as_ref()];
-    if !names || description.origin.simulation != config.is_simulation() {
-        return Err(at(path, InputFault::OtherModel));
+    let files = models.into_iter().map(|model| model.file).collect();
+    check_card(path, card, &card_of_row(&config, &report, index, files, &first))?;
+    Ok(claim)
+}
+
+/// The run of a card, and the place of its row.
+struct RunOfCard<'a> {
+    run: &'a Path,
+    config: &'a Config,
+    report: &'a Report,
+    index: usize,
+}
+
+/// Checks that a model is the one that the run wrote for this row: its description, and its weights if the run has them.
+fn check_model(
+    of: &RunOfCard<'_>,
+    path: &Path,
+    model: &CardedModel,
+    first: &Description,
+) -> Result<(), ExperimentError> {
+    let (CardedModel { file, description, bytes }, row) = (model, &of.report.rows[of.index]);
+    let place = path.with_file_name(&file.file);
+    let other = || at(&place, InputFault::OtherModel);
+    let repeat = description.origin.repeat.ok_or_else(other)?;
+    let classes = if of.report.classes.is_empty() { first.classes.clone() } else { of.report.classes.clone() };
+    let (claim, device) = (row.data_independent.as_ref(), description.origin.device.clone());
+    let expected = describe(of.config, of.index, repeat, claim, (first.shape(), classes), device);
+    let name = model_name("", repeat);
+    if *description != expected || Path::new(&name).file_name().is_none_or(|name| name != file.file.as_str()) {
+        return Err(other());
     }
-    Ok(report.rows[index].data_independent.clone())
+    let Some(student) = row.students.get(repeat) else { return Err(other()) };
+    let weights = read_listed(of.run, &student.stage, WEIGHTS).map_err(|(path, damage)| {
+        let fault = ResultsFault::Page { damage };
+        ExperimentError::Results { path, fault }
+    })?;
+    let failure = |fault| ExperimentError::Model { path: place.clone(), fault };
+    match weights.map(|weights| of_weights_to_bytes(&expected, &weights).map_err(failure)).transpose()? {
+        Some(expected) if expected != *bytes => Err(other()),
+        _ => Ok(()),
+    }
 }
 
 fn at(path: &Path, fault: InputFault) -> ExperimentError {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use speed_core::{Digest, printable};
 use speed_report::{ModelFile, Report, ReportRow};
 
-use super::card::{CARD, CARD_TEXT, card_of_row};
+use super::card::{CARD, CARD_TEXT, card_of_row, describe};
 use crate::error::{ExperimentError, ModelFault, ResultsFault};
-use crate::model::{Description, Network, Origin, of_weights_to_bytes};
+use crate::model::of_weights_to_bytes;
 use crate::picture;
 use crate::stages::{Context, WEIGHTS, folder_of_row};
 use crate::store::{example_image, model_name, read_listed, write_atomic};
@@ -26,8 +26,6 @@ pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(),
     }
     let (mut missing, mut written) = (0, 0);
     for (index, row) in report.rows.iter().enumerate() {
-        let method = config.method_of(&config.rows[index]);
-        let network = Network::Student { method, version: method.version(), config: Box::new(config.student.clone()) };
         let mut models = Vec::new();
         let mut first = None;
         for (repeat, student) in row.students.iter().enumerate() {
@@ -40,15 +38,10 @@ pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(),
                 missing += 1;
                 continue;
             };
-            let origin = Origin {
-                row: Some(row.name.clone()),
-                repeat: Some(repeat),
-                device: context.device.fingerprint.map(ToString::to_string),
-                publishable: Some(!config.is_simulation() && row.data_independent.is_some()),
-                ..Origin::of_run(config, &context.store.id())
-            };
-            let (shape, classes) = (images.pool.shape(), images.class_names.clone());
-            let description = Description::of_run(config, network.clone(), shape, classes, origin);
+            let of_images = (images.pool.shape(), images.class_names.clone());
+            let device = context.device.fingerprint.map(ToString::to_string);
+            let claim = row.data_independent.as_ref();
+            let description = describe(config, index, repeat, claim, of_images, device);
             match of_weights_to_bytes(&description, &weights) {
                 Ok(bytes) => {
                     let path = run.join(model_of(report, &row.name, repeat));

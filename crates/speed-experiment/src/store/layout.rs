@@ -101,10 +101,12 @@ pub(crate) fn model_name(row: &str, repeat: usize) -> String {
 }
 
 /// Returns the directory of the run that a row's card belongs to, if the card is in the place of its run.
-pub(crate) fn run_of_card(card: &Path) -> Option<&Path> {
-    let run =
-        card.parent()?.parent().filter(|models| models.file_name().is_some_and(|name| name == MODELS))?.parent()?;
-    config_path(run).is_file().then_some(run)
+pub(crate) fn run_of_card(card: &Path) -> Option<PathBuf> {
+    // A name alone is in the current directory.
+    let card = std::path::absolute(card).ok()?;
+    let models = card.parent()?.parent().filter(|models| models.file_name().is_some_and(|name| name == MODELS))?;
+    let run = models.parent()?;
+    config_path(run).is_file().then(|| run.to_path_buf())
 }
 
 /// Returns the path of an image that the models of a run can classify.

@@ -126,11 +126,15 @@ pub(crate) fn part_of_stage(run: &Path, stage: &str, part: &str) -> Option<Finge
     parts.get(part).copied()
 }
 
-/// Reads a file of a finished stage of the run in the directory `run`, if the stage's record lists the file.
+/// Reads a file of a finished stage of the run in the directory `run`, if the stage's record lists the file. The name of the
+/// stage may be untrusted.
 ///
 /// # Errors
 /// The damage of the file, if it differs from the record.
 pub(crate) fn read_listed(run: &Path, stage: &str, name: &str) -> Result<Option<Vec<u8>>, (PathBuf, Damage)> {
+    if !is_one_folder(stage) {
+        return Ok(None);
+    }
     let folder = stages(run).join(stage);
     let Some(hash) = StageRecord::read(&folder).and_then(|record| record.hash_of(name)) else { return Ok(None) };
     let path = folder.join(name);

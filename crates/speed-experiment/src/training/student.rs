@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::Device;
 use serde::Serialize;
+use speed_core::Digest;
 use speed_core::random::Streams;
 use speed_data::Split;
 use speed_nn::threads;
@@ -61,8 +62,10 @@ pub struct RoundOrigin {
     pub classes: usize,
     /// Whether keys or noise come from a seed.
     pub simulation: bool,
-    /// Whether a finite data-independent claim covers the labels, whose noise is real.
-    pub publishable: bool,
+    /// The digest of the list of queries that the round is about, if it states one.
+    pub query_list: Option<Digest>,
+    /// Whether a finite data-independent claim covers the labels, whose noise is real; `None` if it is unknown.
+    pub publishable: Option<bool>,
 }
 
 /// The result of a student's training.
@@ -125,7 +128,7 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     let origin = Origin {
         round: round.map(|round| round.id.clone()),
         simulation: round.is_some_and(|round| round.simulation),
-        publishable: round.map(|round| round.publishable),
+        publishable: round.and_then(|round| round.publishable),
         ..Origin::of_command(seed)
     };
     let description = Description::of_run(&config, network, shape, class_names.clone(), origin);
@@ -210,6 +213,13 @@ fn labels(
     if let Some(expected) = options.round.as_ref().map(|round| round.queries).filter(|all| *all != parsed.pairs.len()) {
         return Err(at(path, InputFault::LabelCount { expected, found: parsed.pairs.len() }));
     }
+    if let Some(expected) = options.round.as_ref().and_then(|round| round.query_list) {
+        let list = options.queries.as_deref().ok_or_else(|| at(path, InputFault::NoQueryList))?;
+        let found = Digest::of(read_text(list)?);
+        if found != expected {
+            return Err(at(list, InputFault::OtherQueryList { expected: expected.to_hex(), found: found.to_hex() }));
+        }
+    }
     let named = |list: &Path, names: &[String]| positions(list, names, &options.pool.path, &pool.names);
     let places = if parsed.head == "name" {
         let names: Vec<String> = parsed.pairs.iter().map(|pair| pair.key.clone()).collect();
@@ -218,7 +228,9 @@ fn labels(
         let list = options.queries.as_deref().map(|list| named(list, &read_queries(list)?)).transpose()?;
         let numbers = list.unwrap_or_else(|| (0..pool.names.len()).collect());
         let place = |pair: &Pair| {
-            let number = pair.key.parse().ok().and_then(|query: usize| numbers.get(query).copied());
+            // "00" and "+0" could name query 0 a second time.
+            let number = pair.key.parse().ok().filter(|query: &usize| query.to_string() == pair.key);
+            let number = number.and_then(|query| numbers.get(query).copied());
             let fault = || InputFault::NoQuery { line: pair.line, found: pair.key.clone(), queries: numbers.len() };
             number.ok_or_else(|| at(path, fault()))
         };
