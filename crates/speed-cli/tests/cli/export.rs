@@ -104,10 +104,9 @@ fn refused(place: &Workplace, model: &str, code: i32, words: &[&str]) {
 fn wrong_models_and_files_in_the_way_are_refused_by_name() {
     let (place, model): (Workplace, PathBuf) = one_student();
     let bytes = fs::read(&model).expect("a model");
-    let format =
-        String::from_utf8_lossy(&bytes).find("\\\"format\\\":1").expect("the version") + "\\\"format\\\":".len();
-    let mut other = bytes.clone();
-    other[format] = b'7';
+    let (mut other, version) = (bytes.clone(), br#"\"format\":1"#);
+    let start = bytes.windows(version.len()).position(|window| window == version).expect("the version");
+    other[start + version.len() - 1] = b'7';
     for (name, bytes, words) in [
         ("foreign", b"no model of any kind".to_vec(), "expected a model of speed"),
         ("cut", bytes[..bytes.len() - 1].to_vec(), "truncated"),
