@@ -30,7 +30,7 @@ pub use teacher::{TeacherOptions, TeacherReport, TeachersReport, train_teachers}
 pub use votes::{PluralityOptions, PluralityReport, VoteOptions, VoteReport, plurality, vote};
 
 use crate::error::{ExperimentError, InputFault, ResultsFault};
-use crate::store::{read_large, write_new};
+use crate::store::{read_large, write_new, write_new_secret};
 
 /// Maximum length of a user's text file in bytes.
 const MAX_TEXT: u64 = 64 << 20;
@@ -60,6 +60,14 @@ pub fn check_new(path: &Path) -> Result<(), ExperimentError> {
 /// If something has this name, or writing fails.
 pub fn write_output(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
     if write_new(path, bytes)? { Ok(()) } else { Err(exists(path)) }
+}
+
+/// Writes a new file that only its owner may read, atomically.
+///
+/// # Errors
+/// If something has this name, or writing fails.
+pub fn write_private_output(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
+    if write_new_secret(path, bytes)? { Ok(()) } else { Err(exists(path)) }
 }
 
 fn exists(path: &Path) -> ExperimentError {

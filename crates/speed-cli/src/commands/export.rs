@@ -4,9 +4,10 @@ use serde::Serialize;
 use speed_core::printable_path;
 use speed_experiment::ExperimentError;
 use speed_experiment::model::{IMAGES, LOGITS, Model, OnnxModel, PROBABILITIES, PixelType};
+use speed_experiment::training::write_private_output;
 use speed_roles::write_once;
 
-use super::output::{mark, print, print_json};
+use super::output::{mark, not_public, print, print_json};
 use super::{Failure, usage};
 use crate::bar::line;
 use crate::options::{ExportOptions, ModelFormat, Pixels};
@@ -50,8 +51,8 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
     }
     let model = Model::read(&options.model, options.datasets.as_deref())?;
     let description = model.description();
-    if description.is_teacher() && !options.quiet {
-        line("a teacher's weights reveal its private images: do not publish the exported file");
+    if !options.quiet {
+        not_public(description).into_iter().for_each(line);
     }
     let (pixels, name) = match options.pixels {
         Pixels::Uint8 => (PixelType::Uint8, "uint8"),
@@ -72,7 +73,12 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
             None,
         ),
     };
-    write_once(&options.out, &bytes)?;
+    // Only the owner may read a teacher's weights. The same file again is no error.
+    if description.is_teacher() && options.out.symlink_metadata().is_err() {
+        write_private_output(&options.out, &bytes)?;
+    } else {
+        write_once(&options.out, &bytes)?;
+    }
     if let Some(path) = &options.classes {
         let mut names = serde_json::to_vec(&description.classes).unwrap_or_default();
         names.push(b'\n');

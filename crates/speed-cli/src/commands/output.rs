@@ -23,6 +23,16 @@ pub(super) fn mark(simulation: bool) -> &'static str {
     if simulation { SIMULATION } else { "" }
 }
 
+/// Returns a warning about a model that must not be published, with its predictions and its forms for other programs.
+pub(super) fn not_public(model: &Description) -> Option<&'static str> {
+    if model.is_teacher() {
+        return Some("a teacher's weights and predictions reveal its private images: do not publish them");
+    }
+    let is_uncovered = model.origin.publishable == Some(false) && !model.origin.simulation;
+    is_uncovered
+        .then_some("no finite data-independent claim covers this student's labels: do not publish it or its predictions")
+}
+
 /// Returns the sentence about the influence of one proven teacher, or an empty text in a round without proofs.
 pub(super) fn influence(of: Option<Influence>) -> String {
     of.map_or_else(String::new, |influence| format!("{influence}\n"))

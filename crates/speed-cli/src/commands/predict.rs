@@ -10,7 +10,7 @@ use speed_experiment::npy;
 use speed_experiment::training::{check_new, write_output};
 use speed_report::{Table, csv};
 
-use super::output::{SIMULATION, print_bytes, to_json};
+use super::output::{SIMULATION, not_public, print_bytes, to_json};
 use super::{Failure, mark};
 use crate::bar::{Counting, line};
 use crate::options::{PredictOptions, PredictionFormat};
@@ -63,18 +63,9 @@ pub(super) fn predict(options: &PredictOptions) -> Result<(), Failure> {
 /// Returns what the user must know about the model before the predictions are used.
 fn warnings(model: &Model, format: PredictionFormat) -> Vec<&'static str> {
     let description = model.description();
-    let mut warnings = Vec::new();
-    if description.is_teacher() {
-        warnings.push("a teacher's predictions reveal its private images: do not publish them");
-    } else if description.origin.publishable == Some(false) && !description.origin.simulation {
-        warnings.push(
-            "no finite data-independent claim covers this student's labels: do not publish it or its predictions",
-        );
-    }
-    if description.origin.simulation && matches!(format, PredictionFormat::Csv | PredictionFormat::Npy) {
-        warnings.push(SIMULATION.trim_end());
-    }
-    warnings
+    let has_no_mark = matches!(format, PredictionFormat::Csv | PredictionFormat::Npy);
+    let simulation = (description.origin.simulation && has_no_mark).then(|| SIMULATION.trim_end());
+    not_public(description).into_iter().chain(simulation).collect()
 }
 
 /// Returns the output. A table on standard output fits the terminal.

@@ -43,8 +43,9 @@ impl Model {
             ("format", FORMAT.to_string()),
             ("simulation", description.origin.simulation.to_string()),
         ];
-        let Origin { experiment, run, round, .. } = &description.origin;
-        let known = [("experiment", experiment), ("run", run), ("round", round)];
+        let Origin { experiment, run, row, round, publishable, .. } = &description.origin;
+        metadata.extend(publishable.map(|publishable| ("publishable", publishable.to_string())));
+        let known = [("experiment", experiment), ("run", run), ("row", row), ("round", round)];
         metadata.extend(known.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))));
         let export = Export {
             network: self.network.as_ref(),

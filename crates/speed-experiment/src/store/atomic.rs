@@ -1,7 +1,8 @@
 //! Atomic writes: a file is either complete or absent.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use serde::Serialize;
@@ -129,8 +130,8 @@ fn link_new(path: &Path, bytes: &[u8], mode: u32) -> Result<bool, ExperimentErro
     retried(folder, write).map_err(ExperimentError::io("write", path))
 }
 
-/// Atomically writes a new directory that only its owner may read, with these files, whose names may contain directories. Returns whether it was written; it is
-/// not if the name exists, unless it is an empty directory.
+/// Atomically writes a new directory with these files, whose names may contain directories. Returns whether it was written; it
+/// is not if the name exists, unless it is an empty directory.
 ///
 /// # Errors
 /// If the parent directory cannot be written.
@@ -138,14 +139,35 @@ pub(crate) fn write_folder<B: AsRef<[u8]>>(
     path: &Path,
     files: impl IntoIterator<Item = (String, B)>,
 ) -> Result<bool, ExperimentError> {
+    write_folder_of(path, files, [0o777, 0o666])
+}
+
+/// Writes a new directory like [`write_folder`] that only its owner may read.
+///
+/// # Errors
+/// If the parent directory cannot be written.
+pub(crate) fn write_secret_folder<B: AsRef<[u8]>>(
+    path: &Path,
+    files: impl IntoIterator<Item = (String, B)>,
+) -> Result<bool, ExperimentError> {
+    write_folder_of(path, files, [0o700, 0o600])
+}
+
+/// Writes a new directory; `modes` are those of the directory and of the files, of which the process's mask is taken away.
+fn write_folder_of<B: AsRef<[u8]>>(
+    path: &Path,
+    files: impl IntoIterator<Item = (String, B)>,
+    [of_folder, of_files]: [u32; 2],
+) -> Result<bool, ExperimentError> {
     let parent = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
-    let folder = tempfile::Builder::new().prefix(WRITING).tempdir_in(parent);
+    let mut builder = tempfile::Builder::new();
+    let folder = builder.prefix(WRITING).permissions(Permissions::from_mode(of_folder)).tempdir_in(parent);
     let folder = folder.map_err(ExperimentError::io("write", path))?;
     for (name, bytes) in files {
         let write = || -> std::io::Result<()> {
             let file = folder.path().join(&name);
             std::fs::create_dir_all(file.parent().unwrap_or_else(|| folder.path()))?;
-            let mut file = File::create_new(file)?;
+            let mut file = File::options().write(true).create_new(true).mode(of_files).open(file)?;
             file.write_all(bytes.as_ref())?;
             file.sync_all()
         };

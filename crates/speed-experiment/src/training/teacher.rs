@@ -23,7 +23,7 @@ use crate::config::{Config, ConfigError};
 use crate::error::{ExperimentError, InputFault, Mismatch, ModelFault};
 use crate::model::{Description, Network, Origin, to_bytes};
 use crate::progress::Progress;
-use crate::store::{write_folder, write_new_secret};
+use crate::store::{write_new_secret, write_secret_folder};
 
 /// The options of a training of teachers.
 #[derive(Clone, Debug)]
@@ -267,7 +267,7 @@ fn write(options: &TeacherOptions, finished: &[Finished]) -> Result<Vec<PathBuf>
     }
     let name = |index: usize| format!("teacher-{index:04}.safetensors");
     let files = finished.iter().enumerate().map(|(index, (_, _, bytes))| (name(index), bytes.as_slice()));
-    if !write_folder(out, files)? {
+    if !write_secret_folder(out, files)? {
         return Err(super::exists(out));
     }
     Ok((0..finished.len()).map(|index| out.join(name(index))).collect())
