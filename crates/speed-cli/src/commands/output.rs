@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 use speed_core::{ExitCode, printable};
 use speed_experiment::ExperimentError;
+use speed_experiment::model::Description;
 use speed_roles::Influence;
 
 use super::failure::{Failure, kind};

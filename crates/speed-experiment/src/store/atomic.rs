@@ -19,6 +19,11 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
     write_with_mode(path, bytes, 0o666)
 }
 
+/// Returns the directory of a file, which is the current one for a name alone.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
+}
+
 /// Writes a JSON file atomically.
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), ExperimentError> {
     write_atomic(path, &json(path, value)?)
@@ -38,7 +43,7 @@ pub(super) fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, Exper
 pub(crate) fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
     write_with_mode(path, bytes, 0o600)?;
     // The next charge must not reach the disk before this file.
-    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    let folder = folder_of(path);
     std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(ExperimentError::io("sync", folder))
 }
 
@@ -49,7 +54,7 @@ pub(super) const RETRIES: u32 = 5;
 /// written.
 pub(crate) fn write_new_secret(path: &Path, bytes: &[u8]) -> Result<bool, ExperimentError> {
     let is_new = link_new(path, bytes, 0o600)?;
-    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    let folder = folder_of(path);
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(ExperimentError::io("sync", folder))?;
     Ok(is_new)
 }
@@ -102,7 +107,7 @@ fn write_through(
     mode: u32,
     sync: impl Fn(&File) -> std::io::Result<()>,
 ) -> Result<(), ExperimentError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let folder = folder_of(path);
     let write = || -> std::io::Result<()> {
         let file = temporary(folder, bytes, mode, &sync)?;
         file.persist(path).map_err(|error| error.error)?;
@@ -121,7 +126,7 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<bool, ExperimentErr
 }
 
 fn link_new(path: &Path, bytes: &[u8], mode: u32) -> Result<bool, ExperimentError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let folder = folder_of(path);
     let write = || match std::fs::hard_link(temporary(folder, bytes, mode, &File::sync_all)?.path(), path) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
@@ -159,7 +164,7 @@ fn write_folder_of<B: AsRef<[u8]>>(
     files: impl IntoIterator<Item = (String, B)>,
     [of_folder, of_files]: [u32; 2],
 ) -> Result<bool, ExperimentError> {
-    let parent = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let parent = folder_of(path);
     let mut builder = tempfile::Builder::new();
     let folder = builder.prefix(WRITING).permissions(Permissions::from_mode(of_folder)).tempdir_in(parent);
     let folder = folder.map_err(ExperimentError::io("write", path))?;
