@@ -26,6 +26,7 @@ use speed_data::pictures::Preparation;
 use speed_nn::training::{Activations, AnyClassifier, NamedTensors};
 pub use speed_onnx::{IMAGES, LOGITS, PROBABILITIES, PixelType};
 
+pub(crate) use self::description::check_names;
 pub use self::description::{Description, FORMAT, Network, Origin, Preprocessing};
 pub(crate) use self::file::MAX_FILE;
 pub use self::inputs::Inputs;

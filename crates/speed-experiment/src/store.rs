@@ -20,7 +20,9 @@ mod status;
 mod sweep;
 
 pub use atomic::write_atomic;
-pub(crate) use atomic::{remove_unfinished, write_folder, write_new, write_new_secret, write_secret, write_secret_folder};
+pub(crate) use atomic::{
+    remove_unfinished, write_folder, write_new, write_new_secret, write_secret, write_secret_folder,
+};
 pub(crate) use find::is_in_use;
 pub use find::{FinishedResults, find_any_run, find_results, find_run, run_in_use};
 pub(crate) use fingerprint::{Fingerprint, Identity};

@@ -30,8 +30,9 @@ pub(super) fn not_public(model: &Description) -> Option<&'static str> {
         return Some("a teacher's weights and predictions reveal its private images: do not publish them");
     }
     let is_uncovered = model.origin.publishable == Some(false) && !model.origin.simulation;
-    is_uncovered
-        .then_some("no finite data-independent claim covers this student's labels: do not publish it or its predictions")
+    is_uncovered.then_some(
+        "no finite data-independent claim covers this student's labels: do not publish it or its predictions",
+    )
 }
 
 /// Returns the sentence about the influence of one proven teacher, or an empty text in a round without proofs.

@@ -25,6 +25,42 @@ fn forge(path: &Path, change: impl FnOnce(&mut Value)) {
     let _ = fs::remove_file(path.with_extension("md"));
 }
 
+/// Checks that no change on purpose, with a new checksum, is accepted.
+fn refuse_forgeries(place: &Workplace, card: &Path, original: &str) {
+    // Changes on purpose, with a new checksum.
+    let changes: [(&str, Value, &str); 11] = [
+        ("/publishable", json!(false), "publishable: expected true, found false"),
+        ("/training/queries", json!(1), "training.queries: expected 4, found 1"),
+        ("/privacy/data_independent/epsilon", json!(0.1), "privacy.data_independent.epsilon: expected"),
+        ("/privacy/data_independent/claim", json!("private"), "privacy.data_independent.claim"),
+        ("/privacy/mechanism", json!("none"), "privacy.mechanism"),
+        ("/participants/counted", json!(99), "participants.counted: expected 5, found 99"),
+        ("/training/labelled", json!(3), "training.labelled: expected 4, found 3"),
+        ("/evaluation", Value::Null, "evaluation"),
+        ("/simulation", json!(true), "simulation: expected false, found true"),
+        ("/models/0/sha256", json!("00"), "models.0.sha256"),
+        ("/source/run/run", json!("0123456789ab"), "source.run.run"),
+    ];
+    for (place_of, value, words) in changes {
+        fs::write(card, original).expect("a card");
+        forge(card, |card| *card.pointer_mut(place_of).expect(place_of) = value);
+        place.fails(&["verify", text(card)], 3, &["model-card.json", words]);
+    }
+    // Another row, another file, no file.
+    for (place_of, value, words) in [
+        ("/source/run/row", json!("Trusted"), ""),
+        ("/source/run/row", json!("no row"), "expected a row called no row"),
+        ("/models/0/file", json!("../trusted/student-0.safetensors"), "in the card's folder"),
+        ("/models/0/file", json!("model-card.json"), "expected a model of speed"),
+        ("/models", json!([]), "in the card's folder"),
+    ] {
+        fs::write(card, original).expect("a card");
+        forge(card, |card| *card.pointer_mut(place_of).expect(place_of) = value);
+        place.fails(&["verify", text(card)], 3, &[words]);
+    }
+    fs::write(card, original).expect("a card");
+}
+
 #[test]
 fn the_card_of_a_run_is_verified_and_every_change_is_refused() {
     let place = Workplace::new(&TINY.replace("repeats = 2\n", "repeats = 1\n"));
@@ -52,38 +88,7 @@ fn the_card_of_a_run_is_verified_and_every_change_is_refused() {
     // A change by mistake.
     fs::write(&card, original.replace("\"counted\": 5", "\"counted\": 6")).expect("a card");
     place.fails(&["verify", text(&card)], 3, &["changed", "checksum"]);
-    // Changes on purpose, with a new checksum.
-    let changes: [(&str, Value, &str); 11] = [
-        ("/publishable", json!(false), "publishable: expected true, found false"),
-        ("/training/queries", json!(1), "training.queries: expected 4, found 1"),
-        ("/privacy/data_independent/epsilon", json!(0.1), "privacy.data_independent.epsilon: expected"),
-        ("/privacy/data_independent/claim", json!("private"), "privacy.data_independent.claim"),
-        ("/privacy/mechanism", json!("none"), "privacy.mechanism"),
-        ("/participants/counted", json!(99), "participants.counted: expected 5, found 99"),
-        ("/training/labelled", json!(3), "training.labelled: expected 4, found 3"),
-        ("/evaluation", Value::Null, "evaluation"),
-        ("/simulation", json!(true), "simulation: expected false, found true"),
-        ("/models/0/sha256", json!("00"), "models.0.sha256"),
-        ("/source/run/run", json!("0123456789ab"), "source.run.run"),
-    ];
-    for (place_of, value, words) in changes {
-        fs::write(&card, &original).expect("a card");
-        forge(&card, |card| *card.pointer_mut(place_of).expect(place_of) = value);
-        place.fails(&["verify", text(&card)], 3, &["model-card.json", words]);
-    }
-    // Another row, another file, no file.
-    for (place_of, value, words) in [
-        ("/source/run/row", json!("Trusted"), ""),
-        ("/source/run/row", json!("no row"), "expected a row called no row"),
-        ("/models/0/file", json!("../trusted/student-0.safetensors"), "in the card's folder"),
-        ("/models/0/file", json!("model-card.json"), "expected a model of speed"),
-        ("/models", json!([]), "in the card's folder"),
-    ] {
-        fs::write(&card, &original).expect("a card");
-        forge(&card, |card| *card.pointer_mut(place_of).expect(place_of) = value);
-        place.fails(&["verify", text(&card)], 3, &[words]);
-    }
-    fs::write(&card, &original).expect("a card");
+    refuse_forgeries(&place, &card, &original);
     // A model of another row has other weights or another description.
     let own = fs::read(card.with_file_name("student-0.safetensors")).expect("a model");
     fs::copy(run.join("models/trusted/student-0.safetensors"), card.with_file_name("student-0.safetensors"))

@@ -183,24 +183,11 @@ impl Description {
         if self.format != FORMAT {
             return Err(ModelFault::Version { found: self.format.into(), expected: FORMAT });
         }
-        let (shape, classes) = (self.shape(), self.classes.len());
+        let shape = self.shape();
         if shape.pixels() == 0 || shape.pixels() > MAX_PIXELS || ![1, 3].contains(&shape.channels) {
             return refuse(format!("expected images of 1 or 3 channels and 1 to {MAX_PIXELS} values, found {shape}"));
         }
-        if !(1..=256).contains(&classes) {
-            return refuse(format!("expected the names of 1 to 256 classes, found {classes}"));
-        }
-        check_class_names(&self.classes).map_err(|error| ModelFault::Description { reason: error.to_string() })?;
-        if let Some(name) = self.classes.iter().find(|name| name.contains(moves_the_cursor)) {
-            return refuse(format!("expected names of classes without control characters, found {name:?}"));
-        }
-        if let Some(name) = self.classes.iter().find(|name| name.len() > MAX_CLASS_NAME) {
-            return refuse(format!(
-                "expected a name of a class of at most {MAX_CLASS_NAME} bytes, found {}",
-                name.len()
-            ));
-        }
-        Ok(())
+        check_names(&self.classes)
     }
 
     /// Returns the network with `parameters` parameters of arbitrary values.
@@ -218,6 +205,22 @@ impl Description {
             }
         }
     }
+}
+
+/// Checks the names of classes: 1 to 256, different, not empty, not long, and without characters that could deceive a reader.
+///
+/// # Errors
+/// If a model with these names would be refused.
+pub(crate) fn check_names(names: &[String]) -> Result<(), ModelFault> {
+    let refuse = |reason: String| Err(ModelFault::Description { reason });
+    check_class_names(names).map_err(|error| ModelFault::Description { reason: error.to_string() })?;
+    if let Some(name) = names.iter().find(|name| name.contains(moves_the_cursor)) {
+        return refuse(format!("expected names of classes without control characters, found {name:?}"));
+    }
+    if let Some(name) = names.iter().find(|name| name.len() > MAX_CLASS_NAME) {
+        return refuse(format!("expected a name of a class of at most {MAX_CLASS_NAME} bytes, found {}", name.len()));
+    }
+    Ok(())
 }
 
 fn check_version(name: &'static str, expected: u32, found: u32) -> Result<(), ModelFault> {

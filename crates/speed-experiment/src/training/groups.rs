@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
+use speed_core::printable;
 use speed_votes::parse_pairs;
 
 use super::{at, read_text};
 use crate::error::{ExperimentError, InputFault};
+use crate::progress::Progress;
 
 /// The rule that assigns images to groups.
 #[derive(Clone, Debug)]
@@ -18,7 +20,8 @@ pub enum Grouping {
     File(PathBuf),
 }
 
-/// Returns the number of every image's group, from 0; without a rule every image is a group.
+/// Returns the number of every image's group, from 0; without a rule every image is a group. Reports names of groups that may
+/// be spellings of one name.
 ///
 /// # Errors
 /// If the file of groups is wrong, or an image has no group.
@@ -26,6 +29,7 @@ pub(super) fn groups(
     folder: &Path,
     names: &[String],
     grouping: Option<&Grouping>,
+    progress: &dyn Progress,
 ) -> Result<Vec<usize>, ExperimentError> {
     let keys: Vec<String> = match grouping {
         None => return Ok((0..names.len()).collect()),
@@ -44,7 +48,18 @@ pub(super) fn groups(
         let next = numbers.len();
         *numbers.entry(key).or_insert(next)
     };
-    Ok(keys.into_iter().map(number).collect())
+    let groups: Vec<usize> = keys.into_iter().map(number).collect();
+    let mut lower = BTreeMap::new();
+    for name in numbers.keys() {
+        if let Some(other) = lower.insert(name.to_lowercase(), name) {
+            let (other, name) = (printable(other), printable(name));
+            progress.note(&format!("warning: {other} and {name} are two groups: give one patient one spelling"));
+        }
+    }
+    if numbers.len() == names.len() && names.len() > 1 {
+        progress.note("warning: every image is a group of its own, so no images are kept together");
+    }
+    Ok(groups)
 }
 
 /// Reads the group of every image.
@@ -68,6 +83,7 @@ fn file_name(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::progress::Silent;
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
@@ -75,13 +91,14 @@ mod tests {
 
     #[test]
     fn prefixes_are_of_the_files_name() {
-        let of = |files: &[&str]| groups(Path::new("images"), &names(files), Some(&Grouping::Prefix("_".into())));
+        let of =
+            |files: &[&str]| groups(Path::new("images"), &names(files), Some(&Grouping::Prefix("_".into())), &Silent);
         assert_eq!(of(&["a_b/p7_left.png", "a_b/p8_x.png", "c/p7_right_1.png"]).expect("groups"), [0, 1, 0]);
         for name in ["a_b/left.png", "c/_left.png"] {
             let error = of(&["a/p_1.png", name]).expect_err("no prefix").to_string();
             assert!(error.contains(name) && error.contains("\"_\""), "{error}");
         }
-        assert_eq!(groups(Path::new(""), &names(&["a", "b"]), None).expect("groups"), [0, 1]);
+        assert_eq!(groups(Path::new(""), &names(&["a", "b"]), None, &Silent).expect("groups"), [0, 1]);
     }
 
     #[test]
@@ -90,7 +107,7 @@ mod tests {
         let path = folder.path().join("groups.csv");
         let of = |text: &str, files: &[&str]| {
             std::fs::write(&path, text).expect("a file");
-            groups(folder.path(), &names(files), Some(&Grouping::File(path.clone())))
+            groups(folder.path(), &names(files), Some(&Grouping::File(path.clone())), &Silent)
         };
         let table = "file,group\na/1.png,x\nb/1.png,y\n2.png,x\nother.png,z\n";
         assert_eq!(of(table, &["a/1.png", "b/1.png", "b/2.png"]).expect("groups"), [0, 1, 0]);

@@ -21,7 +21,7 @@ use super::settings::{defaults, settings};
 use super::{at, check_new, read_text, seed, write_output};
 use crate::config::{Config, ConfigError};
 use crate::error::{ExperimentError, InputFault, Mismatch};
-use crate::model::{Description, Network, Origin, probabilities, to_bytes};
+use crate::model::{Description, Network, Origin, check_names, probabilities, to_bytes};
 use crate::progress::Progress;
 
 /// The options of a student's training.
@@ -113,7 +113,10 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     check_new(&options.out)?;
     let seed = seed(options.seed);
     let config = config(options, seed)?;
+    let nameless = |fault| ExperimentError::Model { path: options.out.clone(), fault };
+    options.classes.as_deref().map_or(Ok(()), check_names).map_err(nameless)?;
     let (class_names, test) = classes_and_test(options, &config, progress)?;
+    check_names(&class_names).map_err(nameless)?;
     let pool = options.pool.unlabelled(&config, class_names.len())?;
     pool.notes.iter().for_each(|note| progress.note(note));
     config.check_images(pool.images.shape())?;

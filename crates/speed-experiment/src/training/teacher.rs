@@ -21,7 +21,7 @@ use super::settings::settings;
 use super::{at, check_new, seed};
 use crate::config::{Config, ConfigError};
 use crate::error::{ExperimentError, InputFault, Mismatch, ModelFault};
-use crate::model::{Description, Network, Origin, to_bytes};
+use crate::model::{Description, Network, Origin, check_names, to_bytes};
 use crate::progress::Progress;
 use crate::store::{write_new_secret, write_secret_folder};
 
@@ -109,13 +109,16 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
     if let Some(set) = options.sets.iter().find(|set| set.trim_start().starts_with("teacher.validation")) {
         return Err(usage("--set", format!("{set}: use --validation, which holds out whole groups of images")));
     }
+    let nameless = |fault| ExperimentError::Model { path: options.out.clone(), fault };
+    options.classes.as_deref().map_or(Ok(()), check_names).map_err(nameless)?;
     let seed = seed(options.seed);
     let fixed = ["table.repeats=0".to_owned()];
     let mut config = settings("teacher", &options.images, seed, &fixed, &options.sets)?;
     let data = options.images.labelled(&config, options.classes.as_deref())?;
     data.notes.iter().for_each(|note| progress.note(note));
+    check_names(&data.class_names).map_err(nameless)?;
     config.check_images(data.images.shape())?;
-    let group_of = groups(&options.images.path, &data.names, options.grouping.as_ref())?;
+    let group_of = groups(&options.images.path, &data.names, options.grouping.as_ref(), progress)?;
     let streams = Streams::new(seed);
     let parts = parts(options, &data, &group_of, &streams)?;
     note_missing_classes(&parts, &data, progress);
