@@ -29,5 +29,6 @@ mod submit;
 mod sweep;
 mod terminal;
 mod truth;
+mod unlabelled;
 mod votes;
 mod way;
