@@ -21,23 +21,54 @@ const MAX_FILE: u64 = 8 << 30;
 /// # Errors
 /// Names the file, the expected and the found content.
 pub fn load(folder: &Path) -> Result<Dataset, DataError> {
-    let [train, test] = ["train", "test"].map(|half| {
-        let (shape, pixels) = read(folder, &format!("{half}_images.npy"), images)?;
-        let name = format!("{half}_labels.npy");
-        let labels = read(folder, &name, labels)?;
-        let (expected, found) = (pixels.len() / shape.pixels(), labels.len());
-        if found != expected {
-            return Err(bad(folder, &name, FileProblem::Count { what: "labels", expected, found }));
-        }
-        Ok::<_, DataError>((shape, pixels, labels))
-    });
-    let (train, test) = (train?, test?);
-    if train.0 != test.0 {
-        return Err(bad(folder, "test_images.npy", FileProblem::Shape { expected: train.0, found: test.0 }));
-    }
+    let (train, test) = (half(folder, "train")?, half(folder, "test")?);
+    check_shape(folder, "test_images.npy", train.0, test.0)?;
     let classes = classes(&train.2, &test.2).map_err(|(name, problem)| bad(folder, name, problem))?;
     let split = |(shape, pixels, labels)| Split::new(shape, classes, pixels, labels);
     Dataset::new("arrays", split(train)?, split(test)?)
+}
+
+/// Loads arrays as [`load`] does, with public images without labels in `public_images.npy`. The test split has the public images,
+/// whose labels are 0, and then those of `test_images.npy`, which may be missing with its labels. Also returns the number of
+/// public images.
+///
+/// # Errors
+/// Names the file, the expected and the found content.
+pub fn load_with_public(folder: &Path) -> Result<(Dataset, usize), DataError> {
+    let (shape, train_pixels, train_labels) = half(folder, "train")?;
+    let (found, mut pixels) = read(folder, "public_images.npy", images)?;
+    check_shape(folder, "public_images.npy", shape, found)?;
+    let unlabelled = pixels.len() / shape.pixels();
+    let mut labels = vec![0; unlabelled];
+    let is_there = |name: &str| folder.join(name).symlink_metadata().is_ok();
+    let mut in_test = None;
+    if is_there("test_images.npy") || is_there("test_labels.npy") {
+        let (found, test_pixels, test_labels) = half(folder, "test")?;
+        check_shape(folder, "test_images.npy", shape, found)?;
+        pixels.extend(test_pixels);
+        labels.extend_from_slice(&test_labels);
+        in_test = Some(test_labels);
+    }
+    let classes = classes(&train_labels, in_test.as_ref().unwrap_or(&train_labels));
+    let classes = classes.map_err(|(name, problem)| bad(folder, name, problem))?;
+    let train = Split::new(shape, classes, train_pixels, train_labels)?;
+    Ok((Dataset::new("arrays", train, Split::new(shape, classes, pixels, labels)?)?, unlabelled))
+}
+
+/// Reads the images of one half with their labels.
+fn half(folder: &Path, half: &str) -> Result<(ImageShape, Vec<u8>, Vec<u8>), DataError> {
+    let (shape, pixels) = read(folder, &format!("{half}_images.npy"), images)?;
+    let name = format!("{half}_labels.npy");
+    let labels = read(folder, &name, labels)?;
+    let (expected, found) = (pixels.len() / shape.pixels(), labels.len());
+    if found != expected {
+        return Err(bad(folder, &name, FileProblem::Count { what: "labels", expected, found }));
+    }
+    Ok((shape, pixels, labels))
+}
+
+fn check_shape(folder: &Path, name: &str, expected: ImageShape, found: ImageShape) -> Result<(), DataError> {
+    if found == expected { Ok(()) } else { Err(bad(folder, name, FileProblem::Shape { expected, found })) }
 }
 
 /// Loads labelled images from two files, in the form that [`load`] reads, for a given number of classes.
@@ -184,6 +215,27 @@ mod tests {
         assert_eq!((data.train.classes(), data.train.labels()), (2, &[1, 0][..]));
         assert_eq!(data.train.pixels(1), [6, 9, 7, 10, 8, 11]);
         assert_eq!(data.test.labels(), [0, 1]);
+    }
+
+    #[test]
+    fn public_arrays_without_labels_come_before_the_test_arrays() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        write(folder.path());
+        let public = folder.path().join("public_images.npy");
+        let load = || load_with_public(folder.path());
+        assert!(load().expect_err("refused").to_string().contains("public_images.npy"));
+        fs::write(&public, npy("|u1", "(1, 1, 2, 3)", &[0; 6])).expect("a file");
+        let text = load().expect_err("refused").to_string();
+        assert!(text.contains("public_images.npy") && text.contains("expected 3x2x1, found 3x1x2"), "{text}");
+        fs::write(&public, npy("|u1", "(1, 2, 1, 3)", &[8; 6])).expect("a file");
+        let (data, unlabelled) = load().unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((unlabelled, data.test.labels()), (1, &[0, 0, 1][..]));
+        assert_eq!((data.test.pixels(0), data.test.pixels(1)), (&[8; 6][..], &[0, 3, 1, 4, 2, 5][..]));
+        fs::remove_file(folder.path().join("test_images.npy")).expect("a file");
+        assert!(load().expect_err("refused").to_string().contains("test_images.npy"));
+        fs::remove_file(folder.path().join("test_labels.npy")).expect("a file");
+        let (data, unlabelled) = load().unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((unlabelled, data.test.len(), data.test.classes()), (1, 1, 2));
     }
 
     #[test]

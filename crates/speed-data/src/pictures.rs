@@ -61,6 +61,8 @@ impl Reading {
 pub struct Pictures {
     /// The pictures and their classes.
     pub dataset: Dataset,
+    /// Number of pictures without labels: the first ones of the test split, whose labels are 0. It is 0 from [`load`].
+    pub unlabelled: usize,
     /// The skipped files; `None` if [`PassedOver::count`] would be 0, even if there are other hidden files.
     pub passed_over: Option<PassedOver>,
 }
@@ -104,26 +106,64 @@ impl fmt::Display for PassedOver {
 /// # Errors
 /// [`DataError::Pictures`] and [`DataError::Io`], with the file or directory.
 pub fn load(folder: &Path, reading: Reading) -> Result<Pictures, DataError> {
+    load_halves(folder, reading, false)
+}
+
+/// Loads pictures as [`load`] does, with public pictures without labels: all those in `folder/public` and its
+/// subdirectories, in the order of their names. The test split has the public pictures and then those of `folder/test`, which
+/// may be missing.
+///
+/// # Errors
+/// [`DataError::Pictures`] and [`DataError::Io`], with the file or directory.
+pub fn load_with_public(folder: &Path, reading: Reading) -> Result<Pictures, DataError> {
+    load_halves(folder, reading, true)
+}
+
+fn load_halves(folder: &Path, reading: Reading, has_public: bool) -> Result<Pictures, DataError> {
     let [train, test] = ["train", "test"].map(|half| folder.join(half));
     let mut others = Others::default();
     let classes = folders(&train, &mut others)?;
     if !(2..=256).contains(&classes.len()) {
         return Err(wrong(&train, PictureProblem::Classes { found: classes.len() }));
     }
-    if let Some(other) = folders(&test, &mut others)?.into_iter().find(|class| !classes.contains(class)) {
-        return Err(wrong(&test.join(other), PictureProblem::OtherClass));
+    let has_test = !has_public || test.symlink_metadata().is_ok();
+    if has_test {
+        check_test_classes(&test, &classes, &mut others)?;
     }
-    if let Some(class) = classes.iter().find(|class| !test.join(class).is_dir()) {
-        return Err(wrong(&test, PictureProblem::NoTest { class: class.clone() }));
+    let train_files = files_of(&train, &classes, &mut others)?;
+    let mut test_files = if has_public { unlabelled_files(&folder.join("public"), &mut others)? } else { Vec::new() };
+    let unlabelled = test_files.len();
+    if has_test {
+        test_files.extend(files_of(&test, &classes, &mut others)?);
     }
-    let [train_files, test_files] = [&train, &test].map(|half| files_of(half, &classes, &mut others));
-    let (train_files, test_files) = (train_files?, test_files?);
     let mut first = None;
     let train = read_half(&train, &train_files, classes.len(), reading, &mut first)?;
     let test = read_half(&test, &test_files, classes.len(), reading, &mut first)?;
     let passed_over = others.passed_over();
     let dataset = Dataset::new("pictures", train, test)?.with_class_names(classes);
-    Ok(Pictures { dataset, passed_over })
+    Ok(Pictures { dataset, unlabelled, passed_over })
+}
+
+/// Lists the pictures without labels of a directory and its subdirectories in the order of their names. Their label is 0.
+fn unlabelled_files(folder: &Path, others: &mut Others) -> Result<Vec<PictureFile>, DataError> {
+    let found = find(folder)?;
+    if let Some(PassedOver { count, first, hidden }) = found.passed_over {
+        others.count += count;
+        others.first.get_or_insert(first);
+        others.hidden += hidden;
+    }
+    Ok(found.files.into_iter().map(|path| ([0; 32], path, 0)).collect())
+}
+
+/// Checks that the test pictures have the classes of the training pictures.
+fn check_test_classes(test: &Path, classes: &[String], others: &mut Others) -> Result<(), DataError> {
+    if let Some(other) = folders(test, others)?.into_iter().find(|class| !classes.contains(class)) {
+        return Err(wrong(&test.join(other), PictureProblem::OtherClass));
+    }
+    if let Some(class) = classes.iter().find(|class| !test.join(class).is_dir()) {
+        return Err(wrong(test, PictureProblem::NoTest { class: class.clone() }));
+    }
+    Ok(())
 }
 
 /// The files found so far that are not pictures.

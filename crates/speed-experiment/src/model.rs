@@ -1,16 +1,18 @@
 //! Models that leave a run: a student or a teacher in one file, and its predictions.
 //!
-//! Its four main uses:
+//! Its five main uses:
 //! - read the model of a file ([`Model::read`]), which may be untrusted;
 //! - write a trained network with its description ([`to_bytes`]);
 //! - classify pictures and arrays ([`Predicting`]);
-//! - write a model for other programs ([`Model::to_onnx`]).
+//! - write a model for other programs ([`Model::to_onnx`]);
+//! - classify with a model of another program ([`ForeignModel`]).
 //!
 //! A file is in the safetensors format, so other programs can read the weights. Its metadata have one entry, `speed`: a
 //! [`Description`] in JSON, and a checksum of the description and the tensors. Equal models have equal bytes.
 
 mod description;
 mod file;
+mod foreign;
 mod inputs;
 mod onnx;
 mod predict;
@@ -29,6 +31,7 @@ pub use speed_onnx::{IMAGES, LOGITS, PROBABILITIES, PixelType};
 pub(crate) use self::description::check_names;
 pub use self::description::{Description, FORMAT, Network, Origin, Preprocessing};
 pub(crate) use self::file::MAX_FILE;
+pub use self::foreign::ForeignModel;
 pub use self::inputs::Inputs;
 pub use self::onnx::OnnxModel;
 pub(crate) use self::predict::probabilities;

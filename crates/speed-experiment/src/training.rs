@@ -27,7 +27,7 @@ pub use images::ImagesOptions;
 pub use queries::choose_queries;
 pub use student::{PoolSummary, RoundOrigin, StudentOptions, StudentReport, train_student};
 pub use teacher::{TeacherOptions, TeacherReport, TeachersReport, train_teachers};
-pub use votes::{PluralityOptions, PluralityReport, VoteOptions, VoteReport, plurality, vote};
+pub use votes::{OnnxOptions, PluralityOptions, PluralityReport, VoteOptions, VoteReport, plurality, vote};
 
 use crate::error::{ExperimentError, InputFault, ResultsFault};
 use crate::store::{read_large, write_new, write_new_secret};

@@ -1,7 +1,10 @@
 //! Errors.
 
+use speed_core::printable;
 use speed_nn::device::DeviceError;
 use speed_nn::training::TraceError;
+
+use crate::classifier::{CLASSES, MAX_VALUES};
 
 /// The reason why a network cannot leave as an ONNX model, or why a model cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -51,9 +54,84 @@ pub enum OnnxError {
         found: f32,
     },
     /// The runtime refuses the model or its images.
-    #[error("the runtime tract refuses the model: {reason}")]
+    #[error("the runtime tract refuses the model: {}", printable(reason))]
     Runtime {
         /// The runtime's message.
+        reason: String,
+    },
+    /// The bytes are not a model in ONNX's format.
+    #[error("expected a model in ONNX's format, found other or truncated bytes: {}", printable(reason))]
+    Format {
+        /// The reader's message.
+        reason: String,
+    },
+    /// The model does not read images as a teacher does.
+    #[error(
+        "expected one input of N x channels x height x width, uint8 or float32, with N variable or 1, 1 or 3 channels, and a \
+         fixed height and width, found {}",
+        printable(found)
+    )]
+    Input {
+        /// The inputs, the type or the shape.
+        found: String,
+    },
+    /// The model does not return a score for every class.
+    #[error(
+        "expected a first output of N x classes, float32, with {} to {} classes, found {}",
+        CLASSES[0],
+        CLASSES[1],
+        printable(found)
+    )]
+    Output {
+        /// The type and shape.
+        found: String,
+    },
+    /// The runtime lacks an operation, or it is random or has a graph of its own.
+    #[error(
+        "expected operations of the runtime tract, without randomness, loops and branches, found the operation {}",
+        printable(operation)
+    )]
+    Unsupported {
+        /// The operation.
+        operation: String,
+    },
+    /// The shape of a tensor depends on the image.
+    #[error(
+        "expected shapes that depend on N only, found {} in the operation {}",
+        printable(found),
+        printable(operation)
+    )]
+    Shape {
+        /// The operation.
+        operation: String,
+        /// The shape.
+        found: String,
+    },
+    /// A tensor for one image is too large.
+    #[error(
+        "expected at most {MAX_VALUES} values in a tensor of one image, found {} in the operation {}",
+        printable(found),
+        printable(operation)
+    )]
+    Values {
+        /// The operation.
+        operation: String,
+        /// The shape.
+        found: String,
+    },
+    /// A score is not finite.
+    #[error("expected a finite score of every class for this image, found {found}: the model is unusable")]
+    Score {
+        /// The value.
+        found: f32,
+    },
+    /// The runtime stopped with a panic.
+    #[error(
+        "the runtime tract stopped with an internal error, so the model is damaged or tract cannot run it: {}",
+        printable(reason)
+    )]
+    Stopped {
+        /// The message of the panic.
         reason: String,
     },
     /// The network's own logits could not be computed.

@@ -8,7 +8,8 @@ use serde::Serialize;
 use speed_core::{printable, printable_path};
 use speed_experiment::model::Model;
 use speed_experiment::training::{
-    self, Grouping, ImagesOptions, PoolSummary, StudentReport, TeacherReport, TeachersReport, check_new, write_output,
+    self, Grouping, ImagesOptions, OnnxOptions, PoolSummary, StudentReport, TeacherReport, TeachersReport, check_new,
+    write_output,
 };
 use speed_report::{Classification, ModelFile, Table};
 use speed_roles::hash_file;
@@ -102,9 +103,10 @@ fn of_classes(images: &str, result: &Classification) -> String {
 }
 
 pub(super) fn vote(options: TeacherVoteOptions) -> Result<(), Failure> {
-    let TeacherVoteOptions { model, images, query_list, out, quiet, json, .. } = options;
+    let TeacherVoteOptions { model, onnx, classes, fit, images, query_list, out, quiet, json, .. } = options;
+    let (models, onnx) = if onnx.is_empty() { (model, None) } else { (onnx, Some(OnnxOptions { classes, fits: fit })) };
     let options =
-        training::VoteOptions { models: model, images, queries: query_list, threads: threads(options.threads), out };
+        training::VoteOptions { models, onnx, images, queries: query_list, threads: threads(options.threads), out };
     let report = reported(quiet, |progress| training::vote(&options, progress))?;
     print_report(json, &report, |report| {
         format!(

@@ -80,8 +80,19 @@ pub(crate) struct TeacherTrainOptions {
 #[derive(Debug, Args)]
 pub(crate) struct TeacherVoteOptions {
     /// The models: files, or folders of .safetensors files; each is one teacher
-    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    #[arg(long, value_name = "FILE", required_unless_present = "onnx", num_args = 1..)]
     pub(crate) model: Vec<PathBuf>,
+    /// ONNX models of other programs: files, or folders of .onnx files; each is one teacher. Input N x channels x height x
+    /// width, uint8 or float32 from 0 to 1; first output N x classes, scores or probabilities. Use only models that you trust
+    #[arg(long, value_name = "FILE", conflicts_with = "model", num_args = 1..)]
+    pub(crate) onnx: Vec<PathBuf>,
+    /// The names of the classes of ONNX models, in the order of their scores, separated by commas [default: the file's
+    /// metadata entry classes, a JSON list]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "model")]
+    pub(crate) classes: Option<Vec<String>>,
+    /// Resize images to the size of the ONNX model and convert them to its colours; without it, other images are refused
+    #[arg(long, conflicts_with = "model")]
+    pub(crate) fit: bool,
     /// The public images: a folder of pictures, or an .npy array
     #[arg(long, value_name = "FOLDER")]
     pub(crate) images: PathBuf,

@@ -29,6 +29,7 @@ mod submit;
 mod sweep;
 mod terminal;
 mod truth;
+mod unlabelled;
 mod verify;
 mod votes;
 mod way;

@@ -91,7 +91,7 @@ fn folders_of_pictures_become_a_model_with_predictions() {
     assert!(place.succeeds(&[&count[..], &votes].concat()).starts_with("NOT PRIVATE"));
 
     let student = ["student", "train", "--pool", "public", "--labels", "labels.csv", "--query-list", "queries.csv"];
-    let student = [&student[..], &["--grey", "--seed", "1", "--epochs", "2"]].concat();
+    let student = [&student[..], &["--grey", "--seed", "1", "--epochs", "100"]].concat();
     let text = place.succeeds(&[&student[..], &["--test", "test", "--out", "student.safetensors"]].concat());
     assert!(text.contains("12 labels for 30 images, 0 queries without an answer"), "{text}");
     let text = place.succeeds(&[&student[..], &["--classes", "down,flat,up", "--out", "same.safetensors"]].concat());
@@ -112,7 +112,11 @@ fn folders_of_pictures_become_a_model_with_predictions() {
 #[test]
 fn parts_are_teachers_of_their_own_and_patients_stay_together() {
     let place = place();
-    let report = place.succeeds(&train("north", "parts", &["--parts", "3", "--group-by-prefix", "_", "--json"]));
+    let report = place.succeeds(&train(
+        "north",
+        "parts",
+        &["--parts", "3", "--group-by-prefix", "_", "--validation", "0.4", "--json"],
+    ));
     let report = json(&report);
     let teachers = report["teachers"].as_array().expect("teachers");
     let images = |key: &str| teachers.iter().map(|teacher| teacher[key].as_u64().expect("a number")).sum::<u64>();
@@ -147,6 +151,63 @@ fn parts_are_teachers_of_their_own_and_patients_stay_together() {
 }
 
 #[test]
+fn onnx_models_vote_as_the_teachers_that_they_come_from() {
+    let place = place();
+    place.succeeds(&train("north", "north.safetensors", &["--quiet"]));
+    let vote = |model: [&str; 2], out: &str, more: &[&str]| {
+        let start = ["teacher", "vote", "--images", "public", "--out", out];
+        [&start[..], &model, more].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let succeeds = |arguments: Vec<String>| place.succeeds(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    let fails = |arguments: Vec<String>, code, words: &[&str]| {
+        place.fails(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), code, words);
+    };
+    succeeds(vote(["--model", "north.safetensors"], "own.csv", &[]));
+    let read = |name: &str| fs::read_to_string(place.path(name)).expect("votes");
+    fs::create_dir(place.path("models")).expect("a folder");
+    for pixels in ["uint8", "float"] {
+        let model = format!("models/{pixels}.onnx");
+        place.succeeds(&["export", "--model", "north.safetensors", "--out", &model, "--pixels", pixels, "--quiet"]);
+        let out = format!("{pixels}.csv");
+        succeeds(vote(["--onnx", &model], &out, &["--classes", "down,flat,up"]));
+        assert_eq!(read(&out), read("own.csv"));
+    }
+    let text = succeeds(vote(["--onnx", "models"], "both.npy", &["--threads", "1"]));
+    assert!(text.contains("2 models voted on 30 images of 3 classes"), "{text}");
+    let both = fs::read(place.path("both.npy")).expect("votes");
+    let labels: Vec<u8> =
+        read("own.csv").lines().skip(1).map(|line| line[line.len() - 1..].parse().expect("a label")).collect();
+    assert_eq!(both[both.len() - 60..], [&labels[..], &labels].concat());
+
+    let model = ["--onnx", "models/float.onnx"];
+    fails(
+        vote(model, "out.csv", &["--classes", "up,flat,down"]),
+        3,
+        &["float.onnx", "up, flat, down", "down, flat, up"],
+    );
+    fails(vote(model, "out.csv", &["--model", "north.safetensors"]), 2, &["--model"]);
+    for only_onnx in [&["--fit"][..], &["--classes", "down,flat,up"]] {
+        fails(vote(["--model", "north.safetensors"], "out.csv", only_onnx), 2, &["--model", only_onnx[0]]);
+    }
+    fails(vote(["--onnx", "public"], "out.csv", &[]), 3, &["*.onnx"]);
+    let bytes = fs::read(place.path("models/float.onnx")).expect("a model");
+    // A file whose only field is a version has no graph.
+    for (name, bytes, words) in [
+        ("cut.onnx", &bytes[..bytes.len() / 2], "expected a model in ONNX's format"),
+        ("empty.onnx", &[], "no graph"),
+        ("version.onnx", &[8, 7], "no graph"),
+        ("other.onnx", b"no model", "expected a model in ONNX's format"),
+    ] {
+        fs::write(place.path(name), bytes).expect("a file");
+        fails(vote(["--onnx", name], "out.csv", &[]), 3, &[name, words]);
+    }
+    GrayImage::from_pixel(20, 20, Luma([9])).save(place.path("public/00.png")).expect("a picture");
+    fails(vote(model, "out.csv", &[]), 3, &["00.png", "expected an image of 1x16x16, found 1x20x20"]);
+    assert!(!place.path("out.csv").exists());
+    succeeds(vote(model, "out.csv", &["--fit"]));
+}
+
+#[test]
 fn labels_without_an_answer_are_skipped_and_positions_name_queries() {
     let place = place();
     let labels: String = (0..30)
@@ -162,7 +223,7 @@ fn labels_without_an_answer_are_skipped_and_positions_name_queries() {
     assert_eq!((&report["labelled"], &report["unanswered"]), (&24.into(), &6.into()));
     assert_eq!((&report["test"], &report["method"]), (&Value::Null, &"pseudo-labels".into()));
     assert!(report["seed"].is_u64() && report["pool"]["agreement"].is_f64());
-    place.fails(&train, 4, &["model.safetensors", "never overwritten"]);
+    place.fails(&train, 4, &["model-card.json", "never overwritten"]);
     for (line, words) in [
         ("30,0", "line 2: expected a query from 0 to 29, found \"30\""),
         ("0,3", "line 2: expected a class from 0 to 2"),
@@ -204,7 +265,7 @@ fn wrong_inputs_are_refused_by_name() {
     place.fails(&["teacher", "train", "--images", "images.npy", "--out", "model"], 2, &["--labels"]);
     assert!(!place.path("model").exists());
 
-    place.succeeds(&train("east", "model", &["--epochs", "1", "--quiet"]));
+    place.succeeds(&train("east", "model", &["--quiet"]));
     let vote = |model: &str, more: &[&str], words: &[&str]| {
         let start = ["teacher", "vote", "--model", model, "--images", "public", "--out", "votes.csv"];
         place.fails(&[&start[..], more].concat(), 3, words);

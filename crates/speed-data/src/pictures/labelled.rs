@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Others, PassedOver, Reading, add_class, find, folders, read_half, wrong};
+use super::{Others, PassedOver, Reading, add_class, folders, read_half, unlabelled_files, wrong};
 use crate::error::PictureProblem;
 use crate::{DataError, Split};
 
@@ -78,13 +78,13 @@ pub struct UnlabelledPictures {
 /// Loads the pictures of a directory and its subdirectories for a model of `classes` classes.
 ///
 /// # Errors
-/// The errors of [`find`] and of reading, with the file or directory.
+/// The errors of [`find`](super::find) and of reading, with the file or directory.
 pub fn load_unlabelled(folder: &Path, reading: Reading, classes: usize) -> Result<UnlabelledPictures, DataError> {
-    let found = find(folder)?;
-    let files: Vec<_> = found.files.into_iter().map(|path| ([0; 32], path, 0)).collect();
+    let mut others = Others::default();
+    let files = unlabelled_files(folder, &mut others)?;
     let images = read_half(folder, &files, classes, reading, &mut None)?;
     let files = files.into_iter().map(|(_, path, _)| path).collect();
-    Ok(UnlabelledPictures { images, files, passed_over: found.passed_over })
+    Ok(UnlabelledPictures { images, files, passed_over: others.passed_over() })
 }
 
 #[cfg(test)]

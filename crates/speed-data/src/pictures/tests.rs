@@ -55,6 +55,31 @@ fn classes_are_folders_in_order_and_pictures_are_mixed() {
 }
 
 #[test]
+fn public_pictures_without_labels_come_before_the_test_pictures() {
+    let folder = folder();
+    for (name, red) in [("public/b.png", 2), ("public/a/2.png", 1), ("public/a/1.png", 0)] {
+        picture(&folder, name, [4, 3], [red, 20, 30]);
+    }
+    fs::write(folder.path().join("public/list.csv"), "name").expect("a file");
+    let load = || load_with_public(folder.path(), COLOUR);
+    let found = load().unwrap_or_else(|error| panic!("{error}"));
+    let test = &found.dataset.test;
+    assert_eq!((found.unlabelled, test.len()), (3, 5));
+    assert_eq!([0, 1, 2].map(|image| (test.pixels(image)[0], test.label(image))), [(0, 0), (1, 0), (2, 0)]);
+    assert!([3, 4].iter().all(|&image| test.pixels(image)[0] == 14 - test.label(image)), "the test pictures");
+    assert_eq!(found.passed_over.expect("notes").count, 2);
+    fs::remove_dir_all(folder.path().join("test/dog")).expect("a folder");
+    assert!(load().expect_err("refused").to_string().contains("class \"dog\" of the training pictures has none"));
+    fs::remove_dir_all(folder.path().join("test")).expect("a folder");
+    let found = load().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((found.unlabelled, found.dataset.test.len(), found.dataset.test.classes()), (3, 3, 2));
+    picture(&folder, "public/c.png", [3, 4], [1, 2, 3]);
+    assert!(load().expect_err("refused").to_string().contains("c.png: expected 3x4"));
+    fs::remove_dir_all(folder.path().join("public")).expect("a folder");
+    assert!(load().expect_err("refused").to_string().contains("public"));
+}
+
+#[test]
 fn other_sizes_are_refused_or_resized() {
     let folder = folder();
     picture(&folder, "train/cat/2.png", [5, 3], [1, 2, 3]);

@@ -1,5 +1,7 @@
 //! Sections whose values are checked together: images, ensemble, repeats, and the device of trainings.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 use speed_data::pictures::{Reading, Size};
 use speed_data::{Facts, ImageShape, street};
@@ -14,6 +16,9 @@ const MAX_BYTES: usize = 8 << 30;
 pub(crate) const MAX_PIXELS: usize = 3 * 256 * 256;
 const MAX_TEACHERS: usize = 1_000_000;
 const MAX_REPEATS: usize = 10_000;
+
+/// The value of `data.labels` for a pool without true labels.
+const NO_LABELS: &str = "none";
 
 /// The device that computes trainings and votes: `device`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -167,6 +172,25 @@ impl DataConfig {
         }
     }
 
+    /// Returns whether the pool's true labels come with its images.
+    pub(crate) fn has_labelled_pool(&self) -> bool {
+        self.source != DataSource::None && self.labels != NO_LABELS
+    }
+
+    /// Returns the file of the pool's true labels, if there are no images.
+    pub(crate) fn labels_file(&self) -> Option<&Path> {
+        (self.source == DataSource::None && !self.labels.is_empty()).then(|| Path::new(&self.labels))
+    }
+
+    /// Returns the reason why the pool has no true labels that a choice could use, if it has none.
+    pub(super) fn without_truth(&self) -> Option<&'static str> {
+        match self.source {
+            DataSource::None => Some("data.source = \"none\" has no true labels"),
+            _ if !self.has_labelled_pool() => Some("data.labels = \"none\" leaves the pool without true labels"),
+            _ => None,
+        }
+    }
+
     /// Returns the shape to which pictures are resized, if any.
     pub(super) fn picture_shape(&self) -> Result<Option<ImageShape>, Fault> {
         if self.source != DataSource::Pictures {
@@ -209,9 +233,7 @@ impl DataConfig {
             let key = if self.colour { "data.size" } else { "data.colour" };
             return refuse(key, "is read with source \"pictures\" only");
         }
-        if self.source != DataSource::None && !self.labels.is_empty() {
-            return refuse("data.labels", "is read with source \"none\" only: images have labels");
-        }
+        self.check_labels()?;
         self.check_class_names()?;
         match self.source {
             DataSource::Digits | DataSource::StreetDigits => self.check_counts(ensemble),
@@ -222,6 +244,22 @@ impl DataConfig {
                 refuse("table.repeats", "must be 0 if data.source = \"none\": a student needs images")
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Checks the source of the pool's true labels.
+    fn check_labels(&self) -> Result<(), Fault> {
+        const KEY: &str = "data.labels";
+        match self.source {
+            DataSource::None => Ok(()),
+            _ if self.labels.is_empty() => Ok(()),
+            DataSource::Pictures | DataSource::Arrays if self.labels == NO_LABELS => Ok(()),
+            DataSource::Pictures | DataSource::Arrays => {
+                refuse(KEY, "expected \"\" or \"none\": a file of labels is read with source \"none\" only")
+            }
+            _ => {
+                refuse(KEY, "is read with source \"none\", \"pictures\" and \"arrays\" only: these images have labels")
+            }
         }
     }
 

@@ -97,7 +97,7 @@ impl RawConfig {
         self.check_head()?;
         self.data.check(&self.ensemble, &self.table)?;
         self.check_networks()?;
-        let votes = self.votes.check(self.data.source)?;
+        let votes = self.votes.check(&self.data)?;
         let queries = self.queries.check(&self.data)?;
         self.teacher.check().map_err(|bad| Fault::new(format!("teacher.{}", bad.field), bad.message))?;
         self.student.check().map_err(|bad| Fault::new(format!("student.{}", bad.field), bad.message))?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::data::{DataConfig, DataSource};
+use super::data::DataConfig;
 use super::fault::{Fault, refuse};
 
 /// `[queries]` as written.
@@ -56,8 +56,8 @@ pub enum QuerySelection {
 impl RawQueries {
     /// Checks the section against the images.
     pub(super) fn check(&self, data: &DataConfig) -> Result<QueriesConfig, Fault> {
-        if self.selection == QuerySelectionKind::Balanced && data.source == DataSource::None {
-            return refuse("queries.selection", "data.source = \"none\" has no true labels to choose by");
+        if let (QuerySelectionKind::Balanced, Some(reason)) = (self.selection, data.without_truth()) {
+            return refuse("queries.selection", format!("{reason} to choose by"));
         }
         if !(1..=data.pool_images).contains(&self.count) {
             return refuse(

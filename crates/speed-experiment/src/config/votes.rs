@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use speed_core::VoteShape;
 use speed_votes::VotesForm;
 
-use super::data::DataSource;
+use super::data::{DataConfig, DataSource};
 use super::fault::{Fault, refuse};
 
 /// `[votes]` as written.
@@ -67,8 +67,8 @@ pub struct VotesInFile {
 
 impl RawVotes {
     /// Checks the section against the images.
-    pub(super) fn check(&self, data: DataSource) -> Result<VotesSource, Fault> {
-        let has_images = data != DataSource::None;
+    pub(super) fn check(&self, data: &DataConfig) -> Result<VotesSource, Fault> {
+        let has_images = data.source != DataSource::None;
         let file = self.check_file(has_images)?;
         match (self.source, self.file.as_str()) {
             (VotesSourceKind::File, "") => {
@@ -80,12 +80,12 @@ impl RawVotes {
                 "votes.source",
                 "data.source = \"none\" leaves teachers without images: use \"file\" or \"uniform\"",
             ),
-            (VotesSourceKind::Truth, _) if !has_images => {
-                refuse("votes.source", "data.source = \"none\" has no true labels: use \"file\" or \"uniform\"")
-            }
             (VotesSourceKind::Teachers, _) => Ok(VotesSource::Teachers),
             (VotesSourceKind::Uniform, _) => Ok(VotesSource::Uniform),
-            (VotesSourceKind::Truth, _) => Ok(VotesSource::Truth),
+            (VotesSourceKind::Truth, _) => match data.without_truth() {
+                None => Ok(VotesSource::Truth),
+                Some(reason) => refuse("votes.source", format!("{reason}: use another source of votes")),
+            },
         }
     }
 

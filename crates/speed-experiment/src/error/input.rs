@@ -246,8 +246,8 @@ pub enum InputFault {
     },
     /// A part with too few groups.
     #[error(
-        "part {part} has {images} images: expected enough groups to train on and to hold out; use fewer --parts, or \
-         --validation 0"
+        "part {part} has {images} images: expected enough groups to train on and to hold out; use fewer --parts, a larger \
+         --validation, or --validation 0"
     )]
     FewForValidation {
         /// The part.
@@ -290,8 +290,11 @@ pub enum InputFault {
         found: Vec<String>,
     },
     /// A directory without models.
-    #[error("expected model files (*.safetensors) in the folder, found none")]
-    NoModels,
+    #[error("expected model files (*.{extension}) in the folder, found none")]
+    NoModels {
+        /// The end of their names.
+        extension: &'static str,
+    },
     /// A number of classes other than the round's.
     #[error("expected the names of the round's {expected} classes, found {found}")]
     RoundClasses {

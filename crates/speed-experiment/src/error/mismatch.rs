@@ -22,6 +22,20 @@ pub enum Mismatch {
         /// Number of public images.
         images: usize,
     },
+    /// A pool without labels that is larger than the number of its images.
+    #[error("data.pool_images = {pool}: expected at most the {images} public images without labels")]
+    UnlabelledPool {
+        /// Number of pool images.
+        pool: usize,
+        /// Number of images without labels.
+        images: usize,
+    },
+    /// Students or baselines without images that measure them.
+    #[error(
+        "data.labels = \"none\": expected labelled test images in data.folder for students and baselines, or table.repeats = 0 \
+         and table.baselines = false"
+    )]
+    NoTestImages,
     /// More classes than an encrypted answer supports.
     #[error("row {row:?} is encrypted: expected images of at most {max} classes, found {found}")]
     Classes {

@@ -116,6 +116,41 @@ pub enum ModelFault {
     /// The network cannot leave in ONNX's format.
     #[error("cannot export the network: {0}")]
     Onnx(#[source] Box<OnnxError>),
+    /// The file is not an ONNX model that classifies images, or its runtime fails.
+    #[error("{0}")]
+    Runtime(#[source] Box<OnnxError>),
+    /// The names of an ONNX model's classes are not valid.
+    #[error(
+        "expected a JSON list of different names in the metadata entry `classes`, or --classes: {}",
+        printable(reason)
+    )]
+    ClassList {
+        /// The fault.
+        reason: String,
+    },
+    /// An ONNX model without names of its classes.
+    #[error("expected the names of the classes, found no metadata entry `classes`: give them with --classes")]
+    NoClassNames,
+    /// Another number of names than the model has scores.
+    #[error("expected the names of its {expected} classes, found {found}")]
+    ClassCount {
+        /// Number of scores.
+        expected: usize,
+        /// Number of names.
+        found: usize,
+    },
+    /// The names of the classes contradict those of the metadata.
+    #[error(
+        "expected the classes {} of --classes, found {} in its metadata: the order gives the labels their meaning",
+        printable(&expected.join(", ")),
+        printable(&found.join(", "))
+    )]
+    OtherClasses {
+        /// The names given.
+        expected: Vec<String>,
+        /// The names in the metadata.
+        found: Vec<String>,
+    },
     /// The model cannot be written.
     #[error("cannot write the model: {reason}")]
     Unwritable {
@@ -131,6 +166,12 @@ impl ModelFault {
             Self::Logits { .. } | Self::Onnx(_) | Self::Unwritable { .. } => ExitCode::Computation,
             _ => ExitCode::Input,
         }
+    }
+}
+
+impl From<OnnxError> for ModelFault {
+    fn from(error: OnnxError) -> Self {
+        Self::Runtime(Box::new(error))
     }
 }
 

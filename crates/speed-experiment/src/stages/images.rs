@@ -19,7 +19,8 @@ const BUILT_IN: [usize; 2] = [20_000, 5_000];
 pub(crate) struct Images {
     /// Private images, divided into the teachers' partitions.
     pub(crate) train: Split,
-    /// Public images without labels for the student; the queries are drawn from them.
+    /// Public images for the student, which does not see their labels; the queries are drawn from them. Without true labels
+    /// (`data.labels`) every label is 0.
     pub(crate) pool: Split,
     /// Public held-out images, only for measuring the student.
     pub(crate) test: Split,
@@ -42,13 +43,13 @@ impl Images {
         datasets: Option<&Path>,
     ) -> Result<Option<Self>, ExperimentError> {
         let Some(loaded) = dataset(config, streams, datasets)? else { return Ok(None) };
-        let notes = loaded.notes(config.ensemble.teachers);
-        let SourceImages { images: Dataset { train, test, class_names, .. }, handwriting, .. } = loaded;
-        check_sizes(config, train.len(), test.len())?;
+        let notes = loaded.notes(config);
+        let SourceImages { images: Dataset { train, test, class_names, .. }, handwriting, unlabelled, .. } = loaded;
+        check_sizes(config, train.len(), test.len(), unlabelled)?;
         check_classes(config, train.classes())?;
         config.check_images(train.shape())?;
         let pool = config.data.pool_images;
-        let (public, test) = (test.slice(0..pool), test.slice(pool..test.len()));
+        let (public, test) = (test.slice(0..pool), test.slice(unlabelled.unwrap_or(pool)..test.len()));
         Ok(Some(Self { train, pool: public, test, class_names, handwriting, notes }))
     }
 
@@ -63,16 +64,22 @@ struct SourceImages {
     images: Dataset,
     /// The dataset from whose digits street digits are made.
     handwriting: Option<String>,
+    /// The number of public images without labels, which come before the test images; `None` if all images have labels.
+    unlabelled: Option<usize>,
     /// Files in a directory of pictures that were not read.
     passed_over: Option<PassedOver>,
 }
 
 impl SourceImages {
-    fn notes(&self, teachers: usize) -> Vec<String> {
+    fn notes(&self, config: &Config) -> Vec<String> {
+        let (teachers, pool) = (config.ensemble.teachers, config.data.pool_images);
+        let unused = self.unlabelled.and_then(|images| images.checked_sub(pool)).filter(|unused| *unused > 0);
+        let unused =
+            unused.map(|unused| format!("the last {unused} public images are not used (data.pool_images = {pool})"));
         // An error about too few images is reported elsewhere.
         let uneven = partition::uneven(&self.images.train, teachers).ok().flatten();
         let passed_over = self.passed_over.as_ref().map(|files| format!("pictures: {files}"));
-        passed_over.into_iter().chain(uneven.map(|uneven| format!("warning: {uneven}"))).collect()
+        passed_over.into_iter().chain(unused).chain(uneven.map(|uneven| format!("warning: {uneven}"))).collect()
     }
 }
 
@@ -84,7 +91,7 @@ fn dataset(
 ) -> Result<Option<SourceImages>, ExperimentError> {
     let data = &config.data;
     let (folder, counts) = (Path::new(&data.folder), [data.train_images, data.test_images]);
-    let (mut handwriting_of, mut passed_over) = (None, None);
+    let (mut handwriting_of, mut unlabelled, mut passed_over) = (None, None, None);
     let images = match data.source {
         DataSource::None => return Ok(None),
         DataSource::Digits => digits::generate(DigitsConfig { train: counts[0], test: counts[1] }, streams),
@@ -94,19 +101,29 @@ fn dataset(
             handwriting_of = Some(handwriting.name);
             images
         }
-        DataSource::Pictures => {
+        DataSource::Pictures if data.has_labelled_pool() => {
             let pictures = pictures::load(folder, config.reading())?;
             passed_over = pictures.passed_over;
             pictures.dataset
         }
-        DataSource::Arrays => named(config, arrays::load(folder)?)?,
+        DataSource::Pictures => {
+            let pictures = pictures::load_with_public(folder, config.reading())?;
+            (unlabelled, passed_over) = (Some(pictures.unlabelled), pictures.passed_over);
+            pictures.dataset
+        }
+        DataSource::Arrays if data.has_labelled_pool() => named(config, arrays::load(folder)?)?,
+        DataSource::Arrays => {
+            let (images, public) = arrays::load_with_public(folder)?;
+            unlabelled = Some(public);
+            named(config, images)?
+        }
         DataSource::SvhnLike => named(config, speed_data::load_svhn_like(folder)?)?,
         published => {
             let name = published.published().expect("every other source is published");
             speed_data::load(name, &locate(name, datasets)?)?
         }
     };
-    Ok(Some(SourceImages { images, handwriting: handwriting_of, passed_over }))
+    Ok(Some(SourceImages { images, handwriting: handwriting_of, unlabelled, passed_over }))
 }
 
 /// Returns images with the names of their classes in the config, if it has any.
@@ -154,30 +171,34 @@ pub(crate) fn shape_and_classes(
 /// # Errors
 /// If the images are missing or invalid.
 pub(crate) fn facts(config: &Config, datasets: Option<&Path>) -> Result<(Option<Facts>, Vec<String>), ExperimentError> {
-    let (facts, notes) = match config.data.facts() {
-        Some(facts) => (Some(facts), Vec::new()),
+    let (facts, unlabelled, notes) = match config.data.facts() {
+        Some(facts) => (Some(facts), None, Vec::new()),
         None => match dataset(config, &Streams::new(config.seed), datasets)? {
-            Some(loaded) => (Some(Facts::from_dataset(&loaded.images)), loaded.notes(config.ensemble.teachers)),
-            None => (None, Vec::new()),
+            Some(loaded) => (Some(Facts::from_dataset(&loaded.images)), loaded.unlabelled, loaded.notes(config)),
+            None => (None, None, Vec::new()),
         },
     };
     if let Some(facts) = &facts {
-        check_sizes(config, facts.train, facts.test)?;
+        check_sizes(config, facts.train, facts.test, unlabelled)?;
         check_classes(config, facts.classes)?;
         config.check_images(facts.shape)?;
     }
     Ok((facts, notes))
 }
 
-fn check_sizes(config: &Config, train: usize, test: usize) -> Result<(), Mismatch> {
+/// Checks the numbers of training and public images. The first `unlabelled` public images have no labels, if this is known.
+fn check_sizes(config: &Config, train: usize, public: usize, unlabelled: Option<usize>) -> Result<(), Mismatch> {
     let (teachers, pool) = (config.ensemble.teachers, config.data.pool_images);
     if teachers > train {
         return Err(Mismatch::Teachers { teachers, images: train });
     }
-    if pool >= test {
-        return Err(Mismatch::Pool { pool, images: test });
+    let measures = config.table.repeats > 0 || config.table.baselines;
+    match unlabelled {
+        None if pool >= public => Err(Mismatch::Pool { pool, images: public }),
+        Some(images) if pool > images => Err(Mismatch::UnlabelledPool { pool, images }),
+        Some(images) if public == images && measures => Err(Mismatch::NoTestImages),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// Checks before any training that encrypted answers can represent all classes.

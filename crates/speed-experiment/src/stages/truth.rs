@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::error::{ExperimentError, InputFault};
 use crate::npy;
 
-/// The true labels of the pool, from its images, or from a file if there are no images.
+/// The true labels of the pool, from its images, or from a file if there are no images. A pool may have none.
 pub(crate) struct Truth<'a> {
     labels: Cow<'a, [u8]>,
     /// The digest of the images of the labels.
@@ -27,17 +27,14 @@ impl<'a> Truth<'a> {
     /// # Errors
     /// If `data.labels` cannot be read, or has too few.
     pub(crate) fn for_run(config: &'a Config, images: Option<&'a Images>) -> Result<Option<Self>, ExperimentError> {
-        if let Some(Images { pool, .. }) = images {
+        if let Some(Images { pool, .. }) = images.filter(|_| config.data.has_labelled_pool()) {
             return Ok(Some(Self {
                 labels: Cow::Borrowed(pool.labels()),
                 digest: Some(Images::digest(pool)),
                 path: Path::new(""),
             }));
         }
-        if config.data.labels.is_empty() {
-            return Ok(None);
-        }
-        let path = Path::new(&config.data.labels);
+        let Some(path) = config.data.labels_file() else { return Ok(None) };
         let labels = npy::read_true_labels(path, config.data.pool_images)?;
         Ok(Some(Self { labels: labels.into(), digest: None, path }))
     }

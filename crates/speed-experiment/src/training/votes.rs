@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use speed_core::{VoteShape, Votes, VotesError};
-use speed_data::pictures::find;
+use speed_data::pictures::{Preparation, find};
 use speed_report::csv;
 use speed_votes::{Question, parse_answer, parse_numbers};
 
@@ -13,7 +13,7 @@ use super::images::relative;
 use super::queries::{positions, read_queries};
 use super::{at, check_new, read_text, write_output};
 use crate::error::{ExperimentError, InputFault};
-use crate::model::{Inputs, Model, Predicting, Prediction};
+use crate::model::{ForeignModel, Inputs, Model, Predicting};
 use crate::npy::votes_to_bytes;
 use crate::progress::Progress;
 use crate::store::write_folder;
@@ -23,6 +23,8 @@ use crate::store::write_folder;
 pub struct VoteOptions {
     /// The models: files, and directories of model files. Each is one teacher.
     pub models: Vec<PathBuf>,
+    /// The form of the models if they are ONNX models; `None` for models of this program.
+    pub onnx: Option<OnnxOptions>,
     /// The public images: a directory of pictures, or an `.npy` array.
     pub images: PathBuf,
     /// The list of the queries by name; `None` votes on all images in the order of their names.
@@ -31,6 +33,15 @@ pub struct VoteOptions {
     pub threads: NonZeroUsize,
     /// The new output: an `.npy` table, a `.csv` file for one model, or else a directory with a `.csv` file for each model.
     pub out: PathBuf,
+}
+
+/// The form of ONNX models, which other programs trained.
+#[derive(Clone, Debug)]
+pub struct OnnxOptions {
+    /// The names of the classes in the order of the scores; by default those of the file.
+    pub classes: Option<Vec<String>>,
+    /// Whether images are resized to the model's size and converted to its colours.
+    pub fits: bool,
 }
 
 /// The result of a vote.
@@ -51,34 +62,81 @@ pub struct VoteReport {
 /// # Errors
 /// If the output exists, a model or an image is wrong, models have different classes, or a query is not an image.
 pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport, ExperimentError> {
-    let VoteOptions { images, queries, threads, out, .. } = options;
+    let VoteOptions { images, queries, threads, out, onnx, .. } = options;
     check_new(out)?;
-    let models = model_files(&options.models)?;
+    let models = model_files(&options.models, if onnx.is_some() { "onnx" } else { "safetensors" })?;
     if models.len() > 1 && has_extension(out, "csv") {
         return Err(at(out, InputFault::SeveralModels { models: models.len() }));
     }
     let queries = queries.as_deref().map(|path| Ok::<_, ExperimentError>((path, read_queries(path)?))).transpose()?;
     let (mut class_names, mut names, mut rows) = (Vec::new(), Vec::new(), Vec::new());
     for (index, path) in models.iter().enumerate() {
-        let model = Model::read(path, None)?;
-        let found = model.description().classes.clone();
+        let voter = Voter::read(path, onnx.as_ref())?;
+        let found = voter.classes().to_vec();
         if index > 0 && found != class_names {
             return Err(at(path, InputFault::ModelClasses { expected: class_names, found }));
         }
-        let (inputs, all) = inputs(images, queries.as_ref(), &model)?;
+        let (inputs, all) = inputs(images, queries.as_ref(), &voter.preparation())?;
         if index == 0 {
             inputs.notes().iter().for_each(|note| progress.note(note));
             progress.begin("vote", "images", (models.len() * inputs.len()) as u64, 0);
         }
         let on_batch = |images: usize| progress.advance(images as u64, "");
-        let predictions = Predicting { model: &model, threads: *threads, on_batch: &on_batch }.predict(&inputs)?;
-        let (of_queries, labels) = in_order(images, queries.as_ref(), all, &predictions)?;
+        let classes = voter.predict(&inputs, *threads, &on_batch)?;
+        let (of_queries, labels) = in_order(images, queries.as_ref(), all, classes)?;
         (class_names, names) = (found, of_queries);
         rows.push(labels);
     }
     progress.end(&format!("{} models voted on {} images", models.len(), names.len()));
     write(out, &models, &names, &rows, class_names.len())?;
     Ok(VoteReport { out: out.clone(), models, queries: names.len(), class_names })
+}
+
+/// A model that votes.
+enum Voter {
+    Own(Box<Model>),
+    Foreign(Box<ForeignModel>),
+}
+
+impl Voter {
+    fn read(path: &Path, onnx: Option<&OnnxOptions>) -> Result<Self, ExperimentError> {
+        Ok(match onnx {
+            None => Self::Own(Box::new(Model::read(path, None)?)),
+            Some(OnnxOptions { classes, fits }) => {
+                Self::Foreign(Box::new(ForeignModel::read(path, classes.as_deref(), *fits)?))
+            }
+        })
+    }
+
+    fn classes(&self) -> &[String] {
+        match self {
+            Self::Own(model) => &model.description().classes,
+            Self::Foreign(model) => model.classes(),
+        }
+    }
+
+    fn preparation(&self) -> Preparation {
+        match self {
+            Self::Own(model) => model.preparation(),
+            Self::Foreign(model) => model.preparation(),
+        }
+    }
+
+    /// Returns the class of every image.
+    fn predict(
+        &self,
+        inputs: &Inputs,
+        threads: NonZeroUsize,
+        on_batch: &(dyn Fn(usize) + Sync),
+    ) -> Result<Vec<u8>, ExperimentError> {
+        match self {
+            Self::Own(model) => {
+                let predictions = Predicting { model, threads, on_batch }.predict(inputs)?;
+                Ok(predictions.iter().map(|prediction| u8::try_from(prediction.class).unwrap_or(u8::MAX)).collect())
+            }
+            Self::Foreign(model) => model.predict(inputs, threads, on_batch),
+        }
+    }
 }
 
 /// A list of queries with its file.
@@ -88,21 +146,21 @@ type Queries<'a> = (&'a Path, Vec<String>);
 fn inputs(
     images: &Path,
     queries: Option<&Queries<'_>>,
-    model: &Model,
+    preparation: &Preparation,
 ) -> Result<(Inputs, Vec<String>), ExperimentError> {
     if !images.is_dir() {
-        let inputs = Inputs::find(&[images.to_path_buf()], &model.preparation())?;
+        let inputs = Inputs::find(&[images.to_path_buf()], preparation)?;
         let names = (0..inputs.len()).map(|index| index.to_string()).collect();
         return Ok((inputs, names));
     }
     let Some((list, queries)) = queries else {
         let files = find(images)?.files;
-        return Ok((Inputs::find(&[images.to_path_buf()], &model.preparation())?, relative(images, &files)));
+        return Ok((Inputs::find(&[images.to_path_buf()], preparation)?, relative(images, &files)));
     };
     let files = find(images)?.files;
     let places = positions(list, queries, images, &relative(images, &files))?;
     let files: Vec<PathBuf> = places.into_iter().map(|place| files[place].clone()).collect();
-    Ok((Inputs::find(&files, &model.preparation())?, queries.clone()))
+    Ok((Inputs::find(&files, preparation)?, queries.clone()))
 }
 
 /// Returns the names and the labels in the order of the queries.
@@ -110,19 +168,15 @@ fn in_order(
     images: &Path,
     queries: Option<&Queries<'_>>,
     names: Vec<String>,
-    predictions: &[Prediction],
+    classes: Vec<u8>,
 ) -> Result<(Vec<String>, Vec<u8>), ExperimentError> {
-    let label = |place: usize| u8::try_from(predictions[place].class).unwrap_or(u8::MAX);
-    let Some((list, queries)) = queries else {
-        let labels = (0..names.len()).map(label).collect();
-        return Ok((names, labels));
-    };
+    let Some((list, queries)) = queries else { return Ok((names, classes)) };
     let places = positions(list, queries, images, &names)?;
-    Ok((queries.clone(), places.into_iter().map(label).collect()))
+    Ok((queries.clone(), places.into_iter().map(|place| classes[place]).collect()))
 }
 
 /// Returns the model files of files and directories.
-fn model_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, ExperimentError> {
+fn model_files(paths: &[PathBuf], extension: &'static str) -> Result<Vec<PathBuf>, ExperimentError> {
     let mut files = Vec::new();
     for path in paths {
         if !path.is_dir() {
@@ -132,9 +186,9 @@ fn model_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, ExperimentError> {
         let entries = std::fs::read_dir(path).map_err(ExperimentError::io("read", path))?;
         let entries = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>();
         let mut found = entries.map_err(ExperimentError::io("read", path))?;
-        found.retain(|file| has_extension(file, "safetensors"));
+        found.retain(|file| has_extension(file, extension));
         if found.is_empty() {
-            return Err(at(path, InputFault::NoModels));
+            return Err(at(path, InputFault::NoModels { extension }));
         }
         found.sort();
         files.extend(found);

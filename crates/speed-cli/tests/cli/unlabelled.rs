@@ -1,0 +1,146 @@
+//! Runs on public images without true labels: everything that needs them is absent.
+
+use std::fs;
+
+use image::GrayImage;
+use serde_json::Value;
+
+use crate::bad_input::npy;
+use crate::common::Workplace;
+use crate::own_images::picture;
+
+const CONFIG: &str = r#"
+name = "unlabelled"
+seed = 5
+
+[data]
+source = "pictures"
+folder = "shapes"
+labels = "none"
+pool_images = 45
+
+[ensemble]
+teachers = 3
+
+[teacher]
+architecture = "small-contrast"
+steps = 60
+batch = 15
+
+[queries]
+count = 12
+
+[noise]
+gamma = 2.0
+source = "simulation"
+
+[student]
+method = "pseudo-labels"
+
+[student.pseudo_labels]
+contrast = true
+epochs = 4
+warmup_epochs = 2
+label_epochs = 3
+labelled_batch = 6
+batch = 15
+convolutions = [6, 8]
+hidden = 16
+
+[table]
+repeats = 1
+
+[[row]]
+name = "Non-private"
+aggregation = "non-private"
+
+[[row]]
+name = "Trusted"
+aggregation = "trusted"
+"#;
+
+/// Labelled training and test pictures of three classes, and public pictures without folders of classes.
+fn place() -> Workplace {
+    let place = Workplace::new(CONFIG);
+    for (class, name) in ["bar", "beam", "frame"].into_iter().enumerate() {
+        for (folder, count) in [(format!("train/{name}"), 30), (format!("test/{name}"), 5), ("public".to_owned(), 15)] {
+            let folder = place.path("shapes").join(folder);
+            fs::create_dir_all(&folder).expect("folders");
+            for number in 0..count {
+                let file = folder.join(format!("{}.png", 3 * number as usize + class));
+                picture(class, number).save(file).expect("a picture");
+            }
+        }
+    }
+    place
+}
+
+#[test]
+fn a_run_without_true_labels_has_no_figures_that_need_them() {
+    let place = place();
+    let report: Value = serde_json::from_str(&place.succeeds(&["run", "config.toml", "--json"])).expect("JSON");
+    for figure in ["mean_accuracy", "plurality_accuracy"] {
+        assert!(report["ensemble"][figure].is_null(), "{}", report["ensemble"]);
+    }
+    assert_eq!(report["ensemble"]["teachers"], 3);
+    for row in report["rows"].as_array().expect("rows") {
+        assert!(row["label_accuracy"].is_null() && row["student_mean"].is_number(), "{row}");
+    }
+    let run = place.run_folder("results", "unlabelled");
+    let read = |file: &str| fs::read_to_string(run.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+    let asked: Value = serde_json::from_str(&read("tables/queries.json")).expect("JSON");
+    assert!(asked["truth"].is_null(), "{asked}");
+    assert!(!read("tables/table.md").contains("labels %"), "{}", read("tables/table.md"));
+    let data: Value = serde_json::from_str(&read("stages/data/data.json")).expect("JSON");
+    assert_eq!((&data["pool"]["images"], &data["test"]["images"]), (&45.into(), &15.into()));
+    // Votes have the order of the pictures' names.
+    let votes = fs::read(run.join("stages/votes/votes.npy")).expect("votes");
+    assert!(votes[votes.len() - 3 * 45..].iter().all(|label| *label < 3));
+
+    // Without students, no image needs a label.
+    fs::remove_dir_all(place.path("shapes/test")).expect("a folder");
+    let run = ["run", "config.toml", "--results", "other", "--json"];
+    place.fails(&run, 3, &["labelled test images", "table.repeats = 0"]);
+    let report = place.succeeds(&[&run[..], &["--set", "table.repeats=0"]].concat());
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    assert!(report["rows"][0]["student_mean"].is_null(), "{report}");
+    let again = fs::read(place.run_folder("other", "unlabelled").join("stages/votes/votes.npy")).expect("votes");
+    assert!(votes == again, "test pictures do not change votes");
+}
+
+#[test]
+fn choices_that_need_true_labels_are_refused_by_name() {
+    let place = place();
+    let fails = |set: &str, code, words: &[&str]| place.fails(&["run", "config.toml", "--set", set], code, words);
+    fails("queries.selection=balanced", 2, &["queries.selection", "data.labels = \"none\""]);
+    fails("votes.source=truth", 2, &["votes.source", "data.labels = \"none\""]);
+    fails("data.labels=labels.npy", 2, &["data.labels", "\"none\""]);
+    fails("data.pool_images=46", 3, &["data.pool_images = 46", "45 public images"]);
+    GrayImage::new(5, 5).save(place.path("shapes/public/odd.png")).expect("a picture");
+    fails("seed=6", 3, &["odd.png", "24x18"]);
+    fs::remove_dir_all(place.path("shapes/public")).expect("a folder");
+    fails("seed=6", 3, &["public"]);
+    let digits = ["run", "config.toml", "--set", "data.source=digits", "--set", "data.folder="];
+    place.fails(&digits, 2, &["data.labels", "these images have labels"]);
+}
+
+#[test]
+fn public_arrays_need_no_labels() {
+    let place = Workplace::new(
+        "name = \"arrays\"\n[data]\nsource = \"arrays\"\nfolder = \"arrays\"\nlabels = \"none\"\npool_images = 4\n[ensemble]\n\
+         teachers = 2\n[votes]\nsource = \"uniform\"\n[queries]\ncount = 3\n[table]\nrepeats = 0\n[[row]]\nname = \"a\"\n\
+         aggregation = \"non-private\"\n",
+    );
+    fs::create_dir(place.path("arrays")).expect("a folder");
+    npy(&place.path("arrays/train_images.npy"), "4, 16, 16", &[7; 4 * 256]);
+    npy(&place.path("arrays/train_labels.npy"), "4,", &[0, 1, 0, 1]);
+    place.fails(&["run", "config.toml"], 3, &["public_images.npy"]);
+    npy(&place.path("arrays/public_images.npy"), "5, 16, 16", &[9; 5 * 256]);
+    let output = place.speed(&["run", "config.toml", "--json"]);
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && words.contains("the last 1 public images are not used"), "{words}");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(report["rows"][0]["label_accuracy"].is_null() && report["ensemble"]["mean_accuracy"].is_null(), "{report}");
+    npy(&place.path("arrays/test_labels.npy"), "1,", &[0]);
+    place.fails(&["run", "config.toml", "--set", "seed=2"], 3, &["test_images.npy"]);
+}
