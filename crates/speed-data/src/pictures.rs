@@ -2,32 +2,27 @@
 //! class.
 
 mod decode;
+mod files;
 mod jpeg;
 mod kind;
 mod labelled;
 mod prepare;
 mod size;
 
-use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use image::DynamicImage;
-use image::imageops::FilterType;
 use sha2::{Digest, Sha256};
-use speed_core::printable_path;
 
-use crate::error::{PictureProblem, io_error};
-use crate::regular_file::read_limited;
+use crate::error::PictureProblem;
 use crate::{DataError, Dataset, ImageShape, Split};
+pub use files::PassedOver;
+use files::{Others, names, read_picture, resized, write, wrong};
 pub use jpeg::JpegError;
 use kind::{Kind, kind};
 pub use labelled::{LabelledPictures, UnlabelledPictures, load_labelled, load_unlabelled};
 pub use prepare::{FoundPictures, Preparation, find};
 pub use size::Size;
 
-/// Largest number of bytes of a picture's file.
-const MAX_FILE: u64 = 64 << 20;
 /// Largest number of bytes of all pixels of a split.
 const MAX_PIXELS: u64 = 8 << 30;
 
@@ -65,34 +60,6 @@ pub struct Pictures {
     pub unlabelled: usize,
     /// The skipped files; `None` if [`PassedOver::count`] would be 0, even if there are other hidden files.
     pub passed_over: Option<PassedOver>,
-}
-
-/// The skipped files: notes, lists, and hidden pictures.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PassedOver {
-    /// The number of skipped files. It includes hidden pictures, because their owner may not know that they are hidden.
-    pub count: usize,
-    /// The first of the `count` files in the order of reading.
-    pub first: PathBuf,
-    /// The number of hidden files and files of operating systems that are not pictures; `count` does not include them.
-    pub hidden: usize,
-}
-
-impl fmt::Display for PassedOver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { count, first, hidden } = self;
-        let first = printable_path(first);
-        match count {
-            1 => write!(f, "1 file is not read as a picture and was passed over: {first}")?,
-            _ => write!(f, "{count} files are not read as pictures and were passed over, first {first}")?,
-        }
-        match hidden {
-            0 => Ok(()),
-            1 => write!(f, " (and 1 hidden file)"),
-            _ => write!(f, " (and {hidden} hidden files)"),
-        }
-    }
 }
 
 /// Loads the pictures `folder/train/CLASS/*` and `folder/test/CLASS/*`. A PNG or JPEG picture is recognised by the first
@@ -164,41 +131,6 @@ fn check_test_classes(test: &Path, classes: &[String], others: &mut Others) -> R
         return Err(wrong(test, PictureProblem::NoTest { class: class.clone() }));
     }
     Ok(())
-}
-
-/// The files found so far that are not pictures.
-#[derive(Debug, Default)]
-struct Others {
-    count: usize,
-    first: Option<PathBuf>,
-    hidden: usize,
-}
-
-impl Others {
-    fn add(&mut self, path: PathBuf) {
-        self.count += 1;
-        self.first.get_or_insert(path);
-    }
-
-    fn passed_over(self) -> Option<PassedOver> {
-        let Self { count, first, hidden } = self;
-        first.map(|first| PassedOver { count, first, hidden })
-    }
-}
-
-fn wrong(path: &Path, problem: PictureProblem) -> DataError {
-    DataError::Pictures { path: path.to_path_buf(), problem }
-}
-
-/// Lists the names in a directory in sorted order.
-fn names(folder: &Path) -> Result<Vec<String>, DataError> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder).map_err(io_error("read", folder))? {
-        let name = entry.map_err(io_error("read", folder))?.file_name().into_string();
-        names.push(name.map_err(|name| wrong(&folder.join(name), PictureProblem::Name))?);
-    }
-    names.sort_unstable();
-    Ok(names)
 }
 
 /// Lists the directories of the classes in a split's directory.
@@ -283,30 +215,6 @@ fn read_half(
     let Size { height, width } = first.expect("the size of the pictures that were read");
     let shape = ImageShape { channels, height: height as usize, width: width as usize };
     Split::new(shape, classes, pixels, labels)
-}
-
-/// Reads and decodes a picture.
-fn read_picture(path: &Path) -> Result<DynamicImage, DataError> {
-    let bytes = read_limited(path, MAX_FILE).map_err(io_error("read", path))?;
-    decode::decode(bytes).map_err(|problem| wrong(path, problem))
-}
-
-/// Resizes a picture, if there is a size.
-fn resized(picture: DynamicImage, size: Option<Size>) -> DynamicImage {
-    match size {
-        Some(Size { height, width }) => picture.resize_exact(width, height, FilterType::Triangle),
-        None => picture,
-    }
-}
-
-/// Adds a picture, channel by channel.
-fn write(picture: &DynamicImage, is_colour: bool, pixels: &mut Vec<u8>) {
-    if is_colour {
-        let picture = picture.to_rgb8();
-        (0..3).for_each(|channel| pixels.extend(picture.pixels().map(|pixel| pixel.0[channel])));
-    } else {
-        pixels.extend(picture.to_luma8().pixels().map(|pixel| pixel.0[0]));
-    }
 }
 
 #[cfg(test)]

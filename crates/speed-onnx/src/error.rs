@@ -4,7 +4,7 @@ use speed_core::printable;
 use speed_nn::device::DeviceError;
 use speed_nn::training::TraceError;
 
-use crate::classifier::{CLASSES, MAX_VALUES};
+use crate::limits::{CLASSES, MAX_VALUES};
 
 /// The reason why a network cannot leave as an ONNX model, or why a model cannot run.
 #[derive(Debug, thiserror::Error)]

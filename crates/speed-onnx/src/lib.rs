@@ -21,6 +21,7 @@
 mod classifier;
 mod error;
 mod export;
+mod limits;
 mod lower;
 mod proto;
 mod runtime;

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Others, PassedOver, Reading, add_class, folders, read_half, unlabelled_files, wrong};
+use super::files::{Others, PassedOver, wrong};
+use super::{Reading, add_class, folders, read_half, unlabelled_files};
 use crate::error::PictureProblem;
 use crate::{DataError, Split};
 

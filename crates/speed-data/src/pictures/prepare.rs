@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use image::{DynamicImage, GrayImage, RgbImage};
 
+use super::files::{Others, PassedOver, names, read_picture, resized, write, wrong};
 use super::kind::{Kind, kind};
-use super::{Others, PassedOver, Size, names, read_picture, resized, write, wrong};
+use super::size::Size;
 use crate::error::{PictureProblem, io_error};
 use crate::{DataError, ImageShape};
 

@@ -1,5 +1,7 @@
 //! Directories of pictures, valid and with faults.
 
+use std::fs;
+
 use super::*;
 use image::{Rgb, RgbImage};
 use tempfile::TempDir;

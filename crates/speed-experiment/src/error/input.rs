@@ -144,6 +144,15 @@ pub enum InputFault {
         /// The digest of the list.
         found: String,
     },
+    /// A table that may be of one teacher or of many.
+    #[error(
+        "expected votes of one form, found a table of {queries} x {queries}, which may be queries x classes of one teacher or \
+         teachers x queries: give one file for each teacher, as CSV"
+    )]
+    TwoForms {
+        /// Number of queries, of classes and of rows.
+        queries: usize,
+    },
     /// A card that was changed, or describes other files.
     #[error(transparent)]
     Card(#[from] Box<CardFault>),

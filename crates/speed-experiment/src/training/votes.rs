@@ -11,12 +11,12 @@ use speed_votes::{Question, parse_answer, parse_numbers};
 
 use super::images::relative;
 use super::queries::{positions, read_queries};
-use super::{at, check_new, read_text, write_output};
+use super::{at, check_new, read_text, write_output, write_private_output};
 use crate::error::{ExperimentError, InputFault};
 use crate::model::{ForeignModel, Inputs, Model, Predicting};
 use crate::npy::votes_to_bytes;
 use crate::progress::Progress;
-use crate::store::write_folder;
+use crate::store::write_secret_folder;
 
 /// The options of a vote.
 #[derive(Clone, Debug)]
@@ -213,10 +213,10 @@ fn write(
     };
     if has_extension(out, "npy") {
         let shape = VoteShape::new(rows.len(), names.len(), classes).map_err(VotesError::from)?;
-        return write_output(out, &votes_to_bytes(&Votes::new(shape, rows.concat())?));
+        return write_private_output(out, &votes_to_bytes(&Votes::new(shape, rows.concat())?));
     }
     if has_extension(out, "csv") {
-        return write_output(out, text(&rows[0]).as_bytes());
+        return write_private_output(out, text(&rows[0]).as_bytes());
     }
     // Models of several directories may have the same name.
     let name = |index: usize, path: &Path| {
@@ -225,7 +225,7 @@ fn write(
     let files: Vec<(String, String)> =
         models.iter().zip(rows).enumerate().map(|(index, (path, row))| (name(index, path), text(row))).collect();
     let files = files.iter().map(|(name, text)| (name.clone(), text.as_bytes()));
-    if write_folder(out, files)? { Ok(()) } else { Err(super::exists(out)) }
+    if write_secret_folder(out, files)? { Ok(()) } else { Err(super::exists(out)) }
 }
 
 /// The options of a plurality.
@@ -298,7 +298,13 @@ fn votes_of(path: &Path, question: &Question<'_>) -> Result<Vec<u8>, ExperimentE
         return parse_answer(&bytes, question).map_err(single);
     }
     let table = parse_numbers(&bytes).map_err(|fault| at(path, fault))?;
-    if !matches!(table.shape[..], [_, queries] if queries == question.queries) {
+    let [rows, columns] = table.shape[..] else { return parse_answer(&bytes, question).map_err(single) };
+    // One teacher's table of queries x classes, or many teachers' table of teachers x queries.
+    let is_of_one = [rows, columns] == [question.queries, question.classes];
+    if is_of_one && columns == question.queries {
+        return Err(at(path, InputFault::TwoForms { queries: rows }));
+    }
+    if columns != question.queries {
         return parse_answer(&bytes, question).map_err(single);
     }
     let label = |(position, found): (usize, i64)| {
