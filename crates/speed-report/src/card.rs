@@ -405,9 +405,13 @@ impl ModelCard {
         }
         text.push_str(
             "The model may be wrong more often for classes with few labels. It was not tested for medical or other decisions about \
-             people. The files of an experiment have no signature: `speed verify` shows that they fit together, and not who wrote \
-             them.",
+             people.",
         );
+        if matches!(self.source, CardSource::Run { .. }) {
+            text.push_str(
+                " The files of a run have no signature: `speed verify` shows that they fit together, and not who wrote them.",
+            );
+        }
         text
     }
 
