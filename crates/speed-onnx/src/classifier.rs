@@ -15,14 +15,11 @@ use tract_onnx::prelude::{
     TypedRunnableModel, tvec,
 };
 
+use crate::error::{CLASSES, MAX_VALUES};
 use crate::{OnnxError, PixelType};
 
 /// Maximum length of a model's file in bytes.
 pub const MAX_MODEL: u64 = 1 << 30;
-/// Maximum number of values of a tensor that a model computes for one image: 256 MiB.
-pub(crate) const MAX_VALUES: usize = 1 << 26;
-/// The numbers of classes of a round.
-pub(crate) const CLASSES: [usize; 2] = [2, 256];
 /// Operations whose results are drawn at random, so two votes would differ.
 const RANDOM: [&str; 6] =
     ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"];
