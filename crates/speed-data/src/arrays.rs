@@ -224,9 +224,9 @@ mod tests {
         let public = folder.path().join("public_images.npy");
         let load = || load_with_public(folder.path());
         assert!(load().expect_err("refused").to_string().contains("public_images.npy"));
-        fs::write(&public, npy("|u1", "(1, 1, 2, 3)", &[0; 6])).expect("a file");
+        fs::write(&public, npy("|u1", "(1, 4, 1, 3)", &[0; 12])).expect("a file");
         let text = load().expect_err("refused").to_string();
-        assert!(text.contains("public_images.npy") && text.contains("expected 3x2x1, found 3x1x2"), "{text}");
+        assert!(text.contains("public_images.npy") && text.contains("expected 3x2x1, found 3x4x1"), "{text}");
         fs::write(&public, npy("|u1", "(1, 2, 1, 3)", &[8; 6])).expect("a file");
         let (data, unlabelled) = load().unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((unlabelled, data.test.labels()), (1, &[0, 0, 1][..]));

@@ -4,7 +4,10 @@ use speed_core::printable;
 use speed_nn::device::DeviceError;
 use speed_nn::training::TraceError;
 
-use crate::limits::{CLASSES, MAX_VALUES};
+/// Maximum number of values of a tensor that a model of another program computes for one image: 256 MiB.
+pub(crate) const MAX_VALUES: usize = 1 << 26;
+/// The smallest and the largest number of classes of a round.
+pub(crate) const CLASSES: [usize; 2] = [2, 256];
 
 /// The reason why a network cannot leave as an ONNX model, or why a model cannot run.
 #[derive(Debug, thiserror::Error)]

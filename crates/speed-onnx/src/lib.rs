@@ -21,7 +21,6 @@
 mod classifier;
 mod error;
 mod export;
-mod limits;
 mod lower;
 mod proto;
 mod runtime;
