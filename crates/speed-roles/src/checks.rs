@@ -9,7 +9,7 @@ use speed_core::Digest;
 use crate::error::RolesError;
 use crate::fault::{InputFault, LogFault};
 use crate::file_kind::FileKind;
-use crate::files::{decode_input, read_input};
+use crate::files::read_input;
 use crate::round_file::RoundFile;
 
 /// Reads the file of a teacher's message, up to the largest size of a message of the round.
@@ -34,16 +34,6 @@ pub fn check_receipt(receipt: &Receipt, file: &RoundFile, teacher: usize, messag
     } else {
         Err(LogFault::NotForMessage { server: server.name().to_owned() })
     }
-}
-
-/// Reads the result of a round and checks it with [`check_result`].
-///
-/// # Errors
-/// [`RolesError::Input`]: the file is missing or damaged, or not the result of this round.
-pub fn read_result(path: &Path, file: &RoundFile) -> Result<SignedResult, RolesError> {
-    let result = decode_input(path, FileKind::RESULT, SignedResult::from_bytes)?;
-    check_result(&result, file).map_err(RolesError::input(path))?;
-    Ok(result)
 }
 
 /// Checks that a result belongs to the round and is signed by its server.

@@ -50,7 +50,7 @@ pub mod teacher;
 mod terms;
 
 pub use charge::{LedgerOptions, default_ledger, privacy_event};
-pub use checks::{check_receipt, check_result, read_message, read_result};
+pub use checks::{check_receipt, check_result, read_message};
 pub use error::{OptionsFault, RolesError};
 pub use fault::{InputFault, LogFault, ReadFault, ResultsFault, RoundFileFault};
 pub use files::{hash_file, write_once};

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use speed_aggregation::error::OpenError;
 use speed_aggregation::proofs::ProofKey;
-use speed_aggregation::protocol::TeacherStatus;
+use speed_aggregation::protocol::{SignedResult, TeacherStatus};
 use speed_aggregation::{Outcome, Parameters, PublicKey, SecretKey, generate_keys};
 use speed_core::NoisePlacement;
 
-use crate::checks::read_result;
+use crate::checks::check_result;
 use crate::error::RolesError;
 use crate::fault::InputFault;
 use crate::file_kind::FileKind;
@@ -260,6 +260,16 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         other_rounds,
         out: out.clone(),
     })
+}
+
+/// Reads the result of a round and checks it with [`check_result`](crate::check_result).
+///
+/// # Errors
+/// [`RolesError::Input`]: the file is missing or damaged, or not the result of this round.
+pub fn read_result(path: &Path, file: &RoundFile) -> Result<SignedResult, RolesError> {
+    let result = decode_input(path, FileKind::RESULT, SignedResult::from_bytes)?;
+    check_result(&result, file).map_err(RolesError::input(path))?;
+    Ok(result)
 }
 
 /// Returns whether a file contains only zeros, which is the state after a kill in the middle of [`destroy`].

@@ -11,7 +11,8 @@ use speed_report::{
     CARD_FORMAT, CardSource, MAX_CARD_DELTA, ModelCard, ModelFile, NoiseSource, Participants, Privacy, TrainingData,
     Versions, covers_labels,
 };
-use speed_roles::{Party, RoundFile, privacy_event, read_result};
+use speed_roles::student::read_result;
+use speed_roles::{Party, RoundFile, privacy_event};
 
 use super::{Failure, usage};
 
