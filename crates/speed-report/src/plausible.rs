@@ -79,6 +79,14 @@ pub fn check_rows(rows: &[ReportRow]) -> Result<(), Implausible> {
             MAX_FOLDER,
             students().map(|student| &student.stage).chain(scores.clone().map(|score| &score.stage)),
         )?;
+        let paper = [row.paper.accuracy, row.paper.deviation].into_iter().flatten().map(|percent| percent / 100.0);
+        let shares = students().flat_map(|student| [student.accuracy, student.accuracy_raw]);
+        let scores = scores.flat_map(|score| [score.accuracy, score.interval.low, score.interval.high]);
+        let mut shares = shares.chain(scores).chain(row.label_accuracy).chain(paper);
+        if let Some(share) = shares.find(|share| !(0.0..=1.0).contains(share)) {
+            let expected = "accuracies from 0 to 1".to_owned();
+            return Err(Implausible { expected, found: share.to_string() });
+        }
         if let Some(result) = &row.classification {
             check_classes(result.names())?;
             let (accuracy, first) = (result.accuracy(), row.students.first().map(|student| student.accuracy));
@@ -87,14 +95,6 @@ pub fn check_rows(rows: &[ReportRow]) -> Result<(), Implausible> {
                 let expected = format!("results by class with the first student's accuracy {}", text(first));
                 return Err(Implausible { expected, found: text(accuracy) });
             }
-        }
-        let paper = [row.paper.accuracy, row.paper.deviation].into_iter().flatten().map(|percent| percent / 100.0);
-        let shares = students().flat_map(|student| [student.accuracy, student.accuracy_raw]);
-        let scores = scores.flat_map(|score| [score.accuracy, score.interval.low, score.interval.high]);
-        let mut shares = shares.chain(scores).chain(row.label_accuracy).chain(paper);
-        if let Some(share) = shares.find(|share| !(0.0..=1.0).contains(share)) {
-            let expected = "accuracies from 0 to 1".to_owned();
-            return Err(Implausible { expected, found: share.to_string() });
         }
     }
     Ok(())
