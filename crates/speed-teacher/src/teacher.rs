@@ -96,7 +96,11 @@ impl Teacher {
             return Err(reject("its digest does not match: it is damaged or truncated"));
         }
         // A parameter takes four bytes.
-        let template = architecture.classifier(shape, classes, record.len() / 4, device)?;
+        let template = architecture.classifier(shape, classes, record.len() / 4, device);
+        let template = template.map_err(|error| match error {
+            TeacherError::FewParameters { .. } => reject("it belongs to another network"),
+            error => error,
+        })?;
         let network = template.with_record(record).map_err(|error| match error {
             ParameterError::Length { .. } | ParameterError::Other => reject("it belongs to another network"),
             error => TeacherError::record(error),
