@@ -262,7 +262,7 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     })
 }
 
-/// Reads the result of a round and checks it with [`check_result`](crate::check_result).
+/// Reads the result of a round and checks it with [`check_result`].
 ///
 /// # Errors
 /// [`RolesError::Input`]: the file is missing or damaged, or not the result of this round.
