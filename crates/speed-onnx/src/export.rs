@@ -133,7 +133,7 @@ pub fn largest_difference(export: &Export<'_>, bytes: &[u8], images: usize) -> R
         return Err(OnnxError::Logits { found: format!("{} instead of {} values", found.len(), expected.len()) });
     }
     let largest = expected.iter().fold(1.0_f32, |largest, logit| largest.max(logit.abs()));
-    // A NaN is no small difference.
+    // NaN counts as a large difference.
     let difference = found.iter().zip(&expected).map(|(found, expected)| (found - expected).abs());
     let keep = |largest: f32, found: f32| if found > largest || found.is_nan() { found } else { largest };
     Ok(difference.fold(0.0, keep) / largest)

@@ -1,4 +1,4 @@
-//! The card of a model: what it is, who took part, and what protects them.
+//! The card of a model: its task, the participants, and their protection.
 //!
 //! The sections of the Markdown form are those of Hugging Face's model cards; the fields on privacy are those of tier 3 of the
 //! Differential Privacy Deployments Registry (registry.opendp.org).
@@ -263,8 +263,8 @@ impl ModelCard {
         format!("{card:#}\n")
     }
 
-    /// Reads a card. The checksum finds a field that was changed by mistake; whoever changes a card on purpose can change the
-    /// checksum too, so [`differing_field`](Self::differing_field) compares it with the files that it describes.
+    /// Reads a card. The checksum finds a field that was changed by mistake; an attacker can replace the checksum
+    /// too, so [`differing_field`](Self::differing_field) compares it with the files that it describes.
     ///
     /// # Errors
     /// If the text is not an unchanged card.

@@ -73,7 +73,7 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
             None,
         ),
     };
-    // Only the owner may read a teacher's weights. The same file again is no error.
+    // Only the owner may read a teacher's weights. A repeat with the same bytes succeeds.
     if description.is_teacher() && options.out.symlink_metadata().is_err() {
         write_private_output(&options.out, &bytes)?;
     } else {

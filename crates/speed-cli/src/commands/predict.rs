@@ -60,7 +60,7 @@ pub(super) fn predict(options: &PredictOptions) -> Result<(), Failure> {
     }
 }
 
-/// Returns what the user must know about the model before the predictions are used.
+/// Returns warnings about the model for the user.
 fn warnings(model: &Model, format: PredictionFormat) -> Vec<&'static str> {
     let description = model.description();
     let has_no_mark = matches!(format, PredictionFormat::Csv | PredictionFormat::Npy);

@@ -106,7 +106,7 @@ fn the_card_of_a_run_is_verified_and_every_change_is_refused() {
     let here = place.command(&["verify", "model-card.json"]).current_dir(card.parent().expect("a folder")).output();
     assert!(here.expect("the binary starts").status.success());
 
-    // The report is no source of the number of queries, of teachers, or of the claim.
+    // The claim does not come from the report.
     let path = run.join("tables/report.json");
     let honest = fs::read_to_string(&path).expect("a report");
     let mut report: Value = serde_json::from_str(&honest).expect("JSON");
@@ -195,7 +195,7 @@ fn the_card_of_a_round_is_verified_from_its_public_files() {
         json!({ "teachers": 3, "counted": 2, "names": ["hospital-0", "hospital-1", "hospital-2"] })
     );
     assert_eq!((&counted["simulation"], &counted["publishable"]), (&json!(true), &json!(false)));
-    // Without the result, nobody knows whether the labels are those of the round.
+    // Without the result, it is unknown whether the labels are those of the round.
     assert!(card("least")["publishable"].is_null());
     let page = fs::read_to_string(parties.path("student", "least-card.md")).expect("a card");
     assert!(page.contains("at least 2 of 3 teachers counted"), "{page}");

@@ -13,10 +13,10 @@ use speed_report::{
 
 use super::file::read_report;
 use crate::config::{AggregationKind, Config};
-use crate::error::{ExperimentError, InputFault, ModelFault, ResultsFault};
+use crate::error::{ExperimentError, InputFault, ModelFault};
 use crate::model::{Description, MAX_FILE, Model, Network, Origin, of_weights_to_bytes};
-use crate::stages::{WEIGHTS, data_independent};
-use crate::store::{RunStore, config_path, model_name, read_large, read_listed, read_small, run_of_card};
+use crate::stages::{data_independent, kept_weights};
+use crate::store::{RunStore, config_path, is_one_name, model_name, read_large, read_small, run_of_card};
 
 /// The name of a card in JSON.
 pub const CARD: &str = "model-card.json";
@@ -152,8 +152,7 @@ pub struct CardedModel {
 pub fn models_of_card(path: &Path, card: &ModelCard) -> Result<Vec<CardedModel>, ExperimentError> {
     let mut names = BTreeSet::new();
     let read = |ModelFile { file, .. }: &ModelFile| {
-        let is_name = Path::new(file).components().eq([std::path::Component::Normal(file.as_ref())]);
-        if !is_name || !names.insert(file.clone()) {
+        if !is_one_name(file) || !names.insert(file.clone()) {
             return Err(at(path, InputFault::CardFile { found: file.clone() }));
         }
         let place = path.with_file_name(file);
@@ -236,10 +235,7 @@ fn check_model(
         return Err(other());
     }
     let Some(student) = row.students.get(repeat) else { return Err(other()) };
-    let weights = read_listed(of.run, &student.stage, WEIGHTS).map_err(|(path, damage)| {
-        let fault = ResultsFault::Page { damage };
-        ExperimentError::Results { path, fault }
-    })?;
+    let weights = kept_weights(of.run, &student.stage)?;
     let failure = |fault| ExperimentError::Model { path: place.clone(), fault };
     match weights.map(|weights| of_weights_to_bytes(&expected, &weights).map_err(failure)).transpose()? {
         Some(expected) if expected != *bytes => Err(other()),

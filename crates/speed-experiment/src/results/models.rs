@@ -6,11 +6,11 @@ use speed_core::{Digest, printable};
 use speed_report::{ModelFile, Report, ReportRow};
 
 use super::card::{CARD, CARD_TEXT, card_of_row, describe};
-use crate::error::{ExperimentError, ModelFault, ResultsFault};
+use crate::error::{ExperimentError, ModelFault};
 use crate::model::of_weights_to_bytes;
 use crate::picture;
-use crate::stages::{Context, WEIGHTS, folder_of_row};
-use crate::store::{example_image, model_name, read_listed, write_atomic};
+use crate::stages::{Context, folder_of_row, kept_weights};
+use crate::store::{example_image, model_name, write_atomic};
 
 /// Writes the model of every student whose stage kept its weights. Rows and runs may share a student, but a model belongs to
 /// one row of one run: otherwise it would tell that the noise of one row changed no label of another.
@@ -29,12 +29,7 @@ pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(),
         let mut models = Vec::new();
         let mut first = None;
         for (repeat, student) in row.students.iter().enumerate() {
-            let weights = read_listed(run, &student.stage, WEIGHTS);
-            let weights = weights.map_err(|(path, damage)| {
-                let fault = ResultsFault::Page { damage };
-                ExperimentError::Results { path, fault }
-            })?;
-            let Some(weights) = weights else {
+            let Some(weights) = kept_weights(run, &student.stage)? else {
                 missing += 1;
                 continue;
             };

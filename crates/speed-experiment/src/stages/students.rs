@@ -5,7 +5,7 @@ mod session;
 mod stage;
 mod student;
 
-pub(crate) use record::{METRICS, PICTURE, WEIGHTS, read_epochs};
+pub(crate) use record::{METRICS, PICTURE, kept_weights, read_epochs};
 pub(super) use student::{LabelledQueries, StudentSpec};
 
 use std::collections::{BTreeMap, BTreeSet};

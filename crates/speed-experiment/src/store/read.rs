@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use serde::de::DeserializeOwned;
 
@@ -40,17 +40,12 @@ pub(crate) fn read_table(run: &Path, name: &str) -> Option<Vec<u8>> {
 
 /// Reads a file of the stage `stage`, a name from an untrusted report; `None` if it is missing or too long.
 pub(crate) fn read_stage_file(run: &Path, stage: &str, name: &str) -> Option<Vec<u8>> {
-    read_part(&stage_file(run, stage, name)?)
+    is_one_name(stage).then(|| read_part(&stages(run).join(stage).join(name))).flatten()
 }
 
-/// Returns the path of a file of the stage `stage`, a name from an untrusted report; `None` if it is not one directory.
-pub(crate) fn stage_file(run: &Path, stage: &str, name: &str) -> Option<PathBuf> {
-    is_one_folder(stage).then(|| stages(run).join(stage).join(name))
-}
-
-/// Returns whether a name from a report denotes exactly one directory, and not a path elsewhere.
-pub(super) fn is_one_folder(stage: &str) -> bool {
-    Path::new(stage).components().eq([Component::Normal(stage.as_ref())])
+/// Returns whether an untrusted name denotes exactly one file or directory, and not a path elsewhere.
+pub(crate) fn is_one_name(name: &str) -> bool {
+    Path::new(name).components().eq([Component::Normal(name.as_ref())])
 }
 
 fn read_part(path: &Path) -> Option<Vec<u8>> {
@@ -113,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stage_is_one_folder_of_the_run() {
+    fn a_stage_is_one_name_of_the_run() {
         let run = tempfile::tempdir().expect("a folder");
         std::fs::create_dir_all(run.path().join("stages/student-0")).expect("a stage");
         std::fs::write(run.path().join("stages/student-0/a"), "a").expect("a file");

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fingerprint::Fingerprint;
 use super::layout::{PARTS, stages};
-use super::read::{is_one_folder, read_output, read_small};
+use super::read::{is_one_name, read_output, read_small};
 use crate::error::{Damage, ExperimentError, ResultsFault, found_instead};
 
 /// The file name of a finished stage's record. The record is written last, so the stage is done if it exists.
@@ -107,7 +107,7 @@ fn side_file_damage(folder: &Path, name: &str) -> Option<(PathBuf, Damage)> {
 /// Returns the damage of a file of a finished stage of the run in the directory `run`; `None` if the stage's record is
 /// missing, or if the file is neither listed nor present.
 pub(crate) fn stage_file_damage(run: &Path, stage: &str, name: &str) -> Option<(PathBuf, Damage)> {
-    let folder = stages(run).join(is_one_folder(stage).then_some(stage)?);
+    let folder = stages(run).join(is_one_name(stage).then_some(stage)?);
     let record = StageRecord::read(&folder)?;
     match (record.hash_of(name), read_small(&folder.join(name))) {
         (Some(hash), Ok(bytes)) if Fingerprint::of_bytes(&bytes) == hash => None,
@@ -132,7 +132,7 @@ pub(crate) fn part_of_stage(run: &Path, stage: &str, part: &str) -> Option<Finge
 /// # Errors
 /// The damage of the file, if it differs from the record.
 pub(crate) fn read_listed(run: &Path, stage: &str, name: &str) -> Result<Option<Vec<u8>>, (PathBuf, Damage)> {
-    if !is_one_folder(stage) {
+    if !is_one_name(stage) {
         return Ok(None);
     }
     let folder = stages(run).join(stage);

@@ -12,7 +12,7 @@ use super::layout::{self, folders_in, is_called, name_of};
 use super::leases::{Leases, is_of_leases};
 use super::lock::Lock;
 use super::noise_key;
-use super::read::read_small;
+use super::read::{is_one_name, read_small};
 use super::record::{FinishedStage, RECORD, StageRecord};
 use super::remains::StageRemains;
 use crate::config::{Config, Source};
@@ -175,8 +175,7 @@ impl RunStore {
     /// Returns the keys in which `config` differs from the config of the run `id` of the same experiment; `None` if
     /// that run does not exist.
     pub(crate) fn differences(results: &Path, config: &Config, id: &str) -> Option<Vec<String>> {
-        let is_name = Path::new(id).components().eq([std::path::Component::Normal(id.as_ref())]);
-        let folder = results.join(&config.name).join(is_name.then_some(id)?);
+        let folder = results.join(&config.name).join(is_one_name(id).then_some(id)?);
         let there = fs::read_to_string(folder.join(layout::CONFIG)).ok()?.parse().ok()?;
         let here = config.to_toml().parse().ok()?;
         let mut differs = Vec::new();

@@ -36,7 +36,7 @@ impl Trace {
     pub fn activations(&self) -> Activations {
         let GraphIr { operations, inputs, .. } = &self.captured.graph;
         let known = self.captured.values.keys().copied().filter(|id| !inputs.contains(id));
-        // Parameters, and what is computed from them alone.
+        // Parameters, and tensors that depend on parameters only.
         let mut constants: HashSet<TensorId> = known.collect();
         let mut largest = Activations { tensor: 0, patches: 0 };
         for operation in operations {

@@ -8,7 +8,7 @@ use speed_student::{EpochMetrics, StudentMethod, StudentOutcome};
 
 use crate::error::{ExperimentError, Mismatch, ResultsFault};
 use crate::picture;
-use crate::store::{FinishedStage, StageFolder, read_stage_file};
+use crate::store::{FinishedStage, StageFolder, read_listed, read_stage_file};
 
 /// The file of the metrics of every epoch, including times.
 pub(crate) const METRICS: &str = "metrics.csv";
@@ -16,7 +16,7 @@ pub(crate) const METRICS: &str = "metrics.csv";
 pub(crate) const PICTURE: &str = "digits.png";
 /// The file of the weights, if students are kept. The stage's record has its hash. It names no row and no run, because rows
 /// and runs share students.
-pub(crate) const WEIGHTS: &str = "weights.safetensors";
+pub(super) const WEIGHTS: &str = "weights.safetensors";
 /// The file of the results by class, which stages of earlier versions lack. It is not an output, because runs were
 /// published without it.
 const CLASSES: &str = "classes.json";
@@ -92,6 +92,18 @@ pub(super) fn read(stage: &FinishedStage, class_names: &[String]) -> Result<Stud
 /// Reads the accuracies of a student by epoch, in the run in the directory `run`; empty if its metrics are missing.
 pub(crate) fn read_epochs(run: &Path, stage: &str) -> Vec<EpochAccuracy> {
     read_stage_file(run, stage, METRICS).map_or_else(Vec::new, |metrics| by_epoch(&String::from_utf8_lossy(&metrics)))
+}
+
+/// Reads the weights of the student of a stage, a name that may be untrusted, in the run in the directory `run`; `None` if they
+/// were not kept.
+///
+/// # Errors
+/// If the file differs from the stage's record.
+pub(crate) fn kept_weights(run: &Path, stage: &str) -> Result<Option<Vec<u8>>, ExperimentError> {
+    read_listed(run, stage, WEIGHTS).map_err(|(path, damage)| {
+        let fault = ResultsFault::Page { damage };
+        ExperimentError::Results { path, fault }
+    })
 }
 
 /// Returns the epochs with accuracies of a table of metrics.
