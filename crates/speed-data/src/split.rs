@@ -107,6 +107,19 @@ impl Split {
         Self { shape: self.shape, classes: self.classes, pixels, labels }
     }
 
+    /// Returns a copy of these images and of those of `other`, which come last.
+    ///
+    /// # Errors
+    /// [`DataError::PixelCount`] or [`DataError::Label`] if the other images have another size or more classes.
+    pub fn followed_by(&self, other: &Self) -> Result<Self, DataError> {
+        if self.shape != other.shape {
+            let shape = self.shape;
+            return Err(DataError::PixelCount { shape, images: other.len(), found: other.pixels.len() });
+        }
+        let pixels = [&*self.pixels, &other.pixels].concat();
+        Self::new(self.shape, self.classes, pixels, [&*self.labels, &other.labels].concat())
+    }
+
     /// Returns a copy of the images `indices`, in their order.
     ///
     /// # Panics

@@ -74,6 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             config: &config,
             pool: Images::new(&pool),
             labelled: &labelled,
+            doubts: None,
             test: Some(&test),
             streams: &streams,
             device: &Device::flex(),

@@ -101,6 +101,7 @@ fn steps(work: Work) -> Result<(), Box<dyn std::error::Error>> {
         config: &config,
         pool: Images::new(&pool),
         labelled: &labelled,
+        doubts: None,
         test: Some(&test),
         streams: &streams,
         device: &Device::flex(),

@@ -46,6 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         config: &config,
         pool: Images::new(pool),
         labelled: &labelled,
+        doubts: None,
         test: Some(test),
         streams: &streams,
         device: &Device::flex(),

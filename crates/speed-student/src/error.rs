@@ -83,6 +83,18 @@ pub enum InvalidData {
         /// Number of classes.
         classes: usize,
     },
+    /// Doubts that do not fit the labels.
+    #[error(
+        "expected a doubt of at least 0 and below 1 for each of {labels} labels, found {found} of {doubts} doubts in this range"
+    )]
+    Doubts {
+        /// Number of labels.
+        labels: usize,
+        /// Number of doubts.
+        doubts: usize,
+        /// Number of doubts in the range.
+        found: usize,
+    },
     /// Pool and test images differ in size.
     #[error("expected test images of the size of the pool's images, {pool}, found {test}")]
     Shape {

@@ -2,71 +2,11 @@
 
 use burn::tensor::Device;
 use speed_core::random::Streams;
-use speed_data::{ImageShape, Split};
+use speed_data::{Images, Split};
 use speed_nn::device::DeviceError;
 use speed_nn::training::{AnyClassifier, Classifier, Pixels, accuracy};
 
 use crate::{InvalidData, StudentConfig};
-
-/// The images of a split without their labels. The student's pool has this type, so its true labels cannot be used by mistake.
-#[derive(Clone, Copy, Debug)]
-pub struct Images<'a> {
-    split: &'a Split,
-}
-
-impl<'a> Images<'a> {
-    /// Wraps the images of `split`.
-    #[must_use]
-    pub fn new(split: &'a Split) -> Self {
-        Self { split }
-    }
-
-    pub(crate) fn split(&self) -> &'a Split {
-        self.split
-    }
-
-    /// Returns the number of images.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.split.len()
-    }
-
-    /// Returns whether the split is empty.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.split.is_empty()
-    }
-
-    /// Returns the size of every image.
-    #[must_use]
-    pub fn shape(&self) -> ImageShape {
-        self.split.shape()
-    }
-
-    /// Returns the number of classes.
-    #[must_use]
-    pub fn classes(&self) -> usize {
-        self.split.classes()
-    }
-
-    /// Returns the bytes of image `i` in CHW order.
-    ///
-    /// # Panics
-    /// If `i` is not below `len()`.
-    #[must_use]
-    pub fn pixels(&self, i: usize) -> &'a [u8] {
-        self.split.pixels(i)
-    }
-
-    /// Returns some images in the form that networks of type `N` read.
-    ///
-    /// # Panics
-    /// If an index is not below `len()`.
-    #[must_use]
-    pub fn batch<N: Classifier>(&self, some: &[usize]) -> Pixels {
-        Pixels::from_split(self.split, some, N::OFFSET)
-    }
-}
 
 /// One student's settings, images, labels, randomness and device.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +17,9 @@ pub struct Lesson<'a> {
     pub pool: Images<'a>,
     /// The labels that the student may see, as (index in the pool, label).
     pub labelled: &'a [(usize, u8)],
+    /// The probability that each label is wrong, in the order of the labels; `None` if it is unknown. Only the method on pseudo-labels
+    /// uses it, in place of its setting `label_noise`.
+    pub doubts: Option<&'a [f32]>,
     /// Images whose labels are used only for accuracy, if there are any. Without them the accuracy is unknown.
     pub test: Option<&'a Split>,
     /// The random streams of this student only; nothing else may draw from them.
@@ -86,6 +29,15 @@ pub struct Lesson<'a> {
 }
 
 impl Lesson<'_> {
+    /// Returns some images of the pool in the form that networks of type `N` read.
+    ///
+    /// # Panics
+    /// If an index is not below the number of images.
+    #[must_use]
+    pub fn batch<N: Classifier>(&self, some: &[usize]) -> Pixels {
+        Pixels::from_split(self.pool.split(), some, N::OFFSET)
+    }
+
     /// Returns the number of classes.
     #[must_use]
     pub fn classes(&self) -> usize {
@@ -113,6 +65,13 @@ impl Lesson<'_> {
             }
             if test.is_empty() {
                 return Err(InvalidData::NoTest);
+            }
+        }
+        if let Some(doubts) = self.doubts {
+            let labels = self.labelled.len();
+            let found = doubts.iter().filter(|doubt| (0.0..1.0).contains(*doubt)).count();
+            if [doubts.len(), found] != [labels; 2] {
+                return Err(InvalidData::Doubts { labels, doubts: doubts.len(), found });
             }
         }
         check_labels(pool, self.labelled, classes)

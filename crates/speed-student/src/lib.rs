@@ -36,10 +36,11 @@ pub use checkpoint::{Checkpoint, CheckpointError};
 pub use config::{StudentConfig, StudentMethod};
 pub use error::{InvalidData, ReportError, StudentError};
 pub use gan::ConvolutionalConfig;
-pub use lesson::{Images, Lesson};
+pub use lesson::Lesson;
 pub use method::{BoxedClassifier, Epoch, Method, Passes, Training};
 pub use metrics::EpochMetrics;
 pub use samples::{Grid, Samples};
+pub use speed_data::Images;
 pub use speed_nn::training::{Classifier, InvalidField, RegistrationError};
 pub use training::{EpochReport, OnEpoch, Student, StudentOutcome};
 

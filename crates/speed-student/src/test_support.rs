@@ -87,7 +87,7 @@ pub(crate) fn run(
     };
     let (streams, device) = (&Streams::new(seed), &Device::flex());
     let Data { pool, labelled, test } = data;
-    let lesson = Lesson { config, pool: Images::new(pool), labelled, test: Some(test), streams, device };
+    let lesson = Lesson { config, pool: Images::new(pool), labelled, doubts: None, test: Some(test), streams, device };
     (method.train(&lesson, resume, &mut on_epoch), checkpoints)
 }
 

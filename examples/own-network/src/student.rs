@@ -87,7 +87,7 @@ impl Training for LayerTraining {
             lesson.labelled.iter().map(|&(image, label)| (image, i32::from(label))).unzip();
         let labels = TensorData::new(labels, [images.len(), 1]);
         let labels = Tensor::<2, Int>::from_data(labels, lesson.device);
-        let logits = self.0.network().logits(lesson.pool.batch::<Linear>(&images).into_tensor(lesson.device));
+        let logits = self.0.network().logits(lesson.batch::<Linear>(&images).into_tensor(lesson.device));
         let loss = activation::log_softmax(logits, 1).gather(1, labels).mean().neg();
         let loss = self.0.step(lesson.config.learning_rate, &loss);
         let loss = loss.map_err(|error| StudentError::from_step(error, "layer", epoch.number, 1))?;

@@ -42,8 +42,15 @@ pub(super) fn record<N: Traced>(config: &StudentConfig, shape: ImageShape, class
     let pixels = (0..count * shape.pixels()).map(|_| stream.random()).collect();
     let pool = Split::new(shape, classes.into(), pixels, vec![0; count]).expect("a split");
     let (labelled, streams) = (Vec::new(), &streams);
-    let lesson =
-        &Lesson { config, pool: Images::new(&pool), labelled: &labelled, test: None, streams, device: &device };
+    let lesson = &Lesson {
+        config,
+        pool: Images::new(&pool),
+        labelled: &labelled,
+        doubts: None,
+        test: None,
+        streams,
+        device: &device,
+    };
     let mut training = GanTraining::<N>::new(lesson);
 
     let mut trace = Trace::default();

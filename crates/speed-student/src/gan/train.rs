@@ -272,5 +272,5 @@ pub(super) fn latent(lesson: &Lesson<'_>, count: usize, stream: &mut Stream) -> 
 
 /// Returns some images of the pool.
 pub(super) fn images<N: Networks>(lesson: &Lesson<'_>, some: &[usize]) -> Tensor<4> {
-    lesson.pool.batch::<N::Discriminator>(some).into_tensor(lesson.device)
+    lesson.batch::<N::Discriminator>(some).into_tensor(lesson.device)
 }

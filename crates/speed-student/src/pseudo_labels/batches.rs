@@ -82,8 +82,9 @@ mod tests {
             PseudoLabelsConfig { labelled_batch: 2, batch: 4, unlabelled_weight: 0.5, ..PseudoLabelsConfig::default() };
         let config = &StudentConfig { pseudo_labels, ..StudentConfig::default() };
         let (labelled, streams, device) = (&[(3, 1), (4, 2)], &Streams::new(1), &Device::flex());
-        let lesson = Lesson { config, pool: Images::new(&split), labelled, test: Some(&split), streams, device };
-        let mut targets = Targets::from_labels(labelled, 3);
+        let lesson =
+            Lesson { config, pool: Images::new(&split), labelled, doubts: None, test: Some(&split), streams, device };
+        let mut targets = Targets::from_labels(labelled, None, 3);
         let mut stream = streams.stream("batch", 0);
         let batch = Batches::new(&lesson, &targets).next(1.0, &mut stream);
         assert_eq!((batch.weights.as_slice(), batch.labelled), (&[0.5, 0.5][..], 2));

@@ -16,23 +16,33 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// Returns the given labels unchanged, and no pseudo-labels.
-    pub(super) fn from_labels(labels: &[(usize, u8)], classes: usize) -> Self {
+    /// Returns the given labels, and no pseudo-labels. A label with a doubt becomes a distribution: the other classes share the doubt.
+    pub(super) fn from_labels(labels: &[(usize, u8)], doubts: Option<&[f32]>, classes: usize) -> Self {
         let mut labelled = Matrix::zeros(labels.len(), classes);
         for (row, &(_, label)) in labels.iter().enumerate() {
-            one_hot(label, labelled.row_mut(row));
+            let doubt = doubts.map_or(0.0, |doubts| doubts[row]);
+            let target = labelled.row_mut(row);
+            target.fill(doubt / (classes.max(2) - 1) as f32);
+            target[usize::from(label)] = 1.0 - doubt;
         }
         Self { labelled, confident: Vec::new(), disputed: 0.0 }
     }
 
-    /// Computes the targets from the probabilities `[images, classes]` of the pool.
-    pub(super) fn from_pool(config: &PseudoLabelsConfig, mut pool: Matrix, labels: &[(usize, u8)]) -> Self {
+    /// Computes the targets from the probabilities `[images, classes]` of the pool. A label without a doubt of its own is wrong with the
+    /// probability `label_noise`.
+    pub(super) fn from_pool(
+        config: &PseudoLabelsConfig,
+        mut pool: Matrix,
+        labels: &[(usize, u8)],
+        doubts: Option<&[f32]>,
+    ) -> Self {
         align(&mut pool, config.alignment as f32);
         let mut labelled = Matrix::zeros(labels.len(), pool.columns());
         let mut disputed = 0.0;
         for (row, &(image, label)) in labels.iter().enumerate() {
             let target = labelled.row_mut(row);
-            posterior(label, pool.row(image), config.label_noise as f32, target);
+            let doubt = doubts.map_or(config.label_noise as f32, |doubts| doubts[row]);
+            posterior(label, pool.row(image), doubt, target);
             disputed += if most_probable(target).0 == label { 0.0 } else { 1.0 / labels.len() as f64 };
         }
         Self { labelled, confident: confident(&pool, config.threshold), disputed }
@@ -166,9 +176,13 @@ mod tests {
 
         let config = PseudoLabelsConfig { alignment: 0.0, label_noise: 0.1, ..PseudoLabelsConfig::default() };
         let pool = matrix(&[[0.001, 0.998, 0.001], [0.9, 0.05, 0.05]]);
-        let targets = Targets::from_pool(&config, pool, &[(0, 0), (1, 0)]);
+        let targets = Targets::from_pool(&config, pool.clone(), &[(0, 0), (1, 0)], None);
         assert_eq!(targets.disputed, 0.5);
         assert_eq!((targets.labelled.rows(), targets.labelled.columns()), (2, 3));
-        assert_eq!(Targets::from_labels(&[(0, 2)], 3).labelled.row(0), [0.0, 0.0, 1.0]);
+        assert_eq!(Targets::from_labels(&[(0, 2)], None, 3).labelled.row(0), [0.0, 0.0, 1.0]);
+        close(Targets::from_labels(&[(0, 2)], Some(&[0.4]), 3).labelled.row(0), [0.2, 0.2, 0.6]);
+        // A doubt of its own replaces the general one: 0.5 * 0.9 of 0.5 * 0.9 + 0.25 * 0.05 + 0.25 * 0.05.
+        let doubted = Targets::from_pool(&config, pool, &[(1, 0)], Some(&[0.5]));
+        close(doubted.labelled.row(0), [0.45 / 0.475, 0.0125 / 0.475, 0.0125 / 0.475]);
     }
 }

@@ -171,9 +171,9 @@ impl Training for PseudoLabelsTraining {
     fn run_epoch(&mut self, lesson: &Lesson<'_>, epoch: &mut Epoch) -> Result<Vec<Option<f64>>, StudentError> {
         let (config, stream) = (&lesson.config.pseudo_labels, &mut epoch.stream);
         let targets = if epoch.number <= config.warmup_epochs {
-            Targets::from_labels(lesson.labelled, lesson.classes())
+            Targets::from_labels(lesson.labelled, lesson.doubts, lesson.classes())
         } else {
-            Targets::from_pool(config, self.probabilities(lesson, stream)?, lesson.labelled)
+            Targets::from_pool(config, self.probabilities(lesson, stream)?, lesson.labelled, lesson.doubts)
         };
 
         let steps = passes(config).steps(lesson.pool.len());

@@ -135,7 +135,8 @@ fn a_loss_that_is_not_finite_names_network_epoch_and_step() {
     let (config, data) = (config(), data());
     let (streams, device) = (&Streams::new(1), &Device::flex());
     let Data { pool, labelled, test } = &data;
-    let lesson = Lesson { config: &config, pool: Images::new(pool), labelled, test: Some(test), streams, device };
+    let lesson =
+        Lesson { config: &config, pool: Images::new(pool), labelled, doubts: None, test: Some(test), streams, device };
     for (method, name, record) in [
         (StudentMethod::GAN, "discriminator", spoilt(GanTraining::<Dense>::new(&lesson).discriminator.frozen())),
         (StudentMethod::PSEUDO_LABELS, "classifier", spoilt(PseudoLabelsTraining::new(&lesson).0.frozen())),
@@ -176,7 +177,8 @@ fn a_student_without_test_images_is_the_same_student() {
     for method in [StudentMethod::GAN, StudentMethod::PSEUDO_LABELS] {
         let train = |test: Option<&Split>| {
             let (config, streams, device) = (&config, &streams, &device);
-            let lesson = Lesson { config, pool: Images::new(&pool), labelled: &labelled, test, streams, device };
+            let lesson =
+                Lesson { config, pool: Images::new(&pool), labelled: &labelled, doubts: None, test, streams, device };
             method.train(&lesson, None, &mut |_: &EpochReport<'_>| Ok(())).expect("a training")
         };
         let (with, without) = (train(Some(&test)), train(None));
@@ -288,6 +290,7 @@ fn the_callers_error_ends_the_training() {
         config,
         pool: Images::new(&pool),
         labelled: &labelled,
+        doubts: None,
         test: Some(&test),
         streams: &streams,
         device: &device,
