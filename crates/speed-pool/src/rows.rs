@@ -1,0 +1,71 @@
+//! Rows of numbers, and work on them that is divided among threads.
+
+use std::convert::Infallible;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use speed_nn::threads::{QueueError, for_each};
+
+/// Points of one dimension, point after point.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Rows<T> {
+    width: usize,
+    values: Vec<T>,
+}
+
+impl<T> Rows<T> {
+    /// Wraps `values`, `width` of each point.
+    ///
+    /// # Panics
+    /// If the last point is incomplete.
+    pub(crate) fn new(width: usize, values: Vec<T>) -> Self {
+        assert!(width > 0 && values.len().is_multiple_of(width), "complete points");
+        Self { width, values }
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.values.len() / self.width
+    }
+
+    pub(crate) fn row(&self, row: usize) -> &[T] {
+        &self.values[row * self.width..][..self.width]
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[T]> {
+        self.values.chunks_exact(self.width)
+    }
+
+    pub(crate) fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    pub(crate) fn values_mut(&mut self) -> &mut [T] {
+        &mut self.values
+    }
+}
+
+/// Returns the results of `work` on consecutive blocks of at most `block` of `count` items, in the order of the blocks. The
+/// results do not depend on the number of threads.
+///
+/// # Errors
+/// If a thread cannot be started.
+pub(crate) fn in_blocks<R: Send>(
+    count: usize,
+    block: usize,
+    threads: usize,
+    work: impl Fn(Range<usize>) -> R + Sync,
+) -> Result<Vec<R>, QueueError<Infallible>> {
+    let firsts: Vec<usize> = (0..count).step_by(block).collect();
+    let found: Mutex<Vec<Option<R>>> = Mutex::new(firsts.iter().map(|_| None).collect());
+    for_each(&firsts, threads, |&first, _| {
+        let result = work(first..(first + block).min(count));
+        found.lock().unwrap_or_else(PoisonError::into_inner)[first / block] = Some(result);
+        Ok(())
+    })?;
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(found.into_iter().map(|result| result.expect("every block was done")).collect())
+}
