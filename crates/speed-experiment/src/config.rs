@@ -21,7 +21,7 @@ mod unknown;
 mod votes;
 
 pub(crate) use data::MAX_PIXELS;
-pub use data::{ComputeDevice, DataConfig, DataSource, EnsembleConfig, TableConfig};
+pub use data::{ComputeDevice, DataConfig, DataSource, EnsembleConfig, PoolOrigin, TableConfig};
 pub use defaults::DEFAULTS;
 pub use document::Source;
 pub use error::ConfigError;

@@ -260,6 +260,7 @@ fn student_with(
             config: &few,
             pool: Unlabelled::new(&pool),
             labelled: &labelled,
+            doubts: None,
             test: Some(&test),
             streams: &streams,
             device: &device,

@@ -82,6 +82,9 @@ pub enum ExperimentError {
     /// Votes do not form a table.
     #[error(transparent)]
     Votes(#[from] speed_core::VotesError),
+    /// The pool has no map.
+    #[error(transparent)]
+    Map(speed_pool::MapError),
     /// Threads could not be started.
     #[error("cannot start a thread: {source}")]
     Threads {
@@ -184,6 +187,7 @@ impl ExperimentError {
             | Self::Audit { .. }
             | Self::Alone(_)
             | Self::Spreading(_)
+            | Self::Map(_)
             | Self::Student { .. } => ExitCode::Computation,
         }
     }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use npyz::WriterBuilder;
-use speed_core::npy::WholeNumbers;
+use speed_core::npy::{RealNumbers, WholeNumbers};
 use speed_core::{VoteShape, Votes, VotesError, printable_path};
 use speed_votes::{FormError, Known, Table, VoteFile, parse_numbers};
 
@@ -97,6 +97,15 @@ pub(crate) fn read_indices(path: &Path, count: usize, pool: usize) -> Result<Vec
         indices.push(index);
     }
     Ok(indices)
+}
+
+/// Reads a table of numbers that [`reals_to_bytes`] wrote.
+///
+/// # Errors
+/// If the file is not one.
+pub(crate) fn read_reals(path: &Path) -> Result<Vec<f32>, ExperimentError> {
+    let numbers = RealNumbers::parse(&read_bytes(path)?).map_err(|fault| at(path, fault.into()))?;
+    Ok(numbers.values)
 }
 
 /// Reads the true labels of the first `pool` images.

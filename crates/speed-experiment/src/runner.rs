@@ -26,8 +26,8 @@ use crate::progress::{Progress, Recorder};
 use crate::results::{PublishedQueries, RowResult, publish, student_methods, with_answers, write_models};
 pub use crate::stages::StageUnits;
 use crate::stages::{
-    CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowBaselines, RowBounds, RowLabellings,
-    RowStudents, TeachersOnTest, Truth, kinds_of_machine, planned_classes, select_queries,
+    CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, QueryList, QueryVotes, RowBaselines, RowBounds,
+    RowLabellings, RowStudents, TeachersOnTest, Truth, kinds_of_machine, planned_classes, select_queries,
 };
 use crate::store::{RunStore, progress_path};
 
@@ -200,11 +200,12 @@ fn report(
     environment: &Environment,
 ) -> Result<(Report, PublishedQueries), ExperimentError> {
     let (config, store, images) = (context.config, context.store, context.images);
-    let (collected, Queries(queries)) = (outputs.get::<CollectedVotes>(), outputs.get());
+    let collected = outputs.get::<CollectedVotes>();
+    let (votes, queries) = (outputs.get::<QueryVotes>(), outputs.get::<Queries>().all());
     let rows = row_results(config, outputs);
     let asked = PublishedQueries {
-        queries: asked_queries(context, collected, queries, &rows),
-        pictures: images.map(|images| picture::of_queries(&images.pool, queries)).transpose()?,
+        queries: asked_queries(context, votes, queries, &rows),
+        pictures: images.map(|images| picture::of_queries(&images.pool, queries.images())).transpose()?,
     };
     let rows = rows.into_iter().enumerate().map(|(row, result)| result.into_row(config, row)).collect();
     let ledger =
@@ -255,8 +256,8 @@ fn row_results(config: &Config, outputs: &Outputs) -> Vec<RowResult> {
 /// Returns the queries with their answers, without everything that is not public.
 fn asked_queries(
     context: &Context<'_>,
-    collected: &CollectedVotes,
-    queries: &[usize],
+    votes: &QueryVotes,
+    queries: QueryList<'_>,
     results: &[RowResult],
 ) -> AskedQueries {
     let (config, truth) = (context.config, context.truth);
@@ -264,9 +265,9 @@ fn asked_queries(
         |result: &RowResult| result.bounds.as_ref().is_some_and(|bounds| bounds.data_independent.is_some());
     let answers = results.iter().enumerate().map(|(row, result)| (row, is_covered(result), &*result.labels.labels));
     let asked = AskedQueries {
-        pool_images: queries.to_vec(),
-        truth: truth.map(|truth| queries.iter().map(|&image| truth.labels()[image]).collect()),
-        votes: (!config.protects_answers()).then(|| collected.counts(queries)),
+        pool_images: queries.images().to_vec(),
+        truth: truth.map(|truth| queries.truth(truth.labels())),
+        votes: (!config.protects_answers()).then(|| votes.counts(queries.len())),
         rows: Vec::new(),
     };
     with_answers(asked, config, answers)

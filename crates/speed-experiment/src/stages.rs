@@ -2,6 +2,7 @@
 
 mod account;
 mod baselines;
+mod beliefs;
 mod complete;
 mod context;
 mod data;
@@ -11,6 +12,7 @@ mod images;
 mod kind;
 mod labelling;
 mod machine;
+mod map;
 mod outputs;
 mod queries;
 mod shard_units;
@@ -31,7 +33,7 @@ pub(crate) use kind::{Kind, Node};
 pub(crate) use labelling::{RowLabellings, RowLabels};
 pub(crate) use machine::kinds as kinds_of_machine;
 pub(crate) use outputs::Outputs;
-pub(crate) use queries::{Queries, select as select_queries};
+pub(crate) use queries::{Queries, QueryList, QueryVotes, select as select_queries};
 pub(crate) use shard_units::ShardUnits;
 pub(crate) use students::{METRICS, PICTURE, RowStudents, kept_weights, read_epochs};
 pub(crate) use teachers::{TEACHERS, is_version_of_teachers};

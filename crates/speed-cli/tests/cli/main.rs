@@ -5,6 +5,7 @@ mod binomial;
 mod budget;
 mod circuits;
 mod classes;
+mod clusters;
 mod common;
 mod compare;
 mod damage;

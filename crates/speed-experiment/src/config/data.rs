@@ -57,6 +57,26 @@ pub struct DataConfig {
     pub train_images: usize,
     pub test_images: usize,
     pub pool_images: usize,
+    #[serde(default, skip_serializing_if = "PoolOrigin::is_test")]
+    pub pool: PoolOrigin,
+}
+
+/// The split whose images are the student's pool: `data.pool`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PoolOrigin {
+    /// The first images of the test split; its other images measure the student.
+    #[default]
+    Test,
+    /// The last images of the training split, which no teacher has; all images of the test split measure the student.
+    Train,
+}
+
+impl PoolOrigin {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    fn is_test(&self) -> bool {
+        *self == Self::Test
+    }
 }
 
 fn colour() -> bool {
@@ -234,6 +254,7 @@ impl DataConfig {
             return refuse(key, "is read with source \"pictures\" only");
         }
         self.check_labels()?;
+        self.check_pool()?;
         self.check_class_names()?;
         match self.source {
             DataSource::Digits | DataSource::StreetDigits => self.check_counts(ensemble),
@@ -261,6 +282,19 @@ impl DataConfig {
                 refuse(KEY, "is read with source \"none\", \"pictures\" and \"arrays\" only: these images have labels")
             }
         }
+    }
+
+    /// Checks the split of the pool.
+    fn check_pool(&self) -> Result<(), Fault> {
+        let reason = match self.source {
+            DataSource::None => "data.source = \"none\" has no images",
+            DataSource::Digits | DataSource::StreetDigits => {
+                "built-in images have as many test images as data.test_images says: increase it instead"
+            }
+            _ if self.labels == NO_LABELS => "data.labels = \"none\" has a pool of its own",
+            _ => return Ok(()),
+        };
+        if self.pool == PoolOrigin::Train { refuse("data.pool", reason) } else { Ok(()) }
     }
 
     /// Checks the names of the classes; their number is compared with the images.

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use speed_pool::Features;
 
-use super::data::DataConfig;
+use super::data::{DataConfig, DataSource};
 use super::fault::{Fault, refuse};
 
 /// `[queries]` as written.
@@ -15,6 +16,17 @@ pub struct RawQueries {
     pub count: usize,
     pub selection: QuerySelectionKind,
     pub file: String,
+    // The default values are not written, so configs that do not set these keys keep their run ids.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub groups: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub features: Features,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub beliefs: bool,
+}
+
+fn is_default(features: &Features) -> bool {
+    *features == Features::default()
 }
 
 /// `queries.selection` as written.
@@ -29,6 +41,8 @@ pub enum QuerySelectionKind {
     Balanced,
     /// [`QuerySelection::File`]
     File,
+    /// [`QuerySelection::Clusters`]
+    Clusters,
 }
 
 /// The queries, checked.
@@ -38,6 +52,10 @@ pub struct QueriesConfig {
     pub count: usize,
     /// The choice among the pool images.
     pub selection: QuerySelection,
+    /// The vectors of images from which the map of the pool is computed.
+    pub features: Features,
+    /// Whether students learn the most probable class of every answer, given all answers and the map of the pool.
+    pub beliefs: bool,
 }
 
 /// The choice of the queries among the pool images.
@@ -51,6 +69,11 @@ pub enum QuerySelection {
     Balanced,
     /// Indices from an `.npy` file.
     File(PathBuf),
+    /// The clusters of the pool's map, as many as there are queries.
+    Clusters {
+        /// Whether a query is the core of a cluster instead of its typical image.
+        groups: bool,
+    },
 }
 
 impl RawQueries {
@@ -58,6 +81,16 @@ impl RawQueries {
     pub(super) fn check(&self, data: &DataConfig) -> Result<QueriesConfig, Fault> {
         if let (QuerySelectionKind::Balanced, Some(reason)) = (self.selection, data.without_truth()) {
             return refuse("queries.selection", format!("{reason} to choose by"));
+        }
+        let is_clusters = self.selection == QuerySelectionKind::Clusters;
+        if is_clusters && data.source == DataSource::None {
+            return refuse("queries.selection", "data.source = \"none\" has no images to divide into clusters");
+        }
+        if self.beliefs && data.source == DataSource::None {
+            return refuse("queries.beliefs", "data.source = \"none\" has no images that could be near each other");
+        }
+        if self.groups && !is_clusters {
+            return refuse("queries.groups", "is read only with queries.selection = \"clusters\"");
         }
         if !(1..=data.pool_images).contains(&self.count) {
             return refuse(
@@ -76,8 +109,9 @@ impl RawQueries {
             (QuerySelectionKind::Random, _) => QuerySelection::Random,
             (QuerySelectionKind::First, _) => QuerySelection::First,
             (QuerySelectionKind::Balanced, _) => QuerySelection::Balanced,
+            (QuerySelectionKind::Clusters, _) => QuerySelection::Clusters { groups: self.groups },
         };
-        Ok(QueriesConfig { count: self.count, selection })
+        Ok(QueriesConfig { count: self.count, selection, features: self.features, beliefs: self.beliefs })
     }
 }
 
@@ -88,7 +122,9 @@ impl From<&QueriesConfig> for RawQueries {
             QuerySelection::First => (QuerySelectionKind::First, String::new()),
             QuerySelection::Balanced => (QuerySelectionKind::Balanced, String::new()),
             QuerySelection::File(path) => (QuerySelectionKind::File, path.to_string_lossy().into_owned()),
+            QuerySelection::Clusters { .. } => (QuerySelectionKind::Clusters, String::new()),
         };
-        Self { count: queries.count, selection, file }
+        let groups = queries.selection == QuerySelection::Clusters { groups: true };
+        Self { count: queries.count, selection, file, groups, features: queries.features, beliefs: queries.beliefs }
     }
 }

@@ -23,7 +23,10 @@ impl From<&RawConfig> for RunSettings {
             has_images: config.data.source != DataSource::None,
             votes,
             queries: config.queries.count,
-            selection: word(&config.queries.selection),
+            selection: match config.queries.groups {
+                true => format!("{}, groups of images", word(&config.queries.selection)),
+                false => word(&config.queries.selection),
+            },
             noise: noise(&config.noise, config.ensemble.teachers),
             delta: config.privacy.delta,
             budget: Some(config.privacy.budget).filter(|budget| *budget > 0.0),

@@ -39,6 +39,8 @@ pub enum VotesSourceKind {
     Uniform,
     /// [`VotesSource::Truth`]
     Truth,
+    /// [`VotesSource::Neighbours`]
+    Neighbours,
 }
 
 /// The origin of the votes.
@@ -52,6 +54,8 @@ pub enum VotesSource {
     Uniform,
     /// The pool's true label from every teacher.
     Truth,
+    /// The label of each teacher's own image that is nearest in the map of the pool.
+    Neighbours,
 }
 
 /// A file of votes, with the keys that describe it.
@@ -76,11 +80,12 @@ impl RawVotes {
             }
             (VotesSourceKind::File, _) => Ok(VotesSource::File(file)),
             (_, path) if !path.is_empty() => refuse("votes.file", "is read only with votes.source = \"file\""),
-            (VotesSourceKind::Teachers, _) if !has_images => refuse(
+            (VotesSourceKind::Teachers | VotesSourceKind::Neighbours, _) if !has_images => refuse(
                 "votes.source",
                 "data.source = \"none\" leaves teachers without images: use \"file\" or \"uniform\"",
             ),
             (VotesSourceKind::Teachers, _) => Ok(VotesSource::Teachers),
+            (VotesSourceKind::Neighbours, _) => Ok(VotesSource::Neighbours),
             (VotesSourceKind::Uniform, _) => Ok(VotesSource::Uniform),
             (VotesSourceKind::Truth, _) => match data.without_truth() {
                 None => Ok(VotesSource::Truth),
@@ -121,6 +126,7 @@ impl From<&VotesSource> for RawVotes {
             VotesSource::Teachers => VotesSourceKind::Teachers,
             VotesSource::Uniform => VotesSourceKind::Uniform,
             VotesSource::Truth => VotesSourceKind::Truth,
+            VotesSource::Neighbours => VotesSourceKind::Neighbours,
             VotesSource::File(VotesInFile { path, form, classes }) => {
                 return Self {
                     source: VotesSourceKind::File,

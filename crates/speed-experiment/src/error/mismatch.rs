@@ -1,5 +1,9 @@
 //! Inputs that are valid alone but do not fit together.
 
+use std::path::PathBuf;
+
+use speed_core::printable_path;
+
 /// Inputs that do not fit together.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -9,6 +13,16 @@ pub enum Mismatch {
     Teachers {
         /// Number of teachers.
         teachers: usize,
+        /// Number of training images.
+        images: usize,
+    },
+    /// A pool of training images that leaves none for the teachers.
+    #[error(
+        "data.pool_images = {pool}: expected fewer than the {images} training images, because the others train the teachers"
+    )]
+    TrainingPool {
+        /// Number of pool images.
+        pool: usize,
         /// Number of training images.
         images: usize,
     },
@@ -49,6 +63,25 @@ pub enum Mismatch {
     /// Balanced queries without images.
     #[error("queries.selection = \"balanced\" needs images with labels")]
     BalancedWithoutImages,
+    /// Groups of images with votes that do not say which teacher gave them.
+    #[error(
+        "{}: queries.groups needs the label of every teacher for every image, found histograms: use a file of labels, teachers x pool",
+        printable_path(path)
+    )]
+    GroupsOfHistograms {
+        /// The file of votes.
+        path: PathBuf,
+    },
+    /// A pool whose images form fewer clusters than queries.
+    #[error(
+        "queries.selection = \"clusters\": the pool has {found} different clusters, expected {queries}: reduce queries.count"
+    )]
+    Clusters {
+        /// Number of clusters found.
+        found: usize,
+        /// Number of queries.
+        queries: usize,
+    },
     /// A pool with too few images of a class.
     #[error(
         "queries.selection = \"balanced\": the pool has only {found} images for {queries} queries of {classes} classes"

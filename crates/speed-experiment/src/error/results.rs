@@ -174,6 +174,9 @@ pub enum ResultsFault {
     /// A stage's directory was renamed or removed while a process worked in it.
     #[error("was set aside by a run with other inputs while this run worked in it: run again")]
     SetAside,
+    /// The groups of a finished stage are damaged.
+    #[error("is not a list of groups of this run: remove the directory of the stage and run again")]
+    DamagedGroups,
     /// A finished stage has disappeared.
     #[error("was removed by another run of the experiment: run again")]
     TakenAway,

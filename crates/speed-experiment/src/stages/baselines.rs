@@ -14,10 +14,8 @@ use super::complete::complete;
 use super::context::Context;
 use super::images::Images;
 use super::kind::{Kind, Node};
-use super::labelling::RowLabellings;
 use super::outputs::Outputs;
-use super::queries::Queries;
-use super::students::{StudentSpec, costs, student_specs, train_labelled_only};
+use super::students::{StudentSpec, costs, specs_of_run, train_labelled_only};
 use super::teachers::TrainedTeachers;
 use crate::config::Config;
 use crate::cost::{Meter, StageCost};
@@ -51,7 +49,7 @@ impl Kind for BaselineMeasurement {
 
     fn complete(&self, context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
         let Some(images) = context.images else { return Ok(()) };
-        let specs = student_specs(context.config, &outputs.get::<Queries>().0, &outputs.get::<RowLabellings>().0);
+        let specs = specs_of_run(context.config, outputs);
         let splits = specs.iter().map(|spec| labelled_images(&images.pool, spec)).collect::<Result<Vec<_>, _>>()?;
         let labelled_only = train_labelled_only(context, images, &specs, &splits)?;
         let spreading = specs.iter().map(|spec| spread(context, images, spec)).collect::<Result<Vec<_>, _>>()?;

@@ -6,9 +6,11 @@ use speed_core::Digest;
 
 use super::account::Accounting;
 use super::baselines::BaselineMeasurement;
+use super::beliefs::BeliefUpdate;
 use super::data::Data;
 use super::kind::{Kind, Node};
 use super::labelling::Labelling;
+use super::map::PoolMapping;
 use super::queries::QuerySelection;
 use super::stage::StageName;
 use super::students::StudentTraining;
@@ -17,13 +19,15 @@ use super::votes::VoteCollection;
 use crate::config::{Config, ConfigError, RowConfig};
 
 /// The kinds of stages, in the order of execution. Consecutive kinds that are per row are executed row by row.
-pub(crate) static KINDS: [&dyn Kind; 8] = [
+pub(crate) static KINDS: [&dyn Kind; 10] = [
     &Data,
+    &PoolMapping,
     &TeacherTraining,
     &VoteCollection,
     &QuerySelection,
     &Labelling,
     &Accounting,
+    &BeliefUpdate,
     &StudentTraining,
     &BaselineMeasurement,
 ];

@@ -9,7 +9,7 @@ use speed_data::digits::{self, DigitsConfig};
 use speed_data::pictures::{self, PassedOver};
 use speed_data::{DataError, Dataset, Facts, ImageShape, Split, arrays, class_names, locate, mnist, partition, street};
 
-use crate::config::{AggregationKind, Config, DataSource};
+use crate::config::{AggregationKind, Config, DataSource, PoolOrigin};
 use crate::error::{ExperimentError, Mismatch};
 
 /// Numbers of built-in training and test digits from which street digits are made if MNIST is missing.
@@ -42,7 +42,10 @@ impl Images {
         streams: &Streams,
         datasets: Option<&Path>,
     ) -> Result<Option<Self>, ExperimentError> {
-        let Some(loaded) = dataset(config, streams, datasets)? else { return Ok(None) };
+        let Some(mut loaded) = dataset(config, streams, datasets)? else { return Ok(None) };
+        if config.data.pool == PoolOrigin::Train {
+            loaded.move_pool(config.data.pool_images)?;
+        }
         let notes = loaded.notes(config);
         let SourceImages { images: Dataset { train, test, class_names, .. }, handwriting, unlabelled, .. } = loaded;
         check_sizes(config, train.len(), test.len(), unlabelled)?;
@@ -71,6 +74,17 @@ struct SourceImages {
 }
 
 impl SourceImages {
+    /// Moves the last `pool` training images to the beginning of the test images, so that no teacher has them.
+    fn move_pool(&mut self, pool: usize) -> Result<(), ExperimentError> {
+        let Dataset { train, test, .. } = &mut self.images;
+        let images = train.len();
+        let rest = images.checked_sub(pool).filter(|rest| *rest > 0);
+        let rest = rest.ok_or(Mismatch::TrainingPool { pool, images })?;
+        *test = train.slice(rest..images).followed_by(test)?;
+        *train = train.slice(0..rest);
+        Ok(())
+    }
+
     fn notes(&self, config: &Config) -> Vec<String> {
         let (teachers, pool) = (config.ensemble.teachers, config.data.pool_images);
         let unused = self.unlabelled.and_then(|images| images.checked_sub(pool)).filter(|unused| *unused > 0);

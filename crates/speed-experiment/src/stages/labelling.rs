@@ -210,16 +210,21 @@ impl Stage for LabellingStage<'_> {
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
         let (config, RowQuestion { row, votes_hash, queries, truth, .. }) = (context.config, self.question);
-        Ok(json!({
+        let mut inputs = json!({
             "votes": votes_hash,
-            "queries": queries,
+            "queries": queries.images(),
             "aggregation": row.aggregation,
             "circuit": row.circuit,
             "noisy_teachers": self.noisy_teachers()?,
             "noise": row.noise.written(config.noise.randomness),
             "seed": config.seed,
             "pool": truth.and_then(Truth::digest),
-        }))
+        });
+        // Absent for single images, so that the fingerprints of earlier stages do not change.
+        if let Some(groups) = queries.groups() {
+            inputs["groups"] = json!(groups);
+        }
+        Ok(inputs)
     }
 
     /// Copies answers that are done, and pays for all others before they are given.

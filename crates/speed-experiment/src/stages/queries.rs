@@ -1,27 +1,154 @@
-//! The queries: the pool images that the teachers label for the student.
+//! The queries: single images of the pool, or groups of images, that the teachers label for the student.
+
+use std::collections::BTreeMap;
 
 use rand::seq::SliceRandom;
 use rand::seq::index::sample;
 use serde_json::{Value, json};
 use speed_core::random::Streams;
+use speed_core::{VoteShape, Votes, VotesError};
+use speed_report::csv;
 
 use super::complete::complete;
 use super::context::Context;
 use super::images::Images;
 use super::kind::{Kind, Node};
+use super::map::MappedPool;
 use super::outputs::Outputs;
 use super::stage::{Stage, StageName};
+use super::votes::CollectedVotes;
 use crate::config::{Config, QuerySelection as Selection, RowConfig};
-use crate::error::{ExperimentError, Mismatch};
+use crate::error::{ExperimentError, Mismatch, ResultsFault};
 use crate::npy;
 use crate::store::{Fingerprint, FinishedStage, StageFolder, StageRemains};
 
 /// The name of the kind and of its stage.
 pub(super) const KIND: &str = "queries";
-/// The file of the pool indices.
+/// The file of the pool indices: the image of each query, or the typical image of its group.
 const QUERIES: &str = "queries.npy";
+/// The file of the groups, one line for each image: the number of the query, and the image.
+const GROUPS: &str = "groups.csv";
 
-/// Selects the queries: pool indices, in the order of the answers.
+/// The queries of a run, or the first ones that a row answers, in the order of the answers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueryList<'a> {
+    images: &'a [usize],
+    groups: Option<&'a [Vec<usize>]>,
+}
+
+impl<'a> QueryList<'a> {
+    /// Returns the pool index of each query: its image, or the typical image of its group.
+    pub(crate) fn images(self) -> &'a [usize] {
+        self.images
+    }
+
+    /// Returns the number of queries.
+    pub(crate) fn len(self) -> usize {
+        self.images.len()
+    }
+
+    /// Returns the groups, if the queries are groups.
+    pub(crate) fn groups(self) -> Option<&'a [Vec<usize>]> {
+        self.groups
+    }
+
+    /// Returns the images of a query: one image, or the images of its group.
+    pub(crate) fn members(self, query: usize) -> &'a [usize] {
+        self.groups.map_or_else(|| std::slice::from_ref(&self.images[query]), |groups| &groups[query])
+    }
+
+    /// Returns the right label of every query, from the true labels of the pool: that of its image, or the most frequent one of its
+    /// group.
+    pub(crate) fn truth(self, labels: &[u8]) -> Vec<u8> {
+        let classes = labels.iter().max().map_or(1, |&label| usize::from(label) + 1);
+        (0..self.len())
+            .map(|query| most_frequent(self.members(query).iter().map(|&image| labels[image]), classes))
+            .collect()
+    }
+
+    /// Returns each teacher's answers to the queries: its label of an image, or the label that it gives most often in a group.
+    pub(super) fn answers(self, votes: &Votes) -> Result<Votes, VotesError> {
+        let (teachers, classes) = (votes.shape().teachers(), votes.shape().classes());
+        let shape = VoteShape::new(teachers, self.len(), classes)?;
+        let mut answers = Vec::with_capacity(shape.labels());
+        for teacher in 0..teachers {
+            let labels = votes.teacher(teacher);
+            let answer = |query| most_frequent(self.members(query).iter().map(|&image| labels[image]), classes);
+            answers.extend((0..self.len()).map(answer));
+        }
+        Votes::new(shape, answers)
+    }
+}
+
+/// The answers of all teachers to the queries of a run, teachers x queries.
+pub(crate) struct QueryVotes(pub(crate) Votes);
+
+impl QueryVotes {
+    /// Returns the counts of the answers to the first `queries` queries.
+    pub(crate) fn counts(&self, queries: usize) -> Vec<Vec<u32>> {
+        (0..queries).map(|query| self.0.counts(query)).collect()
+    }
+}
+
+/// Returns the most frequent label; of equally frequent ones the lowest.
+fn most_frequent(labels: impl Iterator<Item = u8>, classes: usize) -> u8 {
+    let mut counts = vec![0_usize; classes];
+    labels.for_each(|label| counts[usize::from(label)] += 1);
+    let best = (0..classes).fold(0, |best, class| if counts[class] > counts[best] { class } else { best });
+    u8::try_from(best).expect("at most 256 classes")
+}
+
+/// The queries of a run.
+pub(crate) struct Queries {
+    images: Vec<usize>,
+    groups: Option<Vec<Vec<usize>>>,
+}
+
+impl Queries {
+    /// Returns all queries.
+    pub(crate) fn all(&self) -> QueryList<'_> {
+        QueryList { images: &self.images, groups: self.groups.as_deref() }
+    }
+
+    /// Returns the queries that a row answers.
+    pub(crate) fn of_row(&self, row: &RowConfig) -> QueryList<'_> {
+        let count = row.query_count(self.images.len());
+        QueryList { images: &self.images[..count], groups: self.groups.as_deref().map(|groups| &groups[..count]) }
+    }
+
+    /// Reads the queries of a finished stage.
+    fn read(stage: &dyn Fn(&str) -> std::path::PathBuf, config: &Config) -> Result<Self, ExperimentError> {
+        let (count, pool) = (config.queries.count, config.data.pool_images);
+        let images = npy::read_indices(&stage(QUERIES), count, pool)?;
+        let groups = match config.queries.selection {
+            Selection::Clusters { groups: true } => {
+                let path = stage(GROUPS);
+                let text = std::fs::read_to_string(&path).map_err(ExperimentError::io("read", &path))?;
+                let groups = parse_groups(&text, count, pool);
+                Some(groups.ok_or(ExperimentError::Results { path, fault: ResultsFault::DamagedGroups })?)
+            }
+            _ => None,
+        };
+        Ok(Self { images, groups })
+    }
+}
+
+/// Reads `count` groups of images of the pool; an image is in at most one of them.
+fn parse_groups(text: &str, count: usize, pool: usize) -> Option<Vec<Vec<usize>>> {
+    let (mut groups, mut is_grouped) = (vec![Vec::new(); count], vec![false; pool]);
+    for line in text.lines().skip(1) {
+        let (query, image) = line.split_once(',')?;
+        let (query, image): (usize, usize) = (query.parse().ok()?, image.parse().ok()?);
+        if std::mem::replace(is_grouped.get_mut(image)?, true) {
+            return None;
+        }
+        groups.get_mut(query)?.push(image);
+    }
+    groups.iter().all(|group| !group.is_empty()).then_some(groups)
+}
+
+/// Selects queries that are single images, without a map: pool indices, in the order of the answers. Returns `None` if the map
+/// determines them.
 ///
 /// # Errors
 /// If the file of indices cannot be read, or the pool has too few images of a class.
@@ -29,19 +156,20 @@ pub(crate) fn select(
     config: &Config,
     streams: &Streams,
     images: Option<&Images>,
-) -> Result<Vec<usize>, ExperimentError> {
+) -> Result<Option<Vec<usize>>, ExperimentError> {
     let (count, pool) = (config.queries.count, config.data.pool_images);
-    Ok(match &config.queries.selection {
+    Ok(Some(match &config.queries.selection {
         Selection::First => (0..count).collect(),
         Selection::Random => sample(&mut streams.stream("queries", 0), pool, count).into_vec(),
         Selection::Balanced => balanced(streams, images, count)?,
         Selection::File(path) => npy::read_indices(path, count, pool)?,
-    })
+        Selection::Clusters { .. } => return Ok(None),
+    }))
 }
 
 /// Reads the queries of a run, if their stage is finished in `remains`.
-pub(crate) fn chosen(remains: &StageRemains, config: &Config) -> Option<Vec<usize>> {
-    npy::read_indices(&remains.folder().join(QUERIES), config.queries.count, config.data.pool_images).ok()
+pub(crate) fn chosen(remains: &StageRemains, config: &Config) -> Option<Queries> {
+    Queries::read(&|file| remains.folder().join(file), config).ok()
 }
 
 /// Selects `count` images of the pool in a seeded order: equally many of each class, with the remainder spread over the
@@ -62,16 +190,6 @@ fn balanced(streams: &Streams, images: Option<&Images>, count: usize) -> Result<
     Ok(chosen)
 }
 
-/// The queries of a run: pool indices in the order of the queries.
-pub(crate) struct Queries(pub(crate) Vec<usize>);
-
-impl Queries {
-    /// Returns the queries that a row answers.
-    pub(super) fn of_row(&self, row: &RowConfig) -> &[usize] {
-        &self.0[..row.query_count(self.0.len())]
-    }
-}
-
 /// The selection of the queries of every run.
 pub(super) struct QuerySelection;
 
@@ -85,21 +203,33 @@ impl Kind for QuerySelection {
     }
 
     fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
-        let queries = select(context.config, &context.streams, context.images)?;
-        complete(context, &QueriesStage { name: &node.name, queries: &queries })?;
-        outputs.put(Queries(queries));
+        let selected = select(context.config, &context.streams, context.images)?;
+        let source = match (&selected, outputs.find::<MappedPool>()) {
+            (None, Some(map)) => QuerySource::Map(map),
+            (selected, _) => QuerySource::Images(selected.as_deref().unwrap_or_default()),
+        };
+        let queries = complete(context, &QueriesStage { name: &node.name, source })?;
+        let votes = queries.all().answers(&outputs.get::<CollectedVotes>().votes)?;
+        outputs.put(QueryVotes(votes));
+        outputs.put(queries);
         Ok(())
     }
+}
+
+/// The origin of the queries.
+enum QuerySource<'a> {
+    Images(&'a [usize]),
+    Map(&'a MappedPool),
 }
 
 /// The record of the queries.
 struct QueriesStage<'a> {
     name: &'a StageName,
-    queries: &'a [usize],
+    source: QuerySource<'a>,
 }
 
 impl Stage for QueriesStage<'_> {
-    type Output = ();
+    type Output = Queries;
 
     fn name(&self) -> &StageName {
         self.name
@@ -109,16 +239,78 @@ impl Stage for QueriesStage<'_> {
         1
     }
 
-    fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {
-        Ok(json!(Fingerprint::of_bytes(&npy::indices_to_bytes(self.queries))))
+    fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
+        let queries = &context.config.queries;
+        Ok(match &self.source {
+            QuerySource::Images(images) => json!(Fingerprint::of_bytes(&npy::indices_to_bytes(images))),
+            QuerySource::Map(mapped) => {
+                let groups = queries.selection == Selection::Clusters { groups: true };
+                json!({ "map": mapped.hash, "clusters": queries.count, "groups": groups, "seed": context.config.seed })
+            }
+        })
     }
 
-    fn run(&self, _: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
-        folder.write(QUERIES, &npy::indices_to_bytes(self.queries))?;
-        Ok(vec![QUERIES.into()])
+    fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
+        let mapped = match &self.source {
+            QuerySource::Images(images) => {
+                folder.write(QUERIES, &npy::indices_to_bytes(images))?;
+                return Ok(vec![QUERIES.into()]);
+            }
+            QuerySource::Map(mapped) => mapped,
+        };
+        let count = context.config.queries.count;
+        context.progress.begin("divide the pool into clusters", "clusters", count as u64, 0);
+        let clusters = mapped.map.clusters(count, &context.streams.child("clusters", 0));
+        let clusters = clusters.all();
+        if clusters.len() < count {
+            return Err(Mismatch::Clusters { found: clusters.len(), queries: count }.into());
+        }
+        let typical: Vec<usize> = clusters.iter().map(|cluster| cluster.typical).collect();
+        folder.write(QUERIES, &npy::indices_to_bytes(&typical))?;
+        let sizes: BTreeMap<usize, usize> = clusters.iter().enumerate().map(|(i, c)| (c.images.len(), i)).collect();
+        let (least, most) = (sizes.keys().next().unwrap_or(&0), sizes.keys().last().unwrap_or(&0));
+        context.progress.end(&format!("{count} clusters of {least} to {most} images"));
+        if context.config.queries.selection != (Selection::Clusters { groups: true }) {
+            return Ok(vec![QUERIES.into()]);
+        }
+        let line = |(query, &image): (usize, &usize)| vec![query.to_string(), image.to_string()];
+        let members =
+            clusters.iter().enumerate().flat_map(|(query, cluster)| cluster.core().iter().map(move |i| (query, i)));
+        folder.write(GROUPS, csv::write(["query", "pool_image"], members.map(line)).as_bytes())?;
+        Ok(vec![QUERIES.into(), GROUPS.into()])
     }
 
-    fn load(&self, _: &Context<'_>, _: &FinishedStage) -> Result<(), ExperimentError> {
-        Ok(())
+    fn load(&self, context: &Context<'_>, done: &FinishedStage) -> Result<Queries, ExperimentError> {
+        Queries::read(&|file| done.path(file), context.config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_teacher_answers_a_group_with_its_most_frequent_label() {
+        let votes =
+            Votes::new(VoteShape::new(2, 5, 3).expect("a shape"), vec![0, 2, 2, 1, 1, 1, 1, 0, 0, 2]).expect("votes");
+        let queries = Queries { images: vec![1, 3], groups: Some(vec![vec![1, 0, 2], vec![3, 4]]) };
+        let answers = queries.all().answers(&votes).expect("answers");
+        // The second teacher gives 1 to images 0 and 1 of the first group, and 0 and 2 in the second: a tie.
+        assert_eq!(answers.labels(), [2, 1, 1, 0]);
+        assert_eq!(queries.all().truth(&[0, 0, 1, 2, 1]), [0, 1]);
+        let single = Queries { images: vec![4, 0], groups: None };
+        assert_eq!(single.all().answers(&votes).expect("answers").labels(), [1, 0, 2, 1]);
+        assert_eq!(single.all().truth(&[0, 0, 1, 2, 1]), [1, 0]);
+    }
+
+    #[test]
+    fn damaged_groups_are_refused() {
+        let text = "query,pool_image\n0,3\n1,2\n0,1\n";
+        assert_eq!(parse_groups(text, 2, 4), Some(vec![vec![3, 1], vec![2]]));
+        for (text, count, pool) in
+            [(text, 3, 4), (text, 1, 4), (text, 2, 3), ("h\n0,1\n1,1\n", 2, 4), ("h\n0;1\n", 1, 4)]
+        {
+            assert_eq!(parse_groups(text, count, pool), None, "{text}");
+        }
     }
 }

@@ -19,13 +19,14 @@ use speed_student::StudentMethod;
 
 pub(crate) use self::student::KIND;
 use self::student::Student;
+use super::beliefs::{self, KIND as BELIEFS, RowBeliefs};
 use super::complete::{identified, identify, perform};
 use super::context::Context;
 use super::images::Images;
 use super::kind::{Kind, Node};
 use super::labelling::{KIND as LABELLING, RowLabellings, RowLabels, RunKeys};
 use super::outputs::Outputs;
-use super::queries::{KIND as QUERIES, Queries, chosen};
+use super::queries::{KIND as QUERIES, Queries, QueryList, chosen};
 use super::shard_units::ShardUnits;
 use super::sharing::{Concurrency, Units, share};
 use super::units::StageUnits;
@@ -66,7 +67,7 @@ impl Kind for StudentTraining {
         let Some(images) = context.images else { return Ok(()) };
         // No later stage uses the keys, and the trainings need the memory.
         outputs.remove::<RunKeys>();
-        let specs = student_specs(context.config, &outputs.get::<Queries>().0, &outputs.get::<RowLabellings>().0);
+        let specs = specs_of_run(context.config, outputs);
         for spec in specs.iter().filter(|spec| spec.is_empty()) {
             context.progress.note(&format!("{}: no query has an answer, so no student learns", spec.labelled.row));
         }
@@ -89,7 +90,7 @@ impl Kind for StudentTraining {
         shard: &mut ShardUnits,
     ) -> Result<(), ExperimentError> {
         let Some(images) = context.images else { return Ok(()) };
-        let specs = student_specs(context.config, &outputs.get::<Queries>().0, &outputs.get::<RowLabellings>().0);
+        let specs = specs_of_run(context.config, outputs);
         let work = Training::new(context, KIND, distinct(context, images, &specs))?;
         let identities = work.identities().clone();
         let mine: Vec<usize> =
@@ -184,16 +185,36 @@ pub(super) fn train_labelled_only<'a>(
     Ok(names.iter().map(|names| names.iter().filter_map(find).collect()).collect())
 }
 
+/// Returns the labels and the method of every row's students, from the outputs of the earlier stages.
+pub(super) fn specs_of_run<'a>(config: &'a Config, outputs: &Outputs) -> Vec<StudentSpec<'a>> {
+    let none = RowBeliefs::default();
+    let beliefs = outputs.find::<RowBeliefs>().unwrap_or(&none);
+    student_specs(config, outputs.get::<Queries>().all(), &outputs.get::<RowLabellings>().0, beliefs)
+}
+
 /// Returns the labels and the method of every row's students.
-pub(super) fn student_specs<'a>(
+fn student_specs<'a>(
     config: &'a Config,
-    queries: &[usize],
+    queries: QueryList<'_>,
     labellings: &BTreeMap<usize, TimedLabels>,
+    RowBeliefs(beliefs): &RowBeliefs,
 ) -> Vec<StudentSpec<'a>> {
     let spec = |(index, row): (usize, &'a RowConfig)| {
         let of = config.labels_of(index);
-        let (queries, labels) = labellings[&of].0.labelled(queries);
-        let labelled = LabelledQueries { row: &row.name, queries, labels };
+        let answers = labellings[&of].0.answers().map(|(query, label)| (query, label, 0.0));
+        let believed = beliefs.get(&of).map(|beliefs| beliefs::of_answers(&labellings[&of].0, beliefs));
+        let is_doubted = believed.is_some();
+        let answers = believed.unwrap_or_else(|| answers.collect());
+        let mut labelled = LabelledQueries { row: &row.name, queries: Vec::new(), labels: Vec::new(), doubts: None };
+        let mut doubts = Vec::new();
+        for (query, label, doubt) in answers {
+            for &image in queries.members(query) {
+                labelled.queries.push(image);
+                labelled.labels.push(label);
+                doubts.push(doubt);
+            }
+        }
+        labelled.doubts = is_doubted.then_some(doubts);
         StudentSpec { labelled, method: config.method_of(row) }
     };
     config.rows.iter().enumerate().map(spec).collect()
@@ -209,7 +230,9 @@ fn recorded(run: &Path, config: &Config, earlier: &[Node]) -> Option<BTreeSet<St
     let queries = chosen(&remains(of_kind(QUERIES).next()?)?, config)?;
     let labels = |node: &Node| Some((node.row?, (RowLabels::read(&remains(node)?)?, None)));
     let labellings = of_kind(LABELLING).map(labels).collect::<Option<BTreeMap<usize, TimedLabels>>>()?;
-    let specs = student_specs(config, &queries, &labellings);
+    let beliefs = |node: &Node| Some((node.row?, beliefs::read(&remains(node)?)?));
+    let beliefs = of_kind(BELIEFS).map(beliefs).collect::<Option<BTreeMap<_, _>>>()?;
+    let specs = student_specs(config, queries.all(), &labellings, &RowBeliefs(beliefs));
     let named = specs.iter().filter(|spec| !spec.is_empty());
     let each = |repeat| named.clone().map(move |spec| spec.stage_name(repeat).to_string());
     Some((0..config.table.repeats).flat_map(each).collect())

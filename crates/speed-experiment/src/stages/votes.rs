@@ -1,24 +1,28 @@
 //! The votes of all teachers on all pool images: from the trained ensemble, from a file, at random, or the true labels.
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use rand::RngExt;
 use serde_json::{Value, json};
 use speed_core::{VoteShape, Votes, VotesError, printable_path};
-use speed_data::Split;
+use speed_data::{Images as Unlabelled, Split, partition};
+use speed_nn::threads::for_each;
+use speed_pool::{MapError, PoolMap};
 use speed_report::EnsembleQuality;
 use speed_teacher::{Teacher, ensemble_votes};
-use speed_votes::VoteFile;
+use speed_votes::{VoteFile, VotesForm};
 
 use super::complete::complete;
 use super::context::Context;
 use super::images::Images;
 use super::kind::{Kind, Node};
+use super::map::MappedPool;
 use super::outputs::Outputs;
 use super::stage::{Stage, StageName};
 use super::teachers::TrainedTeachers;
 use super::truth::Truth;
-use crate::config::{Config, VotesInFile, VotesSource};
+use crate::config::{Config, QuerySelection, VotesInFile, VotesSource};
 use crate::cost::{Meter, StageCost};
 use crate::error::{ExperimentError, Mismatch};
 use crate::npy;
@@ -56,13 +60,6 @@ pub(crate) struct CollectedVotes {
     pub(crate) hash: Fingerprint,
 }
 
-impl CollectedVotes {
-    /// Returns the counts of the votes on these queries.
-    pub(crate) fn counts(&self, queries: &[usize]) -> Vec<Vec<u32>> {
-        queries.iter().map(|&image| self.votes.counts(image)).collect()
-    }
-}
-
 /// The kind of the stage that collects votes. Every run has one such stage.
 pub(super) struct VoteCollection;
 
@@ -76,7 +73,7 @@ impl Kind for VoteCollection {
     }
 
     fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
-        let collected = complete(context, &VotesStage::new(&node.name, context, outputs.find())?)?;
+        let collected = complete(context, &VotesStage::new(&node.name, context, outputs)?)?;
         outputs.put(collected);
         Ok(())
     }
@@ -102,6 +99,7 @@ enum VoteOrigin<'a> {
     File { votes: VoteFile, digest: Fingerprint, file: &'a VotesInFile },
     Uniform { classes: usize },
     Truth(&'a Images),
+    Neighbours(&'a MappedPool, &'a Images),
 }
 
 impl<'a> VotesStage<'a> {
@@ -109,26 +107,25 @@ impl<'a> VotesStage<'a> {
     ///
     /// # Errors
     /// If the file cannot be read.
-    fn new(
-        name: &'a StageName,
-        context: &Context<'a>,
-        teachers: Option<&'a TrainedTeachers>,
-    ) -> Result<Self, ExperimentError> {
+    fn new(name: &'a StageName, context: &Context<'a>, outputs: &'a Outputs) -> Result<Self, ExperimentError> {
         let (images, truth) = (context.images, context.truth);
-        let source = match (&context.config.votes, images, teachers) {
+        let source = match (&context.config.votes, images, outputs.find::<TrainedTeachers>()) {
             (VotesSource::File(file), ..) => {
                 let content = npy::read_bytes(&file.path)?;
                 let of_images = images.map(|images| images.pool.classes());
                 let votes = npy::parse_votes(file, &content, context.config, of_images)?;
                 note(context, &file.path, &votes);
+                let is_grouped = context.config.queries.selection == QuerySelection::Clusters { groups: true };
+                if is_grouped && votes.form() == VotesForm::Histograms {
+                    return Err(Mismatch::GroupsOfHistograms { path: file.path.clone() }.into());
+                }
                 VoteOrigin::File { votes, digest: Fingerprint::of_bytes(&content), file }
             }
             (VotesSource::Teachers, Some(images), Some(teachers)) => VoteOrigin::Teachers(teachers, images),
             (VotesSource::Truth, Some(images), _) => VoteOrigin::Truth(images),
+            (VotesSource::Neighbours, Some(images), _) => VoteOrigin::Neighbours(outputs.get(), images),
             // A checked config has images if its votes need them.
-            (VotesSource::Uniform | VotesSource::Teachers | VotesSource::Truth, ..) => {
-                VoteOrigin::Uniform { classes: images.map_or(UNIFORM_CLASSES, |images| images.pool.classes()) }
-            }
+            (_, ..) => VoteOrigin::Uniform { classes: images.map_or(UNIFORM_CLASSES, |images| images.pool.classes()) },
         };
         Ok(Self { name, images, truth, source })
     }
@@ -229,6 +226,14 @@ impl Stage for VotesStage<'_> {
                 "pool": self.pool_digest(),
             }),
             VoteOrigin::Truth(images) => json!({ "truth": Images::digest(&images.pool), "teachers": teachers }),
+            VoteOrigin::Neighbours(mapped, images) => json!({
+                "neighbours": Images::digest(&images.train),
+                "map": mapped.hash,
+                "dimensions": PoolMap::dimensions_for(images.pool.classes()),
+                "teachers": teachers,
+                "seed": context.config.seed,
+                "pool": self.pool_digest(),
+            }),
         })
     }
 
@@ -243,6 +248,7 @@ impl Stage for VotesStage<'_> {
             }
             VoteOrigin::Uniform { classes } => uniform(context, *classes)?,
             VoteOrigin::Truth(images) => truth(context, images)?,
+            VoteOrigin::Neighbours(mapped, images) => neighbours(context, mapped, images)?,
         };
         self.write(context, folder, &votes)
     }
@@ -322,6 +328,35 @@ fn truth(context: &Context<'_>, images: &Images) -> Result<Votes, ExperimentErro
     context.progress.begin("true labels", "teachers", teachers as u64, 0);
     let shape = VoteShape::new(teachers, pool.len(), pool.classes()).map_err(VotesError::from)?;
     Ok(Votes::new(shape, pool.labels().repeat(teachers))?)
+}
+
+/// Returns votes without training: every teacher labels an image of the pool like its own image whose place in the pool's map is
+/// nearest ([`PoolMap::nearest_labels`](speed_pool::PoolMap::nearest_labels)). The map is public, so a teacher's votes depend on its
+/// own images only.
+fn neighbours(context: &Context<'_>, mapped: &MappedPool, images: &Images) -> Result<Votes, ExperimentError> {
+    let (teachers, threads) = (context.config.ensemble.teachers, context.threads.get());
+    let (train, pool) = (&images.train, &images.pool);
+    context.progress.begin("place the teachers' images", "images", train.len() as u64, 0);
+    let on_images = |images| context.progress.advance(images as u64, "");
+    let places =
+        mapped.map.place(Unlabelled::new(train), PoolMap::dimensions_for(pool.classes()), threads, &on_images)?;
+    context.progress.end(&format!("{} images of the teachers placed", train.len()));
+    context.progress.begin("collect votes", "teachers", teachers as u64, 0);
+    let partitions = partition::blocks(train.len(), teachers)?;
+    let found: Mutex<Vec<Vec<u8>>> = Mutex::new(vec![Vec::new(); teachers]);
+    let all: Vec<usize> = (0..teachers).collect();
+    let voted = for_each(&all, threads, |&teacher, _| {
+        let own: Vec<(&[f64], u8)> = partitions[teacher].clone().map(|i| (&*places[i], train.label(i))).collect();
+        let mut stream = context.streams.stream("neighbours", teacher as u64);
+        let labels = mapped.map.nearest_labels(&own, pool.classes(), &mut stream);
+        found.lock().unwrap_or_else(PoisonError::into_inner)[teacher] = labels;
+        context.progress.advance(1, "");
+        Ok(())
+    });
+    voted.map_err(MapError::Threads)?;
+    let labels = found.into_inner().unwrap_or_else(PoisonError::into_inner).concat();
+    let shape = VoteShape::new(teachers, pool.len(), pool.classes()).map_err(VotesError::from)?;
+    Ok(Votes::new(shape, labels)?)
 }
 
 /// Returns the number of classes that the votes will have: the number of the images if there are images, else the number

@@ -287,6 +287,7 @@ impl Work<'_> {
             config: &self.config.student,
             pool: Images::new(self.pool),
             labelled: self.labelled,
+            doubts: None,
             test: self.test,
             streams: &streams,
             device: &Device::flex(),

@@ -54,7 +54,7 @@ impl Stage for SpreadingStage<'_> {
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
         let Images { pool, test, class_names, .. } = self.images;
-        let LabelledQueries { row, queries, labels } = self.labelled;
+        let LabelledQueries { row, queries, labels, .. } = self.labelled;
         let labelled: Vec<(usize, u8)> = queries.iter().copied().zip(labels.iter().copied()).collect();
         let task = Spreading {
             pool: Unlabelled::new(pool),

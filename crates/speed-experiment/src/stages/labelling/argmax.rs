@@ -47,7 +47,7 @@ pub(super) fn in_clear(
     let RowQuestion { row, votes, queries, .. } = *question;
     context.progress.begin(&format!("aggregate {}", row.name), "queries", queries.len() as u64, 0);
     let aggregated = if row.aggregation == AggregationKind::NonPrivate {
-        let outcomes = queries.iter().map(|&image| Outcome::Label(votes.plurality(image))).collect();
+        let outcomes = (0..queries.len()).map(|query| Outcome::Label(votes.plurality(query))).collect();
         Aggregated { outcomes, ..Aggregated::default() }
     } else {
         ClearText.aggregate(&noise.votes(context, question)?, &|_, _| context.progress.advance(1, ""))?

@@ -33,10 +33,10 @@ impl NoisyTeachers {
 
         let mut values = Vec::with_capacity(shape.teachers() * shape.counts());
         for (teacher, is_noisy) in self.choose(context, shape.teachers()).into_iter().enumerate() {
-            let labels: Vec<u8> = queries.iter().map(|&image| votes.label(teacher, image)).collect();
+            let labels = &votes.teacher(teacher)[..queries.len()];
             let randomness = self.randomness(context, teacher);
             let own = (is_noisy && !row.noise.is_central()).then_some((&share, &randomness));
-            values.extend_from_slice(&teacher_values(shape, &labels, own).map_err(MechanismError::from)?);
+            values.extend_from_slice(&teacher_values(shape, labels, own).map_err(MechanismError::from)?);
         }
         let mut votes = NoisyVotes::new(shape, noise.bound(shape)?, values).map_err(Mismatch::NoisyVotes)?;
         if row.noise.is_central() {

@@ -9,6 +9,7 @@ use speed_report::{LabellingTimes, csv};
 
 use super::argmax::LabellingOutcome;
 use crate::config::{AggregationKind, RowConfig};
+use crate::stages::queries::QueryList;
 use crate::stages::truth::Truth;
 use crate::store::StageRemains;
 
@@ -62,15 +63,14 @@ impl RowLabels {
         self.labels.iter().flatten().count()
     }
 
-    /// Returns the queries that have a label, and their labels; the labels may cover only the first of `queries`.
-    pub(crate) fn labelled(&self, queries: &[usize]) -> (Vec<usize>, Vec<u8>) {
-        let labelled = queries.iter().zip(&self.labels).filter_map(|(&query, &label)| Some((query, label?)));
-        labelled.unzip()
+    /// Returns the queries that have a label, and their labels; the labels may cover only the first queries of a run.
+    pub(crate) fn answers(&self) -> impl Iterator<Item = (usize, u8)> {
+        self.labels.iter().enumerate().filter_map(|(query, &label)| Some((query, label?)))
     }
 
     /// Returns a table with a line per query.
-    pub(super) fn to_csv(&self, queries: &[usize]) -> String {
-        let lines = queries.iter().zip(&self.labels).enumerate().map(|(query, (image, label))| {
+    pub(super) fn to_csv(&self, queries: QueryList<'_>) -> String {
+        let lines = queries.images().iter().zip(&self.labels).enumerate().map(|(query, (image, label))| {
             vec![query.to_string(), image.to_string(), label.map_or_else(String::new, |label| label.to_string())]
         });
         csv::write(["query", "pool_image", "label"], lines)
@@ -91,10 +91,10 @@ pub(super) fn times(labelled: &LabellingOutcome, threads: NonZeroUsize) -> Label
     }
 }
 
-/// Returns the share of right labels among the answered queries.
-pub(super) fn share_right(labels: &[Option<u8>], queries: &[usize], truth: &Truth<'_>) -> Option<f64> {
-    let is_right = |(label, image): &(&Option<u8>, &usize)| **label == Some(truth.labels()[**image]);
-    let right = labels.iter().zip(queries).filter(is_right).count();
+/// Returns the share of right labels among the answered queries. The right label of a group is the most frequent true label.
+pub(super) fn share_right(labels: &[Option<u8>], queries: QueryList<'_>, truth: &Truth<'_>) -> Option<f64> {
+    let truth = queries.truth(truth.labels());
+    let right = labels.iter().zip(&truth).filter(|(label, truth)| **label == Some(**truth)).count();
     let answered = labels.iter().flatten().count();
     (answered > 0).then(|| right as f64 / answered as f64)
 }

@@ -41,6 +41,7 @@ impl<'a> Session<'a> {
             config: &settings,
             pool: Unlabelled::new(self.student.pool()),
             labelled: &labelled,
+            doubts: self.student.spec.labelled.doubts.as_deref(),
             test: Some(&images.test),
             streams: &streams,
             device: &self.context.device.burn,

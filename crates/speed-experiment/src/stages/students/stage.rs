@@ -31,7 +31,7 @@ impl Stage for Student<'_> {
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
-        let (config, LabelledQueries { queries, labels, .. }) = (context.config, &self.spec.labelled);
+        let (config, LabelledQueries { queries, labels, doubts, .. }) = (context.config, &self.spec.labelled);
         let mut inputs = json!({
             "queries": queries,
             "labels": labels,
@@ -42,6 +42,9 @@ impl Stage for Student<'_> {
             "repeat": self.repeat,
         });
         // Absent for the default, so that earlier stages are still found.
+        if let Some(doubts) = doubts {
+            inputs["doubts"] = json!(doubts);
+        }
         if self.method().version() != 1 {
             inputs["method_version"] = json!(self.method().version());
         }

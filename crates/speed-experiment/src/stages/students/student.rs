@@ -26,6 +26,8 @@ pub(in crate::stages) struct LabelledQueries<'a> {
     pub(in crate::stages) row: &'a str,
     pub(in crate::stages) queries: Vec<usize>,
     pub(in crate::stages) labels: Vec<u8>,
+    /// The probability that each label is wrong, if the labels are beliefs.
+    pub(in crate::stages) doubts: Option<Vec<f32>>,
 }
 
 /// The specification of a row's students: their labels and their method.
@@ -48,7 +50,11 @@ impl StudentSpec<'_> {
 
     /// Returns the hash of the labels, as a part of names.
     pub(in crate::stages) fn hash(&self) -> String {
-        Fingerprint::of(&json!([self.labelled.queries, self.labelled.labels])).short()
+        let LabelledQueries { queries, labels, doubts, .. } = &self.labelled;
+        match doubts {
+            None => Fingerprint::of(&json!([queries, labels])).short(),
+            Some(doubts) => Fingerprint::of(&json!([queries, labels, doubts])).short(),
+        }
     }
 
     /// Returns the name of a student with this prefix.

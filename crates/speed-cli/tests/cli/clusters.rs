@@ -1,0 +1,191 @@
+//! Queries that are clusters of the pool, groups of images, teachers that vote by nearest images, and beliefs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::bad_input::npy;
+use crate::common::{Workplace, determined};
+
+/// Sixty teachers of 30 built-in digits each, who label twelve groups of images, and one small student.
+const GROUPS: &str = r#"
+name = "groups"
+seed = 2
+arithmetic = "portable"
+[data]
+train_images = 1800
+test_images = 700
+pool_images = 600
+[ensemble]
+teachers = 60
+[votes]
+source = "neighbours"
+[queries]
+count = 15
+selection = "clusters"
+groups = true
+beliefs = true
+[noise]
+mechanism = "binomial"
+coins = 2
+source = "simulation"
+[student]
+method = "pseudo-labels"
+[student.pseudo_labels]
+epochs = 4
+epoch_images = 600
+warmup_epochs = 2
+label_epochs = 3
+convolutions = [4]
+hidden = 16
+[table]
+repeats = 1
+[[row]]
+name = "clear text"
+aggregation = "trusted"
+[[row]]
+name = "encrypted"
+aggregation = "encrypted"
+[[row]]
+name = "first ten"
+aggregation = "trusted"
+queries = 10
+"#;
+
+fn stage(run: &Path, name: &str, file: &str) -> String {
+    let path = run.join("stages").join(name).join(file);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The images of every group.
+fn groups(run: &Path) -> BTreeMap<usize, Vec<usize>> {
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for line in stage(run, "queries", "groups.csv").lines().skip(1) {
+        let (query, image) = line.split_once(',').expect("two columns");
+        groups.entry(query.parse().expect("a query")).or_default().push(image.parse().expect("an image"));
+    }
+    groups
+}
+
+#[test]
+fn teachers_label_groups_and_the_student_learns_from_all_their_images() {
+    let place = Workplace::new(GROUPS);
+    place.succeeds(&["run", "config.toml", "--results", "one", "--threads", "2"]);
+    let run = place.run_folder("one", "groups");
+    let groups = groups(&run);
+    assert_eq!(groups.len(), 15);
+    let images: BTreeSet<usize> = groups.values().flatten().copied().collect();
+    assert_eq!(images.len(), groups.values().map(Vec::len).sum::<usize>(), "an image in two groups");
+
+    // Encrypted labels equal those in clear text, and a prefix of the queries has the same labels.
+    let labels = |row: &str| -> Vec<Value> {
+        let record: Value =
+            serde_json::from_str(&stage(&run, &format!("aggregate-{row}"), "aggregate.json")).expect("json");
+        record["labels"].as_array().expect("labels").clone()
+    };
+    assert_eq!(labels("clear-text"), labels("encrypted"));
+    assert_eq!(labels("first-ten")[..], labels("clear-text")[..10]);
+    let report: Value =
+        serde_json::from_slice(&fs::read(run.join("tables/table.json")).expect("a table")).expect("json");
+    let rows = report["rows"].as_array().expect("rows");
+    // The row's label is right if it is the most frequent class of the group. Built-in digits form clear clusters.
+    assert!(rows[0]["label_accuracy"].as_f64().expect("a share") > 0.8, "{rows:?}");
+
+    // Every image of an answered group is a labelled image of the student, with a doubt.
+    let beliefs: Vec<Value> =
+        serde_json::from_str(&stage(&run, "beliefs-clear-text", "beliefs.json")).expect("beliefs");
+    assert_eq!(beliefs.len(), 15);
+    assert!(beliefs.iter().all(|belief| (0.0..1.0).contains(&belief["doubt"].as_f64().expect("a doubt"))));
+
+    // Threads, and a run that is killed and resumed, do not change a byte.
+    place.succeeds(&["run", "config.toml", "--results", "other", "--threads", "1", "--stage", "votes"]);
+    place.succeeds(&["run", "config.toml", "--results", "other", "--threads", "1"]);
+    assert_eq!(determined(&run), determined(&place.run_folder("other", "groups")));
+    assert!(place.succeeds(&["run", "config.toml", "--results", "one"]).contains("encrypted"));
+}
+
+#[test]
+fn typical_images_are_single_queries_of_the_same_clusters() {
+    let place = Workplace::new(GROUPS);
+    let set = ["--set", "queries.groups=false", "--set", "table.repeats=0", "--set", "queries.beliefs=false"];
+    place.succeeds(&[&["run", "config.toml", "--results", "single"], &set[..]].concat());
+    place.succeeds(&["run", "config.toml", "--results", "groups", "--set", "table.repeats=0", "--stage", "queries"]);
+    let (single, grouped) = (place.run_folder("single", "groups"), place.run_folder("groups", "groups"));
+    let typical = |run: &Path| fs::read(run.join("stages/queries/queries.npy")).expect("queries");
+    assert_eq!(typical(&single), typical(&grouped));
+    assert!(!single.join("stages/queries/groups.csv").exists() && !single.join("stages/beliefs-clear-text").exists());
+}
+
+#[test]
+fn shards_share_the_labelling_of_groups() {
+    let place = Workplace::new(GROUPS);
+    let set = ["--set", "table.repeats=0"];
+    let run = |arguments: &[&str]| place.succeeds(&[&["run", "config.toml"], arguments, &set[..]].concat());
+    run(&["--results", "whole"]);
+    run(&["--results", "parts", "--stage", "queries"]);
+    for shard in ["1/2", "2/2"] {
+        run(&["--results", "parts", "--stage", "aggregate", "--shard", shard]);
+    }
+    run(&["--results", "parts"]);
+    assert_eq!(determined(&place.run_folder("whole", "groups")), determined(&place.run_folder("parts", "groups")));
+}
+
+#[test]
+fn impossible_groups_and_maps_are_refused() {
+    let place = Workplace::new(GROUPS);
+    let fails = |set: &[&str], code, words: &[&str]| {
+        let set: Vec<&str> = set.iter().flat_map(|key| ["--set", key]).collect();
+        place.fails(&[&["run", "config.toml"], &set[..]].concat(), code, words);
+    };
+    fails(&["queries.selection=random"], 2, &["queries.groups", "clusters"]);
+    fails(&["data.pool=train"], 2, &["data.pool", "data.test_images"]);
+    fails(&["queries.features=curved"], 2, &["queries.features", "straightened"]);
+    let none = ["data.source=none", "votes.source=uniform", "table.repeats=0"];
+    fails(&[&none[..], &["queries.beliefs=false"]].concat(), 2, &["queries.selection", "no images"]);
+    fails(&[&none[..], &["queries.selection=first", "queries.groups=false"]].concat(), 2, &["queries.beliefs"]);
+    fails(&["data.source=none", "table.repeats=0"], 2, &["votes.source"]);
+
+    // Histograms do not say which teacher gave which label.
+    let counts: Vec<u8> =
+        (0..600).flat_map(|image| (0..10).map(move |class| 60 * u8::from(image % 10 == class))).collect();
+    npy(&place.path("counts.npy"), "600, 10", &counts);
+    fails(&["votes.source=file", "votes.file=counts.npy"], 3, &["counts.npy", "queries.groups", "teachers x pool"]);
+    let single = ["votes.source=file", "votes.file=counts.npy", "queries.groups=false", "table.repeats=0"];
+    let single: Vec<&str> = single.iter().flat_map(|key| ["--set", key]).collect();
+    place.succeeds(&[&["run", "config.toml"], &single[..]].concat());
+}
+
+#[test]
+fn a_pool_of_training_images_leaves_the_test_images_to_the_student() {
+    let place = Workplace::new(GROUPS);
+    fs::create_dir_all(place.path("arrays")).expect("a folder");
+    let labels: Vec<u8> = (0..90).map(|image| image % 3).collect();
+    let image = |label: &u8| -> Vec<u8> { (0..144).map(|pixel| 200 * u8::from(pixel / 48 == *label)).collect() };
+    for (half, images) in [("train", 90), ("test", 30)] {
+        let labels = &labels[..images];
+        let pixels: Vec<u8> = labels.iter().flat_map(image).collect();
+        npy(&place.path(&format!("arrays/{half}_images.npy")), &format!("{images}, 12, 12"), &pixels);
+        npy(&place.path(&format!("arrays/{half}_labels.npy")), &format!("{images},"), labels);
+    }
+    let keys =
+        ["data.source=arrays", "data.folder=arrays", "data.pool=train", "data.pool_images=60", "ensemble.teachers=5"];
+    let more = ["queries.selection=first", "queries.groups=false", "queries.beliefs=false", "queries.features=pixels"];
+    let set: Vec<&str> = keys.iter().chain(&more).flat_map(|key| ["--set", key]).collect();
+    place.succeeds(&[&["run", "config.toml", "--stage", "votes"], &set[..]].concat());
+    let run = place.run_folder("results", "groups");
+    let data: Value = serde_json::from_str(&stage(&run, "data", "data.json")).expect("json");
+    let images = |part: &str| data[part]["images"].as_u64();
+    assert_eq!([images("train"), images("pool"), images("test")], [Some(30), Some(60), Some(30)]);
+    // All images of a class are equal, so the nearest one has the right label.
+    let quality: Value = serde_json::from_str(&stage(&run, "votes", "ensemble.json")).expect("json");
+    assert_eq!(quality["mean_accuracy"].as_f64(), Some(1.0));
+    let all: Vec<&str> =
+        set.iter().map(|key| if key.starts_with("data.pool_images") { "data.pool_images=90" } else { key }).collect();
+    place.fails(
+        &[&["run", "config.toml", "--stage", "votes"], &all[..]].concat(),
+        3,
+        &["data.pool_images = 90", "90 training"],
+    );
+}

@@ -1,0 +1,118 @@
+//! The map of the pool, from which clusters are made, and by which teachers with few images vote.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use speed_data::Images as Unlabelled;
+use speed_pool::{Features, MapError, MapParts, MapSettings, PoolMap, Task};
+
+use super::complete::complete;
+use super::context::Context;
+use super::images::Images;
+use super::kind::{Kind, Node};
+use super::outputs::Outputs;
+use super::stage::{Stage, StageName};
+use crate::config::{Config, QuerySelection, VotesSource};
+use crate::error::ExperimentError;
+use crate::npy;
+use crate::store::{Fingerprint, FinishedStage, StageFolder};
+
+/// The files of the map: components, points, places and sparsity ([`MapParts`]).
+const FILES: [&str; 4] = ["components.npy", "points.npy", "places.npy", "sparsity.npy"];
+
+/// The map of the pool in its finished stage.
+pub(crate) struct MappedPool {
+    pub(crate) map: PoolMap,
+    pub(super) hash: Fingerprint,
+}
+
+/// The computation of the map, if the queries are clusters, the teachers vote by it, or students learn beliefs.
+pub(super) struct PoolMapping;
+
+impl Kind for PoolMapping {
+    fn name(&self) -> &'static str {
+        "map"
+    }
+
+    fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
+        let is_divided = matches!(config.queries.selection, QuerySelection::Clusters { .. });
+        is_divided || config.queries.beliefs || config.votes == VotesSource::Neighbours
+    }
+
+    fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
+        let Some(images) = context.images else { return Ok(()) };
+        outputs.put(complete(context, &MapStage { name: &node.name, images })?);
+        Ok(())
+    }
+}
+
+/// The stage of the map of one run.
+struct MapStage<'a> {
+    name: &'a StageName,
+    images: &'a Images,
+}
+
+impl MapStage<'_> {
+    fn features(context: &Context<'_>) -> Features {
+        context.config.queries.features
+    }
+}
+
+impl Stage for MapStage<'_> {
+    type Output = MappedPool;
+
+    fn name(&self) -> &StageName {
+        self.name
+    }
+
+    fn code_version(&self) -> u32 {
+        1
+    }
+
+    fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
+        let pool = Images::digest(&self.images.pool);
+        Ok(json!({ "pool": pool, "features": Self::features(context), "seed": context.config.seed }))
+    }
+
+    fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
+        let settings = MapSettings { features: Self::features(context), ..MapSettings::default() };
+        let pool = Unlabelled::new(&self.images.pool);
+        context.progress.begin("map the pool", "images", pool.len() as u64, 0);
+        let rounds = AtomicUsize::new(0);
+        let on_images = |task: Task, images: usize| match task {
+            Task::Components => {}
+            Task::Neighbours => context.progress.advance(images as u64, ""),
+            Task::Embedding => drop(rounds.fetch_add(images, Ordering::Relaxed)),
+        };
+        let streams = context.streams.child("map", 0);
+        let map = PoolMap::new(pool, &settings, &streams, context.threads.get(), &on_images)?;
+        let MapParts { components, points, places, sparsity } = map.to_parts();
+        let ([count, dimensions], width) = (map.sizes(), components.len() / (1 + map.sizes()[0]));
+        let parts = [(components, width), (points, count), (places, dimensions), (sparsity, 1)];
+        for (file, (values, columns)) in FILES.into_iter().zip(parts) {
+            folder.write(file, &npy::reals_to_bytes(&values, columns))?;
+        }
+        let rounds = rounds.into_inner();
+        context.progress.end(&format!("map of {} images in {dimensions} dimensions, {rounds} rounds", map.len()));
+        Ok(FILES.map(str::to_owned).to_vec())
+    }
+
+    fn load(&self, context: &Context<'_>, done: &FinishedStage) -> Result<MappedPool, ExperimentError> {
+        let read = |file: &str| npy::read_reals(&done.path(file));
+        let [components, points, places, sparsity] = FILES;
+        let parts = MapParts {
+            components: read(components)?,
+            points: read(points)?,
+            places: read(places)?,
+            sparsity: read(sparsity)?,
+        };
+        let map = PoolMap::from_parts(Unlabelled::new(&self.images.pool), Self::features(context), &parts)?;
+        Ok(MappedPool { map, hash: done.outputs_hash() })
+    }
+}
+
+impl From<MapError> for ExperimentError {
+    fn from(error: MapError) -> Self {
+        Self::Map(error)
+    }
+}
