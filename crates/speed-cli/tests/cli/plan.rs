@@ -277,13 +277,13 @@ fn the_file_of_a_round_is_written_with_the_forecast_of_its_plan() {
     parties.introduce(3);
     parties.succeeds("student", "student keygen --out . --simulation 5");
     let line = "student round --public-key public.key --name test --queries 20 --classes 4 --roster roster.toml --proofs off \
-                --simulation --coins 2";
+                --simulation --coins 40";
     let round: Value =
         serde_json::from_str(&parties.succeeds("student", &format!("{line} --out a.toml --agreement 0.9 --json")))
             .expect("JSON");
     let place = Workplace::new("");
     let line_of_plan =
-        "plan --teachers 3 --agreement 0.9 --classes 4 --queries 20 --mechanism binomial --coins 2 --without-times";
+        "plan --teachers 3 --agreement 0.9 --classes 4 --queries 20 --mechanism binomial --coins 40 --without-times";
     let plan = json(&place, &line_of_plan.split(' ').collect::<Vec<_>>());
     for (index, case) in ["even", "one_rival"].into_iter().enumerate() {
         for field in ["right_share", "low", "high", "all_right"] {
