@@ -5,7 +5,7 @@
 //! return the last value that was **evaluated** and found good enough, so a search that stops early is safe.
 
 use serde::{Deserialize, Serialize};
-use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseCoins, NoiseDeviation};
+use speed_mechanism::{BinomialShare, HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseCoins, NoiseDeviation};
 
 use crate::composition::MAX_QUERIES;
 use crate::three_answers::MIN_SCALE_OF_THREE_ANSWERS;
@@ -165,6 +165,62 @@ fn calibrate_coins(queries: usize, target: &Target) -> Result<Calibration, Accou
         }
     }
     Ok(Calibration { scale: enough as f64, queries, account })
+}
+
+/// Finds the least binomial noise that meets the target and whose coins `teachers` teachers share evenly. With a threshold,
+/// each teacher's coins are even.
+///
+/// # Errors
+/// [`AccountError::NotEnoughNoise`] if the coins that these teachers can toss are not enough, [`AccountError::Mechanism`] if
+/// they cannot toss any, and the errors of [`Accountant::account_queries`].
+pub fn calibrate_coins_of_teacher(
+    teachers: usize,
+    queries: usize,
+    target: &Target,
+) -> Result<Calibration, AccountError> {
+    let step = NoiseCoins::step(target.threshold.is_some());
+    calibrate_coins_from((FIRST_COINS / teachers.max(1) as u64).next_multiple_of(step), teachers, queries, target)
+}
+
+/// Does the same from a first guess of the coins of one teacher. Epsilon is nearly an inverse square root of the coins, so each
+/// account predicts their number.
+pub(crate) fn calibrate_coins_from(
+    first: u64,
+    teachers: usize,
+    queries: usize,
+    target: &Target,
+) -> Result<Calibration, AccountError> {
+    target.check()?;
+    let step = NoiseCoins::step(target.threshold.is_some());
+    let sharers = teachers as u64;
+    // Numbers of steps of one teacher.
+    BinomialShare::new(NoiseCoins::new(sharers.saturating_mul(step))?, teachers)?;
+    let most = (NoiseCoins::MAX / sharers).min(u64::from(BinomialShare::MAX_COINS)) / step;
+    let (mut few, mut enough, mut found) = (0, most + 1, None);
+    let mut next = (first / step).clamp(1, most);
+    let mut least = None;
+    for round in 1_u32.. {
+        let coins = NoiseCoins::new(next * step * sharers)?;
+        let account = target.account(Mechanism::binomial(coins), queries)?;
+        let epsilon = account.as_ref().map(|account| account.epsilon);
+        match account.filter(|account| target.is_met(account)) {
+            Some(account) => (enough, found) = (next, Some((coins, account))),
+            None => (few, least) = (next, epsilon),
+        }
+        if enough - few <= 1 {
+            break;
+        }
+        let predicted = epsilon.map_or(4.0, |epsilon| (epsilon / target.epsilon).powi(2)) * next as f64;
+        let middle = (few.max(1) as f64 * enough as f64).sqrt().round() as u64;
+        next = if round.is_multiple_of(3) { middle } else { predicted.ceil() as u64 }.clamp(few + 1, enough - 1);
+    }
+    match found {
+        Some((coins, account)) => Ok(Calibration { scale: coins.get() as f64, queries, account }),
+        None => {
+            let (kind, widest) = (MechanismKind::Binomial, (most * step * sharers) as f64);
+            Err(AccountError::NotEnoughNoise { epsilon: target.epsilon, queries, kind, widest, least })
+        }
+    }
 }
 
 /// Returns the smallest and the largest supported scale.

@@ -181,6 +181,28 @@ pub enum AccountError {
         /// The rule by which they would be composed.
         rule: CompositionRule,
     },
+    /// An agreement is not a share of the teachers.
+    #[error("agreement is {found:?}, but it must be a share of the teachers above 0 and at most 1")]
+    Agreement {
+        /// The refused value.
+        found: f64,
+    },
+    /// The right class is not one of the classes.
+    #[error("right class is {found}, but there are {classes} classes, counted from 0")]
+    RightClass {
+        /// Index of the class.
+        found: usize,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// The allowed number of queries is less than one for each class.
+    #[error("at most {found} queries are allowed, but at least one for each class is expected: {min}")]
+    TooFewQueries {
+        /// The largest number allowed.
+        found: usize,
+        /// Number of classes.
+        min: usize,
+    },
     /// The noise cannot be created.
     #[error(transparent)]
     Mechanism(#[from] MechanismError),

@@ -58,6 +58,7 @@
 //! | the same for several kinds of queries, and the delta of an epsilon | [`EventAccountant`] |
 //! | the cost of queries that are chosen by looking at answers, and the rest of a budget | [`PrivacyFilter`] |
 //! | noise for a target, queries for a budget | [`calibrate`] |
+//! | the share of right labels, before the teachers vote | [`forecast`] |
 //! | a lower bound from runs of the mechanism | [`mod@audit`] |
 //! | composition: optimal (Kairouz, Oh, Viswanath), Gaussian, privacy loss distributions, conversions | [`composition`] |
 //! | formulas one by one: pure epsilons, probabilities, moments, Rényi divergences | [`theory`] |
@@ -65,6 +66,7 @@
 pub mod audit;
 pub mod calibrate;
 pub mod composition;
+pub mod forecast;
 pub mod theory;
 
 mod account;

@@ -6,6 +6,7 @@ mod compare;
 mod data;
 mod export;
 mod failure;
+mod forecast;
 mod identity;
 mod output;
 mod part;
@@ -60,6 +61,7 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::Teacher(command) => teacher::execute(command),
         Command::Server(command) => server::execute(command),
         Command::Round(options) => round::show(&options),
+        Command::Plan(options) => forecast::plan(&options),
         Command::Account(options) => privacy::account(&options),
         Command::Calibrate(options) => privacy::calibrate(&options),
         Command::Audit(options) => privacy::audit(&options),

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod forecast;
 mod privacy;
 mod rounds;
 mod training;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub(crate) use forecast::PlanOptions;
 pub(crate) use privacy::{
     AccountOptions, AuditOptions, CalibrateOptions, FigureCommand, FigureOptions, LedgerCommand, MaxEpsilon,
     NoiseOptions, QueryOptions, ShareKind,
@@ -175,6 +177,11 @@ pub(crate) enum Command {
     /// Check a round's file and print its parties, terms and privacy cost, for a party that decides whether to take
     /// part
     Round(ShowRoundOptions),
+    /// Forecast right labels, epsilon and cost of a labelling round, before anything is spent
+    ///
+    /// The labels are forecast with the noise of all teachers, from an expected agreement or the votes of a public pilot
+    /// (docs/privacy.md, "Forecast"). Nothing is charged.
+    Plan(PlanOptions),
     /// Compute the privacy cost of answered queries, with the claim in words
     Account(AccountOptions),
     /// Find the noise for a target epsilon, or the number of queries for a budget

@@ -7,6 +7,7 @@ mod document;
 mod error;
 mod experiment;
 mod fault;
+mod forecast;
 mod noise;
 mod overrides;
 mod privacy;
@@ -15,6 +16,7 @@ mod row;
 mod settings;
 mod student;
 mod sweep;
+mod target;
 #[cfg(test)]
 mod tests;
 mod unknown;
@@ -32,4 +34,5 @@ pub use queries::{QueriesConfig, QuerySelection, QuerySelectionKind, RawQueries}
 pub use row::{RawRow, RowConfig, RowStudent};
 pub use speed_report::{AggregationKind, PaperFigures};
 pub use sweep::{Setting, Sweep};
+pub(crate) use votes::UNIFORM_CLASSES;
 pub use votes::{RawVotes, VotesInFile, VotesSource, VotesSourceKind};

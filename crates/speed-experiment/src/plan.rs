@@ -43,7 +43,7 @@ pub struct Plan {
     pub cost: Option<Cost>,
     /// The reason why the images cannot be loaded, if so; the run would stop.
     pub missing: Option<String>,
-    /// Remarks on the images for the user.
+    /// Remarks for the user: on the images, and the forecast of the labels if `privacy.agreement` is known.
     pub notes: Vec<String>,
     /// The resolved config.
     pub config: Config,
@@ -100,12 +100,13 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
     let stages =
         graph.names().map(|name| PlannedStage { name: name.to_string(), done: RunStore::is_finished(&folder, name) });
     let stages = stages.collect();
-    let (facts, notes) = facts(config, options.datasets.as_deref())?;
+    let (facts, mut notes) = facts(config, options.datasets.as_deref())?;
     if facts.is_none() {
         Truth::for_run(config, None)?;
     }
     let missing = config.data.source.published().and_then(|name| locate(name, options.datasets.as_deref()).err());
     let classes = planned_classes(config, facts.map(|facts| facts.classes))?;
+    notes.extend(config.forecast_notes(classes)?);
     let (rows, to_charge) = planned_rows(config, options, &graph, classes)?;
     let questioned = check_price(config, options, &to_charge).err().map(|error| error.to_string());
     let need =

@@ -170,6 +170,9 @@ fn in_store<T>(
     progress.planned(&graph.names().map(ToString::to_string).collect::<Vec<_>>());
     check(store, config, progress)?;
     let classes = images.map(|images| images.pool.classes());
+    if config.privacy.target.is_some() {
+        config.forecast_notes(planned_classes(config, classes)?)?.iter().for_each(|note| progress.note(note));
+    }
     if let Some(name) = images.and_then(|images| images.handwriting.as_ref()) {
         progress.note(&format!("street digits of the handwriting in dataset {name}"));
     }

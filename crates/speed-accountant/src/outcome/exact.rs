@@ -16,12 +16,12 @@ pub(crate) enum ClassNoise {
 }
 
 /// Tails beyond this exponent are neglected.
-const NEGLIGIBLE: f64 = 50.0;
+pub(crate) const NEGLIGIBLE: f64 = 50.0;
 /// Larger gaps use the value at the end of the table, which is an upper bound.
 const MAX_GAP: i64 = 1 << 12;
 /// Below this ratio, too much of the cusp of continuous Laplace noise is closer to 0 than any node: `1e-60^{2 tau}`,
 /// because the density there is like `|x|^{2 tau - 1}`. The integral would no longer be an upper bound.
-pub(super) const MIN_RATIO: f64 = 0.1;
+pub(crate) const MIN_RATIO: f64 = 0.1;
 
 impl ClassNoise {
     /// Says whether integrals over this noise keep their margins.

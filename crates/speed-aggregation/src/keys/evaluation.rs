@@ -7,7 +7,7 @@ use tfhe::core_crypto::prelude::*;
 use super::public::PublicKey;
 use super::seeded::{Seeded, trace_rotations};
 use crate::circuit::{GgswList, KeySwitchKey};
-use crate::codec::{Content, Decode, DecodeError, Kind, Reader, encode_in_order};
+use crate::codec::{Content, Decode, DecodeError, ENVELOPE, FixedLength, Kind, Reader, encode_in_order};
 use crate::ids::KeyId;
 use crate::parameters::{Decomposition, Parameters};
 
@@ -55,6 +55,13 @@ impl SeededEvaluationKey {
     #[must_use]
     pub fn public_key(&self) -> &PublicKey {
         &self.public
+    }
+
+    /// Returns the number of bytes of the file of a key of these parameters.
+    #[must_use]
+    pub fn file_size(parameters: &Parameters) -> usize {
+        let parts = body_counts(parameters).map(|bodies| u128::LENGTH + bodies * size_of::<u64>());
+        ENVELOPE + PublicKey::content_size(parameters) + parts.iter().sum::<usize>()
     }
 
     /// Returns the bytes of the key's file.
@@ -204,4 +211,21 @@ fn expand_trace_key(p: &Parameters, seeded: Seeded) -> GgswList {
         words[body] = 1 << (64 - p.trace.base_log * level);
     }
     GgswList::new(n, p.trace, &words)
+}
+
+#[cfg(all(test, feature = "student"))]
+mod tests {
+    use speed_core::Randomness;
+
+    use super::*;
+    use crate::student::generate_keys;
+
+    #[test]
+    fn the_sizes_of_files_are_known_before_the_keys_exist() {
+        for parameters in &Parameters::ALL {
+            let keys = generate_keys(parameters, &Randomness::simulation([3; 32])).expect("a simulation");
+            assert_eq!(keys.public.to_bytes().len(), PublicKey::file_size(parameters));
+            assert_eq!(keys.evaluation.to_bytes().len(), SeededEvaluationKey::file_size(parameters));
+        }
+    }
 }

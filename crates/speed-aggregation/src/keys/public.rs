@@ -6,7 +6,7 @@ use sha2::Digest as _;
 use speed_core::{Digest, derive_key};
 use tfhe::core_crypto::prelude::{CiphertextModulus, LweCompactPublicKey, LweCompactPublicKeyOwned};
 
-use crate::codec::{Content, Decode, DecodeError, Encode, Kind, Reader, Writer};
+use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Kind, Reader, Writer};
 use crate::ids::KeyId;
 use crate::parameters::Parameters;
 
@@ -79,6 +79,17 @@ impl PublicKey {
     #[must_use]
     pub fn size(&self) -> usize {
         size_of_val(self.key.as_ref().as_ref())
+    }
+
+    /// Returns the number of bytes of the file of a key of these parameters.
+    #[must_use]
+    pub fn file_size(parameters: &Parameters) -> usize {
+        ENVELOPE + Self::content_size(parameters)
+    }
+
+    /// Returns the number of bytes of a key without an envelope.
+    pub(super) fn content_size(parameters: &Parameters) -> usize {
+        usize::LENGTH + size_of::<MaskSeed>() + parameters.polynomial_size * size_of::<u64>()
     }
 
     /// Returns the bytes of the key's file.

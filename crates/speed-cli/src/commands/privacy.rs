@@ -9,6 +9,9 @@ mod ledger;
 mod noise;
 mod votes;
 
+pub(super) use self::noise::{noise, ratio, width};
+pub(super) use self::votes::{ReadVotes, WithVotes, counts as read_counts, read as read_votes};
+
 use speed_accountant::{
     Account, AccountError, Accountant, Bound, Extent, NeighbouringRelation, PrivacyEvent, ReleaseOptions, round_up,
 };
@@ -22,11 +25,9 @@ pub(super) use calibrate::calibrate;
 pub(super) use figure::figure;
 pub(super) use ledger::ledger;
 
-use self::noise::{noise, ratio};
 use super::{Failure, flag, mark, print, print_json, usage};
 use crate::bar::Waiting;
 use crate::options::AccountOptions;
-use votes::WithVotes;
 
 pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     let (counts, read) = match &options.votes {

@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use speed_accountant::Delta;
+use speed_accountant::forecast::{Agreement, AgreementForecast};
+use speed_accountant::{Delta, HonestRatio, PrivacyEvent};
 use speed_aggregation::Parameters;
 use speed_core::{RandomnessKind, printable_path};
 use speed_roles::{Influence, Role, Roster, RoundFile, RoundRandomness, Terms, hash_file, student};
 
 use super::price::RoundPrice;
-use super::{Failure, WITHOUT_PROOFS, client, identity, influence, mark, print, print_json, round_noise, training};
+use super::{
+    Failure, WITHOUT_PROOFS, client, flag, identity, influence, mark, print, print_json, round_noise, training,
+};
 use crate::bar::Waiting;
 use crate::options::{RoundOptions, StudentCommand};
 
@@ -46,6 +49,7 @@ fn round(options: &RoundOptions) -> Result<(), Failure> {
     let price =
         RoundPrice::for_round(&student::terms(&terms, &options.public_key, &options.out)?, None, options.price.delta)?;
     price.check(&options.price, options.simulation)?;
+    let forecast = options.agreement.map(|agreement| forecast(&terms, agreement)).transpose()?;
     let proof_key = options.proofs.then(|| proof_key(options));
     let round = student::RoundOptions {
         public_key: options.public_key.clone(),
@@ -66,6 +70,7 @@ fn round(options: &RoundOptions) -> Result<(), Failure> {
             "simulation": options.simulation, "noise": file.noise().mechanism().identifier(),
             "noise_bound": file.round().range().noise_bound(), "one_teacher": Influence::of(&file), "price": price, "teachers": file.roster().teachers().len(),
             "proof_key": proof_key, "out": options.out,
+            "forecast": forecast,
         }));
     }
     let (mark, id) = (mark(options.simulation), file.id().to_hex());
@@ -79,7 +84,19 @@ fn round(options: &RoundOptions) -> Result<(), Failure> {
         }
         None => WITHOUT_PROOFS.to_owned(),
     };
-    print(&format!("{mark}round {id} in {}\n{proofs}{}", printable_path(&options.out), price.to_text()))
+    let forecast = forecast.map_or_else(String::new, |forecast| format!("{forecast}\n"));
+    print(&format!("{mark}round {id} in {}\n{proofs}{}{forecast}", printable_path(&options.out), price.to_text()))
+}
+
+/// Forecasts the labels of a round in which all teachers answer.
+fn forecast(terms: &Terms, agreement: Agreement) -> Result<AgreementForecast, Failure> {
+    let event = PrivacyEvent::new(terms.noise.mechanism(), HonestRatio::ALL);
+    #[expect(clippy::cast_precision_loss, reason = "the event refuses inexact values")]
+    let event = terms.threshold.map_or(Ok(event), |votes| event.with_threshold(votes as f64));
+    let teachers = terms.roster.teachers().len();
+    let forecast =
+        event.and_then(|event| AgreementForecast::new(&event, (agreement, terms.classes), teachers, terms.queries));
+    forecast.map_err(|error| flag("agreement", &error))
 }
 
 /// Returns the path of the proof key.

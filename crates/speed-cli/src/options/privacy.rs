@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use speed_accountant::forecast::Agreement;
 use speed_accountant::{Adversary, Bound, Delta};
 use speed_mechanism::{HonestRatio, MechanismKind};
 use speed_votes::VotesForm;
@@ -358,6 +359,11 @@ fn ratio(text: &str) -> Result<HonestRatio, String> {
 
 pub(super) fn delta(text: &str) -> Result<Delta, String> {
     Delta::new(number(text)?).map_err(|error| error.to_string())
+}
+
+/// Reads an expected share of the teachers.
+pub(super) fn agreement(text: &str) -> Result<Agreement, String> {
+    Agreement::new(number(text)?).map_err(|error| error.to_string())
 }
 
 fn number(text: &str) -> Result<f64, String> {

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, Subcommand};
 use speed_accountant::Delta;
+use speed_accountant::forecast::Agreement;
 use speed_aggregation::Parameters;
 use speed_core::{Circuit, NoisePlacement};
 use speed_roles::{LedgerOptions, VotesForm, default_ledger, default_registry};
 
 use super::privacy::MaxEpsilon;
-use super::privacy::delta;
+use super::privacy::{agreement, delta};
 use super::training::{
     PluralityOptions, StudentQueriesOptions, StudentTrainOptions, TeacherTrainOptions, TeacherVoteOptions,
 };
@@ -154,6 +155,9 @@ pub(crate) struct RoundOptions {
     pub(crate) proof_key: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) price: PriceOptions,
+    /// Expected share of the teachers that vote for the right class: also print the forecast of speed plan
+    #[arg(long, value_name = "SHARE", value_parser = agreement, allow_negative_numbers = true)]
+    pub(crate) agreement: Option<Agreement>,
     /// Make the round a simulation, whose keys or noise come from a seed: no privacy
     #[arg(long)]
     pub(crate) simulation: bool,

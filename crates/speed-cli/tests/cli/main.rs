@@ -19,6 +19,7 @@ mod network;
 mod own_files;
 mod own_images;
 mod pages;
+mod plan;
 mod predict;
 mod prices;
 mod privacy;

@@ -17,6 +17,7 @@ use super::privacy::{PrivacyConfig, RawPrivacy};
 use super::queries::{QueriesConfig, RawQueries};
 use super::row::{self, RawRow, RowConfig, Surroundings};
 use super::student::settle_epochs;
+use super::target::{Sections, settle_target};
 use super::votes::{RawVotes, VotesSource};
 use crate::store::PUBLISHED;
 
@@ -123,6 +124,20 @@ impl RawConfig {
         })
     }
 
+    /// Chooses queries and coins for `privacy.target`.
+    fn settle_target(&mut self, source: &Source) -> Result<(), Fault> {
+        let mut sections = Sections {
+            data: &self.data,
+            teachers: self.ensemble.teachers,
+            votes: &self.votes,
+            queries: &mut self.queries,
+            noise: &mut self.noise,
+            privacy: &mut self.privacy,
+            rows: &self.row,
+        };
+        settle_target(&mut sections, source)
+    }
+
     /// Returns the method of every row's students, if any.
     fn methods(&self) -> impl Iterator<Item = StudentMethod> {
         let rows = self.row.iter().filter(|_| self.table.repeats > 0);
@@ -184,7 +199,8 @@ impl Config {
         let mut raw: RawConfig = source.resolve()?;
         let methods: Vec<StudentMethod> = raw.methods().collect();
         settle_epochs(&mut raw.student, source, &methods, raw.data.pool_images);
-        raw.check().map_err(|fault| source.error(&fault.key, fault.message))
+        let checked = raw.settle_target(source).and_then(|()| raw.check());
+        checked.map_err(|fault| source.error(&fault.key, fault.message))
     }
 
     /// Returns the options for reading pictures.

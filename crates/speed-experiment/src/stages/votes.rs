@@ -22,7 +22,7 @@ use super::outputs::Outputs;
 use super::stage::{Stage, StageName};
 use super::teachers::TrainedTeachers;
 use super::truth::Truth;
-use crate::config::{Config, QuerySelection, VotesInFile, VotesSource};
+use crate::config::{Config, QuerySelection, UNIFORM_CLASSES, VotesInFile, VotesSource};
 use crate::cost::{Meter, StageCost};
 use crate::error::{ExperimentError, Mismatch};
 use crate::npy;
@@ -35,9 +35,6 @@ const VOTES: &str = "votes.npy";
 const SHAPE: &str = "shape.json";
 /// The file of the quality of the ensemble.
 const QUALITY: &str = "ensemble.json";
-
-/// The number of classes of random votes without images.
-const UNIFORM_CLASSES: usize = 10;
 
 /// Returns the size and the accuracies of the ensemble on the pool. The accuracies are `None` if the pool has no labels.
 fn measure_quality(votes: &Votes, truth: Option<&Truth<'_>>) -> Result<EnsembleQuality, ExperimentError> {
@@ -363,13 +360,15 @@ fn neighbours(context: &Context<'_>, mapped: &MappedPool, images: &Images) -> Re
 /// of the file. Checks the file.
 ///
 /// # Errors
-/// If the file cannot be read.
+/// If the file cannot be read, or `privacy.target` assumed another number.
 pub(crate) fn planned_classes(config: &Config, of_images: Option<usize>) -> Result<usize, ExperimentError> {
-    match &config.votes {
+    let classes = match &config.votes {
         VotesSource::File(file) => {
             let votes = npy::parse_votes(file, &npy::read_bytes(&file.path)?, config, of_images)?;
-            Ok(votes.classes().unwrap_or(UNIFORM_CLASSES))
+            votes.classes().unwrap_or(UNIFORM_CLASSES)
         }
-        _ => Ok(of_images.unwrap_or(UNIFORM_CLASSES)),
-    }
+        _ => of_images.unwrap_or(UNIFORM_CLASSES),
+    };
+    config.check_classes(classes)?;
+    Ok(classes)
 }

@@ -1,9 +1,11 @@
 //! `speed calibrate`
 
 use serde::Serialize;
-use speed_accountant::calibrate::{Calibration, Target, calibrate_noise, calibrate_queries};
-use speed_accountant::{AccountError, Accountant, PrivacyEvent, round_up};
-use speed_mechanism::{BinomialShare, Mechanism, MechanismKind, NoiseCoins};
+use speed_accountant::calibrate::{
+    Calibration, Target, calibrate_coins_of_teacher, calibrate_noise, calibrate_queries,
+};
+use speed_accountant::{AccountError, round_up};
+use speed_mechanism::{Mechanism, MechanismKind};
 use speed_votes::Known;
 
 use super::budget;
@@ -76,7 +78,7 @@ pub(in crate::commands) fn calibrate(options: &CalibrateOptions) -> Result<(), F
     let found = match options.queries.or(of_votes) {
         Some(queries) if kind == MechanismKind::Binomial => {
             let teachers = tossing(teachers)?;
-            Waiting::during("calibrating", || calibrate_coins(teachers, queries, &target))
+            Waiting::during("calibrating", || calibrate_coins_of_teacher(teachers, queries, &target))
         }
         Some(queries) => Waiting::during("calibrating", || calibrate_noise(kind, queries, &target)),
         None => {
@@ -99,29 +101,6 @@ pub(in crate::commands) fn calibrate(options: &CalibrateOptions) -> Result<(), F
         format!("{}Only these numbers were used; the claim does not depend on the votes.\n", read.line())
     });
     print(&format!("{}{note}{line}", calibration_text(&found, teachers)))
-}
-
-/// Finds the least binomial noise that meets the target and whose coins `teachers` teachers share evenly. With a
-/// threshold, each teacher's coins are even.
-fn calibrate_coins(teachers: usize, queries: usize, target: &Target) -> Result<Calibration, AccountError> {
-    let mut found = calibrate_noise(MechanismKind::Binomial, queries, target)?;
-    let step = NoiseCoins::step(target.threshold.is_some());
-    let mut each = ((found.scale / teachers.max(1) as f64).ceil() as u64).next_multiple_of(step);
-    // More coins than the least number meet the target, except where a ratio of them is rounded down.
-    loop {
-        let coins = NoiseCoins::new(each.saturating_mul(teachers as u64))?;
-        BinomialShare::new(coins, teachers)?;
-        let event = PrivacyEvent::new(Mechanism::binomial(coins), target.tau);
-        let event = target.threshold.map_or(Ok(event), |threshold| event.with_threshold(threshold))?;
-        let accountant = Accountant::new(event, target.delta).with_adversary(target.adversary).with_bound(target.bound);
-        let accountant = target.classes.map_or(accountant, |classes| accountant.with_classes(classes));
-        found.account = accountant.account_queries(queries)?;
-        found.scale = coins.get() as f64;
-        if found.account.epsilon <= target.epsilon {
-            return Ok(found);
-        }
-        each += step;
-    }
 }
 
 fn calibration_text(found: &Calibration, teachers: Option<usize>) -> String {

@@ -6,7 +6,7 @@ use crate::commands::{Failure, flag, round_noise, usage};
 use crate::options::NoiseOptions;
 
 /// Returns the noise of all teachers together. Binomial noise needs their number, and even coins of each for a threshold.
-pub(super) fn noise(
+pub(in crate::commands) fn noise(
     options: &NoiseOptions,
     teachers: Option<usize>,
     has_threshold: bool,
@@ -24,7 +24,7 @@ pub(super) fn noise(
 }
 
 /// Returns the number of teachers that toss the coins of binomial noise.
-pub(super) fn tossing(teachers: Option<usize>) -> Result<usize, Failure> {
+pub(in crate::commands) fn tossing(teachers: Option<usize>) -> Result<usize, Failure> {
     teachers.ok_or_else(|| usage("teachers", "binomial noise needs the number of teachers that toss coins".into()))
 }
 
@@ -35,13 +35,13 @@ fn binomial(options: &NoiseOptions, teachers: usize, has_threshold: bool) -> Res
 }
 
 /// Returns the honest ratio, rounded down to an integer number of teachers.
-pub(super) fn ratio(noise: &NoiseOptions, teachers: Option<usize>) -> Result<HonestRatio, Failure> {
+pub(in crate::commands) fn ratio(noise: &NoiseOptions, teachers: Option<usize>) -> Result<HonestRatio, Failure> {
     let ratio = noise.honest_ratio;
     teachers.map_or(Ok(ratio), |teachers| ratio.effective(teachers)).map_err(|error| flag("honest-ratio", &error))
 }
 
 /// Describes the width of noise for terminals: "gamma 0.1", or the coins of one of `teachers` teachers.
-pub(super) fn width(noise: Mechanism, teachers: Option<usize>) -> String {
+pub(in crate::commands) fn width(noise: Mechanism, teachers: Option<usize>) -> String {
     match (noise, teachers) {
         (Mechanism::Binomial { coins }, Some(teachers)) => format!(
             "coins {} a teacher ({} in all, deviation {:.1})",

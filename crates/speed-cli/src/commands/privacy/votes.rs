@@ -12,23 +12,23 @@ use crate::commands::{Failure, flag, usage};
 
 /// A summary of votes as they were read.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct ReadVotes {
+pub(in crate::commands) struct ReadVotes {
     form: VotesForm,
-    pub(super) teachers: usize,
-    pub(super) queries: usize,
+    pub(in crate::commands) teachers: usize,
+    pub(in crate::commands) queries: usize,
     classes: Option<usize>,
     /// Number of queries that the command used.
     selected: usize,
 }
 
 impl ReadVotes {
-    pub(super) fn new(file: &VoteFile, selected: usize) -> Self {
+    pub(in crate::commands) fn new(file: &VoteFile, selected: usize) -> Self {
         let (form, teachers, classes) = (file.form(), file.teachers(), file.classes());
         Self { form, teachers, queries: file.queries_in_file(), classes, selected }
     }
 
     /// Returns the line that a command prints.
-    pub(super) fn line(&self) -> String {
+    pub(in crate::commands) fn line(&self) -> String {
         let Self { form, teachers, queries, classes, selected } = self;
         let classes = classes.map_or_else(String::new, |classes| format!(", {classes} classes"));
         let selected =
@@ -39,22 +39,22 @@ impl ReadVotes {
 
 /// An output together with the summary of its votes.
 #[derive(Serialize)]
-pub(super) struct WithVotes<'a, T> {
+pub(in crate::commands) struct WithVotes<'a, T> {
     #[serde(flatten)]
-    pub(super) value: &'a T,
+    pub(in crate::commands) value: &'a T,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) votes_file: Option<ReadVotes>,
+    pub(in crate::commands) votes_file: Option<ReadVotes>,
 }
 
 /// Reads a file of votes in the given form, or in the only possible form.
-pub(super) fn read(path: &Path, form: Option<VotesForm>, known: &Known) -> Result<VoteFile, Failure> {
+pub(in crate::commands) fn read(path: &Path, form: Option<VotesForm>, known: &Known) -> Result<VoteFile, Failure> {
     let bytes = read_bytes(path).and_then(|bytes| Table::parse(&bytes));
     let table = bytes.map_err(|fault| input(path, fault))?;
     VoteFile::new(table, form, known).map_err(|fault| refused(path, fault))
 }
 
 /// Returns the histograms of the selected queries, and a summary of the file.
-pub(super) fn counts(
+pub(in crate::commands) fn counts(
     path: &Path,
     file: &VoteFile,
     queries: Option<&Path>,

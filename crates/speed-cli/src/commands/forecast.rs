@@ -1,0 +1,202 @@
+//! `speed plan`: a forecast of the labels of a round, with its epsilon and its cost.
+
+mod cost;
+
+use serde::Serialize;
+use speed_accountant::calibrate::{Target, calibrate_coins_of_teacher, calibrate_noise};
+use speed_accountant::forecast::{Agreement, AgreementForecast, Forecast, VotesModel, least_teachers};
+use speed_accountant::{
+    Account, AccountError, Accountant, Adversary, Bound, HonestRatio, PrivacyEvent, round_up, without_protection,
+};
+use speed_core::VoteShape;
+use speed_mechanism::{Mechanism, MechanismKind};
+use speed_votes::Known;
+
+use super::privacy::{ReadVotes, WithVotes, noise, ratio, read_counts, read_votes, width};
+use super::{Failure, flag, print, print_json, usage};
+use crate::bar::Waiting;
+use crate::options::PlanOptions;
+use cost::{PlannedCost, PlannedRound};
+
+/// The share of right labels for which the least number of teachers is found.
+const RIGHT_SHARE: f64 = 0.95;
+
+/// A plan of a round before its teachers vote.
+#[derive(Serialize)]
+struct RoundPlan {
+    teachers: usize,
+    queries: usize,
+    classes: usize,
+    /// Expected share of the teachers that vote for the right class; `None` with a pilot.
+    agreement: Option<f64>,
+    /// Coins of one teacher for each class and query, for binomial noise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    coins_of_teacher: Option<u64>,
+    forecasts: Vec<PlannedLabels>,
+    account: Account,
+    cost: Option<PlannedCost>,
+    /// The reason why there is no cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    without_cost: Option<String>,
+}
+
+/// The labels that one model of the votes leads to.
+#[derive(Serialize)]
+struct PlannedLabels {
+    /// The model: "even", "one-rival" or "pilot".
+    votes: &'static str,
+    #[serde(flatten)]
+    forecast: Forecast,
+    /// The least number of teachers with which 95 % of the labels are right at the same epsilon; `None` if no number is enough.
+    least_teachers: Option<usize>,
+}
+
+/// The origin of the expected votes.
+enum Expected {
+    Agreement(Agreement),
+    Pilot(Vec<Vec<u32>>, ReadVotes),
+}
+
+pub(super) fn plan(options: &PlanOptions) -> Result<(), Failure> {
+    let (expected, classes, queries) = expected_votes(options)?;
+    VoteShape::new(options.teachers, 1, classes).map_err(|error| flag("teachers", &error))?;
+    let account = Waiting::during("accounting", || account(options, classes, queries))?;
+    let forecasts = Waiting::during("forecasting", || forecasts(options, &expected, classes, queries, &account))?;
+    let round = PlannedRound { teachers: options.teachers, queries, classes, noise: account.mechanism };
+    let (cost, without_cost) = match round.cost(!options.without_times)? {
+        Ok(cost) => (Some(cost), None),
+        Err(reason) => (None, Some(reason)),
+    };
+    let coins_of_teacher = match account.mechanism {
+        Mechanism::Binomial { coins } => Some(coins.of_teacher(options.teachers)),
+        _ => None,
+    };
+    let (agreement, read) = match expected {
+        Expected::Agreement(agreement) => (Some(agreement.get()), None),
+        Expected::Pilot(_, read) => (None, Some(read)),
+    };
+    let teachers = options.teachers;
+    let plan =
+        RoundPlan { teachers, queries, classes, agreement, coins_of_teacher, forecasts, account, cost, without_cost };
+    if options.json {
+        return print_json(&WithVotes { value: &plan, votes_file: read });
+    }
+    print(&format!("{}{}", plan.to_text(), read.map_or_else(String::new, |read| read.line())))
+}
+
+/// Returns the expected votes, and the numbers of classes and queries.
+fn expected_votes(options: &PlanOptions) -> Result<(Expected, usize, usize), Failure> {
+    let (expected, classes, queries) = match (&options.votes, options.agreement, options.classes) {
+        (Some(path), ..) => {
+            let known = Known { classes: options.classes, ..Known::default() };
+            let file = read_votes(path, options.form.form, &known)?;
+            let (counts, read) = read_counts(path, &file, None, None)?;
+            let classes = counts.first().map_or(0, Vec::len);
+            let queries = options.queries.unwrap_or(counts.len());
+            (Expected::Pilot(counts, read), classes, queries)
+        }
+        (None, Some(agreement), Some(classes)) => {
+            let queries =
+                options.queries.ok_or_else(|| usage("queries", "missing: no --votes has their number".into()))?;
+            (Expected::Agreement(agreement), classes, queries)
+        }
+        _ => return Err(usage("agreement", "expected --agreement with --classes, or --votes".into())),
+    };
+    if !(2..=VoteShape::MAX_CLASSES).contains(&classes) {
+        return Err(usage("classes", format!("found {classes}, expected 2 to {}", VoteShape::MAX_CLASSES)));
+    }
+    Ok((expected, classes, queries))
+}
+
+/// Returns the data-independent cost of the queries, with the noise of the options or the least noise for their epsilon.
+fn account(options: &PlanOptions, classes: usize, queries: usize) -> Result<Account, Failure> {
+    let tau = ratio(&options.noise, Some(options.teachers))?;
+    if let Some(epsilon) = options.epsilon {
+        let (delta, adversary, bound) = (options.delta, Adversary::ExternalWithDropout, Bound::Tight);
+        let target = Target { epsilon, delta, tau, adversary, bound, classes: Some(classes), threshold: None };
+        let found = match options.noise.mechanism {
+            MechanismKind::Binomial => calibrate_coins_of_teacher(options.teachers, queries, &target),
+            kind => calibrate_noise(kind, queries, &target),
+        };
+        return Ok(found.map_err(|error| of_queries("epsilon", &error))?.account);
+    }
+    let noise = noise(&options.noise, Some(options.teachers), false)?;
+    let accountant = Accountant::new(PrivacyEvent::new(noise, tau), options.delta).with_classes(classes);
+    accountant.account_queries(queries).map_err(|error| of_queries(noise.kind().parameter(), &error))
+}
+
+/// Returns a failure of `--queries` if their number is refused, and otherwise of another option.
+fn of_queries(other: &str, error: &AccountError) -> Failure {
+    let is_number = matches!(error, AccountError::NoQueries | AccountError::Queries { .. });
+    flag(if is_number { "queries" } else { other }, error)
+}
+
+fn forecasts(
+    options: &PlanOptions,
+    expected: &Expected,
+    classes: usize,
+    queries: usize,
+    account: &Account,
+) -> Result<Vec<PlannedLabels>, Failure> {
+    let models = match expected {
+        Expected::Agreement(agreement) => {
+            vec![
+                ("even", VotesModel::even(*agreement, classes)),
+                ("one-rival", VotesModel::one_rival(*agreement, classes)),
+            ]
+        }
+        Expected::Pilot(counts, _) => vec![("pilot", VotesModel::pilot(counts.clone()))],
+    };
+    // The labels have the noise of all teachers; the honest ratio only counts a part of it.
+    let (noise, teachers) = (account.mechanism, options.teachers);
+    let event = PrivacyEvent::new(noise, HonestRatio::ALL);
+    let forecast = |(votes, model): (&'static str, Result<VotesModel, AccountError>)| {
+        let model = model?;
+        let forecast = Forecast::new(&event, &model, teachers, queries)?;
+        let least_teachers = least_teachers(noise, options.noise.honest_ratio, teachers, &model, RIGHT_SHARE)?;
+        Ok(PlannedLabels { votes, forecast, least_teachers })
+    };
+    let name = if options.votes.is_some() { "votes" } else { "agreement" };
+    let forecasts = models.into_iter().map(forecast).collect::<Result<_, _>>();
+    forecasts.map_err(|error| of_queries(name, &error))
+}
+
+impl RoundPlan {
+    fn to_text(&self) -> String {
+        let Self { teachers, queries, account, .. } = self;
+        let each = |value: &dyn Fn(&PlannedLabels) -> String| {
+            self.forecasts.iter().map(value).collect::<Vec<_>>().join(" and ")
+        };
+        let least = |labels: &PlannedLabels| {
+            labels.least_teachers.map_or_else(|| "no number is enough".to_owned(), |number| number.to_string())
+        };
+        let mut text = format!(
+            "{}\nall labels right: probability {}\nleast number of teachers with 95 % right labels at this epsilon: {}\n\
+             {queries} queries with {} noise of {}: data-independent epsilon {:.4} at delta {:e}\n{}\n",
+            self.forecast_line(),
+            each(&|labels| format!("{:.4}", (labels.forecast.all_right * 1e4).floor() / 1e4)),
+            each(&least),
+            account.mechanism.kind(),
+            width(account.mechanism, Some(*teachers)),
+            round_up(account.epsilon, 4),
+            account.delta,
+            account.claim,
+        );
+        text.extend(without_protection(account.epsilon).map(|words| format!("{words}\n")));
+        match (&self.cost, &self.without_cost) {
+            (Some(cost), _) => text.push_str(&cost.to_text()),
+            (None, Some(reason)) => text.push_str(&format!("no encrypted round: {reason}\n")),
+            (None, None) => {}
+        }
+        text
+    }
+
+    fn forecast_line(&self) -> String {
+        match &self.forecasts[..] {
+            [even, one_rival] => AgreementForecast { even: even.forecast, one_rival: one_rival.forecast }.to_string(),
+            forecasts => {
+                forecasts.iter().map(|labels| format!("forecast: {} as in the pilot", labels.forecast)).collect()
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The cost of a planned round: sizes of its files, and times of its steps, measured on this machine.
+
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use speed_aggregation::cost::processor_time;
+use speed_aggregation::encoding::VoteRange;
+use speed_aggregation::error::AggregationError;
+use speed_aggregation::keys::SeededEvaluationKey;
+use speed_aggregation::{
+    Aggregator, Encoding, Encrypted, Message, NoisyVotes, Parameters, PrivacyNoise, PublicKey, Round, RoundSpec,
+    Server, Teacher,
+};
+use speed_core::{Randomness, VoteShape};
+use speed_experiment::ExperimentError;
+use speed_mechanism::Mechanism;
+
+use crate::bar::Waiting;
+use crate::commands::Failure;
+
+/// The number of queries of a measured argmax: the server works on groups of four.
+const MEASURED_QUERIES: usize = 4;
+/// The number of measured encryptions and sums.
+const MEASURED_MESSAGES: usize = 4;
+/// The name of the measured round.
+const LABEL: &[u8] = b"plan";
+
+/// The terms that determine the cost of a round.
+pub(super) struct PlannedRound {
+    pub(super) teachers: usize,
+    pub(super) queries: usize,
+    pub(super) classes: usize,
+    pub(super) noise: Mechanism,
+}
+
+/// A round, and the votes of a smaller round whose argmax is measured.
+struct Terms {
+    round: Round,
+    votes: NoisyVotes,
+}
+
+/// The cost of a round.
+#[derive(Serialize)]
+pub(super) struct PlannedCost {
+    /// Name of the parameter set of the keys.
+    parameters: &'static str,
+    /// Bytes of one teacher's message, without proofs.
+    message_bytes: usize,
+    public_key_bytes: usize,
+    evaluation_key_bytes: usize,
+    core_seconds: Option<CoreSeconds>,
+}
+
+/// Processor time of the steps of a round, in seconds.
+#[derive(Serialize)]
+struct CoreSeconds {
+    /// Generation of the keys and their expansion on the server.
+    keys: f64,
+    /// Encryption of one teacher's message.
+    encryption: f64,
+    /// Sum of the messages of all teachers.
+    sum: f64,
+    /// Argmax of all queries.
+    argmax: f64,
+}
+
+impl PlannedRound {
+    /// Returns the cost, or the reason why there is no encrypted round of these terms. Times are measured only if asked for.
+    ///
+    /// # Errors
+    /// If a measurement fails.
+    pub(super) fn cost(&self, with_times: bool) -> Result<Result<PlannedCost, String>, Failure> {
+        let (terms, parameters) = match self.terms() {
+            Ok(found) => found,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let times = || Waiting::during("measuring", || self.measure(&terms, &parameters));
+        let core_seconds = with_times.then(times).transpose().map_err(ExperimentError::from)?;
+        Ok(Ok(PlannedCost {
+            parameters: parameters.name(),
+            message_bytes: Message::size(self.queries, self.classes),
+            public_key_bytes: PublicKey::file_size(&parameters),
+            evaluation_key_bytes: SeededEvaluationKey::file_size(&parameters),
+            core_seconds,
+        }))
+    }
+
+    /// Returns the terms of the round, and the fastest parameters that compare its counts.
+    fn terms(&self) -> Result<(Terms, Parameters), String> {
+        let shape = VoteShape::new(self.teachers, self.queries, self.classes).map_err(|error| error.to_string())?;
+        let noise = PrivacyNoise::new(self.noise).map_err(|error| error.to_string())?;
+        let bound = noise.bound(shape).map_err(|error| error.to_string())?;
+        let range = VoteRange::new(self.teachers, bound);
+        let parameters = Encoding::choose_parameters(self.classes, range).map_err(|error| error.to_string())?;
+        let round = Round::new(RoundSpec::new(LABEL, shape, bound)).map_err(|error| error.to_string())?;
+        // One teacher with more noise: counts differ by as much as in the round, so they are compared at the same scales.
+        let queries = self.queries.min(MEASURED_QUERIES);
+        let shape = VoteShape::new(1, queries, self.classes).map_err(|error| error.to_string())?;
+        let bound = (range.difference() - 1).div_ceil(2);
+        let votes = NoisyVotes::new(shape, bound, vec![0; shape.counts()]).map_err(|error| error.to_string())?;
+        Ok((Terms { round, votes }, parameters))
+    }
+
+    /// Measures each step. Keys come from a fixed seed, because nothing is kept.
+    fn measure(&self, terms: &Terms, parameters: &Parameters) -> Result<CoreSeconds, AggregationError> {
+        let Terms { round, votes } = terms;
+        let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let randomness = Randomness::simulation([0; 32]);
+        let clock = Clock::start();
+        let encrypted = Encrypted::new(parameters, randomness.clone(), LABEL, threads)?;
+        let keys = clock.seconds();
+
+        let measured = self.teachers.min(MEASURED_MESSAGES);
+        let values = vec![0; round.shape().counts()];
+        let clock = Clock::start();
+        let messages = (0..measured)
+            .map(|teacher| {
+                let message = Teacher::new(teacher).answer(encrypted.public_key(), round, &values, &randomness);
+                message.map_err(|source| AggregationError::Teacher { teacher, source })
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let encryption = clock.seconds() / measured as f64;
+
+        let mut server = Server::new(encrypted.evaluation_key().clone(), round.clone())?;
+        let clock = Clock::start();
+        for (teacher, message) in messages.iter().enumerate() {
+            let message = Message::from_bytes(&message.to_bytes());
+            server.add(&message.map_err(|source| AggregationError::Message { teacher, source })?)?;
+        }
+        let sum = clock.seconds() * (self.teachers as f64 / measured as f64);
+
+        let clock = Clock::start();
+        let result = encrypted.with_label(b"plan argmax").aggregate(votes, &|_, _| {})?;
+        let argmax = result.argmax_processor.map_or_else(|| clock.seconds(), |time| time.as_secs_f64());
+        Ok(CoreSeconds {
+            keys,
+            encryption,
+            sum,
+            argmax: argmax * (self.queries as f64 / votes.shape().queries() as f64),
+        })
+    }
+}
+
+/// Processor time since a start; elapsed time if the system has no processor time.
+struct Clock(Option<Duration>, Instant);
+
+impl Clock {
+    fn start() -> Self {
+        Self(processor_time(), Instant::now())
+    }
+
+    fn seconds(&self) -> f64 {
+        let spent = self.0.zip(processor_time()).map(|(start, end)| end.saturating_sub(start));
+        spent.unwrap_or_else(|| self.1.elapsed()).as_secs_f64()
+    }
+}
+
+impl PlannedCost {
+    pub(super) fn to_text(&self) -> String {
+        let Self { parameters, message_bytes, public_key_bytes, evaluation_key_bytes, core_seconds } = self;
+        let mut text = format!(
+            "a teacher's message: {message_bytes} bytes, without proofs; {parameters} keys: public key {public_key_bytes} bytes, \
+             evaluation key {evaluation_key_bytes} bytes\n"
+        );
+        if let Some(CoreSeconds { keys, encryption, sum, argmax }) = core_seconds {
+            text.push_str(&format!(
+                "core-seconds, just measured here: {keys:.1} for the keys, {encryption:.4} for the encryption of each teacher, \
+                 {sum:.2} for the sum, {argmax:.1} for the argmax\n"
+            ));
+        }
+        text
+    }
+}
