@@ -117,7 +117,7 @@ pub use event_accountant::EventAccountant;
 pub use price::{Price, PriceError, PriceLimit, without_protection};
 pub use privacy_filter::{Budget, PrivacyFilter, QueryBatch};
 pub use release::{Release, ReleaseOptions};
-pub use rounding::round_up;
+pub use rounding::{epsilon_text, round_up};
 pub use spent::{CompositionRule, Samplers, Spent};
 
 // The noise of an event, so that an account needs this crate only.

@@ -19,6 +19,12 @@ pub fn round_up(epsilon: f64, decimals: u32) -> f64 {
         .unwrap_or((up + 1.0) / unit)
 }
 
+/// Returns an epsilon as text, rounded up: to two decimal places from 0.1 on, and to four below, where two would say too little.
+#[must_use]
+pub fn epsilon_text(epsilon: f64) -> String {
+    if epsilon < 0.1 { format!("{:.4}", round_up(epsilon, 4)) } else { format!("{:.2}", round_up(epsilon, 2)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,5 +45,11 @@ mod tests {
                 .map(|i| f64::from(i) * 0.000_37)
                 .all(|x| round_up(x, 3) >= x && round_up(x, 3) < x + 0.001_000_1)
         );
+    }
+
+    #[test]
+    fn small_epsilons_have_four_decimals() {
+        let texts = [0.020_001, 0.099_99, 0.099_995, 0.1, 1.401, 0.0].map(epsilon_text);
+        assert_eq!(texts, ["0.0201", "0.1000", "0.1000", "0.10", "1.41", "0.0000"]);
     }
 }

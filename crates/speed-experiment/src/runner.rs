@@ -269,6 +269,7 @@ fn asked_queries(
     let answers = results.iter().enumerate().map(|(row, result)| (row, is_covered(result), &*result.labels.labels));
     let asked = AskedQueries {
         pool_images: queries.images().to_vec(),
+        group_sizes: queries.groups().map(|groups| groups.iter().map(Vec::len).collect()),
         truth: truth.map(|truth| queries.truth(truth.labels())),
         votes: (!config.protects_answers()).then(|| votes.counts(queries.len())),
         rows: Vec::new(),

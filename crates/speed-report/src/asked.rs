@@ -11,8 +11,11 @@ const MAX_NAMES: usize = 20_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AskedQueries {
-    /// The image of each query in the pool.
+    /// The image of each query in the pool, or the typical image of its group.
     pub pool_images: Vec<usize>,
+    /// The number of images of each query's group, if the queries are groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_sizes: Option<Vec<usize>>,
     /// True labels, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truth: Option<Vec<u8>>,
@@ -39,6 +42,7 @@ impl AskedQueries {
     pub fn is_whole(&self) -> bool {
         let queries = self.pool_images.len();
         self.truth.as_ref().is_none_or(|truth| truth.len() == queries)
+            && self.group_sizes.as_ref().is_none_or(|sizes| sizes.len() == queries)
             && self.votes.as_ref().is_none_or(|votes| votes.len() == queries)
             && self.rows.iter().all(|row| row.labels.len() <= queries)
             // A page may show a name at every query.
@@ -56,12 +60,14 @@ mod tests {
         let row = |labels: usize| RowAnswers { row: "a".into(), labels: vec![Some(1); labels] };
         let whole = AskedQueries {
             pool_images: vec![4, 2],
+            group_sizes: Some(vec![20, 30]),
             truth: Some(vec![1, 0]),
             votes: Some(vec![vec![1], vec![1]]),
             rows: vec![row(2), row(1)],
         };
         assert!(whole.is_whole());
         assert!(!AskedQueries { truth: Some(vec![1]), ..whole.clone() }.is_whole());
+        assert!(!AskedQueries { group_sizes: Some(vec![20]), ..whole.clone() }.is_whole());
         assert!(!AskedQueries { votes: Some(vec![]), ..whole.clone() }.is_whole());
         assert!(!AskedQueries { rows: vec![row(3)], ..whole }.is_whole());
     }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use speed_accountant::{Account, round_up, without_protection};
+use speed_accountant::{Account, epsilon_text, round_up, without_protection};
 use speed_core::{Digest, printable};
 
 use crate::classification::Classification;
@@ -379,10 +379,14 @@ impl ModelCard {
         for (name, account) in accounts {
             match account {
                 Some(Account { epsilon, delta, claim, .. }) => {
-                    let epsilon = round_up(*epsilon, 2);
-                    let warning = without_protection(epsilon).map_or_else(String::new, |words| format!(" {words}"));
+                    let warning =
+                        without_protection(round_up(*epsilon, 2)).map_or_else(String::new, |words| format!(" {words}"));
                     let claim = escaped(claim);
-                    let _ = writeln!(text, "- {name}: epsilon {epsilon:.2} at delta {delta:e}. {claim}{warning}");
+                    let _ = writeln!(
+                        text,
+                        "- {name}: epsilon {} at delta {delta:e}. {claim}{warning}",
+                        epsilon_text(*epsilon)
+                    );
                 }
                 None if name == "Data-independent" => {
                     text.push_str("- Data-independent: no finite epsilon is known.\n")

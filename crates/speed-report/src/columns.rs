@@ -1,6 +1,6 @@
 //! The table's columns: every column is defined in [`COLUMNS`] and nowhere else.
 
-use speed_accountant::{Account, round_up};
+use speed_accountant::{Account, epsilon_text};
 
 use crate::report::Report;
 use crate::row::{AggregationKind, PaperFigures, ReportRow};
@@ -115,7 +115,7 @@ impl Column {
     fn cell(&self, report: &Report, row: &ReportRow) -> Option<String> {
         match self.content {
             Content::Text(text) => text(report, row),
-            Content::Epsilon(account) => account(row).map(|account| two_digits_up(account.epsilon)),
+            Content::Epsilon(account) => account(row).map(|account| epsilon_text(account.epsilon)),
             Content::Count(count) => count(row).map(|count| format!("{count}/{}", row.queries)),
             Content::Number(digits, value) => value(row).map(|value| format!("{value:.digits$}")),
             Content::Students => row.student_mean.map(|mean| {
@@ -391,11 +391,6 @@ pub(crate) fn largest_epsilon<'a>(rows: impl IntoIterator<Item = &'a ReportRow>)
 
 fn plus_minus(mean: f64, deviation: Option<f64>) -> String {
     deviation.map_or_else(|| format!("{mean:.2}"), |deviation| format!("{mean:.2} ± {deviation:.2}"))
-}
-
-/// Formats an epsilon, rounded up to two decimal places.
-pub(crate) fn two_digits_up(epsilon: f64) -> String {
-    format!("{:.2}", round_up(epsilon, 2))
 }
 
 /// Returns the placeholder for a missing value.

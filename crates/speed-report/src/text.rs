@@ -1,10 +1,11 @@
 //! The report as text: conditions, table, legend, claims and times.
 
-use crate::columns::{dash, two_digits_up};
+use crate::columns::dash;
 use crate::environment::Environment;
 use crate::report::{EnsembleQuality, Report};
 use crate::settings::VotesOrigin;
 use crate::table::{Table, percent};
+use speed_accountant::epsilon_text;
 
 impl Report {
     /// Returns the table and its conditions as Markdown.
@@ -75,7 +76,7 @@ impl Report {
         format!(
             "Ledger: {} answers charged in all runs of this experiment, data-independent epsilon {}{of} at delta {:e}{}.\n",
             ledger.queries,
-            two_digits_up(ledger.spent_epsilon),
+            epsilon_text(ledger.spent_epsilon),
             ledger.budget.delta.get(),
             if ledger.samplers_included { "" } else { ", of exact noise: delta does not include the samplers" },
         )
@@ -86,7 +87,7 @@ impl Report {
         let mut text = String::new();
         for row in self.rows.iter().filter(|row| row.labels_of.is_empty()) {
             for (account, columns) in row.claims() {
-                let (epsilon, columns) = (two_digits_up(account.epsilon), columns.join(" and "));
+                let (epsilon, columns) = (epsilon_text(account.epsilon), columns.join(" and "));
                 text.push_str(&format!("- **{}**, {epsilon} ({columns}): {}\n", row.name, account.claim));
             }
             for why in &row.without_value {

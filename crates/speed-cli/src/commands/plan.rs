@@ -1,6 +1,6 @@
 //! The text of `speed run --dry-run`
 
-use speed_accountant::{round_up, without_protection};
+use speed_accountant::{epsilon_text, without_protection};
 use speed_core::printable_path;
 use speed_experiment::{Cost, Plan, PlannedStage, PlannedTraining, StageCost};
 
@@ -21,7 +21,7 @@ pub(super) fn plan_text(plan: &Plan) -> String {
     }
     for row in &plan.rows {
         let epsilon = match (row.data_independent, &row.without_value) {
-            (Some(epsilon), _) => format!("{:.2}", round_up(epsilon, 2)),
+            (Some(epsilon), _) => epsilon_text(epsilon),
             (None, why) => format!("none ({})", why.as_deref().unwrap_or("not known")),
         };
         let done = if row.done { ", done" } else { "" };
@@ -69,9 +69,9 @@ fn price_text(plan: &Plan) -> String {
         _ => "",
     };
     let mut text = format!(
-        "# the ledger's epsilon after the run, at most, at delta {:e}: {:.2} ({of}{samplers})\n",
+        "# the ledger's epsilon after the run, at most, at delta {:e}: {} ({of}{samplers})\n",
         plan.budget_delta,
-        round_up(needed, 2)
+        epsilon_text(needed)
     );
     if let Some(refused) = &plan.refused {
         text.push_str(&format!("# REFUSED: privacy.budget would refuse a row: {refused}\n"));

@@ -1,7 +1,9 @@
 //! The data-independent price of a round. No party holds all votes, so none can compute a data-dependent price.
 
 use serde::Serialize;
-use speed_accountant::{AccountError, Accountant, Delta, Price as Epsilons, PriceLimit, round_up, without_protection};
+use speed_accountant::{
+    AccountError, Accountant, Delta, Price as Epsilons, PriceLimit, epsilon_text, without_protection,
+};
 use speed_core::NoisePlacement;
 use speed_roles::{RoundFile, privacy_event};
 
@@ -89,8 +91,8 @@ impl RoundPrice {
             text.push_str(&match (price.one_answer, price.round) {
                 (Some(one), Some(round)) => format!(
                     "data-independent cost {scope}: epsilon {} for one answer, {} for the round, at delta {:e}\n",
-                    two(one),
-                    two(round),
+                    epsilon_text(one),
+                    epsilon_text(round),
                     self.delta
                 ),
                 _ => format!("data-independent cost {scope}: none known ({})\n", price.claim),
@@ -117,8 +119,4 @@ fn price_of(file: &RoundFile, number: Option<usize>, delta: Delta) -> Result<Pri
             PriceOf { teachers: number, one_answer: None, round: None, claim: error.to_string(), without: Some(error) }
         }
     })
-}
-
-fn two(epsilon: f64) -> String {
-    format!("{:.2}", round_up(epsilon, 2))
 }

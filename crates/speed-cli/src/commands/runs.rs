@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::json;
-use speed_accountant::{round_up, without_protection};
+use speed_accountant::{epsilon_text, without_protection};
 use speed_core::printable_path;
 use speed_experiment::{
     ExperimentError, FinishedResults, ListedState, ResultsFault, RunSummary, find_results, list_runs, missing_for_page,
@@ -61,7 +61,7 @@ fn state(run: &RunSummary) -> String {
 /// unknown or the run has no noise.
 fn epsilon(run: &RunSummary) -> String {
     match run.epsilon {
-        Some(epsilon) => format!("{:.2}", round_up(epsilon, 2)),
+        Some(epsilon) => epsilon_text(epsilon),
         None if !run.without_epsilon.is_empty() => "none".to_owned(),
         None => "-".to_owned(),
     }

@@ -1,7 +1,7 @@
 //! `speed run` of a config with `[sweep]`.
 
 use serde_json::json;
-use speed_accountant::round_up;
+use speed_accountant::epsilon_text;
 use speed_core::printable_path;
 use speed_experiment::{Plan, RunOptions, Sweep, plan_sweep, run_sweep, sweep_folder, sweep_id};
 
@@ -55,8 +55,7 @@ pub(super) fn dry_run(sweep: &Sweep, options: &RunOptions, json: bool) -> Result
 /// Returns the remaining work and its privacy cost in one line.
 fn plan_text(plan: &Plan) -> String {
     let done = plan.stages.iter().filter(|stage| stage.done).count();
-    let epsilon =
-        |epsilon: Option<f64>| epsilon.map_or_else(|| "none".to_owned(), |e| format!("{:.2}", round_up(e, 2)));
+    let epsilon = |epsilon: Option<f64>| epsilon.map_or_else(|| "none".to_owned(), |e| epsilon_text(e));
     let rows: Vec<String> =
         plan.rows.iter().map(|row| format!("{} {}", row.name, epsilon(row.data_independent))).collect();
     let missing = plan.missing.as_ref().map_or_else(String::new, |missing| format!("; MISSING: {missing}"));

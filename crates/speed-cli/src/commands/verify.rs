@@ -1,7 +1,7 @@
 //! `speed verify`
 
 use serde::Serialize;
-use speed_accountant::{Account, Delta, round_up};
+use speed_accountant::{Account, Delta, epsilon_text};
 use speed_core::printable_path;
 use speed_experiment::model::{Description, Network};
 use speed_experiment::{
@@ -128,8 +128,8 @@ fn text(output: &Output, card: &ModelCard, account: Option<&Account>) -> String 
     );
     text.push_str(&match (account, output.source, &card.privacy) {
         (Some(account), ..) => format!(
-            "epsilon {:.2} at delta {:e}, computed again. {}\n",
-            round_up(account.epsilon, 2),
+            "epsilon {} at delta {:e}, computed again. {}\n",
+            epsilon_text(account.epsilon),
             account.delta,
             account.claim
         ),

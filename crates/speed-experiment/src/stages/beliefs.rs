@@ -59,7 +59,7 @@ impl Kind for BeliefUpdate {
     }
 
     fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
-        config.queries.beliefs && config.table.repeats > 0
+        config.queries.beliefs
     }
 
     fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {

@@ -84,7 +84,11 @@ fn one(asked: &AskedQueries, names: &[String], sheet: Option<&Sheet>, query: usi
         li {
             @if let Some(sheet) = sheet { (sheet.picture(query, image)) }
             div {
-                p { "query " (query + 1) @if let Some(truth) = truth { ", true " strong { (name(truth)) } } }
+                p {
+                    "query " (query + 1)
+                    @if let Some(sizes) = &asked.group_sizes { ", typical of a group of " (sizes[query]) " images" }
+                    @if let Some(truth) = truth { ", true " strong { (name(truth)) } }
+                }
                 @for (label, rows) in &given {
                     p {
                         @match label { Some(label) => { "given " strong { (name(*label)) } }, None => "no label" }

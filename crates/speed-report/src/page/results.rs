@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 use speed_accountant::Account;
+use speed_accountant::epsilon_text;
 
 use super::frame::{folded, verbatim, wide};
-use crate::columns::two_digits_up;
 use crate::report::Report;
 use crate::table::Table;
 
@@ -23,7 +23,7 @@ struct Footnotes(Vec<Footnote>);
 impl Footnotes {
     /// Returns the number of a claim, from 1.
     fn number(&mut self, row: &str, account: &Account, columns: &[&str]) -> usize {
-        let (claim, epsilon) = (account.claim.to_string(), two_digits_up(account.epsilon));
+        let (claim, epsilon) = (account.claim.to_string(), epsilon_text(account.epsilon));
         let is_same = |note: &Footnote| note.claim == claim && note.epsilon == epsilon;
         if let Some(place) = self.0.iter().position(is_same) {
             return place + 1;

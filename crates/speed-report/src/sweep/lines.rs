@@ -1,9 +1,10 @@
 //! The comparison of a sweep: one line for each setting and row, with the seeds combined.
 
 use serde::{Deserialize, Serialize};
+use speed_accountant::epsilon_text;
 
 use super::report::{SettingReport, SweepReport};
-use crate::columns::{DATA_DEPENDENT, DATA_INDEPENDENT, LABELS, ROW, STUDENTS, two_digits_up};
+use crate::columns::{DATA_DEPENDENT, DATA_INDEPENDENT, LABELS, ROW, STUDENTS};
 use crate::row::ReportRow;
 use crate::statistics::mean_and_deviation;
 use crate::table::percent;
@@ -67,8 +68,8 @@ pub(super) struct SweepColumn {
 /// The columns of the comparison after the swept keys, in their order.
 pub(super) static SWEEP_COLUMNS: [SweepColumn; 7] = [
     SweepColumn { head: ROW, cell: |line| Some(line.row.clone()) },
-    SweepColumn { head: DATA_INDEPENDENT, cell: |line| line.data_independent.map(two_digits_up) },
-    SweepColumn { head: DATA_DEPENDENT, cell: |line| line.data_dependent.map(two_digits_up) },
+    SweepColumn { head: DATA_INDEPENDENT, cell: |line| line.data_independent.map(epsilon_text) },
+    SweepColumn { head: DATA_DEPENDENT, cell: |line| line.data_dependent.map(epsilon_text) },
     SweepColumn { head: LABELS, cell: |line| line.labels.in_percent() },
     SweepColumn { head: "answered %", cell: |line| line.answered.in_percent() },
     SweepColumn { head: STUDENTS, cell: |line| line.students.in_percent() },

@@ -28,8 +28,8 @@ impl Targets {
         Self { labelled, confident: Vec::new(), disputed: 0.0 }
     }
 
-    /// Computes the targets from the probabilities `[images, classes]` of the pool. A label without a doubt of its own is wrong with the
-    /// probability `label_noise`.
+    /// Computes the targets from the probabilities `[images, classes]` of the pool. A label is right if neither its
+    /// doubt nor `label_noise`, which are independent, makes it wrong.
     pub(super) fn from_pool(
         config: &PseudoLabelsConfig,
         mut pool: Matrix,
@@ -41,7 +41,8 @@ impl Targets {
         let mut disputed = 0.0;
         for (row, &(image, label)) in labels.iter().enumerate() {
             let target = labelled.row_mut(row);
-            let doubt = doubts.map_or(config.label_noise as f32, |doubts| doubts[row]);
+            let general = config.label_noise as f32;
+            let doubt = doubts.map_or(general, |doubts| 1.0 - (1.0 - general) * (1.0 - doubts[row]));
             posterior(label, pool.row(image), doubt, target);
             disputed += if most_probable(target).0 == label { 0.0 } else { 1.0 / labels.len() as f64 };
         }
@@ -181,8 +182,8 @@ mod tests {
         assert_eq!((targets.labelled.rows(), targets.labelled.columns()), (2, 3));
         assert_eq!(Targets::from_labels(&[(0, 2)], None, 3).labelled.row(0), [0.0, 0.0, 1.0]);
         close(Targets::from_labels(&[(0, 2)], Some(&[0.4]), 3).labelled.row(0), [0.2, 0.2, 0.6]);
-        // A doubt of its own replaces the general one: 0.5 * 0.9 of 0.5 * 0.9 + 0.25 * 0.05 + 0.25 * 0.05.
+        // With label_noise 0.1 and a doubt of 0.5 a label is right with probability 0.45: 0.45 * 0.9 of that, and twice 0.275 * 0.05.
         let doubted = Targets::from_pool(&config, pool, &[(1, 0)], Some(&[0.5]));
-        close(doubted.labelled.row(0), [0.45 / 0.475, 0.0125 / 0.475, 0.0125 / 0.475]);
+        close(doubted.labelled.row(0), [0.405 / 0.4325, 0.01375 / 0.4325, 0.01375 / 0.4325]);
     }
 }
