@@ -99,6 +99,19 @@ impl std::fmt::Debug for VoteCounts {
     }
 }
 
+/// Returns the most frequent label; of equally frequent ones the lowest, and 0 without labels. It is a teacher's answer to a
+/// group of images, from its label of each image.
+///
+/// ```
+/// assert_eq!(speed_core::most_frequent([4, 2, 7, 2, 4]), 2);
+/// ```
+#[must_use]
+pub fn most_frequent(labels: impl IntoIterator<Item = u8>) -> u8 {
+    let mut counts = [0_u32; VoteShape::MAX_CLASSES];
+    labels.into_iter().for_each(|label| counts[usize::from(label)] += 1);
+    most_voted(&counts)
+}
+
 /// Returns the first of the greatest counts of at most 256 classes.
 pub(crate) fn most_voted(counts: &[u32]) -> u8 {
     let mut best = 0;
@@ -139,6 +152,15 @@ mod tests {
         assert_eq!(counts.mean_accuracy(&[0, 1, 3]), Ok(9.0 / 15.0));
         assert_eq!(counts.mean_accuracy(&[0]), Err(VotesError::Labels { expected: 3, found: 1 }));
         assert_eq!(counts.plurality_accuracy(&[0; 9]), Err(VotesError::Labels { expected: 3, found: 9 }));
+    }
+
+    #[test]
+    fn the_most_frequent_label_is_the_lowest_on_a_tie() {
+        for (labels, expected) in
+            [(&[][..], 0), (&[255], 255), (&[9, 3, 9], 9), (&[3, 9, 9, 3], 3), (&[0, 255, 7, 255, 7, 7], 7)]
+        {
+            assert_eq!(most_frequent(labels.iter().copied()), expected, "{labels:?}");
+        }
     }
 
     #[test]

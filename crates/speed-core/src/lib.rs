@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`VoteShape`] | teachers, queries and classes: the shape of everything that is voted on |
 //! | [`Votes`], [`VoteCounts`] | one label per teacher and query; one histogram per query |
+//! | [`most_frequent`] | the answer to a group of images, from a label for each |
 //! | [`Randomness`] | the origin of keys and noise, and so whether a run is a simulation |
 //! | [`random`] | named, seeded streams for all other randomness of an experiment |
 //! | [`NoisePlacement`] | noise in shares of the teachers, or all from the server |
@@ -47,7 +48,7 @@ mod text;
 mod votes;
 
 pub use circuit::Circuit;
-pub use counts::VoteCounts;
+pub use counts::{VoteCounts, most_frequent};
 pub use digest::{Digest, DigestError};
 pub use error::VotesError;
 pub use exit_code::ExitCode;

@@ -15,6 +15,7 @@ mod environment;
 mod error;
 mod ledger;
 mod list;
+mod mapping;
 pub mod model;
 pub mod npy;
 mod options;

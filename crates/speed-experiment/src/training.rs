@@ -2,6 +2,7 @@
 //!
 //! Its main uses:
 //! - train one teacher, or several on disjoint parts, on labelled images ([`train_teachers`]);
+//! - choose the queries of a round among public images: at random, or by clusters ([`choose_queries`]);
 //! - let models vote on public images ([`vote`]);
 //! - label queries by the plurality of votes in clear text, for trials ([`plurality`]);
 //! - train a student on public images and the labels of a round ([`train_student`]);
@@ -24,7 +25,8 @@ use std::path::{Path, PathBuf};
 pub use example::{ORGANISATIONS, OWN_IMAGES, PUBLIC_IMAGES, TEST_IMAGES, write_example};
 pub use groups::Grouping;
 pub use images::ImagesOptions;
-pub use queries::choose_queries;
+pub use queries::{QueriesChoice, QueriesOptions, QueriesReport, choose_queries};
+pub use speed_pool::Features;
 pub use student::{PoolSummary, RoundOrigin, StudentOptions, StudentReport, train_student};
 pub use teacher::{TeacherOptions, TeacherReport, TeachersReport, train_teachers};
 pub use votes::{OnnxOptions, PluralityOptions, PluralityReport, VoteOptions, VoteReport, plurality, vote};

@@ -20,6 +20,8 @@ pub enum Features {
     Pixels,
 }
 
+speed_core::named!(Features: Straightened = "straightened", Pixels = "pixels");
+
 impl Features {
     /// Returns the number of values of the vector of an image of this shape.
     pub(crate) fn width(self, shape: ImageShape) -> usize {

@@ -5,7 +5,7 @@ use speed_aggregation::keys::KeyId;
 use speed_aggregation::protocol::RoundId;
 use speed_core::{Digest, DigestError, TextError};
 use speed_mechanism::MechanismError;
-use speed_votes::AnswerError;
+use speed_votes::{AnswerError, QueryListError};
 
 use crate::party_key::PartyKey;
 use crate::roster::RosterError;
@@ -52,6 +52,9 @@ pub enum InputFault {
     /// Bytes that are not votes for the round.
     #[error(transparent)]
     Labels(#[from] AnswerError),
+    /// A text that is not a list of queries.
+    #[error(transparent)]
+    Queries(#[from] QueryListError),
     /// A stored sum that is damaged or belongs to another round.
     #[error(transparent)]
     Sum(Box<ServerError>),

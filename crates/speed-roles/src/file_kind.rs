@@ -37,6 +37,7 @@ impl FileKind {
     pub(crate) const ROUND: Self = Self { name: "a round's file", max: 4 << 20 };
     pub(crate) const ROSTER: Self = Self { name: "a roster or a card of one", max: 4 << 20 };
     pub(crate) const VOTES: Self = Self { name: "votes", max: 16 << 20 };
+    pub(crate) const QUERY_LIST: Self = Self { name: "a list of queries", max: speed_votes::MAX_QUERY_LIST };
     #[cfg(feature = "student")]
     pub(crate) const KEY_USE: Self = Self { name: "a list of a key's rounds", max: 4 << 20 };
 

@@ -62,7 +62,7 @@ pub use randomness::RoundRandomness;
 pub use registry::{RoundRegistry, default_registry};
 pub use roster::{Party, Role, Roster, RosterError};
 pub use round_file::RoundFile;
-pub use speed_votes::{AnswerError, Question, VotesForm, parse_answer};
+pub use speed_votes::{AnswerError, NamedQueries, QueryListError, QueryNames, Question, VotesForm, parse_answer};
 pub use terms::{Terms, TermsError};
 
 /// The README's examples, compiled and run with the tests.

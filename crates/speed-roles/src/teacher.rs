@@ -7,7 +7,7 @@ use speed_aggregation::protocol::Submission;
 use speed_aggregation::{PublicKey, Teacher, teacher_values};
 use speed_core::{Digest, NoisePlacement};
 use speed_mechanism::{Mechanism, MechanismError};
-use speed_votes::{AnswerError, Question, VotesForm, parse_answer, parse_names};
+use speed_votes::{AnswerError, NamedQueries, QueryNames, Question, VotesForm, parse_answer};
 use zeroize::Zeroizing;
 
 use crate::charge::{LedgerOptions, charge, expect_budget, expect_uncharged};
@@ -163,27 +163,32 @@ fn encrypt(
 /// Reads the teacher's label for each query.
 fn labels(options: &TeacherOptions, file: &RoundFile) -> Result<Vec<u8>, RolesError> {
     let shape = file.round().shape();
-    let names = options.query_list.as_deref().map(|list| names(list, file));
+    let list = options.query_list.as_deref().map(|list| queries(list, file));
     let question = Question {
         queries: shape.queries(),
         classes: shape.classes(),
         form: options.form,
-        names: names.as_ref().and_then(|names| names.as_deref().ok()),
+        names: match &list {
+            None => QueryNames::NoList,
+            Some(Ok(list)) => QueryNames::Known(list.names()),
+            Some(Err(_)) => QueryNames::Unreadable,
+        },
     };
     let votes = Zeroizing::new(read_input(&options.votes, FileKind::VOTES)?);
-    parse_answer(&votes, &question).map_err(|fault| match (fault, names) {
+    parse_answer(&votes, &question).map_err(|fault| match (fault, list) {
         (AnswerError::Undecided, _) => OptionsFault::VotesForm.into(),
         // A list of queries may have any format, unless the votes refer to queries by name.
-        (AnswerError::Unknown { .. }, Some(Err(error))) => error,
+        (AnswerError::UnreadableNames { .. }, Some(Err(error))) => error,
         (fault, _) => refused(&options.votes, FileKind::VOTES, fault),
     })
 }
 
-/// Reads the names of the round's queries from their list.
-fn names(list: &Path, file: &RoundFile) -> Result<Vec<String>, RolesError> {
-    let bytes = read_input(list, FileKind::VOTES)?;
+/// Reads the list of the round's queries.
+fn queries(list: &Path, file: &RoundFile) -> Result<NamedQueries, RolesError> {
+    let bytes = read_input(list, FileKind::QUERY_LIST)?;
     check_queries(file.round().query_list(), Digest::of(&bytes)).map_err(RolesError::input(list))?;
-    parse_names(&bytes, file.round().shape().queries()).map_err(RolesError::input(list))
+    let queries = NamedQueries::parse(&bytes).and_then(|queries| queries.expect_count(file.round().shape().queries()));
+    queries.map_err(RolesError::input(list))
 }
 
 /// Checks that the teacher voted on the round's queries.

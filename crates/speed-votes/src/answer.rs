@@ -1,7 +1,6 @@
 //! The votes of one teacher on the queries of a round: labels in order, labels by query, or one-hot histograms.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
 use speed_core::npy::WholeNumbers;
 use speed_core::{decode_text, printable};
@@ -20,8 +19,30 @@ pub struct Question<'a> {
     pub classes: usize,
     /// The form of the file, if given.
     pub form: Option<VotesForm>,
-    /// The names of the queries in order, if known.
-    pub names: Option<&'a [String]>,
+    /// The names of the queries.
+    pub names: QueryNames<'a>,
+}
+
+/// The names by which votes may refer to the queries.
+#[derive(Clone, Copy, Debug)]
+pub enum QueryNames<'a> {
+    /// There is no list of the queries: they have numbers only.
+    NoList,
+    /// There is a list, but its names cannot be read. A number could then be a name, so votes refer to queries by their
+    /// order, or by numbers below the column name `query`.
+    Unreadable,
+    /// The names in order.
+    Known(&'a [String]),
+}
+
+impl QueryNames<'_> {
+    /// Returns a query as messages show it: by its name, or else by its number.
+    fn show(self, query: usize) -> String {
+        match self {
+            Self::Known(names) => format!("{:?}", printable(&names[query])),
+            Self::NoList | Self::Unreadable => query.to_string(),
+        }
+    }
 }
 
 /// A file that is not one teacher's votes on the queries.
@@ -126,23 +147,13 @@ pub enum AnswerError {
     /// Lines of two numbers: either a query and its label, or a histogram of two classes.
     #[error("lines of two numbers may be query,label or histograms of two classes")]
     Undecided,
-    /// A list of queries that contains a name twice.
-    #[error("line {line}: expected {queries} names, each once; {found:?} occurs twice")]
-    NameTwice {
-        /// The line.
+    /// Lines that may refer to queries by name, while the names are not readable.
+    #[error("line {line}: {found:?} may be the name of a query, but the names of the list cannot be read")]
+    UnreadableNames {
+        /// The first line.
         line: usize,
-        /// The name.
+        /// The cell.
         found: String,
-        /// Queries of the round.
-        queries: usize,
-    },
-    /// A list of queries of another length.
-    #[error("{found} lines, expected a name for each of {queries} queries, with or without a line of column names")]
-    Names {
-        /// Lines found.
-        found: usize,
-        /// Queries of the round.
-        queries: usize,
     },
 }
 
@@ -319,20 +330,18 @@ struct Columns<'a> {
 fn keyed(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
     let &Question { queries, classes, names, .. } = question;
     let keys = QueryKeys::choose(lines, columns, question)?;
-    let shown =
-        |query: usize| names.map_or_else(|| query.to_string(), |names| format!("{:?}", printable(&names[query])));
     let mut found: Vec<Option<(usize, u8)>> = vec![None; queries];
     for line in lines {
         let query = keys.query(line, &line.cells[columns.key], question)?;
         let cell = &line.cells[columns.label];
-        let value = number(cell).ok_or_else(|| AnswerError::NoLabel { line: line.number, query: shown(query) })?;
+        let value = number(cell).ok_or_else(|| AnswerError::NoLabel { line: line.number, query: names.show(query) })?;
         if let Some((first, _)) = found[query] {
-            return Err(AnswerError::Twice { line: line.number, query: shown(query), first });
+            return Err(AnswerError::Twice { line: line.number, query: names.show(query), first });
         }
         found[query] = Some((line.number, label(query, value, classes)?));
     }
     let labels = found.into_iter().enumerate();
-    labels.map(|(query, label)| Ok(label.ok_or_else(|| AnswerError::Missing { query: shown(query) })?.1)).collect()
+    labels.map(|(query, label)| Ok(label.ok_or_else(|| AnswerError::Missing { query: names.show(query) })?.1)).collect()
 }
 
 /// The meaning of the first cell of each line.
@@ -346,10 +355,18 @@ enum QueryKeys<'a> {
 impl<'a> QueryKeys<'a> {
     /// Chooses by the column's name, or else the only meaning that fits all lines.
     fn choose(lines: &[Line], columns: &Columns<'_>, question: &Question<'a>) -> Result<Self, AnswerError> {
-        let Some(names) = question.names else { return Ok(Self::Numbers) };
-        let indices: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
         let cell = |line: &Line| number_of(&line.cells[columns.key], question.queries);
         let numbers = || lines.iter().all(|line| cell(line).is_some());
+        let names = match question.names {
+            QueryNames::NoList => return Ok(Self::Numbers),
+            QueryNames::Unreadable if columns.head == Some("query") && numbers() => return Ok(Self::Numbers),
+            QueryNames::Unreadable => {
+                let found = beginning(&lines[0].cells[columns.key]);
+                return Err(AnswerError::UnreadableNames { line: lines[0].number, found });
+            }
+            QueryNames::Known(names) => names,
+        };
+        let indices: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
         match columns.head {
             Some("query") if numbers() => return Ok(Self::Numbers),
             Some("name") => return Ok(Self::Names(indices)),
@@ -376,9 +393,9 @@ impl<'a> QueryKeys<'a> {
         };
         query.ok_or_else(|| AnswerError::Unknown {
             line: line.number,
-            found: printable(&key.chars().take(100).collect::<String>()),
+            found: beginning(key),
             queries: question.queries,
-            named: question.names.is_some(),
+            named: !matches!(question.names, QueryNames::NoList),
         })
     }
 }
@@ -387,66 +404,9 @@ fn number_of(cell: &str, queries: usize) -> Option<usize> {
     number(cell).and_then(|query| usize::try_from(query).ok()).filter(|query| *query < queries)
 }
 
-/// Parses the names of a round's queries from its list: one line per query, with or without a line of column names. The
-/// names are in the column `name`, or else in the first column.
-///
-/// # Errors
-/// If there is not one name for each query, or a name occurs twice.
-pub fn parse_names(bytes: &[u8], queries: usize) -> Result<Vec<String>, AnswerError> {
-    let mut records = Records::new(decode_text(bytes).map_err(TableError::from)?)?;
-    let mut lines: Vec<(usize, Vec<String>)> = Vec::new();
-    let mut found = 0;
-    while let Some((line, record)) = records.next()? {
-        found += 1;
-        if found <= queries + 1 {
-            // Further columns may describe a query; only a header can select another column for the names.
-            let kept = if found == 1 { record.len() } else { lines.first().map_or(1, |(_, head)| head.len()) };
-            lines.push((line, record.iter().take(kept).map(str::to_owned).collect()));
-        }
-    }
-    let column = match found.checked_sub(queries) {
-        Some(0) => 0,
-        Some(1) => lines.remove(0).1.iter().position(|name| name.eq_ignore_ascii_case("name")).unwrap_or(0),
-        _ => return Err(AnswerError::Names { found, queries }),
-    };
-    distinct(lines, column)
-}
-
-/// Parses the names of a list of queries of unknown length. The first line has the names of the columns if one of them is
-/// `name`; otherwise the names are in the first column of all lines.
-///
-/// # Errors
-/// If the list is empty, or a name occurs twice.
-pub fn parse_name_list(bytes: &[u8]) -> Result<Vec<String>, AnswerError> {
-    let mut records = Records::new(decode_text(bytes).map_err(TableError::from)?)?;
-    let mut lines: Vec<(usize, Vec<String>)> = Vec::new();
-    while let Some((line, record)) = records.next()? {
-        lines.push((line, record.iter().map(str::to_owned).collect()));
-    }
-    let head = lines.first().and_then(|(_, cells)| cells.iter().position(|cell| cell.eq_ignore_ascii_case("name")));
-    if head.is_some() {
-        lines.remove(0);
-    }
-    if lines.is_empty() {
-        return Err(TableError::Empty.into());
-    }
-    distinct(lines, head.unwrap_or(0))
-}
-
-/// Returns the cells of a column, none of which occurs twice.
-fn distinct(lines: Vec<(usize, Vec<String>)>, column: usize) -> Result<Vec<String>, AnswerError> {
-    let queries = lines.len();
-    let mut seen = HashMap::new();
-    let mut names = Vec::with_capacity(queries);
-    for (line, cells) in lines {
-        let name = cells.get(column).cloned().unwrap_or_default();
-        match seen.entry(name.clone()) {
-            Entry::Occupied(_) => return Err(AnswerError::NameTwice { line, found: name, queries }),
-            Entry::Vacant(entry) => entry.insert(line),
-        };
-        names.push(name);
-    }
-    Ok(names)
+/// Returns the beginning of a cell, escaped for messages.
+fn beginning(cell: &str) -> String {
+    printable(&cell.chars().take(100).collect::<String>())
 }
 
 #[cfg(test)]

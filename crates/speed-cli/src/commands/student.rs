@@ -20,7 +20,7 @@ pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
     match command {
         StudentCommand::Keygen { out, range, simulation, json } => keygen(&out, &range, simulation, json),
         StudentCommand::Identity(options) => identity::generate(Role::Student, &options),
-        StudentCommand::Queries(options) => training::queries(&options),
+        StudentCommand::Queries(options) => training::queries(options),
         StudentCommand::Train(options) => training::train_student(*options),
         StudentCommand::Plurality(options) => training::plurality(options),
         StudentCommand::Round(options) => round(&options),

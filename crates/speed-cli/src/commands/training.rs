@@ -8,8 +8,8 @@ use serde::Serialize;
 use speed_core::{printable, printable_path};
 use speed_experiment::model::Model;
 use speed_experiment::training::{
-    self, Grouping, ImagesOptions, OnnxOptions, PoolSummary, StudentReport, TeacherReport, TeachersReport, check_new,
-    write_output,
+    self, Grouping, ImagesOptions, OnnxOptions, PoolSummary, QueriesChoice, QueriesReport, StudentReport,
+    TeacherReport, TeachersReport, VoteReport, check_new, write_output,
 };
 use speed_report::{Classification, ModelFile, Table};
 use speed_roles::hash_file;
@@ -108,22 +108,54 @@ pub(super) fn vote(options: TeacherVoteOptions) -> Result<(), Failure> {
     let options =
         training::VoteOptions { models, onnx, images, queries: query_list, threads: threads(options.threads), out };
     let report = reported(quiet, |progress| training::vote(&options, progress))?;
-    print_report(json, &report, |report| {
-        format!(
-            "{} model{} voted on {} images of {} classes: {}\nthe votes are private: only `speed teacher answer` protects them\n",
-            report.models.len(),
-            if report.models.len() == 1 { "" } else { "s" },
-            report.queries,
-            report.class_names.len(),
-            printable_path(&report.out)
-        )
-    })
+    print_report(json, &report, vote_text)
 }
 
-pub(super) fn queries(options: &StudentQueriesOptions) -> Result<(), Failure> {
-    let StudentQueriesOptions { pool, count, seed, out } = options;
-    let seed = training::choose_queries(pool, *count, *seed, out)?;
-    print(&format!("{count} queries, drawn with seed {seed}, in {}\n", printable_path(out)))
+fn vote_text(report: &VoteReport) -> String {
+    let VoteReport { out, models, queries, images, class_names } = report;
+    let asked = if queries == images { String::new() } else { format!("{queries} groups of ") };
+    format!(
+        "{} model{} voted on {asked}{images} images of {} classes: {}\nthe votes are private: only `speed teacher answer` protects them\n",
+        models.len(),
+        if models.len() == 1 { "" } else { "s" },
+        class_names.len(),
+        printable_path(out)
+    )
+}
+
+pub(super) fn queries(options: StudentQueriesOptions) -> Result<(), Failure> {
+    let StudentQueriesOptions { pool, count, clusters, groups, features, size, grey, seed, quiet, out, .. } = options;
+    let features = features.unwrap_or_default();
+    let choice = match (clusters, groups) {
+        (_, true) => QueriesChoice::Groups(features),
+        (true, false) => QueriesChoice::Typical(features),
+        (false, false) => QueriesChoice::Random,
+    };
+    let options = training::QueriesOptions {
+        pool: ImagesOptions { path: pool, labels: None, size, grey },
+        count,
+        choice,
+        seed,
+        threads: threads(options.threads),
+        out,
+    };
+    let report = reported(quiet, |progress| training::choose_queries(&options, progress))?;
+    print(&queries_text(choice, &report, &options.out))
+}
+
+fn queries_text(choice: QueriesChoice, report: &QueriesReport, out: &Path) -> String {
+    let (QueriesReport { seed, queries, images, pool_images }, out) = (report, printable_path(out));
+    match choice {
+        QueriesChoice::Random => format!("{queries} queries, drawn with seed {seed}, in {out}\n"),
+        QueriesChoice::Typical(_) => {
+            format!(
+                "{queries} queries, the typical images of {queries} clusters of {pool_images} images, seed {seed}, in {out}\n"
+            )
+        }
+        QueriesChoice::Groups(_) => {
+            format!("{queries} queries, groups with {images} of {pool_images} images, seed {seed}, in {out}\n")
+        }
+    }
 }
 
 pub(super) fn plurality(options: PluralityOptions) -> Result<(), Failure> {
@@ -179,10 +211,16 @@ fn write_card(report: &StudentReport, round: Option<&RoundFacts>, [json, text]: 
 }
 
 fn student_text(report: &StudentReport) -> String {
-    let StudentReport { out, method, seed, class_names, labelled, unanswered, pool, test, .. } = report;
+    let StudentReport { out, method, seed, class_names, labelled, unanswered, labelled_images, pool, test, .. } =
+        report;
     let PoolSummary { images, agreement, confidence, predicted } = pool;
+    let labels = if labelled == labelled_images {
+        format!("{labelled} labels for {images} images")
+    } else {
+        format!("{labelled} labels of groups with {labelled_images} of {images} images")
+    };
     let mut text = format!(
-        "{labelled} labels for {images} images, {unanswered} queries without an answer; method {method}, seed {seed}\nmodel: {}\n",
+        "{labels}, {unanswered} queries without an answer; method {method}, seed {seed}\nmodel: {}\n",
         printable_path(out)
     );
     let _ = writeln!(

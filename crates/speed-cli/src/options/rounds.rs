@@ -58,7 +58,7 @@ pub(crate) enum StudentCommand {
     },
     /// Generate the student's signing key, and its card for the roster
     Identity(IdentityOptions),
-    /// Draw the queries of a round from the public pictures
+    /// Choose the queries of a round among the public pictures
     Queries(StudentQueriesOptions),
     /// Write the file of a round, which goes to everyone
     Round(RoundOptions),

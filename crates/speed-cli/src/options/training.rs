@@ -3,8 +3,9 @@
 use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use speed_accountant::Delta;
+use speed_experiment::training::Features;
 
 use super::privacy::delta;
 
@@ -96,8 +97,9 @@ pub(crate) struct TeacherVoteOptions {
     /// The public images: a folder of pictures, or an .npy array
     #[arg(long, value_name = "FOLDER")]
     pub(crate) images: PathBuf,
-    /// The round's list of queries, which names images by their paths in the folder; the votes have its order [default:
-    /// all images in the order of their names]
+    /// The round's list of queries, which names images by their paths in the folder; the votes have its order. If it has
+    /// groups, the answer to a group is the most frequent class of its images [default: all images in the order of their
+    /// names]
     #[arg(long, value_name = "FILE")]
     pub(crate) query_list: Option<PathBuf>,
     /// The new votes: .csv with lines of name,label for one model; .npy, teachers x queries; or otherwise a folder with a
@@ -116,16 +118,40 @@ pub(crate) struct TeacherVoteOptions {
 }
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("by cluster").args(["clusters", "groups"]).multiple(true))]
 pub(crate) struct StudentQueriesOptions {
-    /// The folder of public pictures
+    /// The public images: a folder of pictures; with --clusters or --groups also an .npy array
     #[arg(long, value_name = "FOLDER")]
     pub(crate) pool: PathBuf,
     /// Number of queries
     #[arg(long, value_name = "N")]
     pub(crate) count: usize,
+    /// Divide the pool into as many clusters of similar images, and choose the typical image of each [default: a random choice]
+    #[arg(long)]
+    pub(crate) clusters: bool,
+    /// Divide the pool into as many clusters of similar images, and choose the core of each: a query is then a group of
+    /// images, which get one label together
+    #[arg(long)]
+    pub(crate) groups: bool,
+    /// The vectors by which images are similar: straightened (grey levels, centred and without slant, for handwriting on a
+    /// dark background) or pixels (for other images) [default: straightened]
+    #[arg(long, value_name = "NAME", requires = "by cluster")]
+    pub(crate) features: Option<Features>,
+    /// Resize all pictures to HEIGHTxWIDTH; without it all must have the same size
+    #[arg(long, value_name = "HxW", requires = "by cluster")]
+    pub(crate) size: Option<String>,
+    /// Convert all pictures to grey
+    #[arg(long, requires = "by cluster")]
+    pub(crate) grey: bool,
     /// Seed of the choice [default: drawn, and printed]
     #[arg(long, value_name = "SEED")]
     pub(crate) seed: Option<u64>,
+    /// Number of threads; the choice does not depend on it [default: all processors]
+    #[arg(long, value_name = "N", requires = "by cluster")]
+    pub(crate) threads: Option<NonZeroU16>,
+    /// Do not report progress and notes; errors are still reported
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
     /// The new list of queries, for `student round --query-list`
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
@@ -155,7 +181,8 @@ pub(crate) struct StudentTrainOptions {
     /// The public images without labels: a folder of pictures, or an .npy array
     #[arg(long, value_name = "FOLDER")]
     pub(crate) pool: PathBuf,
-    /// The labels of `student open`, lines of query,label; or lines of name,label. Queries without a label are skipped
+    /// The labels of `student open`, lines of query,label; or lines of name,label. Queries without a label are skipped, and
+    /// the label of a group is the label of all its images
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: PathBuf,
     /// The round's list of queries; without it, query 0 is the first image of the pool in the order of names, and so on

@@ -11,6 +11,7 @@ mod compare;
 mod damage;
 mod dry_run;
 mod export;
+mod groups;
 mod json;
 mod ledger;
 mod machines;

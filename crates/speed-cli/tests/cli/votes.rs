@@ -220,7 +220,7 @@ fn round(list: &str, queries: usize) -> Parties {
 
 #[test]
 fn a_teachers_votes_may_name_the_queries_in_any_order() {
-    let parties = round("\u{feff}name;ward\r\n\"b, left.png\";1\r\n17;2\r\na.png;3\r\n", 3);
+    let parties = round("\u{feff}name\r\n\"b, left.png\"\r\n17\r\na.png\r\n", 3);
     let votes = |text: &[u8]| fs::write(parties.path("teacher 0", "votes.csv"), text).expect("votes");
     let answer = format!("{ANSWER} --simulation 8 --out message --registry ");
     let message = |text: &str, registry: &str| {
@@ -261,7 +261,7 @@ fn a_teachers_votes_may_name_the_queries_in_any_order() {
     refused(b"0,0,1,1\n1,0,0,0\n0,0,1,0\n", list, &["line 1", "one-hot"]);
     refused(b"3\r\n0\r\nx\r\n", list, &["line 3: expected the label of query 2"]);
     // Another list is refused, and so is the same list in another program's format.
-    fs::write(parties.path("teacher 0", "queries.csv"), "name;ward\nb;1\n17;2\na.png;3\n").expect("a list");
+    fs::write(parties.path("teacher 0", "queries.csv"), "name\nb\n17\na.png\n").expect("a list");
     refused(b"3\n0\n2\n", list, &["queries.csv", "SHA-256"]);
 }
 
@@ -275,6 +275,27 @@ fn numbers_that_may_be_names_and_pairs_that_may_be_histograms_are_refused() {
     };
     check_failure(&answer("2,1\n0,2\n1,3\n"), 3, &["line 1", "the number of one query and the name of another"]);
     assert!(answer("name,label\n2,1\n0,2\n1,3\n").status.success());
+}
+
+#[test]
+fn lists_of_another_form_are_for_votes_in_their_order_only() {
+    for (list, words) in [
+        ("name;ward\n2;1\n0;2\n1;3\n", "found the column \"ward\""),
+        ("file\n2\n0\n1\n", "needs the column name"),
+        ("name,group\na,2\nb,0\nc,2\n", "found 2 groups"),
+    ] {
+        let parties = round(list, 3);
+        let answer = |text: &str| {
+            fs::write(parties.path("teacher 0", "votes.csv"), text).expect("votes");
+            let line = format!("{ANSWER} --simulation 8 --out message --query-list queries.csv");
+            parties.command("teacher 0", &line).output().expect("the binary starts")
+        };
+        // These numbers could be names.
+        for votes in ["2,1\n0,2\n1,3\n", "name,label\n2,1\n0,2\n1,3\n"] {
+            check_failure(&answer(votes), 3, &["queries.csv", words]);
+        }
+        assert!(answer("2\n3\n1\n").status.success(), "{list:?}");
+    }
 }
 
 #[test]

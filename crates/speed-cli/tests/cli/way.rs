@@ -14,7 +14,7 @@ const QUICK: [&str; 2] = ["--set", "teacher.shift=1"];
 
 /// Writes a picture of 16 x 16 pixels: class 0 is dark above and bright below, class 1 the reverse, class 2 is grey. Its
 /// number changes all levels a little.
-fn picture(path: &Path, class: usize, number: u8) {
+pub(crate) fn picture(path: &Path, class: usize, number: u8) {
     fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
     let level = |y: u32| match (class, y < 8) {
         (0, true) | (1, false) => 20 + number,
@@ -24,7 +24,7 @@ fn picture(path: &Path, class: usize, number: u8) {
     GrayImage::from_fn(16, 16, |x, y| Luma([level(y) + (x % 3) as u8])).save(path).expect("a picture");
 }
 
-const CLASSES: [&str; 3] = ["down", "flat", "up"];
+pub(crate) const CLASSES: [&str; 3] = ["down", "flat", "up"];
 
 /// The classes of the pictures in the order of their names: up is dark above.
 fn drawn(name: &str) -> usize {
@@ -32,7 +32,7 @@ fn drawn(name: &str) -> usize {
 }
 
 /// Three organisations with twelve patients of two pictures each, thirty public pictures, and a test folder.
-fn place() -> Workplace {
+pub(crate) fn place() -> Workplace {
     let place = Workplace::new("");
     for organisation in ["north", "east", "south"] {
         for patient in 0..12_u8 {
@@ -53,12 +53,12 @@ fn place() -> Workplace {
     place
 }
 
-fn train<'a>(images: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn train<'a>(images: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let start = ["teacher", "train", "--grey", "--seed", "5", "--epochs", "40", "--images", images, "--out", out];
     [&start[..], &QUICK, more].concat()
 }
 
-fn json(text: &str) -> Value {
+pub(crate) fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
@@ -277,7 +277,7 @@ fn wrong_inputs_are_refused_by_name() {
     fs::write(place.path("list.csv"), "name\n00.png\nabsent.png\n").expect("a list");
     vote("model", &["--query-list", "list.csv"], &["list.csv", "\"absent.png\""]);
     fs::write(place.path("list.csv"), "00.png\n00.png\n").expect("a list");
-    vote("model", &["--query-list", "list.csv"], &["line 2", "occurs twice"]);
+    vote("model", &["--query-list", "list.csv"], &["line 2: \"00.png\" occurs on line 1 already"]);
     GrayImage::new(20, 16).save(place.path("public/00.png")).expect("a picture");
     vote("model", &[], &["00.png", "expected an image of 1x16x16, found 1x16x20"]);
     let queries = ["student", "queries", "--pool", "public", "--count", "31", "--out", "list"];

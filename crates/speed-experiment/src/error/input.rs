@@ -7,7 +7,7 @@ use speed_core::npy::NpyError;
 use speed_core::{VotesError, printable, printable_path};
 use speed_data::{ImageShape, PictureProblem};
 use speed_report::CardFault;
-use speed_votes::{AnswerError, FormError, TableError};
+use speed_votes::{AnswerError, FormError, QueryListError, TableError};
 
 /// The fault of a file of votes, queries or images: found and expected values.
 #[derive(Debug, thiserror::Error)]
@@ -227,9 +227,12 @@ pub enum InputFault {
     /// The text cannot be read.
     #[error("cannot read: {0}")]
     UnreadableText(#[source] std::io::Error),
-    /// The file is not a list of queries, or not the votes of a teacher.
+    /// The file is not the votes of a teacher.
     #[error(transparent)]
     Answer(Box<AnswerError>),
+    /// The file is not a list of queries.
+    #[error(transparent)]
+    QueryList(Box<QueryListError>),
     /// A file's name without the separator of its group.
     #[error("expected a name that begins with its group and {separator:?}, found none: rename it, or give --groups")]
     NoPrefix {
@@ -271,6 +274,41 @@ pub enum InputFault {
         images: usize,
         /// Number of queries.
         found: usize,
+    },
+    /// Fewer clusters than queries.
+    #[error("expected {expected} different clusters of images, found {found}: reduce --count")]
+    FewClusters {
+        /// Number of queries.
+        expected: usize,
+        /// Number of clusters.
+        found: usize,
+    },
+    /// A list of queries that is too long to be read.
+    #[error("expected queries whose list has at most {max} bytes, found {found}: reduce --count")]
+    LongList {
+        /// The length of the list in bytes.
+        found: usize,
+        /// The longest list in bytes.
+        max: u64,
+    },
+    /// Names that are not the same after they are written as a list of queries and read again.
+    #[error(
+        "expected names that a list of queries can hold (UTF-8, no space at an end, no ; or tab), found {:?}",
+        printable(name)
+    )]
+    ListedName {
+        /// The first such name.
+        name: String,
+    },
+    /// A label of a name that is not a query.
+    #[error("line {line}: expected the name of a query of {}, found {:?}", printable_path(list), printable(found))]
+    NoQueryName {
+        /// The line, from 1.
+        line: usize,
+        /// The cell.
+        found: String,
+        /// The list of queries.
+        list: PathBuf,
     },
     /// A query that is not an image.
     #[error("expected names of images in {}, found {:?}", printable_path(folder), printable(name))]
@@ -354,6 +392,12 @@ pub enum InputFault {
 impl From<TableError> for InputFault {
     fn from(fault: TableError) -> Self {
         Self::Table(Box::new(fault))
+    }
+}
+
+impl From<QueryListError> for InputFault {
+    fn from(fault: QueryListError) -> Self {
+        Self::QueryList(Box::new(fault))
     }
 }
 

@@ -1,10 +1,8 @@
 //! The map of the pool, from which clusters are made, and by which teachers with few images vote.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use serde_json::{Value, json};
 use speed_data::Images as Unlabelled;
-use speed_pool::{Features, MapError, MapParts, MapSettings, PoolMap, Task};
+use speed_pool::{Features, MapParts, PoolMap};
 
 use super::complete::complete;
 use super::context::Context;
@@ -14,6 +12,7 @@ use super::outputs::Outputs;
 use super::stage::{Stage, StageName};
 use crate::config::{Config, QuerySelection, VotesSource};
 use crate::error::ExperimentError;
+use crate::mapping::map_pool;
 use crate::npy;
 use crate::store::{Fingerprint, FinishedStage, StageFolder};
 
@@ -75,25 +74,14 @@ impl Stage for MapStage<'_> {
     }
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
-        let settings = MapSettings { features: Self::features(context), ..MapSettings::default() };
         let pool = Unlabelled::new(&self.images.pool);
-        context.progress.begin("map the pool", "images", pool.len() as u64, 0);
-        let rounds = AtomicUsize::new(0);
-        let on_images = |task: Task, images: usize| match task {
-            Task::Components => {}
-            Task::Neighbours => context.progress.advance(images as u64, ""),
-            Task::Embedding => drop(rounds.fetch_add(images, Ordering::Relaxed)),
-        };
-        let streams = context.streams.child("map", 0);
-        let map = PoolMap::new(pool, &settings, &streams, context.threads.get(), &on_images)?;
+        let map = map_pool(pool, Self::features(context), &context.streams, context.threads, context.progress)?;
         let MapParts { components, points, places, sparsity } = map.to_parts();
         let ([count, dimensions], width) = (map.sizes(), components.len() / (1 + map.sizes()[0]));
         let parts = [(components, width), (points, count), (places, dimensions), (sparsity, 1)];
         for (file, (values, columns)) in FILES.into_iter().zip(parts) {
             folder.write(file, &npy::reals_to_bytes(&values, columns))?;
         }
-        let rounds = rounds.into_inner();
-        context.progress.end(&format!("map of {} images in {dimensions} dimensions, {rounds} rounds", map.len()));
         Ok(FILES.map(str::to_owned).to_vec())
     }
 
@@ -108,11 +96,5 @@ impl Stage for MapStage<'_> {
         };
         let map = PoolMap::from_parts(Unlabelled::new(&self.images.pool), Self::features(context), &parts)?;
         Ok(MappedPool { map, hash: done.outputs_hash() })
-    }
-}
-
-impl From<MapError> for ExperimentError {
-    fn from(error: MapError) -> Self {
-        Self::Map(error)
     }
 }

@@ -1,12 +1,10 @@
 //! The queries: single images of the pool, or groups of images, that the teachers label for the student.
 
-use std::collections::BTreeMap;
-
 use rand::seq::SliceRandom;
 use rand::seq::index::sample;
 use serde_json::{Value, json};
 use speed_core::random::Streams;
-use speed_core::{VoteShape, Votes, VotesError};
+use speed_core::{VoteShape, Votes, VotesError, most_frequent};
 use speed_report::csv;
 
 use super::complete::complete;
@@ -19,6 +17,7 @@ use super::stage::{Stage, StageName};
 use super::votes::CollectedVotes;
 use crate::config::{Config, QuerySelection as Selection, RowConfig};
 use crate::error::{ExperimentError, Mismatch, ResultsFault};
+use crate::mapping::divide_pool;
 use crate::npy;
 use crate::store::{Fingerprint, FinishedStage, StageFolder, StageRemains};
 
@@ -60,20 +59,17 @@ impl<'a> QueryList<'a> {
     /// Returns the right label of every query, from the true labels of the pool: that of its image, or the most frequent one of its
     /// group.
     pub(crate) fn truth(self, labels: &[u8]) -> Vec<u8> {
-        let classes = labels.iter().max().map_or(1, |&label| usize::from(label) + 1);
-        (0..self.len())
-            .map(|query| most_frequent(self.members(query).iter().map(|&image| labels[image]), classes))
-            .collect()
+        (0..self.len()).map(|query| most_frequent(self.members(query).iter().map(|&image| labels[image]))).collect()
     }
 
     /// Returns each teacher's answers to the queries: its label of an image, or the label that it gives most often in a group.
     pub(super) fn answers(self, votes: &Votes) -> Result<Votes, VotesError> {
-        let (teachers, classes) = (votes.shape().teachers(), votes.shape().classes());
-        let shape = VoteShape::new(teachers, self.len(), classes)?;
+        let teachers = votes.shape().teachers();
+        let shape = VoteShape::new(teachers, self.len(), votes.shape().classes())?;
         let mut answers = Vec::with_capacity(shape.labels());
         for teacher in 0..teachers {
             let labels = votes.teacher(teacher);
-            let answer = |query| most_frequent(self.members(query).iter().map(|&image| labels[image]), classes);
+            let answer = |query| most_frequent(self.members(query).iter().map(|&image| labels[image]));
             answers.extend((0..self.len()).map(answer));
         }
         Votes::new(shape, answers)
@@ -88,14 +84,6 @@ impl QueryVotes {
     pub(crate) fn counts(&self, queries: usize) -> Vec<Vec<u32>> {
         (0..queries).map(|query| self.0.counts(query)).collect()
     }
-}
-
-/// Returns the most frequent label; of equally frequent ones the lowest.
-fn most_frequent(labels: impl Iterator<Item = u8>, classes: usize) -> u8 {
-    let mut counts = vec![0_usize; classes];
-    labels.for_each(|label| counts[usize::from(label)] += 1);
-    let best = (0..classes).fold(0, |best, class| if counts[class] > counts[best] { class } else { best });
-    u8::try_from(best).expect("at most 256 classes")
 }
 
 /// The queries of a run.
@@ -259,17 +247,13 @@ impl Stage for QueriesStage<'_> {
             QuerySource::Map(mapped) => mapped,
         };
         let count = context.config.queries.count;
-        context.progress.begin("divide the pool into clusters", "clusters", count as u64, 0);
-        let clusters = mapped.map.clusters(count, &context.streams.child("clusters", 0));
+        let clusters = divide_pool(&mapped.map, count, &context.streams, context.progress);
         let clusters = clusters.all();
         if clusters.len() < count {
             return Err(Mismatch::Clusters { found: clusters.len(), queries: count }.into());
         }
         let typical: Vec<usize> = clusters.iter().map(|cluster| cluster.typical).collect();
         folder.write(QUERIES, &npy::indices_to_bytes(&typical))?;
-        let sizes: BTreeMap<usize, usize> = clusters.iter().enumerate().map(|(i, c)| (c.images.len(), i)).collect();
-        let (least, most) = (sizes.keys().next().unwrap_or(&0), sizes.keys().last().unwrap_or(&0));
-        context.progress.end(&format!("{count} clusters of {least} to {most} images"));
         if context.config.queries.selection != (Selection::Clusters { groups: true }) {
             return Ok(vec![QUERIES.into()]);
         }

@@ -122,7 +122,7 @@ impl<'a> VotesStage<'a> {
             (VotesSource::Truth, Some(images), _) => VoteOrigin::Truth(images),
             (VotesSource::Neighbours, Some(images), _) => VoteOrigin::Neighbours(outputs.get(), images),
             // A checked config has images if its votes need them.
-            (_, ..) => VoteOrigin::Uniform { classes: images.map_or(UNIFORM_CLASSES, |images| images.pool.classes()) },
+            (..) => VoteOrigin::Uniform { classes: images.map_or(UNIFORM_CLASSES, |images| images.pool.classes()) },
         };
         Ok(Self { name, images, truth, source })
     }

@@ -1,49 +1,174 @@
-//! Lists of queries: the public images that a round labels, by their names.
+//! Lists of queries: the public images, or groups of them, that a round labels, by their names.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 
 use rand::seq::SliceRandom;
 use speed_core::random::Streams;
+use speed_data::Images;
 use speed_data::pictures::find;
-use speed_votes::parse_name_list;
+use speed_pool::{Cluster, Features};
+use speed_report::csv;
+use speed_votes::{MAX_QUERY_LIST, NamedQueries};
 
-use super::images::relative;
-use super::{at, check_new, read_text, seed, write_output};
+use super::images::{ImagesOptions, Unlabelled, relative};
+use super::settings::{of_pool, settings};
+use super::{at, check_new, seed, write_output};
 use crate::error::{ExperimentError, InputFault};
+use crate::mapping::{divide_pool, map_pool};
+use crate::progress::Progress;
+use crate::store::read_large;
 
-/// Draws `count` pictures of a directory at random, and writes their names to the new file `out`: a query list of a round.
-/// Returns the seed.
-///
-/// # Errors
-/// If there are too few pictures, a name would not survive in CSV, or the file exists.
-pub fn choose_queries(pool: &Path, count: usize, given: Option<u64>, out: &Path) -> Result<u64, ExperimentError> {
-    check_new(out)?;
-    let mut names = relative(pool, &find(pool)?.files);
-    if !(1..=names.len()).contains(&count) {
-        return Err(at(pool, InputFault::QueryCount { images: names.len(), found: count }));
-    }
-    let seed = seed(given);
-    names.shuffle(&mut Streams::new(seed).stream("queries", 0));
-    names.truncate(count);
-    names.sort_unstable();
-    let text = speed_report::csv::write(["name"], names.into_iter().map(|name| [name]));
-    write_output(out, text.as_bytes())?;
-    Ok(seed)
+/// The options of a choice of queries.
+#[derive(Clone, Debug)]
+pub struct QueriesOptions {
+    /// The public images: a directory of pictures, or for clusters also an `.npy` array.
+    pub pool: ImagesOptions,
+    /// Number of queries, from 1 to the number of images.
+    pub count: usize,
+    /// The choice.
+    pub choice: QueriesChoice,
+    /// The seed; `None` draws one.
+    pub seed: Option<u64>,
+    /// Number of threads. The choice does not depend on it.
+    pub threads: NonZeroUsize,
+    /// The new list of queries.
+    pub out: PathBuf,
 }
 
-/// Reads a list of queries: their names in order. Any number of them is accepted.
-pub(super) fn read_queries(path: &Path) -> Result<Vec<String>, ExperimentError> {
-    parse_name_list(&read_text(path)?).map_err(|fault| at(path, InputFault::Answer(Box::new(fault))))
+/// The choice of the queries of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueriesChoice {
+    /// Random images.
+    Random,
+    /// The typical image of every cluster of the pool, with the vectors of images from which the clusters are computed.
+    Typical(Features),
+    /// The core of every cluster of the pool: a group of images with one label for all.
+    Groups(Features),
+}
+
+/// The result of a choice of queries.
+#[derive(Clone, Debug)]
+pub struct QueriesReport {
+    /// The seed.
+    pub seed: u64,
+    /// Number of queries.
+    pub queries: usize,
+    /// Number of images of all queries.
+    pub images: usize,
+    /// Number of images of the pool.
+    pub pool_images: usize,
+}
+
+/// Chooses queries among the images of a pool, and writes their list: the column `name`, and with groups also `group`. In a
+/// group, the image nearest to the centre of its cluster comes first.
+///
+/// # Errors
+/// If the output exists, an image is wrong, there are too few images or clusters, or a name cannot be listed.
+pub fn choose_queries(options: &QueriesOptions, progress: &dyn Progress) -> Result<QueriesReport, ExperimentError> {
+    let QueriesOptions { pool, count, choice, out, .. } = options;
+    check_new(out)?;
+    let seed = seed(options.seed);
+    let streams = Streams::new(seed);
+    let (pool_images, lines) = match *choice {
+        QueriesChoice::Random => {
+            let names = relative(&pool.path, &find(&pool.path)?.files);
+            check_count(pool, *count, names.len())?;
+            (names.len(), random(names, *count, &streams))
+        }
+        QueriesChoice::Typical(features) | QueriesChoice::Groups(features) => {
+            let images = read_pool(pool)?;
+            images.notes.iter().for_each(|note| progress.note(note));
+            check_count(pool, *count, images.names.len())?;
+            let map = map_pool(Images::new(&images.images), features, &streams, options.threads, progress)?;
+            let clusters = divide_pool(&map, *count, &streams, progress);
+            let found = clusters.all().len();
+            if found < *count {
+                return Err(at(&pool.path, InputFault::FewClusters { expected: *count, found }));
+            }
+            let is_grouped = matches!(choice, QueriesChoice::Groups(_));
+            (images.names.len(), of_clusters(clusters.all(), &images.names, is_grouped))
+        }
+    };
+    let images = lines.len();
+    write_output(out, to_list(&pool.path, &lines)?.as_bytes())?;
+    Ok(QueriesReport { seed, queries: *count, images, pool_images })
+}
+
+/// A line of a list of queries: the name of an image, and its group.
+type Line = (String, Option<String>);
+
+fn check_count(pool: &ImagesOptions, count: usize, images: usize) -> Result<(), ExperimentError> {
+    if (1..=images).contains(&count) {
+        return Ok(());
+    }
+    Err(at(&pool.path, InputFault::QueryCount { images, found: count }))
+}
+
+fn read_pool(pool: &ImagesOptions) -> Result<Unlabelled, ExperimentError> {
+    // The seed changes no setting by which images are read, and neither does the number of classes.
+    let config = settings("student", pool, 0, &of_pool(), &[])?;
+    pool.unlabelled(&config, 2)
+}
+
+/// Draws images at random, and returns them in the order of their names.
+fn random(mut names: Vec<String>, count: usize, streams: &Streams) -> Vec<Line> {
+    names.shuffle(&mut streams.stream("queries", 0));
+    names.truncate(count);
+    names.sort_unstable();
+    names.into_iter().map(|name| (name, None)).collect()
+}
+
+/// Returns the typical image of every cluster, or the images of its core with the name of their group.
+fn of_clusters(clusters: &[Cluster], names: &[String], is_grouped: bool) -> Vec<Line> {
+    if !is_grouped {
+        return clusters.iter().map(|cluster| (names[cluster.typical].clone(), None)).collect();
+    }
+    let width = clusters.len().to_string().len();
+    let of_cluster = |(number, cluster): (usize, &Cluster)| {
+        let group = format!("group-{:0width$}", number + 1);
+        cluster.core().iter().map(|&image| (names[image].clone(), Some(group.clone()))).collect::<Vec<_>>()
+    };
+    clusters.iter().enumerate().flat_map(of_cluster).collect()
+}
+
+/// Returns the text of a list of queries, and checks that it is read as the same list.
+fn to_list(pool: &Path, lines: &[Line]) -> Result<String, ExperimentError> {
+    let columns = if lines.iter().any(|(_, group)| group.is_some()) { 2 } else { 1 };
+    let cells = |(name, group): &'_ Line| [Some(name.clone()), group.clone()].into_iter().flatten().collect::<Vec<_>>();
+    let text = csv::write(["name", "group"].into_iter().take(columns), lines.iter().map(cells));
+    if text.len() as u64 > MAX_QUERY_LIST {
+        return Err(at(pool, InputFault::LongList { found: text.len(), max: MAX_QUERY_LIST }));
+    }
+    let read = NamedQueries::parse(text.as_bytes());
+    let names = || lines.iter().map(|(name, _)| name);
+    if read.as_ref().is_ok_and(|read| read.all_pictures().eq(names())) {
+        return Ok(text);
+    }
+    let is_lost = |name: &&String| {
+        let alone = NamedQueries::parse(csv::write(["name"], [[name]]).as_bytes());
+        !alone.is_ok_and(|read| read.names() == std::slice::from_ref(*name))
+    };
+    match (names().find(is_lost), read) {
+        (None, Err(fault)) => Err(at(pool, fault)),
+        (lost, _) => Err(at(pool, InputFault::ListedName { name: lost.cloned().unwrap_or_default() })),
+    }
+}
+
+/// Reads a list of queries.
+pub(super) fn read_queries(path: &Path) -> Result<NamedQueries, ExperimentError> {
+    let bytes = read_large(path, MAX_QUERY_LIST).map_err(|error| at(path, InputFault::UnreadableText(error)))?;
+    NamedQueries::parse(&bytes).map_err(|fault| at(path, fault))
 }
 
 /// Returns the position of every name among the names of images.
 ///
 /// # Errors
 /// Names the first query that is not an image.
-pub(super) fn positions(
+pub(super) fn positions<'a>(
     path: &Path,
-    queries: &[String],
+    queries: impl IntoIterator<Item = &'a String>,
     folder: &Path,
     names: &[String],
 ) -> Result<Vec<usize>, ExperimentError> {
@@ -52,5 +177,5 @@ pub(super) fn positions(
         let fault = || InputFault::UnknownQuery { name: query.clone(), folder: folder.to_path_buf() };
         places.get(query.as_str()).copied().ok_or_else(|| at(path, fault()))
     };
-    queries.iter().map(position).collect()
+    queries.into_iter().map(position).collect()
 }

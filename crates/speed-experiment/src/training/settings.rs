@@ -33,6 +33,12 @@ pub(super) fn settings(
     Config::load(&Source::new("defaults", "").with_overrides(&entries)?)
 }
 
+/// Returns the keys of the settings for images of a pool, for [`settings`]: the pool's size does not change the settings, and
+/// no teacher is trained.
+pub(super) fn of_pool() -> Vec<String> {
+    ["data.pool_images=1", "queries.count=1", "votes.source=truth"].map(str::to_owned).into()
+}
+
 /// Returns the defaults of all keys.
 ///
 /// # Errors

@@ -1,7 +1,8 @@
 //! The student of a round: a model from public images and labels for some of them.
 
+use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::Device;
@@ -17,7 +18,7 @@ use speed_votes::{Pair, parse_pairs};
 
 use super::images::{ImagesOptions, Labelled, Unlabelled};
 use super::queries::{positions, read_queries};
-use super::settings::{defaults, settings};
+use super::settings::{defaults, of_pool, settings};
 use super::{at, check_new, read_text, seed, write_output};
 use crate::config::{Config, ConfigError};
 use crate::error::{ExperimentError, InputFault, Mismatch};
@@ -29,9 +30,9 @@ use crate::progress::Progress;
 pub struct StudentOptions {
     /// The public images without labels.
     pub pool: ImagesOptions,
-    /// The labels: lines `query,label` with a query's number, or `name,label`.
+    /// The labels: lines `query,label` with a query's number, or `name,label` with the name of an image or of a group.
     pub labels: PathBuf,
-    /// The list of the queries by name; without it, a query's number is a position in the pool.
+    /// The list of the queries by name, pictures or groups; without it, a query's number is a position in the pool.
     pub queries: Option<PathBuf>,
     /// Labelled images that measure the student.
     pub test: Option<PathBuf>,
@@ -85,6 +86,8 @@ pub struct StudentReport {
     pub labelled: usize,
     /// Number of queries without an answer.
     pub unanswered: usize,
+    /// Number of images with a label: all images of the queries with a label.
+    pub labelled_images: usize,
     /// The predictions for the pool.
     pub pool: PoolSummary,
     /// The test images; `None` without them, and then the accuracy is unknown.
@@ -120,7 +123,7 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     let pool = options.pool.unlabelled(&config, class_names.len())?;
     pool.notes.iter().for_each(|note| progress.note(note));
     config.check_images(pool.images.shape())?;
-    let (labelled, unanswered) = labels(options, &pool, class_names.len())?;
+    let Labels { images: labelled, answered, unanswered } = labels(options, &pool, class_names.len())?;
     let lesson = Work { config: &config, pool: &pool.images, labelled: &labelled, test: test.as_ref(), seed };
     let outcome = lesson.train(progress)?;
 
@@ -150,8 +153,9 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
         shape: [shape.channels, shape.height, shape.width],
         pool: summary(&pool.images, &labelled, &outcome)?,
         class_names,
-        labelled: labelled.len(),
+        labelled: answered,
         unanswered,
+        labelled_images: labelled.len(),
         test: test.transpose()?,
     })
 }
@@ -159,9 +163,7 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
 /// Returns the settings. The epochs of a shorter or longer training keep their number of images, and the phases of
 /// pseudo-labels keep their shares of the epochs.
 fn config(options: &StudentOptions, seed: u64) -> Result<Config, ConfigError> {
-    // The pool's size does not change the settings, and no teacher is trained.
-    let mut fixed: Vec<String> =
-        ["data.pool_images=1", "queries.count=1", "votes.source=truth"].map(str::to_owned).into();
+    let mut fixed = of_pool();
     if let Some(epochs) = options.epochs {
         let student = defaults()?.student;
         let ours = &student.pseudo_labels;
@@ -205,53 +207,107 @@ fn classes_and_test(
     Ok((classes, test))
 }
 
-/// Reads the labels as (position in the pool, class), and the number of queries without an answer.
-fn labels(
-    options: &StudentOptions,
-    pool: &Unlabelled,
-    classes: usize,
-) -> Result<(Vec<(usize, u8)>, usize), ExperimentError> {
+/// The labels of a round.
+struct Labels {
+    /// The labelled images: position in the pool, and class.
+    images: Vec<(usize, u8)>,
+    /// Number of queries with a label.
+    answered: usize,
+    /// Number of queries without one.
+    unanswered: usize,
+}
+
+/// Reads the labels. The label of a group is the label of all its images.
+fn labels(options: &StudentOptions, pool: &Unlabelled, classes: usize) -> Result<Labels, ExperimentError> {
     let path = &options.labels;
     let parsed = parse_pairs(&read_text(path)?, &["query", "name"], "label").map_err(|fault| at(path, fault))?;
     if let Some(expected) = options.round.as_ref().map(|round| round.queries).filter(|all| *all != parsed.pairs.len()) {
         return Err(at(path, InputFault::LabelCount { expected, found: parsed.pairs.len() }));
     }
-    if let Some(expected) = options.round.as_ref().and_then(|round| round.query_list) {
-        let list = options.queries.as_deref().ok_or_else(|| at(path, InputFault::NoQueryList))?;
-        let found = Digest::of(read_text(list)?);
-        if found != expected {
-            return Err(at(list, InputFault::OtherQueryList { expected: expected.to_hex(), found: found.to_hex() }));
-        }
-    }
-    let named = |list: &Path, names: &[String]| positions(list, names, &options.pool.path, &pool.names);
-    let places = if parsed.head == "name" {
-        let names: Vec<String> = parsed.pairs.iter().map(|pair| pair.key.clone()).collect();
-        named(path, &names)?
-    } else {
-        let list = options.queries.as_deref().map(|list| named(list, &read_queries(list)?)).transpose()?;
-        let numbers = list.unwrap_or_else(|| (0..pool.names.len()).collect());
-        let place = |pair: &Pair| {
-            // "00" and "+0" could name query 0 a second time.
-            let number = pair.key.parse().ok().filter(|query: &usize| query.to_string() == pair.key);
-            let number = number.and_then(|query| numbers.get(query).copied());
-            let fault = || InputFault::NoQuery { line: pair.line, found: pair.key.clone(), queries: numbers.len() };
-            number.ok_or_else(|| at(path, fault()))
-        };
-        parsed.pairs.iter().map(place).collect::<Result<_, _>>()?
-    };
-    let (mut labelled, mut unanswered) = (Vec::new(), 0);
-    for (Pair { line, value, .. }, place) in parsed.pairs.into_iter().zip(places) {
+    check_list(options)?;
+    let queries = Queries::read(options, pool)?;
+    let (mut images, mut answered, mut unanswered) = (Vec::new(), 0, 0);
+    for pair in parsed.pairs {
+        let places = if parsed.head == "name" { queries.named(&pair)? } else { queries.numbered(&pair)? };
+        let Pair { line, value, .. } = pair;
         if value.is_empty() {
             unanswered += 1;
             continue;
         }
         let label = value.parse().ok().filter(|label: &u8| usize::from(*label) < classes);
-        labelled.push((place, label.ok_or_else(|| at(path, InputFault::LineLabel { line, found: value, classes }))?));
+        let label = label.ok_or_else(|| at(path, InputFault::LineLabel { line, found: value, classes }))?;
+        answered += 1;
+        images.extend(places.iter().map(|&place| (place, label)));
     }
-    if labelled.is_empty() {
+    if answered == 0 {
         return Err(at(path, InputFault::NoAnswers { queries: unanswered }));
     }
-    Ok((labelled, unanswered))
+    Ok(Labels { images, answered, unanswered })
+}
+
+/// Checks that the list of queries is that of the round.
+fn check_list(options: &StudentOptions) -> Result<(), ExperimentError> {
+    let Some(expected) = options.round.as_ref().and_then(|round| round.query_list) else { return Ok(()) };
+    let list = options.queries.as_deref().ok_or_else(|| at(&options.labels, InputFault::NoQueryList))?;
+    let found = Digest::of(read_text(list)?);
+    if found != expected {
+        return Err(at(list, InputFault::OtherQueryList { expected: expected.to_hex(), found: found.to_hex() }));
+    }
+    Ok(())
+}
+
+/// The queries to which labels refer.
+struct Queries<'a> {
+    options: &'a StudentOptions,
+    /// The positions in the pool of the images of each query, by its number.
+    places: Vec<Vec<usize>>,
+    /// The numbers of the groups, or the positions in the pool, by name.
+    numbers: HashMap<String, usize>,
+    is_grouped: bool,
+}
+
+impl<'a> Queries<'a> {
+    /// Reads the list of queries. Without a list, every image of the pool is a query.
+    fn read(options: &'a StudentOptions, pool: &Unlabelled) -> Result<Self, ExperimentError> {
+        let numbers = |names: &[String]| names.iter().enumerate().map(|(at, name)| (name.clone(), at)).collect();
+        let Some(path) = options.queries.as_deref() else {
+            let places = (0..pool.names.len()).map(|place| vec![place]).collect();
+            return Ok(Self { options, places, numbers: numbers(&pool.names), is_grouped: false });
+        };
+        let list = read_queries(path)?;
+        let mut all = positions(path, list.all_pictures(), &options.pool.path, &pool.names)?.into_iter();
+        let of_query = |query| all.by_ref().take(list.pictures(query).len()).collect();
+        let places = (0..list.names().len()).map(of_query).collect();
+        let is_grouped = list.is_grouped();
+        let numbers = numbers(if is_grouped { list.names() } else { &pool.names });
+        Ok(Self { options, places, numbers, is_grouped })
+    }
+
+    /// Returns the images of a query by its number.
+    fn numbered(&self, pair: &Pair) -> Result<Vec<usize>, ExperimentError> {
+        // "00" and "+0" could name query 0 a second time.
+        let number = pair.key.parse().ok().filter(|query: &usize| query.to_string() == pair.key);
+        let places = number.and_then(|query| self.places.get(query).cloned());
+        places.ok_or_else(|| {
+            let fault = InputFault::NoQuery { line: pair.line, found: pair.key.clone(), queries: self.places.len() };
+            at(&self.options.labels, fault)
+        })
+    }
+
+    /// Returns the images of a query by its name: the name of a group, or else of an image of the pool.
+    fn named(&self, pair: &Pair) -> Result<Vec<usize>, ExperimentError> {
+        let number = self.numbers.get(&pair.key).copied();
+        let StudentOptions { labels, queries, pool, .. } = self.options;
+        let found = pair.key.clone();
+        match (number, queries) {
+            (Some(number), _) if self.is_grouped => Ok(self.places[number].clone()),
+            (Some(place), _) => Ok(vec![place]),
+            (None, Some(list)) if self.is_grouped => {
+                Err(at(labels, InputFault::NoQueryName { line: pair.line, found, list: list.clone() }))
+            }
+            (None, _) => Err(at(labels, InputFault::UnknownQuery { name: found, folder: pool.path.clone() })),
+        }
+    }
 }
 
 /// The inputs of the training.

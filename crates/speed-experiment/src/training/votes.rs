@@ -4,10 +4,10 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use speed_core::{VoteShape, Votes, VotesError};
+use speed_core::{VoteShape, Votes, VotesError, most_frequent};
 use speed_data::pictures::{Preparation, find};
 use speed_report::csv;
-use speed_votes::{Question, parse_answer, parse_numbers};
+use speed_votes::{NamedQueries, QueryNames, Question, parse_answer, parse_numbers};
 
 use super::images::relative;
 use super::queries::{positions, read_queries};
@@ -27,7 +27,7 @@ pub struct VoteOptions {
     pub onnx: Option<OnnxOptions>,
     /// The public images: a directory of pictures, or an `.npy` array.
     pub images: PathBuf,
-    /// The list of the queries by name; `None` votes on all images in the order of their names.
+    /// The list of the queries by name, pictures or groups; `None` votes on all images in the order of their names.
     pub queries: Option<PathBuf>,
     /// Number of threads. Votes do not depend on it.
     pub threads: NonZeroUsize,
@@ -53,11 +53,14 @@ pub struct VoteReport {
     pub models: Vec<PathBuf>,
     /// Number of queries.
     pub queries: usize,
+    /// Number of images that each model classified.
+    pub images: usize,
     /// The names of the classes in the order of the labels.
     pub class_names: Vec<String>,
 }
 
-/// Lets models vote on images, and writes the votes.
+/// Lets models vote on images, and writes the votes. A model's answer to a group is the class that it gives most often to the
+/// images of the group; the lowest on a tie.
 ///
 /// # Errors
 /// If the output exists, a model or an image is wrong, models have different classes, or a query is not an image.
@@ -69,7 +72,7 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
         return Err(at(out, InputFault::SeveralModels { models: models.len() }));
     }
     let queries = queries.as_deref().map(|path| Ok::<_, ExperimentError>((path, read_queries(path)?))).transpose()?;
-    let (mut class_names, mut names, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut class_names, mut names, mut rows, mut classified) = (Vec::new(), Vec::new(), Vec::new(), 0);
     for (index, path) in models.iter().enumerate() {
         let voter = Voter::read(path, onnx.as_ref())?;
         let found = voter.classes().to_vec();
@@ -83,13 +86,14 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
         }
         let on_batch = |images: usize| progress.advance(images as u64, "");
         let classes = voter.predict(&inputs, *threads, &on_batch)?;
+        classified = queries.as_ref().map_or(inputs.len(), |(_, queries)| queries.all_pictures().count());
         let (of_queries, labels) = in_order(images, queries.as_ref(), all, classes)?;
         (class_names, names) = (found, of_queries);
         rows.push(labels);
     }
-    progress.end(&format!("{} models voted on {} images", models.len(), names.len()));
+    progress.end(&format!("{} models voted on {classified} images", models.len()));
     write(out, &models, &names, &rows, class_names.len())?;
-    Ok(VoteReport { out: out.clone(), models, queries: names.len(), class_names })
+    Ok(VoteReport { out: out.clone(), models, queries: names.len(), images: classified, class_names })
 }
 
 /// A model that votes.
@@ -140,9 +144,9 @@ impl Voter {
 }
 
 /// A list of queries with its file.
-type Queries<'a> = (&'a Path, Vec<String>);
+type Queries<'a> = (&'a Path, NamedQueries);
 
-/// Finds the images of a vote: only the queries, if the images are pictures. Returns their names.
+/// Finds the images of a vote: only those of the queries, if the images are pictures. Returns their names.
 fn inputs(
     images: &Path,
     queries: Option<&Queries<'_>>,
@@ -158,12 +162,12 @@ fn inputs(
         return Ok((Inputs::find(&[images.to_path_buf()], preparation)?, relative(images, &files)));
     };
     let files = find(images)?.files;
-    let places = positions(list, queries, images, &relative(images, &files))?;
+    let places = positions(list, queries.all_pictures(), images, &relative(images, &files))?;
     let files: Vec<PathBuf> = places.into_iter().map(|place| files[place].clone()).collect();
-    Ok((Inputs::find(&files, preparation)?, queries.clone()))
+    Ok((Inputs::find(&files, preparation)?, queries.all_pictures().cloned().collect()))
 }
 
-/// Returns the names and the labels in the order of the queries.
+/// Returns the names of the queries, and the answer to each, from the names and the classes of the images.
 fn in_order(
     images: &Path,
     queries: Option<&Queries<'_>>,
@@ -171,8 +175,11 @@ fn in_order(
     classes: Vec<u8>,
 ) -> Result<(Vec<String>, Vec<u8>), ExperimentError> {
     let Some((list, queries)) = queries else { return Ok((names, classes)) };
-    let places = positions(list, queries, images, &names)?;
-    Ok((queries.clone(), places.into_iter().map(|place| classes[place]).collect()))
+    let places = positions(list, queries.all_pictures(), images, &names)?;
+    let mut labels = places.into_iter().map(|place| classes[place]);
+    let answer = |query| most_frequent(labels.by_ref().take(queries.pictures(query).len()));
+    let answers = (0..queries.names().len()).map(answer).collect();
+    Ok((queries.names().to_vec(), answers))
 }
 
 /// Returns the model files of files and directories.
@@ -262,8 +269,10 @@ pub struct PluralityReport {
 /// If the output exists, or a file of votes is wrong.
 pub fn plurality(options: &PluralityOptions) -> Result<PluralityReport, ExperimentError> {
     check_new(&options.out)?;
-    let names = read_queries(&options.queries)?;
-    let question = Question { queries: names.len(), classes: options.classes, form: None, names: Some(&names) };
+    let list = read_queries(&options.queries)?;
+    let names = list.names();
+    let known = QueryNames::Known(names);
+    let question = Question { queries: names.len(), classes: options.classes, form: None, names: known };
     let (mut labels, mut teachers) = (Vec::new(), 0);
     for path in &options.votes {
         let found = votes_of(path, &question)?;

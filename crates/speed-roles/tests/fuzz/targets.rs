@@ -13,7 +13,7 @@ use speed_aggregation::{
     Teacher, generate_keys,
 };
 use speed_core::{Digest, NoisePlacement, Randomness, RandomnessKind, VoteShape};
-use speed_roles::{Party, Question, Role, Roster, RoundFile, Terms, parse_answer};
+use speed_roles::{NamedQueries, Party, QueryNames, Question, Role, Roster, RoundFile, Terms, parse_answer};
 
 /// Decodes, and returns whether decoding succeeded.
 type Decoder = Box<dyn Fn(&[u8]) -> bool>;
@@ -37,6 +37,11 @@ fn copied_once(length: usize) -> usize {
 /// Labels of one byte become numbers of eight bytes.
 fn text(length: usize) -> usize {
     32 * length + (64 << 10)
+}
+
+/// A name of one letter becomes two texts, entries of two tables, and a list of a group's pictures.
+fn names(length: usize) -> usize {
+    64 * length + (64 << 10)
 }
 
 /// TOML turns three letters into a value of a hundred bytes before it checks for unknown keys.
@@ -113,7 +118,7 @@ fn binary(inputs: Vec<Vec<u8>>, decode: impl Fn(&[u8]) -> bool + 'static) -> Tar
 type Named = (&'static str, fn() -> Target);
 
 /// All targets.
-pub(crate) const ALL: [Named; 14] = [
+pub(crate) const ALL: [Named; 15] = [
     ("message", messages),
     ("answer", answers),
     ("result", results),
@@ -138,6 +143,7 @@ pub(crate) const ALL: [Named; 14] = [
     ("receipt", || logs().1),
     ("roster", roster_file),
     ("votes", votes),
+    ("query-list", query_list),
 ];
 
 fn messages() -> Target {
@@ -289,9 +295,26 @@ fn votes() -> Target {
         inputs,
         sealed: false,
         decode: Box::new(move |bytes| {
-            let question = Question { queries: 4, classes: 3, form: None, names: Some(&names) };
+            let question = Question { queries: 4, classes: 3, form: None, names: QueryNames::Known(&names) };
             parse_answer(bytes, &question).is_ok()
         }),
         limit: text,
     }
+}
+
+fn query_list() -> Target {
+    let texts = [
+        "a\nb\nc\n",
+        "\u{feff}Name\r\n\"a, left\"\r\nb\r\n",
+        "name,group\na,x\nb,y\nc,x\n",
+        "\"group\";name\r\nward 7;d\r\nward 7;e\r\n",
+    ];
+    let inputs = texts.map(|text| text.as_bytes().to_vec()).into();
+    let decode = |bytes: &[u8]| {
+        let Ok(queries) = NamedQueries::parse(bytes) else { return false };
+        let all = (0..queries.names().len()).map(|query| queries.pictures(query).len());
+        assert!(all.clone().all(|pictures| pictures > 0) && all.sum::<usize>() == queries.all_pictures().count());
+        true
+    };
+    Target { stride: 16, inputs, sealed: false, decode: Box::new(decode), limit: names }
 }

@@ -5,7 +5,7 @@ use npyz::WriterBuilder as _;
 use super::*;
 
 fn question(queries: usize, classes: usize) -> Question<'static> {
-    Question { queries, classes, form: None, names: None }
+    Question { queries, classes, form: None, names: QueryNames::NoList }
 }
 
 fn array(shape: &[u64], values: &[i32]) -> Vec<u8> {
@@ -84,19 +84,14 @@ fn pairs_of_two_classes_are_read_in_one_way_or_refused() {
 }
 
 #[test]
-fn names_are_read_from_a_list_and_each_once() {
-    assert_eq!(parse_names(b"ward;name\n1;a\n2;b\n", 2).expect("names"), ["a", "b"]);
-    assert_eq!(parse_names("\u{feff}a\r\nb\r\n".as_bytes(), 2).expect("names"), ["a", "b"]);
-    assert!(matches!(parse_names(b"a\nb\na\n", 3), Err(AnswerError::NameTwice { line: 3, .. })));
-    assert!(matches!(parse_names(b"a\n", 3), Err(AnswerError::Names { found: 1, .. })));
-    assert!(matches!(parse_names(b"a\nb\nc\nd\ne\n", 3), Err(AnswerError::Names { found: 5, .. })));
-}
-
-#[test]
-fn lists_of_any_length_are_read_by_the_column_name_or_the_first_one() {
-    assert_eq!(parse_name_list(b"ward;Name\n1;a\n2;b\n").expect("names"), ["a", "b"]);
-    assert_eq!(parse_name_list("\u{feff}a.png,1\r\nb.png,2\r\n".as_bytes()).expect("names"), ["a.png", "b.png"]);
-    assert!(matches!(parse_name_list(b"a\nb\na\n"), Err(AnswerError::NameTwice { line: 3, .. })));
-    assert!(parse_name_list(b"name\n").expect_err("refused").to_string().contains("at least one row"));
-    assert!(parse_name_list(b"").is_err());
+fn numbers_are_not_queries_if_they_may_be_names_that_cannot_be_read() {
+    let read = |text: &str, names| parse_answer(text.as_bytes(), &Question { names, ..question(3, 4) });
+    let names = ["2", "0", "1"].map(str::to_owned);
+    for text in ["2,3\n0,0\n1,1\n", "name,label\n2,3\n0,0\n1,1\n"] {
+        assert!(matches!(read(text, QueryNames::Unreadable), Err(AnswerError::UnreadableNames { .. })), "{text:?}");
+    }
+    assert_eq!(read("name,label\n2,3\n0,0\n1,1\n", QueryNames::Known(&names)).expect("names"), [3, 0, 1]);
+    for text in ["query,label\n2,3\n0,0\n1,1\n", "0\n1\n3\n", "1,0,0,0\n0,1,0,0\n0,0,0,1\n"] {
+        assert_eq!(read(text, QueryNames::Unreadable).expect("labels"), [0, 1, 3], "{text:?}");
+    }
 }

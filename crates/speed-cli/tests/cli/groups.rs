@@ -1,0 +1,232 @@
+//! Groups of images as the queries of a round: the list, the votes, the labels, the student's model.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+
+use crate::common::{Workplace, check_failure};
+use crate::roles::{AGGREGATE, ANSWER, Parties};
+use crate::way::{json, picture, place, train};
+
+/// A list of queries as the test itself reads it: the groups in order, each with its images.
+fn groups(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for line in text.lines().skip(1) {
+        let (name, group) = line.split_once(',').expect("two columns");
+        match found.iter_mut().find(|(other, _)| other == group) {
+            Some((_, images)) => images.push(name.to_owned()),
+            None => found.push((group.to_owned(), vec![name.to_owned()])),
+        }
+    }
+    found
+}
+
+/// The lines `name,label` of a file.
+fn labels(text: &str) -> BTreeMap<String, usize> {
+    let line = |line: &str| {
+        let (name, label) = line.rsplit_once(',').expect("two columns");
+        (name.to_owned(), label.parse().expect("a label"))
+    };
+    text.lines().skip(1).map(line).collect()
+}
+
+/// The class with most of the labels; the lowest on a tie.
+fn plurality(labels: impl Iterator<Item = usize>) -> usize {
+    let mut counts = [0; 10];
+    labels.for_each(|label| counts[label] += 1);
+    (0..10).rev().max_by_key(|&class| counts[class]).expect("ten classes")
+}
+
+const QUERIES: [&str; 8] = ["student", "queries", "--pool", "trial/public", "--count", "12", "--seed", "2"];
+
+#[test]
+fn twelve_groups_of_the_example_become_a_model() {
+    let place = Workplace::new("");
+    let read = |name: &str| fs::read_to_string(place.path(name)).expect(name);
+    place.succeeds(&["data", "example", "--out", "trial"]);
+    let text = place.succeeds(&[&QUERIES[..], &["--groups", "--grey", "--out", "groups.csv"]].concat());
+    let list = groups(&read("groups.csv"));
+    let images: Vec<&String> = list.iter().flat_map(|(_, images)| images).collect();
+    assert!(text.contains(&format!("12 queries, groups with {} of 400 images, seed 2", images.len())), "{text}");
+    assert_eq!(list.iter().map(|(group, _)| group.as_str()).next_back(), Some("group-12"));
+    assert!(list.len() == 12 && list.iter().all(|(_, images)| !images.is_empty()));
+    assert!(images.iter().all(|name| place.path("trial/public").join(name).is_file()));
+    // --groups implies --clusters, and threads change nothing.
+    let again = ["--groups", "--clusters", "--grey", "--threads", "1", "--quiet", "--out", "again.csv"];
+    place.succeeds(&[&QUERIES[..], &again].concat());
+    assert_eq!(read("groups.csv"), read("again.csv"));
+
+    // Every teacher also votes on the images alone, from which the test computes its answers to the groups.
+    let alone: String = images.iter().fold("name\n".to_owned(), |text, name| text + name + "\n");
+    fs::write(place.path("images.csv"), alone).expect("a list");
+    let mut answers: BTreeMap<&String, Vec<usize>> = BTreeMap::new();
+    for name in ["north", "east", "south"] {
+        let (model, folder) = (format!("{name}.safetensors"), format!("trial/{name}"));
+        let train = ["teacher", "train", "--images", &folder, "--grey", "--seed", "1", "--quiet"];
+        place.succeeds(&[&train[..], &["--out", &model]].concat());
+        let vote = ["teacher", "vote", "--model", &model, "--images", "trial/public", "--json", "--query-list"];
+        let (votes, single) = (format!("{name}.csv"), format!("{name}-images.csv"));
+        let report = json(&place.succeeds(&[&vote[..], &["groups.csv", "--out", &votes]].concat()));
+        assert_eq!((&report["queries"], &report["images"]), (&12.into(), &images.len().into()));
+        place.succeeds(&[&vote[..], &["images.csv", "--out", &single]].concat());
+        let (votes, single) = (labels(&read(&votes)), labels(&read(&single)));
+        assert_eq!((votes.len(), single.len()), (12, images.len()));
+        for (group, images) in &list {
+            assert_eq!(votes[group], plurality(images.iter().map(|image| single[image])), "{name}, {group}");
+            answers.entry(group).or_default().push(votes[group]);
+        }
+    }
+
+    let count = ["student", "plurality", "--query-list", "groups.csv", "--classes", "10", "--out", "labels.csv"];
+    let text = place.succeeds(&[&count[..], &["--votes", "north.csv", "east.csv", "south.csv"]].concat());
+    assert!(text.contains("12 queries labelled by the plurality of 3 teachers"), "{text}");
+    let labels = labels(&read("labels.csv"));
+    let of_group = |number: usize| labels[&number.to_string()];
+    for (number, (group, _)) in list.iter().enumerate() {
+        assert_eq!(of_group(number), plurality(answers[group].iter().copied()), "{group}");
+    }
+
+    // The same training from labels by number, by the name of the group, and by the name of every image.
+    let (mut by_group, mut by_image) = ("name,label\n".to_owned(), "name,label\n".to_owned());
+    for (number, (group, images)) in list.iter().enumerate() {
+        let _ = writeln!(by_group, "{group},{}", of_group(number));
+        by_image.extend(images.iter().map(|image| format!("{image},{}\n", of_group(number))));
+    }
+    fs::write(place.path("by-group.csv"), by_group).expect("labels");
+    fs::write(place.path("by-image.csv"), by_image).expect("labels");
+    let student = ["student", "train", "--pool", "trial/public", "--grey", "--seed", "1", "--epochs", "100"];
+    let student = [&student[..], &["--test", "trial/test", "--quiet"]].concat();
+    let groups = ["--query-list", "groups.csv"];
+    let of_number = [&student[..], &groups, &["--labels", "labels.csv", "--out", "number", "--json"]].concat();
+    let report = json(&place.succeeds(&of_number));
+    assert_eq!((&report["labelled"], &report["unanswered"]), (&12.into(), &0.into()));
+    assert_eq!(report["labelled_images"], images.len());
+    assert!(report["test"]["accuracy"].as_f64().is_some_and(|accuracy| accuracy > 0.7), "{}", report["test"]);
+    let text = place.succeeds(&[&student[..], &groups, &["--labels", "by-group.csv", "--out", "group"]].concat());
+    assert!(text.contains(&format!("12 labels of groups with {} of 400 images", images.len())), "{text}");
+    place.succeeds(&[&student[..], &["--labels", "by-image.csv", "--out", "image"]].concat());
+    let bytes = |name: &str| fs::read(place.path(name)).expect("a model");
+    assert!(bytes("number") == bytes("group") && bytes("number") == bytes("image"));
+}
+
+#[test]
+fn typical_images_are_a_list_of_pictures() {
+    let place = place();
+    let queries = ["student", "queries", "--pool", "public", "--count", "6", "--seed", "4", "--features", "pixels"];
+    let text = place.succeeds(&[&queries[..], &["--clusters", "--out", "typical.csv"]].concat());
+    assert!(text.contains("6 queries, the typical images of 6 clusters of 30 images, seed 4"), "{text}");
+    let list = fs::read_to_string(place.path("typical.csv")).expect("a list");
+    let names: Vec<&str> = list.lines().collect();
+    assert_eq!((names[0], names.len()), ("name", 7));
+    // Without labels, every one of the three kinds of pictures has a typical one.
+    let kinds: std::collections::BTreeSet<usize> =
+        names[1..].iter().map(|name| name[..2].parse::<usize>().expect("a number") % 3).collect();
+    assert_eq!(kinds.len(), 3, "{list}");
+    place.succeeds(&[&queries[..], &["--clusters", "--size", "8x8", "--grey", "--out", "small.csv"]].concat());
+
+    let fails = |more: &[&str], code, words: &[&str]| {
+        let start = ["student", "queries", "--pool", "public", "--out", "list.csv"];
+        place.fails(&[&start[..], more].concat(), code, words);
+    };
+    fails(&["--count", "3", "--size", "8x8"], 2, &["--clusters"]);
+    fails(&["--count", "3", "--features", "pixels"], 2, &["--groups"]);
+    fails(&["--count", "3", "--groups", "--features", "curved"], 2, &["straightened or pixels", "curved"]);
+    fails(&["--count", "0", "--groups"], 3, &["public", "1 to 30 queries"]);
+    fails(&["--count", "31", "--clusters"], 3, &["public", "1 to 30 queries of 30 images, found 31"]);
+    fs::write(place.path("public/x.png"), b"\x89PNG\r\n\x1a\n").expect("a file");
+    fails(&["--count", "3", "--clusters"], 3, &["x.png"]);
+    fs::remove_file(place.path("public/x.png")).expect("a file");
+    picture(&place.path("public/a;b.png"), 0, 0);
+    fails(&["--count", "31"], 3, &["public", "a;b.png", "can hold"]);
+    place.fails(&[&queries[..], &["--clusters", "--out", "typical.csv"]].concat(), 4, &["never overwritten"]);
+    assert!(!place.path("list.csv").exists());
+}
+
+#[test]
+fn hostile_lists_are_refused_by_every_program() {
+    let place = place();
+    place.succeeds(&train("north", "model", &["--quiet"]));
+    let list = |text: &str| fs::write(place.path("list.csv"), text).expect("a list");
+    let vote =
+        ["teacher", "vote", "--model", "model", "--images", "public", "--query-list", "list.csv", "--out", "out.csv"];
+    let student = ["student", "train", "--pool", "public", "--labels", "labels.csv", "--query-list", "list.csv"];
+    let student = [&student[..], &["--classes", "a,b,c", "--grey", "--epochs", "1", "--out", "out"]].concat();
+    let count = ["student", "plurality", "--votes", "labels.csv", "--query-list", "list.csv", "--classes", "3"];
+    let count = [&count[..], &["--out", "out.csv"]].concat();
+    fs::write(place.path("labels.csv"), "query,label\n0,1\n").expect("labels");
+    let long = "g".repeat(101);
+    let lines = |count: usize| (0..count).map(|i| format!("{i:x}\n")).collect::<String>();
+    for (text, words) in [
+        ("name,group\n00.png,one\n01.png,two\n00.png,two\n".to_owned(), "line 4: \"00.png\" occurs on line 2 already"),
+        ("name,group\n00.png,one\n01.png,\n".to_owned(), "line 3: the column group is empty"),
+        ("name,group\n00.png,../../etc/passwd\n".to_owned(), "line 2: expected a legible group name"),
+        ("name,group\n00.png,one\u{202e}\n".to_owned(), "line 2: expected a legible group name"),
+        (format!("name,group\n00.png,{long}\n"), "1 to 100 bytes"),
+        ("name,groups\n00.png,one\n".to_owned(), "found the column \"groups\""),
+        ("name,group\n".to_owned(), "at least one row"),
+        (lines(1_100_000), "line 1048577: expected at most 1048576 pictures"),
+        (lines(10_000_000), "expected at most 16777216 bytes"),
+    ] {
+        list(&text);
+        for command in [&vote[..], &student, &count] {
+            place.fails(command, 3, &["list.csv", words]);
+        }
+    }
+    list("name,group\n00.png,one\nabsent.png,one\n");
+    place.fails(&vote, 3, &["list.csv", "\"absent.png\""]);
+    place.fails(&student, 3, &["list.csv", "\"absent.png\""]);
+
+    // Labels of groups refer to groups.
+    list("name,group\n00.png,one\n01.png,two\n02.png,one\n");
+    for (labels, words) in [
+        ("name,label\none,1\nthree,0\n", "line 3: expected the name of a query of list.csv, found \"three\""),
+        ("name,label\n00.png,1\n", "found \"00.png\""),
+        ("query,label\n0,1\n2,0\n", "line 3: expected a query from 0 to 1, found \"2\""),
+        ("query,label\n0,1\n1,3\n", "line 3: expected a class from 0 to 2"),
+        ("name,label\none,\ntwo,\n", "at least one query with a label, found 2 without an answer"),
+    ] {
+        fs::write(place.path("labels.csv"), labels).expect("labels");
+        place.fails(&student, 3, &["labels.csv", words]);
+    }
+    assert!(!place.path("out").exists() && !place.path("out.csv").exists());
+    fs::write(place.path("labels.csv"), "name,label\ntwo,\none,1\n").expect("labels");
+    let text = place.succeeds(&student);
+    assert!(text.contains("1 labels of groups with 2 of 30 images, 1 queries without an answer"), "{text}");
+}
+
+#[test]
+fn an_encrypted_round_labels_groups() {
+    let parties = Parties::new();
+    for number in 0..30_u8 {
+        picture(&parties.path("student/pool", &format!("{number:02}.png")), usize::from(number) % 3, number);
+    }
+    let list = "name,group\n04.png,right\n00.png,left\n01.png,right\n03.png,left\n02.png,7\n05.png,7\n08.png,7\n";
+    fs::write(parties.path("student", "queries.csv"), list).expect("a list");
+    parties.agree(3, 2, "--gamma 4 --query-list queries.csv");
+    for (teacher, votes) in ["name,label\n7,2\nleft,0\nright,1\n", "right,1\nleft,0\n7,2\n"].into_iter().enumerate() {
+        let party = format!("teacher {teacher}");
+        parties.send(("student", "queries.csv"), (&party, "queries.csv"));
+        let answer = format!("{ANSWER} --simulation 8 --out message --query-list queries.csv");
+        // An image is not a query of this round.
+        fs::write(parties.path(&party, "votes.csv"), "04.png,1\n00.png,0\n02.png,2\n").expect("votes");
+        check_failure(&parties.run(&party, &answer), 3, &["line 1", "04.png", "not a query"]);
+        fs::write(parties.path(&party, "votes.csv"), votes).expect("votes");
+        parties.succeeds(&party, &answer);
+        parties.send((&party, "message"), ("server/inbox", &format!("teacher-{teacher}.msg")));
+    }
+    parties.succeeds("server", AGGREGATE);
+    parties.send(("server", "result"), ("student", "result"));
+    let open =
+        "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys --json";
+    assert_eq!(json(&parties.succeeds("student", open))["labelled"], 3);
+    let labels = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
+    assert_eq!(labels, "query,label\n0,1\n1,0\n2,2\n", "right, left, 7");
+
+    let train = "student train --pool pool --labels labels.csv --query-list queries.csv --round round.toml --result result \
+                 --classes a,b,c,d --grey --seed 1 --epochs 1 --out student.safetensors --quiet";
+    let text = parties.succeeds("student", train);
+    assert!(text.contains("3 labels of groups with 7 of 30 images, 0 queries without an answer"), "{text}");
+    fs::write(parties.path("student", "queries.csv"), list.replace("05.png,7", "05.png,left")).expect("a list");
+    let other = train.replace("student.safetensors", "other");
+    check_failure(&parties.run("student", &other), 3, &["queries.csv", "SHA-256"]);
+}
