@@ -1,10 +1,10 @@
-//! Beliefs: the most probable class of every answer, given all answers of the row and the map of the pool.
+//! Beliefs: the most probable class of every answer of a row, given all its answers and the map of the pool.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use speed_pool::Answer;
+use speed_pool::{Answer, Belief};
 
 use super::complete::complete;
 use super::context::Context;
@@ -19,7 +19,7 @@ use crate::config::Config;
 use crate::error::ExperimentError;
 use crate::store::{FinishedStage, StageFolder, StageRemains};
 
-/// The name of the kind, which is the prefix of the stages' names.
+/// The name of the kind and of its stage.
 pub(super) const KIND: &str = "beliefs";
 /// The file of the beliefs.
 const BELIEFS: &str = "beliefs.json";
@@ -33,11 +33,11 @@ pub(crate) struct QueryBelief {
 }
 
 /// The beliefs of every row about its answered queries, by the rows' places in the config.
-#[derive(Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RowBeliefs(pub(crate) BTreeMap<usize, Vec<QueryBelief>>);
 
 /// Reads the beliefs of a finished stage in `remains`.
-pub(super) fn read(remains: &StageRemains) -> Option<Vec<QueryBelief>> {
+pub(super) fn read(remains: &StageRemains) -> Option<RowBeliefs> {
     serde_json::from_str(&remains.read(BELIEFS)?).ok()
 }
 
@@ -46,7 +46,7 @@ pub(super) fn of_answers(labels: &RowLabels, beliefs: &[QueryBelief]) -> Vec<(us
     labels.answers().zip(beliefs).map(|((query, _), belief)| (query, belief.label, belief.doubt)).collect()
 }
 
-/// The update of the beliefs of every row, if students learn beliefs.
+/// The update of the beliefs of all rows, if students learn beliefs.
 pub(super) struct BeliefUpdate;
 
 impl Kind for BeliefUpdate {
@@ -54,40 +54,36 @@ impl Kind for BeliefUpdate {
         KIND
     }
 
-    fn is_per_row(&self) -> bool {
-        true
-    }
-
     fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
         config.queries.beliefs
     }
 
     fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
-        let (Some(index), Some(mapped)) = (node.row, outputs.find::<MappedPool>()) else { return Ok(()) };
+        let Some(mapped) = outputs.find::<MappedPool>() else { return Ok(()) };
         let stage = BeliefStage {
             name: &node.name,
             mapped,
-            queries: outputs.get::<Queries>().of_row(&context.config.rows[index]),
-            labels: &outputs.get::<RowLabellings>().0[&index].0,
+            queries: outputs.get::<Queries>().all(),
+            labels: outputs.get::<RowLabellings>().0.iter().map(|(row, (labels, _))| (*row, labels)).collect(),
             classes: outputs.get::<CollectedVotes>().votes.shape().classes(),
         };
         let beliefs = complete(context, &stage)?;
-        outputs.get_mut::<RowBeliefs>().0.insert(index, beliefs);
+        outputs.put(beliefs);
         Ok(())
     }
 }
 
-/// The beliefs of one row.
+/// The beliefs of all rows.
 struct BeliefStage<'a> {
     name: &'a StageName,
     mapped: &'a MappedPool,
     queries: QueryList<'a>,
-    labels: &'a RowLabels,
+    labels: BTreeMap<usize, &'a RowLabels>,
     classes: usize,
 }
 
 impl Stage for BeliefStage<'_> {
-    type Output = Vec<QueryBelief>;
+    type Output = RowBeliefs;
 
     fn name(&self) -> &StageName {
         self.name
@@ -102,28 +98,32 @@ impl Stage for BeliefStage<'_> {
     }
 
     fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {
-        let (queries, groups, labels) = (self.queries.images(), self.queries.groups(), &self.labels.labels);
+        let (queries, groups) = (self.queries.images(), self.queries.groups());
+        let labels: BTreeMap<usize, _> = self.labels.iter().map(|(row, labels)| (*row, &labels.labels)).collect();
         Ok(json!({ "map": self.mapped.hash, "queries": queries, "groups": groups, "labels": labels }))
     }
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
-        let answered: Vec<(usize, u8)> = self.labels.answers().collect();
-        context.progress.begin("weigh the answers", "answers", answered.len() as u64, 0);
-        let answer = |&(query, label): &(usize, u8)| Answer { images: self.queries.members(query), label };
-        let answers: Vec<Answer<'_>> = answered.iter().map(answer).collect();
-        let beliefs = self.mapped.map.beliefs(&answers, self.classes);
-        let changed = beliefs.iter().zip(&answered).filter(|(belief, (_, label))| belief.label != *label).count();
-        // Below 1 in single precision too.
-        let beliefs: Vec<QueryBelief> = beliefs
-            .iter()
-            .map(|belief| QueryBelief { label: belief.label, doubt: (belief.doubt as f32).min(0.999) })
-            .collect();
-        folder.write_json(BELIEFS, &beliefs)?;
-        context.progress.end(&format!("{} of {} answers replaced by other classes", changed, answered.len()));
+        context.progress.begin("weigh the answers", "rows", self.labels.len() as u64, 0);
+        let (mut rows, mut changed, mut all) = (BTreeMap::new(), 0, 0);
+        for (&row, labels) in &self.labels {
+            let answered: Vec<(usize, u8)> = labels.answers().collect();
+            let answer = |&(query, label): &(usize, u8)| Answer { images: self.queries.members(query), label };
+            let answers: Vec<Answer<'_>> = answered.iter().map(answer).collect();
+            let beliefs = self.mapped.map.beliefs(&answers, self.classes);
+            changed += beliefs.iter().zip(&answered).filter(|(belief, (_, label))| belief.label != *label).count();
+            all += answered.len();
+            // Below 1 in single precision too.
+            let belief = |belief: &Belief| QueryBelief { label: belief.label, doubt: (belief.doubt as f32).min(0.999) };
+            rows.insert(row, beliefs.iter().map(belief).collect());
+            context.progress.advance(1, "");
+        }
+        folder.write_json(BELIEFS, &RowBeliefs(rows))?;
+        context.progress.end(&format!("{changed} of {all} answers replaced by other classes"));
         Ok(vec![BELIEFS.into()])
     }
 
-    fn load(&self, _: &Context<'_>, done: &FinishedStage) -> Result<Vec<QueryBelief>, ExperimentError> {
+    fn load(&self, _: &Context<'_>, done: &FinishedStage) -> Result<RowBeliefs, ExperimentError> {
         done.read_json(BELIEFS)
     }
 }

@@ -230,9 +230,9 @@ fn recorded(run: &Path, config: &Config, earlier: &[Node]) -> Option<BTreeSet<St
     let queries = chosen(&remains(of_kind(QUERIES).next()?)?, config)?;
     let labels = |node: &Node| Some((node.row?, (RowLabels::read(&remains(node)?)?, None)));
     let labellings = of_kind(LABELLING).map(labels).collect::<Option<BTreeMap<usize, TimedLabels>>>()?;
-    let beliefs = |node: &Node| Some((node.row?, beliefs::read(&remains(node)?)?));
-    let beliefs = of_kind(BELIEFS).map(beliefs).collect::<Option<BTreeMap<_, _>>>()?;
-    let specs = student_specs(config, queries.all(), &labellings, &RowBeliefs(beliefs));
+    let beliefs = of_kind(BELIEFS).next().map(|node| beliefs::read(&remains(node)?));
+    let beliefs = beliefs.unwrap_or_else(|| Some(RowBeliefs::default()))?;
+    let specs = student_specs(config, queries.all(), &labellings, &beliefs);
     let named = specs.iter().filter(|spec| !spec.is_empty());
     let each = |repeat| named.clone().map(move |spec| spec.stage_name(repeat).to_string());
     Some((0..config.table.repeats).flat_map(each).collect())
