@@ -35,7 +35,7 @@ impl PoolMap {
     ///
     /// An answer is wrong with a probability `w`, and then any other class with equal probability. Two answers at a distance `d` are
     /// about the same class with a probability of `s + (1 - s) / classes`, where `s = exp(-d^2 / (2 h^2))` and `h` is
-    /// [`NEAR`]; a group lies at the mean of its images. Expectation maximisation estimates `w` from the answers alone, so
+    /// 0.15; a group lies at the mean of its images. Expectation maximisation estimates `w` from the answers alone, so
     /// neither votes nor true labels are used, and the beliefs have the epsilon of the answers (post-processing).
     #[must_use]
     pub fn beliefs(&self, answers: &[Answer<'_>], classes: usize) -> Vec<Belief> {

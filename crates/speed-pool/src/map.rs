@@ -271,7 +271,7 @@ impl PoolMap {
     }
 
     /// Returns the label that each image of the pool gets from `own`, images with their places and labels below `classes`: the label of
-    /// the nearest place, and of equally near ones the first. An image without a place nearer than [`REACH`] probably has a class of
+    /// the nearest place, and of equally near ones the first. An image without a place nearer than 0.8 probably has a class of
     /// which `own` has no image: it gets a random one of these classes, if there are any.
     #[must_use]
     pub fn nearest_labels(&self, own: &[(&[f64], u8)], classes: usize, stream: &mut Stream) -> Vec<u8> {
