@@ -40,7 +40,8 @@ fn ours(lines: &[Vec<String>]) -> Result<Vec<Series>, Box<dyn Error>> {
         let [experiment, pool, _, row, epsilon, _, accuracy] = &line[..] else {
             return Err("expected seven columns".into());
         };
-        let of_row = seeds.entry(format!("ours: {experiment}, pool of {pool} images")).or_default();
+        let of_row =
+            seeds.entry(format!("ours, {experiment}, {pool} pool (one teacher, data-independent)")).or_default();
         let (largest, accuracies) = of_row.entry(row.clone()).or_default();
         *largest = largest.max(epsilon.parse()?);
         accuracies.push(accuracy.parse()?);
