@@ -55,7 +55,7 @@ pub(super) fn dry_run(sweep: &Sweep, options: &RunOptions, json: bool) -> Result
 /// Returns the remaining work and its privacy cost in one line.
 fn plan_text(plan: &Plan) -> String {
     let done = plan.stages.iter().filter(|stage| stage.done).count();
-    let epsilon = |epsilon: Option<f64>| epsilon.map_or_else(|| "none".to_owned(), |e| epsilon_text(e));
+    let epsilon = |epsilon: Option<f64>| epsilon.map_or_else(|| "none".to_owned(), epsilon_text);
     let rows: Vec<String> =
         plan.rows.iter().map(|row| format!("{} {}", row.name, epsilon(row.data_independent))).collect();
     let missing = plan.missing.as_ref().map_or_else(String::new, |missing| format!("; MISSING: {missing}"));
