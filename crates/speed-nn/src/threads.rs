@@ -4,8 +4,8 @@
 //! one small model do not. A one-thread pool also fixes the order of every sum, so a model's bits do not depend on
 //! other work.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use rayon::{ThreadPoolBuildError, ThreadPoolBuilder};
 
@@ -34,7 +34,7 @@ pub fn for_each<T: Sync, E: Send>(
 ) -> Result<(), QueueError<E>> {
     let (next, stop, failure) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(None));
     let fail = |error| {
-        let mut first = failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut first = failure.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert(error);
         stop.store(true, Ordering::Relaxed);
     };
@@ -54,7 +54,27 @@ pub fn for_each<T: Sync, E: Send>(
             }
         }
     });
-    failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
+    failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+}
+
+/// Returns the results of `work` for every item, in the order of `items`, as [`for_each`] runs them.
+///
+/// # Errors
+/// As for [`for_each`].
+pub fn map<T: Sync, R: Send, E: Send>(
+    items: &[T],
+    threads: usize,
+    work: impl Fn(&T, &AtomicBool) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, QueueError<E>> {
+    let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
+    let indices: Vec<usize> = (0..items.len()).collect();
+    for_each(&indices, threads, |&index, stop| {
+        let result = work(&items[index], stop)?;
+        *results[index].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        Ok(())
+    })?;
+    let result = |slot: Mutex<Option<R>>| slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(results.into_iter().map(|slot| result(slot).expect("every item was done without an error")).collect())
 }
 
 #[cfg(test)]
@@ -75,6 +95,20 @@ mod tests {
             assert!(done.iter().all(|count| count.load(Ordering::Relaxed) == 1));
         }
         assert!(for_each(&[0; 0], 2, |_, _| Err(())).is_ok());
+    }
+
+    #[test]
+    fn results_have_the_order_of_the_items() {
+        for threads in [0, 1, 3, 50] {
+            let items: Vec<usize> = (0..40).collect();
+            let squares = map(&items, threads, |&item, _| Ok::<_, ()>(item * item)).expect("no error");
+            assert_eq!(squares, items.iter().map(|item| item * item).collect::<Vec<_>>());
+        }
+        assert!(map(&[0; 0], 2, |_, _| Err::<(), _>(())).expect("nothing to do").is_empty());
+        assert!(matches!(
+            map(&[1, 2, 3], 2, |&item, _| if item == 2 { Err(item) } else { Ok(()) }),
+            Err(QueueError::Work(2))
+        ));
     }
 
     #[test]

@@ -2,9 +2,8 @@
 
 use std::convert::Infallible;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
-use speed_nn::threads::{QueueError, for_each};
+use speed_nn::threads::{QueueError, map};
 
 /// Points of one dimension, point after point.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,12 +59,5 @@ pub(crate) fn in_blocks<R: Send>(
     work: impl Fn(Range<usize>) -> R + Sync,
 ) -> Result<Vec<R>, QueueError<Infallible>> {
     let firsts: Vec<usize> = (0..count).step_by(block).collect();
-    let found: Mutex<Vec<Option<R>>> = Mutex::new(firsts.iter().map(|_| None).collect());
-    for_each(&firsts, threads, |&first, _| {
-        let result = work(first..(first + block).min(count));
-        found.lock().unwrap_or_else(PoisonError::into_inner)[first / block] = Some(result);
-        Ok(())
-    })?;
-    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(found.into_iter().map(|result| result.expect("every block was done")).collect())
+    map(&firsts, threads, |&first, _| Ok(work(first..(first + block).min(count))))
 }

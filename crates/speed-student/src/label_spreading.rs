@@ -5,9 +5,8 @@
 //! `LabelSpreading(kernel="knn")`.
 
 use std::convert::Infallible;
-use std::sync::{Mutex, PoisonError};
 
-use speed_nn::threads::{QueueError, for_each};
+use speed_nn::threads::{QueueError, map};
 
 use crate::lesson::check_labels;
 use crate::{Images, InvalidData};
@@ -163,8 +162,7 @@ fn neighbours(
     on_images: &(dyn Fn(usize) + Sync),
 ) -> Result<Vec<u32>, QueueError<Infallible>> {
     let firsts: Vec<usize> = (0..images.len()).step_by(TOGETHER).collect();
-    let found: Mutex<Vec<Vec<u32>>> = Mutex::new(vec![Vec::new(); firsts.len()]);
-    for_each(&firsts, threads, |&first, _| {
+    let found = map(&firsts, threads, |&first, _| {
         let some = first..(first + TOGETHER).min(images.len());
         let mut nearest: Vec<Vec<(u64, u32)>> = vec![Vec::with_capacity(count + 1); some.len()];
         for other in 0..pool.len() {
@@ -179,12 +177,10 @@ fn neighbours(
                 nearest.truncate(count);
             }
         }
-        let near = nearest.into_iter().flatten().map(|(_, other)| other).collect();
-        found.lock().unwrap_or_else(PoisonError::into_inner)[first / TOGETHER] = near;
         on_images(some.len());
-        Ok(())
+        Ok(nearest.into_iter().flatten().map(|(_, other)| other).collect::<Vec<u32>>())
     })?;
-    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect())
+    Ok(found.concat())
 }
 
 /// Returns the squared Euclidean distance of two images of the same size, exactly.
@@ -201,6 +197,8 @@ fn squared_distance(one: &[u8], other: &[u8]) -> u64 {
 mod tests {
     use serde::Deserialize;
     use speed_data::{ImageShape, Split};
+
+    use std::sync::Mutex;
 
     use super::*;
 

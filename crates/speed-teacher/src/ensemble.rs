@@ -9,7 +9,6 @@ use speed_core::random::Streams;
 use speed_data::Split;
 use speed_nn::threads::{self, QueueError};
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 /// The reason why an ensemble was not trained or did not vote; `E` is the error of the caller's own function.
@@ -114,14 +113,10 @@ pub fn ensemble_votes<E: std::error::Error + Send + 'static>(
     pool: &Split,
     threads: usize,
 ) -> Result<Votes, EnsembleError<E>> {
-    let rows: Vec<Mutex<Vec<u8>>> = (0..teachers).map(|_| Mutex::default()).collect();
     let indices: Vec<usize> = (0..teachers).collect();
-    threads::for_each(&indices, threads, |&index, _| {
-        let labels = load(index).map_err(EnsembleError::Caller)?.predict(pool)?;
-        *rows[index].lock().unwrap_or_else(std::sync::PoisonError::into_inner) = labels;
-        Ok(())
+    let rows = threads::map(&indices, threads, |&index, _| {
+        Ok::<_, EnsembleError<E>>(load(index).map_err(EnsembleError::Caller)?.predict(pool)?)
     })?;
-    let labels = rows.into_iter().flat_map(|row| row.into_inner().unwrap_or_default()).collect();
     let shape = VoteShape::new(teachers, pool.len(), pool.classes()).map_err(VotesError::from)?;
-    Ok(Votes::new(shape, labels)?)
+    Ok(Votes::new(shape, rows.concat())?)
 }

@@ -2,7 +2,6 @@
 
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use speed_data::pictures::Preparation;
 use speed_nn::threads;
@@ -67,15 +66,13 @@ impl ForeignModel {
         on_batch: &(dyn Fn(usize) + Sync),
     ) -> Result<Vec<u8>, ExperimentError> {
         let images = inputs.images();
-        let batches: Vec<(usize, &[Image<'_>])> = images.chunks(TOGETHER).enumerate().collect();
-        let done: Mutex<Vec<Vec<u8>>> = Mutex::new(vec![Vec::new(); batches.len()]);
-        threads::for_each(&batches, threads.get(), |&(index, images), _| {
-            let classes = images.iter().map(|image| self.class(image)).collect::<Result<_, _>>()?;
-            done.lock().unwrap_or_else(PoisonError::into_inner)[index] = classes;
+        let batches: Vec<&[Image<'_>]> = images.chunks(TOGETHER).collect();
+        let classes = threads::map(&batches, threads.get(), |images, _| {
+            let classes = images.iter().map(|image| self.class(image)).collect::<Result<Vec<u8>, _>>()?;
             on_batch(images.len());
-            Ok::<_, ExperimentError>(())
+            Ok::<_, ExperimentError>(classes)
         })?;
-        Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner).concat())
+        Ok(classes.concat())
     }
 
     fn class(&self, image: &Image<'_>) -> Result<u8, ExperimentError> {

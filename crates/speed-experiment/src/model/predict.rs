@@ -1,7 +1,6 @@
 //! Predictions of a model, in batches on several threads.
 
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 use speed_data::Split;
@@ -53,15 +52,13 @@ impl Predicting<'_> {
         let together = (BATCH_VALUES / tensor.max(1)).clamp(1, TOGETHER);
         let threads = (ALL_VALUES / (together * tensor + patches).max(1)).clamp(1, self.threads.get());
         let images = inputs.images();
-        let batches: Vec<(usize, &[Image<'_>])> = images.chunks(together).enumerate().collect();
-        let done: Mutex<Vec<Vec<Prediction>>> = Mutex::new(vec![Vec::new(); batches.len()]);
-        threads::for_each(&batches, threads, |&(index, images), _| {
+        let batches: Vec<&[Image<'_>]> = images.chunks(together).collect();
+        let predictions = threads::map(&batches, threads, |images, _| {
             let predictions = self.batch(images)?;
-            done.lock().unwrap_or_else(PoisonError::into_inner)[index] = predictions;
             (self.on_batch)(images.len());
-            Ok::<_, ExperimentError>(())
+            Ok::<_, ExperimentError>(predictions)
         })?;
-        Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().flatten().collect())
+        Ok(predictions.into_iter().flatten().collect())
     }
 
     fn batch(&self, images: &[Image<'_>]) -> Result<Vec<Prediction>, ExperimentError> {

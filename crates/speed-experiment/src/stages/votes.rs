@@ -1,13 +1,12 @@
 //! The votes of all teachers on all pool images: from the trained ensemble, from a file, at random, or the true labels.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
 use rand::RngExt;
 use serde_json::{Value, json};
 use speed_core::{VoteShape, Votes, VotesError, printable_path};
 use speed_data::{Images as Unlabelled, Split, partition};
-use speed_nn::threads::for_each;
+use speed_nn::threads::map;
 use speed_pool::{MapError, PoolMap};
 use speed_report::EnsembleQuality;
 use speed_teacher::{Teacher, ensemble_votes};
@@ -340,18 +339,15 @@ fn neighbours(context: &Context<'_>, mapped: &MappedPool, images: &Images) -> Re
     context.progress.end(&format!("{} images of the teachers placed", train.len()));
     context.progress.begin("collect votes", "teachers", teachers as u64, 0);
     let partitions = partition::blocks(train.len(), teachers)?;
-    let found: Mutex<Vec<Vec<u8>>> = Mutex::new(vec![Vec::new(); teachers]);
     let all: Vec<usize> = (0..teachers).collect();
-    let voted = for_each(&all, threads, |&teacher, _| {
+    let rows = map(&all, threads, |&teacher, _| {
         let own: Vec<(&[f64], u8)> = partitions[teacher].clone().map(|i| (&*places[i], train.label(i))).collect();
         let mut stream = context.streams.stream("neighbours", teacher as u64);
         let labels = mapped.map.nearest_labels(&own, pool.classes(), &mut stream);
-        found.lock().unwrap_or_else(PoisonError::into_inner)[teacher] = labels;
         context.progress.advance(1, "");
-        Ok(())
+        Ok(labels)
     });
-    voted.map_err(MapError::Threads)?;
-    let labels = found.into_inner().unwrap_or_else(PoisonError::into_inner).concat();
+    let labels = rows.map_err(MapError::Threads)?.concat();
     let shape = VoteShape::new(teachers, pool.len(), pool.classes()).map_err(VotesError::from)?;
     Ok(Votes::new(shape, labels)?)
 }
