@@ -26,8 +26,8 @@ use crate::progress::{Progress, Recorder};
 use crate::results::{PublishedQueries, RowResult, publish, student_methods, with_answers, write_models};
 pub use crate::stages::StageUnits;
 use crate::stages::{
-    CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, QueryList, QueryVotes, RowBaselines, RowBounds,
-    RowLabellings, RowStudents, TeachersOnTest, Truth, kinds_of_machine, planned_classes, select_queries,
+    CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, QueryList, RowBaselines, RowBounds, RowLabellings,
+    RowStudents, TeacherAnswers, TeachersOnTest, Truth, kinds_of_machine, planned_classes, select_queries,
 };
 use crate::store::{RunStore, progress_path};
 
@@ -204,7 +204,7 @@ fn report(
 ) -> Result<(Report, PublishedQueries), ExperimentError> {
     let (config, store, images) = (context.config, context.store, context.images);
     let collected = outputs.get::<CollectedVotes>();
-    let (votes, queries) = (outputs.get::<QueryVotes>(), outputs.get::<Queries>().all());
+    let (votes, queries) = (outputs.get::<TeacherAnswers>(), outputs.get::<Queries>().all());
     let rows = row_results(config, outputs);
     let asked = PublishedQueries {
         queries: asked_queries(context, votes, queries, &rows),
@@ -259,7 +259,7 @@ fn row_results(config: &Config, outputs: &Outputs) -> Vec<RowResult> {
 /// Returns the queries with their answers, without everything that is not public.
 fn asked_queries(
     context: &Context<'_>,
-    votes: &QueryVotes,
+    votes: &TeacherAnswers,
     queries: QueryList<'_>,
     results: &[RowResult],
 ) -> AskedQueries {

@@ -33,7 +33,7 @@ pub(crate) use kind::{Kind, Node};
 pub(crate) use labelling::{RowLabellings, RowLabels};
 pub(crate) use machine::kinds as kinds_of_machine;
 pub(crate) use outputs::Outputs;
-pub(crate) use queries::{Queries, QueryList, QueryVotes, select as select_queries};
+pub(crate) use queries::{Queries, QueryList, TeacherAnswers, select as select_queries};
 pub(crate) use shard_units::ShardUnits;
 pub(crate) use students::{METRICS, PICTURE, RowStudents, kept_weights, read_epochs};
 pub(crate) use teachers::{TEACHERS, is_version_of_teachers};

@@ -1,11 +1,17 @@
 //! The probability of every class, given noisy answers about images and the map on which similar images are near each other.
 
+use serde::{Deserialize, Serialize};
+
 use crate::clusters::squared_distance;
 use crate::map::PoolMap;
 
 /// Distance at which two images have the same class with a probability of about `e^-1/2`, beyond chance. The largest magnitude of a
 /// coordinate is 1.
 const NEAR: f64 = 0.15;
+/// Likeness below which two answers say nothing about each other.
+const LEAST_LIKENESS: f64 = 1e-6;
+/// Largest doubt, so that it is below 1 in single precision.
+const MAX_DOUBT: f32 = 0.999;
 /// Rounds of the estimation of the share of wrong answers, which changes by less than a thousandth in the last ones.
 const ROUNDS: usize = 30;
 /// The estimated share of wrong answers at the start, and its limits.
@@ -22,12 +28,12 @@ pub struct Answer<'a> {
 }
 
 /// The most probable class of the images of an answer, given all answers.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Belief {
     /// The class.
     pub label: u8,
-    /// The probability that another class is right.
-    pub doubt: f64,
+    /// The probability that another class is right, at least 0 and below 1.
+    pub doubt: f32,
 }
 
 impl PoolMap {
@@ -39,38 +45,39 @@ impl PoolMap {
     /// neither votes nor true labels are used, and the beliefs have the epsilon of the answers (post-processing).
     #[must_use]
     pub fn beliefs(&self, answers: &[Answer<'_>], classes: usize) -> Vec<Belief> {
-        let places: Vec<Vec<f64>> = answers.iter().map(|answer| self.mean_place(answer.images, classes)).collect();
-        let likeness =
-            |one: &Vec<f64>, other: &Vec<f64>| libm::exp(-squared_distance(one, other) / (2.0 * NEAR * NEAR));
+        let near = self.near_answers(answers, classes);
         let chance = 1.0 / classes as f64;
         let (mut wrong, mut beliefs) = (START, Vec::new());
         for _ in 0..ROUNDS {
-            let of_label = |label: u8, class: usize| {
-                if usize::from(label) == class { 1.0 - wrong } else { wrong / (classes.max(2) - 1) as f64 }
+            // The probabilities of an answer if its label is right, and if another class is.
+            let (right, other) = (1.0 - wrong, wrong / (classes.max(2) - 1) as f64);
+            let of_answer = |(answer, near): (&Answer<'_>, &Vec<(usize, f64)>)| {
+                let mut logs = vec![libm::log(other); classes];
+                logs[usize::from(answer.label)] = libm::log(right);
+                for &(neighbour, same) in near {
+                    let seen = |probability: f64| libm::log(same * probability + (1.0 - same) * chance);
+                    let (label, [right, other]) = (usize::from(answers[neighbour].label), [right, other].map(seen));
+                    let likelihood = |class| if class == label { right } else { other };
+                    logs.iter_mut().enumerate().for_each(|(class, log)| *log += likelihood(class));
+                }
+                distribution(logs)
             };
-            beliefs = answers
-                .iter()
-                .zip(&places)
-                .enumerate()
-                .map(|(i, (answer, place))| {
-                    let mut logs: Vec<f64> =
-                        (0..classes).map(|class| libm::log(of_label(answer.label, class))).collect();
-                    for (j, (other, there)) in answers.iter().zip(&places).enumerate().filter(|(j, _)| *j != i) {
-                        debug_assert_ne!(i, j);
-                        let same = likeness(place, there);
-                        // Answers that are far away say nothing.
-                        if same > 1e-6 {
-                            let seen = |class| same * of_label(other.label, class) + (1.0 - same) * chance;
-                            logs.iter_mut().enumerate().for_each(|(class, log)| *log += libm::log(seen(class)));
-                        }
-                    }
-                    distribution(logs)
-                })
-                .collect::<Vec<Vec<f64>>>();
+            beliefs = answers.iter().zip(&near).map(of_answer).collect();
             let doubted: f64 = answers.iter().zip(&beliefs).map(|(answer, p)| 1.0 - p[usize::from(answer.label)]).sum();
             wrong = (doubted / answers.len().max(1) as f64).clamp(LIMITS[0], LIMITS[1]);
         }
         beliefs.iter().map(|probabilities| most_probable(probabilities)).collect()
+    }
+
+    /// Returns the other answers near each answer, with their likeness `s`. Answers that are far away say nothing.
+    fn near_answers(&self, answers: &[Answer<'_>], classes: usize) -> Vec<Vec<(usize, f64)>> {
+        let places: Vec<Vec<f64>> = answers.iter().map(|answer| self.mean_place(answer.images, classes)).collect();
+        let likeness = |one: &[f64], other: &[f64]| libm::exp(-squared_distance(one, other) / (2.0 * NEAR * NEAR));
+        let near = |(i, place): (usize, &Vec<f64>)| {
+            let others = places.iter().enumerate().filter(|(j, _)| *j != i);
+            others.map(|(j, there)| (j, likeness(place, there))).filter(|(_, same)| *same > LEAST_LIKENESS).collect()
+        };
+        places.iter().enumerate().map(near).collect()
     }
 
     fn mean_place(&self, images: &[usize], classes: usize) -> Vec<f64> {
@@ -96,8 +103,8 @@ fn distribution(logs: Vec<f64>) -> Vec<f64> {
 fn most_probable(probabilities: &[f64]) -> Belief {
     let best = (0..probabilities.len())
         .fold(0, |best, class| if probabilities[class] > probabilities[best] { class } else { best });
-    let doubt = probabilities.iter().enumerate().filter(|(class, _)| *class != best).map(|(_, p)| p).sum();
-    Belief { label: u8::try_from(best).expect("at most 256 classes"), doubt }
+    let doubt = probabilities.iter().enumerate().filter(|(class, _)| *class != best).map(|(_, p)| p).sum::<f64>();
+    Belief { label: u8::try_from(best).expect("at most 256 classes"), doubt: (doubt as f32).min(MAX_DOUBT) }
 }
 
 #[cfg(test)]
@@ -129,7 +136,7 @@ mod tests {
         let right = |found: &dyn Fn(usize) -> u8| (0..200).filter(|&i| found(i) == pool.label(queries[i][0])).count();
         let (before, after) = (right(&|i| labels[i]), right(&|i| beliefs[i].label));
         assert!((100..140).contains(&before) && after >= before + 30, "{before} right answers, {after} right beliefs");
-        let expected: f64 = beliefs.iter().map(|belief| 1.0 - belief.doubt).sum();
+        let expected: f64 = beliefs.iter().map(|belief| 1.0 - f64::from(belief.doubt)).sum();
         assert!((expected - after as f64).abs() < 25.0, "{expected} expected, {after} found");
     }
 

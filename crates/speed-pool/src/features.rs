@@ -60,15 +60,20 @@ impl Features {
     }
 }
 
+/// Returns the side of the blocks of pixels that become one value.
+fn block(shape: ImageShape) -> usize {
+    shape.height.max(shape.width).div_ceil(LONGEST)
+}
+
 /// Returns the height and width of an image of this shape after it was reduced.
 fn reduced(shape: ImageShape) -> [usize; 2] {
-    let by = shape.height.max(shape.width).div_ceil(LONGEST);
+    let by = block(shape);
     [shape.height.div_ceil(by), shape.width.div_ceil(by)]
 }
 
 /// Returns the means of square blocks of pixels, so that no side is longer than [`LONGEST`].
 fn reduce(channel: &[f64], shape: ImageShape) -> Vec<f64> {
-    let by = shape.height.max(shape.width).div_ceil(LONGEST);
+    let by = block(shape);
     if by == 1 {
         return channel.to_vec();
     }

@@ -12,7 +12,7 @@ use super::complete::complete;
 use super::context::Context;
 use super::kind::{Kind, Node};
 use super::outputs::Outputs;
-use super::queries::{Queries, QueryVotes};
+use super::queries::{Queries, TeacherAnswers};
 use super::stage::{Stage, StageName};
 use crate::config::{AggregationKind, Config, RowConfig};
 use crate::error::ExperimentError;
@@ -74,7 +74,7 @@ impl Kind for Accounting {
 
     fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
         let Some((index, row)) = node.row.map(|index| (index, &context.config.rows[index])) else { return Ok(()) };
-        let counts = outputs.get::<QueryVotes>().counts(outputs.get::<Queries>().of_row(row).len());
+        let counts = outputs.get::<TeacherAnswers>().counts(outputs.get::<Queries>().of_row(row).len());
         let bounds = complete(context, &AccountStage { name: &node.name, row, counts: &counts })?;
         outputs.get_mut::<RowBounds>().0.insert(index, bounds);
         Ok(())

@@ -24,26 +24,13 @@ pub(super) const KIND: &str = "beliefs";
 /// The file of the beliefs.
 const BELIEFS: &str = "beliefs.json";
 
-/// The belief about one answered query.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct QueryBelief {
-    label: u8,
-    /// The probability that another class is right.
-    doubt: f32,
-}
-
 /// The beliefs of every row about its answered queries, by the rows' places in the config.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct RowBeliefs(pub(crate) BTreeMap<usize, Vec<QueryBelief>>);
+pub(crate) struct RowBeliefs(pub(crate) BTreeMap<usize, Vec<Belief>>);
 
 /// Reads the beliefs of a finished stage in `remains`.
 pub(super) fn read(remains: &StageRemains) -> Option<RowBeliefs> {
     serde_json::from_str(&remains.read(BELIEFS)?).ok()
-}
-
-/// Returns the answered queries of a row with their beliefs: query, class and doubt.
-pub(super) fn of_answers(labels: &RowLabels, beliefs: &[QueryBelief]) -> Vec<(usize, u8, f32)> {
-    labels.answers().zip(beliefs).map(|((query, _), belief)| (query, belief.label, belief.doubt)).collect()
 }
 
 /// The update of the beliefs of all rows, if students learn beliefs.
@@ -113,9 +100,7 @@ impl Stage for BeliefStage<'_> {
             let beliefs = self.mapped.map.beliefs(&answers, self.classes);
             changed += beliefs.iter().zip(&answered).filter(|(belief, (_, label))| belief.label != *label).count();
             all += answered.len();
-            // Below 1 in single precision too.
-            let belief = |belief: &Belief| QueryBelief { label: belief.label, doubt: (belief.doubt as f32).min(0.999) };
-            rows.insert(row, beliefs.iter().map(belief).collect());
+            rows.insert(row, beliefs);
             context.progress.advance(1, "");
         }
         folder.write_json(BELIEFS, &RowBeliefs(rows))?;

@@ -77,9 +77,9 @@ impl<'a> QueryList<'a> {
 }
 
 /// The answers of all teachers to the queries of a run, teachers x queries.
-pub(crate) struct QueryVotes(pub(crate) Votes);
+pub(crate) struct TeacherAnswers(pub(crate) Votes);
 
-impl QueryVotes {
+impl TeacherAnswers {
     /// Returns the counts of the answers to the first `queries` queries.
     pub(crate) fn counts(&self, queries: usize) -> Vec<Vec<u32>> {
         (0..queries).map(|query| self.0.counts(query)).collect()
@@ -198,7 +198,7 @@ impl Kind for QuerySelection {
         };
         let queries = complete(context, &QueriesStage { name: &node.name, source })?;
         let votes = queries.all().answers(&outputs.get::<CollectedVotes>().votes)?;
-        outputs.put(QueryVotes(votes));
+        outputs.put(TeacherAnswers(votes));
         outputs.put(queries);
         Ok(())
     }

@@ -201,20 +201,19 @@ fn student_specs<'a>(
 ) -> Vec<StudentSpec<'a>> {
     let spec = |(index, row): (usize, &'a RowConfig)| {
         let of = config.labels_of(index);
-        let answers = labellings[&of].0.answers().map(|(query, label)| (query, label, 0.0));
-        let believed = beliefs.get(&of).map(|beliefs| beliefs::of_answers(&labellings[&of].0, beliefs));
-        let is_doubted = believed.is_some();
-        let answers = believed.unwrap_or_else(|| answers.collect());
+        let beliefs = beliefs.get(&of);
         let mut labelled = LabelledQueries { row: &row.name, queries: Vec::new(), labels: Vec::new(), doubts: None };
-        let mut doubts = Vec::new();
-        for (query, label, doubt) in answers {
-            for &image in queries.members(query) {
-                labelled.queries.push(image);
-                labelled.labels.push(label);
-                doubts.push(doubt);
+        labelled.doubts = beliefs.map(|_| Vec::new());
+        for (place, (query, label)) in labellings[&of].0.answers().enumerate() {
+            let images = queries.members(query);
+            // `status` reads the file of a run that may be damaged; a student without all doubts is refused.
+            let belief = beliefs.and_then(|beliefs| beliefs.get(place));
+            labelled.queries.extend(images);
+            labelled.labels.extend(images.iter().map(|_| belief.map_or(label, |belief| belief.label)));
+            if let (Some(doubts), Some(belief)) = (&mut labelled.doubts, belief) {
+                doubts.extend(images.iter().map(|_| belief.doubt));
             }
         }
-        labelled.doubts = is_doubted.then_some(doubts);
         StudentSpec { labelled, method: config.method_of(row) }
     };
     config.rows.iter().enumerate().map(spec).collect()

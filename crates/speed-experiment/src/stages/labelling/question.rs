@@ -5,7 +5,7 @@ use speed_core::Votes;
 use crate::config::RowConfig;
 use crate::stages::context::Context;
 use crate::stages::outputs::Outputs;
-use crate::stages::queries::{Queries, QueryList, QueryVotes};
+use crate::stages::queries::{Queries, QueryList, TeacherAnswers};
 use crate::stages::truth::Truth;
 use crate::stages::votes::CollectedVotes;
 use crate::store::Fingerprint;
@@ -28,7 +28,7 @@ impl<'a> RowQuestion<'a> {
     /// Returns the question of a row, by the row's place in the config.
     pub(super) fn of_row(context: &Context<'a>, row: usize, outputs: &'a Outputs) -> Self {
         let row = &context.config.rows[row];
-        let (QueryVotes(votes), CollectedVotes { hash, .. }) = (outputs.get(), outputs.get());
+        let (TeacherAnswers(votes), CollectedVotes { hash, .. }) = (outputs.get(), outputs.get());
         let queries = outputs.get::<Queries>().of_row(row);
         Self { row, votes, votes_hash: *hash, queries, truth: context.truth }
     }
