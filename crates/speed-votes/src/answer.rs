@@ -26,7 +26,7 @@ pub struct Question<'a> {
 /// The names by which votes may refer to the queries.
 #[derive(Clone, Copy, Debug)]
 pub enum QueryNames<'a> {
-    /// There is no list of the queries: they have numbers only.
+    /// Queries without a list have numbers only.
     NoList,
     /// There is a list, but its names cannot be read. A number could then be a name, so votes refer to queries by their
     /// order, or by numbers below the column name `query`.

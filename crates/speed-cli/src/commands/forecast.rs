@@ -35,7 +35,7 @@ struct RoundPlan {
     forecasts: Vec<PlannedLabels>,
     account: Account,
     cost: Option<PlannedCost>,
-    /// The reason why there is no cost.
+    /// The reason for a missing cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     without_cost: Option<String>,
 }

@@ -30,7 +30,7 @@ impl Config {
         known_classes(&self.data, &(&self.votes).into(), self.privacy.classes).ok()
     }
 
-    /// Returns what is expected of the labels before any vote, if `privacy.agreement` is known: a forecast with the noise of
+    /// Returns the forecast of the labels, if `privacy.agreement` is known: it has the noise of
     /// `[noise]`, and with `privacy.target` the reason for the number of queries.
     ///
     /// # Errors

@@ -66,7 +66,7 @@ struct CoreSeconds {
 }
 
 impl PlannedRound {
-    /// Returns the cost, or the reason why there is no encrypted round of these terms. Times are measured only if asked for.
+    /// Returns the cost, or the reason if these terms have no encrypted round. Times are measured on request.
     ///
     /// # Errors
     /// If a measurement fails.
