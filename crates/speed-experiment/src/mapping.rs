@@ -28,7 +28,7 @@ pub(crate) fn map_pool(
         Task::Neighbours => progress.advance(images as u64, ""),
         Task::Embedding => drop(rounds.fetch_add(images, Ordering::Relaxed)),
     };
-    let settings = MapSettings { features, ..MapSettings::default() };
+    let settings = MapSettings::new(features);
     let map = PoolMap::new(pool, &settings, &streams.child("map", 0), threads.get(), &on_images)?;
     let ([_, dimensions], rounds) = (map.sizes(), rounds.into_inner());
     progress.end(&format!("map of {} images in {dimensions} dimensions, {rounds} rounds", map.len()));

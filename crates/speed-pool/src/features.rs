@@ -1,5 +1,7 @@
 //! Images as vectors.
 
+mod gradients;
+
 use serde::{Deserialize, Serialize};
 use speed_data::{ImageShape, Images};
 
@@ -16,48 +18,56 @@ pub enum Features {
     /// dark background, whose styles differ most in slant.
     #[default]
     Straightened,
+    /// The directions of edges in cells of 4 x 4 pixels, most of all in the middle of the image. For photographs, whose colours and light
+    /// say little about the class.
+    Gradients,
     /// The pixels of all channels.
     Pixels,
 }
 
-speed_core::named!(Features: Straightened = "straightened", Pixels = "pixels");
+speed_core::named!(Features: Straightened = "straightened", Gradients = "gradients", Pixels = "pixels");
 
 impl Features {
     /// Returns the number of values of the vector of an image of this shape.
     pub(crate) fn width(self, shape: ImageShape) -> usize {
         let [height, width] = reduced(shape);
-        height * width * self.channels(shape)
-    }
-
-    fn channels(self, shape: ImageShape) -> usize {
         match self {
-            Self::Straightened => 1,
-            Self::Pixels => shape.channels,
+            Self::Straightened => height * width,
+            Self::Gradients => gradients::width([height, width]),
+            Self::Pixels => height * width * shape.channels,
         }
     }
 
-    /// Returns the vector of image `index`: values of 0 to 1, channel by channel.
+    /// Returns the number of principal components in which neighbours are searched, unless a map's settings have another.
+    pub(crate) fn components(self) -> usize {
+        match self {
+            Self::Gradients => 60,
+            Self::Straightened | Self::Pixels => 40,
+        }
+    }
+
+    /// Returns the vector of image `index`: values of 0 to 1, channel by channel or cell by cell.
     pub(crate) fn vector(self, images: Images<'_>, index: usize) -> Vec<f32> {
         let (shape, pixels) = (images.shape(), images.pixels(index));
         let plane = shape.height * shape.width;
-        let mut channels: Vec<Vec<f64>> = match self {
-            Self::Pixels => {
-                pixels.chunks_exact(plane).map(|c| c.iter().map(|&p| f64::from(p) / 255.0).collect()).collect()
-            }
+        let values = match self {
+            Self::Pixels => channels(pixels, shape).concat(),
+            Self::Gradients => gradients::histograms(&channels(pixels, shape), reduced(shape)),
             Self::Straightened => {
                 let grey = |i| (0..shape.channels).map(|c| f64::from(pixels[c * plane + i])).sum::<f64>();
                 let scale = 255.0 * shape.channels as f64;
-                vec![(0..plane).map(|i| grey(i) / scale).collect()]
+                let grey: Vec<f64> = (0..plane).map(|i| grey(i) / scale).collect();
+                straighten(&reduce(&grey, shape), reduced(shape))
             }
         };
-        for channel in &mut channels {
-            *channel = reduce(channel, shape);
-        }
-        if self == Self::Straightened {
-            channels[0] = straighten(&channels[0], reduced(shape));
-        }
-        channels.concat().into_iter().map(|value| value as f32).collect()
+        values.into_iter().map(|value| value as f32).collect()
     }
+}
+
+/// Returns the channels of an image after it was reduced, with values of 0 to 1.
+fn channels(pixels: &[u8], shape: ImageShape) -> Vec<Vec<f64>> {
+    let values = |channel: &[u8]| channel.iter().map(|&pixel| f64::from(pixel) / 255.0).collect::<Vec<f64>>();
+    pixels.chunks_exact(shape.height * shape.width).map(|channel| reduce(&values(channel), shape)).collect()
 }
 
 /// Returns the side of the blocks of pixels that become one value.

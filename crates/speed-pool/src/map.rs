@@ -34,9 +34,17 @@ pub struct MapSettings {
     pub dimensions: usize,
 }
 
+impl MapSettings {
+    /// Creates the settings for a kind of features.
+    #[must_use]
+    pub fn new(features: Features) -> Self {
+        Self { features, components: features.components(), neighbours: 10, dimensions: 20 }
+    }
+}
+
 impl Default for MapSettings {
     fn default() -> Self {
-        Self { features: Features::Straightened, components: 40, neighbours: 10, dimensions: 20 }
+        Self::new(Features::default())
     }
 }
 

@@ -134,7 +134,7 @@ pub(crate) struct StudentQueriesOptions {
     #[arg(long)]
     pub(crate) groups: bool,
     /// The vectors by which images are similar: straightened (grey levels, centred and without slant, for handwriting on a
-    /// dark background) or pixels (for other images) [default: straightened]
+    /// dark background), gradients (directions of edges, for photographs) or pixels [default: straightened]
     #[arg(long, value_name = "NAME", requires = "by cluster")]
     pub(crate) features: Option<Features>,
     /// Resize all pictures to HEIGHTxWIDTH; without it all must have the same size

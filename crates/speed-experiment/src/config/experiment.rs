@@ -100,6 +100,11 @@ impl RawConfig {
         self.check_networks()?;
         let votes = self.votes.check(&self.data)?;
         let queries = self.queries.check(&self.data)?;
+        if self.queries.has_features() && !queries.use_map(&votes) {
+            let message =
+                "is read only with queries.selection = \"clusters\", queries.beliefs, or votes.source = \"neighbours\"";
+            return refuse("queries.features", message);
+        }
         self.teacher.check().map_err(|bad| Fault::new(format!("teacher.{}", bad.field), bad.message))?;
         self.student.check().map_err(|bad| Fault::new(format!("student.{}", bad.field), bad.message))?;
         let noise = self.noise.check(self.ensemble.teachers)?;

@@ -7,6 +7,7 @@ use speed_pool::Features;
 
 use super::data::{DataConfig, DataSource};
 use super::fault::{Fault, refuse};
+use super::votes::VotesSource;
 
 /// `[queries]` as written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,7 +77,20 @@ pub enum QuerySelection {
     },
 }
 
+impl QueriesConfig {
+    /// Returns whether the queries, the votes about them or the meaning of the answers depend on the map of the pool.
+    #[must_use]
+    pub fn use_map(&self, votes: &VotesSource) -> bool {
+        self.beliefs || matches!(self.selection, QuerySelection::Clusters { .. }) || *votes == VotesSource::Neighbours
+    }
+}
+
 impl RawQueries {
+    /// Returns whether the config has features other than the default.
+    pub(super) fn has_features(&self) -> bool {
+        !is_default(&self.features)
+    }
+
     /// Checks the section against the images.
     pub(super) fn check(&self, data: &DataConfig) -> Result<QueriesConfig, Fault> {
         if let (QuerySelectionKind::Balanced, Some(reason)) = (self.selection, data.without_truth()) {

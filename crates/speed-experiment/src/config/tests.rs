@@ -39,12 +39,13 @@ fn a_file_and_the_command_line_change_what_they_name() {
 }
 
 /// The run ids of the presets; finished runs are found by them.
-const PRESETS: [(&str, &str); 23] = [
+const PRESETS: [(&str, &str); 24] = [
     ("argmax-accuracy", "88d5c62e3abe"),
     ("confident", "51d5db1235af"),
     ("confident-svhn", "0cdae5f266b7"),
     ("default", "51414df02515"),
     ("frontier", "b3a8c8fa27f4"),
+    ("frontier-street-digits", "aad2412946a3"),
     ("frontier-votes", "b7a77e6723c6"),
     ("mnist", "4922ae139d9e"),
     ("mnist-500-epochs", "606a56819cc9"),
@@ -58,7 +59,7 @@ const PRESETS: [(&str, &str); 23] = [
     ("published-votes", "d6ebd506c782"),
     ("published-votes-students", "c1cb0360d9b3"),
     ("published-votes-svhn", "7307714228ba"),
-    ("quickstart", "2c8e57e4c566"),
+    ("quickstart", "f169cb612c31"),
     ("street-digits", "d672bd6e2d43"),
     ("street-digits-select", "dee073ad83f2"),
     ("svhn", "01c6f66f15af"),

@@ -10,7 +10,7 @@ use super::images::Images;
 use super::kind::{Kind, Node};
 use super::outputs::Outputs;
 use super::stage::{Stage, StageName};
-use crate::config::{Config, QuerySelection, VotesSource};
+use crate::config::Config;
 use crate::error::ExperimentError;
 use crate::mapping::map_pool;
 use crate::npy;
@@ -34,8 +34,7 @@ impl Kind for PoolMapping {
     }
 
     fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
-        let is_divided = matches!(config.queries.selection, QuerySelection::Clusters { .. });
-        is_divided || config.queries.beliefs || config.votes == VotesSource::Neighbours
+        config.queries.use_map(&config.votes)
     }
 
     fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
