@@ -12,6 +12,11 @@ impl Report {
     #[must_use]
     pub fn to_markdown(&self) -> String {
         let mut text = format!("# {}\n\n{}{}\n", self.experiment, self.heading(), self.machine());
+        if self.is_protected() {
+            text.push_str(
+                "NOT FOR PUBLICATION: epsilons at these votes depend on the secret votes. report.html has the public results.\n",
+            );
+        }
         text.push_str(&self.table_with_times().to_markdown());
         text.push_str(&format!("\n```text\n{}```\n\n## Claims\n\n{}", self.legend(), self.claims()));
         text.push_str(&self.classes_and_baselines());
@@ -41,6 +46,8 @@ impl Report {
         let [mean, plurality] = [mean_accuracy, plurality_accuracy].map(|share| accuracy(*share));
         let votes = match config.votes {
             VotesOrigin::TrueLabels => format!("True labels of {pool_images} pool images instead of votes"),
+            // The accuracies are exact functions of the votes, which the noise protects.
+            _ if self.is_protected() => format!("{teachers} teachers, {pool_images} pool images"),
             _ => format!("{teachers} teachers (mean {mean}, plurality {plurality} on {pool_images} pool images)"),
         };
         let handwriting = self.handwriting.as_ref();

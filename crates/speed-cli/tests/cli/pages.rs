@@ -76,8 +76,17 @@ fn with_real_noise_a_page_holds_what_a_claim_covers_and_no_votes() {
         .replace("source = \"simulation\"", "source = \"operating-system\"")
         .replace("gamma = 1.0", "gamma = 0.3");
     let place = Workplace::new(&real);
-    place.succeeds(&["run", "config.toml", "--set", "table.baselines=true"]);
+    let printed = place.succeeds(&["run", "config.toml", "--set", "table.baselines=true"]);
     let run = place.run_folder("results", "tiny");
+    assert!(printed.contains("5 teachers, ") && !printed.contains("plurality"), "{printed}");
+    let text = fs::read_to_string(run.join("tables/report.md")).expect("a report");
+    assert!(text.contains("NOT FOR PUBLICATION") && !text.contains("plurality"), "{text}");
+    #[cfg(unix)]
+    for file in ["votes.npy", "ensemble.json"] {
+        let file = run.join("stages/votes").join(file);
+        let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).expect("a file").permissions());
+        assert_eq!(mode & 0o777, 0o600, "{}", file.display());
+    }
     let page = fs::read_to_string(run.join("tables/report.html")).expect("a page");
     check_alone(&page);
     assert!(!page.contains("SIMULATION") && page.contains("The noise is real"), "{page}");

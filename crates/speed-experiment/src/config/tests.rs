@@ -45,7 +45,7 @@ const PRESETS: [(&str, &str); 24] = [
     ("confident-svhn", "0cdae5f266b7"),
     ("default", "51414df02515"),
     ("frontier", "b3a8c8fa27f4"),
-    ("frontier-street-digits", "aad2412946a3"),
+    ("frontier-street-digits", "5445f1f5b77a"),
     ("frontier-votes", "b7a77e6723c6"),
     ("mnist", "4922ae139d9e"),
     ("mnist-500-epochs", "606a56819cc9"),

@@ -159,8 +159,9 @@ impl<'a> VotesStage<'a> {
         let recorded = measure_quality(votes, self.truth.filter(|truth| truth.digest().is_some()))?;
         let quality = measure_quality(votes, self.truth)?;
         folder.write_checked_json(SHAPE, &votes.shape())?;
-        folder.write(VOTES, &npy::votes_to_bytes(votes))?;
-        folder.write_json(QUALITY, &recorded)?;
+        // With real noise, the votes and functions of them are the secret that it protects.
+        folder.write_secret(VOTES, &npy::votes_to_bytes(votes))?;
+        folder.write_secret_json(QUALITY, &recorded)?;
         let percent =
             |value: Option<f64>| value.map_or_else(|| "unknown".into(), |value| format!("{:.2} %", 100.0 * value));
         context.progress.end(&format!(

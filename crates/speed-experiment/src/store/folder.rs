@@ -127,6 +127,23 @@ impl StageFolder {
         write_atomic(&self.folder.join(name), bytes)
     }
 
+    /// Writes a file of the stage that only its owner may read.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or the directory belongs to another stage by now.
+    pub(crate) fn write_secret(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
+        self.check()?;
+        write_secret(&self.folder.join(name), bytes)
+    }
+
+    /// Writes a JSON file of the stage that only its owner may read.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or the directory belongs to another stage by now.
+    pub(crate) fn write_secret_json(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
+        self.write_secret(name, &json(&self.folder.join(name), value)?)
+    }
+
     /// Writes a JSON file of the stage.
     ///
     /// # Errors
