@@ -6,6 +6,7 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 use speed_core::Digest;
+use speed_votes::NamedQueries;
 use zeroize::Zeroizing;
 
 use crate::error::RolesError;
@@ -74,6 +75,19 @@ pub fn hash_file(path: &Path) -> Result<Digest, RolesError> {
         Ok(Digest::from_bytes(hash.finalize().into()))
     };
     hash().map_err(RolesError::input(path))
+}
+
+/// Returns SHA-256 of a list of `queries` queries. A list of names must have this number of queries; other formats are accepted as
+/// they are.
+///
+/// # Errors
+/// If it cannot be read, is too large, or has another number of names or groups.
+pub fn hash_query_list(path: &Path, queries: usize) -> Result<Digest, RolesError> {
+    let bytes = read_input(path, FileKind::QUERY_LIST)?;
+    if let Ok(list) = NamedQueries::parse(&bytes) {
+        list.expect_count(queries).map_err(RolesError::input(path))?;
+    }
+    Ok(Digest::of(&bytes))
 }
 
 /// Refuses a path at which something exists.

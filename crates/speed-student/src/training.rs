@@ -175,13 +175,14 @@ impl StudentMethod {
     }
 }
 
-/// Returns a hash that identifies a training: its method, settings, sizes, labels and random streams.
+/// Returns a hash that identifies a training: its method, settings, sizes, labels with their doubts, and random streams.
 fn identity(method: StudentMethod, lesson: &Lesson<'_>) -> [u8; 32] {
     let settings = method.identity(lesson.config);
     let seed: [u8; 32] = rand::RngExt::random(&mut lesson.streams.stream("identity", 0));
     let sizes = (lesson.pool.len(), lesson.pool.shape(), lesson.classes());
     let method = (method.name(), method.version());
-    Sha256::digest(format!("{method:?} {settings} {sizes:?} {:?} {seed:?}", lesson.labelled)).into()
+    let doubts = lesson.doubts.map_or_else(String::new, |doubts| format!(" {doubts:?}"));
+    Sha256::digest(format!("{method:?} {settings} {sizes:?} {:?} {seed:?}{doubts}", lesson.labelled)).into()
 }
 
 /// A student in training with the metrics of its finished epochs.

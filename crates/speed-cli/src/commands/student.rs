@@ -7,7 +7,7 @@ use speed_accountant::forecast::{Agreement, AgreementForecast};
 use speed_accountant::{Delta, HonestRatio, PrivacyEvent};
 use speed_aggregation::Parameters;
 use speed_core::{RandomnessKind, printable_path};
-use speed_roles::{Influence, Role, Roster, RoundFile, RoundRandomness, Terms, hash_file, student};
+use speed_roles::{Influence, Role, Roster, RoundFile, RoundRandomness, Terms, hash_query_list, student};
 
 use super::price::RoundPrice;
 use super::{
@@ -110,7 +110,7 @@ fn terms(options: &RoundOptions) -> Result<Terms, Failure> {
     let noise = round_noise::of_round(&options.mechanism, roster.teachers().len(), options.threshold.is_some())?;
     Ok(Terms {
         name: options.name.clone(),
-        query_list: options.query_list.as_deref().map(hash_file).transpose()?,
+        query_list: options.query_list.as_deref().map(|list| hash_query_list(list, options.queries)).transpose()?,
         min_teachers: options.min_teachers.unwrap_or(roster.teachers().len()),
         roster,
         queries: options.queries,

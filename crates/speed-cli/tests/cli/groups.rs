@@ -94,7 +94,7 @@ fn twelve_groups_of_the_example_become_a_model() {
     }
     fs::write(place.path("by-group.csv"), by_group).expect("labels");
     fs::write(place.path("by-image.csv"), by_image).expect("labels");
-    let student = ["student", "train", "--pool", "trial/public", "--grey", "--seed", "1", "--epochs", "100"];
+    let student = ["student", "train", "--pool", "trial/public", "--grey", "--seed", "1", "--epochs", "6"];
     let student = [&student[..], &["--test", "trial/test", "--quiet"]].concat();
     let groups = ["--query-list", "groups.csv"];
     let of_number = [&student[..], &groups, &["--labels", "labels.csv", "--out", "number", "--json"]].concat();
@@ -130,7 +130,7 @@ fn typical_images_are_a_list_of_pictures() {
     };
     fails(&["--count", "3", "--size", "8x8"], 2, &["--clusters"]);
     fails(&["--count", "3", "--features", "pixels"], 2, &["--groups"]);
-    fails(&["--count", "3", "--groups", "--features", "curved"], 2, &["straightened or pixels", "curved"]);
+    fails(&["--count", "3", "--groups", "--features", "curved"], 2, &["straightened, gradients or pixels", "curved"]);
     fails(&["--count", "0", "--groups"], 3, &["public", "1 to 30 queries"]);
     fails(&["--count", "31", "--clusters"], 3, &["public", "1 to 30 queries of 30 images, found 31"]);
     fs::write(place.path("public/x.png"), b"\x89PNG\r\n\x1a\n").expect("a file");

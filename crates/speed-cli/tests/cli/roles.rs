@@ -332,6 +332,8 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     student(&format!("{round} --gamma 1 --threshold -999"), 2, &["threshold -999"]);
     student(&format!("{round} --gamma 0.01"), 2, &["keys for a wider range"]);
     student(&format!("{round} --gamma 1 --query-list absent"), 3, &["absent", "cannot read"]);
+    fs::write(parties.path("student", "list.csv"), "name\na.png\nb.png\nc.png\n").expect("a list");
+    student(&format!("{round} --gamma 1 --query-list list.csv"), 3, &["list.csv", "2", "3"]);
     student(&format!("{round} --gamma -1"), 2, &["gamma is -1"]);
     student(round, 2, &["binomial needs --coins or --sigma, found no parameter"]);
     student(&format!("{round} --mechanism binomial --gamma 1"), 2, &["needs --coins or --sigma, found --gamma"]);

@@ -103,7 +103,7 @@ impl Source {
     }
 
     /// Returns the merged and deserialised document.
-    pub(super) fn resolve<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
+    pub(crate) fn resolve<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         let mut merged = defaults();
         // Missing keys of any row take the values of the first default row.
         let row_template = first_row(&merged);

@@ -18,7 +18,7 @@ use speed_votes::{Pair, parse_pairs};
 
 use super::images::{ImagesOptions, Labelled, Unlabelled};
 use super::queries::{positions, read_queries};
-use super::settings::{defaults, of_pool, settings};
+use super::settings::{default_student, of_pool, settings};
 use super::{at, check_new, read_text, seed, write_output};
 use crate::config::{Config, ConfigError};
 use crate::error::{ExperimentError, InputFault, Mismatch};
@@ -165,7 +165,7 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
 fn config(options: &StudentOptions, seed: u64) -> Result<Config, ConfigError> {
     let mut fixed = of_pool();
     if let Some(epochs) = options.epochs {
-        let student = defaults()?.student;
+        let student = default_student()?;
         let ours = &student.pseudo_labels;
         let scaled = |phase: u32| (u64::from(phase) * u64::from(epochs.get())).div_ceil(u64::from(ours.epochs));
         fixed.extend([
