@@ -11,6 +11,7 @@ mod engine;
 mod external_product;
 mod fourier;
 mod key_switch;
+mod lanes;
 mod lwe;
 mod packing;
 mod read_out;
@@ -23,7 +24,7 @@ mod tests;
 pub(crate) use all_pairs::FAN_IN;
 pub(crate) use compare::SUM_STEP;
 pub(crate) use engine::Engine;
-pub(crate) use external_product::GgswList;
+pub(crate) use external_product::{GgswList, KEYS_PER_PAIR};
 pub(crate) use key_switch::KeySwitchKey;
 pub(crate) use lwe::{Lwe, add};
 #[cfg(feature = "student")]

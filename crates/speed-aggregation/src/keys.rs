@@ -12,6 +12,6 @@ pub use evaluation::{EvaluationKey, SeededEvaluationKey};
 pub use public::PublicKey;
 #[cfg(feature = "student")]
 pub(crate) use public::mask;
-pub(crate) use seeded::{Seeded, trace_rotations};
+pub(crate) use seeded::{Rounded, Seeded, trace_rotations};
 
 pub use crate::ids::KeyId;

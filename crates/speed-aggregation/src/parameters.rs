@@ -70,7 +70,7 @@ impl Parameters {
         glwe_noise_log: 17,
         bootstrap: Decomposition { base_log: 23, levels: 1 },
         select: Decomposition { base_log: 15, levels: 2 },
-        key_switch: Decomposition { base_log: 3, levels: 5 },
+        key_switch: Decomposition { base_log: 3, levels: 6 },
         trace: Decomposition { base_log: 8, levels: 5 },
         scales: 3,
         read_out_flooding_log: 57,

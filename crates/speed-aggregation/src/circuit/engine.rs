@@ -5,7 +5,6 @@
 
 use std::time::Instant;
 
-use aligned_vec::AVec;
 use tfhe::core_crypto::prelude::*;
 
 use super::external_product::{ExternalProduct, Rotation};
@@ -40,7 +39,7 @@ impl<'a> Engine<'a> {
     pub(crate) fn new(key: &'a EvaluationKey, layout: Layout) -> Self {
         let p = key.parameters();
         let levels = p.bootstrap.levels.max(p.select.levels).max(p.trace.levels);
-        let products = ExternalProduct::new(p.polynomial_size, levels);
+        let products = ExternalProduct::new(levels);
         Self { p, layout, keys: &key.parts, products, work: Work::default() }
     }
 
@@ -75,10 +74,11 @@ impl<'a> Engine<'a> {
         let mut outputs = Vec::with_capacity(inputs.len());
         for (inputs, tables) in inputs.chunks(BATCH).zip(tables.chunks(BATCH)) {
             let rotations: Vec<Rotation> = inputs.iter().map(|input| rounded(self.p, input)).collect();
-            let mut turned: Vec<AVec<u64>> = tables.iter().map(|table| AVec::from_slice(64, table.as_ref())).collect();
+            let mut turned: Vec<Vec<u64>> = tables.iter().map(|table| table.as_ref().to_vec()).collect();
             self.products.blind_rotate(&mut turned, &rotations, key);
             for words in &turned {
-                let table = GlweCiphertext::from_container(&**words, self.p.ring(), CiphertextModulus::new_native());
+                let table =
+                    GlweCiphertext::from_container(words.as_slice(), self.p.ring(), CiphertextModulus::new_native());
                 outputs.push(places.map(|place| {
                     let size = self.p.big_dimension().to_lwe_size();
                     let mut output = LweCiphertext::new(0, size, CiphertextModulus::new_native());

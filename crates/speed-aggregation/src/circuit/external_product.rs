@@ -1,139 +1,344 @@
 //! The external product of a GGSW ciphertext (a matrix of ring ciphertexts) and a ring ciphertext, and the blind
 //! rotation built from it.
 
-use aligned_vec::{AVec, avec};
-use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
-use tfhe_fft::c64;
 
-use super::fourier::{Block, Fourier, LANES};
+use super::fourier::{
+    BLOCK, BLOCKS, Digit, Fourier, N, Points, VECTORS, Values, point, product, root_of_unity, to_torus, transform,
+};
+use super::lanes::{Eight, LANES, Lanes, Vectorised, dispatch};
 use crate::parameters::Decomposition;
 
-/// Fourier-transformed GGSW ciphertexts with one mask polynomial. A ciphertext has one row for each polynomial of a
-/// ring ciphertext and each level of the decomposition; each row has two polynomials.
+/// Keys that a blind rotation reads for two bits `b, c` of the small key: encryptions of `b (1 - c)`, `(1 - b) c` and `b c`.
+pub(crate) const KEYS_PER_PAIR: usize = 3;
+
+/// Transformed GGSW ciphertexts with one mask polynomial, in steps of `keys` ciphertexts that are used together. A ciphertext has
+/// one row for each level of the decomposition and each polynomial of a ring ciphertext; each row has two polynomials.
 pub(crate) struct GgswList {
     decomposition: Decomposition,
-    n: usize,
-    /// By ciphertext, block, row, column: operands of one product are contiguous.
-    blocks: Vec<Block>,
+    keys: usize,
+    /// By step, vector, ciphertext of the step, row, column: operands of one product are contiguous.
+    points: Vec<Points>,
 }
 
 impl GgswList {
     /// Transforms ciphertexts from tfhe's order: level by level from the last to the first, one row for the mask and
     /// one for the body, each with mask and body. Runs on rayon's current pool.
-    pub(crate) fn new(n: usize, decomposition: Decomposition, words: &[u64]) -> Self {
-        let columns_each = 4 * decomposition.levels;
-        let transform = |fourier: &mut Fourier, words: &[u64]| -> Vec<Block> {
-            let columns: Vec<Vec<Block>> = words.chunks_exact(n).map(|words| fourier.transform(words)).collect();
-            (0..n / 2 / LANES).flat_map(|block| columns.iter().map(move |column| column[block])).collect()
+    pub(crate) fn new(decomposition: Decomposition, keys: usize, words: &[u64]) -> Self {
+        let fourier = Fourier::new();
+        let step = |words: &[u64]| -> Vec<Points> {
+            let columns: Vec<Vec<Points>> = words.chunks_exact(N).map(|words| transform(&fourier, words)).collect();
+            (0..VECTORS).flat_map(|vector| columns.iter().map(move |column| column[vector])).collect()
         };
-        let ciphertexts = words.par_chunks_exact(columns_each * n).map_init(|| Fourier::new(n), transform);
-        let blocks = ciphertexts.flatten_iter().collect();
-        Self { decomposition, n, blocks }
+        let steps = words.par_chunks_exact(keys * 4 * decomposition.levels * N);
+        Self { decomposition, keys, points: steps.flat_map_iter(step).collect() }
     }
 
     /// Returns the size in memory, in bytes.
     pub(crate) fn size(&self) -> usize {
-        size_of_val(self.blocks.as_slice())
+        size_of_val(self.points.as_slice())
     }
 
-    /// Returns the ciphertexts.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &[Block]> {
-        self.blocks.chunks_exact(2 * self.decomposition.levels * self.n / LANES)
+    /// Returns the steps.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[Points]> {
+        self.points.chunks_exact(self.keys * 4 * self.decomposition.levels * VECTORS)
     }
 }
 
-/// The working memory of external products. Work proceeds one polynomial at a time, so that the output of one pass is
-/// still in the innermost cache when the next pass reads it.
+/// The working memory of external products.
 pub(super) struct ExternalProduct {
-    n: usize,
     fourier: Fourier,
-    /// Transformed digits of the input, by polynomial and level.
-    digits: AVec<c64>,
-    products: AVec<c64>,
-    difference: AVec<u64>,
+    /// Transformed digits of the input, by level and polynomial.
+    digits: Vec<Values>,
+    /// The transformed product.
+    products: Vec<Values>,
+    /// For each key of a pair, the values of `X^exponent - 1`.
+    monomials: [Monomial; KEYS_PER_PAIR],
+    roots: Roots,
 }
 
 impl ExternalProduct {
-    /// Prepares products for polynomials with `n` coefficients and decompositions of up to `levels` levels.
-    pub(super) fn new(n: usize, levels: usize) -> Self {
-        let fourier = Fourier::new(n);
-        let (digits, products) = (fourier.buffer(2 * levels), fourier.buffer(2));
-        Self { n, fourier, digits, products, difference: avec![0; n] }
+    /// Prepares products for decompositions of up to `levels` levels.
+    pub(super) fn new(levels: usize) -> Self {
+        Self {
+            fourier: Fourier::new(),
+            digits: vec![Values::ZERO; 2 * levels],
+            products: vec![Values::ZERO; 2],
+            monomials: [Monomial::ZERO; KEYS_PER_PAIR],
+            roots: Roots::new(),
+        }
     }
 
     /// Adds the product of a ciphertext of `list` and a ring ciphertext to `output`.
-    pub(super) fn add(&mut self, output: &mut [u64], list: &GgswList, ggsw: &[Block], input: &[u64]) {
-        let half = list.decomposition.levels * self.n / 2;
-        for (polynomial, digits) in input.chunks_exact(self.n).zip(self.digits.chunks_exact_mut(half)) {
-            self.fourier.decompose(polynomial, list.decomposition, digits);
+    pub(super) fn add(&mut self, output: &mut [u64], list: &GgswList, ggsw: &[Points], input: &[u64]) {
+        let d = list.decomposition;
+        match d.levels {
+            5 => dispatch(Addition::<5> { product: self, output, d, ggsw, input }),
+            6 => dispatch(Addition::<6> { product: self, output, d, ggsw, input }),
+            levels => unreachable!("no parameter set has {levels} levels"),
         }
-        self.add_product_of_digits(output, list, ggsw);
     }
 
     /// Rotates each table to the phase of its input: multiplies it by `X^-phase`, where the phase is
-    /// `body - mask * key` for the key whose bits `list` encrypts. Reads every ciphertext of the list once for all
+    /// `body - mask * key` for the key whose pairs of bits `list` encrypts. Reads every ciphertext of the list once for all
     /// tables.
-    pub(super) fn blind_rotate(&mut self, tables: &mut [AVec<u64>], inputs: &[Rotation], list: &GgswList) {
-        Arch::new().dispatch(BlindRotation { product: self, tables, inputs, list });
-    }
-
-    #[inline(always)]
-    fn rotate_all(&mut self, tables: &mut [AVec<u64>], inputs: &[Rotation], list: &GgswList) {
-        let n = self.n;
+    ///
+    /// For two bits `b, c` and mask elements `x, y`, the factor `X^(b x + c y)` is
+    /// `1 + b (1 - c) (X^x - 1) + (1 - b) c (X^y - 1) + b c (X^(x + y) - 1)`, so a pair costs one external product.
+    pub(super) fn blind_rotate(&mut self, tables: &mut [Vec<u64>], inputs: &[Rotation], list: &GgswList) {
         for (table, input) in tables.iter_mut().zip(inputs) {
-            for polynomial in table.chunks_exact_mut(n) {
-                turn(polynomial, 2 * n - input.body, &mut self.difference, |turned, _| turned);
-                polynomial.copy_from_slice(&self.difference);
+            for polynomial in table.chunks_exact_mut(N) {
+                turn(polynomial, 2 * N - input.body);
             }
         }
-        let half = list.decomposition.levels * n / 2;
-        for (position, ggsw) in list.iter().enumerate() {
-            for (table, input) in tables.iter_mut().zip(inputs) {
-                let exponent = input.mask[position];
-                if exponent != 0 {
-                    for (polynomial, digits) in table.chunks_exact(n).zip(self.digits.chunks_exact_mut(half)) {
-                        turn(polynomial, exponent, &mut self.difference, u64::wrapping_sub);
-                        self.fourier.decompose(&self.difference, list.decomposition, digits);
-                    }
-                    self.add_product_of_digits(table, list, ggsw);
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn add_product_of_digits(&mut self, output: &mut [u64], list: &GgswList, ggsw: &[Block]) {
         match list.decomposition.levels {
-            1 => multiply::<1>(&self.digits, ggsw, &mut self.products),
-            2 => multiply::<2>(&self.digits, ggsw, &mut self.products),
-            3 => multiply::<3>(&self.digits, ggsw, &mut self.products),
-            5 => multiply::<5>(&self.digits, ggsw, &mut self.products),
-            6 => multiply::<6>(&self.digits, ggsw, &mut self.products),
+            1 => dispatch(BlindRotation::<1> { product: self, tables, inputs, list }),
+            2 => dispatch(BlindRotation::<2> { product: self, tables, inputs, list }),
+            3 => dispatch(BlindRotation::<3> { product: self, tables, inputs, list }),
             levels => unreachable!("no parameter set has {levels} levels"),
         }
-        for (values, polynomial) in self.products.chunks_exact_mut(self.n / 2).zip(output.chunks_exact_mut(self.n)) {
-            self.fourier.add_to(values, polynomial);
+    }
+
+    /// Decomposes a ring ciphertext, and begins the transforms of its digits.
+    #[inline(always)]
+    fn begin<const LEVELS: usize, L: Lanes>(&mut self, l: L, d: Decomposition, input: &[u64]) {
+        for (polynomial, words) in input.chunks_exact(N).enumerate() {
+            let (words, _) = words.as_chunks::<LANES>();
+            for level in 0..LEVELS {
+                let digit = Digit::new(d, level);
+                let values = &mut self.digits[2 * level + polynomial];
+                self.fourier.begin(
+                    l,
+                    #[inline(always)]
+                    |k| {
+                        l.load(&Eight::each(
+                            #[inline(always)]
+                            |lane| digit.extract(words[k][lane]),
+                        ))
+                    },
+                    values,
+                );
+            }
+        }
+    }
+
+    /// Completes the transforms of the digits in a block.
+    #[inline(always)]
+    fn finish_block<const LEVELS: usize, L: Lanes>(&mut self, l: L, block: usize) {
+        for values in &mut self.digits[..2 * LEVELS] {
+            self.fourier.finish_block(l, block, values);
+        }
+    }
+
+    /// Adds the product to a ring ciphertext.
+    #[inline(always)]
+    fn end<L: Lanes>(&mut self, l: L, output: &mut [u64]) {
+        for (values, words) in self.products.iter().zip(output.chunks_exact_mut(N)) {
+            let (words, _) = words.as_chunks_mut::<LANES>();
+            self.fourier.end(
+                l,
+                values,
+                #[inline(always)]
+                |k, turns| {
+                    let turns = l.store(turns).0;
+                    for lane in 0..LANES {
+                        words[k][lane] = words[k][lane].wrapping_add(to_torus(turns[lane]));
+                    }
+                },
+            );
         }
     }
 }
 
-/// A blind rotation, compiled for each vector instruction set that a processor may have. The results are bit-identical.
-struct BlindRotation<'a> {
+/// A product with one ciphertext.
+struct Addition<'a, const LEVELS: usize> {
     product: &'a mut ExternalProduct,
-    tables: &'a mut [AVec<u64>],
+    output: &'a mut [u64],
+    d: Decomposition,
+    ggsw: &'a [Points],
+    input: &'a [u64],
+}
+
+impl<const LEVELS: usize> Vectorised for Addition<'_, LEVELS> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, l: L) {
+        let Self { product, output, d, ggsw, input } = self;
+        product.begin::<LEVELS, L>(l, d, input);
+        for block in 0..BLOCKS {
+            product.finish_block::<LEVELS, L>(l, block);
+            for place in block * BLOCK..(block + 1) * BLOCK {
+                let (matrix, _) = ggsw[4 * LEVELS * place..][..4 * LEVELS].as_chunks::<2>();
+                let mut sums = [Sum::zero(l); 2];
+                for (digits, row) in product.digits[..2 * LEVELS].iter().zip(matrix) {
+                    let digit = (l.load(&digits.re[place]), l.load(&digits.im[place]));
+                    for column in 0..2 {
+                        let key = (l.load(&row[column][0]), l.load(&row[column][1]));
+                        sums[column].add_product(l, digit, key);
+                    }
+                }
+                put_sums(l, &mut product.products, place, sums);
+            }
+            for values in &mut product.products {
+                product.fourier.turn_block_back(l, block, values);
+            }
+        }
+        product.end(l, output);
+    }
+}
+
+/// A blind rotation of tables that are already turned by the bodies of the inputs.
+struct BlindRotation<'a, const LEVELS: usize> {
+    product: &'a mut ExternalProduct,
+    tables: &'a mut [Vec<u64>],
     inputs: &'a [Rotation],
     list: &'a GgswList,
 }
 
-impl WithSimd for BlindRotation<'_> {
+impl<const LEVELS: usize> Vectorised for BlindRotation<'_, LEVELS> {
     type Output = ();
 
-    // Inline everything: a separate function would be compiled for the baseline target features.
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
+    fn run<L: Lanes>(self, l: L) {
         let Self { product, tables, inputs, list } = self;
-        product.rotate_all(tables, inputs, list);
+        for (pair, keys) in list.iter().enumerate() {
+            for (table, input) in tables.iter_mut().zip(inputs) {
+                let (x, y) = (input.mask[2 * pair], input.mask[2 * pair + 1]);
+                for (monomial, exponent) in product.monomials.iter_mut().zip([x, y, x + y]) {
+                    monomial.set(&product.roots, exponent);
+                }
+                product.begin::<LEVELS, L>(l, list.decomposition, table);
+                for block in 0..BLOCKS {
+                    product.finish_block::<LEVELS, L>(l, block);
+                    product.multiply_block::<LEVELS, L>(l, block, keys);
+                    for values in &mut product.products {
+                        product.fourier.turn_block_back(l, block, values);
+                    }
+                }
+                product.end(l, table);
+            }
+        }
+    }
+}
+
+impl ExternalProduct {
+    /// Multiplies the digits in a block by the keys of a pair, each times its monomial less 1.
+    #[inline(always)]
+    fn multiply_block<const LEVELS: usize, L: Lanes>(&mut self, l: L, block: usize, keys: &[Points]) {
+        for vector in 0..BLOCK {
+            let place = block * BLOCK + vector;
+            let m0 = self.monomials[0].less_one(l, block, vector);
+            let m1 = self.monomials[1].less_one(l, block, vector);
+            let m2 = self.monomials[2].less_one(l, block, vector);
+            let each = 4 * LEVELS;
+            let keys = &keys[KEYS_PER_PAIR * each * place..][..KEYS_PER_PAIR * each];
+            let mut sums = [Sum::zero(l); 2];
+            for row in 0..2 * LEVELS {
+                let digit = (l.load(&self.digits[row].re[place]), l.load(&self.digits[row].im[place]));
+                for column in 0..2 {
+                    let at = 2 * row + column;
+                    let mut key = product(l, m0, points(l, &keys[at]));
+                    key = add_product(l, key, m1, points(l, &keys[each + at]));
+                    key = add_product(l, key, m2, points(l, &keys[2 * each + at]));
+                    sums[column].add_product(l, digit, key);
+                }
+            }
+            put_sums(l, &mut self.products, place, sums);
+        }
+    }
+}
+
+#[inline(always)]
+fn points<L: Lanes>(l: L, points: &Points) -> (L::V, L::V) {
+    (l.load(&points[0]), l.load(&points[1]))
+}
+
+/// Returns `sum + a b`.
+#[inline(always)]
+fn add_product<L: Lanes>(l: L, sum: (L::V, L::V), a: (L::V, L::V), b: (L::V, L::V)) -> (L::V, L::V) {
+    let re = l.neg_mul_add(a.1, b.1, l.mul_add(a.0, b.0, sum.0));
+    let im = l.mul_add(a.1, b.0, l.mul_add(a.0, b.1, sum.1));
+    (re, im)
+}
+
+#[inline(always)]
+fn put_sums<L: Lanes>(l: L, products: &mut [Values], place: usize, sums: [Sum<L::V>; 2]) {
+    for column in 0..2 {
+        let (re, im) = sums[column].value(l);
+        products[column].re[place] = l.store(re);
+        products[column].im[place] = l.store(im);
+    }
+}
+
+/// A sum of complex products `a b`, kept as the sums of the four real products, so that additions do not wait for each other.
+#[derive(Clone, Copy)]
+struct Sum<V> {
+    real: (V, V),
+    imaginary: (V, V),
+}
+
+impl<V: Copy> Sum<V> {
+    #[inline(always)]
+    fn zero<L: Lanes<V = V>>(l: L) -> Self {
+        let zero = l.splat(0.0);
+        Self { real: (zero, zero), imaginary: (zero, zero) }
+    }
+
+    #[inline(always)]
+    fn add_product<L: Lanes<V = V>>(&mut self, l: L, a: (V, V), b: (V, V)) {
+        self.real = (l.mul_add(a.0, b.0, self.real.0), l.mul_add(a.1, b.1, self.real.1));
+        self.imaginary = (l.mul_add(a.0, b.1, self.imaginary.0), l.mul_add(a.1, b.0, self.imaginary.1));
+    }
+
+    #[inline(always)]
+    fn value<L: Lanes<V = V>>(&self, l: L) -> (V, V) {
+        (l.sub(self.real.0, self.real.1), l.add(self.imaginary.0, self.imaginary.1))
+    }
+}
+
+/// The roots of unity `exp(i pi k / N)`, `2N` of them, as real and imaginary parts.
+struct Roots(Vec<[f64; 2]>);
+
+impl Roots {
+    fn new() -> Self {
+        Self((0..2 * N).map(|k| root_of_unity(k as f64 / (2 * N) as f64)).collect())
+    }
+}
+
+/// The values of a power of `X` at all points, as products of a value for block and lane and one for the vector, because the
+/// [number of a point](point) is a sum.
+#[derive(Clone)]
+struct Monomial {
+    re: [Eight; BLOCKS],
+    im: [Eight; BLOCKS],
+    vectors: [[f64; 2]; BLOCK],
+}
+
+impl Monomial {
+    const ZERO: Self = Self { re: [Eight::ZERO; BLOCKS], im: [Eight::ZERO; BLOCKS], vectors: [[0.0; 2]; BLOCK] };
+
+    /// Becomes `X^exponent`.
+    #[inline(always)]
+    fn set(&mut self, roots: &Roots, exponent: usize) {
+        for block in 0..BLOCKS {
+            for lane in 0..LANES {
+                let [re, im] = roots.0[exponent * (1 + 4 * point(block, 0, lane)) % (2 * N)];
+                self.re[block].0[lane] = re;
+                self.im[block].0[lane] = im;
+            }
+        }
+        for (vector, value) in self.vectors.iter_mut().enumerate() {
+            *value = roots.0[exponent * 4 * point(0, vector, 0) % (2 * N)];
+        }
+    }
+
+    /// Returns the values less 1 of a vector of points.
+    #[inline(always)]
+    fn less_one<L: Lanes>(&self, l: L, block: usize, vector: usize) -> (L::V, L::V) {
+        let (re, im) = (l.load(&self.re[block]), l.load(&self.im[block]));
+        let (cos, sin) = (l.splat(self.vectors[vector][0]), l.splat(self.vectors[vector][1]));
+        (l.mul_sub(re, cos, l.mul_add(im, sin, l.splat(1.0))), l.mul_add(re, sin, l.mul(im, cos)))
     }
 }
 
@@ -143,117 +348,188 @@ pub(super) struct Rotation {
     pub(super) body: usize,
 }
 
-/// Computes `X^exponent * input` modulo `X^N + 1` (exponents up to `2N`) and writes `combine(turned, input)` of all
-/// coefficients to `output`.
-#[inline(always)]
-fn turn(input: &[u64], exponent: usize, output: &mut [u64], combine: impl Fn(u64, u64) -> u64) {
-    let n = input.len();
+/// Multiplies a polynomial by `X^exponent` modulo `X^N + 1` (exponents up to `2N`).
+fn turn(polynomial: &mut [u64], exponent: usize) {
+    let n = polynomial.len();
     let shift = exponent % n;
-    let (kept, carried) = input.split_at(n - shift);
+    polynomial.rotate_right(shift);
     // Each wrap-around X^N = -1 flips the sign: once more for the coefficients that are carried over the end.
-    let combine_all = |output: &mut [u64], turned: &[u64], input: &[u64], negative: bool| {
-        let pairs = output.iter_mut().zip(turned.iter().zip(input));
-        if negative {
-            pairs.for_each(|(output, (turned, input))| *output = combine(turned.wrapping_neg(), *input));
-        } else {
-            pairs.for_each(|(output, (turned, input))| *output = combine(*turned, *input));
-        }
-    };
-    let negative = exponent / n % 2 == 1;
-    let ((low, high), (low_input, high_input)) = (output.split_at_mut(shift), input.split_at(shift));
-    combine_all(low, carried, low_input, !negative);
-    combine_all(high, kept, high_input, negative);
-}
-
-/// Returns the product of a vector of digits and a matrix, in the Fourier domain: for each point, the sum over rows.
-#[inline(always)]
-fn multiply<const LEVELS: usize>(digits: &[c64], ggsw: &[Block], products: &mut [c64]) {
-    let size = products.len() / 2;
-    let (masks, bodies) = products.split_at_mut(size);
-    let outputs = masks.as_chunks_mut::<LANES>().0.iter_mut().zip(bodies.as_chunks_mut::<LANES>().0);
-    // Digits are ordered by polynomial and level, rows by level and polynomial.
-    let rows: [[&[[c64; LANES]]; 2]; LEVELS] = std::array::from_fn(|level| {
-        std::array::from_fn(|polynomial| digits[(polynomial * LEVELS + level) * size..][..size].as_chunks().0)
-    });
-    for ((block, matrix), (mask, body)) in ggsw.chunks_exact(4 * LEVELS).enumerate().zip(outputs) {
-        let (mut masks, mut bodies) = (Sum::ZERO, Sum::ZERO);
-        for (row, columns) in rows.as_flattened().iter().zip(matrix.as_chunks::<2>().0) {
-            let digits = &row[block];
-            masks.add_product(digits, &columns[0]);
-            bodies.add_product(digits, &columns[1]);
-        }
-        *mask = masks.value();
-        *body = bodies.value();
-    }
-}
-
-/// A sum of complex products `a b`, kept as the two sums of `re(a) b` and of `im(a) b`, so that elements are reordered
-/// only once, at the end.
-struct Sum([f64; 2 * LANES], [f64; 2 * LANES]);
-
-impl Sum {
-    const ZERO: Self = Self([0.0; 2 * LANES], [0.0; 2 * LANES]);
-
-    #[inline(always)]
-    fn add_product(&mut self, a: &[c64; LANES], b: &Block) {
-        for (((real, imaginary), a), b) in
-            self.0.as_chunks_mut::<2>().0.iter_mut().zip(self.1.as_chunks_mut::<2>().0).zip(a).zip(&b.0)
-        {
-            real[0] = a.re.mul_add(b.re, real[0]);
-            real[1] = a.re.mul_add(b.im, real[1]);
-            imaginary[0] = a.im.mul_add(b.re, imaginary[0]);
-            imaginary[1] = a.im.mul_add(b.im, imaginary[1]);
-        }
-    }
-
-    #[inline(always)]
-    fn value(&self) -> [c64; LANES] {
-        std::array::from_fn(|k| c64::new(self.0[2 * k] - self.1[2 * k + 1], self.0[2 * k + 1] + self.1[2 * k]))
-    }
+    let (carried, kept) = polynomial.split_at_mut(shift);
+    let flipped = if exponent / n % 2 == 1 { kept } else { carried };
+    flipped.iter_mut().for_each(|x| *x = x.wrapping_neg());
 }
 
 #[cfg(test)]
 mod tests {
+    use rand::RngExt;
+    use speed_core::random::{Stream, Streams};
+
+    use super::super::lanes::{Plain, With};
     use super::*;
+    use crate::ciphertext_noise::CiphertextNoise;
+    use crate::layout::Layout;
+    use crate::parameters::Parameters;
+    use crate::range::VoteRange;
 
     #[test]
     fn a_turn_is_a_product_with_a_power_of_x() {
-        let n = 8;
         let input: Vec<u64> = (1..=8).collect();
-        let mut turned = vec![0; n];
-        for exponent in 0..=2 * n {
+        for exponent in 0..=16 {
             // The definition, one step at a time.
             let mut expected = input.clone();
             for _ in 0..exponent {
                 expected.rotate_right(1);
                 expected[0] = expected[0].wrapping_neg();
             }
-            turn(&input, exponent, &mut turned, |turned, _| turned);
+            let mut turned = input.clone();
+            turn(&mut turned, exponent);
             assert_eq!(turned, expected, "exponent {exponent}");
-            turn(&input, exponent, &mut turned, u64::wrapping_sub);
-            let less: Vec<u64> = expected.iter().zip(&input).map(|(a, b)| a.wrapping_sub(*b)).collect();
-            assert_eq!(turned, less, "exponent {exponent}");
+        }
+    }
+
+    /// GGSW ciphertexts of bits, without noise or mask.
+    fn plain(d: Decomposition, bits: &[u64]) -> Vec<u64> {
+        let ggsw = |bit: &u64| {
+            let mut words = vec![0; 4 * d.levels * N];
+            for (level, matrix) in words.chunks_exact_mut(4 * N).enumerate() {
+                let weight = bit << (64 - d.base_log * (d.levels - level));
+                matrix[0] = weight;
+                matrix[3 * N] = weight;
+            }
+            words
+        };
+        bits.iter().flat_map(ggsw).collect()
+    }
+
+    fn ciphertext() -> Vec<u64> {
+        (0..2 * N as u64).map(|i| (i + 3).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect()
+    }
+
+    fn assert_near(found: &[u64], expected: &[u64], bound: u64) {
+        for (found, expected) in found.iter().zip(expected) {
+            let error = found.wrapping_sub(*expected).cast_signed().unsigned_abs();
+            assert!(error < bound, "off by {error}");
         }
     }
 
     #[test]
     fn an_external_product_with_plain_weights_gives_the_input_back() {
-        // A GGSW ciphertext of 1 without noise or mask: the product with it is the input, except for the part that
-        // digits do not reach and the rounding of the transform.
-        let (n, decomposition) = (64, Decomposition { base_log: 12, levels: 3 });
-        let mut words = vec![0; 2 * decomposition.levels * 2 * n];
-        for (level, matrix) in words.chunks_exact_mut(4 * n).enumerate() {
-            let weight = 1 << (64 - decomposition.base_log * (decomposition.levels - level));
-            matrix[0] = weight;
-            matrix[3 * n] = weight;
+        // The product with a ciphertext of 1 is the input, except for the part that digits do not reach and the rounding of the
+        // transform.
+        let d = Decomposition { base_log: 8, levels: 5 };
+        let list = GgswList::new(d, 1, &plain(d, &[1]));
+        let (input, mut output) = (ciphertext(), ciphertext());
+        ExternalProduct::new(5).add(&mut output, &list, list.iter().next().expect("one ciphertext"), &input);
+        let expected: Vec<u64> = input.iter().map(|word| word.wrapping_mul(2)).collect();
+        assert_near(&output, &expected, 1 << 29);
+    }
+
+    #[test]
+    fn a_pair_of_bits_turns_by_the_sum_of_its_exponents() {
+        for (b, c) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            for d in [(23, 1), (15, 2), (12, 3)].map(|(base_log, levels)| Decomposition { base_log, levels }) {
+                let list = GgswList::new(d, KEYS_PER_PAIR, &plain(d, &[b * (1 - c), (1 - b) * c, b * c]));
+                let rotation = Rotation { mask: vec![1234, 3999], body: 77 };
+                let mut tables = vec![ciphertext()];
+                ExternalProduct::new(3).blind_rotate(&mut tables, &[rotation], &list);
+                let mut expected = ciphertext();
+                let exponent = (2 * N - 77 + b as usize * 1234 + c as usize * 3999) % (2 * N);
+                expected.chunks_exact_mut(N).for_each(|polynomial| turn(polynomial, exponent));
+                // Digits leave 64 - base_log * levels bits, and the transform rounds.
+                assert_near(&tables[0], &expected, 1 << (66 - d.base_log * d.levels));
+            }
         }
-        let list = GgswList::new(n, decomposition, &words);
-        let input: Vec<u64> = (0..2 * n as u64).map(|i| (i + 3).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
-        let mut output = input.clone();
-        ExternalProduct::new(n, 3).add(&mut output, &list, list.iter().next().expect("one ciphertext"), &input);
-        for (output, input) in output.iter().zip(&input) {
-            let error = output.wrapping_sub(input.wrapping_mul(2)).cast_signed().unsigned_abs();
-            assert!(error < 1 << 28, "off by {error}");
+    }
+
+    /// Computes the polynomial product modulo `X^N + 1` and `2^64`.
+    fn exact_product(a: &[u64], b: &[u64]) -> Vec<u64> {
+        let mut product = vec![0_u64; 2 * N];
+        for (i, a) in a.iter().enumerate() {
+            product[i..i + N].iter_mut().zip(b).for_each(|(sum, b)| *sum = sum.wrapping_add(a.wrapping_mul(*b)));
         }
+        let (low, high) = product.split_at(N);
+        low.iter().zip(high).map(|(low, high)| low.wrapping_sub(*high)).collect()
+    }
+
+    /// Rotates a random ciphertext by a pair of random keys, and adds the same product in integers.
+    fn rotated_and_exact(d: Decomposition, stream: &mut Stream) -> [Vec<u64>; 2] {
+        let each = 4 * d.levels * N;
+        let keys: Vec<u64> = (0..KEYS_PER_PAIR * each).map(|_| stream.random()).collect();
+        let input: Vec<u64> = (0..2 * N).map(|_| stream.random()).collect();
+        let mask: Vec<usize> = (0..2).map(|_| stream.random_range(0..2 * N)).collect();
+        let exponents = [mask[0], mask[1], mask[0] + mask[1]];
+        let mut exact = input.clone();
+        for row in 0..2 * d.levels {
+            let digit = Digit::new(d, row / 2);
+            let digits: Vec<u64> =
+                input[row % 2 * N..][..N].iter().map(|word| (digit.extract(*word) as i64) as u64).collect();
+            for column in 0..2 {
+                let mut bundle = vec![0_u64; N];
+                for (key, exponent) in exponents.iter().enumerate() {
+                    let key = &keys[key * each + (2 * row + column) * N..][..N];
+                    let mut turned = key.to_vec();
+                    turn(&mut turned, exponent % (2 * N));
+                    let less = turned.iter().zip(key).map(|(turned, key)| turned.wrapping_sub(*key));
+                    bundle.iter_mut().zip(less).for_each(|(sum, term)| *sum = sum.wrapping_add(term));
+                }
+                let product = exact_product(&digits, &bundle);
+                exact[column * N..][..N].iter_mut().zip(product).for_each(|(sum, term)| *sum = sum.wrapping_add(term));
+            }
+        }
+        let list = GgswList::new(d, KEYS_PER_PAIR, &keys);
+        let mut tables = vec![input];
+        ExternalProduct::new(3).blind_rotate(&mut tables, &[Rotation { mask, body: 0 }], &list);
+        [tables.remove(0), exact]
+    }
+
+    #[test]
+    fn rounding_of_the_transform_follows_the_formula() {
+        let mut stream = Streams::new(5).stream("rounding", 0);
+        for d in [(23, 1), (15, 2), (12, 3)].map(|(base_log, levels)| Decomposition { base_log, levels }) {
+            let errors: Vec<f64> = (0..6)
+                .flat_map(|_| {
+                    let [rotated, exact] = rotated_and_exact(d, &mut stream);
+                    rotated
+                        .into_iter()
+                        .zip(exact)
+                        .map(|(a, b)| a.wrapping_sub(b).cast_signed() as f64)
+                        .collect::<Vec<_>>()
+                })
+                .collect();
+            let variance = errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64;
+            // The phase error is that of the body less the mask's times binary key bits, half of them 1.
+            let phase = variance * (1.0 + N as f64 / 2.0);
+            let p = Parameters::TOURNAMENT_128;
+            let range = VoteRange::new(250, 0);
+            let model = CiphertextNoise::new(&p, Layout::new(&p, 10, range).expect("in range"), range);
+            // Three keys, each times X^a - 1.
+            let ratio = phase / (6.0 * model.fourier(d));
+            assert!((0.94..1.02).contains(&ratio), "{d:?}: {ratio} of the formula");
+        }
+    }
+
+    #[test]
+    fn every_kind_of_vectors_gives_the_same_bits() {
+        let d = Decomposition { base_log: 15, levels: 2 };
+        let keys: Vec<u64> =
+            (0..KEYS_PER_PAIR * 8 * N).map(|i| (i as u64 + 9).wrapping_mul(0xd134_2543_de82_ef95)).collect();
+        let list = GgswList::new(d, KEYS_PER_PAIR, &keys);
+        let inputs = [Rotation { mask: vec![17, 4000], body: 0 }, Rotation { mask: vec![0, 2049], body: 0 }];
+        let rotated = |run: &dyn Fn(BlindRotation<'_, 2>)| {
+            let (mut product, mut tables) = (ExternalProduct::new(2), vec![ciphertext(), ciphertext()]);
+            run(BlindRotation { product: &mut product, tables: &mut tables, inputs: &inputs, list: &list });
+            tables
+        };
+        let plain = rotated(&|work| work.run(Plain));
+        #[cfg(target_arch = "x86_64")]
+        {
+            if let Some(lanes) = pulp::x86::V3::try_new() {
+                assert!(plain == rotated(&|work| pulp::Simd::vectorize(lanes, With { lanes, work })), "256 bits");
+            }
+            if let Some(lanes) = pulp::x86::V4::try_new() {
+                assert!(plain == rotated(&|work| pulp::Simd::vectorize(lanes, With { lanes, work })), "512 bits");
+            }
+        }
+        assert!(plain == rotated(&|work| dispatch(work)));
     }
 }

@@ -1,107 +1,499 @@
-//! Products of polynomials modulo `X^N + 1` through the Fourier transform.
+//! Products of polynomials modulo `X^N + 1` through the Fourier transform, for `N = 2048`.
 //!
-//! A real polynomial `p` becomes `N/2` complex numbers `(p_j + i p_(j + N/2)) w^j` with `w = exp(i pi / N)`, whose
-//! discrete Fourier transform gives the values of `p` at half of the roots of `X^N + 1`; the other half are their
-//! conjugates. The transform itself is tfhe-fft's. Decomposition, twist and conversion are one pass each, in plain
-//! loops over slices that the compiler vectorises.
+//! A real polynomial `p` becomes the `N/2` complex numbers `p_j + i p_(j + N/2)`, whose values at the points `w^(1 + 4k)` with
+//! `w = exp(i pi / N)` are the values of `p` there; the values at the other roots of `X^N + 1` are their conjugates. The
+//! polynomial is reduced modulo `Y^128 - c` for eight constants `c` at once (one radix-8 step), then modulo `Y^16 - c`, `Y^8 - c` and
+//! `Y - c`. So the usual multiplication by `w^j` before the transform is part of its steps. Real and imaginary parts are kept apart, and
+//! eight numbers are computed together.
 
-use aligned_vec::{AVec, avec};
-use dyn_stack::{PodBuffer, PodStack};
-use tfhe_fft::c64;
-use tfhe_fft::ordered::FftAlgo;
-use tfhe_fft::unordered::{Method, Plan};
-
+use super::lanes::{Eight, LANES, Lanes, Vectorised, dispatch};
 use crate::parameters::Decomposition;
 
-/// Number of complex numbers that are multiplied together.
-pub(super) const LANES: usize = 4;
+/// Number of coefficients of a polynomial.
+pub(super) const N: usize = 2048;
+/// Number of values of a transformed polynomial.
+const POINTS: usize = N / 2;
+/// Number of vectors of values.
+pub(super) const VECTORS: usize = POINTS / LANES;
+/// Number of blocks: one for each root of the first step.
+pub(super) const BLOCKS: usize = 8;
+/// Number of vectors of a block.
+pub(super) const BLOCK: usize = VECTORS / BLOCKS;
 
-/// [`LANES`] complex numbers.
+/// A transformed polynomial: its values, in an order that only products of values of the same place depend on.
+#[derive(Clone)]
+pub(super) struct Values {
+    pub(super) re: [Eight; VECTORS],
+    pub(super) im: [Eight; VECTORS],
+}
+
+impl Values {
+    pub(super) const ZERO: Self = Self { re: [Eight::ZERO; VECTORS], im: [Eight::ZERO; VECTORS] };
+}
+
+/// A complex constant.
 #[derive(Clone, Copy)]
-#[repr(align(64))]
-pub(super) struct Block(pub(super) [c64; LANES]);
+struct Constant {
+    re: f64,
+    im: f64,
+}
 
+impl Constant {
+    /// Returns `exp(2 pi i turns)` for an exact number of turns below 1.
+    fn of_turns(turns: f64) -> Self {
+        let [re, im] = root_of_unity(turns);
+        Self { re, im }
+    }
+}
+
+/// Returns `exp(2 pi i turns)` for an exact number of turns, from 0 to below 1. The angle is reduced to an eighth of a turn, because the
+/// rounding of a larger angle would be the largest error of a transform.
+pub(super) fn root_of_unity(turns: f64) -> [f64; 2] {
+    let octant = (8.0 * turns).floor();
+    let rest = turns - octant / 8.0;
+    let octant = octant as usize % 8;
+    let angle = |turns: f64| std::f64::consts::TAU * turns;
+    let [re, im] = match octant % 2 {
+        0 => [angle(rest).cos(), angle(rest).sin()],
+        _ => [angle(0.125 - rest).sin(), angle(0.125 - rest).cos()],
+    };
+    match octant / 2 {
+        0 => [re, im],
+        1 => [-im, re],
+        2 => [-re, -im],
+        _ => [im, -re],
+    }
+}
+
+/// The constants of the transform.
 pub(super) struct Fourier {
-    plan: Plan,
-    /// Real and imaginary parts of `w^j`.
-    twist: (Vec<f64>, Vec<f64>),
-    scratch: PodBuffer,
+    /// First step: by element.
+    first: [Constant; 8],
+    /// Second step: by block and element.
+    second: [[Constant; 8]; 8],
+    /// Third step, of radix 2: by block and place in it.
+    third: [[Constant; 8]; 8],
+    /// Last step: by block, half and element; vectors over the places in a block.
+    last: Box<[[[(Eight, Eight); 8]; 2]; 8]>,
 }
 
 impl Fourier {
-    /// Prepares transforms of polynomials with `n` coefficients.
-    pub(super) fn new(n: usize) -> Self {
-        // The algorithm is fixed: the fastest one by measurement would round differently from run to run.
-        let plan = Plan::new(n / 2, Method::UserProvided { base_algo: FftAlgo::Dif4, base_n: n / 2 });
-        let angle = |j: usize| std::f64::consts::PI * j as f64 / n as f64;
-        let twist = ((0..n / 2).map(|j| angle(j).cos()).collect(), (0..n / 2).map(|j| angle(j).sin()).collect());
-        let scratch = PodBuffer::new(plan.fft_scratch());
-        Self { plan, twist, scratch }
-    }
-
-    /// Allocates a buffer for `polynomials` transformed polynomials.
-    pub(super) fn buffer(&self, polynomials: usize) -> AVec<c64> {
-        avec![c64::default(); polynomials * self.plan.fft_size()]
-    }
-
-    #[inline(always)]
-    fn forward(&mut self, values: &mut [c64]) {
-        self.plan.fwd(values, PodStack::new(&mut self.scratch));
-    }
-
-    /// Returns the transform of a polynomial over the torus, as fractions of a turn.
-    pub(super) fn transform(&mut self, polynomial: &[u64]) -> Vec<Block> {
-        let fraction = |x: u64| x.cast_signed() as f64 * 2_f64.powi(-64);
-        let (low, high) = polynomial.split_at(polynomial.len() / 2);
-        let mut values = self.buffer(1);
-        for (j, value) in values.iter_mut().enumerate() {
-            let (re, im) = (fraction(low[j]), fraction(high[j]));
-            let (cos, sin) = (self.twist.0[j], self.twist.1[j]);
-            *value = c64::new(re * cos - im * sin, re * sin + im * cos);
+    /// Prepares the transform.
+    pub(super) fn new() -> Self {
+        // A radix-8 step at the root exp(2 pi i turns) multiplies element t by exp(2 pi i turns t / 8) and continues at the eight roots
+        // (turns + k) / 8.
+        let root = |turns: f64, t: usize| Constant::of_turns(turns / 8.0 * t as f64);
+        let of_block = |block: usize| (0.25 + block as f64) / 8.0;
+        let of_place = |block: usize, place: usize| (of_block(block) + place as f64) / 8.0;
+        let of_half = |block: usize, place: usize, half: usize| (of_place(block, place) + half as f64) / 2.0;
+        let last = |block: usize, half: usize, t: usize| {
+            let constants: [Constant; LANES] = std::array::from_fn(|place| root(of_half(block, place, half), t));
+            (Eight(constants.map(|c| c.re)), Eight(constants.map(|c| c.im)))
+        };
+        use std::array::from_fn;
+        Self {
+            first: from_fn(|t| root(0.25, t)),
+            second: from_fn(|block| from_fn(|t| root(of_block(block), t))),
+            third: from_fn(|block| from_fn(|place| Constant::of_turns(of_place(block, place) / 2.0))),
+            last: Box::new(from_fn(|block| from_fn(|half| from_fn(|t| last(block, half, t))))),
         }
-        self.forward(&mut values);
-        values.as_chunks().0.iter().copied().map(Block).collect()
     }
 
-    /// Decomposes a polynomial into digits, the least significant level first, and transforms each level.
+    /// Transforms the polynomial whose coefficients, eight at a time, `coefficients` returns. The first of two parts;
+    /// [`Self::finish_block`] is the second.
     #[inline(always)]
-    pub(super) fn decompose(&mut self, polynomial: &[u64], d: Decomposition, levels: &mut [c64]) {
-        let half = polynomial.len() / 2;
-        let (low, high) = polynomial.split_at(half);
-        for (level, output) in levels.chunks_exact_mut(half).enumerate() {
-            let digit = Digit::new(d, level);
-            let (cos, sin) = (&self.twist.0[..half], &self.twist.1[..half]);
-            let output = &mut output[..half];
-            for j in 0..half {
-                let (re, im) = (digit.extract(low[j]), digit.extract(high[j]));
-                output[j].re = re.mul_add(cos[j], -(im * sin[j]));
-                output[j].im = re.mul_add(sin[j], im * cos[j]);
+    pub(super) fn begin<L: Lanes>(&self, l: L, coefficients: impl Fn(usize) -> L::V, values: &mut Values) {
+        for j in 0..BLOCK {
+            let x: Eights<L> = std::array::from_fn(
+                #[inline(always)]
+                |k| coefficients(k * BLOCK + j),
+            );
+            let y: Eights<L> = std::array::from_fn(
+                #[inline(always)]
+                |k| coefficients(VECTORS + k * BLOCK + j),
+            );
+            let z = step(l, turned(l, (x, y), &self.first));
+            put(
+                l,
+                values,
+                z,
+                #[inline(always)]
+                |k| k * BLOCK + j,
+            );
+        }
+    }
+
+    /// Completes the values of one of [`BLOCKS`] blocks: vectors `block * BLOCK` to `(block + 1) * BLOCK`.
+    #[inline(always)]
+    pub(super) fn finish_block<L: Lanes>(&self, l: L, block: usize, values: &mut Values) {
+        let base = block * BLOCK;
+        for j in 0..2 {
+            let z = get(
+                l,
+                values,
+                #[inline(always)]
+                |k| base + 2 * k + j,
+            );
+            put(
+                l,
+                values,
+                step(l, turned(l, z, &self.second[block])),
+                #[inline(always)]
+                |k| base + 2 * k + j,
+            );
+        }
+        let (u, v) = (
+            get(
+                l,
+                values,
+                #[inline(always)]
+                |k| base + 2 * k,
+            ),
+            get(
+                l,
+                values,
+                #[inline(always)]
+                |k| base + 2 * k + 1,
+            ),
+        );
+        let constants = &self.third[block];
+        let v = pairs::<L>(
+            #[inline(always)]
+            |k| product(l, (v.0[k], v.1[k]), constant(l, constants[k])),
+        );
+        let sums = (
+            both(
+                #[inline(always)]
+                |k| l.add(u.0[k], v.0[k]),
+            ),
+            both(
+                #[inline(always)]
+                |k| l.add(u.1[k], v.1[k]),
+            ),
+        );
+        let differences = (
+            both(
+                #[inline(always)]
+                |k| l.sub(u.0[k], v.0[k]),
+            ),
+            both(
+                #[inline(always)]
+                |k| l.sub(u.1[k], v.1[k]),
+            ),
+        );
+        for (half, z) in [sums, differences].into_iter().enumerate() {
+            let (x, y) = (l.transpose(z.0), l.transpose(z.1));
+            let constants = &self.last[block][half];
+            let z = pairs::<L>(
+                #[inline(always)]
+                |k| if k == 0 { (x[0], y[0]) } else { product(l, (x[k], y[k]), of(l, &constants[k])) },
+            );
+            put(
+                l,
+                values,
+                step(l, z),
+                #[inline(always)]
+                |k| base + 8 * half + k,
+            );
+        }
+    }
+
+    /// Completes the transform back of values whose blocks [`Self::turn_block_back`] has prepared, up to the factor [`POINTS`]: calls
+    /// `coefficients` with the place and the values of eight coefficients.
+    #[inline(always)]
+    pub(super) fn end<L: Lanes>(&self, l: L, values: &Values, mut coefficients: impl FnMut(usize, L::V)) {
+        for j in 0..BLOCK {
+            let z = inverse_step(
+                l,
+                get(
+                    l,
+                    values,
+                    #[inline(always)]
+                    |k| k * BLOCK + j,
+                ),
+            );
+            let (x, y) = turned_back(l, z, &self.first);
+            for k in 0..8 {
+                coefficients(k * BLOCK + j, x[k]);
+                coefficients(VECTORS + k * BLOCK + j, y[k]);
             }
-            self.forward(output);
         }
     }
 
-    /// Adds the polynomial with this transform to one over the torus. The contents of `values` are unspecified
-    /// afterwards.
+    /// The first part of the transform back, for one block.
     #[inline(always)]
-    pub(super) fn add_to(&mut self, values: &mut [c64], polynomial: &mut [u64]) {
-        self.plan.inv(values, PodStack::new(&mut self.scratch));
-        let half = polynomial.len() / 2;
-        let scale = 1.0 / half as f64;
-        let (low, high) = polynomial.split_at_mut(half);
-        let (low, high, values) = (&mut low[..half], &mut high[..half], &values[..half]);
-        let (cos, sin) = (&self.twist.0[..half], &self.twist.1[..half]);
-        for j in 0..half {
-            let (z, cos, sin) = (values[j], cos[j] * scale, sin[j] * scale);
-            low[j] = low[j].wrapping_add(to_torus(z.re.mul_add(cos, z.im * sin)));
-            high[j] = high[j].wrapping_add(to_torus(z.im.mul_add(cos, -(z.re * sin))));
+    pub(super) fn turn_block_back<L: Lanes>(&self, l: L, block: usize, values: &mut Values) {
+        let base = block * BLOCK;
+        let (a, b) = (self.backward_half(l, [block, 0], values), self.backward_half(l, [block, 1], values));
+        let u = (
+            both(
+                #[inline(always)]
+                |k| l.add(a.0[k], b.0[k]),
+            ),
+            both(
+                #[inline(always)]
+                |k| l.add(a.1[k], b.1[k]),
+            ),
+        );
+        let v = (
+            both(
+                #[inline(always)]
+                |k| l.sub(a.0[k], b.0[k]),
+            ),
+            both(
+                #[inline(always)]
+                |k| l.sub(a.1[k], b.1[k]),
+            ),
+        );
+        put(
+            l,
+            values,
+            u,
+            #[inline(always)]
+            |k| base + 2 * k,
+        );
+        let constants = &self.third[block];
+        let v = pairs::<L>(
+            #[inline(always)]
+            |k| product_with_conjugate(l, (v.0[k], v.1[k]), constant(l, constants[k])),
+        );
+        put(
+            l,
+            values,
+            v,
+            #[inline(always)]
+            |k| base + 2 * k + 1,
+        );
+        for j in 0..2 {
+            let z = inverse_step(
+                l,
+                get(
+                    l,
+                    values,
+                    #[inline(always)]
+                    |k| base + 2 * k + j,
+                ),
+            );
+            put(
+                l,
+                values,
+                turned_back(l, z, &self.second[block]),
+                #[inline(always)]
+                |k| base + 2 * k + j,
+            );
+        }
+    }
+
+    #[inline(always)]
+    fn backward_half<L: Lanes>(&self, l: L, [block, half]: [usize; 2], values: &Values) -> Pair<L> {
+        let (x, y) = inverse_step(
+            l,
+            get(
+                l,
+                values,
+                #[inline(always)]
+                |k| block * BLOCK + 8 * half + k,
+            ),
+        );
+        let constants = &self.last[block][half];
+        let z = pairs::<L>(
+            #[inline(always)]
+            |k| match k {
+                0 => (x[0], y[0]),
+                _ => product_with_conjugate(l, (x[k], y[k]), of(l, &constants[k])),
+            },
+        );
+        (l.transpose(z.0), l.transpose(z.1))
+    }
+}
+
+/// Returns the number `k` of the point `exp(i pi (1 + 4 k) / N)` at a place of [`Values`].
+pub(super) const fn point(block: usize, vector: usize, lane: usize) -> usize {
+    block + 8 * lane + 64 * (vector / 8) + 128 * (vector % 8)
+}
+
+/// Eight vectors.
+type Eights<L> = [<L as Lanes>::V; 8];
+/// Real and imaginary parts of eight vectors.
+type Pair<L> = (Eights<L>, Eights<L>);
+
+#[inline(always)]
+fn both<V: Copy>(f: impl Fn(usize) -> V) -> [V; 8] {
+    [f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7)]
+}
+
+#[inline(always)]
+fn pairs<L: Lanes>(f: impl Fn(usize) -> (L::V, L::V)) -> Pair<L> {
+    let z = [f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7)];
+    (
+        both(
+            #[inline(always)]
+            |k| z[k].0,
+        ),
+        both(
+            #[inline(always)]
+            |k| z[k].1,
+        ),
+    )
+}
+
+#[inline(always)]
+fn get<L: Lanes>(l: L, values: &Values, at: impl Fn(usize) -> usize) -> Pair<L> {
+    (
+        both(
+            #[inline(always)]
+            |k| l.load(&values.re[at(k)]),
+        ),
+        both(
+            #[inline(always)]
+            |k| l.load(&values.im[at(k)]),
+        ),
+    )
+}
+
+#[inline(always)]
+fn put<L: Lanes>(l: L, values: &mut Values, z: Pair<L>, at: impl Fn(usize) -> usize) {
+    for k in 0..8 {
+        values.re[at(k)] = l.store(z.0[k]);
+        values.im[at(k)] = l.store(z.1[k]);
+    }
+}
+
+#[inline(always)]
+fn constant<L: Lanes>(l: L, c: Constant) -> (L::V, L::V) {
+    (l.splat(c.re), l.splat(c.im))
+}
+
+#[inline(always)]
+fn of<L: Lanes>(l: L, (re, im): &(Eight, Eight)) -> (L::V, L::V) {
+    (l.load(re), l.load(im))
+}
+
+#[inline(always)]
+pub(super) fn product<L: Lanes>(l: L, (ar, ai): (L::V, L::V), (br, bi): (L::V, L::V)) -> (L::V, L::V) {
+    (l.mul_sub(ar, br, l.mul(ai, bi)), l.mul_add(ar, bi, l.mul(ai, br)))
+}
+
+#[inline(always)]
+fn product_with_conjugate<L: Lanes>(l: L, (ar, ai): (L::V, L::V), (br, bi): (L::V, L::V)) -> (L::V, L::V) {
+    (l.mul_add(ar, br, l.mul(ai, bi)), l.mul_sub(ai, br, l.mul(ar, bi)))
+}
+
+/// Multiplies all but the first element by their constants.
+#[inline(always)]
+fn turned<L: Lanes>(l: L, z: Pair<L>, constants: &[Constant; 8]) -> Pair<L> {
+    pairs::<L>(
+        #[inline(always)]
+        |k| if k == 0 { (z.0[0], z.1[0]) } else { product(l, (z.0[k], z.1[k]), constant(l, constants[k])) },
+    )
+}
+
+/// Multiplies all but the first element by the conjugates of their constants.
+#[inline(always)]
+fn turned_back<L: Lanes>(l: L, z: Pair<L>, constants: &[Constant; 8]) -> Pair<L> {
+    pairs::<L>(
+        #[inline(always)]
+        |k| {
+            if k == 0 {
+                (z.0[0], z.1[0])
+            } else {
+                product_with_conjugate(l, (z.0[k], z.1[k]), constant(l, constants[k]))
+            }
+        },
+    )
+}
+
+/// Returns `b_k = sum over t of a_t w^(k t)` with `w = exp(2 pi i / 8)`.
+#[inline(always)]
+fn step<L: Lanes>(l: L, (r, i): Pair<L>) -> Pair<L> {
+    let h = l.splat(std::f64::consts::FRAC_1_SQRT_2);
+    let (s0r, s0i, d0r, d0i) = (l.add(r[0], r[4]), l.add(i[0], i[4]), l.sub(r[0], r[4]), l.sub(i[0], i[4]));
+    let (s1r, s1i, d1r, d1i) = (l.add(r[1], r[5]), l.add(i[1], i[5]), l.sub(r[1], r[5]), l.sub(i[1], i[5]));
+    let (s2r, s2i, d2r, d2i) = (l.add(r[2], r[6]), l.add(i[2], i[6]), l.sub(r[2], r[6]), l.sub(i[2], i[6]));
+    let (s3r, s3i, d3r, d3i) = (l.add(r[3], r[7]), l.add(i[3], i[7]), l.sub(r[3], r[7]), l.sub(i[3], i[7]));
+    let (t0r, t0i, t2r, t2i) = (l.add(s0r, s2r), l.add(s0i, s2i), l.sub(s0r, s2r), l.sub(s0i, s2i));
+    let (t1r, t1i, t3r, t3i) = (l.add(s1r, s3r), l.add(s1i, s3i), l.sub(s1r, s3r), l.sub(s1i, s3i));
+    // Odd elements: w x = ((x - y) + i (x + y)) / sqrt 2 and w^3 x = (-(x + y) + i (x - y)) / sqrt 2; the factor is applied last.
+    let (e1r, e1i, e3r, e3i) = (l.sub(d1r, d1i), l.add(d1r, d1i), l.add(d3r, d3i), l.sub(d3r, d3i));
+    let (u0r, u0i, u2r, u2i) = (l.sub(d0r, d2i), l.add(d0i, d2r), l.add(d0r, d2i), l.sub(d0i, d2r));
+    let (v1r, v1i, v3r, v3i) = (l.sub(e1r, e3r), l.add(e1i, e3i), l.add(e1r, e3r), l.sub(e1i, e3i));
+    (
+        [
+            l.add(t0r, t1r),
+            l.mul_add(h, v1r, u0r),
+            l.sub(t2r, t3i),
+            l.neg_mul_add(h, v3i, u2r),
+            l.sub(t0r, t1r),
+            l.neg_mul_add(h, v1r, u0r),
+            l.add(t2r, t3i),
+            l.mul_add(h, v3i, u2r),
+        ],
+        [
+            l.add(t0i, t1i),
+            l.mul_add(h, v1i, u0i),
+            l.add(t2i, t3r),
+            l.mul_add(h, v3r, u2i),
+            l.sub(t0i, t1i),
+            l.neg_mul_add(h, v1i, u0i),
+            l.sub(t2i, t3r),
+            l.neg_mul_add(h, v3r, u2i),
+        ],
+    )
+}
+
+/// Returns `a_t = sum over k of b_k w^(-k t)`: the step with real and imaginary parts exchanged.
+#[inline(always)]
+fn inverse_step<L: Lanes>(l: L, (r, i): Pair<L>) -> Pair<L> {
+    let (i, r) = step(l, (i, r));
+    (r, i)
+}
+
+/// Eight values of a transformed polynomial: real and imaginary parts.
+pub(super) type Points = [Eight; 2];
+
+/// Returns the transform of a polynomial over the torus, as fractions of a turn, divided by the factor that a transform there and back
+/// has.
+pub(super) fn transform(fourier: &Fourier, polynomial: &[u64]) -> Vec<Points> {
+    let (words, _) = polynomial.as_chunks::<LANES>();
+    let mut values = Box::new(Values::ZERO);
+    dispatch(Transform { fourier, words, values: &mut values });
+    values.re.iter().zip(&values.im).map(|(re, im)| [*re, *im]).collect()
+}
+
+struct Transform<'a> {
+    fourier: &'a Fourier,
+    words: &'a [[u64; LANES]],
+    values: &'a mut Values,
+}
+
+impl Vectorised for Transform<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self, l: L) {
+        let Self { fourier, words, values } = self;
+        // Both factors are powers of two, so no digit is lost.
+        let scale = 2_f64.powi(-64) / POINTS as f64;
+        fourier.begin(
+            l,
+            #[inline(always)]
+            |k| {
+                l.load(&Eight::each(
+                    #[inline(always)]
+                    |lane| words[k][lane].cast_signed() as f64 * scale,
+                ))
+            },
+            values,
+        );
+        for block in 0..BLOCKS {
+            fourier.finish_block(l, block, values);
         }
     }
 }
 
 /// Returns a number of turns on the torus, rounded to multiples of `2^12`, far below the rounding of the transform.
 #[inline(always)]
-fn to_torus(turns: f64) -> u64 {
+pub(super) fn to_torus(turns: f64) -> u64 {
     // Adding 1.5 * 2^52 to a number below 2^51 leaves its integer part in the low bits of the mantissa.
     const MAGIC: f64 = 6_755_399_441_055_744.0;
     let fraction = turns - turns.round_ties_even();
@@ -110,7 +502,7 @@ fn to_torus(turns: f64) -> u64 {
 
 /// One balanced digit of the leading `levels * base_log` bits of a torus element.
 #[derive(Clone, Copy)]
-struct Digit {
+pub(super) struct Digit {
     /// Rounds off the bits that the digits do not reach, and carries half a base from each level below into the next.
     rounding: u64,
     /// The number of bits above the digit.
@@ -121,14 +513,14 @@ struct Digit {
 
 impl Digit {
     /// Returns a digit; level 0 is the least significant.
-    fn new(d: Decomposition, level: usize) -> Self {
+    pub(super) fn new(d: Decomposition, level: usize) -> Self {
         let end = |level: usize| 64 - d.base_log * (d.levels - level);
         let rounding = (0..=level).map(|below| 1_u64 << (end(below) - 1)).sum();
         Self { rounding, above: 64 - end(level + 1) as u32, rest: 64 - d.base_log as u32 }
     }
 
     #[inline(always)]
-    fn extract(self, word: u64) -> f64 {
+    pub(super) fn extract(self, word: u64) -> f64 {
         let raised = word.wrapping_add(self.rounding) << self.above;
         (raised.cast_signed() >> self.rest) as f64
     }
@@ -136,7 +528,50 @@ impl Digit {
 
 #[cfg(test)]
 mod tests {
+    use super::super::lanes::Plain;
     use super::*;
+
+    /// Values of a polynomial at the points `exp(i pi (1 + 4 k) / N)`, by the definition.
+    fn values_by_definition(coefficients: &[f64]) -> Vec<[f64; 2]> {
+        let at = |k: usize| {
+            let angle = |j: usize| std::f64::consts::PI * ((1 + 4 * k) * j % (2 * N)) as f64 / N as f64;
+            let sum = |part: fn(f64) -> f64| coefficients.iter().enumerate().map(|(j, c)| c * part(angle(j))).sum();
+            [sum(f64::cos), sum(f64::sin)]
+        };
+        (0..POINTS).map(at).collect()
+    }
+
+    #[test]
+    fn values_are_those_of_the_polynomial_and_give_it_back() {
+        let coefficients: Vec<f64> = (0..N).map(|i| ((i * 7919) % 1013) as f64 - 500.0).collect();
+        let (fourier, mut values) = (Fourier::new(), Box::new(Values::ZERO));
+        let (vectors, _) = coefficients.as_chunks::<LANES>();
+        fourier.begin(Plain, |k| vectors[k], &mut values);
+        (0..BLOCKS).for_each(|block| fourier.finish_block(Plain, block, &mut values));
+        let expected = values_by_definition(&coefficients);
+        for block in 0..BLOCKS {
+            for vector in 0..BLOCK {
+                for lane in 0..LANES {
+                    let place = block * BLOCK + vector;
+                    let [re, im] = expected[point(block, vector, lane)];
+                    assert!(
+                        (values.re[place].0[lane] - re).abs() < 1e-6,
+                        "block {block}, vector {vector}, lane {lane}"
+                    );
+                    assert!(
+                        (values.im[place].0[lane] - im).abs() < 1e-6,
+                        "block {block}, vector {vector}, lane {lane}"
+                    );
+                }
+            }
+        }
+        (0..BLOCKS).for_each(|block| fourier.turn_block_back(Plain, block, &mut values));
+        let mut back = vec![0.0; N];
+        fourier.end(Plain, &values, |k, eight| back[LANES * k..][..LANES].copy_from_slice(&eight));
+        for (back, coefficient) in back.iter().zip(&coefficients) {
+            assert!((back / POINTS as f64 - coefficient).abs() < 1e-9);
+        }
+    }
 
     #[test]
     fn digits_are_balanced_and_sum_to_the_rounded_word() {

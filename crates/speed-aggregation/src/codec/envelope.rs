@@ -3,7 +3,7 @@
 //! ```text
 //! offset  bytes  content
 //! 0       8      "SPEEDAGG"
-//! 8       2      version, 3
+//! 8       2      version, 4
 //! 10      2      kind: 1 message of a teacher, 2 answer to one query, 3 list of a round's answers, 4 state of a server,
 //!                5 secret key, 6 public key, 7 evaluation key, 8 signed message of a teacher, 9 signed result of a server,
 //!                10 proof key, 11 log of a round, 12 receipt for a message
@@ -20,7 +20,7 @@ use super::kind::{Kind, kind_name};
 
 /// The first bytes of every envelope.
 pub(crate) const MAGIC: &[u8; 8] = b"SPEEDAGG";
-const VERSION: u16 = 3;
+const VERSION: u16 = 4;
 const CHECKSUM: usize = 16;
 const HEADER: usize = MAGIC.len() + size_of::<u16>() + size_of::<u16>();
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tfhe::core_crypto::prelude::*;
 
 use super::public::PublicKey;
-use super::seeded::{Seeded, trace_rotations};
-use crate::circuit::{GgswList, KeySwitchKey};
+use super::seeded::{Rounded, Seeded, trace_rotations};
+use crate::circuit::{GgswList, KEYS_PER_PAIR, KeySwitchKey};
 use crate::codec::{Content, Decode, DecodeError, ENVELOPE, FixedLength, Kind, Reader, encode_in_order};
 use crate::ids::KeyId;
 use crate::parameters::{Decomposition, Parameters};
@@ -26,16 +26,21 @@ pub(crate) struct SeededParts {
     /// Big key to small key, before every bootstrap.
     pub(crate) key_switch: Seeded,
     /// The bootstrapping key of comparisons: one level, fast, coarse.
-    pub(crate) bootstrap: Seeded,
+    pub(crate) bootstrap: Seeded<Rounded>,
     /// The bootstrapping key that selects wide values and writes answers: more levels, fine.
-    pub(crate) select: Seeded,
+    pub(crate) select: Seeded<Rounded>,
     /// The rotations of the ring key, for packing.
     pub(crate) trace: Seeded,
 }
 
+/// Returns the number of ciphertexts of a bootstrapping key: three for each pair of bits of the small key.
+fn bootstrap_ciphertexts(p: &Parameters) -> usize {
+    p.lwe_dimension / 2 * KEYS_PER_PAIR
+}
+
 /// Returns the numbers of bodies of the four parts, in the order of the file.
 fn body_counts(p: &Parameters) -> [usize; 4] {
-    let bootstrap = |d: Decomposition| p.lwe_dimension * d.levels * 2 * p.polynomial_size;
+    let bootstrap = |d: Decomposition| bootstrap_ciphertexts(p) * d.levels * 2 * p.polynomial_size;
     [
         p.polynomial_size * p.key_switch.levels,
         bootstrap(p.bootstrap),
@@ -60,8 +65,10 @@ impl SeededEvaluationKey {
     /// Returns the number of bytes of the file of a key of these parameters.
     #[must_use]
     pub fn file_size(parameters: &Parameters) -> usize {
-        let parts = body_counts(parameters).map(|bodies| u128::LENGTH + bodies * size_of::<u64>());
-        ENVELOPE + PublicKey::content_size(parameters) + parts.iter().sum::<usize>()
+        let word = size_of::<u64>();
+        let words = [word, Rounded::BYTES, Rounded::BYTES, word];
+        let parts = body_counts(parameters).into_iter().zip(words).map(|(bodies, word)| u128::LENGTH + bodies * word);
+        ENVELOPE + PublicKey::content_size(parameters) + parts.sum::<usize>()
     }
 
     /// Returns the bytes of the key's file.
@@ -178,10 +185,10 @@ impl std::fmt::Debug for EvaluationKey {
 }
 
 /// Expands and transforms a bootstrapping key.
-fn expand_bootstrap_key(p: &Parameters, d: Decomposition, seeded: Seeded) -> GgswList {
+fn expand_bootstrap_key(p: &Parameters, d: Decomposition, seeded: Seeded<Rounded>) -> GgswList {
     let seed = seeded.compression_seed();
     let key = SeededLweBootstrapKey::from_container(
-        seeded.bodies,
+        seeded.bodies.into_words(),
         GlweSize(2),
         p.ring(),
         d.base(),
@@ -190,7 +197,7 @@ fn expand_bootstrap_key(p: &Parameters, d: Decomposition, seeded: Seeded) -> Ggs
         CiphertextModulus::new_native(),
     )
     .par_decompress_into_lwe_bootstrap_key();
-    GgswList::new(p.polynomial_size, d, key.as_ref())
+    GgswList::new(d, KEYS_PER_PAIR, key.as_ref())
 }
 
 /// Expands, for each automorphism of the trace, the key that switches a ciphertext under the rotated key back to the
@@ -210,7 +217,7 @@ fn expand_trace_key(p: &Parameters, seeded: Seeded) -> GgswList {
         words.resize(words.len() + 2 * n, 0);
         words[body] = 1 << (64 - p.trace.base_log * level);
     }
-    GgswList::new(n, p.trace, &words)
+    GgswList::new(p.trace, 1, &words)
 }
 
 #[cfg(all(test, feature = "student"))]

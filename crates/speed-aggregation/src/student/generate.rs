@@ -8,7 +8,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::secret_key::SecretKey;
 use crate::circuit::rotate;
-use crate::keys::{PublicKey, Seeded, SeededEvaluationKey, SeededParts, mask, trace_rotations};
+use crate::keys::{PublicKey, Rounded, Seeded, SeededEvaluationKey, SeededParts, mask, trace_rotations};
 use crate::parameters::{Decomposition, Parameters};
 use crate::random::{Seeder, seeder};
 
@@ -104,20 +104,26 @@ fn bootstrap_key(
     small: &LweSecretKeyOwned<u64>,
     ring: &GlweSecretKeyOwned<u64>,
     seeder: &mut Seeder,
-) -> Seeded {
+) -> Seeded<Rounded> {
     let seed = seeder.seed();
+    let (pairs, _) = small.as_ref().as_chunks::<2>();
+    // `circuit::external_product` says which products of two bits a pair needs.
+    let mut products = LweSecretKey::from_container(
+        pairs.iter().flat_map(|[b, c]| [b * (1 - c), (1 - b) * c, b * c]).collect::<Vec<u64>>(),
+    );
     let mut key = SeededLweBootstrapKey::new(
         0,
         GlweSize(2),
         p.ring(),
         d.base(),
         d.level_count(),
-        p.small_dimension(),
+        products.lwe_dimension(),
         seed.into(),
         CiphertextModulus::new_native(),
     );
-    par_generate_seeded_lwe_bootstrap_key(small, ring, &mut key, p.glwe_noise(), seeder);
-    Seeded { seed: seed.0, bodies: key.into_container() }
+    par_generate_seeded_lwe_bootstrap_key(&products, ring, &mut key, p.glwe_noise(), seeder);
+    products.as_mut().zeroize();
+    Seeded { seed: seed.0, bodies: Rounded::new(key.into_container()) }
 }
 
 /// Encrypts, for each automorphism `X -> X^t` of the trace and each level of the decomposition, from the last to the first,
