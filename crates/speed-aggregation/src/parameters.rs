@@ -60,7 +60,7 @@ impl Parameters {
     /// | security | 128 bits: dimension, noise and ring are those of tfhe-rs 1.8 `PARAM_MESSAGE_2_CARRY_2_KS_PBS_TUNIFORM_2M128` (n = 918, N = 2048, k = 1, binary keys); its noise curves aim at 132 |
     /// | failure | below 2^-128 per query, tfhe's own condition for publishing decryptions (IND-CPA^D); a round that would not reach it is refused |
     /// | cost, ten classes | tournament: 38 bootstraps (11 of them with the finer key), 38 key switches, 9 packings per query; all pairs: 192 (12) and 87 |
-    /// | memory | evaluation key 91 MB on disk, 230 MB in use; public key 16 kB |
+    /// | memory | evaluation key 103 MB on disk, 320 MB in use; public key 16 kB |
     pub const TOURNAMENT_128: Self = Self {
         name: "TOURNAMENT_128",
         code: 1,

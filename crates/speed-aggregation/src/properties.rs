@@ -1,5 +1,5 @@
 //! Property tests of every wire format: each value survives a round trip and has its stated length, and any truncation
-//! or flipped bit is detected. (Evaluation keys of 91 MB are covered in `tests/protocol` and by the fuzzing of
+//! or flipped bit is detected. (Evaluation keys of 103 MB are covered in `tests/protocol` and by the fuzzing of
 //! `speed-roles`.)
 
 use proptest::prelude::*;

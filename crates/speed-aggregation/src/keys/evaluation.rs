@@ -11,8 +11,8 @@ use crate::codec::{Content, Decode, DecodeError, ENVELOPE, FixedLength, Kind, Re
 use crate::ids::KeyId;
 use crate::parameters::{Decomposition, Parameters};
 
-/// The server's key as it is stored and sent. Seeds replace the masks, so it takes 91 MB (parameters of up to 2544
-/// votes) where the [`EvaluationKey`] takes 230 MB.
+/// The server's key as it is stored and sent. Seeds replace the masks, so it takes 103 MB (parameters of up to 2544
+/// votes) where the [`EvaluationKey`] takes 320 MB.
 ///
 /// On the wire (between envelope and checksum): the public key as in its own file, then the seed (16 bytes) and the
 /// bodies (words of 8 bytes) for each of key switch, bootstrap, select and trace.
