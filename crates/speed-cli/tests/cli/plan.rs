@@ -86,7 +86,7 @@ fn a_plan_has_the_epsilon_of_an_account_and_the_sizes_of_a_round() {
     let cost = &plan["cost"];
     assert_eq!(
         (&cost["message_bytes"], &cost["public_key_bytes"], &cost["evaluation_key_bytes"]),
-        (&24_488.into(), &16_448.into(), &91_242_624.into())
+        (&24_488.into(), &16_448.into(), &102_539_392.into())
     );
     for step in ["keys", "encryption", "sum", "argmax"] {
         let seconds = number(&cost["core_seconds"][step]);
