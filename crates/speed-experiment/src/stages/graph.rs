@@ -5,29 +5,35 @@
 use speed_core::Digest;
 
 use super::account::Accounting;
+use super::asking::Asking;
 use super::baselines::BaselineMeasurement;
 use super::beliefs::BeliefUpdate;
 use super::data::Data;
 use super::kind::{Kind, Node};
 use super::labelling::Labelling;
 use super::map::PoolMapping;
-use super::queries::QuerySelection;
+use super::queries::{QuerySelection, SecondChoice};
 use super::stage::StageName;
-use super::students::StudentTraining;
+use super::students::{FirstStudents, StudentTraining};
 use super::teachers::TeacherTraining;
 use super::votes::VoteCollection;
 use crate::config::{Config, ConfigError, RowConfig};
 
 /// The kinds of stages, in the order of execution. Consecutive kinds that are per row are executed row by row.
-pub(crate) static KINDS: [&dyn Kind; 10] = [
+pub(crate) static KINDS: [&dyn Kind; 15] = [
     &Data,
     &PoolMapping,
     &TeacherTraining,
     &VoteCollection,
     &QuerySelection,
-    &Labelling,
-    &Accounting,
-    &BeliefUpdate,
+    &Labelling(Asking::First),
+    &Accounting(Asking::First),
+    &BeliefUpdate(Asking::First),
+    &FirstStudents,
+    &SecondChoice,
+    &Labelling(Asking::Again),
+    &Accounting(Asking::Again),
+    &BeliefUpdate(Asking::Again),
     &StudentTraining,
     &BaselineMeasurement,
 ];
@@ -72,10 +78,14 @@ impl Graph {
         before.map(|node| node.name.to_string()).collect()
     }
 
-    /// Returns the stages of rows whose answers are charged, with their rows.
-    pub(crate) fn charged<'a>(&'a self, config: &'a Config) -> impl Iterator<Item = (&'a Node, usize)> {
-        let charged = self.0.iter().filter(|node| node.kind.is_charged());
-        charged.filter_map(|node| Some((node, node.row?))).filter(|(_, row)| config.rows[*row].is_noisy())
+    /// Returns the stages of rows whose answers are charged, with their rows and the largest numbers of answers.
+    pub(crate) fn charged<'a>(&'a self, config: &'a Config) -> impl Iterator<Item = (&'a Node, usize, usize)> {
+        let charged = |node: &'a Node| {
+            let row = node.row?;
+            let queries = node.kind.charged_queries(config, &config.rows[row]);
+            (queries > 0 && config.rows[row].is_noisy()).then_some((node, row, queries))
+        };
+        self.0.iter().filter_map(charged)
     }
 
     /// Checks that every name in `--force` is a stage.
@@ -92,7 +102,13 @@ impl Graph {
     /// Returns the names in `--force` as the directories of stages have them.
     pub(crate) fn forced<'a>(&'a self, forced: &'a [String]) -> impl Iterator<Item = &'a str> {
         let by_alias = |name: &str| self.0.iter().find(|node| node.kind.alias() == Some(name));
-        forced.iter().map(move |name| by_alias(name).map_or(&**name, |node| node.kind.name()))
+        forced.iter().flat_map(move |name| {
+            // Directories whose kind has several words are found by their complete names.
+            let of_kind =
+                self.0.iter().filter(|node| name.contains('-') && node.kind.is_per_row() && node.kind.name() == *name);
+            let named = by_alias(name).map_or(&**name, |node| node.kind.name());
+            of_kind.map(|node| &*node.name).chain([named]).collect::<Vec<&str>>()
+        })
     }
 
     /// Returns the stages up to the last one with the name in `--stage`.
