@@ -16,6 +16,7 @@ mod machine;
 mod map;
 mod outputs;
 mod queries;
+mod second_choice;
 mod shard_units;
 mod sharing;
 mod stage;

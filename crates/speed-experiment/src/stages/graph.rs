@@ -12,7 +12,8 @@ use super::data::Data;
 use super::kind::{Kind, Node};
 use super::labelling::Labelling;
 use super::map::PoolMapping;
-use super::queries::{QuerySelection, SecondChoice};
+use super::queries::QuerySelection;
+use super::second_choice::SecondChoice;
 use super::stage::StageName;
 use super::students::{FirstStudents, StudentTraining};
 use super::teachers::TeacherTraining;
@@ -197,6 +198,41 @@ mod tests {
         assert_eq!(found, expected);
         let without = "[data]\nsource = \"none\"\n[votes]\nsource = \"uniform\"\n[table]\nrepeats = 0\n";
         assert_eq!(names(&format!("{without}{rows}"))[..3], ["votes", "queries", expected[4]]);
+    }
+
+    #[test]
+    fn a_second_round_follows_the_first_one_row_by_row() {
+        let queries = "[queries]\nselection = \"clusters\"\ngroups = true\nbeliefs = true\n";
+        let rows = "[[row]]\nname = \"a\"\naggregation = \"trusted\"\n[[row]]\nname = \"b\"\naggregation = \"non-private\"\n\
+                    [[row]]\nname = \"c\"\nlabels_of = \"a\"\n";
+        let first =
+            ["data", "map", "teachers", "votes", "queries", "aggregate-a", "account-a", "aggregate-b", "beliefs"];
+        assert_eq!(names(&format!("{queries}{rows}")), [&first[..], &["student"]].concat());
+        let text = format!("{queries}rounds = 2\nagain = 3\n{rows}");
+        let a = ["first-student", "queries-again-a", "aggregate-again-a", "account-again-a"];
+        let rest = [&a[..], &["queries-again-b", "aggregate-again-b", "beliefs-again", "student"]].concat();
+        // One claim covers both rounds.
+        let before: Vec<&str> = first.into_iter().filter(|name| *name != "account-a").collect();
+        assert_eq!(names(&text), [&before[..], &rest].concat());
+
+        let config = Config::load(&Source::new("test.toml", text)).expect("a config");
+        let graph = Graph::for_config(&config);
+        let charged: Vec<(String, usize)> =
+            graph.charged(&config).map(|(node, _, queries)| (node.name.to_string(), queries)).collect();
+        assert_eq!(charged, [("aggregate-a".to_owned(), 100), ("aggregate-again-a".to_owned(), 3)]);
+        assert_eq!(
+            graph.up_to("aggregate").expect("a stage").last().map(|node| &*node.name),
+            Some("aggregate-again-b")
+        );
+        assert_eq!(
+            graph.up_to("queries-again").expect("a kind").last().map(|node| &*node.name),
+            Some("queries-again-b")
+        );
+        let forced = ["queries-again".to_owned(), "first-student".to_owned()];
+        graph.check(&forced).expect("kinds");
+        let found: Vec<&str> = graph.forced(&forced).collect();
+        assert_eq!(found, ["queries-again-a", "queries-again-b", "queries-again", "first-student"]);
+        assert!(crate::store::is_called("first-student-abc-0", found[3]));
     }
 
     #[test]

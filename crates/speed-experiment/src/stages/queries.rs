@@ -2,7 +2,7 @@
 
 mod again;
 
-pub(super) use again::{KIND as AGAIN, SecondChoice, read as read_again};
+pub(super) use again::{KIND as AGAIN, QUESTIONS, are_of_pool, read as read_again};
 pub(crate) use again::{QueriesAgain, RowAgain};
 
 use rand::seq::SliceRandom;
@@ -30,7 +30,7 @@ pub(super) const KIND: &str = "queries";
 /// The file of the pool indices: the image of each query, or the typical image of its group.
 const QUERIES: &str = "queries.npy";
 /// The file of the groups, one line for each image: the number of the query, and the image.
-const GROUPS: &str = "groups.csv";
+pub(super) const GROUPS: &str = "groups.csv";
 
 /// The queries of a run, or the first ones that a row answers, in the order of the answers.
 #[derive(Clone, Copy, Debug)]

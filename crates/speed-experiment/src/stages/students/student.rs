@@ -226,3 +226,23 @@ impl<'a> Student<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_label_replaces_the_first_one_of_the_same_image() {
+        for has_doubts in [false, true] {
+            let doubt = |doubt: f32| has_doubts.then_some(doubt);
+            let doubts = has_doubts.then(Vec::new);
+            let mut labelled = LabelledQueries { row: "a", queries: Vec::new(), labels: Vec::new(), doubts };
+            labelled.add(&[4, 2], 7, doubt(0.1));
+            labelled.add(&[9], 3, doubt(0.2));
+            labelled.replace(&[2, 5, 9], 1, doubt(0.3));
+            assert_eq!(labelled.queries, [4, 2, 9, 5]);
+            assert_eq!(labelled.labels, [7, 1, 1, 1]);
+            assert_eq!(labelled.doubts, has_doubts.then(|| vec![0.1, 0.3, 0.3, 0.3]));
+        }
+    }
+}
