@@ -13,7 +13,7 @@ use crate::device::Device;
 use crate::error::ExperimentError;
 use crate::ledger::{LedgerFiles, limit, planned_charge};
 use crate::options::RunOptions;
-use crate::stages::{Graph, KINDS, Node, Truth, facts, planned_classes};
+use crate::stages::{Graph, KINDS, Truth, facts, planned_classes};
 use crate::store::RunStore;
 
 /// The stages and the cost of a run.
@@ -63,7 +63,7 @@ pub struct PlannedStage {
 pub struct PlannedRow {
     /// Its name.
     pub name: String,
-    /// Number of queries that it answers.
+    /// Number of queries that it answers; with a second round, the largest possible number.
     pub queries: usize,
     /// Whether its answers exist.
     pub done: bool,
@@ -193,7 +193,8 @@ pub(crate) fn check_run_price(
     Ok(check_price(config, options, &to_charge)?)
 }
 
-/// Returns the charge of every row with noise and its own answers, with its index and whether the answers exist.
+/// Returns the largest charges of every row with noise and its own answers, one for each round of questions, with the row's index
+/// and whether the answers exist.
 fn charges(
     config: &Config,
     options: &RunOptions,
@@ -201,12 +202,15 @@ fn charges(
     classes: usize,
 ) -> Result<Vec<(usize, QueryBatch, bool)>, ExperimentError> {
     let folder = RunStore::folder_of(&options.results, config);
-    let charge = |(node, row): (&Node, usize)| {
+    let mut charges: Vec<(usize, QueryBatch, bool)> = Vec::new();
+    for (node, row, queries) in graph.charged(config) {
         let is_forced = options.force.iter().any(|name| node.is_called(name));
-        let done = node.kind.is_finished(&folder, node) && !is_forced;
-        Ok((row, planned_charge(config, &config.rows[row], classes)?, done))
-    };
-    graph.charged(config).map(charge).collect()
+        // Second questions depend on the answers to the first ones.
+        let has_earlier = charges.iter().all(|(other, _, done)| *other != row || *done);
+        let done = node.kind.is_finished(&folder, node) && !is_forced && has_earlier;
+        charges.push((row, planned_charge(config, &config.rows[row], queries, classes)?, done));
+    }
+    Ok(charges)
 }
 
 /// Returns one training for each method of the rows' students.
@@ -230,16 +234,18 @@ fn planned_rows(
     classes: usize,
 ) -> Result<(Vec<PlannedRow>, Vec<QueryBatch>), ExperimentError> {
     let (mut rows, mut to_charge) = (Vec::new(), Vec::new());
-    for (row, charge, done) in charges(config, options, graph, classes)? {
-        let row = &config.rows[row];
-        let account = Accountant::new(charge.event, config.privacy.delta).account_queries(charge.queries);
-        if !done {
-            to_charge.push(charge);
-        }
+    let mut charges = charges(config, options, graph, classes)?;
+    charges.sort_by_key(|(row, ..)| *row);
+    for of_row in charges.chunk_by(|(one, ..), (next, ..)| one == next) {
+        let row = &config.rows[of_row[0].0];
+        let queries = of_row.iter().map(|(_, charge, _)| charge.queries).sum();
+        let event = planned_charge(config, row, queries, classes)?.event;
+        let account = Accountant::new(event, config.privacy.delta).account_queries(queries);
+        to_charge.extend(of_row.iter().filter(|(.., done)| !done).map(|(_, charge, _)| charge.clone()));
         rows.push(PlannedRow {
             name: row.name.clone(),
-            queries: charge.queries,
-            done,
+            queries,
+            done: of_row.iter().all(|(.., done)| *done),
             data_independent: account.as_ref().ok().map(|account| account.epsilon),
             without_value: account.err().map(|error| error.to_string()),
         });

@@ -23,11 +23,14 @@ use crate::options::RunOptions;
 use crate::picture;
 use crate::plan::check_run_price;
 use crate::progress::{Progress, Recorder};
-use crate::results::{PublishedQueries, RowResult, publish, student_methods, with_answers, write_models};
+use crate::results::{
+    PublicAnswers, PublishedQueries, RowResult, publish, student_methods, with_answers, write_models,
+};
 pub use crate::stages::StageUnits;
 use crate::stages::{
-    CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, QueryList, RowBaselines, RowBounds, RowLabellings,
-    RowStudents, TeacherAnswers, TeachersOnTest, Truth, kinds_of_machine, planned_classes, select_queries,
+    CollectedVotes, Context, Graph, Images, LabellingsAgain, Node, Outputs, Queries, QueriesAgain, RowBaselines,
+    RowBounds, RowLabellings, RowStudents, TeacherAnswers, TeachersOnTest, Truth, kinds_of_machine, planned_classes,
+    select_queries,
 };
 use crate::store::{RunStore, progress_path};
 
@@ -204,12 +207,10 @@ fn report(
 ) -> Result<(Report, PublishedQueries), ExperimentError> {
     let (config, store, images) = (context.config, context.store, context.images);
     let collected = outputs.get::<CollectedVotes>();
-    let (votes, queries) = (outputs.get::<TeacherAnswers>(), outputs.get::<Queries>().all());
     let rows = row_results(config, outputs);
-    let asked = PublishedQueries {
-        queries: asked_queries(context, votes, queries, &rows),
-        pictures: images.map(|images| picture::of_queries(&images.pool, queries.images())).transpose()?,
-    };
+    let asked = asked_queries(context, outputs, &rows);
+    let pictures = images.map(|images| picture::of_queries(&images.pool, &asked.pictured())).transpose()?;
+    let asked = PublishedQueries { queries: asked, pictures };
     let rows = rows.into_iter().enumerate().map(|(row, result)| result.into_row(config, row)).collect();
     let ledger =
         if config.is_simulation() { None } else { LedgerFiles::in_experiment(store.experiment()).statement()? };
@@ -244,9 +245,15 @@ fn row_results(config: &Config, outputs: &Outputs) -> Vec<RowResult> {
     let (bounds, students) = (outputs.find::<RowBounds>(), outputs.find::<RowStudents>());
     let result = |row: usize| {
         let own = config.labels_of(row);
-        let (labels, times) = outputs.get::<RowLabellings>().0[&own].clone();
+        let (mut labels, mut times) = outputs.get::<RowLabellings>().0[&own].clone();
+        let again = outputs.find::<LabellingsAgain>().and_then(|again| again.0.get(&own));
+        if let Some((second, times_again)) = again {
+            labels = labels.with_again(second);
+            times = times.zip(times_again.as_ref()).map(|(first, again)| first.with(again));
+        }
         RowResult {
             labels,
+            asked_again: again.map(|(second, _)| second.labels.len()),
             times,
             bounds: bounds.and_then(|bounds| bounds.0.get(&own)).cloned(),
             students: students.map_or_else(Vec::new, |students| students.0[row].clone()),
@@ -257,24 +264,26 @@ fn row_results(config: &Config, outputs: &Outputs) -> Vec<RowResult> {
 }
 
 /// Returns the queries with their answers, without everything that is not public.
-fn asked_queries(
-    context: &Context<'_>,
-    votes: &TeacherAnswers,
-    queries: QueryList<'_>,
-    results: &[RowResult],
-) -> AskedQueries {
+fn asked_queries(context: &Context<'_>, outputs: &Outputs, results: &[RowResult]) -> AskedQueries {
     let (config, truth) = (context.config, context.truth);
+    let (votes, queries) = (outputs.get::<TeacherAnswers>(), outputs.get::<Queries>().all());
     let is_covered =
         |result: &RowResult| result.bounds.as_ref().is_some_and(|bounds| bounds.data_independent.is_some());
-    let answers = results.iter().enumerate().map(|(row, result)| (row, is_covered(result), &*result.labels.labels));
+    let answers = results.iter().enumerate().map(|(row, result)| PublicAnswers {
+        row,
+        is_covered: is_covered(result),
+        labels: &result.labels.labels,
+        again: outputs.find::<QueriesAgain>().and_then(|again| again.0.get(&row)),
+    });
     let asked = AskedQueries {
         pool_images: queries.images().to_vec(),
         group_sizes: queries.groups().map(|groups| groups.iter().map(Vec::len).collect()),
         truth: truth.map(|truth| queries.truth(truth.labels())),
         votes: (!config.protects_answers()).then(|| votes.counts(queries.len())),
         rows: Vec::new(),
+        again: Vec::new(),
     };
-    with_answers(asked, config, answers)
+    with_answers(asked, context, answers)
 }
 
 /// Returns the charges for forced answers, if there is a budget that may refuse them.
@@ -287,11 +296,11 @@ fn forced_charges(
     if config.is_simulation() || config.privacy.budget.is_none() {
         return Ok(Vec::new());
     }
-    let is_forced = |(node, _): &(&Node, usize)| forced.iter().any(|name| node.is_called(name));
+    let is_forced = |(node, ..): &(&Node, usize, usize)| forced.iter().any(|name| node.is_called(name));
     let mut rows = graph.charged(config).filter(is_forced).peekable();
     if rows.peek().is_none() {
         return Ok(Vec::new());
     }
     let classes = planned_classes(config, classes)?;
-    rows.map(|(_, row)| planned_charge(config, &config.rows[row], classes)).collect()
+    rows.map(|(_, row, queries)| planned_charge(config, &config.rows[row], queries, classes)).collect()
 }

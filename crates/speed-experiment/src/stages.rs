@@ -1,6 +1,7 @@
 //! The stages of a run, in the order of the data flow.
 
 mod account;
+mod asking;
 mod baselines;
 mod beliefs;
 mod complete;
@@ -15,6 +16,7 @@ mod machine;
 mod map;
 mod outputs;
 mod queries;
+mod second_choice;
 mod shard_units;
 mod sharing;
 mod stage;
@@ -30,10 +32,10 @@ pub(crate) use context::Context;
 pub(crate) use graph::{Graph, KINDS, divided_kind, folder_of_row};
 pub(crate) use images::{Images, facts, shape_and_classes};
 pub(crate) use kind::{Kind, Node};
-pub(crate) use labelling::{RowLabellings, RowLabels};
+pub(crate) use labelling::{LabellingsAgain, RowLabellings, RowLabels};
 pub(crate) use machine::kinds as kinds_of_machine;
 pub(crate) use outputs::Outputs;
-pub(crate) use queries::{Queries, QueryList, TeacherAnswers, select as select_queries};
+pub(crate) use queries::{Queries, QueriesAgain, RowAgain, TeacherAnswers, select as select_queries};
 pub(crate) use shard_units::ShardUnits;
 pub(crate) use students::{METRICS, PICTURE, RowStudents, kept_weights, read_epochs};
 pub(crate) use teachers::{TEACHERS, is_version_of_teachers};

@@ -80,7 +80,8 @@ impl PoolMap {
         places.iter().enumerate().map(near).collect()
     }
 
-    fn mean_place(&self, images: &[usize], classes: usize) -> Vec<f64> {
+    /// Returns the mean place of images, in the dimensions for this number of classes or clusters.
+    pub(crate) fn mean_place(&self, images: &[usize], classes: usize) -> Vec<f64> {
         let dimensions = Self::dimensions_for(classes);
         let mut mean = vec![0.0; self.at(images[0], dimensions).len()];
         for &image in images {

@@ -10,7 +10,12 @@ const STARTS: usize = 10;
 /// Rounds of Lloyd's algorithm, at most. It usually ends after a few dozen.
 const ROUNDS: usize = 300;
 /// A core has at least this number of images, if its cluster has.
-const LEAST_CORE: usize = 20;
+pub(crate) const LEAST_CORE: usize = 20;
+
+/// Returns the number of images of the core of a group: half of them, but at least [`LEAST_CORE`] if there are so many.
+pub(crate) fn core_of(images: usize) -> usize {
+    (images / 2).max(LEAST_CORE).min(images)
+}
 
 /// A group of images of the pool that are near each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +30,7 @@ impl Cluster {
     /// Returns the core: the half of the images that is nearest to the centre, but at least 20 images if the cluster has them.
     #[must_use]
     pub fn core(&self) -> &[usize] {
-        let half = (self.images.len() / 2).max(LEAST_CORE).min(self.images.len());
-        &self.images[..half]
+        &self.images[..core_of(self.images.len())]
     }
 }
 

@@ -11,6 +11,7 @@
 mod belief;
 mod clusters;
 mod components;
+mod disagreement;
 mod eigen;
 mod embedding;
 mod features;
@@ -20,5 +21,6 @@ mod rows;
 
 pub use belief::{Answer, Belief};
 pub use clusters::{Cluster, Clusters};
+pub use disagreement::Disagreement;
 pub use features::Features;
 pub use map::{MapError, MapParts, MapSettings, PoolMap, Task};

@@ -144,6 +144,22 @@ pub struct LabellingTimes {
 }
 
 impl LabellingTimes {
+    /// Returns the times of these queries and of others together. Keys may have been generated once or for each; the longer time counts.
+    #[must_use]
+    pub fn with(mut self, other: &Self) -> Self {
+        self.key_generation_seconds = self.key_generation_seconds.max(other.key_generation_seconds);
+        self.encrypt_seconds += other.encrypt_seconds;
+        self.sum_seconds += other.sum_seconds;
+        self.argmax_seconds += other.argmax_seconds;
+        // Without a query there is no processor time.
+        self.core_seconds = match (self.core_seconds, other.core_seconds) {
+            (core, _) if other.query_seconds.is_empty() => core,
+            (core, also) => core.zip(also).map(|(core, also)| core + also),
+        };
+        self.query_seconds.extend(&other.query_seconds);
+        self
+    }
+
     /// Returns the total processor time per query, or `None` if the system does not report it.
     #[must_use]
     pub fn core_seconds_per_query(&self) -> Option<f64> {
@@ -191,8 +207,11 @@ pub struct ReportRow {
     /// Number of queries with a label, if a threshold may leave some without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<usize>,
-    /// Number of queries asked.
+    /// Number of queries asked, in all rounds.
     pub queries: usize,
+    /// Number of second questions among them; `None` without a second round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_again: Option<usize>,
     /// The students, one per repeat.
     pub students: Vec<StudentRun>,
     /// Results by class of the first student on the test images; `None` in reports of earlier versions.

@@ -26,6 +26,7 @@ mod prices;
 mod privacy;
 mod resume;
 mod roles;
+mod rounds;
 mod shards;
 mod small_pools;
 mod submit;

@@ -109,6 +109,7 @@ impl RawConfig {
         self.student.check().map_err(|bad| Fault::new(format!("student.{}", bad.field), bad.message))?;
         let noise = self.noise.check(self.ensemble.teachers)?;
         let privacy = self.privacy.check()?;
+        self.check_rounds()?;
         let around = Surroundings { teachers: self.ensemble.teachers, queries: queries.count, noise: &noise };
         let rows = row::check(&self.row, &around)?;
         Ok(Config {
@@ -127,6 +128,36 @@ impl RawConfig {
             table: self.table,
             rows,
         })
+    }
+
+    /// Refuses keys that contradict a second round of questions.
+    fn check_rounds(&self) -> Result<(), Fault> {
+        if self.queries.rounds == 1 {
+            return Ok(());
+        }
+        if self.table.repeats == 0 {
+            return refuse(
+                "table.repeats",
+                "queries.rounds = 2 needs students: the first student of a row chooses its second questions",
+            );
+        }
+        for (index, row) in self.row.iter().enumerate() {
+            if row.queries != 0 {
+                return refuse(
+                    format!("row.{index}.queries"),
+                    "with queries.rounds = 2, a row's second questions are about all clusters: leave it out",
+                );
+            }
+            // The stages of the second round have the word in their names, before the row.
+            let mut words = row.name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+            if words.next().is_some_and(|word| word.eq_ignore_ascii_case("again")) {
+                return refuse(
+                    format!("row.{index}.name"),
+                    format!("found {:?}: with queries.rounds = 2, a name must not begin with \"again\"", row.name),
+                );
+            }
+        }
+        Ok(())
     }
 
     /// Chooses queries and coins for `privacy.target`.

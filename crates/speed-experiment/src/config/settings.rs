@@ -8,6 +8,7 @@ use speed_report::{Document, RunSettings, VotesOrigin};
 use super::data::DataSource;
 use super::experiment::RawConfig;
 use super::noise::RawNoise;
+use super::queries::RawQueries;
 use super::votes::VotesSourceKind;
 
 impl From<&RawConfig> for RunSettings {
@@ -23,10 +24,7 @@ impl From<&RawConfig> for RunSettings {
             has_images: config.data.source != DataSource::None,
             votes,
             queries: config.queries.count,
-            selection: match config.queries.groups {
-                true => format!("{}, groups of images", word(&config.queries.selection)),
-                false => word(&config.queries.selection),
-            },
+            selection: selection(&config.queries),
             noise: noise(&config.noise, config.ensemble.teachers),
             delta: config.privacy.delta,
             budget: Some(config.privacy.budget).filter(|budget| *budget > 0.0),
@@ -42,6 +40,16 @@ impl From<&RawConfig> for RunSettings {
 /// Returns the name of a choice in a config.
 fn word(choice: &impl Serialize) -> String {
     serde_json::to_value(choice).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// Returns a short description of the choice of the queries.
+fn selection(queries: &RawQueries) -> String {
+    let groups = if queries.groups { ", groups of images" } else { "" };
+    let again = match queries.again {
+        0 => String::new(),
+        most => format!(", then at most {most} second questions"),
+    };
+    format!("{}{groups}{again}", word(&queries.selection))
 }
 
 /// Returns a short description of the noise in the config of an ensemble of `teachers`.

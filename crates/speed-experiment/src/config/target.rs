@@ -78,6 +78,12 @@ fn check_noise(raw: &Sections<'_>, source: &Source) -> Result<(), Fault> {
             "privacy.target chooses queries that are all answered: leave one of them out",
         );
     }
+    if raw.queries.rounds != 1 {
+        return refuse(
+            "queries.rounds",
+            "privacy.target chooses the number of queries of one round: leave one of them out",
+        );
+    }
     if !raw.queries.file.is_empty() {
         return refuse(
             "queries.file",

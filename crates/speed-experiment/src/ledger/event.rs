@@ -21,12 +21,16 @@ pub(crate) fn event(
     Ok(noise.event(ratio.effective(teachers)?)?.with_sampler(sharers, drawing, queries.saturating_mul(classes))?)
 }
 
-/// Returns the charge for a row's answers with `classes` classes.
+/// Returns the charge for a row's answers to `queries` queries with `classes` classes.
 ///
 /// # Errors
 /// If the noise cannot be drawn or accounted for.
-pub(crate) fn planned_charge(config: &Config, row: &RowConfig, classes: usize) -> Result<QueryBatch, ExperimentError> {
-    let queries = row.query_count(config.queries.count);
+pub(crate) fn planned_charge(
+    config: &Config,
+    row: &RowConfig,
+    queries: usize,
+    classes: usize,
+) -> Result<QueryBatch, ExperimentError> {
     Ok(QueryBatch::new(event(config, row, queries, classes)?, classes, queries))
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Payment<'a> {
     pub(crate) answers: &'a Identity,
     pub(crate) queries: usize,
     pub(crate) classes: usize,
+    /// The end of the charge's label in the ledger.
+    pub(crate) label_end: &'static str,
 }
 
 impl Payment<'_> {
@@ -161,7 +163,7 @@ impl Payment<'_> {
         let ledger = files.open_or_create(record(self.config))?;
         let before = ledger.statement().map_err(ExperimentError::from)?.queries;
         let charged = ledger.charge_once(&ChargeRequest {
-            label: &format!("{}: {}", self.store.id(), self.row.name),
+            label: &format!("{}: {}{}", self.store.id(), self.row.name, self.label_end),
             event: &event(self.config, self.row, self.queries, self.classes)?,
             classes: Some(self.classes),
             queries: self.queries,

@@ -62,7 +62,7 @@ fn is_publishable(config: &Config, data_independent: Option<&Account>) -> bool {
 }
 
 /// Returns the card of a row's models. `first` is the description of the first one. The numbers of teachers and queries, the
-/// noise and the method are those of the config; only the rest is from the report.
+/// noise and the method are those of the config; only the rest is from the report, and with a second round the number of queries.
 pub(super) fn card_of_row(
     config: &Config,
     report: &Report,
@@ -72,7 +72,8 @@ pub(super) fn card_of_row(
 ) -> ModelCard {
     let (row, source) = (&report.rows[index], &config.rows[config.labels_of(index)]);
     let teachers = config.ensemble.teachers;
-    let queries = source.query_count(config.queries.count);
+    // Only the answers determine the number of second questions.
+    let queries = if config.queries.again.is_some() { row.queries } else { config.queries.most(source) };
     let noise_source = if source.noise.is_central() {
         NoiseSource::Server
     } else if source.aggregation == AggregationKind::Trusted {
@@ -169,17 +170,29 @@ pub fn models_of_card(path: &Path, card: &ModelCard) -> Result<Vec<CardedModel>,
     Ok(models)
 }
 
+/// The result of the verification of a run's card.
+#[derive(Debug)]
+pub struct VerifiedCard {
+    /// The data-independent claim on the labels, computed again.
+    pub claim: Option<Account>,
+    /// The fields that only the report of the run gives.
+    pub of_report: Vec<&'static str>,
+}
+
 /// The fields of a run's card that only the report of the run gives. Nothing else in the run determines them.
-pub const OF_REPORT: [&str; 5] =
+const OF_REPORT: [&str; 5] =
     ["training.pool_images", "training.labelled", "privacy.data_dependent", "evaluation", "versions"];
 
 /// Verifies the card of a row of a run: the models beside it, and the run's config, report and kept weights. The
-/// data-independent epsilon is computed again from the config alone. Returns that claim.
+/// data-independent epsilon is computed again from the config alone. Returns that claim, and the fields that only the report
+/// gives.
 ///
 /// # Errors
 /// If a field of the card differs, or a file of the run is missing or damaged.
-pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Result<Option<Account>, ExperimentError> {
-    let CardSource::Run { row, .. } = &card.source else { return Ok(None) };
+pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Result<VerifiedCard, ExperimentError> {
+    let CardSource::Run { row, .. } = &card.source else {
+        return Ok(VerifiedCard { claim: None, of_report: OF_REPORT.to_vec() });
+    };
     let run =
         run.map(Path::to_path_buf).or_else(|| run_of_card(path)).ok_or_else(|| at(path, InputFault::NoRunOfCard))?;
     let config = RunStore::config_in(&run)?;
@@ -194,8 +207,7 @@ pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Res
     let first = models[0].description.clone();
     let source = &config.rows[config.labels_of(index)];
     report.rows[index].data_independent = if source.is_noisy() {
-        let queries = source.query_count(config.queries.count);
-        data_independent(&config, source, queries, first.classes.len())?.ok()
+        data_independent(&config, source, config.queries.most(source), first.classes.len())?.ok()
     } else {
         None
     };
@@ -205,7 +217,8 @@ pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Res
     }
     let files = models.into_iter().map(|model| model.file).collect();
     check_card(path, card, &card_of_row(&config, &report, index, files, &first))?;
-    Ok(claim)
+    let queries = config.queries.again.map(|_| "training.queries");
+    Ok(VerifiedCard { claim, of_report: OF_REPORT.into_iter().chain(queries).collect() })
 }
 
 /// The run of a card, and the place of its row.

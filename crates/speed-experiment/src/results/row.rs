@@ -1,17 +1,21 @@
 //! The lines of a run's report, from the outputs of its stages.
 
+use speed_pool::Disagreement;
 use speed_report::{
-    AskedQueries, Baselines, LabellingTimes, ReportRow, RowAnswers, StudentRun, mean_and_deviation, median,
+    AskedAgain, AskedQueries, Baselines, LabellingTimes, ReportRow, RowAnswers, SecondQuestion, StudentRun,
+    mean_and_deviation, median,
 };
 
 use crate::config::Config;
-use crate::stages::{Bounds, RowLabels};
+use crate::stages::{Bounds, Context, RowAgain, RowLabels};
 
 /// All results of a run for one row.
 #[derive(Clone)]
 pub(crate) struct RowResult {
-    /// Its own labels, or the labels of the row that it names.
+    /// Its own labels in all rounds, or the labels of the row that it names.
     pub(crate) labels: RowLabels,
+    /// Number of second questions, which are the last ones; `None` without a second round.
+    pub(crate) asked_again: Option<usize>,
     /// Times of the homomorphic part.
     pub(crate) times: Option<LabellingTimes>,
     /// The privacy bounds, if noise was added.
@@ -26,7 +30,7 @@ impl RowResult {
     /// Returns the line of the row at `index` of `config`.
     pub(crate) fn into_row(self, config: &Config, index: usize) -> ReportRow {
         let (row, source) = (&config.rows[index], &config.rows[config.labels_of(index)]);
-        let Self { labels, times, bounds, students, baselines } = self;
+        let Self { labels, asked_again, times, bounds, students, baselines } = self;
         let classification = students.first().and_then(|student| student.classification.clone());
         let accuracies: Vec<f64> = students.iter().map(|student| student.accuracy).collect();
         let (student_mean, student_deviation) = mean_and_deviation(&accuracies);
@@ -47,6 +51,7 @@ impl RowResult {
             unresolved: labels.unresolved,
             answered: source.threshold().map(|_| labels.answered()),
             queries: labels.labels.len(),
+            asked_again,
             students,
             classification,
             baselines,
@@ -59,18 +64,53 @@ impl RowResult {
     }
 }
 
-/// Adds the answers of `rows`, each with its position in the config and whether a finite claim covers it. If the noise
-/// is real, answers without such a claim are left out.
+/// The answers of a row, and the facts that decide whether they are public.
+pub(crate) struct PublicAnswers<'a> {
+    /// The position of the row in the config.
+    pub(crate) row: usize,
+    /// Whether a finite data-independent claim covers its answers.
+    pub(crate) is_covered: bool,
+    /// Its labels in all rounds.
+    pub(crate) labels: &'a [Option<u8>],
+    /// Its second questions, if there was a second round.
+    pub(crate) again: Option<&'a RowAgain>,
+}
+
+/// Adds the answers of `rows`. If the noise is real, answers without a finite claim are left out, and so are second questions
+/// that depend on them.
 pub(crate) fn with_answers<'a>(
     mut asked: AskedQueries,
-    config: &Config,
-    rows: impl Iterator<Item = (usize, bool, &'a [Option<u8>])>,
+    context: &Context<'_>,
+    rows: impl Iterator<Item = PublicAnswers<'a>>,
 ) -> AskedQueries {
-    let own = rows.filter(|(row, ..)| config.labels_of(*row) == *row);
+    let config = context.config;
+    let own = rows.filter(|answers| config.labels_of(answers.row) == answers.row);
     let is_protected = config.protects_answers();
-    let seen = own.filter(|(_, is_covered, _)| !is_protected || *is_covered);
-    let answers =
-        seen.map(|(row, _, labels)| RowAnswers { row: config.rows[row].name.clone(), labels: labels.to_vec() });
-    asked.rows.extend(answers);
+    for answers in own.filter(|answers| !is_protected || answers.is_covered) {
+        let row = config.rows[answers.row].name.clone();
+        let again = answers.again.map_or(0, |again| again.disagreements.len());
+        let (first, second) = answers.labels.split_at(answers.labels.len() - again);
+        asked.rows.push(RowAnswers { row: row.clone(), labels: first.to_vec() });
+        if let Some(again) = answers.again.filter(|_| !second.is_empty()) {
+            asked.again.push(AskedAgain { row, questions: second_questions(context, again, second) });
+        }
+    }
     asked
+}
+
+/// Returns the second questions of a row with their answers.
+fn second_questions(context: &Context<'_>, again: &RowAgain, labels: &[Option<u8>]) -> Vec<SecondQuestion> {
+    let truth = context.truth.map(|truth| again.queries.all().truth(truth.labels()));
+    let votes = (!context.config.protects_answers()).then(|| again.counts());
+    let question = |(place, (found, &label)): (usize, (&Disagreement, &Option<u8>))| SecondQuestion {
+        pool_image: found.core[0],
+        group_size: found.core.len(),
+        query: found.cluster,
+        first_label: found.label,
+        predicted: found.predicted,
+        label,
+        truth: truth.as_ref().map(|truth| truth[place]),
+        votes: votes.as_ref().map(|votes| votes[place].clone()),
+    };
+    again.disagreements.iter().zip(labels).enumerate().map(question).collect()
 }

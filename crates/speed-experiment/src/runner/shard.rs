@@ -13,7 +13,9 @@ use crate::ledger::check;
 use crate::options::RunOptions;
 use crate::plan::check_run_price;
 use crate::progress::{Progress, Recorder};
-use crate::stages::{Context, Graph, Images, KINDS, Node, Outputs, ShardUnits, Truth, divided_kind, planned_classes};
+use crate::stages::{
+    Context, Graph, Images, KINDS, Node, Outputs, ShardUnits, TEACHERS, Truth, divided_kind, planned_classes,
+};
 use crate::store::{RunStore, ShardMark, StageMark, SweepStore, shard_progress_path};
 use crate::sweep::sweep_id;
 
@@ -92,6 +94,7 @@ pub fn run_shard(
         done_here,
     };
     for config in configs {
+        check_rounds(config, shard)?;
         Graph::for_config(config).up_to(shard.stage)?;
     }
     let all_done = |config: &&Config| ShardMark::all_hold(&RunStore::folder_of(&options.results, config), shard.stage);
@@ -106,6 +109,19 @@ pub fn run_shard(
     let ShardUnits { units, done_here, marks, .. } = process.units;
     ShardMark::write(&folder, &shard.name(), marks)?;
     Ok(report(Some(units), done_here))
+}
+
+/// Refuses shards of the labelling and of the students if there is a second round of questions.
+fn check_rounds(config: &Config, shard: &Shard) -> Result<(), ConfigError> {
+    if config.queries.again.is_none() || shard.stage == TEACHERS {
+        return Ok(());
+    }
+    let message = format!(
+        "expected --stage {TEACHERS}, found --stage {}: with queries.rounds = 2, the answers to the first questions determine the units \
+         of the other stages, so one process does them",
+        shard.stage
+    );
+    Err(ConfigError::Key { place: "command line".into(), key: "--shard".into(), message })
 }
 
 /// Records the finished kinds of stages in the run's directory, for shards. A kind is finished if its last stage is
@@ -173,7 +189,7 @@ impl<'a> ShardProcess<'a> {
         recorder.planned(&[stage.to_owned()]);
         let streams = Streams::new(config.seed);
         let images = self.images(config, &streams)?;
-        if graph.of_kind(stage).any(|node| node.kind.is_charged()) {
+        if graph.of_kind(stage).any(|node| graph.charged(config).any(|(charged, ..)| charged.name == node.name)) {
             let classes = planned_classes(config, images.as_ref().map(|images| images.pool.classes()))?;
             check_run_price(config, self.options, &graph, classes)?;
             check(&store, config, &recorder)?;

@@ -8,6 +8,7 @@ use speed_accountant::{Account, AccountError, Accountant, Adversary, Delta, Exte
 use speed_mechanism::Mechanism;
 use speed_report::{DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, PAPER_FORMULAS};
 
+use super::asking::Asking;
 use super::complete::complete;
 use super::context::Context;
 use super::kind::{Kind, Node};
@@ -52,12 +53,12 @@ impl Bounds {
 #[derive(Default)]
 pub(crate) struct RowBounds(pub(crate) BTreeMap<usize, Bounds>);
 
-/// The accounting for the labels of the rows with noise.
-pub(super) struct Accounting;
+/// The accounting for the labels of the rows with noise, after the last round of questions.
+pub(super) struct Accounting(pub(super) Asking);
 
 impl Kind for Accounting {
     fn name(&self) -> &'static str {
-        "account"
+        self.0.name("account", "account-again")
     }
 
     fn is_per_row(&self) -> bool {
@@ -65,7 +66,7 @@ impl Kind for Accounting {
     }
 
     fn is_in(&self, config: &Config, row: Option<usize>) -> bool {
-        row.is_some_and(|row| config.rows[row].is_noisy())
+        self.0.is_last_of(config) && row.is_some_and(|row| config.rows[row].is_noisy())
     }
 
     fn is_needed_by_shards(&self) -> bool {
@@ -74,22 +75,77 @@ impl Kind for Accounting {
 
     fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
         let Some((index, row)) = node.row.map(|index| (index, &context.config.rows[index])) else { return Ok(()) };
-        let counts = outputs.get::<TeacherAnswers>().counts(outputs.get::<Queries>().of_row(row).len());
-        let bounds = complete(context, &AccountStage { name: &node.name, row, counts: &counts })?;
+        let answers = outputs.get::<TeacherAnswers>();
+        let counts = answers.counts(outputs.get::<Queries>().of_row(row).len());
+        let asked = match self.0 {
+            Asking::First => Asked::Fixed(&counts),
+            Asking::Again => {
+                Asked::Adaptive { most: context.config.queries.most(row), classes: answers.0.shape().classes() }
+            }
+        };
+        let bounds = complete(context, &AccountStage { name: &node.name, row, asked })?;
         outputs.get_mut::<RowBounds>().0.insert(index, bounds);
         Ok(())
     }
+}
+
+/// The queries of a row, as far as its claims depend on them.
+#[derive(Clone, Copy)]
+enum Asked<'a> {
+    /// Queries that were fixed before the first answer: their vote counts.
+    Fixed(&'a [Vec<u32>]),
+    /// Queries of which the last ones and their number depend on the answers to the first ones. The claim covers the largest
+    /// possible number: a smaller one is known only from the answers, and composition for a number that answers determine
+    /// does not hold (Rogers, Roth, Ullman and Vadhan 2016).
+    Adaptive { most: usize, classes: usize },
 }
 
 /// The accounting for the labels of one row.
 struct AccountStage<'a> {
     name: &'a StageName,
     row: &'a RowConfig,
-    /// Vote counts of its queries.
-    counts: &'a [Vec<u32>],
+    asked: Asked<'a>,
 }
 
+/// The reason why adaptive queries have no claim at given votes.
+const ADAPTIVE: &str = "the second questions depend on the answers to the first ones, so a claim would need the votes on all possible \
+                        second questions";
+
 impl AccountStage<'_> {
+    /// Returns the claims on queries with these vote counts.
+    fn fixed(&self, context: &Context<'_>, counts: &[Vec<u32>]) -> Result<Bounds, ExperimentError> {
+        let classes = counts.first().map_or(0, Vec::len);
+        let integer = event(context.config, self.row, counts.len(), classes)?;
+        let (delta, tau, noise) = (context.config.privacy.delta, integer.tau(), self.row.noise);
+        let tight = tight(self.row, integer, delta);
+        let mut bounds = Bounds::default();
+        context.progress.begin(&format!("account {}", self.row.name), "claims", 4, 0);
+        bounds.data_dependent = bounds.value(DATA_DEPENDENT, tight.account(counts));
+        context.progress.advance(1, "");
+        bounds.data_dependent_collusion =
+            bounds.value(DATA_DEPENDENT_COLLUSION, tight.with_adversary(Adversary::Colluding).account(counts));
+        context.progress.advance(1, "");
+        bounds.data_independent = bounds.value(DATA_INDEPENDENT, tight.account_queries(counts.len()));
+        context.progress.advance(1, "");
+        // The paper covers no other noise, and no threshold.
+        if let (Some(gamma), None) = (noise.mechanism().gamma(), noise.threshold) {
+            let paper = Accountant::paper(PrivacyEvent::new(Mechanism::laplace(gamma), tau), delta);
+            bounds.paper_formulas = bounds.value(PAPER_FORMULAS, paper.account(counts));
+        }
+        Ok(bounds)
+    }
+
+    /// Returns the claim for any votes on at most `most` queries.
+    fn adaptive(&self, context: &Context<'_>, most: usize, classes: usize) -> Result<Bounds, ExperimentError> {
+        context.progress.begin(&format!("account {}", self.row.name), "claims", 1, 0);
+        let account = data_independent(context.config, self.row, most, classes)?;
+        let mut bounds = Bounds::default();
+        bounds.data_independent = bounds.value(DATA_INDEPENDENT, account);
+        let without = [DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION].map(|name| format!("{name}: {ADAPTIVE}"));
+        bounds.without_value.extend(without);
+        Ok(bounds)
+    }
+
     fn has_discrete_laplace_noise(&self) -> bool {
         matches!(self.row.noise.mechanism(), Mechanism::DiscreteLaplace { .. })
     }
@@ -137,11 +193,14 @@ impl Stage for AccountStage<'_> {
         let (config, noise) = (context.config, self.row.noise);
         let teachers = config.ensemble.teachers;
         let mut inputs = json!({
-            "counts": self.counts,
             "delta": config.privacy.delta,
             "noisy_teachers": self.row.honest_ratio.noisy_teachers(teachers)?,
             "teachers": teachers,
         });
+        match self.asked {
+            Asked::Fixed(counts) => inputs["counts"] = json!(counts),
+            Asked::Adaptive { most, classes } => inputs["adaptive"] = json!([most, classes]),
+        }
         // Discrete Laplace noise is identified by its gamma alone, as in finished runs.
         match noise.mechanism() {
             Mechanism::DiscreteLaplace { gamma } => inputs["gamma"] = json!(gamma),
@@ -157,25 +216,10 @@ impl Stage for AccountStage<'_> {
     }
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
-        let (config, counts) = (context.config, self.counts);
-        let classes = counts.first().map_or(0, Vec::len);
-        let integer = event(config, self.row, counts.len(), classes)?;
-        let (delta, tau, noise) = (config.privacy.delta, integer.tau(), self.row.noise);
-        let tight = tight(self.row, integer, delta);
-        let mut bounds = Bounds::default();
-        context.progress.begin(&format!("account {}", self.row.name), "claims", 4, 0);
-        bounds.data_dependent = bounds.value(DATA_DEPENDENT, tight.account(counts));
-        context.progress.advance(1, "");
-        bounds.data_dependent_collusion =
-            bounds.value(DATA_DEPENDENT_COLLUSION, tight.with_adversary(Adversary::Colluding).account(counts));
-        context.progress.advance(1, "");
-        bounds.data_independent = bounds.value(DATA_INDEPENDENT, tight.account_queries(counts.len()));
-        context.progress.advance(1, "");
-        // The paper covers no other noise, and no threshold.
-        if let (Some(gamma), None) = (noise.mechanism().gamma(), noise.threshold) {
-            let paper = Accountant::paper(PrivacyEvent::new(Mechanism::laplace(gamma), tau), delta);
-            bounds.paper_formulas = bounds.value(PAPER_FORMULAS, paper.account(counts));
-        }
+        let bounds = match self.asked {
+            Asked::Fixed(counts) => self.fixed(context, counts)?,
+            Asked::Adaptive { most, classes } => self.adaptive(context, most, classes)?,
+        };
         folder.write_json(BOUNDS, &bounds)?;
         context.progress.end(&format!("{}: accounted for", self.row.name));
         Ok(vec![BOUNDS.into()])

@@ -68,7 +68,12 @@ impl Kind for BaselineMeasurement {
     }
 
     fn cost(&self, config: &Config, meter: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
-        if config.table.baselines { costs(config, meter, BASELINE_STAGE, "baselines") } else { Ok(Vec::new()) }
+        let students = (0..config.rows.len()).map(|row| (row, config.table.repeats));
+        if config.table.baselines {
+            costs(config, meter, (BASELINE_STAGE, "baselines"), students)
+        } else {
+            Ok(Vec::new())
+        }
     }
 }
 

@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use speed_pool::{Answer, Belief};
 
+use super::asking::Asking;
 use super::complete::complete;
 use super::context::Context;
 use super::kind::{Kind, Node};
-use super::labelling::{RowLabellings, RowLabels};
+use super::labelling::{LabellingsAgain, RowLabellings, RowLabels};
 use super::map::MappedPool;
 use super::outputs::Outputs;
-use super::queries::{Queries, QueryList};
+use super::queries::{Queries, QueriesAgain, QueryList};
 use super::stage::{Stage, StageName};
 use super::votes::CollectedVotes;
 use crate::config::Config;
@@ -24,7 +25,7 @@ pub(super) const KIND: &str = "beliefs";
 /// The file of the beliefs.
 const BELIEFS: &str = "beliefs.json";
 
-/// The beliefs of every row about its answered queries, by the rows' places in the config.
+/// The beliefs of every row about its answered queries, by the rows' places in the config. Those about second questions come last.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RowBeliefs(pub(crate) BTreeMap<usize, Vec<Belief>>);
 
@@ -33,16 +34,19 @@ pub(super) fn read(remains: &StageRemains) -> Option<RowBeliefs> {
     serde_json::from_str(&remains.read(BELIEFS)?).ok()
 }
 
-/// The update of the beliefs of all rows, if students learn beliefs.
-pub(super) struct BeliefUpdate;
+/// The name of the kind after the second round.
+pub(super) const AGAIN: &str = "beliefs-again";
+
+/// The update of the beliefs of all rows after a round of questions, if students learn beliefs.
+pub(super) struct BeliefUpdate(pub(super) Asking);
 
 impl Kind for BeliefUpdate {
     fn name(&self) -> &'static str {
-        KIND
+        self.0.name(KIND, AGAIN)
     }
 
     fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
-        config.queries.beliefs
+        config.queries.beliefs && self.0.is_in(config)
     }
 
     fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
@@ -52,6 +56,12 @@ impl Kind for BeliefUpdate {
             mapped,
             queries: outputs.get::<Queries>().all(),
             labels: outputs.get::<RowLabellings>().0.iter().map(|(row, (labels, _))| (*row, labels)).collect(),
+            again: match (self.0, outputs.find::<QueriesAgain>(), outputs.find::<LabellingsAgain>()) {
+                (Asking::Again, Some(queries), Some(labels)) => {
+                    labels.0.iter().map(|(row, (labels, _))| (*row, (queries.0[row].queries.all(), labels))).collect()
+                }
+                _ => BTreeMap::new(),
+            },
             classes: outputs.get::<CollectedVotes>().votes.shape().classes(),
         };
         let beliefs = complete(context, &stage)?;
@@ -66,10 +76,12 @@ struct BeliefStage<'a> {
     mapped: &'a MappedPool,
     queries: QueryList<'a>,
     labels: BTreeMap<usize, &'a RowLabels>,
+    /// The second questions and their labels, after the second round.
+    again: BTreeMap<usize, (QueryList<'a>, &'a RowLabels)>,
     classes: usize,
 }
 
-impl Stage for BeliefStage<'_> {
+impl<'a> Stage for BeliefStage<'a> {
     type Output = RowBeliefs;
 
     fn name(&self) -> &StageName {
@@ -87,19 +99,26 @@ impl Stage for BeliefStage<'_> {
     fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {
         let (queries, groups) = (self.queries.images(), self.queries.groups());
         let labels: BTreeMap<usize, _> = self.labels.iter().map(|(row, labels)| (*row, &labels.labels)).collect();
-        Ok(json!({ "map": self.mapped.hash, "queries": queries, "groups": groups, "labels": labels }))
+        let mut inputs = json!({ "map": self.mapped.hash, "queries": queries, "groups": groups, "labels": labels });
+        if !self.again.is_empty() {
+            let again = self.again.iter().map(|(row, (queries, labels))| (*row, (queries.groups(), &labels.labels)));
+            inputs["again"] = json!(again.collect::<BTreeMap<usize, _>>());
+        }
+        Ok(inputs)
     }
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
         context.progress.begin("weigh the answers", "rows", self.labels.len() as u64, 0);
         let (mut rows, mut changed, mut all) = (BTreeMap::new(), 0, 0);
         for (&row, labels) in &self.labels {
-            let answered: Vec<(usize, u8)> = labels.answers().collect();
-            let answer = |&(query, label): &(usize, u8)| Answer { images: self.queries.members(query), label };
-            let answers: Vec<Answer<'_>> = answered.iter().map(answer).collect();
+            let answer = |queries: QueryList<'a>, (query, label)| Answer { images: queries.members(query), label };
+            let first = labels.answers().map(|answered| answer(self.queries, answered));
+            let again = self.again.get(&row).into_iter();
+            let again = again.flat_map(|&(queries, labels)| labels.answers().map(move |it| answer(queries, it)));
+            let answers: Vec<Answer<'_>> = first.chain(again).collect();
             let beliefs = self.mapped.map.beliefs(&answers, self.classes);
-            changed += beliefs.iter().zip(&answered).filter(|(belief, (_, label))| belief.label != *label).count();
-            all += answered.len();
+            changed += beliefs.iter().zip(&answers).filter(|(belief, answer)| belief.label != answer.label).count();
+            all += answers.len();
             rows.insert(row, beliefs);
             context.progress.advance(1, "");
         }

@@ -5,6 +5,7 @@
 use speed_core::Digest;
 
 use super::account::Accounting;
+use super::asking::Asking;
 use super::baselines::BaselineMeasurement;
 use super::beliefs::BeliefUpdate;
 use super::data::Data;
@@ -12,22 +13,28 @@ use super::kind::{Kind, Node};
 use super::labelling::Labelling;
 use super::map::PoolMapping;
 use super::queries::QuerySelection;
+use super::second_choice::SecondChoice;
 use super::stage::StageName;
-use super::students::StudentTraining;
+use super::students::{FirstStudents, StudentTraining};
 use super::teachers::TeacherTraining;
 use super::votes::VoteCollection;
 use crate::config::{Config, ConfigError, RowConfig};
 
 /// The kinds of stages, in the order of execution. Consecutive kinds that are per row are executed row by row.
-pub(crate) static KINDS: [&dyn Kind; 10] = [
+pub(crate) static KINDS: [&dyn Kind; 15] = [
     &Data,
     &PoolMapping,
     &TeacherTraining,
     &VoteCollection,
     &QuerySelection,
-    &Labelling,
-    &Accounting,
-    &BeliefUpdate,
+    &Labelling(Asking::First),
+    &Accounting(Asking::First),
+    &BeliefUpdate(Asking::First),
+    &FirstStudents,
+    &SecondChoice,
+    &Labelling(Asking::Again),
+    &Accounting(Asking::Again),
+    &BeliefUpdate(Asking::Again),
     &StudentTraining,
     &BaselineMeasurement,
 ];
@@ -72,10 +79,14 @@ impl Graph {
         before.map(|node| node.name.to_string()).collect()
     }
 
-    /// Returns the stages of rows whose answers are charged, with their rows.
-    pub(crate) fn charged<'a>(&'a self, config: &'a Config) -> impl Iterator<Item = (&'a Node, usize)> {
-        let charged = self.0.iter().filter(|node| node.kind.is_charged());
-        charged.filter_map(|node| Some((node, node.row?))).filter(|(_, row)| config.rows[*row].is_noisy())
+    /// Returns the stages of rows whose answers are charged, with their rows and the largest numbers of answers.
+    pub(crate) fn charged<'a>(&'a self, config: &'a Config) -> impl Iterator<Item = (&'a Node, usize, usize)> {
+        let charged = |node: &'a Node| {
+            let row = node.row?;
+            let queries = node.kind.charged_queries(config, &config.rows[row]);
+            (queries > 0 && config.rows[row].is_noisy()).then_some((node, row, queries))
+        };
+        self.0.iter().filter_map(charged)
     }
 
     /// Checks that every name in `--force` is a stage.
@@ -92,7 +103,13 @@ impl Graph {
     /// Returns the names in `--force` as the directories of stages have them.
     pub(crate) fn forced<'a>(&'a self, forced: &'a [String]) -> impl Iterator<Item = &'a str> {
         let by_alias = |name: &str| self.0.iter().find(|node| node.kind.alias() == Some(name));
-        forced.iter().map(move |name| by_alias(name).map_or(&**name, |node| node.kind.name()))
+        forced.iter().flat_map(move |name| {
+            // Directories whose kind has several words are found by their complete names.
+            let of_kind =
+                self.0.iter().filter(|node| name.contains('-') && node.kind.is_per_row() && node.kind.name() == *name);
+            let named = by_alias(name).map_or(&**name, |node| node.kind.name());
+            of_kind.map(|node| &*node.name).chain([named]).collect::<Vec<&str>>()
+        })
     }
 
     /// Returns the stages up to the last one with the name in `--stage`.
@@ -181,6 +198,41 @@ mod tests {
         assert_eq!(found, expected);
         let without = "[data]\nsource = \"none\"\n[votes]\nsource = \"uniform\"\n[table]\nrepeats = 0\n";
         assert_eq!(names(&format!("{without}{rows}"))[..3], ["votes", "queries", expected[4]]);
+    }
+
+    #[test]
+    fn a_second_round_follows_the_first_one_row_by_row() {
+        let queries = "[queries]\nselection = \"clusters\"\ngroups = true\nbeliefs = true\n";
+        let rows = "[[row]]\nname = \"a\"\naggregation = \"trusted\"\n[[row]]\nname = \"b\"\naggregation = \"non-private\"\n\
+                    [[row]]\nname = \"c\"\nlabels_of = \"a\"\n";
+        let first =
+            ["data", "map", "teachers", "votes", "queries", "aggregate-a", "account-a", "aggregate-b", "beliefs"];
+        assert_eq!(names(&format!("{queries}{rows}")), [&first[..], &["student"]].concat());
+        let text = format!("{queries}rounds = 2\nagain = 3\n{rows}");
+        let a = ["first-student", "queries-again-a", "aggregate-again-a", "account-again-a"];
+        let rest = [&a[..], &["queries-again-b", "aggregate-again-b", "beliefs-again", "student"]].concat();
+        // One claim covers both rounds.
+        let before: Vec<&str> = first.into_iter().filter(|name| *name != "account-a").collect();
+        assert_eq!(names(&text), [&before[..], &rest].concat());
+
+        let config = Config::load(&Source::new("test.toml", text)).expect("a config");
+        let graph = Graph::for_config(&config);
+        let charged: Vec<(String, usize)> =
+            graph.charged(&config).map(|(node, _, queries)| (node.name.to_string(), queries)).collect();
+        assert_eq!(charged, [("aggregate-a".to_owned(), 100), ("aggregate-again-a".to_owned(), 3)]);
+        assert_eq!(
+            graph.up_to("aggregate").expect("a stage").last().map(|node| &*node.name),
+            Some("aggregate-again-b")
+        );
+        assert_eq!(
+            graph.up_to("queries-again").expect("a kind").last().map(|node| &*node.name),
+            Some("queries-again-b")
+        );
+        let forced = ["queries-again".to_owned(), "first-student".to_owned()];
+        graph.check(&forced).expect("kinds");
+        let found: Vec<&str> = graph.forced(&forced).collect();
+        assert_eq!(found, ["queries-again-a", "queries-again-b", "queries-again", "first-student"]);
+        assert!(crate::store::is_called("first-student-abc-0", found[3]));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::outputs::Outputs;
 use super::shard_units::ShardUnits;
 use super::stage::StageName;
 use super::units::StageUnits;
-use crate::config::Config;
+use crate::config::{Config, RowConfig};
 use crate::cost::{Meter, StageCost};
 use crate::error::ExperimentError;
 use crate::store::{RunStore, is_called};
@@ -24,7 +24,7 @@ pub(crate) struct Node {
 impl Node {
     /// Says whether `name`, from the command line, selects the stage: its name, its kind, or another name of its kind.
     pub(crate) fn is_called(&self, name: &str) -> bool {
-        is_called(&self.name, name) || self.kind.alias() == Some(name)
+        is_called(&self.name, name) || [Some(self.kind.name()), self.kind.alias()].contains(&Some(name))
     }
 
     /// Returns the number of units in which processes can share the stage.
@@ -67,9 +67,9 @@ pub(crate) trait Kind: Sync {
         true
     }
 
-    /// Says whether its answers are charged.
-    fn is_charged(&self) -> bool {
-        false
+    /// Returns the largest number of a row's answers that a stage of this kind charges: 0 if it gives no answers.
+    fn charged_queries(&self, _config: &Config, _row: &RowConfig) -> usize {
+        0
     }
 
     /// Says whether shards do its units or read its outputs; false if only the report reads them.

@@ -22,6 +22,7 @@ use self::answers::Answers;
 use self::argmax::{LabellingOutcome, Method};
 use self::question::RowQuestion;
 use self::record::RECORD;
+use super::asking::Asking;
 use super::complete::complete;
 use super::context::Context;
 use super::divided::Divided;
@@ -31,7 +32,7 @@ use super::shard_units::ShardUnits;
 use super::stage::{Stage, StageName};
 use super::truth::Truth;
 use super::units::StageUnits;
-use crate::config::{AggregationKind, Config};
+use crate::config::{AggregationKind, Config, RowConfig};
 use crate::cost::{Meter, StageCost, labelling_cost};
 use crate::error::{ExperimentError, ResultsFault};
 use crate::ledger::Payment;
@@ -40,6 +41,8 @@ use crate::store::{FinishedStage, Identity, StageFolder, StageState, unit_meta};
 /// The name of the kind in directories and fingerprints. Fingerprints do not contain the row's name, because answers do
 /// not depend on it.
 pub(super) const KIND: &str = "aggregate";
+/// The name of the kind of the second questions in directories.
+pub(super) const AGAIN: &str = "aggregate-again";
 
 /// The file of the labels, one line per query.
 const LABELS: &str = "labels.csv";
@@ -50,47 +53,58 @@ const TIMES: &str = "times.json";
 #[derive(Default)]
 pub(crate) struct RowLabellings(pub(crate) BTreeMap<usize, (RowLabels, Option<LabellingTimes>)>);
 
-/// The labelling of every row's queries.
-pub(super) struct Labelling;
+/// The labels of the rows' second questions, by the rows' places in the config, and times of the homomorphic part.
+#[derive(Default)]
+pub(crate) struct LabellingsAgain(pub(crate) BTreeMap<usize, (RowLabels, Option<LabellingTimes>)>);
+
+/// The labelling of every row's queries in a round of questions.
+pub(super) struct Labelling(pub(super) Asking);
 
 impl Kind for Labelling {
     fn name(&self) -> &'static str {
-        KIND
+        self.0.name(KIND, AGAIN)
     }
 
     fn alias(&self) -> Option<&'static str> {
-        Some("labelling")
+        (self.0 == Asking::First).then_some("labelling")
     }
 
     fn is_per_row(&self) -> bool {
         true
     }
 
-    fn is_in(&self, _: &Config, _: Option<usize>) -> bool {
-        true
+    fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
+        self.0.is_in(config)
     }
 
     fn unit_name(&self) -> Option<&'static str> {
-        Some("queries on ciphertexts")
+        (self.0 == Asking::First).then_some("queries on ciphertexts")
     }
 
+    /// Returns 0 if there is a second round, because shards do not know the number of its questions.
     fn units(&self, config: &Config, row: Option<usize>) -> usize {
-        let row = row.map(|row| &config.rows[row]).filter(|row| row.aggregation == AggregationKind::Encrypted);
-        row.map_or(0, |row| row.query_count(config.queries.count))
+        if config.queries.again.is_some() { 0 } else { self.on_ciphertexts(config, row) }
     }
 
     fn has_serial_units(&self) -> bool {
         false
     }
 
-    fn is_charged(&self) -> bool {
-        true
+    fn charged_queries(&self, config: &Config, row: &RowConfig) -> usize {
+        let first = row.query_count(config.queries.count);
+        match self.0 {
+            Asking::First => first,
+            Asking::Again => config.queries.most(row) - first,
+        }
     }
 
     fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
         let Some(row) = node.row else { return Ok(()) };
-        let labelled = complete(context, &LabellingStage::of_row(context, node, row, outputs))?;
-        outputs.get_mut::<RowLabellings>().0.insert(row, labelled);
+        let labelled = complete(context, &LabellingStage::of_row(context, node, (row, self.0), outputs))?;
+        match self.0 {
+            Asking::First => outputs.get_mut::<RowLabellings>().0.insert(row, labelled),
+            Asking::Again => outputs.get_mut::<LabellingsAgain>().0.insert(row, labelled),
+        };
         Ok(())
     }
 
@@ -102,19 +116,27 @@ impl Kind for Labelling {
         shard: &mut ShardUnits,
     ) -> Result<(), ExperimentError> {
         let Some(row) = node.row else { return Ok(()) };
-        shard.divide(context, &LabellingStage::of_row(context, node, row, outputs))
+        shard.divide(context, &LabellingStage::of_row(context, node, (row, self.0), outputs))
     }
 
     fn count_units(&self, run: &Path, config: &Config, node: &Node, _: &[Node]) -> Option<StageUnits> {
-        let units = node.units(config);
+        let units = if self.0 == Asking::First { self.on_ciphertexts(config, node.row) } else { 0 };
         (units > 0).then(|| StageUnits::in_stage(run, &node.name, units, answers::unit))
     }
 
     fn cost(&self, config: &Config, _: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
         let rows = (0..config.rows.len()).filter(|&row| config.labels_of(row) == row);
-        let queries = rows.map(|row| (config.rows[row].circuit, self.units(config, Some(row))));
+        let queries = rows.map(|row| (config.rows[row].circuit, self.on_ciphertexts(config, Some(row))));
         let queries: Vec<_> = queries.filter(|(_, units)| *units > 0).collect();
-        Ok(labelling_cost(KIND, &queries))
+        Ok(labelling_cost(self.name(), &queries))
+    }
+}
+
+impl Labelling {
+    /// Returns the largest number of queries of a row that are labelled on ciphertexts.
+    fn on_ciphertexts(&self, config: &Config, row: Option<usize>) -> usize {
+        let row = row.map(|row| &config.rows[row]).filter(|row| row.aggregation == AggregationKind::Encrypted);
+        row.map_or(0, |row| self.charged_queries(config, row))
     }
 }
 
@@ -127,10 +149,10 @@ struct LabellingStage<'a> {
 }
 
 impl<'a> LabellingStage<'a> {
-    /// Creates the labelling of a row. All rows use the same keys.
-    fn of_row(context: &Context<'a>, node: &'a Node, row: usize, outputs: &'a mut Outputs) -> Self {
+    /// Creates the labelling of a row in a round of questions. All rows use the same keys.
+    fn of_row(context: &Context<'a>, node: &'a Node, (row, asking): (usize, Asking), outputs: &'a mut Outputs) -> Self {
         outputs.get_mut::<RunKeys>();
-        let question = RowQuestion::of_row(context, row, outputs);
+        let question = RowQuestion::of_row(context, (row, asking), outputs);
         Self { name: &node.name, question, keys: outputs.get(), method: OnceCell::new() }
     }
 
@@ -180,6 +202,7 @@ impl<'a> LabellingStage<'a> {
             answers,
             queries: self.question.queries.len(),
             classes: self.question.votes.shape().classes(),
+            label_end: self.question.asking.name("", ", second questions"),
         }
     }
 }
@@ -224,11 +247,19 @@ impl Stage for LabellingStage<'_> {
         if let Some(groups) = queries.groups() {
             inputs["groups"] = json!(groups);
         }
+        // The noise of a simulation depends on the round.
+        if self.question.asking == Asking::Again {
+            inputs["round"] = json!(2);
+        }
         Ok(inputs)
     }
 
     /// Copies answers that are done, and pays for all others before they are given.
     fn open(&self, context: &Context<'_>, identity: &Identity) -> Result<StageState, ExperimentError> {
+        // A row without second questions pays nothing; its record says that there are none.
+        if self.question.queries.len() == 0 {
+            return context.store.stage(identity);
+        }
         let payment = self.payment(context, identity);
         let is_done = || context.store.done(identity).is_some();
         if payment.is_underway()? || !is_done() {
@@ -254,6 +285,7 @@ impl Stage for LabellingStage<'_> {
         let RowQuestion { row, queries, truth, .. } = self.question;
         let noise = noise::NoisyTeachers { count: self.noisy_teachers()?, key: folder.noise_key().cloned() };
         let labelled = match self.is_encrypted() {
+            _ if queries.len() == 0 => LabellingOutcome::none(),
             true => {
                 let all: Vec<usize> = (0..queries.len()).collect();
                 let answers = Answers::open(context, self.question, folder, &noise, &all, || self.method(context))?;

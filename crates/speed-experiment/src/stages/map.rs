@@ -1,8 +1,10 @@
 //! The map of the pool, from which clusters are made, and by which teachers with few images vote.
 
+use std::sync::OnceLock;
+
 use serde_json::{Value, json};
 use speed_data::Images as Unlabelled;
-use speed_pool::{Features, MapParts, PoolMap};
+use speed_pool::{Clusters, Features, MapParts, PoolMap};
 
 use super::complete::complete;
 use super::context::Context;
@@ -12,7 +14,7 @@ use super::outputs::Outputs;
 use super::stage::{Stage, StageName};
 use crate::config::Config;
 use crate::error::ExperimentError;
-use crate::mapping::map_pool;
+use crate::mapping::{divide_pool, map_pool};
 use crate::npy;
 use crate::store::{Fingerprint, FinishedStage, StageFolder};
 
@@ -23,6 +25,15 @@ const FILES: [&str; 4] = ["components.npy", "points.npy", "places.npy", "sparsit
 pub(crate) struct MappedPool {
     pub(crate) map: PoolMap,
     pub(super) hash: Fingerprint,
+    clusters: OnceLock<Clusters>,
+}
+
+impl MappedPool {
+    /// Returns the clusters of the run's queries, which the first call computes.
+    pub(super) fn clusters(&self, context: &Context<'_>) -> &Clusters {
+        let count = context.config.queries.count;
+        self.clusters.get_or_init(|| divide_pool(&self.map, count, &context.streams, context.progress))
+    }
 }
 
 /// The computation of the map, if the queries are clusters, the teachers vote by it, or students learn beliefs.
@@ -94,6 +105,6 @@ impl Stage for MapStage<'_> {
             sparsity: read(sparsity)?,
         };
         let map = PoolMap::from_parts(Unlabelled::new(&self.images.pool), Self::features(context), &parts)?;
-        Ok(MappedPool { map, hash: done.outputs_hash() })
+        Ok(MappedPool { map, hash: done.outputs_hash(), clusters: OnceLock::new() })
     }
 }

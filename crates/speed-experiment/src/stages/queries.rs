@@ -1,5 +1,10 @@
 //! The queries: single images of the pool, or groups of images, that the teachers label for the student.
 
+mod again;
+
+pub(super) use again::{KIND as AGAIN, QUESTIONS, are_of_pool, read as read_again};
+pub(crate) use again::{QueriesAgain, RowAgain};
+
 use rand::seq::SliceRandom;
 use rand::seq::index::sample;
 use serde_json::{Value, json};
@@ -17,7 +22,6 @@ use super::stage::{Stage, StageName};
 use super::votes::CollectedVotes;
 use crate::config::{Config, QuerySelection as Selection, RowConfig};
 use crate::error::{ExperimentError, Mismatch, ResultsFault};
-use crate::mapping::divide_pool;
 use crate::npy;
 use crate::store::{Fingerprint, FinishedStage, StageFolder, StageRemains};
 
@@ -26,7 +30,7 @@ pub(super) const KIND: &str = "queries";
 /// The file of the pool indices: the image of each query, or the typical image of its group.
 const QUERIES: &str = "queries.npy";
 /// The file of the groups, one line for each image: the number of the query, and the image.
-const GROUPS: &str = "groups.csv";
+pub(super) const GROUPS: &str = "groups.csv";
 
 /// The queries of a run, or the first ones that a row answers, in the order of the answers.
 #[derive(Clone, Copy, Debug)]
@@ -247,8 +251,7 @@ impl Stage for QueriesStage<'_> {
             QuerySource::Map(mapped) => mapped,
         };
         let count = context.config.queries.count;
-        let clusters = divide_pool(&mapped.map, count, &context.streams, context.progress);
-        let clusters = clusters.all();
+        let clusters = mapped.clusters(context).all();
         if clusters.len() < count {
             return Err(Mismatch::Clusters { found: clusters.len(), queries: count }.into());
         }

@@ -1,10 +1,12 @@
 //! The training of the students, one for each distinct set of labels and repeat. One training runs on each thread.
 
+mod first;
 mod record;
 mod session;
 mod stage;
 mod student;
 
+pub(super) use first::{FirstPredictions, FirstStudents};
 pub(crate) use record::{METRICS, PICTURE, kept_weights, read_epochs};
 pub(super) use student::{LabelledQueries, StudentSpec};
 
@@ -14,19 +16,21 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use speed_data::Split;
-use speed_report::{BASELINE_STAGE as BASELINE, LabellingTimes, StudentRun};
+use speed_report::{BASELINE_STAGE as BASELINE, StudentRun};
 use speed_student::StudentMethod;
 
 pub(crate) use self::student::KIND;
-use self::student::Student;
-use super::beliefs::{self, KIND as BELIEFS, RowBeliefs};
+use self::student::{Student, Trained};
+use super::beliefs::{self, AGAIN as BELIEFS_AGAIN, KIND as BELIEFS, RowBeliefs};
 use super::complete::{identified, identify, perform};
 use super::context::Context;
 use super::images::Images;
 use super::kind::{Kind, Node};
-use super::labelling::{KIND as LABELLING, RowLabellings, RowLabels, RunKeys};
+use super::labelling::{
+    AGAIN as LABELLING_AGAIN, KIND as LABELLING, LabellingsAgain, RowLabellings, RowLabels, RunKeys,
+};
 use super::outputs::Outputs;
-use super::queries::{KIND as QUERIES, Queries, QueryList, chosen};
+use super::queries::{AGAIN as QUERIES_AGAIN, KIND as QUERIES, Queries, QueriesAgain, QueryList, chosen, read_again};
 use super::shard_units::ShardUnits;
 use super::sharing::{Concurrency, Units, share};
 use super::units::StageUnits;
@@ -60,7 +64,9 @@ impl Kind for StudentTraining {
     }
 
     fn units(&self, config: &Config, _: Option<usize>) -> usize {
-        if config.data.source == DataSource::None { 0 } else { config.rows.len() * config.table.repeats }
+        // With a second round, a shard would read the outputs of first students, which no step of a cluster completes.
+        let is_divided = config.data.source != DataSource::None && config.queries.again.is_none();
+        if is_divided { config.rows.len() * config.table.repeats } else { 0 }
     }
 
     fn complete(&self, context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
@@ -72,9 +78,10 @@ impl Kind for StudentTraining {
             context.progress.note(&format!("{}: no query has an answer, so no student learns", spec.labelled.row));
         }
         let work = Training::new(context, KIND, distinct(context, images, &specs))?;
-        let runs = work.train_all()?;
+        let trained = work.train_all()?;
         let of_spec = |spec: &StudentSpec<'_>| -> Vec<StudentRun> {
-            let find = |repeat| runs.iter().find(|run| run.stage == *spec.stage_name(repeat)).cloned();
+            let runs = || trained.iter().map(|trained| &trained.run);
+            let find = |repeat| runs().find(|run| run.stage == *spec.stage_name(repeat)).cloned();
             (0..context.config.table.repeats).filter_map(find).collect()
         };
         let students = RowStudents(specs.iter().map(of_spec).collect());
@@ -124,26 +131,28 @@ impl Kind for StudentTraining {
 
     /// Estimates the largest possible cost, because rows with the same labels share their students.
     fn cost(&self, config: &Config, meter: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
-        if self.is_in(config, None) { costs(config, meter, KIND, "students") } else { Ok(Vec::new()) }
+        let students = (0..config.rows.len()).map(|row| (row, config.table.repeats));
+        if self.is_in(config, None) { costs(config, meter, (KIND, "students"), students) } else { Ok(Vec::new()) }
     }
 }
 
-/// Estimates the largest possible cost of a student for every row and repeat. `what` names them in the plan.
+/// Estimates the largest possible cost of students: rows with numbers of students. `what` names them in the plan.
 pub(super) fn costs(
     config: &Config,
     meter: &Meter,
-    stage: &'static str,
-    what: &str,
+    (stage, what): (&'static str, &str),
+    students: impl Iterator<Item = (usize, usize)>,
 ) -> Result<Vec<StageCost>, ExperimentError> {
-    let methods: Vec<StudentMethod> = config.rows.iter().map(|row| config.method_of(row)).collect();
+    let students: Vec<(StudentMethod, usize)> =
+        students.map(|(row, count)| (config.method_of(&config.rows[row]), count)).collect();
     let mut costs = Vec::new();
     for method in StudentMethod::all() {
-        let rows = methods.iter().filter(|other| **other == method).count();
-        let Some(student) = (rows > 0).then(|| meter.student(config, method)).transpose()?.flatten() else {
+        let students: usize = students.iter().filter(|(other, _)| *other == method).map(|(_, count)| count).sum();
+        let Some(student) = (students > 0).then(|| meter.student(config, method)).transpose()?.flatten() else {
             continue;
         };
         let images = method.passes(&config.student).images(config.data.pool_images);
-        let students = (rows * config.table.repeats) as f64;
+        let students = students as f64;
         costs.push(StageCost {
             stage,
             kind: format!("{what} by {}, at most", method.name()),
@@ -180,8 +189,8 @@ pub(super) fn train_labelled_only<'a>(
     if stages.is_empty() {
         return Ok(vec![Vec::new(); specs.len()]);
     }
-    let runs = Training::new(context, BASELINE, stages)?.train_all()?;
-    let find = |name: &String| runs.iter().find(|run| run.stage == *name).cloned();
+    let trained = Training::new(context, BASELINE, stages)?.train_all()?;
+    let find = |name: &String| trained.iter().map(|trained| &trained.run).find(|run| run.stage == *name).cloned();
     Ok(names.iter().map(|names| names.iter().filter_map(find).collect()).collect())
 }
 
@@ -189,14 +198,26 @@ pub(super) fn train_labelled_only<'a>(
 pub(super) fn specs_of_run<'a>(config: &'a Config, outputs: &Outputs) -> Vec<StudentSpec<'a>> {
     let none = RowBeliefs::default();
     let beliefs = outputs.find::<RowBeliefs>().unwrap_or(&none);
-    student_specs(config, outputs.get::<Queries>().all(), &outputs.get::<RowLabellings>().0, beliefs)
+    let mut answers: Answers<'_> = BTreeMap::new();
+    let queries = outputs.get::<Queries>().all();
+    for (row, (labels, _)) in &outputs.get::<RowLabellings>().0 {
+        answers.insert(*row, vec![(queries, labels)]);
+    }
+    if let (Some(queries), Some(labels)) = (outputs.find::<QueriesAgain>(), outputs.find::<LabellingsAgain>()) {
+        for (row, (labels, _)) in &labels.0 {
+            answers.entry(*row).or_default().push((queries.0[row].queries.all(), labels));
+        }
+    }
+    student_specs(config, &answers, beliefs)
 }
+
+/// The queries of every row with their labels, by the rows' places in the config: those of the first round, and those of the second.
+type Answers<'a> = BTreeMap<usize, Vec<(QueryList<'a>, &'a RowLabels)>>;
 
 /// Returns the labels and the method of every row's students.
 fn student_specs<'a>(
     config: &'a Config,
-    queries: QueryList<'_>,
-    labellings: &BTreeMap<usize, TimedLabels>,
+    answers: &Answers<'_>,
     RowBeliefs(beliefs): &RowBeliefs,
 ) -> Vec<StudentSpec<'a>> {
     let spec = |(index, row): (usize, &'a RowConfig)| {
@@ -204,14 +225,15 @@ fn student_specs<'a>(
         let beliefs = beliefs.get(&of);
         let mut labelled = LabelledQueries { row: &row.name, queries: Vec::new(), labels: Vec::new(), doubts: None };
         labelled.doubts = beliefs.map(|_| Vec::new());
-        for (place, (query, label)) in labellings[&of].0.answers().enumerate() {
-            let images = queries.members(query);
-            // `status` reads the file of a run that may be damaged; a student without all doubts is refused.
-            let belief = beliefs.and_then(|beliefs| beliefs.get(place));
-            labelled.queries.extend(images);
-            labelled.labels.extend(images.iter().map(|_| belief.map_or(label, |belief| belief.label)));
-            if let (Some(doubts), Some(belief)) = (&mut labelled.doubts, belief) {
-                doubts.extend(images.iter().map(|_| belief.doubt));
+        let mut beliefs = beliefs.into_iter().flatten();
+        for (round, (queries, labels)) in answers[&of].iter().enumerate() {
+            for (query, label) in labels.answers() {
+                // `status` reads the file of a run that may be damaged; a student without all doubts is refused.
+                let belief = beliefs.next();
+                let (label, doubt) = belief.map_or((label, None), |belief| (belief.label, Some(belief.doubt)));
+                let images = queries.members(query);
+                // A second answer is about a more specific group.
+                if round == 0 { labelled.add(images, label, doubt) } else { labelled.replace(images, label, doubt) }
             }
         }
         StudentSpec { labelled, method: config.method_of(row) }
@@ -219,19 +241,23 @@ fn student_specs<'a>(
     config.rows.iter().enumerate().map(spec).collect()
 }
 
-/// The labels of a row, and times of the homomorphic part.
-type TimedLabels = (RowLabels, Option<LabellingTimes>);
-
 /// Returns the names of the students of the run in the directory `run`, or `None` before every row has labels.
 fn recorded(run: &Path, config: &Config, earlier: &[Node]) -> Option<BTreeSet<String>> {
     let remains = |node: &Node| node.kind.is_finished(run, node).then(|| RunStore::remains_in(run, &node.name));
     let of_kind = |kind: &'static str| earlier.iter().filter(move |node| node.kind.name() == kind);
     let queries = chosen(&remains(of_kind(QUERIES).next()?)?, config)?;
-    let labels = |node: &Node| Some((node.row?, (RowLabels::read(&remains(node)?)?, None)));
-    let labellings = of_kind(LABELLING).map(labels).collect::<Option<BTreeMap<usize, TimedLabels>>>()?;
-    let beliefs = of_kind(BELIEFS).next().map(|node| beliefs::read(&remains(node)?));
+    let labels = |node: &Node| Some((node.row?, RowLabels::read(&remains(node)?)?));
+    let first = of_kind(LABELLING).map(labels).collect::<Option<Vec<(usize, RowLabels)>>>()?;
+    let again = of_kind(LABELLING_AGAIN).map(labels).collect::<Option<Vec<(usize, RowLabels)>>>()?;
+    let second = |node: &Node| read_again(&remains(node)?, config.data.pool_images);
+    let second = of_kind(QUERIES_AGAIN).map(second).collect::<Option<Vec<Queries>>>()?;
+    let beliefs = of_kind(BELIEFS_AGAIN).chain(of_kind(BELIEFS)).next().map(|node| beliefs::read(&remains(node)?));
     let beliefs = beliefs.unwrap_or_else(|| Some(RowBeliefs::default()))?;
-    let specs = student_specs(config, queries.all(), &labellings, &beliefs);
+    let mut answers: Answers<'_> = first.iter().map(|(row, labels)| (*row, vec![(queries.all(), labels)])).collect();
+    for ((row, labels), queries) in again.iter().zip(&second) {
+        answers.entry(*row).or_default().push((queries.all(), labels));
+    }
+    let specs = student_specs(config, &answers, &beliefs);
     let named = specs.iter().filter(|spec| !spec.is_empty());
     let each = |repeat| named.clone().map(move |spec| spec.stage_name(repeat).to_string());
     Some((0..config.table.repeats).flat_map(each).collect())
@@ -262,20 +288,20 @@ struct Training<'a> {
     stages: Vec<Student<'a>>,
     /// The identities of the students. If another kind of machine has begun a student, the identity names that kind.
     identities: Mutex<Vec<Identity>>,
-    runs: Mutex<Vec<StudentRun>>,
+    trained: Mutex<Vec<Trained>>,
 }
 
 impl<'a> Training<'a> {
     fn new(context: &'a Context<'a>, kind: &'static str, stages: Vec<Student<'a>>) -> Result<Self, ExperimentError> {
         let identities: Vec<Identity> =
             stages.iter().map(|stage| identify(context, stage)).collect::<Result<_, _>>()?;
-        Ok(Self { context, kind, stages, identities: identities.into(), runs: Mutex::default() })
+        Ok(Self { context, kind, stages, identities: identities.into(), trained: Mutex::default() })
     }
 
     /// Ensures that all students are trained, and returns them.
-    fn train_all(self) -> Result<Vec<StudentRun>, ExperimentError> {
+    fn train_all(self) -> Result<Vec<Trained>, ExperimentError> {
         self.train(&(0..self.stages.len()).collect::<Vec<_>>())?;
-        Ok(self.into_runs())
+        Ok(self.trained.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Ensures that these students are trained, and returns how many this process trained.
@@ -298,12 +324,8 @@ impl<'a> Training<'a> {
         self.identities()[unit].clone()
     }
 
-    fn keep(&self, run: StudentRun) {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner).push(run);
-    }
-
-    fn into_runs(self) -> Vec<StudentRun> {
-        self.runs.into_inner().unwrap_or_else(PoisonError::into_inner)
+    fn keep(&self, trained: Trained) {
+        self.trained.lock().unwrap_or_else(PoisonError::into_inner).push(trained);
     }
 
     fn perform(&self, unit: usize, stop: &AtomicBool) -> Result<(), ExperimentError> {

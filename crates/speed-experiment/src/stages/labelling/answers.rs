@@ -224,7 +224,8 @@ impl Units for Answers<'_> {
                 self.save(answer, query)
             })
         };
-        method.find_winners(self.context, self.question.row, &self.noisy, queries, on_sum, &on_winners)
+        let question = (self.question.row, self.question.asking);
+        method.find_winners(self.context, question, &self.noisy, queries, on_sum, &on_winners)
     }
 }
 

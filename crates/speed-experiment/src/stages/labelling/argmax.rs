@@ -12,6 +12,7 @@ use super::noise::{self, NoisyTeachers};
 use super::question::RowQuestion;
 use crate::config::{AggregationKind, RowConfig};
 use crate::error::ExperimentError;
+use crate::stages::asking::Asking;
 use crate::stages::context::Context;
 
 /// A method to compute labels from noisy votes on ciphertexts, with its keys.
@@ -33,6 +34,13 @@ pub(super) struct LabellingOutcome {
     pub(super) aggregated: Aggregated,
     /// Processor time of the encrypted round.
     pub(super) core_seconds: Option<f64>,
+}
+
+impl LabellingOutcome {
+    /// Returns the result of labelling no query.
+    pub(super) fn none() -> Self {
+        Self { labels: Vec::new(), clear: Vec::new(), aggregated: Aggregated::default(), core_seconds: None }
+    }
 }
 
 /// Labels the queries in clear text, by the largest counts of votes or of noisy votes.
@@ -105,7 +113,7 @@ impl<'a> Method<'a> {
     pub(super) fn find_winners(
         &self,
         context: &Context<'_>,
-        row: &RowConfig,
+        (row, asking): (&RowConfig, Asking),
         noisy: &NoisyVotes,
         queries: &[usize],
         on_sum: impl FnOnce(Duration, Duration),
@@ -114,8 +122,9 @@ impl<'a> Method<'a> {
         match self {
             Self::Encrypted(encrypted) => {
                 let some = noisy.of_queries(queries).map_err(VotesError::from)?;
-                // A round belongs to one run, row and set of queries, which its label identifies.
-                let label = format!("{}\n{}\n{queries:?}", context.config.to_toml(), row.name);
+                // A round belongs to one run, row, round of questions and set of queries, which its label identifies.
+                let again = asking.name("", "\nagain");
+                let label = format!("{}\n{}\n{queries:?}{again}", context.config.to_toml(), row.name);
                 let encrypted = encrypted.as_ref().clone().with_label(label.as_bytes());
                 encrypted.aggregate_in_parts(&some, on_sum, &|outcomes, time| {
                     let winner = |&(query, outcome): &(usize, Outcome)| Winner {

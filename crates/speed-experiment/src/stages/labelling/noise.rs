@@ -9,6 +9,7 @@ use speed_mechanism::MechanismError;
 
 use super::question::RowQuestion;
 use crate::error::{ExperimentError, Mismatch};
+use crate::stages::asking::Asking;
 use crate::stages::context::Context;
 use crate::store::NoiseKey;
 
@@ -20,13 +21,13 @@ pub(super) struct NoisyTeachers {
 
 impl NoisyTeachers {
     /// Returns one-hot votes with each noisy teacher's own shares, or with the server's noise. In a simulation a
-    /// teacher's shares are the same in every row.
+    /// teacher's shares are the same in every row, and different in every round of questions.
     pub(super) fn votes(
         &self,
         context: &Context<'_>,
         question: &RowQuestion<'_>,
     ) -> Result<NoisyVotes, ExperimentError> {
-        let RowQuestion { row, votes, queries, .. } = *question;
+        let RowQuestion { row, votes, queries, asking, .. } = *question;
         let shape = votes.shape().with_queries(queries.len()).map_err(VotesError::from)?;
         let noise = row.noise.noise;
         let share = noise.share_of(shape.teachers())?;
@@ -34,30 +35,32 @@ impl NoisyTeachers {
         let mut values = Vec::with_capacity(shape.teachers() * shape.counts());
         for (teacher, is_noisy) in self.choose(context, shape.teachers()).into_iter().enumerate() {
             let labels = &votes.teacher(teacher)[..queries.len()];
-            let randomness = self.randomness(context, teacher);
+            let randomness = self.randomness(context, asking, teacher);
             let own = (is_noisy && !row.noise.is_central()).then_some((&share, &randomness));
             values.extend_from_slice(&teacher_values(shape, labels, own).map_err(MechanismError::from)?);
         }
         let mut votes = NoisyVotes::new(shape, noise.bound(shape)?, values).map_err(Mismatch::NoisyVotes)?;
         if row.noise.is_central() {
-            let drawn =
-                noise.share_of(1)?.draw(shape.counts(), &self.of_server(context)).map_err(MechanismError::from)?;
+            let drawn = noise
+                .share_of(1)?
+                .draw(shape.counts(), &self.of_server(context, asking))
+                .map_err(MechanismError::from)?;
             votes = votes.with_server_noise(drawn.to_vec()).map_err(Mismatch::NoisyVotes)?;
         }
         Ok(row.noise.threshold.into_iter().fold(votes, NoisyVotes::with_threshold))
     }
 
     /// Returns the randomness of the server's noise.
-    fn of_server(&self, context: &Context<'_>) -> Randomness {
-        match (simulation_seed(context, "central noise", 0), &self.key) {
+    fn of_server(&self, context: &Context<'_>, asking: Asking) -> Randomness {
+        match (simulation_seed(context, asking.name("central noise", "central noise again"), 0), &self.key) {
             (Some(seed), _) => Randomness::simulation(seed),
             (None, Some(key)) => key.of_server(),
             (None, None) => Randomness::OperatingSystem,
         }
     }
 
-    fn randomness(&self, context: &Context<'_>, teacher: usize) -> Randomness {
-        match (simulation_seed(context, "noise", teacher as u64), &self.key) {
+    fn randomness(&self, context: &Context<'_>, asking: Asking, teacher: usize) -> Randomness {
+        match (simulation_seed(context, asking.name("noise", "noise again"), teacher as u64), &self.key) {
             (Some(seed), _) => Randomness::simulation(seed),
             (None, Some(key)) => key.of_teacher(teacher),
             (None, None) => Randomness::OperatingSystem,

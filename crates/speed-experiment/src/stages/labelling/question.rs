@@ -3,9 +3,10 @@
 use speed_core::Votes;
 
 use crate::config::RowConfig;
+use crate::stages::asking::Asking;
 use crate::stages::context::Context;
 use crate::stages::outputs::Outputs;
-use crate::stages::queries::{Queries, QueryList, TeacherAnswers};
+use crate::stages::queries::{Queries, QueriesAgain, QueryList, TeacherAnswers};
 use crate::stages::truth::Truth;
 use crate::stages::votes::CollectedVotes;
 use crate::store::Fingerprint;
@@ -14,7 +15,9 @@ use crate::store::Fingerprint;
 #[derive(Clone, Copy)]
 pub(crate) struct RowQuestion<'a> {
     pub(crate) row: &'a RowConfig,
-    /// Each teacher's answers, teachers x queries of the run, of which the row may answer only the first ones.
+    /// The round of the queries.
+    pub(crate) asking: Asking,
+    /// Each teacher's answers, teachers x queries of the round, of which the row may answer only the first ones.
     pub(crate) votes: &'a Votes,
     /// The hash of the votes' stage.
     pub(crate) votes_hash: Fingerprint,
@@ -25,11 +28,18 @@ pub(crate) struct RowQuestion<'a> {
 }
 
 impl<'a> RowQuestion<'a> {
-    /// Returns the question of a row, by the row's place in the config.
-    pub(super) fn of_row(context: &Context<'a>, row: usize, outputs: &'a Outputs) -> Self {
-        let row = &context.config.rows[row];
-        let (TeacherAnswers(votes), CollectedVotes { hash, .. }) = (outputs.get(), outputs.get());
-        let queries = outputs.get::<Queries>().of_row(row);
-        Self { row, votes, votes_hash: *hash, queries, truth: context.truth }
+    /// Returns the question of a row, by the row's place in the config, in a round of questions.
+    pub(super) fn of_row(context: &Context<'a>, (index, asking): (usize, Asking), outputs: &'a Outputs) -> Self {
+        let row = &context.config.rows[index];
+        let (TeacherAnswers(first), CollectedVotes { hash, .. }) = (outputs.get(), outputs.get());
+        let (votes, queries) = match asking {
+            Asking::First => (first, outputs.get::<Queries>().of_row(row)),
+            Asking::Again => {
+                let again = &outputs.get::<QueriesAgain>().0[&index];
+                // Without second questions, only the numbers of teachers and classes are used.
+                (again.answers.as_ref().map_or(first, |TeacherAnswers(votes)| votes), again.queries.all())
+            }
+        };
+        Self { row, asking, votes, votes_hash: *hash, queries, truth: context.truth }
     }
 }
