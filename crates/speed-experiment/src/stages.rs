@@ -1,7 +1,6 @@
 //! The stages of a run, in the order of the data flow.
 
 mod account;
-mod asking;
 mod baselines;
 mod beliefs;
 mod complete;
@@ -16,6 +15,7 @@ mod machine;
 mod map;
 mod outputs;
 mod queries;
+mod question_round;
 mod second_choice;
 mod shard_units;
 mod sharing;

@@ -8,12 +8,12 @@ use speed_accountant::{Account, AccountError, Accountant, Adversary, Delta, Exte
 use speed_mechanism::Mechanism;
 use speed_report::{DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, PAPER_FORMULAS};
 
-use super::asking::Asking;
 use super::complete::complete;
 use super::context::Context;
 use super::kind::{Kind, Node};
 use super::outputs::Outputs;
 use super::queries::{Queries, TeacherAnswers};
+use super::question_round::QuestionRound;
 use super::stage::{Stage, StageName};
 use crate::config::{AggregationKind, Config, RowConfig};
 use crate::error::ExperimentError;
@@ -54,7 +54,7 @@ impl Bounds {
 pub(crate) struct RowBounds(pub(crate) BTreeMap<usize, Bounds>);
 
 /// The accounting for the labels of the rows with noise, after the last round of questions.
-pub(super) struct Accounting(pub(super) Asking);
+pub(super) struct Accounting(pub(super) QuestionRound);
 
 impl Kind for Accounting {
     fn name(&self) -> &'static str {
@@ -78,8 +78,8 @@ impl Kind for Accounting {
         let answers = outputs.get::<TeacherAnswers>();
         let counts = answers.counts(outputs.get::<Queries>().of_row(row).len());
         let asked = match self.0 {
-            Asking::First => Asked::Fixed(&counts),
-            Asking::Again => {
+            QuestionRound::First => Asked::Fixed(&counts),
+            QuestionRound::Again => {
                 Asked::Adaptive { most: context.config.queries.most(row), classes: answers.0.shape().classes() }
             }
         };

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use speed_pool::{Answer, Belief};
 
-use super::asking::Asking;
 use super::complete::complete;
 use super::context::Context;
 use super::kind::{Kind, Node};
@@ -14,6 +13,7 @@ use super::labelling::{LabellingsAgain, RowLabellings, RowLabels};
 use super::map::MappedPool;
 use super::outputs::Outputs;
 use super::queries::{Queries, QueriesAgain, QueryList};
+use super::question_round::QuestionRound;
 use super::stage::{Stage, StageName};
 use super::votes::CollectedVotes;
 use crate::config::Config;
@@ -38,7 +38,7 @@ pub(super) fn read(remains: &StageRemains) -> Option<RowBeliefs> {
 pub(super) const AGAIN: &str = "beliefs-again";
 
 /// The update of the beliefs of all rows after a round of questions, if students learn beliefs.
-pub(super) struct BeliefUpdate(pub(super) Asking);
+pub(super) struct BeliefUpdate(pub(super) QuestionRound);
 
 impl Kind for BeliefUpdate {
     fn name(&self) -> &'static str {
@@ -57,7 +57,7 @@ impl Kind for BeliefUpdate {
             queries: outputs.get::<Queries>().all(),
             labels: outputs.get::<RowLabellings>().0.iter().map(|(row, (labels, _))| (*row, labels)).collect(),
             again: match (self.0, outputs.find::<QueriesAgain>(), outputs.find::<LabellingsAgain>()) {
-                (Asking::Again, Some(queries), Some(labels)) => {
+                (QuestionRound::Again, Some(queries), Some(labels)) => {
                     labels.0.iter().map(|(row, (labels, _))| (*row, (queries.0[row].queries.all(), labels))).collect()
                 }
                 _ => BTreeMap::new(),

@@ -5,7 +5,6 @@
 use speed_core::Digest;
 
 use super::account::Accounting;
-use super::asking::Asking;
 use super::baselines::BaselineMeasurement;
 use super::beliefs::BeliefUpdate;
 use super::data::Data;
@@ -13,6 +12,7 @@ use super::kind::{Kind, Node};
 use super::labelling::Labelling;
 use super::map::PoolMapping;
 use super::queries::QuerySelection;
+use super::question_round::QuestionRound;
 use super::second_choice::SecondChoice;
 use super::stage::StageName;
 use super::students::{FirstStudents, StudentTraining};
@@ -27,14 +27,14 @@ pub(crate) static KINDS: [&dyn Kind; 15] = [
     &TeacherTraining,
     &VoteCollection,
     &QuerySelection,
-    &Labelling(Asking::First),
-    &Accounting(Asking::First),
-    &BeliefUpdate(Asking::First),
+    &Labelling(QuestionRound::First),
+    &Accounting(QuestionRound::First),
+    &BeliefUpdate(QuestionRound::First),
     &FirstStudents,
     &SecondChoice,
-    &Labelling(Asking::Again),
-    &Accounting(Asking::Again),
-    &BeliefUpdate(Asking::Again),
+    &Labelling(QuestionRound::Again),
+    &Accounting(QuestionRound::Again),
+    &BeliefUpdate(QuestionRound::Again),
     &StudentTraining,
     &BaselineMeasurement,
 ];

@@ -22,12 +22,12 @@ use self::answers::Answers;
 use self::argmax::{LabellingOutcome, Method};
 use self::question::RowQuestion;
 use self::record::RECORD;
-use super::asking::Asking;
 use super::complete::complete;
 use super::context::Context;
 use super::divided::Divided;
 use super::kind::{Kind, Node};
 use super::outputs::Outputs;
+use super::question_round::QuestionRound;
 use super::shard_units::ShardUnits;
 use super::stage::{Stage, StageName};
 use super::truth::Truth;
@@ -58,7 +58,7 @@ pub(crate) struct RowLabellings(pub(crate) BTreeMap<usize, (RowLabels, Option<La
 pub(crate) struct LabellingsAgain(pub(crate) BTreeMap<usize, (RowLabels, Option<LabellingTimes>)>);
 
 /// The labelling of every row's queries in a round of questions.
-pub(super) struct Labelling(pub(super) Asking);
+pub(super) struct Labelling(pub(super) QuestionRound);
 
 impl Kind for Labelling {
     fn name(&self) -> &'static str {
@@ -66,7 +66,7 @@ impl Kind for Labelling {
     }
 
     fn alias(&self) -> Option<&'static str> {
-        (self.0 == Asking::First).then_some("labelling")
+        (self.0 == QuestionRound::First).then_some("labelling")
     }
 
     fn is_per_row(&self) -> bool {
@@ -78,7 +78,7 @@ impl Kind for Labelling {
     }
 
     fn unit_name(&self) -> Option<&'static str> {
-        (self.0 == Asking::First).then_some("queries on ciphertexts")
+        (self.0 == QuestionRound::First).then_some("queries on ciphertexts")
     }
 
     /// Returns 0 if there is a second round, because shards do not know the number of its questions.
@@ -93,8 +93,8 @@ impl Kind for Labelling {
     fn charged_queries(&self, config: &Config, row: &RowConfig) -> usize {
         let first = row.query_count(config.queries.count);
         match self.0 {
-            Asking::First => first,
-            Asking::Again => config.queries.most(row) - first,
+            QuestionRound::First => first,
+            QuestionRound::Again => config.queries.most(row) - first,
         }
     }
 
@@ -102,8 +102,8 @@ impl Kind for Labelling {
         let Some(row) = node.row else { return Ok(()) };
         let labelled = complete(context, &LabellingStage::of_row(context, node, (row, self.0), outputs))?;
         match self.0 {
-            Asking::First => outputs.get_mut::<RowLabellings>().0.insert(row, labelled),
-            Asking::Again => outputs.get_mut::<LabellingsAgain>().0.insert(row, labelled),
+            QuestionRound::First => outputs.get_mut::<RowLabellings>().0.insert(row, labelled),
+            QuestionRound::Again => outputs.get_mut::<LabellingsAgain>().0.insert(row, labelled),
         };
         Ok(())
     }
@@ -120,7 +120,7 @@ impl Kind for Labelling {
     }
 
     fn count_units(&self, run: &Path, config: &Config, node: &Node, _: &[Node]) -> Option<StageUnits> {
-        let units = if self.0 == Asking::First { self.on_ciphertexts(config, node.row) } else { 0 };
+        let units = if self.0 == QuestionRound::First { self.on_ciphertexts(config, node.row) } else { 0 };
         (units > 0).then(|| StageUnits::in_stage(run, &node.name, units, answers::unit))
     }
 
@@ -150,9 +150,14 @@ struct LabellingStage<'a> {
 
 impl<'a> LabellingStage<'a> {
     /// Creates the labelling of a row in a round of questions. All rows use the same keys.
-    fn of_row(context: &Context<'a>, node: &'a Node, (row, asking): (usize, Asking), outputs: &'a mut Outputs) -> Self {
+    fn of_row(
+        context: &Context<'a>,
+        node: &'a Node,
+        (row, round): (usize, QuestionRound),
+        outputs: &'a mut Outputs,
+    ) -> Self {
         outputs.get_mut::<RunKeys>();
-        let question = RowQuestion::of_row(context, (row, asking), outputs);
+        let question = RowQuestion::of_row(context, (row, round), outputs);
         Self { name: &node.name, question, keys: outputs.get(), method: OnceCell::new() }
     }
 
@@ -202,7 +207,7 @@ impl<'a> LabellingStage<'a> {
             answers,
             queries: self.question.queries.len(),
             classes: self.question.votes.shape().classes(),
-            label_end: self.question.asking.name("", ", second questions"),
+            label_end: self.question.round.name("", ", second questions"),
         }
     }
 }
@@ -248,7 +253,7 @@ impl Stage for LabellingStage<'_> {
             inputs["groups"] = json!(groups);
         }
         // The noise of a simulation depends on the round.
-        if self.question.asking == Asking::Again {
+        if self.question.round == QuestionRound::Again {
             inputs["round"] = json!(2);
         }
         Ok(inputs)

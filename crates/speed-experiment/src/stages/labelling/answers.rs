@@ -224,7 +224,7 @@ impl Units for Answers<'_> {
                 self.save(answer, query)
             })
         };
-        let question = (self.question.row, self.question.asking);
+        let question = (self.question.row, self.question.round);
         method.find_winners(self.context, question, &self.noisy, queries, on_sum, &on_winners)
     }
 }

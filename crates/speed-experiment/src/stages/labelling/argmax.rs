@@ -12,8 +12,8 @@ use super::noise::{self, NoisyTeachers};
 use super::question::RowQuestion;
 use crate::config::{AggregationKind, RowConfig};
 use crate::error::ExperimentError;
-use crate::stages::asking::Asking;
 use crate::stages::context::Context;
+use crate::stages::question_round::QuestionRound;
 
 /// A method to compute labels from noisy votes on ciphertexts, with its keys.
 pub(super) enum Method<'a> {
@@ -113,7 +113,7 @@ impl<'a> Method<'a> {
     pub(super) fn find_winners(
         &self,
         context: &Context<'_>,
-        (row, asking): (&RowConfig, Asking),
+        (row, round): (&RowConfig, QuestionRound),
         noisy: &NoisyVotes,
         queries: &[usize],
         on_sum: impl FnOnce(Duration, Duration),
@@ -123,7 +123,7 @@ impl<'a> Method<'a> {
             Self::Encrypted(encrypted) => {
                 let some = noisy.of_queries(queries).map_err(VotesError::from)?;
                 // A round belongs to one run, row, round of questions and set of queries, which its label identifies.
-                let again = asking.name("", "\nagain");
+                let again = round.name("", "\nagain");
                 let label = format!("{}\n{}\n{queries:?}{again}", context.config.to_toml(), row.name);
                 let encrypted = encrypted.as_ref().clone().with_label(label.as_bytes());
                 encrypted.aggregate_in_parts(&some, on_sum, &|outcomes, time| {

@@ -9,8 +9,8 @@ use speed_mechanism::MechanismError;
 
 use super::question::RowQuestion;
 use crate::error::{ExperimentError, Mismatch};
-use crate::stages::asking::Asking;
 use crate::stages::context::Context;
+use crate::stages::question_round::QuestionRound;
 use crate::store::NoiseKey;
 
 /// The number of teachers that add noise, and the key of the noise if it was charged.
@@ -27,7 +27,7 @@ impl NoisyTeachers {
         context: &Context<'_>,
         question: &RowQuestion<'_>,
     ) -> Result<NoisyVotes, ExperimentError> {
-        let RowQuestion { row, votes, queries, asking, .. } = *question;
+        let RowQuestion { row, votes, queries, round, .. } = *question;
         let shape = votes.shape().with_queries(queries.len()).map_err(VotesError::from)?;
         let noise = row.noise.noise;
         let share = noise.share_of(shape.teachers())?;
@@ -35,7 +35,7 @@ impl NoisyTeachers {
         let mut values = Vec::with_capacity(shape.teachers() * shape.counts());
         for (teacher, is_noisy) in self.choose(context, shape.teachers()).into_iter().enumerate() {
             let labels = &votes.teacher(teacher)[..queries.len()];
-            let randomness = self.randomness(context, asking, teacher);
+            let randomness = self.randomness(context, round, teacher);
             let own = (is_noisy && !row.noise.is_central()).then_some((&share, &randomness));
             values.extend_from_slice(&teacher_values(shape, labels, own).map_err(MechanismError::from)?);
         }
@@ -43,7 +43,7 @@ impl NoisyTeachers {
         if row.noise.is_central() {
             let drawn = noise
                 .share_of(1)?
-                .draw(shape.counts(), &self.of_server(context, asking))
+                .draw(shape.counts(), &self.of_server(context, round))
                 .map_err(MechanismError::from)?;
             votes = votes.with_server_noise(drawn.to_vec()).map_err(Mismatch::NoisyVotes)?;
         }
@@ -51,16 +51,16 @@ impl NoisyTeachers {
     }
 
     /// Returns the randomness of the server's noise.
-    fn of_server(&self, context: &Context<'_>, asking: Asking) -> Randomness {
-        match (simulation_seed(context, asking.name("central noise", "central noise again"), 0), &self.key) {
+    fn of_server(&self, context: &Context<'_>, round: QuestionRound) -> Randomness {
+        match (simulation_seed(context, round.name("central noise", "central noise again"), 0), &self.key) {
             (Some(seed), _) => Randomness::simulation(seed),
             (None, Some(key)) => key.of_server(),
             (None, None) => Randomness::OperatingSystem,
         }
     }
 
-    fn randomness(&self, context: &Context<'_>, asking: Asking, teacher: usize) -> Randomness {
-        match (simulation_seed(context, asking.name("noise", "noise again"), teacher as u64), &self.key) {
+    fn randomness(&self, context: &Context<'_>, round: QuestionRound, teacher: usize) -> Randomness {
+        match (simulation_seed(context, round.name("noise", "noise again"), teacher as u64), &self.key) {
             (Some(seed), _) => Randomness::simulation(seed),
             (None, Some(key)) => key.of_teacher(teacher),
             (None, None) => Randomness::OperatingSystem,

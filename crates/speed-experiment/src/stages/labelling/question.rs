@@ -3,10 +3,10 @@
 use speed_core::Votes;
 
 use crate::config::RowConfig;
-use crate::stages::asking::Asking;
 use crate::stages::context::Context;
 use crate::stages::outputs::Outputs;
 use crate::stages::queries::{Queries, QueriesAgain, QueryList, TeacherAnswers};
+use crate::stages::question_round::QuestionRound;
 use crate::stages::truth::Truth;
 use crate::stages::votes::CollectedVotes;
 use crate::store::Fingerprint;
@@ -16,7 +16,7 @@ use crate::store::Fingerprint;
 pub(crate) struct RowQuestion<'a> {
     pub(crate) row: &'a RowConfig,
     /// The round of the queries.
-    pub(crate) asking: Asking,
+    pub(crate) round: QuestionRound,
     /// Each teacher's answers, teachers x queries of the round, of which the row may answer only the first ones.
     pub(crate) votes: &'a Votes,
     /// The hash of the votes' stage.
@@ -29,17 +29,17 @@ pub(crate) struct RowQuestion<'a> {
 
 impl<'a> RowQuestion<'a> {
     /// Returns the question of a row, by the row's place in the config, in a round of questions.
-    pub(super) fn of_row(context: &Context<'a>, (index, asking): (usize, Asking), outputs: &'a Outputs) -> Self {
+    pub(super) fn of_row(context: &Context<'a>, (index, round): (usize, QuestionRound), outputs: &'a Outputs) -> Self {
         let row = &context.config.rows[index];
         let (TeacherAnswers(first), CollectedVotes { hash, .. }) = (outputs.get(), outputs.get());
-        let (votes, queries) = match asking {
-            Asking::First => (first, outputs.get::<Queries>().of_row(row)),
-            Asking::Again => {
+        let (votes, queries) = match round {
+            QuestionRound::First => (first, outputs.get::<Queries>().of_row(row)),
+            QuestionRound::Again => {
                 let again = &outputs.get::<QueriesAgain>().0[&index];
                 // Without second questions, only the numbers of teachers and classes are used.
                 (again.answers.as_ref().map_or(first, |TeacherAnswers(votes)| votes), again.queries.all())
             }
         };
-        Self { row, asking, votes, votes_hash: *hash, queries, truth: context.truth }
+        Self { row, round, votes, votes_hash: *hash, queries, truth: context.truth }
     }
 }

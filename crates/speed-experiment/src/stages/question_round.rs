@@ -4,14 +4,14 @@ use crate::config::Config;
 
 /// A round of questions: the queries of all rows, or the second questions that depend on a row's answers to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asking {
+pub(crate) enum QuestionRound {
     /// The queries of the run.
     First,
     /// The second questions of each row.
     Again,
 }
 
-impl Asking {
+impl QuestionRound {
     /// Returns the name of a kind of stage in this round.
     pub(super) fn name(self, first: &'static str, again: &'static str) -> &'static str {
         match self {
