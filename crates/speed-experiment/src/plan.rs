@@ -241,7 +241,7 @@ fn planned_rows(
         let queries = of_row.iter().map(|(_, charge, _)| charge.queries).sum();
         let event = planned_charge(config, row, queries, classes)?.event;
         let account = Accountant::new(event, config.privacy.delta).account_queries(queries);
-        to_charge.extend(of_row.iter().filter(|(.., done)| !done).map(|(_, charge, _)| charge.clone()));
+        to_charge.extend(of_row.iter().filter(|(.., done)| !done).map(|(_, charge, _)| *charge));
         rows.push(PlannedRow {
             name: row.name.clone(),
             queries,
