@@ -65,7 +65,8 @@ pub enum EncodingError {
 ///
 /// # Outcomes
 /// An outcome is encoded by its index in base 16: one digit for up to 16 outcomes, two digits for more. Each digit is one
-/// ciphertext, whose plaintext is the centre of one of 16 equal parts of the torus.
+/// ciphertext, whose plaintext is the centre of one of 16 equal parts of the torus. In a check every class has the digit 0
+/// and the threshold has the digit 1, so the winner's digit does not depend on its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoding {
     layout: Layout,
@@ -100,7 +101,9 @@ impl Encoding {
     /// # Errors
     /// The errors of [`Self::new`].
     pub fn of_round(parameters: &Parameters, round: &Round) -> Result<Self, EncodingError> {
-        Self::new(parameters, round.outcomes().count(), round.range())
+        let encoding = Self::new(parameters, round.candidates(), round.range())?;
+        // The comparisons are the same, and an outcome has one digit.
+        Ok(if round.is_check() { Self { layout: encoding.layout.of_check() } } else { encoding })
     }
 
     /// Returns the fastest parameter set that has an encoding of `outcomes` noisy counts in `range`.
@@ -133,10 +136,10 @@ impl Encoding {
         Ok(CiphertextNoise::new(parameters, encoding.layout, range).guarantee(circuit))
     }
 
-    /// Returns the number of outcomes.
+    /// Returns the number of counts that are compared: the outcomes, except for a check.
     #[must_use]
-    pub fn outcomes(&self) -> usize {
-        self.layout.outcomes()
+    pub fn candidates(&self) -> usize {
+        self.layout.candidates()
     }
 
     /// Returns the number of ciphertexts of an answer, each with one digit of the outcome: 1 for up to 16 outcomes,
