@@ -44,7 +44,7 @@
 //! let tau = HonestRatio::new(0.7)?.effective(250)?;
 //! let adversary = Adversary::ExternalWithDropout;
 //! let (delta, bound) = (Delta::new(1e-5)?, Bound::Tight);
-//! let target = Target { epsilon: 5.0, delta, tau, adversary, bound, classes: Some(10), threshold: None };
+//! let target = Target { epsilon: 5.0, delta, tau, adversary, bound, classes: Some(10), threshold: None, checks: None };
 //! let found = calibrate_noise(MechanismKind::DiscreteLaplace, 100, &target)?;
 //! assert!(found.account.epsilon <= 5.0 && found.scale > 0.06);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

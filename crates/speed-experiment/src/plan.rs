@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use speed_accountant::{Accountant, Price as AnswerPrice, PrivacyFilter, QueryBatch};
+use speed_accountant::{Price as AnswerPrice, PrivacyFilter, QueryBatch};
 use speed_data::locate;
 use speed_ledger::{LedgerError, would_allow};
 
@@ -11,9 +11,9 @@ use crate::config::{Config, ConfigError};
 use crate::cost::{Cost, Meter, StageCost};
 use crate::device::Device;
 use crate::error::ExperimentError;
-use crate::ledger::{LedgerFiles, limit, planned_charge};
+use crate::ledger::{LedgerFiles, limit};
 use crate::options::RunOptions;
-use crate::stages::{Graph, KINDS, Node, Truth, facts, planned_classes};
+use crate::stages::{Graph, KINDS, Node, Truth, data_independent, facts, planned_classes};
 use crate::store::RunStore;
 
 /// The stages and the cost of a run.
@@ -193,7 +193,8 @@ pub(crate) fn check_run_price(
     Ok(check_price(config, options, &to_charge)?)
 }
 
-/// Returns the charge of every row with noise and its own answers, with its index and whether the answers exist.
+/// Returns the charges of every row with noise and its own answers, with its index and whether the answers, or the checks,
+/// exist.
 fn charges(
     config: &Config,
     options: &RunOptions,
@@ -201,12 +202,11 @@ fn charges(
     classes: usize,
 ) -> Result<Vec<(usize, QueryBatch, bool)>, ExperimentError> {
     let folder = RunStore::folder_of(&options.results, config);
-    let charge = |(node, row): (&Node, usize)| {
+    let charge = |(node, row, batch): (&Node, usize, QueryBatch)| {
         let is_forced = options.force.iter().any(|name| node.is_called(name));
-        let done = node.kind.is_finished(&folder, node) && !is_forced;
-        Ok((row, planned_charge(config, &config.rows[row], classes)?, done))
+        (row, batch, node.kind.is_finished(&folder, node) && !is_forced)
     };
-    graph.charged(config).map(charge).collect()
+    Ok(graph.charged(config, classes)?.into_iter().map(charge).collect())
 }
 
 /// Returns one training for each method of the rows' students.
@@ -229,17 +229,18 @@ fn planned_rows(
     graph: &Graph,
     classes: usize,
 ) -> Result<(Vec<PlannedRow>, Vec<QueryBatch>), ExperimentError> {
-    let (mut rows, mut to_charge) = (Vec::new(), Vec::new());
-    for (row, charge, done) in charges(config, options, graph, classes)? {
-        let row = &config.rows[row];
-        let account = Accountant::new(charge.event, config.privacy.delta).account_queries(charge.queries);
-        if !done {
-            to_charge.push(charge);
-        }
+    let charges = charges(config, options, graph, classes)?;
+    let to_charge = charges.iter().filter_map(|(_, charge, done)| (!done).then_some(*charge)).collect();
+    let mut rows = Vec::new();
+    // The answers of a row come after its checks.
+    for (index, ..) in charges.iter().filter(|(_, charge, _)| !charge.event.is_check()) {
+        let row = &config.rows[*index];
+        let queries = row.query_count(config.queries.count);
+        let account = data_independent(config, row, queries, classes)?;
         rows.push(PlannedRow {
             name: row.name.clone(),
-            queries: charge.queries,
-            done,
+            queries,
+            done: charges.iter().filter(|(other, ..)| other == index).all(|(.., done)| *done),
             data_independent: account.as_ref().ok().map(|account| account.epsilon),
             without_value: account.err().map(|error| error.to_string()),
         });

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use speed_accountant::QueryBatch;
+
 use super::context::Context;
 use super::outputs::Outputs;
 use super::shard_units::ShardUnits;
@@ -67,9 +69,18 @@ pub(crate) trait Kind: Sync {
         true
     }
 
-    /// Says whether its answers are charged.
-    fn is_charged(&self) -> bool {
+    /// Says whether the stages of all rows come before the next kind. Otherwise the kinds that are per row are executed row
+    /// by row, and a shard of this kind would need the answers of earlier rows.
+    fn precedes_all_rows(&self) -> bool {
         false
+    }
+
+    /// Returns the charge for the answers of a stage with `classes` classes, or `None` if they are not charged.
+    ///
+    /// # Errors
+    /// If the noise cannot be drawn or accounted for.
+    fn charge(&self, _config: &Config, _row: usize, _classes: usize) -> Result<Option<QueryBatch>, ExperimentError> {
+        Ok(None)
     }
 
     /// Says whether shards do its units or read its outputs; false if only the report reads them.
