@@ -90,8 +90,8 @@ fn column(run: &Path, stage: &str, file: &str) -> Vec<String> {
     text.lines().skip(1).map(|line| line.rsplit(',').next().expect("a column").to_owned()).collect()
 }
 
-fn report(run: &Path) -> Value {
-    serde_json::from_slice(&fs::read(run.join("report.json")).expect("a report")).expect("json")
+fn table(run: &Path) -> Value {
+    serde_json::from_slice(&fs::read(run.join("tables/table.json")).expect("a table")).expect("json")
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn only_queries_that_pass_their_check_are_answered_and_ciphertexts_agree() {
     assert!(!few[first].is_empty(), "the first queries that pass are answered: {few:?} {reached:?}");
     assert!(column(&run, "aggregate-none-passes", "labels.csv").iter().all(String::is_empty));
 
-    let rows = report(&run)["rows"].clone();
+    let rows = table(&run)["rows"].clone();
     let row = |name: &str| {
         let all = rows.as_array().expect("rows");
         all.iter().find(|row| row["name"] == name).expect("a row").clone()
@@ -187,11 +187,11 @@ fn real_checks_are_charged_before_the_answers_and_once() {
     // The same run again, and a smaller number of answers: the checks are not charged again.
     run();
     assert_eq!(ledger().len(), charges.len());
-    place.succeeds(&["run", "config.toml", "--max-epsilon", "inf", "--set", "row.clear.answers=1"]);
+    place.succeeds(&["run", "config.toml", "--max-epsilon", "inf", "--set", "row.0.answers=1"]);
     let after = ledger();
     assert!(after[charges.len()..].iter().all(|charge| charge["check"].is_null()), "{after:?}");
     // A dry run names the cost of both steps.
-    let plan = place.succeeds(&["run", "config.toml", "--dry-run", "--set", "row.clear.answers=2"]);
+    let plan = place.succeeds(&["run", "config.toml", "--dry-run", "--set", "row.0.answers=2"]);
     assert!(plan.contains("clear"), "{plan}");
 }
 
