@@ -166,7 +166,7 @@ impl Accountant {
         self.check_answers()?;
         let votes = CheckedCounts::new(counts)?;
         if let Some(checks) = self.checks.filter(|checks| checks.queries != votes.queries()) {
-            let (found, expected) = (votes.queries().to_string(), checks.queries.to_string());
+            let (found, expected) = (votes.queries().to_string().into(), checks.queries.to_string().into());
             return Err(AccountError::Checks { what: "rows of checked queries", found, expected });
         }
         let (queries, epsilon) = (votes.queries(), self.per_query_epsilon(votes.classes));
@@ -217,7 +217,8 @@ impl Accountant {
         let classes = self.classes.unwrap_or(usize::MAX);
         let epsilon = self.per_query_epsilon(classes);
         if let Some(checks) = self.checks.filter(|checks| checks.queries < queries) {
-            let (found, expected) = (queries.to_string(), format!("at most the {} checked queries", checks.queries));
+            let (found, expected) =
+                (queries.to_string().into(), format!("at most the {} checked queries", checks.queries).into());
             return Err(AccountError::Checks { what: "answers", found, expected });
         }
         let bound = self.shared_delta().least(|delta| match &self.checks {
@@ -246,7 +247,7 @@ impl Accountant {
         self.check()?;
         self.check_answers()?;
         if self.checks.is_some() {
-            let (found, expected) = ("answers after checks".to_owned(), "answers without checks".to_owned());
+            let (found, expected) = ("answers after checks".into(), "answers without checks".into());
             return Err(AccountError::Checks { what: "release", found, expected });
         }
         let votes = CheckedCounts::new(counts)?;
@@ -283,7 +284,7 @@ impl Accountant {
         if !self.event.is_check() {
             return Ok(());
         }
-        let (found, expected) = ("checks".to_owned(), "queries with answers, after the checks or without".to_owned());
+        let (found, expected) = ("checks".into(), "queries with answers, after the checks or without".into());
         Err(AccountError::Checks { what: "queries at given votes", found, expected })
     }
 

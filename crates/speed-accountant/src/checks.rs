@@ -35,7 +35,7 @@ impl Checks {
     /// Checks that these checks can come before queries of `event`.
     pub(crate) fn precede(&self, event: &PrivacyEvent, bound: Bound) -> Result<(), AccountError> {
         let refused = |what, found: &dyn std::fmt::Display, expected: &dyn std::fmt::Display| {
-            Err(AccountError::Checks { what, found: found.to_string(), expected: expected.to_string() })
+            Err(AccountError::Checks { what, found: found.to_string().into(), expected: expected.to_string().into() })
         };
         if !self.event.is_check() {
             return refused("event of a check", &"a query with a class as its answer", &"a check");

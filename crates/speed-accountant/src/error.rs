@@ -109,9 +109,9 @@ pub enum AccountError {
         /// What does not fit.
         what: &'static str,
         /// The refused value.
-        found: String,
+        found: Box<str>,
         /// The value allowed.
-        expected: String,
+        expected: Box<str>,
     },
     /// The honest ratio is not 1, but a trusted aggregator adds all of the noise.
     #[error("honest ratio is {tau:?} with a trusted aggregator, who adds all of the noise: it must be 1")]

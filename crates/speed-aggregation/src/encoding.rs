@@ -191,6 +191,23 @@ mod tests {
     }
 
     #[test]
+    fn a_check_fails_no_more_often_than_labels_between_the_same_candidates() {
+        for (candidates, circuit) in
+            [(11, ExactCircuit::Tournament), (18, ExactCircuit::Tournament), (128, ExactCircuit::AllPairs)]
+        {
+            let range = VoteRange::new(250, 500);
+            let labels = Encoding::new(&P, candidates, range).expect("exact").layout();
+            let [check, labels] =
+                [labels.of_check(), labels].map(|layout| CiphertextNoise::new(&P, layout, range).guarantee(circuit));
+            assert!(check.query_log2 <= labels.query_log2 && check.query_log2 <= ALLOWED_FAILURE_LOG2, "{check:?}");
+            assert!(check.comparison_log2 == labels.comparison_log2 && check.distance_log2 <= labels.distance_log2);
+        }
+        // The threshold's range: the same noise for all classes.
+        assert_eq!(VoteRange::of_check(250, 1400, 200).difference(), 1600);
+        assert_eq!(VoteRange::of_check(250, 1400, 0).difference(), 1650);
+    }
+
+    #[test]
     fn the_range_decides_on_scales_and_keys() {
         let scales = |difference| {
             let range = VoteRange::new(difference, 0);

@@ -4,13 +4,14 @@
 mod answers;
 mod argmax;
 mod asking;
+mod checked;
 mod checks;
 mod keys;
 mod noise;
 mod question;
 mod record;
 
-pub(super) use checks::{Checking, RowChecks};
+pub(super) use checks::Checking;
 pub(super) use keys::RunKeys;
 pub(crate) use record::RowLabels;
 
@@ -23,7 +24,7 @@ use speed_report::LabellingTimes;
 
 use self::argmax::LabellingOutcome;
 use self::asking::Asking;
-use self::checks::Checked;
+use self::checked::{Checked, RowChecks};
 use self::question::RowQuestion;
 use self::record::{RECORD, TIMES};
 use super::complete::complete;

@@ -46,7 +46,7 @@ impl QueryTerms {
     }
 
     /// Turns the queries into checks, which have a threshold.
-    pub(super) fn as_checks(self, is_check: bool) -> Self {
+    pub(super) fn with_checks(self, is_check: bool) -> Self {
         Self { is_check, ..self }
     }
 

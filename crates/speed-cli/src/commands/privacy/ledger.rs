@@ -30,7 +30,7 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
             label,
             json,
         } => {
-            let terms = QueryTerms::new(options, *teachers, *classes, *threshold)?.as_checks(*check);
+            let terms = QueryTerms::new(options, *teachers, *classes, *threshold)?.with_checks(*check);
             let noise = noise(options, *teachers, threshold.is_some())?;
             let ledger = Ledger::open(file)?;
             // A ledger without a budget has no room to query, so its claim determines whether samplers are included.

@@ -1,15 +1,14 @@
 //! The checks of a row's queries, for rows whose checks have noise of their own.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use speed_accountant::QueryBatch;
-use speed_report::{LabellingTimes, csv};
+use speed_report::csv;
 
 use super::answers;
 use super::asking::Asking;
+use super::checked::{Checked, RowChecks};
 use super::keys::RunKeys;
 use super::question::RowQuestion;
 use super::record::{self, TIMES};
@@ -33,34 +32,6 @@ const KIND: &str = "check";
 const OUTCOMES: &str = "checks.csv";
 /// The file of the record.
 const RECORD: &str = "check.json";
-
-/// The checks of all rows that have some, by the rows' places in the config.
-#[derive(Default)]
-pub(crate) struct RowChecks(pub(super) BTreeMap<usize, Checked>);
-
-/// The outcomes of a row's checks.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Checked {
-    /// The places of the queries that reached the threshold, in the list of the row's queries.
-    reached: Vec<usize>,
-    /// The places of those among them that are answered: the first ones.
-    #[serde(skip)]
-    passed: Vec<usize>,
-    /// Number of checks whose outcome equals that of the clear text.
-    agreement: usize,
-    /// Bytes that each teacher sends for all checks; 0 in clear text.
-    pub(super) message_bytes: usize,
-    /// Times of the homomorphic part.
-    #[serde(skip)]
-    pub(super) times: Option<LabellingTimes>,
-}
-
-impl Checked {
-    /// Returns the queries to be answered.
-    pub(super) fn passed(&self) -> &[usize] {
-        &self.passed
-    }
-}
 
 /// The checks of a row's queries.
 pub(crate) struct Checking;

@@ -2,7 +2,7 @@
 
 use speed_core::{VoteShape, Votes, VotesError};
 
-use super::checks::RowChecks;
+use super::checked::RowChecks;
 use crate::config::{QueryNoise, RowConfig};
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
