@@ -26,7 +26,8 @@ impl PrivacyEvent {
 
     /// Creates a check: whether the largest count plus noise is at least `threshold` votes. All classes have the same
     /// noise, so the outcome depends on one number, the largest count, which a neighbour moves by at most one vote
-    /// (docs/privacy.md, "Check"). The class with the largest count is not an outcome.
+    /// (docs/privacy.md, "Check"). The class with the largest count is not an outcome. Binomial noise is counted as for
+    /// [`Self::with_threshold`].
     ///
     /// # Errors
     /// The errors of [`Self::with_threshold`].

@@ -24,10 +24,11 @@ impl Noise {
 
     /// An even number of coins, of which `secret` are secret and the others are missing.
     fn coins(all: u64, secret: u64) -> Self {
-        let mut pmf = vec![1.0];
-        for _ in 0..secret {
-            pmf.push(0.0);
-            for k in (0..pmf.len()).rev() {
+        // Row `secret` of Pascal's triangle, divided by its sum.
+        let mut pmf = vec![0.0; secret as usize + 1];
+        pmf[0] = 1.0;
+        for tossed in 1..=secret as usize {
+            for k in (0..=tossed).rev() {
                 pmf[k] = 0.5 * (pmf[k] + if k > 0 { pmf[k - 1] } else { 0.0 });
             }
         }
