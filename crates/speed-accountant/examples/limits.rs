@@ -38,7 +38,7 @@ fn at_votes(kind: MechanismKind, scale: f64, tau: f64, adversary: Adversary) -> 
 fn target(epsilon: f64, tau: f64) -> Result<Target, Failure> {
     let (adversary, bound) = (Adversary::ExternalWithDropout, Bound::Tight);
     let (delta, tau) = (Delta::new(1e-5)?, HonestRatio::new(tau)?);
-    Ok(Target { epsilon, delta, tau, adversary, bound, classes: None, threshold: None })
+    Ok(Target { epsilon, delta, tau, adversary, bound, classes: None, threshold: None, checks: None })
 }
 
 fn noise(kind: MechanismKind, queries: usize, epsilon: f64, tau: f64) -> Result<String, Failure> {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use speed_mechanism::{HonestRatio, Mechanism};
 
 use crate::assumption::{Adversary, Bound, Extent, NeighbouringRelation};
+use crate::checks::AccountedChecks;
 use crate::epsilon_bound::CompositionMethod;
 use crate::release::Release;
 
@@ -40,6 +41,12 @@ pub struct Account {
     /// The number of noisy votes that an answer needs.
     #[serde(default)]
     pub threshold: Option<f64>,
+    /// The checks before the answers, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<AccountedChecks>,
+    /// True if the queries are checks themselves.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_check: bool,
     /// The formulas used.
     #[serde(default = "paper")]
     pub bound: Bound,

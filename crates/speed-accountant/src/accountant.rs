@@ -5,9 +5,11 @@ use speed_mechanism::{Mechanism, NoiseGenerator};
 
 use crate::account::Account;
 use crate::assumption::{Adversary, Assumptions, Bound, Extent, NeighbouringRelation};
+use crate::checks::Checks;
 use crate::claim::Claim;
 use crate::composition::{MAX_QUERIES, optimal_epsilon};
 use crate::data_dependent::{CostsRequest, DataDependentCosts};
+use crate::data_independent::least_bound_of_kinds;
 use crate::delta::Delta;
 use crate::epsilon_bound::{CompositionMethod, EpsilonBound, ROUNDING};
 use crate::error::AccountError;
@@ -18,6 +20,7 @@ use crate::neighbour_losses::Unlikely;
 use crate::noise_case::NoiseCase;
 use crate::orders::Best;
 use crate::per_query::{self, Within, per_query_epsilon, tight_per_query_epsilon};
+use crate::query_group::QueryGroup;
 use crate::release::{Release, ReleaseOptions};
 use crate::sampler::SharedDelta;
 use crate::smooth_release::MomentRelease;
@@ -44,6 +47,7 @@ pub struct Accountant {
     max_order: Option<f64>,
     integrals: bool,
     classes: Option<usize>,
+    checks: Option<Checks>,
 }
 
 /// The queries of a claim.
@@ -60,7 +64,7 @@ impl Accountant {
     #[must_use]
     pub fn new(event: PrivacyEvent, delta: Delta) -> Self {
         let assumptions = Assumptions::default();
-        Self { event, delta, assumptions, max_order: None, integrals: true, classes: None }
+        Self { event, delta, assumptions, max_order: None, integrals: true, classes: None, checks: None }
     }
 
     /// Creates an accountant with the paper's Algorithm 1: one direction, and the noise of the other teachers missing.
@@ -120,6 +124,14 @@ impl Accountant {
         Self { classes: Some(classes), ..self }
     }
 
+    /// Adds checks before the answers. With votes, the rows are those of all checked queries, whether they were answered
+    /// or not: the account covers both steps and every outcome of the checks. Without votes, the number of queries is the
+    /// largest number of answers, fixed before the first check.
+    #[must_use]
+    pub fn after(self, checks: Checks) -> Self {
+        Self { checks: Some(checks), ..self }
+    }
+
     /// Returns the data-independent epsilon of one query with `classes` classes, by the formulas of the chosen bound.
     /// For Gaussian, Skellam and binomial noise, which have no pure epsilon, it returns the epsilon of one query at delta.
     #[must_use]
@@ -147,14 +159,24 @@ impl Accountant {
     /// [`AccountError`] if there are no rows, if rows differ in length or in the number of votes, if there are fewer
     /// than two classes or no votes, if no order is allowed, if a trusted aggregator is assumed and `tau` is not 1, if
     /// the sampler's distance uses up delta, if there are more than 2000 teachers and every number of them would have
-    /// to be tried, or if no finite epsilon is known.
+    /// to be tried, if checks do not fit the answers or the number of rows, if the queries are checks without answers, or
+    /// if no finite epsilon is known.
     pub fn account(&self, counts: &[Vec<u32>]) -> Result<Account, AccountError> {
         self.check()?;
+        self.check_answers()?;
         let votes = CheckedCounts::new(counts)?;
+        if let Some(checks) = self.checks.filter(|checks| checks.queries != votes.queries()) {
+            let (found, expected) = (votes.queries().to_string().into(), checks.queries.to_string().into());
+            return Err(AccountError::Checks { what: "rows of checked queries", found, expected });
+        }
         let (queries, epsilon) = (votes.queries(), self.per_query_epsilon(votes.classes));
         let cases = NoiseCase::all(self.event, &self.assumptions, votes.teachers)?;
-        let bound = SharedDelta::new(&self.event, self.delta).least(|delta| {
+        let bound = self.shared_delta().least(|delta| {
             let at_votes = self.worst_of(&cases, &votes, delta)?;
+            if let Some(checks) = &self.checks {
+                let without = self.whatever_the_votes_after(checks, votes.classes, queries, delta);
+                return Ok(if without.best.epsilon < at_votes.best.epsilon { without } else { at_votes });
+            }
             // A data-independent bound holds at these votes as well. It is slow to compute, and hardly ever smaller
             // than `WORTH_COMPARING` times the simplest bound.
             let simplest = optimal_epsilon(epsilon, queries, delta);
@@ -179,8 +201,8 @@ impl Accountant {
     /// # Errors
     /// [`AccountError::NoQueries`] for no queries, [`AccountError::NoOrders`] if no order is allowed,
     /// [`AccountError::Queries`] for more than a million, [`AccountError::TooFewClasses`] for fewer than two,
-    /// [`AccountError::CentralRatio`], [`AccountError::DeltaUsedUp`] and
-    /// [`AccountError::NotFinite`] as for [`Self::account`].
+    /// [`AccountError::Checks`] for checks that do not fit the answers, and [`AccountError::CentralRatio`],
+    /// [`AccountError::DeltaUsedUp`] and [`AccountError::NotFinite`] as for [`Self::account`].
     pub fn account_queries(&self, queries: usize) -> Result<Account, AccountError> {
         self.check()?;
         if queries == 0 {
@@ -194,8 +216,15 @@ impl Accountant {
         }
         let classes = self.classes.unwrap_or(usize::MAX);
         let epsilon = self.per_query_epsilon(classes);
-        let bound = SharedDelta::new(&self.event, self.delta)
-            .least(|delta| self.least(delta).whatever_the_votes(&self.event, epsilon, classes, queries))?;
+        if let Some(checks) = self.checks.filter(|checks| checks.queries < queries) {
+            let (found, expected) =
+                (queries.to_string().into(), format!("at most the {} checked queries", checks.queries).into());
+            return Err(AccountError::Checks { what: "answers", found, expected });
+        }
+        let bound = self.shared_delta().least(|delta| match &self.checks {
+            Some(checks) => Ok(self.whatever_the_votes_after(checks, classes, queries, delta)),
+            None => self.least(delta).whatever_the_votes(&self.event, epsilon, classes, queries),
+        })?;
         self.claimed(Scope { queries, per_query_epsilon: epsilon, teachers: None }, bound, None)
     }
 
@@ -207,7 +236,8 @@ impl Accountant {
     /// With the generator of a simulation, the claim states that it is a simulation, and the value is not publishable.
     ///
     /// # Errors
-    /// The errors of [`Self::account`], and [`AccountError::ReleaseOption`] for options out of range.
+    /// The errors of [`Self::account`], [`AccountError::ReleaseOption`] for options out of range, and
+    /// [`AccountError::Checks`] for answers after checks, whose value cannot be released.
     pub fn release(
         &self,
         counts: &[Vec<u32>],
@@ -215,6 +245,11 @@ impl Accountant {
         generator: &mut NoiseGenerator,
     ) -> Result<Account, AccountError> {
         self.check()?;
+        self.check_answers()?;
+        if self.checks.is_some() {
+            let (found, expected) = ("answers after checks".into(), "answers without checks".into());
+            return Err(AccountError::Checks { what: "release", found, expected });
+        }
         let votes = CheckedCounts::new(counts)?;
         // The paper's formulas hold in one direction only.
         let both = self.with_relation(NeighbouringRelation::BothWays).with_bound(Bound::Outcome);
@@ -241,7 +276,29 @@ impl Accountant {
         if self.assumptions.adversary == Adversary::ExternalWithCentral && tau != 1.0 {
             return Err(AccountError::CentralRatio { tau });
         }
-        Ok(())
+        self.checks.map_or(Ok(()), |checks| checks.precede(&self.event, self.assumptions.bound))
+    }
+
+    /// Checks that the queries have answers, which depend on all counts of a row.
+    fn check_answers(&self) -> Result<(), AccountError> {
+        if !self.event.is_check() {
+            return Ok(());
+        }
+        let (found, expected) = ("checks".into(), "queries with answers, after the checks or without".into());
+        Err(AccountError::Checks { what: "queries at given votes", found, expected })
+    }
+
+    fn shared_delta(&self) -> SharedDelta {
+        let shared = SharedDelta::new(&self.event, self.delta);
+        self.checks.map_or(shared, |checks| shared.with(&checks.event))
+    }
+
+    /// Finds the data-independent least epsilon of all checks and at most `answers` answers.
+    fn whatever_the_votes_after(&self, checks: &Checks, classes: usize, answers: usize, delta: f64) -> EpsilonBound {
+        let groups =
+            [QueryGroup::new(checks.event, usize::MAX, checks.queries), QueryGroup::new(self.event, classes, answers)];
+        let bound = least_bound_of_kinds(&groups, delta);
+        EpsilonBound { best: Best { epsilon: bound.best.epsilon * (1.0 + ROUNDING), ..bound.best }, ..bound }
     }
 
     fn least(&self, delta: f64) -> LeastEpsilon {
@@ -284,7 +341,9 @@ impl Accountant {
         let queries = votes.queries() as f64;
         let unlikely = self.unlikely(epsilon, votes.classes, delta / queries);
         // A data-independent moment leaves out two answers of its own.
-        let left_out = unlikely.charge(votes.classes) + 2.0 * unlikely.left_out();
+        let check = self.checks.map(|checks| (checks.event, self.left_out_of_check(&checks, delta / queries)));
+        let of_check = check.map_or(0.0, |(_, removed)| 2.0 * removed);
+        let left_out = unlikely.charge(votes.classes) + 2.0 * unlikely.left_out() + of_check;
         let delta = (delta - queries * (within.beyond + left_out)).next_down();
         let request = CostsRequest {
             case: *case,
@@ -294,6 +353,7 @@ impl Accountant {
             within: within.epsilon,
             delta,
             unlikely,
+            check,
         };
         self.least(delta).at_votes(&DataDependentCosts::new(&request, votes), order)
     }
@@ -307,6 +367,11 @@ impl Accountant {
             }
             _ => Unlikely::Bounded(epsilon),
         }
+    }
+
+    /// Returns the probability below which outcomes of a check are left out; 0 for noise with a pure epsilon.
+    fn left_out_of_check(&self, checks: &Checks, share: f64) -> f64 {
+        if checks.event.mechanism().gamma().is_some() { 0.0 } else { left_out(LEFT_OUT, share / 4.0) }
     }
 
     /// Returns an epsilon that one query exceeds only with a probability that is negligible compared with delta.
@@ -339,9 +404,11 @@ impl Accountant {
             assumptions,
             teachers: scope.teachers,
             classes,
+            queries: scope.queries,
             epsilon,
             delta,
             release: release.as_ref(),
+            checks: self.checks.as_ref(),
         };
         Ok(Account {
             epsilon,
@@ -356,6 +423,8 @@ impl Accountant {
             tau: self.event.tau(),
             classes,
             threshold: self.event.threshold(),
+            checks: self.checks.map(|checks| checks.accounted()),
+            is_check: self.event.is_check(),
             bound: assumptions.bound,
             adversary: assumptions.adversary,
             extent: assumptions.extent,

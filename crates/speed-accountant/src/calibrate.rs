@@ -13,6 +13,7 @@ use crate::three_answers::MIN_SCALE_OF_THREE_ANSWERS;
 use crate::account::Account;
 use crate::accountant::Accountant;
 use crate::assumption::{Adversary, Bound};
+use crate::checks::Checks;
 use crate::delta::Delta;
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
@@ -40,6 +41,8 @@ pub struct Target {
     pub classes: Option<usize>,
     /// The number of noisy votes that an answer needs, if not all queries are answered.
     pub threshold: Option<f64>,
+    /// Checks before the answers, whose noise is given: the noise that is found is that of the answers.
+    pub checks: Option<Checks>,
 }
 
 /// The result of a search.
@@ -61,6 +64,7 @@ impl Target {
         let event = self.threshold.map_or(Ok(event), |threshold| event.with_threshold(threshold))?;
         let accountant = Accountant::new(event, self.delta).with_adversary(self.adversary).with_bound(self.bound);
         let accountant = self.classes.map_or(accountant, |classes| accountant.with_classes(classes));
+        let accountant = self.checks.map_or(accountant, |checks| accountant.after(checks));
         match accountant.account_queries(queries) {
             Ok(account) => Ok(Some(account)),
             Err(AccountError::NotFinite { .. }) => Ok(None),

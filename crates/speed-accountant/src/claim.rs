@@ -1,6 +1,7 @@
 //! Claims in words: the meaning of an epsilon.
 
 use crate::assumption::{Adversary, Assumptions, Bound, Extent, NeighbouringRelation};
+use crate::checks::Checks;
 use crate::event::PrivacyEvent;
 use crate::release::Release;
 use crate::rounding::round_up;
@@ -13,10 +14,14 @@ pub(crate) struct Claim<'a> {
     pub(crate) teachers: Option<u64>,
     /// Number of classes of a claim without votes; `None` for any number.
     pub(crate) classes: Option<usize>,
+    /// Number of queries, or the largest number of answers after checks.
+    pub(crate) queries: usize,
     pub(crate) epsilon: f64,
     pub(crate) delta: f64,
     /// The release of the value, if it depends on the votes and may be published.
     pub(crate) release: Option<&'a Release>,
+    /// The checks before the answers.
+    pub(crate) checks: Option<&'a Checks>,
 }
 
 impl Claim<'_> {
@@ -38,8 +43,18 @@ impl Claim<'_> {
             Some(classes) => format!(" between {classes} classes"),
             None => String::new(),
         };
+        let answers = match self.checks {
+            Some(checks) if self.teachers.is_none() => {
+                format!("outcomes of {} checks and of at most {} answers", checks.queries, self.queries)
+            }
+            Some(checks) => {
+                format!("outcomes of {} checks and of the answers to queries that reach the threshold", checks.queries)
+            }
+            None if self.event.is_check() => "outcomes of the checks".to_owned(),
+            None => "answers".to_owned(),
+        };
         format!(
-            "({}, {:e})-DP of the answers{classes}{} {scope}, {directions}; neighbours differ in one teacher's vote on every \
+            "({}, {:e})-DP of the {answers}{classes}{} {scope}, {directions}; neighbours differ in one teacher's vote on every \
              query.",
             round_up_to_digits(self.epsilon),
             self.delta,
@@ -48,21 +63,10 @@ impl Claim<'_> {
     }
 
     fn noise(&self) -> String {
-        let event = self.event;
-        let threshold = event.threshold().map_or_else(String::new, |threshold| {
-            format!(", with \"no answer\" where no noisy count reaches {threshold}")
-        });
-        let sampler = if event.sampling_total_variation() > 0.0 {
-            format!(
-                ", sampled within a total variation distance of {:e} that delta includes",
-                round_up_to_digits(event.sampling_total_variation())
-            )
-        } else if event.names_sampler() {
-            ", which this program samples exactly".to_owned()
-        } else {
-            ". Exact noise is assumed: delta includes no sampler's distance from it".to_owned()
-        };
-        format!("Noise: {} per vote, tau = {}{threshold}{sampler}.", event.mechanism(), event.tau().get())
+        match self.checks {
+            Some(checks) => format!("Checks: {} Answers: {}", noise_of(&checks.event), noise_of(self.event)),
+            None => noise_of(self.event),
+        }
     }
 
     fn others(&self) -> String {
@@ -142,6 +146,28 @@ impl Claim<'_> {
         }
         .to_owned()
     }
+}
+
+/// States the noise of a query, its threshold and its sampler.
+fn noise_of(event: &PrivacyEvent) -> String {
+    let threshold = event.threshold().map_or_else(String::new, |threshold| {
+        if event.is_check() {
+            format!(", the same for all classes, and whether the largest noisy count reaches {threshold}")
+        } else {
+            format!(", with \"no answer\" where no noisy count reaches {threshold}")
+        }
+    });
+    let sampler = if event.sampling_total_variation() > 0.0 {
+        format!(
+            ", sampled within a total variation distance of {:e} that delta includes",
+            round_up_to_digits(event.sampling_total_variation())
+        )
+    } else if event.names_sampler() {
+        ", which this program samples exactly".to_owned()
+    } else {
+        ". Exact noise is assumed: delta includes no sampler's distance from it".to_owned()
+    };
+    format!("Noise: {} per vote, tau = {}{threshold}{sampler}.", event.mechanism(), event.tau().get())
 }
 
 /// Rounds a bound up to four digits, so that the printed value is a valid bound too.

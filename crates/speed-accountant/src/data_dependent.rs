@@ -1,5 +1,6 @@
 //! Costs of the rows of a run, given their votes, at one moment order.
 
+mod check;
 mod exact;
 mod rows;
 
@@ -8,6 +9,7 @@ use rayon::prelude::*;
 use crate::assumption::{Assumptions, NeighbouringRelation};
 use crate::collusion::KnownNoise;
 use crate::composition::{PrivacyLossDistribution, PrivacyProfile};
+use crate::event::PrivacyEvent;
 use crate::moment_bound::MomentBound;
 use crate::moments::{Family, known_noise_excess, outcome_excess};
 use crate::neighbour_losses::{MAX_EPSILON, NeighbourLosses, Unlikely};
@@ -15,6 +17,7 @@ use crate::noise_case::NoiseCase;
 use crate::outcome::OutcomeBound;
 use crate::sound::larger;
 use crate::votes::CheckedCounts;
+use check::CheckCase;
 use exact::{ExactMethod, ExactRow};
 use rows::{CostRow, DistinctRow, RowBound, worth_distributions};
 
@@ -55,6 +58,8 @@ pub(crate) struct CostsRequest {
     pub(crate) delta: f64,
     /// The treatment of answers that are too unlikely to matter.
     pub(crate) unlikely: Unlikely,
+    /// The check before every query, if any, and the probability below which its outcomes are left out.
+    pub(crate) check: Option<(PrivacyEvent, f64)>,
 }
 
 /// The sum of the moments of all rows as a function of the order.
@@ -66,6 +71,7 @@ pub(crate) struct DataDependentCosts {
     within: f64,
     steps: usize,
     known_noise: Option<KnownNoise>,
+    check: Option<CheckCase>,
     /// Delta of one query, for noise without a pure epsilon whose rows all have exact distributions.
     share: Option<f64>,
 }
@@ -80,7 +86,8 @@ pub(crate) struct Total {
 impl DataDependentCosts {
     /// Prepares the costs of rows of votes.
     pub(crate) fn new(request: &CostsRequest, votes: &CheckedCounts<'_>) -> Self {
-        let CostsRequest { case, assumptions, integrals, epsilon, within, delta, unlikely } = *request;
+        let CostsRequest { case, assumptions, integrals, epsilon, within, delta, unlikely, check } = *request;
+        let check = check.map(|(event, removed)| CheckCase::new(&event, removed, &case, votes.teachers));
         let (bound, relation) = (assumptions.bound, assumptions.relation);
         let exact = ExactMethod::choose(&case, bound, unlikely, delta, votes);
         let moments = MomentBound::new(&case, within, bound, unlikely.left_out());
@@ -96,14 +103,15 @@ impl DataDependentCosts {
             .map(|((row, bound), worth)| {
                 let ExactRow { neighbours, known } = exact.row(&row.counts, worth);
                 let leaders = neighbours.as_ref().map(|neighbours| neighbours.leaders(orders));
-                CostRow { bound, neighbours, leaders, known }
+                let check = check.as_ref().and_then(|check| check.row(&row.counts));
+                CostRow { bound, neighbours, leaders, known, check }
             })
             .collect();
         let rows = if exact.is_selective() { CostRow::with_the_rest_merged(rows) } else { rows };
         let steps = steps(request, votes.classes);
         let all_exact = rows.iter().all(|row| row.neighbours.is_some());
         let share = (unlikely.left_out() > 0.0 && all_exact).then_some(delta / votes.queries() as f64);
-        Self { moments, rows, relation, epsilon, within, steps, known_noise: exact.known_noise(), share }
+        Self { moments, rows, relation, epsilon, within, steps, known_noise: exact.known_noise(), check, share }
     }
 
     /// Returns whether known noise is averaged exactly, which takes long for each order.
@@ -130,9 +138,12 @@ impl DataDependentCosts {
 
     /// Computes privacy loss distributions of all rows, from the votes and back, each with the number of its rows. They
     /// dominate the distribution of every neighbour. Returns `None` for noise without a pure epsilon, for the paper's
-    /// formulas, and if known noise is averaged exactly, because moments then give a better bound than the
-    /// distributions of the chord.
+    /// formulas, if known noise is averaged exactly, because moments then give a better bound than the distributions of
+    /// the chord, and if a check comes before each query.
     pub(crate) fn losses(&self) -> Option<[Vec<(PrivacyLossDistribution, u32)>; 2]> {
+        if self.check.is_some() {
+            return None;
+        }
         if let Some(share) = self.share {
             return self.losses_of_exact_rows(share);
         }
@@ -185,6 +196,8 @@ impl DataDependentCosts {
         // The data-independent moment takes long for some noise, and an exact one is never larger but for its margins.
         let without = if self.share.is_some() { f64::INFINITY } else { self.moments.without_votes(l) };
         let with_votes = self.moments.at(l);
+        let check_without_votes = self.check.as_ref().and_then(|check| check.without_votes(l)).unwrap_or(0.0);
+        let both_ways = self.relation == NeighbouringRelation::BothWays;
         let (mut there, mut back, mut dependent) = (0.0, 0.0, 0);
         let few = self.rows.len() <= FEW_ROWS;
         let exact: Vec<Option<(f64, f64)>> = self.rows.par_iter().with_min_len(ROWS_OF_A_THREAD).map(exact).collect();
@@ -198,13 +211,13 @@ impl DataDependentCosts {
                 None => with_votes(log_q).min(without),
             };
             let moment = least(row.bound.log_q, exact.map(|exact| exact.0));
-            let moment_back = if self.relation == NeighbouringRelation::BothWays {
-                least(row.bound.log_q_back, exact.map(|exact| exact.1))
-            } else {
-                moment
+            let moment_back = if both_ways { least(row.bound.log_q_back, exact.map(|exact| exact.1)) } else { moment };
+            let (with_check, with_check_back) = match (&row.check, check_without_votes) {
+                (Some(check), _) => check.with_answer(l, (moment, moment_back)),
+                (None, check) => (check + moment, check + moment_back),
             };
-            there += row.bound.times * moment;
-            back += row.bound.times * moment_back;
+            there += row.bound.times * with_check;
+            back += row.bound.times * if both_ways { with_check_back } else { with_check };
             if moment.max(moment_back) < without {
                 dependent += row.bound.times as usize;
             }

@@ -3,7 +3,9 @@
 
 use crate::assumption::{Bound, NeighbouringRelation};
 use crate::composition::{Composition, best_tilt, optimal_epsilon_of};
+use crate::epsilon_bound::{CompositionMethod, EpsilonBound};
 use crate::least_epsilon::{LEFT_OUT, LeastEpsilon, left_out};
+use crate::orders::Best;
 use crate::query_group::{Moments, QueryGroup};
 
 /// Grid steps in the smallest and in the largest epsilon, for queries of several kinds.
@@ -27,12 +29,16 @@ pub(crate) fn merged(groups: &[QueryGroup]) -> Vec<QueryGroup> {
 pub(crate) fn least_epsilon_of_groups(groups: &[QueryGroup], delta: f64) -> f64 {
     let distinct = merged(groups);
     match distinct.as_slice() {
-        [] => return 0.0,
-        [one] => return least_epsilon_of_group(one, delta),
-        _ => {}
+        [] => 0.0,
+        [one] => least_epsilon_of_group(one, delta),
+        several => least_bound_of_kinds(several, delta).best.epsilon,
     }
+}
+
+/// Finds the same with its origin, for at least two distinct kinds.
+pub(crate) fn least_bound_of_kinds(distinct: &[QueryGroup], delta: f64) -> EpsilonBound {
     if !distinct.iter().all(QueryGroup::is_pure) {
-        return by_moments(&distinct, delta);
+        return EpsilonBound::of_moments(by_moments(distinct, delta));
     }
     let pure: Vec<(f64, usize)> = distinct.iter().map(|group| (group.epsilon, group.queries)).collect();
     let sum: f64 = pure.iter().map(|&(epsilon, queries)| epsilon * queries as f64).sum();
@@ -41,9 +47,17 @@ pub(crate) fn least_epsilon_of_groups(groups: &[QueryGroup], delta: f64) -> f64 
     let step = (epsilons().fold(f64::INFINITY, f64::min) / MIN_STEPS).max(epsilons().fold(0.0, f64::max) / MAX_STEPS);
     let convolved = distinct.iter().map(|group| group.losses(step)).collect::<Option<Vec<_>>>().and_then(|parts| {
         let parts = parts.concat();
-        Some(Composition::new(&parts, best_tilt(&parts, delta))?.epsilon(delta))
+        let tilt = best_tilt(&parts, delta);
+        Some((Composition::new(&parts, tilt)?.epsilon(delta), tilt))
     });
-    convolved.unwrap_or(f64::INFINITY).min(closed)
+    let bound = |(epsilon, order), method| {
+        let best = Best { order, epsilon, at_edge: false };
+        EpsilonBound { best, method, data_dependent_queries: 0 }
+    };
+    match convolved.filter(|convolved| convolved.0 < closed) {
+        Some(convolved) => bound(convolved, CompositionMethod::LossDistributions),
+        None => bound((closed, 0.0), CompositionMethod::Optimal),
+    }
 }
 
 /// Finds the least epsilon known here of queries of one kind.
@@ -56,8 +70,8 @@ pub(crate) fn least_epsilon_of_group(group: &QueryGroup, delta: f64) -> f64 {
     found.map_or(f64::INFINITY, |found| found.best.epsilon)
 }
 
-/// Finds the least epsilon that sums of moments give.
-fn by_moments(groups: &[QueryGroup], delta: f64) -> f64 {
+/// Finds the order of the least epsilon that sums of moments give.
+fn by_moments(groups: &[QueryGroup], delta: f64) -> Best {
     let queries: f64 = groups.iter().map(|group| group.queries as f64).sum();
     let left_out = left_out(LEFT_OUT, delta / queries);
     let delta = (delta - 2.0 * queries * left_out).next_down();
@@ -67,5 +81,5 @@ fn by_moments(groups: &[QueryGroup], delta: f64) -> f64 {
     };
     let least = LeastEpsilon { bound: Bound::Tight, relation: NeighbouringRelation::BothWays, max_order: None, delta };
     let best = least.of_moments(sum(QueryGroup::estimates), sum(QueryGroup::moments));
-    best.map_or(f64::INFINITY, |best| best.epsilon)
+    best.unwrap_or(Best { order: 0.0, epsilon: f64::INFINITY, at_edge: false })
 }

@@ -103,6 +103,16 @@ pub enum AccountError {
         /// The refused value.
         found: f64,
     },
+    /// Checks before answers do not fit the answers, or an account that cannot have them.
+    #[error("{what}: found {found}, expected {expected}")]
+    Checks {
+        /// What does not fit.
+        what: &'static str,
+        /// The refused value.
+        found: Box<str>,
+        /// The value allowed.
+        expected: Box<str>,
+    },
     /// The honest ratio is not 1, but a trusted aggregator adds all of the noise.
     #[error("honest ratio is {tau:?} with a trusted aggregator, who adds all of the noise: it must be 1")]
     CentralRatio {

@@ -4,7 +4,7 @@ use speed_mechanism::{HonestRatio, Mechanism};
 
 use crate::error::AccountError;
 
-/// One query of the noisy argmax, which is repeated for every row of votes.
+/// One query of the noisy argmax, or one check, which is repeated for every row of votes.
 ///
 /// Neighbours are two ensembles that differ in one teacher's vote.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,6 +12,7 @@ pub struct PrivacyEvent {
     mechanism: Mechanism,
     tau: HonestRatio,
     threshold: Option<f64>,
+    is_check: bool,
     sampling_total_variation: f64,
 }
 
@@ -20,7 +21,19 @@ impl PrivacyEvent {
     /// run, [`HonestRatio::effective`].
     #[must_use]
     pub fn new(mechanism: Mechanism, tau: HonestRatio) -> Self {
-        Self { mechanism, tau, threshold: None, sampling_total_variation: 0.0 }
+        Self { mechanism, tau, threshold: None, is_check: false, sampling_total_variation: 0.0 }
+    }
+
+    /// Creates a check: whether the largest count plus noise is at least `threshold` votes. All classes have the same
+    /// noise, so the outcome depends on one number, the largest count, which a neighbour moves by at most one vote
+    /// (docs/privacy.md, "Check"). The class with the largest count is not an outcome. Binomial noise is counted as for
+    /// [`Self::with_threshold`].
+    ///
+    /// # Errors
+    /// The errors of [`Self::with_threshold`].
+    pub fn check(mechanism: Mechanism, tau: HonestRatio, threshold: f64) -> Result<Self, AccountError> {
+        let event = Self::new(mechanism, tau).with_threshold(threshold)?;
+        Ok(Self { is_check: true, ..event })
     }
 
     /// Sets a threshold: the answer is a class only if the largest noisy count is at least `threshold` votes, and "no
@@ -80,7 +93,13 @@ impl PrivacyEvent {
         self.tau
     }
 
-    /// Returns the number of noisy votes that an answer needs.
+    /// Returns whether the query is a check, whose outcome is not a class.
+    #[must_use]
+    pub fn is_check(&self) -> bool {
+        self.is_check
+    }
+
+    /// Returns the number of noisy votes that an answer, or a check, needs.
     #[must_use]
     pub fn threshold(&self) -> Option<f64> {
         self.threshold
@@ -92,15 +111,27 @@ impl PrivacyEvent {
         self.sampling_total_variation
     }
 
-    /// Returns numbers that identify the noise of one class: kind, scale and ratio.
+    /// Returns numbers that identify the noise of one class, and whether the query is a check: kind, scale and ratio.
     pub(crate) fn noise_key(&self) -> [f64; 3] {
-        [f64::from(self.mechanism.kind() as u8), self.mechanism.scale(), self.tau.get()]
+        let kind = f64::from(self.mechanism.kind() as u8);
+        [if self.is_check { -1.0 - kind } else { kind }, self.mechanism.scale(), self.tau.get()]
+    }
+
+    /// Returns the query without its sampler, and without its threshold, on which no bound for any votes depends.
+    pub(crate) fn for_any_votes(self) -> Self {
+        Self { threshold: None, sampling_total_variation: 0.0, ..self }
+    }
+
+    /// Returns the divergence of the noisy counts that a neighbour moves by one vote, as a part of that of two counts: a
+    /// check depends on the largest count only.
+    pub(crate) fn part_of_two_counts(&self) -> f64 {
+        if self.is_check { 0.5 } else { 1.0 }
     }
 
     /// Returns whether an answer between `classes` classes depends on a single difference of noise: there are two
     /// classes and no threshold, which would be one more candidate.
     pub(crate) fn is_one_difference(&self, classes: usize) -> bool {
-        classes == 2 && self.threshold.is_none()
+        classes == 2 && self.threshold.is_none() && !self.is_check
     }
 
     /// Returns whether delta includes the samplers of this noise, either through their distance or because they are

@@ -129,8 +129,8 @@ impl LeastEpsilon {
             Mechanism::Binomial { .. } => self.of_largest_moment(event, classes, queries),
             Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } => {
                 let two_counts = self.of_renyi(event, queries)?;
-                let too_wide =
-                    matches!(event.mechanism(), Mechanism::Skellam { sigma } if sigma.get() > WIDEST_SKELLAM);
+                let too_wide = !event.is_check()
+                    && matches!(event.mechanism(), Mechanism::Skellam { sigma } if sigma.get() > WIDEST_SKELLAM);
                 if self.bound != Bound::Tight || too_wide {
                     return Ok(two_counts);
                 }
@@ -206,8 +206,10 @@ impl LeastEpsilon {
         Ok(least)
     }
 
+    /// Compares two noisy counts for each query, or one for each check: two checks cost what one query does.
     fn of_renyi(&self, event: &PrivacyEvent, queries: usize) -> Result<EpsilonBound, AccountError> {
-        let (k, tau) = (queries as f64, event.tau());
+        let (k, tau) = (queries as f64 * event.part_of_two_counts(), event.tau());
+        let queries = if event.is_check() { queries.div_ceil(2) } else { queries };
         match event.mechanism() {
             Mechanism::Gaussian { sigma } if self.bound != Bound::Paper => {
                 // Each square root is taken separately, so that the quotient is finite for every ratio.

@@ -44,7 +44,7 @@
 //! let tau = HonestRatio::new(0.7)?.effective(250)?;
 //! let adversary = Adversary::ExternalWithDropout;
 //! let (delta, bound) = (Delta::new(1e-5)?, Bound::Tight);
-//! let target = Target { epsilon: 5.0, delta, tau, adversary, bound, classes: Some(10), threshold: None };
+//! let target = Target { epsilon: 5.0, delta, tau, adversary, bound, classes: Some(10), threshold: None, checks: None };
 //! let found = calibrate_noise(MechanismKind::DiscreteLaplace, 100, &target)?;
 //! assert!(found.account.epsilon <= 5.0 && found.scale > 0.06);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -55,6 +55,7 @@
 //! | the cost of these queries | [`Accountant::account`] |
 //! | the same, to be published | [`Accountant::release`] |
 //! | the cost of a number of queries whatever the votes are | [`Accountant::account_queries`] |
+//! | the cost of answers after a check with noise of its own | [`Accountant::after`] |
 //! | the same for several kinds of queries, and the delta of an epsilon | [`EventAccountant`] |
 //! | the cost of queries that are chosen by looking at answers, and the rest of a budget | [`PrivacyFilter`] |
 //! | noise for a target, queries for a budget | [`calibrate`] |
@@ -72,6 +73,7 @@ pub mod theory;
 mod account;
 mod accountant;
 mod assumption;
+mod checks;
 mod claim;
 mod collusion;
 mod data_dependent;
@@ -109,6 +111,7 @@ mod votes;
 pub use account::Account;
 pub use accountant::Accountant;
 pub use assumption::{Adversary, Bound, Extent, NeighbouringRelation};
+pub use checks::{AccountedChecks, Checks};
 pub use delta::Delta;
 pub use epsilon_bound::CompositionMethod;
 pub use error::AccountError;

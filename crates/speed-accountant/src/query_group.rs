@@ -21,7 +21,7 @@ const LARGEST_LOSS_OF_A_COUNT: f64 = 300.0;
 /// Moments as a function of the order.
 pub(crate) type Moments = Box<dyn Fn(f64) -> f64>;
 
-/// Queries of one kind: the same noise and pure epsilon.
+/// Queries of one kind: the same noise and pure epsilon, all of them checks or none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct QueryGroup {
     pub(crate) event: PrivacyEvent,
@@ -39,7 +39,7 @@ impl QueryGroup {
     pub(crate) fn new(event: PrivacyEvent, classes: usize, queries: usize) -> Self {
         let epsilon = tight_per_query_epsilon(&event, classes);
         let one_difference = event.mechanism().gamma().is_none() && event.is_one_difference(classes);
-        Self { event: PrivacyEvent::new(event.mechanism(), event.tau()), epsilon, one_difference, queries }
+        Self { event: event.for_any_votes(), epsilon, one_difference, queries }
     }
 
     /// Returns whether one query has a pure epsilon.
@@ -79,12 +79,14 @@ impl QueryGroup {
             }
             Mechanism::Gaussian { sigma } => {
                 let largest = largest(LargestMoment::of_event(&event, left_out));
-                Box::new(move |l| (l * gaussian_rdp(sigma, event.tau(), l + 1.0)).min(largest(l)))
+                Box::new(move |l| {
+                    (l * event.part_of_two_counts() * gaussian_rdp(sigma, event.tau(), l + 1.0)).min(largest(l))
+                })
             }
             Mechanism::Skellam { sigma } => {
                 let curve = SkellamCurve::new(sigma, event.tau());
                 let largest = largest(LargestMoment::of_event(&event, left_out));
-                Box::new(move |l| (l * curve.rdp(l + 1.0)).min(largest(l)))
+                Box::new(move |l| (l * event.part_of_two_counts() * curve.rdp(l + 1.0)).min(largest(l)))
             }
             Mechanism::Binomial { .. } => Box::new(largest(LargestMoment::of_event(&event, left_out))),
         }
@@ -98,7 +100,8 @@ impl QueryGroup {
     /// Returns gamma if an observer of both noisy counts between which a vote moves sees the sum of two independent
     /// losses of one count each.
     fn each_of_two_counts(&self) -> Option<f64> {
-        self.event.mechanism().gamma().filter(|_| self.event.tau().get() == 1.0).map(|gamma| gamma.get())
+        let event = self.event;
+        event.mechanism().gamma().filter(|_| event.tau().get() == 1.0 && !event.is_check()).map(|gamma| gamma.get())
     }
 
     /// Computes the excess of the privacy profile of one noisy count. A loss of integer noise is always `gamma` or
@@ -162,7 +165,8 @@ impl QueryGroup {
         }
     }
 
-    /// Returns the distribution that dominates one query. It depends neither on votes nor on a threshold.
+    /// Returns the distribution that dominates one query, from three answers, which a check does not have. It depends
+    /// neither on votes nor on a threshold.
     fn three_answers(&self) -> Option<PrivacyLossDistribution> {
         static KNOWN: Memo<3, PrivacyLossDistribution> = Memo::new();
         let gamma = self.event.mechanism().gamma()?;

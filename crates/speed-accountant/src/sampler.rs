@@ -27,6 +27,11 @@ impl SharedDelta {
         Self { delta: delta.get(), distance: event.sampling_total_variation() }
     }
 
+    /// Adds the sampler of other queries.
+    pub(crate) fn with(self, event: &PrivacyEvent) -> Self {
+        Self { distance: (self.distance + event.sampling_total_variation()) * (1.0 + 2.0 * f64::EPSILON), ..self }
+    }
+
     /// Returns the part of delta that a sampler within a total variation distance of `d` costs: a mechanism within `d`
     /// of an (epsilon, delta')-private one is (epsilon, delta' + (1 + e^epsilon) d)-private.
     fn charge(&self, epsilon: f64) -> f64 {

@@ -252,7 +252,7 @@ fn a_pilot_keeps_its_queries_and_other_numbers_are_drawn_from_it() {
 fn target(epsilon: f64, tau: f64, teachers: usize) -> Target {
     let tau = HonestRatio::new(tau).and_then(|tau| tau.effective(teachers)).expect("valid");
     let (delta, adversary, bound) = (Delta::new(1e-5).expect("valid"), Adversary::ExternalWithDropout, Bound::Tight);
-    Target { epsilon, delta, tau, adversary, bound, classes: None, threshold: None }
+    Target { epsilon, delta, tau, adversary, bound, classes: None, threshold: None, checks: None }
 }
 
 #[test]

@@ -262,7 +262,7 @@ proptest! {
     ) {
         let adversary = Adversary::ExternalWithDropout;
         let (delta, tau, bound) = (delta(log_delta.exp()), tau(ratio), Bound::Tight);
-        let target = Target { epsilon, delta, tau, adversary, bound, classes: None, threshold: None };
+        let target = Target { epsilon, delta, tau, adversary, bound, classes: None, threshold: None, checks: None };
         // The search never returns noise outside the samplers' range; it refuses it by name.
         match calibrate_noise(kind, queries, &target) {
             Ok(found) => {
@@ -285,7 +285,7 @@ fn the_least_number_of_coins_meets_a_target() {
     for (epsilon, queries) in [(4.0, 100), (1.1, 10), (12.0, 1)] {
         let (adversary, bound) = (Adversary::ExternalWithDropout, Bound::Tight);
         let (delta, tau) = (delta(1e-5), tau(1.0));
-        let target = Target { epsilon, delta, tau, adversary, bound, classes: None, threshold: None };
+        let target = Target { epsilon, delta, tau, adversary, bound, classes: None, threshold: None, checks: None };
         let found = calibrate_noise(MechanismKind::Binomial, queries, &target).expect("coins");
         assert!(found.account.epsilon <= epsilon && found.account.queries == queries);
         let fewer = MechanismKind::Binomial.with_scale(found.scale - 1.0).expect("coins");
@@ -304,6 +304,7 @@ fn the_least_noise_is_found_in_few_steps_up_to_a_million_queries() {
         bound: Bound::Tight,
         classes: None,
         threshold: None,
+        checks: None,
     };
     for kind in [MechanismKind::Laplace, MechanismKind::Gaussian, MechanismKind::Skellam] {
         let found = calibrate_noise(kind, 1_000_000, &target).expect("reachable");
@@ -336,6 +337,7 @@ fn calibration_meets_its_target_and_no_less_noise_does() {
         bound: Bound::Tight,
         classes: None,
         threshold: None,
+        checks: None,
     };
     for kind in
         [MechanismKind::Laplace, MechanismKind::DiscreteLaplace, MechanismKind::Gaussian, MechanismKind::Skellam]

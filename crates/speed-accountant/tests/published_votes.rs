@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use speed_accountant::theory::{account, account_up_to, moment, per_query_epsilon, q};
-use speed_accountant::{Account, Delta, PrivacyEvent, round_up};
-use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
+use speed_accountant::{Account, Accountant, Checks, Delta, NeighbouringRelation, PrivacyEvent, round_up};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, log_normal_survival};
 
 /// Classes of both data sets.
 const CLASSES: usize = 10;
@@ -130,4 +130,33 @@ fn a_long_run_is_the_sum_of_its_queries() {
     // With this number of queries most moments cost too much: an order below 1 would be better, and the account says
     // so.
     assert!(found.order == Some(1.0) && found.order_at_edge);
+}
+
+/// PATE 2018, Table 1: 286 answers on MNIST with sigma 150 at a threshold of 200 and then sigma 40, epsilon 1.97 at delta
+/// 1e-5, in one direction and by Theorem 6.
+#[test]
+fn pates_confident_answers_cost_less_than_published() {
+    let Some(folder) = votes_folder() else { return };
+    let votes = histograms(&folder.join("mnist_250_teachers.npy"));
+    // Their number of answers is an expectation.
+    let passes = |row: &Vec<u32>| {
+        let largest = f64::from(*row.iter().max().expect("classes"));
+        log_normal_survival((200.0 - largest) / 150.0).exp()
+    };
+    let expected = |queries: usize| -> f64 { votes[..queries].iter().map(passes).sum() };
+    assert!(expected(647) < 286.0 && expected(648) >= 286.0, "{}", expected(648));
+
+    let after = |kind: MechanismKind| {
+        let noise = |sigma: f64| kind.with_scale(sigma).expect("in range");
+        let event = PrivacyEvent::check(noise(150.0), HonestRatio::ALL, 200.0).expect("a check");
+        let answers = PrivacyEvent::new(noise(40.0), HonestRatio::ALL);
+        Accountant::new(answers, Delta::new(1e-5).expect("a delta")).after(Checks { event, queries: 648 })
+    };
+    let shown = |account: Result<Account, _>| round_up(account.expect("finite").epsilon, 2);
+    let (gaussian, skellam) = (after(MechanismKind::Gaussian), after(MechanismKind::Skellam));
+    let one_way = gaussian.with_relation(NeighbouringRelation::OneSided);
+    assert_eq!(shown(one_way.account(&votes[..648])), 1.73);
+    assert_eq!(shown(gaussian.account(&votes[..648])), 1.76);
+    assert_eq!(shown(skellam.account(&votes[..648])), 1.0);
+    assert_eq!(shown(skellam.account_queries(286)), 2.16);
 }

@@ -41,6 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let answers = server.argmax(std::thread::available_parallelism()?, &|_, _| {})?;
     match keys.secret.open(&answers[0])? {
         Outcome::Label(label) => println!("the teachers' label is {label}"),
+        Outcome::Reached => println!("the teachers agree"),
         Outcome::NoAnswer => println!("the teachers did not agree"),
     }
     Ok(())

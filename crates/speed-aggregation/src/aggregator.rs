@@ -65,6 +65,12 @@ impl Aggregated {
     pub fn labels(&self) -> Vec<Option<u8>> {
         self.outcomes.iter().map(|outcome| outcome.label()).collect()
     }
+
+    /// Returns whether every query of a check reached the threshold.
+    #[must_use]
+    pub fn reached(&self) -> Vec<bool> {
+        self.outcomes.iter().map(|outcome| *outcome == Outcome::Reached).collect()
+    }
 }
 
 /// The reason why an aggregation failed.
@@ -145,7 +151,12 @@ impl Aggregator for ClearText {
                 let answered = votes.threshold().is_none_or(|least| counts[usize::from(winner)] >= least);
                 let time = start.elapsed();
                 on_query(query, time);
-                (if answered { Outcome::Label(winner) } else { Outcome::NoAnswer }, time)
+                let outcome = match answered {
+                    true if votes.is_check() => Outcome::Reached,
+                    true => Outcome::Label(winner),
+                    false => Outcome::NoAnswer,
+                };
+                (outcome, time)
             })
             .unzip();
         Ok(Aggregated { outcomes, query_times, sum, argmax: start.elapsed(), ..Aggregated::default() })
@@ -186,8 +197,11 @@ mod tests {
         assert_eq!(*seen.lock().expect("no panic"), [0, 1, 2, 3]);
         assert_eq!((result.query_times.len(), result.message_bytes), (4, 0));
         // The maxima are 3, 1, 4 and 3; a maximum equal to the threshold wins.
-        let confident = ClearText.aggregate(&votes.with_threshold(3), &|_, _| {}).expect("clear text cannot fail");
+        let confident =
+            ClearText.aggregate(&votes.clone().with_threshold(3), &|_, _| {}).expect("clear text cannot fail");
         assert_eq!(confident.labels(), [Some(2), None, Some(1), Some(1)]);
+        let checked = ClearText.aggregate(&votes.with_check(3), &|_, _| {}).expect("clear text cannot fail");
+        assert_eq!((checked.reached(), checked.labels()), (vec![true, false, true, true], vec![None; 4]));
     }
 
     /// The accountant counts the noise of `k` teachers with `m` coins each as heads less `floor(k m / 2)`, and compares

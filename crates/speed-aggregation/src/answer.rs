@@ -82,7 +82,7 @@ impl Decode for EncryptedAnswer {
     fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
         let (key, round) = (reader.read()?, reader.read()?);
         let query = reader.read_with(Limits { field: "query", min: 0, max: Round::MAX_QUERIES - 1 })?;
-        let classes = reader.read_with(Limits { field: "classes", min: 2, max: Round::MAX_CLASSES })?;
+        let classes = reader.read_with(Limits { field: "classes", min: 1, max: Round::MAX_CLASSES })?;
         let flags: Flags = reader.read_with(NO_ANSWER)?;
         let outcomes = Outcomes::checked(classes, flags.has(NO_ANSWER))?;
         let words = reader.read_with(WORDS * outcomes.digits())?;

@@ -91,7 +91,7 @@ impl Decode for AnswerList {
         let (key, round) = (reader.read()?, reader.read()?);
         let teachers = reader.read_with(Limits { field: "teachers", min: 1, max: Round::MAX_TEACHERS })?;
         let queries = reader.read_with(Limits { field: "queries", min: 1, max: Round::MAX_QUERIES })?;
-        let classes = reader.read_with(Limits { field: "classes", min: 2, max: Round::MAX_CLASSES })?;
+        let classes = reader.read_with(Limits { field: "classes", min: 1, max: Round::MAX_CLASSES })?;
         let flags: Flags = reader.read_with(NO_ANSWER | SIMULATION | CENTRAL_NOISE)?;
         let outcomes = Outcomes::checked(classes, flags.has(NO_ANSWER))?;
         let shape = VoteShape::new(teachers, queries, classes).expect("the limits of a round are those of a shape");

@@ -151,7 +151,7 @@ impl<'a> CiphertextNoise<'a> {
 
     /// Returns the number of rounds of a tournament.
     fn rounds(&self) -> usize {
-        self.layout.outcomes().next_power_of_two().trailing_zeros() as usize
+        self.layout.candidates().next_power_of_two().trailing_zeros() as usize
     }
 
     /// Returns the variance of a contestant's count after `rounds` matches.
@@ -186,7 +186,7 @@ impl<'a> CiphertextNoise<'a> {
     pub(crate) fn winner(&self, circuit: ExactCircuit) -> f64 {
         match circuit {
             ExactCircuit::Tournament => self.rounds() as f64 * self.selection(),
-            ExactCircuit::AllPairs => self.layout.outcomes() as f64 * self.bootstrap(self.p.select),
+            ExactCircuit::AllPairs => self.layout.candidates() as f64 * self.bootstrap(self.p.select),
         }
     }
 
@@ -197,7 +197,7 @@ impl<'a> CiphertextNoise<'a> {
     }
 
     pub(crate) fn guarantee(&self, circuit: ExactCircuit) -> Guarantee {
-        let matches = (self.layout.outcomes() - 1) as f64;
+        let matches = (self.layout.candidates() - 1) as f64;
         let scales = self.layout.scales();
         let (variances, thresholds): (Vec<f64>, f64) = match circuit {
             ExactCircuit::Tournament => (scales.map(|scale| self.match_input(scale, self.rounds() - 1)).collect(), 0.0),

@@ -65,7 +65,8 @@ pub enum EncodingError {
 ///
 /// # Outcomes
 /// An outcome is encoded by its index in base 16: one digit for up to 16 outcomes, two digits for more. Each digit is one
-/// ciphertext, whose plaintext is the centre of one of 16 equal parts of the torus.
+/// ciphertext, whose plaintext is the centre of one of 16 equal parts of the torus. In a check every class has the digit 0
+/// and the threshold has the digit 1, so the winner's digit does not depend on its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoding {
     layout: Layout,
@@ -100,7 +101,9 @@ impl Encoding {
     /// # Errors
     /// The errors of [`Self::new`].
     pub fn of_round(parameters: &Parameters, round: &Round) -> Result<Self, EncodingError> {
-        Self::new(parameters, round.outcomes().count(), round.range())
+        let encoding = Self::new(parameters, round.candidates(), round.range())?;
+        // The comparisons are the same, and an outcome has one digit.
+        Ok(if round.is_check() { Self { layout: encoding.layout.of_check() } } else { encoding })
     }
 
     /// Returns the fastest parameter set that has an encoding of `outcomes` noisy counts in `range`.
@@ -133,10 +136,10 @@ impl Encoding {
         Ok(CiphertextNoise::new(parameters, encoding.layout, range).guarantee(circuit))
     }
 
-    /// Returns the number of outcomes.
+    /// Returns the number of counts that are compared: the outcomes, except for a check.
     #[must_use]
-    pub fn outcomes(&self) -> usize {
-        self.layout.outcomes()
+    pub fn candidates(&self) -> usize {
+        self.layout.candidates()
     }
 
     /// Returns the number of ciphertexts of an answer, each with one digit of the outcome: 1 for up to 16 outcomes,
@@ -185,6 +188,23 @@ mod tests {
             assert_eq!(Encoding::new(&P, found, VoteRange::new(3, 0)), Err(error));
             assert_eq!(Encoding::choose_parameters(found, VoteRange::new(3, 0)), Err(error));
         }
+    }
+
+    #[test]
+    fn a_check_fails_no_more_often_than_labels_between_the_same_candidates() {
+        for (candidates, circuit) in
+            [(11, ExactCircuit::Tournament), (18, ExactCircuit::Tournament), (128, ExactCircuit::AllPairs)]
+        {
+            let range = VoteRange::new(250, 500);
+            let labels = Encoding::new(&P, candidates, range).expect("exact").layout();
+            let [check, labels] =
+                [labels.of_check(), labels].map(|layout| CiphertextNoise::new(&P, layout, range).guarantee(circuit));
+            assert!(check.query_log2 <= labels.query_log2 && check.query_log2 <= ALLOWED_FAILURE_LOG2, "{check:?}");
+            assert!(check.comparison_log2 == labels.comparison_log2 && check.distance_log2 <= labels.distance_log2);
+        }
+        // The threshold's range: the same noise for all classes.
+        assert_eq!(VoteRange::of_check(250, 1400, 200).difference(), 1600);
+        assert_eq!(VoteRange::of_check(250, 1400, 0).difference(), 1650);
     }
 
     #[test]

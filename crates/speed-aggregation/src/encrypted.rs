@@ -17,7 +17,7 @@ use crate::outcome::Outcome;
 use crate::parameters::Parameters;
 use crate::processor_time::processor_time;
 use crate::range::RangeError;
-use crate::round::{Round, RoundSpec};
+use crate::round::{Round, RoundKind, RoundSpec};
 use crate::server::{Server, ServerError};
 use crate::student::{SecretKey, generate_keys};
 use crate::teacher::Teacher;
@@ -181,7 +181,8 @@ impl Encrypted {
         let placement =
             if votes.server_noise().is_some() { NoisePlacement::Central } else { NoisePlacement::Distributed };
         let terms = RoundSpec::new(&self.label, votes.shape(), votes.noise_bound());
-        let round = Round::new(RoundSpec { placement, threshold: votes.threshold(), ..terms })?;
+        let kind = if votes.is_check() { RoundKind::Check } else { RoundKind::Labels };
+        let round = Round::new(RoundSpec { placement, threshold: votes.threshold(), kind, ..terms })?;
         Encoding::of_round(self.public.parameters(), &round)?;
         self.check_range(votes)?;
         let mut server = Server::new(self.evaluation.clone(), round.clone())?

@@ -13,35 +13,42 @@ const RADIX: usize = 16;
 pub(crate) struct Layout {
     unit_log: u32,
     scales: usize,
-    outcomes: usize,
+    candidates: usize,
+    /// All candidates but the last, the threshold, have the same outcome.
+    is_check: bool,
 }
 
 impl Layout {
     /// The largest number of outcomes. (Two digits could hold more, but all pairs would fail too often.)
     pub(crate) const MAX_OUTCOMES: usize = 128;
 
-    /// Lays out `outcomes` noisy counts in `range`, on the fewest scales that cover it.
+    /// Lays out `candidates` noisy counts, each an outcome of its own, in `range`, on the fewest scales that cover it.
     ///
     /// # Errors
     /// If the counts can differ by more than [`Parameters::range`].
-    pub(crate) fn new(parameters: &Parameters, outcomes: usize, range: VoteRange) -> Result<Self, RangeError> {
+    pub(crate) fn new(parameters: &Parameters, candidates: usize, range: VoteRange) -> Result<Self, RangeError> {
         let needed = range.difference();
         let scales = SCALES[..parameters.scales]
             .iter()
             .position(|scale| needed <= scale.reach)
             .ok_or(RangeError { needed, supported: parameters.range() })?
             + 1;
-        Ok(Self { unit_log: if scales < 4 { 50 } else { 48 }, scales, outcomes })
+        Ok(Self { unit_log: if scales < 4 { 50 } else { 48 }, scales, candidates, is_check: false })
     }
 
-    /// Returns the number of outcomes.
-    pub(crate) fn outcomes(self) -> usize {
-        self.outcomes
+    /// Returns the same layout for a check.
+    pub(crate) fn of_check(self) -> Self {
+        Self { is_check: true, ..self }
+    }
+
+    /// Returns the number of counts that are compared.
+    pub(crate) fn candidates(self) -> usize {
+        self.candidates
     }
 
     /// Returns the number of digits of an outcome.
     pub(crate) fn digit_count(self) -> usize {
-        digit_count(self.outcomes)
+        digit_count(if self.is_check { 2 } else { self.candidates })
     }
 
     /// Returns the largest absolute value that one teacher may send for one class.
@@ -65,8 +72,9 @@ impl Layout {
         SCALES[..self.scales].iter().map(move |scale| scale.sixteenths << 48 >> self.unit_log)
     }
 
-    /// Returns the torus values of an outcome's digits, least significant first.
-    pub(crate) fn digits(self, outcome: usize) -> impl Iterator<Item = u64> {
+    /// Returns the torus values of the digits of the outcome if a candidate wins, least significant first.
+    pub(crate) fn digits(self, candidate: usize) -> impl Iterator<Item = u64> {
+        let outcome = if self.is_check { usize::from(candidate + 1 == self.candidates) } else { candidate };
         (0..self.digit_count()).map(move |place| digit_code(outcome / RADIX.pow(place as u32) % RADIX))
     }
 }
@@ -104,6 +112,21 @@ mod tests {
                     assert_eq!(outcome_of_phases(phases.into_iter()), outcome);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn all_classes_of_a_check_have_one_digit() {
+        for candidates in [3, 16, 17, 128] {
+            let layout = Layout::new(&P, candidates, VoteRange::new(1, 0)).expect("in range").of_check();
+            let outcomes = (0..candidates).map(|candidate| {
+                let digits: Vec<u64> = layout.digits(candidate).collect();
+                assert_eq!((digits.len(), layout.digit_count()), (1, 1));
+                outcome_of_phases(digits.into_iter())
+            });
+            assert!(
+                outcomes.enumerate().all(|(candidate, outcome)| outcome == usize::from(candidate + 1 == candidates))
+            );
         }
     }
 

@@ -104,12 +104,12 @@ pub use message::Message;
 pub use outcome::{Outcome, Outcomes};
 pub use parameters::Parameters;
 pub use privacy_noise::{PRIVACY_NOISE_RANGE_FAILURE, PrivacyNoise, PrivacyNoiseShare};
-pub use round::{Round, RoundSpec};
+pub use round::{Round, RoundKind, RoundSpec};
 pub use server::Server;
 #[cfg(feature = "student")]
 pub use student::{KeySet, SecretKey, generate_keys};
 pub use teacher::Teacher;
-pub use values::teacher_values;
+pub use values::{check_values, teacher_values};
 pub use votes::NoisyVotes;
 
 /// The cost of an argmax: counted operations and the processor's time.

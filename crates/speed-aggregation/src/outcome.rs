@@ -8,24 +8,28 @@ use crate::layout::{Layout, digit_count};
 pub enum Outcome {
     /// The winning class.
     Label(u8),
+    /// The noisy maximum of a check reaches the threshold; its class is not known.
+    Reached,
     /// The noisy maximum is below the round's threshold, so the query gets no label.
     NoAnswer,
 }
 
 impl Outcome {
-    /// Returns the label, or `None` for no answer.
+    /// Returns the label, or `None` for no answer and for a check.
     #[must_use]
     pub fn label(self) -> Option<u8> {
         match self {
             Self::Label(label) => Some(label),
-            Self::NoAnswer => None,
+            Self::Reached | Self::NoAnswer => None,
         }
     }
 }
 
 /// The possible outcomes of a round's queries: its classes, and, if the round has a threshold, "no answer".
 ///
-/// The code of a class is its index, and that of "no answer" is the number of classes. A code travels as digits in base
+/// A check has two outcomes: reached, which takes the place of a single class, and "no answer".
+///
+/// The code of a class is its index, that of "reached" is 0, and that of "no answer" is the number of classes. A code travels as digits in base
 /// 16, one ciphertext each, lowest first: one digit for up to 16 outcomes, two for more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcomes {
@@ -41,7 +45,18 @@ impl Outcomes {
         Self { classes, no_answer }
     }
 
-    /// Returns the number of classes.
+    /// Returns the outcomes of a check.
+    pub(crate) fn of_check() -> Self {
+        Self { classes: 1, no_answer: true }
+    }
+
+    /// Returns whether these are the outcomes of a check.
+    #[must_use]
+    pub fn is_check(self) -> bool {
+        self.classes == 1
+    }
+
+    /// Returns the number of classes; 1 for a check.
     #[must_use]
     pub fn classes(self) -> usize {
         self.classes
@@ -69,6 +84,7 @@ impl Outcomes {
     #[must_use]
     pub fn from_code(self, code: usize) -> Option<Outcome> {
         match u8::try_from(code) {
+            Ok(0) if self.is_check() => Some(Outcome::Reached),
             Ok(label) if code < self.classes => Some(Outcome::Label(label)),
             _ if self.no_answer && code == self.classes => Some(Outcome::NoAnswer),
             _ => None,
@@ -78,15 +94,27 @@ impl Outcomes {
     /// Returns the code of an outcome.
     #[must_use]
     pub fn code(self, outcome: Outcome) -> usize {
-        outcome.label().map_or(self.classes, usize::from)
+        match outcome {
+            Outcome::Label(label) => usize::from(label),
+            Outcome::Reached => 0,
+            Outcome::NoAnswer => self.classes,
+        }
     }
 
-    /// Checks that there are not too many outcomes.
+    /// Checks that there are not too many outcomes, and at least two.
     pub(crate) fn checked(classes: usize, no_answer: bool) -> Result<Self, DecodeError> {
         let outcomes = Self { classes, no_answer };
         if outcomes.count() > Self::MAX {
             let (found, max) = (outcomes.count() as u64, Self::MAX as u64);
             return Err(DecodeError::Field { field: "outcomes", found, min: 2, max });
+        }
+        if outcomes.count() < 2 {
+            return Err(DecodeError::Field {
+                field: "outcomes",
+                found: outcomes.count() as u64,
+                min: 2,
+                max: Self::MAX as u64,
+            });
         }
         Ok(outcomes)
     }
@@ -99,17 +127,18 @@ mod tests {
     #[test]
     fn codes_and_outcomes_are_one_to_one() {
         for (classes, no_answer, digits) in
-            [(2, false, 1), (15, true, 1), (16, false, 1), (16, true, 2), (127, true, 2), (128, false, 2)]
+            [(1, true, 1), (2, false, 1), (15, true, 1), (16, false, 1), (16, true, 2), (127, true, 2), (128, false, 2)]
         {
             let outcomes = Outcomes::checked(classes, no_answer).expect("valid");
             assert_eq!(outcomes.digits(), digits, "{classes} {no_answer}");
             for code in 0..outcomes.count() {
                 let outcome = outcomes.from_code(code).expect("in range");
                 assert_eq!(outcomes.code(outcome), code);
-                assert_eq!(outcome.label().is_none(), code == classes);
+                assert_eq!(outcome.label().is_none(), code == classes || outcomes.is_check());
+                assert_eq!(outcome == Outcome::Reached, outcomes.is_check() && code == 0);
             }
             assert_eq!(outcomes.from_code(outcomes.count()), None);
         }
-        assert!(Outcomes::checked(128, true).is_err());
+        assert!(Outcomes::checked(128, true).is_err() && Outcomes::checked(1, false).is_err());
     }
 }

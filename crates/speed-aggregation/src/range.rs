@@ -16,6 +16,17 @@ impl VoteRange {
         Self { teachers: teachers as u64, noise_bound }
     }
 
+    /// Returns the range for a check: all classes have the same noise, at most `noise_bound`, so two classes differ by at
+    /// most `teachers` votes, and a class and the threshold by their own range. The noise bound of the result is half of
+    /// what that adds, rounded up.
+    #[must_use]
+    pub fn of_check(teachers: usize, noise_bound: u64, threshold: i64) -> Self {
+        let (low, high) = (i128::from(noise_bound), i128::from(noise_bound) + teachers as i128);
+        let difference = (high - i128::from(threshold)).max(low + i128::from(threshold));
+        let beyond = (difference - teachers as i128).max(0).unsigned_abs().div_ceil(2);
+        Self::new(teachers, u64::try_from(beyond).unwrap_or(u64::MAX))
+    }
+
     /// Returns the number of teachers, each of which adds at most one vote to a class.
     #[must_use]
     pub fn teachers(&self) -> u64 {

@@ -13,7 +13,7 @@ use crate::privacy_noise::PrivacyNoise;
 use crate::range::{ProofRange, VoteRange};
 
 pub use error::RoundError;
-pub use spec::RoundSpec;
+pub use spec::{RoundKind, RoundSpec};
 
 /// The validated public terms of one labelling round, the same for teachers, server and student.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +35,7 @@ impl Round {
     ///
     /// # Errors
     /// If there are too many queries or values; if the minimum number of teachers is 0 or exceeds their number; if no
-    /// noisy count, or every one, is below the threshold; if "no answer" makes one outcome too many; if the noise is not
+    /// noisy count, or every one, is below the threshold; if a check has no threshold; if "no answer" makes one outcome too many; if the noise is not
     /// an integer; if those who add it cannot share its coins; or if each teacher's coins are odd and there is a
     /// threshold.
     pub fn new(spec: RoundSpec) -> Result<Self, RoundError> {
@@ -62,9 +62,11 @@ impl Round {
     }
 
     fn check_threshold(&self) -> Result<(), RoundError> {
-        let Some(found) = self.spec.threshold else { return Ok(()) };
+        let Some(found) = self.spec.threshold else {
+            return if self.is_check() { Err(RoundError::CheckThreshold) } else { Ok(()) };
+        };
         let clamp = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-        let (teachers, bound) = (clamp(self.range().teachers()), clamp(self.range().noise_bound()));
+        let (teachers, bound) = (clamp(self.spec.shape.teachers() as u64), clamp(self.spec.noise_bound));
         let (min, max) = (-bound, bound.saturating_add(teachers));
         if !(min..=max).contains(&found) {
             return Err(RoundError::Threshold { found, min, max });
@@ -107,6 +109,18 @@ impl Round {
     #[must_use]
     pub fn threshold(&self) -> Option<i64> {
         self.spec.threshold
+    }
+
+    /// Returns the question of the queries.
+    #[must_use]
+    pub fn kind(&self) -> RoundKind {
+        self.spec.kind
+    }
+
+    /// Returns whether the queries are checks.
+    #[must_use]
+    pub fn is_check(&self) -> bool {
+        self.spec.kind == RoundKind::Check
     }
 
     fn noise(&self) -> Option<PrivacyNoise> {
@@ -182,13 +196,26 @@ impl Round {
     /// Returns the possible outcomes of a query.
     #[must_use]
     pub fn outcomes(&self) -> Outcomes {
+        if self.is_check() {
+            return Outcomes::of_check();
+        }
         Outcomes::new(self.spec.shape.classes(), self.spec.threshold.is_some())
     }
 
-    /// Returns the guaranteed range of the noisy counts.
+    /// Returns the number of counts that are compared in a query: those of the classes, and the threshold if there is one.
+    #[must_use]
+    pub fn candidates(&self) -> usize {
+        self.spec.shape.classes() + usize::from(self.spec.threshold.is_some())
+    }
+
+    /// Returns the guaranteed range of the noisy counts, as far as they are compared.
     #[must_use]
     pub fn range(&self) -> VoteRange {
-        VoteRange::new(self.spec.shape.teachers(), self.spec.noise_bound)
+        let (teachers, bound) = (self.spec.shape.teachers(), self.spec.noise_bound);
+        match self.spec.threshold {
+            Some(threshold) if self.is_check() => VoteRange::of_check(teachers, bound, threshold),
+            _ => VoteRange::new(teachers, bound),
+        }
     }
 
     /// Returns the number of values in a message, `queries * classes`.
@@ -210,7 +237,7 @@ impl Round {
     /// 5 x 8  queries, classes, teachers, smallest number of teachers, noise bound
     /// 1      noise: 1 from the teachers, 2 from the server
     /// 1      simulation: 0 or 1
-    /// 1      threshold: 0 or 1
+    /// 1      threshold: 0 for none, 1 with a threshold, 2 for a check
     /// 8      the threshold, or 0
     /// ..     the mechanism: name, parameter and value, or nothing
     /// ```
@@ -232,7 +259,7 @@ impl Round {
             NoisePlacement::Distributed => 1,
             NoisePlacement::Central => 2,
         };
-        hash.update([place, u8::from(self.is_simulation()), u8::from(threshold.is_some())]);
+        hash.update([place, u8::from(self.is_simulation()), u8::from(threshold.is_some()) + u8::from(self.is_check())]);
         hash.update(threshold.unwrap_or(0).to_le_bytes());
         hash.update(self.spec.mechanism.map_or_else(String::new, Mechanism::identifier).as_bytes());
         RoundId::new(Digest::from_bytes(hash.finalize().into()))
@@ -281,6 +308,7 @@ mod tests {
             id(RoundSpec { mechanism: mechanism(MechanismKind::Skellam, 0.1), ..base() }),
             id(RoundSpec { threshold: Some(0), ..base() }),
             id(RoundSpec { threshold: Some(1), ..base() }),
+            id(RoundSpec { threshold: Some(1), kind: RoundKind::Check, ..base() }),
             id(RoundSpec { randomness: RandomnessKind::Simulation, ..base() }),
         ];
         assert_eq!(ids[0], id(RoundSpec { min_teachers: 5, ..base() }));
@@ -316,6 +344,13 @@ mod tests {
         for found in [-7, 12, i64::MIN, i64::MAX] {
             assert_eq!(with_threshold(found), Err(RoundError::Threshold { found, min: -6, max: 11 }));
         }
+        let check = |threshold| RoundSpec { threshold, kind: RoundKind::Check, ..base() };
+        assert_eq!(Round::new(check(None)), Err(RoundError::CheckThreshold));
+        let check = |threshold| Round::new(check(Some(threshold))).expect("valid");
+        // Counts from -6 to 11 less the threshold, and classes differ by at most five votes.
+        assert_eq!([-6, 0, 2, 5, 11].map(|threshold| check(threshold).range().difference()), [17, 11, 9, 11, 17]);
+        let outcomes = check(2).outcomes();
+        assert_eq!((outcomes.count(), outcomes.digits(), check(2).candidates()), (2, 1, 5));
         let wide = RoundSpec { threshold: Some(0), ..spec(b"", 5, 1, 128, 6) };
         assert!(matches!(Round::new(wide), Err(RoundError::Outcomes { classes: 128, .. })));
         let continuous = RoundSpec { mechanism: mechanism(MechanismKind::Gaussian, 40.0), ..base() };

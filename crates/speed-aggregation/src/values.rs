@@ -29,6 +29,29 @@ pub fn teacher_values(
     Ok(values)
 }
 
+/// Returns the values that a teacher encrypts for checks (queries x classes, row major): its one-hot votes, and for each
+/// query one draw of its share of the privacy noise, which it adds to all classes.
+///
+/// # Errors
+/// If the operating system provides no randomness.
+///
+/// # Panics
+/// If there is not one label below the number of classes for each query.
+pub fn check_values(
+    shape: VoteShape,
+    labels: &[u8],
+    noise: Option<(&PrivacyNoiseShare, &Randomness)>,
+) -> Result<Zeroizing<Vec<i64>>, EntropyError> {
+    let mut values = teacher_values(shape, labels, None)?;
+    if let Some((share, randomness)) = noise {
+        let noise = share.draw(shape.queries(), randomness)?;
+        for (values, noise) in values.chunks_exact_mut(shape.classes()).zip(noise.iter()) {
+            values.iter_mut().for_each(|value| *value += noise);
+        }
+    }
+    Ok(values)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,5 +69,11 @@ mod tests {
         let noise = share.draw(6, &randomness).expect("no entropy is needed");
         assert!(noise.iter().any(|&value| value != 0));
         assert!(noisy.iter().zip(noise.iter().zip(plain.iter())).all(|(noisy, (noise, vote))| *noisy == noise + vote));
+        // A check has one draw for each query.
+        let check = check_values(shape, &[2, 0], Some((&share, &randomness))).expect("no entropy is needed");
+        let noise = share.draw(2, &randomness).expect("no entropy is needed");
+        for (i, (value, vote)) in check.iter().zip(plain.iter()).enumerate() {
+            assert_eq!(*value, noise[i / 3] + vote);
+        }
     }
 }

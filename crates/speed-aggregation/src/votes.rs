@@ -12,6 +12,7 @@ pub struct NoisyVotes {
     values: Vec<i64>,
     server_noise: Option<Vec<i64>>,
     threshold: Option<i64>,
+    is_check: bool,
 }
 
 /// The reason why values are not noisy votes.
@@ -66,7 +67,7 @@ impl NoisyVotes {
             let (teacher, query, class) = (bad / shape.counts(), bad / classes % shape.queries(), bad % classes);
             return Err(VotesError::Value { teacher, query, class });
         }
-        Ok(Self { shape, noise_bound, values, server_noise: None, threshold: None })
+        Ok(Self { shape, noise_bound, values, server_noise: None, threshold: None, is_check: false })
     }
 
     /// Adds the server's privacy noise, queries x classes. It is all the noise: the teachers' values must then be votes
@@ -89,6 +90,19 @@ impl NoisyVotes {
         Self { threshold: Some(votes), ..self }
     }
 
+    /// Turns the queries into checks: only whether the noisy maximum reaches `votes` is an outcome. Every teacher's values of
+    /// a query are its votes plus one share of noise ([`check_values`](crate::check_values)), and so are those of a server.
+    #[must_use]
+    pub fn with_check(self, votes: i64) -> Self {
+        Self { is_check: true, ..self.with_threshold(votes) }
+    }
+
+    /// Returns whether the queries are checks.
+    #[must_use]
+    pub fn is_check(&self) -> bool {
+        self.is_check
+    }
+
     /// Returns the votes on some of the queries, in the order given, with their noise.
     ///
     /// # Errors
@@ -107,6 +121,7 @@ impl NoisyVotes {
             values: (0..shape.teachers()).flat_map(|teacher| chosen(self.teacher(teacher))).collect(),
             server_noise: self.server_noise.as_deref().map(chosen),
             threshold: self.threshold,
+            is_check: self.is_check,
         })
     }
 

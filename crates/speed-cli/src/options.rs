@@ -13,8 +13,8 @@ use clap_complete::Shell;
 
 pub(crate) use forecast::PlanOptions;
 pub(crate) use privacy::{
-    AccountOptions, AuditOptions, CalibrateOptions, FigureCommand, FigureOptions, LedgerCommand, MaxEpsilon,
-    NoiseOptions, QueryOptions, ShareKind,
+    AccountOptions, AuditOptions, CalibrateOptions, CheckOptions, FigureCommand, FigureOptions, LedgerCommand,
+    MaxEpsilon, NoiseOptions, QueryOptions, ShareKind,
 };
 pub(crate) use rounds::{
     AggregateOptions, AgreedNoiseOptions, AnswerOptions, ClientOptions, IdentityOptions, PriceOptions,

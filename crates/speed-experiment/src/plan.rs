@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use speed_accountant::{Accountant, Price as AnswerPrice, PrivacyFilter, QueryBatch};
+use speed_accountant::{Price as AnswerPrice, PrivacyFilter, QueryBatch};
 use speed_data::locate;
 use speed_ledger::{LedgerError, would_allow};
 
@@ -11,9 +11,9 @@ use crate::config::{Config, ConfigError};
 use crate::cost::{Cost, Meter, StageCost};
 use crate::device::Device;
 use crate::error::ExperimentError;
-use crate::ledger::{LedgerFiles, limit, planned_charge};
+use crate::ledger::{LedgerFiles, limit};
 use crate::options::RunOptions;
-use crate::stages::{Graph, KINDS, Truth, facts, planned_classes};
+use crate::stages::{Graph, KINDS, Truth, data_independent, facts, planned_classes};
 use crate::store::RunStore;
 
 /// The stages and the cost of a run.
@@ -193,8 +193,8 @@ pub(crate) fn check_run_price(
     Ok(check_price(config, options, &to_charge)?)
 }
 
-/// Returns the largest charges of every row with noise and its own answers, one for each round of questions, with the row's index
-/// and whether the answers exist.
+/// Returns the charges of every row with noise and its own answers, for its checks and for each round of questions, with the row's
+/// index and whether the answers, or the checks, exist.
 fn charges(
     config: &Config,
     options: &RunOptions,
@@ -203,12 +203,11 @@ fn charges(
 ) -> Result<Vec<(usize, QueryBatch, bool)>, ExperimentError> {
     let folder = RunStore::folder_of(&options.results, config);
     let mut charges: Vec<(usize, QueryBatch, bool)> = Vec::new();
-    for (node, row, queries) in graph.charged(config) {
+    for (node, row, batch) in graph.charged(config, classes)? {
         let is_forced = options.force.iter().any(|name| node.is_called(name));
-        // Second questions depend on the answers to the first ones.
+        // Answers depend on checks, and second questions on the answers to the first ones.
         let has_earlier = charges.iter().all(|(other, _, done)| *other != row || *done);
-        let done = node.kind.is_finished(&folder, node) && !is_forced && has_earlier;
-        charges.push((row, planned_charge(config, &config.rows[row], queries, classes)?, done));
+        charges.push((row, batch, node.kind.is_finished(&folder, node) && !is_forced && has_earlier));
     }
     Ok(charges)
 }
@@ -233,15 +232,14 @@ fn planned_rows(
     graph: &Graph,
     classes: usize,
 ) -> Result<(Vec<PlannedRow>, Vec<QueryBatch>), ExperimentError> {
-    let (mut rows, mut to_charge) = (Vec::new(), Vec::new());
     let mut charges = charges(config, options, graph, classes)?;
+    let to_charge = charges.iter().filter_map(|(_, charge, done)| (!done).then_some(*charge)).collect();
     charges.sort_by_key(|(row, ..)| *row);
+    let mut rows = Vec::new();
     for of_row in charges.chunk_by(|(one, ..), (next, ..)| one == next) {
         let row = &config.rows[of_row[0].0];
-        let queries = of_row.iter().map(|(_, charge, _)| charge.queries).sum();
-        let event = planned_charge(config, row, queries, classes)?.event;
-        let account = Accountant::new(event, config.privacy.delta).account_queries(queries);
-        to_charge.extend(of_row.iter().filter(|(.., done)| !done).map(|(_, charge, _)| *charge));
+        let queries = config.queries.most(row);
+        let account = data_independent(config, row, queries, classes)?;
         rows.push(PlannedRow {
             name: row.name.clone(),
             queries,

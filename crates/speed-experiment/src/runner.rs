@@ -18,7 +18,7 @@ use crate::config::{Config, ConfigError};
 use crate::device::Device;
 use crate::environment::current_environment;
 use crate::error::ExperimentError;
-use crate::ledger::{LedgerFiles, check, check_forced, planned_charge};
+use crate::ledger::{LedgerFiles, check, check_forced};
 use crate::options::RunOptions;
 use crate::picture;
 use crate::plan::check_run_price;
@@ -296,11 +296,11 @@ fn forced_charges(
     if config.is_simulation() || config.privacy.budget.is_none() {
         return Ok(Vec::new());
     }
-    let is_forced = |(node, ..): &(&Node, usize, usize)| forced.iter().any(|name| node.is_called(name));
-    let mut rows = graph.charged(config).filter(is_forced).peekable();
-    if rows.peek().is_none() {
+    let is_forced = |node: &&Node| forced.iter().any(|name| node.is_called(name));
+    if !graph.nodes().iter().any(|node| node.row.is_some() && is_forced(&node)) {
         return Ok(Vec::new());
     }
     let classes = planned_classes(config, classes)?;
-    rows.map(|(_, row, queries)| planned_charge(config, &config.rows[row], queries, classes)).collect()
+    let charged = graph.charged(config, classes)?.into_iter();
+    Ok(charged.filter_map(|(node, _, batch)| is_forced(&node).then_some(batch)).collect())
 }

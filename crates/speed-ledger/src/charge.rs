@@ -25,6 +25,9 @@ pub struct Charge {
     /// The threshold of the noisy count, in votes. `None` if every query is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<f64>,
+    /// Whether the queries are checks, whose outcome is only whether the largest noisy count reaches the threshold.
+    #[serde(default, rename = "check", skip_serializing_if = "std::ops::Not::not")]
+    pub is_check: bool,
     /// Total variation distance between all draws and exact noise. 0 if the charge names no sampler.
     #[serde(rename = "sampling_distance")]
     pub sampling_total_variation: f64,
@@ -77,6 +80,7 @@ impl Charge {
             tau: event.tau(),
             classes: request.classes,
             threshold: event.threshold(),
+            is_check: event.is_check(),
             sampling_total_variation: event.sampling_total_variation(),
             per_query_epsilon: request.batch().per_query_epsilon(),
             question: request.question.to_owned(),
@@ -87,6 +91,13 @@ impl Charge {
     /// Returns the queries to compose. Recomputes the pure epsilon, because an older version may have written another
     /// value.
     pub(crate) fn batch(&self) -> QueryBatch {
+        // Checks without a valid threshold are refused when the line is read. An argmax costs at least as much.
+        let check = self.threshold.filter(|_| self.is_check);
+        if let Some(Ok(check)) = check.map(|threshold| PrivacyEvent::check(self.mechanism, self.tau, threshold)) {
+            let distance = self.sampling_total_variation.clamp(0.0, 1f64.next_down());
+            let check = check.with_sampling_total_variation(distance).unwrap_or(check);
+            return QueryBatch::new(check, self.classes, self.queries);
+        }
         let event = PrivacyEvent::new(self.mechanism, self.tau);
         // A distance of 1 uses up delta just as a distance slightly below 1 does.
         let distance = self.sampling_total_variation.clamp(0.0, 1f64.next_down());

@@ -150,6 +150,9 @@ pub enum Damage {
         /// The value in the line.
         found: f64,
     },
+    /// Checks without a threshold.
+    #[error("check is true, but there is no threshold: expected a number of votes")]
+    CheckThreshold,
     /// The distance of a sampler is not between 0 and 1.
     #[error("sampling_distance is {found}, expected a number from 0 to 1")]
     TotalVariation {

@@ -139,7 +139,7 @@ impl Ledger {
         if let Some(same) = contents.charges.iter().find(|other| is_same(other)) {
             let is_whole = same.question == charge.question && same.queries == charge.queries && same.tau == charge.tau;
             let is_kind = same.mechanism == charge.mechanism && same.classes == charge.classes;
-            if !is_whole || !is_kind || same.threshold != charge.threshold {
+            if !is_whole || !is_kind || same.threshold != charge.threshold || same.is_check != charge.is_check {
                 return Err(self.refused(Refusal::OtherAnswers));
             }
             drop(file);

@@ -93,6 +93,9 @@ fn check(charge: &Charge, charged: usize) -> Result<(), Damage> {
     if let Some(found) = charge.threshold.filter(|threshold| event.with_threshold(*threshold).is_err()) {
         return Err(Damage::Threshold { found });
     }
+    if charge.is_check && charge.threshold.is_none() {
+        return Err(Damage::CheckThreshold);
+    }
     let found = charge.sampling_total_variation;
     if (0.0..=1.0).contains(&found) { Ok(()) } else { Err(Damage::TotalVariation { found }) }
 }
@@ -121,6 +124,7 @@ mod tests {
             tau: HonestRatio::new(tau).expect("in range"),
             classes,
             threshold: classes.map(|classes| classes as f64),
+            is_check: classes.is_some_and(|classes| classes % 2 == 0),
             sampling_total_variation: distance,
             per_query_epsilon: 2.0 * gamma,
         });
@@ -151,6 +155,7 @@ mod tests {
             tau: HonestRatio::ALL,
             classes: Some(2),
             threshold: Some(threshold),
+            is_check: false,
             sampling_total_variation: 0.0,
             per_query_epsilon: 0.2,
             question: String::new(),
@@ -161,6 +166,8 @@ mod tests {
             let refused = Contents::parse(&file(&[charge(30.0), charge(found)])).err();
             assert!(matches!(refused, Some((3, Damage::Threshold { .. }))), "{found}");
         }
+        let check = Charge { threshold: None, is_check: true, ..charge(30.0) };
+        assert!(matches!(Contents::parse(&file(&[check])).err(), Some((2, Damage::CheckThreshold))));
     }
 
     proptest! {

@@ -75,14 +75,15 @@ pub(crate) fn claim(budget: &Budget, charges: &[Charge], spent: Spent, fixed: f6
 
 /// Describes the outcomes of the answers, because the claim holds only for these numbers of classes and thresholds.
 fn outcomes(charges: &[Charge]) -> String {
-    let mut kinds: Vec<(Option<usize>, Option<f64>, usize)> = Vec::new();
+    let mut kinds: Vec<Outcomes> = Vec::new();
     for charge in charges {
-        let same = kinds.iter_mut().find(|(classes, threshold, _)| {
-            (*classes, threshold.map(f64::to_bits)) == (charge.classes, charge.threshold.map(f64::to_bits))
-        });
-        match same {
-            Some((_, _, queries)) => *queries = queries.saturating_add(charge.queries),
-            None => kinds.push((charge.classes, charge.threshold, charge.queries)),
+        // No bound of a check depends on the number of classes.
+        let classes = charge.classes.filter(|_| !charge.is_check);
+        let kind =
+            Outcomes { classes, threshold: charge.threshold, is_check: charge.is_check, queries: charge.queries };
+        match kinds.iter_mut().find(|other| Outcomes { queries: kind.queries, ..**other } == kind) {
+            Some(same) => same.queries = same.queries.saturating_add(charge.queries),
+            None => kinds.push(kind),
         }
     }
     if kinds.is_empty() {
@@ -96,7 +97,19 @@ fn outcomes(charges: &[Charge]) -> String {
     format!("Answers: {}. ", parts.join("; "))
 }
 
-fn outcomes_of((classes, threshold, queries): (Option<usize>, Option<f64>, usize)) -> String {
+/// The outcomes of a number of queries.
+#[derive(Clone, Copy, PartialEq)]
+struct Outcomes {
+    classes: Option<usize>,
+    threshold: Option<f64>,
+    is_check: bool,
+    queries: usize,
+}
+
+fn outcomes_of(Outcomes { classes, threshold, is_check, queries }: Outcomes) -> String {
+    if let Some(votes) = threshold.filter(|_| is_check) {
+        return format!("{queries} checks whether the largest noisy count reaches {votes}");
+    }
     let threshold = match threshold {
         Some(votes) => format!("with \"no answer\" where no noisy count reaches {votes}"),
         None if classes.is_none() => "with any threshold or none".to_owned(),

@@ -362,3 +362,38 @@ fn noise_that_fits_the_budget_is_accepted() {
     assert!(matches!(open.room(None), Err(LedgerError::Refused { .. })));
     assert!(open.room(Some(budget(f64::NAN))).is_err() && open.room(Some(budget(1.0))).is_ok());
 }
+
+#[test]
+fn checks_are_charged_from_the_file_for_less_than_answers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let noise = Mechanism::skellam(speed_mechanism::NoiseDeviation::new(150.0).expect("in range"));
+    let check = PrivacyEvent::check(noise, HonestRatio::ALL, 200.0).expect("a check");
+    let argmax = PrivacyEvent::new(noise, HonestRatio::ALL).with_threshold(200.0).expect("a threshold");
+    let spent = |name: &str, event: &PrivacyEvent| {
+        let path = folder.path().join(name);
+        Ledger::create(&path, budget(1e3)).and_then(|ledger| ledger.charge("q", event, 10, 640)).expect("within");
+        let statement = Ledger::open(&path).and_then(|ledger| ledger.statement()).expect("readable");
+        assert_eq!(statement.charges[0].is_check, event.is_check());
+        let words = "640 checks whether the largest noisy count reaches 200";
+        assert_eq!(statement.claim.contains(words), event.is_check(), "{}", statement.claim);
+        statement.spent_epsilon
+    };
+    let (checks, answers) = (spent("checks", &check), spent("answers", &argmax));
+    assert!(checks < 0.8 * answers, "{checks} {answers}");
+    // Both kinds in one ledger; the same noise is charged once, and only for the same kind.
+    let ledger = Ledger::create(&folder.path().join("both"), budget(10.0)).expect("a ledger");
+    let request = |event| ChargeRequest {
+        label: "q",
+        event,
+        classes: Some(10),
+        queries: 640,
+        question: "one",
+        noise_digest: "two",
+        limit: None,
+    };
+    ledger.charge_once(&request(&check)).expect("within");
+    assert_eq!(ledger.charge_once(&request(&check)).expect("charged already").queries, 640);
+    assert!(matches!(ledger.charge_once(&request(&argmax)), Err(LedgerError::Refused { .. })));
+    let both = ledger.charge("answers", &argmax, 10, 100).expect("within");
+    assert!(both.spent_epsilon > checks && both.charges.len() == 2);
+}

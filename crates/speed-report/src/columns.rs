@@ -251,7 +251,7 @@ pub(crate) static COLUMNS: [Column; 15] = [
         "answered",
         Content::Count(|row| row.answered),
         Legend::IfPresent(&[
-            "queries whose noisy maximum reached the row's threshold; the others stay without a label.",
+            "queries with an answer, where the noisy maximum must reach the row's threshold; the others stay without a label.",
         ]),
     )
     .compared("answered")

@@ -226,6 +226,11 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
                 undecodable.push(query);
                 String::new()
             }
+            // Not an outcome of a round with labels.
+            Ok(Outcome::Reached) => {
+                undecodable.push(answer.query());
+                String::new()
+            }
             Err(error) => return Err(RolesError::input(result)(error)),
         };
         labelled += usize::from(!label.is_empty());

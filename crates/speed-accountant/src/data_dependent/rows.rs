@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
+use super::check::CheckRow;
 use crate::assumption::NeighbouringRelation;
 use crate::collusion::KnownRow;
 use crate::composition::improved_epsilon;
@@ -45,6 +46,7 @@ pub(super) struct CostRow {
     /// The neighbours that matter in the search for an order.
     pub(super) leaders: Option<NeighbourLosses>,
     pub(super) known: Option<KnownRow>,
+    pub(super) check: Option<CheckRow>,
 }
 
 impl<'a> DistinctRow<'a> {
@@ -94,14 +96,14 @@ impl CostRow {
     pub(super) fn with_the_rest_merged(rows: Vec<Self>) -> Vec<Self> {
         let up = |log_q: f64| (log_q / MERGED).ceil() * MERGED;
         let mut merged: Vec<Self> = Vec::new();
-        let mut places: HashMap<[u64; 2], usize> = HashMap::new();
+        let mut places: HashMap<([u64; 2], Option<Vec<u64>>), usize> = HashMap::new();
         for row in rows {
             if row.is_exact() {
                 merged.push(row);
                 continue;
             }
             let bound = RowBound { log_q: up(row.bound.log_q), log_q_back: up(row.bound.log_q_back), ..row.bound };
-            let key = [bound.log_q, bound.log_q_back].map(f64::to_bits);
+            let key = ([bound.log_q, bound.log_q_back].map(f64::to_bits), row.check.as_ref().map(CheckRow::key));
             let place = *places.entry(key).or_insert(merged.len());
             match merged.get_mut(place) {
                 Some(same) => same.bound.times += bound.times,

@@ -43,6 +43,14 @@ pub(super) fn integer(noise: &DiscreteLaplace) -> f64 {
     worst * (1.0 + MARGIN) + 4.0 * f64::EPSILON
 }
 
+/// Returns `max over integers t of ln P[X >= t] / P[X >= t + 1]`, the pure epsilon of a check, for which the same argument
+/// holds: the ratio is `1 + P_t / P[X >= t + 1]`, so the maximum is at `t = 0` or `t = 1`.
+pub(super) fn integer_of_check(noise: &DiscreteLaplace) -> f64 {
+    let tails = noise.log_survivals(2);
+    let worst = (tails[0] - tails[1]).max(tails[1] - tails[2]);
+    worst * (1.0 + MARGIN) + 4.0 * f64::EPSILON
+}
+
 /// Returns the exact supremum over `t` of `ln P[noise >= t] / P[noise >= t + 2]` for a shape of at most 1. It is
 /// attained in [-1, 0] (the paper's appendix A.2), where a grid and a golden section search for it.
 #[must_use]

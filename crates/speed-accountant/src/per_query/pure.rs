@@ -16,9 +16,12 @@ use crate::event::PrivacyEvent;
 ///
 /// With the noise of all teachers (`tau = 1`) Laplace noise of both kinds costs exactly `2 gamma`. (Erratum 4: both are
 /// sound but not tight.)
+///
+/// A check moves one count by one vote: see [`tight_per_query_epsilon`].
 #[must_use]
 pub fn per_query_epsilon(event: &PrivacyEvent) -> f64 {
     match event.mechanism() {
+        _ if event.is_check() => of_check(event),
         Mechanism::Laplace { gamma } if event.tau().get() == 1.0 => 2.0 * gamma.get(),
         Mechanism::DiscreteLaplace { gamma } if event.tau().get() == 1.0 => 2.0 * gamma.get(),
         Mechanism::Laplace { gamma } => lemma::theorem_2(gamma, event.tau()),
@@ -35,12 +38,17 @@ pub fn per_query_epsilon(event: &PrivacyEvent) -> f64 {
 ///   tail of this difference is log-concave, so the ratio of tails at distance 2 rises to `e^{2 gamma}`; below shape 1,
 ///   the lemma at that shape.
 /// - Otherwise the supremum of the lemma: exact for integers, bounded by interval bisection for continuous noise.
+/// - A check: `gamma` for `tau = 1`; the lemma with a move of one vote for integers. For continuous noise with `tau < 1`
+///   the lemma with a move of two votes, which is larger.
 ///
 /// Infinite for Gaussian, Skellam and binomial noise.
 #[must_use]
 pub fn tight_per_query_epsilon(event: &PrivacyEvent, classes: usize) -> f64 {
     let tau = event.tau();
     let Some(gamma) = event.mechanism().gamma() else { return f64::INFINITY };
+    if event.is_check() {
+        return of_check(event);
+    }
     let two_gamma = 2.0 * gamma.get();
     if tau.get() == 1.0 {
         return two_gamma;
@@ -58,4 +66,18 @@ pub fn tight_per_query_epsilon(event: &PrivacyEvent, classes: usize) -> f64 {
         return least.min(two_classes);
     }
     if event.mechanism().is_integer() { least } else { least.min(proved(GeneralisedLaplace::of_class(gamma, tau))) }
+}
+
+/// Returns the pure epsilon of a check: the supremum over `t` of `ln P[noise >= t] / P[noise >= t + 1]`. The noise is
+/// symmetric, so "no answer" has the same ratios.
+fn of_check(event: &PrivacyEvent) -> f64 {
+    let tau = event.tau();
+    match event.mechanism() {
+        Mechanism::Laplace { gamma } | Mechanism::DiscreteLaplace { gamma } if tau.get() == 1.0 => gamma.get(),
+        Mechanism::DiscreteLaplace { gamma } => lemma::integer_of_check(&DiscreteLaplace::of_class(gamma, tau)),
+        Mechanism::Laplace { gamma } => {
+            lemma::log_sup_g_bound(&LaplaceTable::new(GeneralisedLaplace::of_class(gamma, tau)), gamma.get())
+        }
+        Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } | Mechanism::Binomial { .. } => f64::INFINITY,
+    }
 }

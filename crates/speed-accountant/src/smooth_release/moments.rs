@@ -190,6 +190,7 @@ mod tests {
                 within: tight_per_query_epsilon(&event, 3),
                 delta: 1e-5,
                 unlikely: Unlikely::Bounded(tight_per_query_epsilon(&event, 3)),
+                check: None,
             };
             let costs = DataDependentCosts::new(&request, &votes);
             for order in [1.0, 6.0, 20.0] {

@@ -9,6 +9,7 @@
 //! probability is charged to delta. Beyond the support of bounded noise such a loss is infinite.
 
 mod answer;
+mod check;
 mod division;
 mod gaussian;
 mod integers;
@@ -21,28 +22,35 @@ use crate::event::PrivacyEvent;
 use crate::lattice_noise::LatticeNoise;
 use crate::memo::Memo;
 use crate::sound::larger;
-use answer::{Answer, Excess};
+pub(crate) use answer::{Answer, Excess};
+use check::CheckMarks;
 use gaussian::OnLattice;
 use integers::{ESTIMATED, Integers};
 
 /// Products of two smaller probabilities may be subnormal.
 const LEAST_REMOVED: f64 = 1e-140;
 
-/// One query with log-concave noise, for any votes.
+/// One query with log-concave noise, or one check, for any votes.
 pub(crate) struct LargestMoment {
-    marks: Integers,
+    marks: Marks,
     /// Answers that are less likely are left out.
     removed: f64,
     /// Relative error of a logarithm of a ratio.
     rounding: f64,
-    /// The answers that the estimate is made of.
-    estimated: Vec<[Answer; 3]>,
     /// The excess by order, of two classes and of any number.
     known: [Memo<1, f64>; 2],
 }
 
+/// The marks that decide the outcome.
+enum Marks {
+    /// The marks of both classes of an argmax, and the answers that the estimate is made of.
+    Three(Integers, Vec<[Answer; 3]>),
+    /// The mark of a check.
+    Two(CheckMarks),
+}
+
 impl LargestMoment {
-    /// Returns the query of an event. Answers less likely than `removed` are left out: [`Self::charge`] is to be charged
+    /// Returns the query or check of an event. Answers less likely than `removed` are left out: [`Self::charge`] is to be charged
     /// to delta for each query. Returns `None` for continuous Laplace noise, for noise that is not log-concave, for
     /// Gaussian noise that is too narrow or too wide, if `removed` is too small to compute with, or if the tables would be too long.
     pub(crate) fn of_event(event: &PrivacyEvent, removed: f64) -> Option<Arc<Self>> {
@@ -55,12 +63,20 @@ impl LargestMoment {
         if !(LEAST_REMOVED..=0.5).contains(&removed) {
             return None;
         }
+        let known = [Memo::new(), Memo::new()];
+        if event.is_check() {
+            let marks = match event.mechanism() {
+                Mechanism::Gaussian { sigma } => CheckMarks::of_gaussian(sigma, event.tau(), removed),
+                _ => CheckMarks::new(&LatticeNoise::new(event).filter(LatticeNoise::is_log_concave)?, removed)?,
+            };
+            return Some(Self { removed, rounding: marks.rounding(), marks: Marks::Two(marks), known });
+        }
         let marks = match event.mechanism() {
             Mechanism::Gaussian { sigma } => Integers::of_gaussian(&OnLattice::new(sigma, event.tau())?, removed)?,
             _ => Integers::new(&LatticeNoise::new(event).filter(LatticeNoise::is_log_concave)?, removed)?,
         };
         let (rounding, estimated) = (marks.rounding(), marks.estimated());
-        Some(Self { marks, removed, rounding, estimated, known: [Memo::new(), Memo::new()] })
+        Some(Self { removed, rounding, marks: Marks::Three(marks, estimated), known })
     }
 
     /// Returns the probability by which answers that are left out increase delta, for each query.
@@ -70,7 +86,10 @@ impl LargestMoment {
 
     /// Returns whether the noise ends where it is not negligible, so that leaving out more may help.
     pub(crate) fn ends_early(&self) -> bool {
-        self.marks.ends_early()
+        match &self.marks {
+            Marks::Three(marks, _) => marks.ends_early(),
+            Marks::Two(marks) => marks.ends_early(),
+        }
     }
 
     fn order(&self, l: f64) -> Excess {
@@ -81,14 +100,23 @@ impl LargestMoment {
     pub(crate) fn excess(&self, l: f64) -> f64 {
         self.known[0].get_or([l], || {
             let excess = self.order(l);
-            let outside = larger(self.marks.beyond_one_mark(&excess), self.marks.between_two(&excess));
-            larger(outside, self.marks.in_window(&excess)) * (1.0 + 1e-9)
+            let largest = match &self.marks {
+                Marks::Three(marks, _) => {
+                    let outside = larger(marks.beyond_one_mark(&excess), marks.between_two(&excess));
+                    larger(outside, marks.in_window(&excess))
+                }
+                Marks::Two(marks) => marks.largest(&excess),
+            };
+            largest * (1.0 + 1e-9)
         })
     }
 
     /// The same for two classes and no threshold.
     fn excess_of_two_classes(&self, l: f64) -> f64 {
-        self.known[1].get_or([l], || self.marks.between_two(&self.order(l)) * (1.0 + 1e-9))
+        match &self.marks {
+            Marks::Three(marks, _) => self.known[1].get_or([l], || marks.between_two(&self.order(l)) * (1.0 + 1e-9)),
+            Marks::Two(_) => self.excess(l),
+        }
     }
 
     /// Bounds the excess of a query whose answer depends on one difference of noise, or of any query.
@@ -99,17 +127,23 @@ impl LargestMoment {
     /// Returns an estimate of [`Self::excess_of`], which only guides the search for an order. That of one difference takes
     /// little time itself.
     pub(crate) fn estimate_of(&self, one_difference: bool, l: f64) -> f64 {
-        if one_difference { self.excess_of_two_classes(l) } else { self.largest_of(self.estimated.iter(), l) }
+        if one_difference { self.excess_of_two_classes(l) } else { self.largest_of_every(1, l) }
     }
 
     /// Returns a lower bound of the largest moment, from few marks.
     pub(crate) fn at_least(&self, l: f64) -> f64 {
-        self.largest_of(self.estimated.iter().step_by(ESTIMATED as usize / 2 - 1), l)
+        self.largest_of_every(ESTIMATED as usize / 2 - 1, l)
     }
 
-    fn largest_of<'a>(&self, marks: impl Iterator<Item = &'a [Answer; 3]>, l: f64) -> f64 {
+    /// Returns the largest excess at one of every `step` marks of the estimate.
+    fn largest_of_every(&self, step: usize, l: f64) -> f64 {
         let excess = self.order(l);
-        marks.map(|answers| excess.of(answers)).fold(0.0, f64::max)
+        match &self.marks {
+            Marks::Three(_, estimated) => {
+                estimated.iter().step_by(step).map(|answers| excess.of(answers)).fold(0.0, f64::max)
+            }
+            Marks::Two(marks) => marks.estimate(&excess),
+        }
     }
 }
 

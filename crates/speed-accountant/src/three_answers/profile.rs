@@ -43,6 +43,8 @@ impl ThreeAnswers {
     /// variable has no memory. An adversary who knows the remainders has the three answers of the integer noise.
     pub(crate) fn new(event: &PrivacyEvent, epsilon: f64) -> Option<Self> {
         let gamma = match event.mechanism() {
+            // A check has two outcomes, and its pure epsilon tells all.
+            _ if event.is_check() => return None,
             Mechanism::DiscreteLaplace { gamma } => gamma,
             Mechanism::Laplace { gamma } if event.tau().get() == 1.0 => gamma,
             _ => return None,

@@ -38,6 +38,9 @@ pub enum RoundError {
         /// The largest noisy count.
         max: i64,
     },
+    /// A check without a threshold.
+    #[error("a check needs a threshold: found none")]
+    CheckThreshold,
     /// Too many outcomes, including "no answer", for an answer.
     #[error("{classes} classes and \"no answer\": an answer has room for {max} outcomes")]
     Outcomes {

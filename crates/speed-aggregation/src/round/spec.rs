@@ -3,6 +3,17 @@
 use speed_core::{Digest, NoisePlacement, RandomnessKind, VoteShape};
 use speed_mechanism::Mechanism;
 
+/// The question of a round's queries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RoundKind {
+    /// The class with the largest noisy count; with a threshold, "no answer" if that count is below it.
+    #[default]
+    Labels,
+    /// Whether the largest noisy count reaches the threshold. Every teacher adds one share of noise to all its values of a
+    /// query ([`check_values`](crate::check_values)), and the student does not learn the class.
+    Check,
+}
+
 /// The terms of a labelling round. [`RoundSpec::new`] gives the defaults:
 ///
 /// ```
@@ -32,6 +43,8 @@ pub struct RoundSpec {
     pub mechanism: Option<Mechanism>,
     /// The number of votes that a noisy maximum must reach for an answer: confident aggregation.
     pub threshold: Option<i64>,
+    /// The question of the queries. A check needs a threshold.
+    pub kind: RoundKind,
     /// SHA-256 of the parties' names and keys, if they are programs that sign their messages.
     pub roster: Option<Digest>,
     /// SHA-256 of the proof key, if messages need proofs that they are well formed.
@@ -54,6 +67,7 @@ impl RoundSpec {
             placement: NoisePlacement::Distributed,
             mechanism: None,
             threshold: None,
+            kind: RoundKind::Labels,
             roster: None,
             proofs: None,
             randomness: RandomnessKind::OperatingSystem,

@@ -73,11 +73,14 @@ fn a_result_round_trips_with_the_statuses_of_the_teachers() {
 
     // False fields, with a correct checksum.
     for (offset, value) in
-        [(76, 0), (76, 3), (76, 5), (76, 1 << 21), (80, 0), (80, 3), (84, 1), (84, 257), (88, 9), (88, 16)]
+        [(76, 0), (76, 3), (76, 5), (76, 1 << 21), (80, 0), (80, 3), (84, 0), (84, 257), (88, 9), (88, 16)]
     {
         let error = AnswerList::from_bytes(&with_field(&bytes, offset, value)).expect_err("forged");
         assert!(!matches!(error, DecodeError::Checksum), "{offset} {value}: {error}");
     }
+    // One class and "no answer" are the outcomes of a check, which this round is not.
+    let check = AnswerList::from_bytes(&with_field(&bytes, 84, 1)).expect("a list of checks");
+    assert!(!check.agrees_with(&round), "{check:?}");
     let mut unknown = bytes.clone();
     unknown[92] = 11;
     assert!(matches!(AnswerList::from_bytes(&sealed(unknown)), Err(DecodeError::Field { field: "status", .. })));

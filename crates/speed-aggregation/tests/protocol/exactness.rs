@@ -157,3 +157,46 @@ fn noise_of_the_server_is_added_to_the_votes() {
     let mut server = Server::new(keys.evaluation_key().clone(), plain).expect("valid");
     assert!(matches!(server.add_noise(&[0; 6]), Err(ServerError::Noise(NoiseFault::NotAsked))));
 }
+
+#[test]
+fn encrypted_checks_agree_with_clear_ones_and_show_no_class() {
+    let mut rng = Streams::new(15).stream("checks", 0);
+    for (classes, circuit) in [
+        (2, Circuit::Tournament),
+        (10, Circuit::Tournament),
+        (10, Circuit::AllPairs),
+        (17, Circuit::Tournament),
+        (40, Circuit::Tournament),
+    ] {
+        let aggregator = protocol().clone().with_circuit(circuit).expect("exact");
+        // The largest count is that of the first, the last and a middle class, below the threshold, at it and above it.
+        let counts: Vec<Vec<i64>> =
+            [(0, 24), (classes - 1, 25), (classes / 2, 24), (classes / 2, 26), (0, 90), (classes - 1, -3)]
+                .into_iter()
+                .map(|(top, most)| {
+                    (0..classes)
+                        .map(|class| if class == top { most } else { most - rng.random_range(0..=40) })
+                        .collect()
+                })
+                .collect();
+        let votes = votes(&counts, 90, 200, &mut rng).with_check(25);
+        assert_same_winners(&aggregator, &votes, &format!("{classes} classes, {circuit:?}"));
+        let clear = ClearText.aggregate(&votes, &|_, _| {}).expect("in the clear");
+        assert_eq!(clear.reached(), [false, true, false, true, true, false]);
+        // One digit, whatever the number of classes.
+        let encrypted = aggregator.aggregate(&votes, &|_, _| {}).expect("in range");
+        let one_label = aggregator.aggregate(&votes.of_queries(&[0]).expect("a query").with_threshold(25), &|_, _| {});
+        assert!(one_label.is_ok_and(|label| label.answer_bytes <= encrypted.answer_bytes), "{classes}");
+    }
+}
+
+#[test]
+fn a_server_adds_its_noise_to_checks_too() {
+    let mut rng = Streams::new(16).stream("central checks", 0);
+    let counts = vec![vec![20, 3, 2], vec![9, 9, 7], vec![0, 25, 0]];
+    let votes = votes(&counts, 25, 200, &mut rng).with_check(18);
+    let votes = votes.with_server_noise(vec![-3, -3, -3, 9, 9, 9, -7, -7, -7]).expect("one value for each count");
+    assert_same_winners(protocol(), &votes, "central");
+    let checked = protocol().aggregate(&votes, &|_, _| {}).expect("in range").reached();
+    assert_eq!(checked, [false, true, true]);
+}

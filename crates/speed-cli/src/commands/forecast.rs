@@ -113,7 +113,8 @@ fn account(options: &PlanOptions, classes: usize, queries: usize) -> Result<Acco
     let tau = ratio(&options.noise, Some(options.teachers))?;
     if let Some(epsilon) = options.epsilon {
         let (delta, adversary, bound) = (options.delta, Adversary::ExternalWithDropout, Bound::Tight);
-        let target = Target { epsilon, delta, tau, adversary, bound, classes: Some(classes), threshold: None };
+        let target =
+            Target { epsilon, delta, tau, adversary, bound, classes: Some(classes), threshold: None, checks: None };
         let found = match options.noise.mechanism {
             MechanismKind::Binomial => calibrate_coins_of_teacher(options.teachers, queries, &target),
             kind => calibrate_noise(kind, queries, &target),

@@ -9,7 +9,7 @@ mod ledger;
 mod noise;
 mod votes;
 
-pub(super) use self::noise::{noise, ratio, width};
+pub(super) use self::noise::{checks, noise, ratio, width};
 pub(super) use self::votes::{ReadVotes, WithVotes, counts as read_counts, read as read_votes};
 
 use speed_accountant::{
@@ -49,8 +49,10 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
             usage("queries", format!("expected a number of queries, because there is no --votes, found {found:?}"))
         })?
     };
-    let mut event = PrivacyEvent::new(noise(&options.noise, teachers, options.threshold.is_some())?, tau);
-    if let Some(threshold) = options.threshold {
+    let checks = checks(&options.check, &options.noise, teachers, (options.threshold, tau), queries)?;
+    let of_argmax = options.threshold.filter(|_| checks.is_none());
+    let mut event = PrivacyEvent::new(noise(&options.noise, teachers, of_argmax.is_some())?, tau);
+    if let Some(threshold) = of_argmax {
         event = event.with_threshold(threshold).map_err(|error| flag("threshold", &error))?;
     }
     let both = options.both_directions || (options.bound != Bound::Paper && !options.one_direction);
@@ -59,6 +61,9 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
         .with_adversary(options.assume)
         .with_extent(if options.up_to { Extent::UpTo } else { Extent::Exactly })
         .with_relation(if both { NeighbouringRelation::BothWays } else { NeighbouringRelation::OneSided });
+    if let Some(checks) = checks {
+        accountant = accountant.after(checks);
+    }
     if let Some(classes) = options.classes {
         accountant = accountant.with_classes(classes);
     }
@@ -67,7 +72,7 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     }
     let waiting = Waiting::new("accounting");
     let spent = if options.any_votes {
-        accountant.account_queries(queries)
+        accountant.account_queries(options.check.answers.unwrap_or(queries))
     } else if options.release {
         let flags = &options.release_options;
         let how =
@@ -84,6 +89,8 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
         AccountError::CentralRatio { .. } => flag("honest-ratio", &error),
         AccountError::TooFewClasses { .. } if options.votes.is_none() => flag("classes", &"expected at least 2"),
         AccountError::ReleaseOption { .. } => flag("release", &error),
+        AccountError::Checks { what: "answers", .. } => flag("answers", &error),
+        AccountError::Checks { .. } => flag("check-sigma", &error),
         error => match &options.votes {
             Some(votes) => ExperimentError::Input { path: votes.clone(), fault: error.into() }.into(),
             None => flag("queries", &error),

@@ -65,6 +65,37 @@ pub(crate) struct NoiseOptions {
     pub(crate) honest_ratio: HonestRatio,
 }
 
+/// Checks before the answers, with noise of their own.
+#[derive(Debug, Args)]
+pub(crate) struct CheckOptions {
+    /// Check every query against --threshold with separate noise of this inverse scale (Laplace noise), one draw of a
+    /// teacher for all classes, and answer queries that reach it with the noise of the other options
+    #[arg(long, value_name = "G", requires = "threshold", allow_negative_numbers = true)]
+    pub(crate) check_gamma: Option<f64>,
+    /// The same with Gaussian, Skellam or binomial noise of this standard deviation, in votes
+    #[arg(
+        long,
+        value_name = "S",
+        requires = "threshold",
+        conflicts_with = "check_gamma",
+        allow_negative_numbers = true
+    )]
+    pub(crate) check_sigma: Option<f64>,
+    /// The same with binomial noise of this number of coins of a teacher
+    #[arg(long, value_name = "M", requires = "threshold", conflicts_with_all = ["check_gamma", "check_sigma"])]
+    pub(crate) check_coins: Option<u64>,
+    /// After checks: the largest number of answers, fixed beforehand [default: all checked queries]
+    #[arg(long, value_name = "N")]
+    pub(crate) answers: Option<usize>,
+}
+
+impl CheckOptions {
+    /// Returns whether checks have noise of their own.
+    pub(crate) fn is_given(&self) -> bool {
+        self.check_gamma.or(self.check_sigma).is_some() || self.check_coins.is_some()
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct AccountOptions {
     /// Votes, .npy or CSV: labels (teachers x queries) or histograms (queries x classes). Not needed with --any-votes
@@ -116,6 +147,8 @@ pub(crate) struct AccountOptions {
     /// Answer only where the largest noisy count reaches this many votes
     #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
     pub(crate) threshold: Option<f64>,
+    #[command(flatten)]
+    pub(crate) check: CheckOptions,
     /// Compute the data-independent epsilon, which may be published
     #[arg(long)]
     pub(crate) any_votes: bool,
@@ -169,6 +202,8 @@ pub(crate) struct CalibrateOptions {
     /// Answer only where the largest noisy count reaches this many votes
     #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
     pub(crate) threshold: Option<f64>,
+    #[command(flatten)]
+    pub(crate) check: CheckOptions,
     /// Number of teachers; --honest-ratio is then rounded down to an integer number of teachers
     #[arg(long, value_name = "N")]
     pub(crate) teachers: Option<usize>,
@@ -273,6 +308,10 @@ pub(crate) enum LedgerCommand {
         /// Answer only where the largest noisy count reaches this many votes; with two classes a threshold costs more
         #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
         threshold: Option<f64>,
+        /// Charge checks: only whether the largest count reaches --threshold is asked, with one draw of noise for all
+        /// classes
+        #[arg(long, requires = "threshold")]
+        check: bool,
         #[command(flatten)]
         noise: NoiseOptions,
         /// Number of teachers; --honest-ratio is then rounded down to an integer number of teachers. With --classes, delta

@@ -3,6 +3,7 @@
 mod bad_input;
 mod binomial;
 mod budget;
+mod checks;
 mod circuits;
 mod classes;
 mod clusters;

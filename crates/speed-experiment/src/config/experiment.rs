@@ -148,6 +148,12 @@ impl RawConfig {
                     "with queries.rounds = 2, a row's second questions are about all clusters: leave it out",
                 );
             }
+            if [row.check_gamma, row.check_sigma].iter().any(|value| *value != 0.0) || row.check_coins != 0 {
+                return refuse(
+                    format!("row.{index}"),
+                    "checks with noise of their own are for one round of questions: leave out queries.rounds or the checks",
+                );
+            }
             // The stages of the second round have the word in their names, before the row.
             let mut words = row.name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
             if words.next().is_some_and(|word| word.eq_ignore_ascii_case("again")) {

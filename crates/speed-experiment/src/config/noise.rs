@@ -52,6 +52,23 @@ pub struct QueryNoise {
     pub placement: NoisePlacement,
     /// The minimum of the noisy maximum for an answer, in votes; `None` if every query has an answer.
     pub threshold: Option<i64>,
+    /// Whether the query is a check: only whether the noisy maximum reaches the threshold is asked.
+    pub is_check: bool,
+}
+
+/// The noise of a row's checks, as written: for the row's mechanism, so only one of the three is set.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct CheckWidth {
+    pub(super) gamma: f64,
+    pub(super) sigma: f64,
+    pub(super) coins: u64,
+}
+
+/// The queries of a row: their answers, and the checks that come first, if the row has any.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct RowQueries {
+    pub(super) answers: QueryNoise,
+    pub(super) check: Option<QueryNoise>,
 }
 
 /// The privacy noise, checked.
@@ -91,7 +108,8 @@ impl RawNoise {
         let has_threshold = self.threshold != 0;
         let is_allowed = if has_threshold { noise.check_threshold(teachers) } else { Ok(()) };
         shared.and(is_allowed).map_err(|error| Fault::new(key, error))?;
-        let query = QueryNoise { noise, placement: self.placement, threshold: has_threshold.then_some(self.threshold) };
+        let threshold = has_threshold.then_some(self.threshold);
+        let query = QueryNoise { noise, placement: self.placement, threshold, is_check: false };
         query.event(HonestRatio::ALL).map_err(|error| Fault::new("threshold", error))?;
         Ok(query)
     }
@@ -134,15 +152,44 @@ impl RawNoise {
 }
 
 impl RowNoise {
-    /// Checks the noise of a row together with the section; faults name the key within the row.
-    pub(super) fn check(&self, section: &NoiseConfig, teachers: usize) -> Result<QueryNoise, Fault> {
+    /// Checks the noise of a row together with the section, and that of its checks; faults name the key within the row.
+    pub(super) fn check(&self, width: CheckWidth, section: &NoiseConfig, teachers: usize) -> Result<RowQueries, Fault> {
+        let merged = self.merged(section);
+        if width == CheckWidth::default() {
+            return Ok(RowQueries { answers: merged.query(teachers)?, check: None });
+        }
+        if merged.threshold == 0 {
+            return refuse("threshold", "found 0, but a check compares with a threshold: expected a number of votes");
+        }
+        // The answers have no threshold of their own, so their coins may be odd.
+        let answers = RawNoise { threshold: 0, ..merged.clone() }.query(teachers)?;
+        let check = RawNoise { gamma: width.gamma, sigma: width.sigma, coins: width.coins, ..merged };
+        let of_check = |Fault { key, message }: Fault| match key.as_str() {
+            "gamma" | "sigma" | "coins" => Fault::new(format!("check_{key}"), message),
+            _ => Fault::new(key, message),
+        };
+        let unused = match check.mechanism {
+            MechanismKind::DiscreteLaplace => width.sigma != 0.0,
+            _ => width.gamma != 0.0,
+        };
+        if unused {
+            let (kind, parameter) = (check.mechanism, check.mechanism.parameter());
+            let key = if width.gamma != 0.0 { "check_gamma" } else { "check_sigma" };
+            return refuse(key, format!("found, but the row has {kind} noise: expected check_{parameter}"));
+        }
+        let check = check.query(teachers).map_err(of_check)?;
+        Ok(RowQueries { answers, check: Some(QueryNoise { is_check: true, ..check }) })
+    }
+
+    /// Returns the noise of a row as if it were a section.
+    fn merged(&self, section: &NoiseConfig) -> RawNoise {
         let written = &section.written;
         let or = |own: f64, section: f64| if own == 0.0 { section } else { own };
         let mechanism = self.mechanism.0.unwrap_or(written.mechanism);
         // A row's own coins or sigma replace both values of the section, because binomial noise has only one of them.
         let has_own_width = self.coins != 0 || self.sigma != 0.0;
         let inherits_coins = mechanism == MechanismKind::Binomial && !has_own_width;
-        let query = RawNoise {
+        RawNoise {
             mechanism,
             gamma: or(self.gamma, written.gamma),
             sigma: if has_own_width { self.sigma } else { written.sigma },
@@ -150,8 +197,7 @@ impl RowNoise {
             placement: self.placement.0.unwrap_or(written.placement),
             threshold: if self.threshold == 0 { written.threshold } else { self.threshold },
             source: written.source,
-        };
-        query.query(teachers)
+        }
     }
 }
 
@@ -168,9 +214,19 @@ impl QueryNoise {
     /// # Errors
     /// If the threshold is out of range.
     pub fn event(&self, tau: HonestRatio) -> Result<PrivacyEvent, AccountError> {
-        let event = PrivacyEvent::new(self.mechanism(), if self.is_central() { HonestRatio::ALL } else { tau });
+        let tau = if self.is_central() { HonestRatio::ALL } else { tau };
         #[expect(clippy::cast_precision_loss, reason = "the accountant refuses inexact values")]
-        self.threshold.map_or(Ok(event), |votes| event.with_threshold(votes as f64))
+        match self.threshold {
+            None => Ok(PrivacyEvent::new(self.mechanism(), tau)),
+            Some(votes) if self.is_check => PrivacyEvent::check(self.mechanism(), tau, votes as f64),
+            Some(votes) => PrivacyEvent::new(self.mechanism(), tau).with_threshold(votes as f64),
+        }
+    }
+
+    /// Returns the number of values of a query with noise of their own: one for each class, or one for a check.
+    #[must_use]
+    pub fn draws(&self, classes: usize) -> usize {
+        if self.is_check { 1 } else { classes }
     }
 
     /// Returns whether the server adds the noise.

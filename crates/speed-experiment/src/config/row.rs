@@ -9,7 +9,7 @@ use speed_report::{AggregationKind, MAX_ROW_NAME, PaperFigures};
 use speed_student::StudentMethod;
 
 use super::fault::{Fault, refuse};
-use super::noise::{Choice, NoiseConfig, QueryNoise, RowNoise, is_unset};
+use super::noise::{CheckWidth, Choice, NoiseConfig, QueryNoise, RowNoise, RowQueries, is_unset};
 
 /// `[[row]]` as written. The keys of its table `[row.paper]` appear here as `paper_*`, as in older configs and in the
 /// resolved text whose digest is the run's id.
@@ -38,6 +38,14 @@ pub struct RawRow {
     pub placement: Choice<NoisePlacement>,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub threshold: i64,
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub check_gamma: f64,
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub check_sigma: f64,
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub check_coins: u64,
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub answers: usize,
     // The same holds for the next two keys.
     #[serde(default)]
     pub labels_of: String,
@@ -66,9 +74,14 @@ pub struct RowConfig {
     pub queries: Option<NonZeroUsize>,
     /// Fraction of the teachers that add noise (tau).
     pub honest_ratio: HonestRatio,
-    /// The noise of its queries, if it has any.
+    /// The noise of its queries, if it has any. If checks come first, the queries have no threshold themselves.
     pub noise: QueryNoise,
+    /// The noise and threshold of the checks that come before its answers, if they have noise of their own.
+    pub check: Option<QueryNoise>,
+    /// The largest number of answers after checks; `None` for every query that reaches the threshold.
+    pub answers: Option<NonZeroUsize>,
     own_noise: RowNoise,
+    own_check: CheckWidth,
     /// The position of the earlier row whose labels its students learn from; `None` means its own labels.
     pub labels_of: Option<usize>,
     /// The method of its students; `None` means `student.method`.
@@ -87,7 +100,13 @@ impl RowConfig {
     /// Returns the minimum of a query's noisy maximum for an answer, in votes, if any.
     #[must_use]
     pub fn threshold(&self) -> Option<i64> {
-        self.noise.threshold.filter(|_| self.is_noisy())
+        self.check.unwrap_or(self.noise).threshold.filter(|_| self.is_noisy())
+    }
+
+    /// Returns the largest number of answers to `queries` queries.
+    #[must_use]
+    pub fn most_answers(&self, queries: usize) -> usize {
+        self.answers.map_or(queries, |answers| answers.get().min(queries))
     }
 
     /// Returns whether noise is added to its votes.
@@ -119,9 +138,16 @@ impl RawRow {
         let honest_ratio = HonestRatio::new(self.honest_ratio)
             .and_then(|ratio| ratio.noisy_teachers(around.teachers).map(|_| ratio))
             .map_err(|error| Fault::new(key("honest_ratio"), error))?;
-        let noise =
+        let RowQueries { answers: noise, check } =
             self.check_noise(around).map_err(|Fault { key: field, message }| Fault::new(key(&field), message))?;
-        self.check_circuit(around.noise.randomness, &noise).map_err(|message| Fault::new(key("circuit"), message))?;
+        if self.answers != 0 && check.is_none() {
+            return refuse(
+                key("answers"),
+                "limits the answers after checks, so it needs check_gamma, check_sigma or check_coins",
+            );
+        }
+        self.check_circuit(around.noise.randomness, noise.threshold.is_some() || check.is_some())
+            .map_err(|message| Fault::new(key("circuit"), message))?;
         if self.queries > around.queries {
             return refuse(
                 key("queries"),
@@ -155,7 +181,10 @@ impl RawRow {
             queries: NonZeroUsize::new(self.queries),
             honest_ratio,
             noise,
+            check,
+            answers: NonZeroUsize::new(self.answers),
             own_noise: self.own_noise(),
+            own_check: self.own_check(),
             labels_of,
             student: self.student.0,
             paper: paper.without_zeros(),
@@ -183,31 +212,36 @@ impl RawRow {
         RowNoise { mechanism, gamma, sigma, coins, placement, threshold }
     }
 
-    /// Returns the noise of the row's queries; faults name the key within the row.
-    fn check_noise(&self, around: &Surroundings<'_>) -> Result<QueryNoise, Fault> {
+    fn own_check(&self) -> CheckWidth {
+        CheckWidth { gamma: self.check_gamma, sigma: self.check_sigma, coins: self.check_coins }
+    }
+
+    /// Returns the noise of the row's queries and checks; faults name the key within the row.
+    fn check_noise(&self, around: &Surroundings<'_>) -> Result<RowQueries, Fault> {
         if self.aggregation == AggregationKind::NonPrivate {
             if self.honest_ratio < 1.0 {
                 return refuse("honest_ratio", "a non-private row has no noise: leave it out");
             }
-            if self.own_noise() != RowNoise::default() {
+            if self.own_noise() != RowNoise::default() || self.own_check() != CheckWidth::default() {
                 return refuse(
                     "aggregation",
-                    "a non-private row has no noise: leave out mechanism, gamma, sigma, coins, placement and threshold",
+                    "a non-private row has no noise: leave out mechanism, gamma, sigma, coins, placement, threshold and the keys of \
+                     checks",
                 );
             }
         }
-        let noise = self.own_noise().check(around.noise, around.teachers)?;
-        if noise.is_central() && self.honest_ratio < 1.0 {
+        let noise = self.own_noise().check(self.own_check(), around.noise, around.teachers)?;
+        if noise.answers.is_central() && self.honest_ratio < 1.0 {
             return refuse("honest_ratio", "the server adds all of the noise (placement \"central\"): leave it out");
         }
         Ok(noise)
     }
 
-    fn check_circuit(&self, randomness: RandomnessKind, noise: &QueryNoise) -> Result<(), &'static str> {
+    fn check_circuit(&self, randomness: RandomnessKind, has_threshold: bool) -> Result<(), &'static str> {
         if self.circuit != Circuit::Tournament && self.aggregation != AggregationKind::Encrypted {
             return Err("is read only with aggregation = \"encrypted\": leave it out");
         }
-        if self.circuit == Circuit::Paper && noise.threshold.is_some() {
+        if self.circuit == Circuit::Paper && has_threshold {
             return Err("\"paper\" has no threshold: leave one of them out");
         }
         if self.circuit == Circuit::Paper && randomness != RandomnessKind::Simulation {
@@ -247,6 +281,10 @@ impl RawRow {
             coins: row.own_noise.coins,
             placement: row.own_noise.placement,
             threshold: row.own_noise.threshold,
+            check_gamma: row.own_check.gamma,
+            check_sigma: row.own_check.sigma,
+            check_coins: row.own_check.coins,
+            answers: row.answers.map_or(0, NonZeroUsize::get),
             labels_of: row.labels_of.map_or_else(String::new, |source| rows[source].name.clone()),
             student: RowStudent(row.student),
             paper_epsilon: paper.epsilon.unwrap_or(0.0),

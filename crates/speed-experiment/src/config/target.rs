@@ -42,7 +42,7 @@ pub(super) fn settle_target(raw: &mut Sections<'_>, source: &Source) -> Result<(
     };
     let tau = tau.map_or_else(|| refuse("privacy.target", "there is no row with noise: leave it out"), Ok)?;
     let (delta, adversary, bound) = (privacy.delta, Adversary::ExternalWithDropout, Bound::Tight);
-    let target = Target { epsilon, delta, tau, adversary, bound, classes: None, threshold: None };
+    let target = Target { epsilon, delta, tau, adversary, bound, classes: None, threshold: None, checks: None };
     if privacy.is_chosen {
         return check_choice(raw, &target);
     }
@@ -97,6 +97,9 @@ fn check_noise(raw: &Sections<'_>, source: &Source) -> Result<(), Fault> {
             ("sigma", row.sigma != 0.0),
             ("coins", row.coins != 0),
             ("threshold", row.threshold != 0),
+            ("check_coins", row.check_coins != 0),
+            ("check_sigma", row.check_sigma != 0.0),
+            ("check_gamma", row.check_gamma != 0.0),
         ];
         keys.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
     };

@@ -8,7 +8,7 @@ use speed_ledger::Ledger;
 
 use super::event::limit;
 use super::files::LedgerFiles;
-use super::payment::ANSWERS;
+use super::payment::CHARGED;
 use crate::config::Config;
 use crate::error::{ExperimentError, ResultsFault};
 use crate::progress::Progress;
@@ -41,9 +41,9 @@ pub(crate) fn check(store: &RunStore, config: &Config, progress: &dyn Progress) 
 
 fn check_charges(store: &RunStore, files: &LedgerFiles, progress: &dyn Progress) -> Result<(), ExperimentError> {
     // Marks are read before the ledger, because another run may be charging.
-    let marks: Vec<(PathBuf, String)> = store
-        .all_remains(ANSWERS)
+    let marks: Vec<(PathBuf, String)> = CHARGED
         .into_iter()
+        .flat_map(|kind| store.all_remains(kind))
         .filter_map(|stage| Some(stage.charged()?.map(|digest| (stage.folder().to_path_buf(), digest))))
         .collect::<Result<_, ExperimentError>>()?;
     let known = files.statement()?;

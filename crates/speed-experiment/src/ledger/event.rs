@@ -2,23 +2,43 @@
 
 use speed_accountant::{Budget, PrivacyEvent, QueryBatch};
 
-use crate::config::{Config, RowConfig};
+use crate::config::{Config, QueryNoise, RowConfig};
 use crate::error::ExperimentError;
 
-/// Returns the noise of a row's queries, including the sampler.
+/// Returns a row's query with this noise, including the sampler: the noise of its answers or of its checks.
 ///
 /// # Errors
 /// If the noise cannot be drawn or accounted for.
 pub(crate) fn event(
     config: &Config,
     row: &RowConfig,
+    noise: &QueryNoise,
     queries: usize,
     classes: usize,
 ) -> Result<PrivacyEvent, ExperimentError> {
-    let (teachers, ratio, noise) = (config.ensemble.teachers, row.honest_ratio, row.noise);
+    let (teachers, ratio) = (config.ensemble.teachers, row.honest_ratio);
     // The server draws all noise at once; each teacher draws a share.
     let (sharers, drawing) = if noise.is_central() { (1, 1) } else { (teachers, ratio.noisy_teachers(teachers)?) };
-    Ok(noise.event(ratio.effective(teachers)?)?.with_sampler(sharers, drawing, queries.saturating_mul(classes))?)
+    Ok(noise.event(ratio.effective(teachers)?)?.with_sampler(
+        sharers,
+        drawing,
+        queries.saturating_mul(noise.draws(classes)),
+    )?)
+}
+
+/// Returns the charge for a row's checks, if they have noise of their own.
+///
+/// # Errors
+/// If the noise cannot be drawn or accounted for.
+pub(crate) fn planned_checks(
+    config: &Config,
+    row: &RowConfig,
+    classes: usize,
+) -> Result<Option<QueryBatch>, ExperimentError> {
+    let queries = row.query_count(config.queries.count);
+    let batch =
+        |noise: &QueryNoise| Ok(QueryBatch::new(event(config, row, noise, queries, classes)?, classes, queries));
+    row.check.as_ref().map(batch).transpose()
 }
 
 /// Returns the charge for a row's answers to `queries` queries with `classes` classes.
@@ -31,7 +51,7 @@ pub(crate) fn planned_charge(
     queries: usize,
     classes: usize,
 ) -> Result<QueryBatch, ExperimentError> {
-    Ok(QueryBatch::new(event(config, row, queries, classes)?, classes, queries))
+    Ok(QueryBatch::new(event(config, row, &row.noise, queries, classes)?, classes, queries))
 }
 
 /// Returns the ledger's own budget, which is unlimited because the limit belongs to the config, which may change.

@@ -2,19 +2,19 @@
 
 use std::path::PathBuf;
 
-use speed_accountant::{QueryBatch, round_up};
+use speed_accountant::{PrivacyEvent, QueryBatch, round_up};
 use speed_ledger::{ChargeRequest, LedgerError, Statement};
 use speed_mechanism::MechanismError;
 
 use super::event::{event, limit, record};
 use super::files::LedgerFiles;
-use crate::config::{Config, RowConfig};
+use crate::config::{Config, QueryNoise, RowConfig};
 use crate::error::{Damage, ExperimentError, ResultsFault};
 use crate::progress::Progress;
 use crate::store::{Fingerprint, Identity, NoiseKey, RunStore, StageFolder};
 
-/// The kind of the stages with charged answers.
-pub(crate) const ANSWERS: &str = "aggregate";
+/// The kinds of the stages with charged answers or checks.
+pub(super) const CHARGED: [&str; 2] = ["aggregate", "check"];
 
 /// The payment for one set of answers. The fingerprint of its stage is the question.
 pub(crate) struct Payment<'a> {
@@ -22,6 +22,8 @@ pub(crate) struct Payment<'a> {
     pub(crate) store: &'a RunStore,
     pub(crate) progress: &'a dyn Progress,
     pub(crate) row: &'a RowConfig,
+    /// The noise of the answers, or of the checks that are paid for.
+    pub(crate) noise: QueryNoise,
     pub(crate) answers: &'a Identity,
     pub(crate) queries: usize,
     pub(crate) classes: usize,
@@ -38,9 +40,13 @@ impl Payment<'_> {
         LedgerFiles::in_experiment(self.store.experiment())
     }
 
-    /// Returns whether the answers cost privacy budget: noise is added, and it does not come from a seed.
+    /// Returns whether the answers cost privacy budget: there are some, noise is added, and it does not come from a seed.
     fn is_real(&self) -> bool {
-        !self.config.is_simulation() && self.row.is_noisy()
+        !self.config.is_simulation() && self.row.is_noisy() && self.queries > 0
+    }
+
+    fn event(&self) -> Result<PrivacyEvent, ExperimentError> {
+        event(self.config, self.row, &self.noise, self.queries, self.classes)
     }
 
     /// Returns whether this stage started to give charged answers; these take precedence over another stage's answers.
@@ -120,7 +126,7 @@ impl Payment<'_> {
         if charged.is_empty() {
             return Ok(None);
         }
-        let mut keys = store.remains(ANSWERS).into_iter().filter_map(|remains| remains.noise_key(question));
+        let mut keys = store.remains(&self.answers.kind).into_iter().filter_map(|remains| remains.noise_key(question));
         match keys.find(is_charged) {
             Some(key) => Ok(Some(key)),
             None => Err(self.would_pay_again(own.folder().to_path_buf(), Damage::Gone)),
@@ -164,7 +170,7 @@ impl Payment<'_> {
         let before = ledger.statement().map_err(ExperimentError::from)?.queries;
         let charged = ledger.charge_once(&ChargeRequest {
             label: &format!("{}: {}{}", self.store.id(), self.row.name, self.label_end),
-            event: &event(self.config, self.row, self.queries, self.classes)?,
+            event: &self.event()?,
             classes: Some(self.classes),
             queries: self.queries,
             question: &secret.hide(self.question()),
@@ -181,10 +187,11 @@ impl Payment<'_> {
     fn note(&self, before: usize, statement: &Statement) {
         let of = if statement.samplers_included { "" } else { " of exact noise" };
         let (queries, spent) = (self.queries, format!("{}{of}", round_up(statement.spent_epsilon, 2)));
+        let what = if self.noise.is_check { "checks" } else { "answers" };
         self.progress.note(&if statement.queries == before {
-            format!("ledger: the {queries} answers were charged before they were interrupted, epsilon {spent} in all")
+            format!("ledger: the {queries} {what} were charged before they were interrupted, epsilon {spent} in all")
         } else {
-            format!("ledger: {queries} answers charged, epsilon {spent} in all")
+            format!("ledger: {queries} {what} charged, epsilon {spent} in all")
         });
     }
 
@@ -193,14 +200,14 @@ impl Payment<'_> {
     /// # Errors
     /// If a key cannot be removed.
     pub(crate) fn forget_noise(&self) -> Result<(), ExperimentError> {
-        let all = self.store.all_remains(ANSWERS).into_iter();
+        let all = self.store.all_remains(&self.answers.kind).into_iter();
         all.filter(|remains| remains.is_of(self.question())).try_for_each(|remains| remains.forget_noise())
     }
 
     fn would_pay_again(&self, path: PathBuf, damage: Damage) -> ExperimentError {
         let price = || -> Result<(f64, f64), ExperimentError> {
             let ledger = speed_ledger::Ledger::open(&self.files().path())?;
-            let event = event(self.config, self.row, self.queries, self.classes)?;
+            let event = self.event()?;
             let (before, after) = ledger.spent_with(&[QueryBatch::new(event, self.classes, self.queries)])?;
             Ok((before.epsilon, after.epsilon))
         };

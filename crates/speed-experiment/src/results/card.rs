@@ -12,7 +12,7 @@ use speed_report::{
 };
 
 use super::file::read_report;
-use crate::config::{AggregationKind, Config};
+use crate::config::{AggregationKind, Config, RowConfig};
 use crate::error::{ExperimentError, InputFault, ModelFault};
 use crate::model::{Description, MAX_FILE, Model, Network, Origin, of_weights_to_bytes};
 use crate::stages::{data_independent, kept_weights};
@@ -61,6 +61,13 @@ fn is_publishable(config: &Config, data_independent: Option<&Account>) -> bool {
     !config.is_simulation() && covers_labels(data_independent)
 }
 
+/// Returns the noise of a row in one line: of its answers, and of the checks before them.
+fn mechanism_of(row: &RowConfig) -> String {
+    let answers = row.noise.mechanism().identifier();
+    row.check
+        .map_or(answers.clone(), |check| format!("{answers}, after checks with {}", check.mechanism().identifier()))
+}
+
 /// Returns the card of a row's models. `first` is the description of the first one. The numbers of teachers and queries, the
 /// noise and the method are those of the config; only the rest is from the report, and with a second round the number of queries.
 pub(super) fn card_of_row(
@@ -83,7 +90,7 @@ pub(super) fn card_of_row(
     };
     let privacy = source.is_noisy().then(|| Privacy {
         data_dependent: row.data_dependent.clone().filter(|_| config.is_simulation()),
-        ..Privacy::of_votes(source.noise.mechanism().identifier(), noise_source, row.data_independent.clone())
+        ..Privacy::of_votes(mechanism_of(source), noise_source, row.data_independent.clone())
     });
     ModelCard {
         format: CARD_FORMAT,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use speed_accountant::{Account, AccountError, Accountant, Adversary, Delta, Extent, PrivacyEvent};
+use speed_accountant::{Account, AccountError, Accountant, Adversary, Checks, Delta, Extent, PrivacyEvent};
 use speed_mechanism::Mechanism;
 use speed_report::{DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, PAPER_FORMULAS};
 
@@ -115,9 +115,9 @@ impl AccountStage<'_> {
     /// Returns the claims on queries with these vote counts.
     fn fixed(&self, context: &Context<'_>, counts: &[Vec<u32>]) -> Result<Bounds, ExperimentError> {
         let classes = counts.first().map_or(0, Vec::len);
-        let integer = event(context.config, self.row, counts.len(), classes)?;
-        let (delta, tau, noise) = (context.config.privacy.delta, integer.tau(), self.row.noise);
-        let tight = tight(self.row, integer, delta);
+        let (config, noise, delta) = (context.config, self.row.noise, context.config.privacy.delta);
+        let tau = event(config, self.row, &noise, counts.len(), classes)?.tau();
+        let tight = accountant(config, self.row, counts.len(), classes)?;
         let mut bounds = Bounds::default();
         context.progress.begin(&format!("account {}", self.row.name), "claims", 4, 0);
         bounds.data_dependent = bounds.value(DATA_DEPENDENT, tight.account(counts));
@@ -125,10 +125,11 @@ impl AccountStage<'_> {
         bounds.data_dependent_collusion =
             bounds.value(DATA_DEPENDENT_COLLUSION, tight.with_adversary(Adversary::Colluding).account(counts));
         context.progress.advance(1, "");
-        bounds.data_independent = bounds.value(DATA_INDEPENDENT, tight.account_queries(counts.len()));
+        bounds.data_independent =
+            bounds.value(DATA_INDEPENDENT, tight.account_queries(self.row.most_answers(counts.len())));
         context.progress.advance(1, "");
         // The paper covers no other noise, and no threshold.
-        if let (Some(gamma), None) = (noise.mechanism().gamma(), noise.threshold) {
+        if let (Some(gamma), None) = (noise.mechanism().gamma(), self.row.threshold()) {
             let paper = Accountant::paper(PrivacyEvent::new(Mechanism::laplace(gamma), tau), delta);
             bounds.paper_formulas = bounds.value(PAPER_FORMULAS, paper.account(counts));
         }
@@ -159,7 +160,16 @@ fn tight(row: &RowConfig, event: PrivacyEvent, delta: Delta) -> Accountant {
     Accountant::new(event, delta).with_extent(Extent::UpTo).with_adversary(adversary)
 }
 
-/// Returns the data-independent claim on a row's labels from the config alone, or the reason for its absence.
+/// Returns the accountant of the tightest claims on a row's labels, samplers and checks included.
+fn accountant(config: &Config, row: &RowConfig, queries: usize, classes: usize) -> Result<Accountant, ExperimentError> {
+    let answers = event(config, row, &row.noise, row.most_answers(queries), classes)?;
+    let accountant = tight(row, answers, config.privacy.delta);
+    let Some(check) = &row.check else { return Ok(accountant) };
+    Ok(accountant.after(Checks { event: event(config, row, check, queries, classes)?, queries }))
+}
+
+/// Returns the data-independent claim on a row's labels from the config alone, or the reason for its absence. After checks
+/// it is for the largest number of answers.
 ///
 /// # Errors
 /// If the noise of the config cannot be drawn or accounted for.
@@ -169,8 +179,7 @@ pub(crate) fn data_independent(
     queries: usize,
     classes: usize,
 ) -> Result<Result<Account, AccountError>, ExperimentError> {
-    let event = event(config, row, queries, classes)?;
-    Ok(tight(row, event, config.privacy.delta).account_queries(queries))
+    Ok(accountant(config, row, queries, classes)?.account_queries(row.most_answers(queries)))
 }
 
 impl Stage for AccountStage<'_> {
@@ -211,6 +220,10 @@ impl Stage for AccountStage<'_> {
         }
         if let Some(threshold) = noise.threshold {
             inputs["threshold"] = json!(threshold);
+        }
+        if let Some(check) = &self.row.check {
+            inputs["check"] = json!({ "mechanism": check.mechanism(), "threshold": check.threshold });
+            inputs["answers"] = json!(self.row.answers);
         }
         Ok(inputs)
     }

@@ -2,6 +2,7 @@
 //!
 //! `run`, `--stage`, `--shard`, `--force`, `--dry-run`, `submit`, `status` and `watch` walk or filter this list.
 
+use speed_accountant::QueryBatch;
 use speed_core::Digest;
 
 use super::account::Accounting;
@@ -9,7 +10,7 @@ use super::baselines::BaselineMeasurement;
 use super::beliefs::BeliefUpdate;
 use super::data::Data;
 use super::kind::{Kind, Node};
-use super::labelling::Labelling;
+use super::labelling::{Checking, Labelling};
 use super::map::PoolMapping;
 use super::queries::QuerySelection;
 use super::question_round::QuestionRound;
@@ -19,14 +20,16 @@ use super::students::{FirstStudents, StudentTraining};
 use super::teachers::TeacherTraining;
 use super::votes::VoteCollection;
 use crate::config::{Config, ConfigError, RowConfig};
+use crate::error::ExperimentError;
 
 /// The kinds of stages, in the order of execution. Consecutive kinds that are per row are executed row by row.
-pub(crate) static KINDS: [&dyn Kind; 15] = [
+pub(crate) static KINDS: [&dyn Kind; 16] = [
     &Data,
     &PoolMapping,
     &TeacherTraining,
     &VoteCollection,
     &QuerySelection,
+    &Checking,
     &Labelling(QuestionRound::First),
     &Accounting(QuestionRound::First),
     &BeliefUpdate(QuestionRound::First),
@@ -47,7 +50,7 @@ impl Graph {
     pub(crate) fn for_config(config: &Config) -> Self {
         let own = || (0..config.rows.len()).filter(|&row| config.labels_of(row) == row).map(Some);
         let mut nodes = Vec::new();
-        for kinds in KINDS.chunk_by(|one, next| one.is_per_row() && next.is_per_row()) {
+        for kinds in KINDS.chunk_by(|one, next| is_row_by_row(*one, *next)) {
             let rows: Vec<Option<usize>> = if kinds[0].is_per_row() { own().collect() } else { vec![None] };
             for row in rows {
                 let present = kinds.iter().filter(|kind| kind.is_in(config, row));
@@ -79,14 +82,22 @@ impl Graph {
         before.map(|node| node.name.to_string()).collect()
     }
 
-    /// Returns the stages of rows whose answers are charged, with their rows and the largest numbers of answers.
-    pub(crate) fn charged<'a>(&'a self, config: &'a Config) -> impl Iterator<Item = (&'a Node, usize, usize)> {
-        let charged = |node: &'a Node| {
-            let row = node.row?;
-            let queries = node.kind.charged_queries(config, &config.rows[row]);
-            (queries > 0 && config.rows[row].is_noisy()).then_some((node, row, queries))
-        };
-        self.0.iter().filter_map(charged)
+    /// Returns the stages of rows whose answers or checks are charged, with their rows and charges for `classes` classes.
+    ///
+    /// # Errors
+    /// If the noise cannot be drawn or accounted for.
+    pub(crate) fn charged(
+        &self,
+        config: &Config,
+        classes: usize,
+    ) -> Result<Vec<(&Node, usize, QueryBatch)>, ExperimentError> {
+        let rows = self.0.iter().filter_map(|node| Some((node, node.row?)));
+        let noisy = rows.filter(|(_, row)| config.rows[*row].is_noisy());
+        let mut charged = Vec::new();
+        for (node, row) in noisy {
+            charged.extend(node.kind.charge(config, row, classes)?.map(|batch| (node, row, batch)));
+        }
+        Ok(charged)
     }
 
     /// Checks that every name in `--force` is a stage.
@@ -135,6 +146,11 @@ impl Graph {
 pub(crate) fn divided_kind(name: &str) -> Option<&'static dyn Kind> {
     let is_called = |kind: &&&dyn Kind| kind.name() == name || kind.alias() == Some(name);
     KINDS.iter().filter(|kind| kind.unit_name().is_some()).find(is_called).copied()
+}
+
+/// Returns whether consecutive kinds are executed row by row.
+fn is_row_by_row(one: &dyn Kind, next: &dyn Kind) -> bool {
+    one.is_per_row() && next.is_per_row() && !one.precedes_all_rows()
 }
 
 fn name(kind: &dyn Kind, config: &Config, row: Option<usize>) -> StageName {
@@ -217,8 +233,12 @@ mod tests {
 
         let config = Config::load(&Source::new("test.toml", text)).expect("a config");
         let graph = Graph::for_config(&config);
-        let charged: Vec<(String, usize)> =
-            graph.charged(&config).map(|(node, _, queries)| (node.name.to_string(), queries)).collect();
+        let charged: Vec<(String, usize)> = graph
+            .charged(&config, 10)
+            .expect("charges")
+            .iter()
+            .map(|(node, _, batch)| (node.name.to_string(), batch.queries))
+            .collect();
         assert_eq!(charged, [("aggregate-a".to_owned(), 100), ("aggregate-again-a".to_owned(), 3)]);
         assert_eq!(
             graph.up_to("aggregate").expect("a stage").last().map(|node| &*node.name),

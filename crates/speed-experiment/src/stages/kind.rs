@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
+use speed_accountant::QueryBatch;
+
 use super::context::Context;
 use super::outputs::Outputs;
 use super::shard_units::ShardUnits;
 use super::stage::StageName;
 use super::units::StageUnits;
-use crate::config::{Config, RowConfig};
+use crate::config::Config;
 use crate::cost::{Meter, StageCost};
 use crate::error::ExperimentError;
 use crate::store::{RunStore, is_called};
@@ -67,9 +69,18 @@ pub(crate) trait Kind: Sync {
         true
     }
 
-    /// Returns the largest number of a row's answers that a stage of this kind charges: 0 if it gives no answers.
-    fn charged_queries(&self, _config: &Config, _row: &RowConfig) -> usize {
-        0
+    /// Says whether the stages of all rows come before the next kind. Otherwise the kinds that are per row are executed row
+    /// by row, and a shard of this kind would need the answers of earlier rows.
+    fn precedes_all_rows(&self) -> bool {
+        false
+    }
+
+    /// Returns the charge for the answers of a stage with `classes` classes, or `None` if they are not charged.
+    ///
+    /// # Errors
+    /// If the noise cannot be drawn or accounted for.
+    fn charge(&self, _config: &Config, _row: usize, _classes: usize) -> Result<Option<QueryBatch>, ExperimentError> {
+        Ok(None)
     }
 
     /// Says whether shards do its units or read its outputs; false if only the report reads them.

@@ -7,7 +7,7 @@ use speed_accountant::Account;
 /// Fields of a claim that determine the meaning of epsilon: no difference is computed if one of them differs.
 const MEANING: [&str; 6] = ["delta", "assume", "extent", "directions", "bound", "publishable"];
 /// Fields that are shown with the difference.
-const SETTING: [&str; 7] = ["tau", "noise", "gamma", "sigma", "coins", "threshold", "queries"];
+const SETTING: [&str; 8] = ["tau", "noise", "gamma", "sigma", "coins", "threshold", "queries", "checks"];
 
 /// A field of a claim that differs between runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -4,25 +4,25 @@ use crate::sound::larger;
 
 /// The excess of the moment of one order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Excess {
-    pub(super) l: f64,
-    pub(super) removed: f64,
-    pub(super) rounding: f64,
+pub(crate) struct Excess {
+    pub(crate) l: f64,
+    pub(crate) removed: f64,
+    pub(crate) rounding: f64,
 }
 
 /// Bounds on one answer: of its probabilities, and of the ratio of the first to the second.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Answer {
-    pub(super) here: f64,
-    pub(super) there: f64,
+pub(crate) struct Answer {
+    pub(crate) here: f64,
+    pub(crate) there: f64,
     /// Logarithms.
-    pub(super) lowest: f64,
-    pub(super) highest: f64,
+    pub(crate) lowest: f64,
+    pub(crate) highest: f64,
 }
 
 impl Excess {
     /// Returns the larger bound of both directions.
-    pub(super) fn of(&self, answers: &[Answer; 3]) -> f64 {
+    pub(super) fn of(&self, answers: &[Answer]) -> f64 {
         let sum = |reversed: bool| -> f64 {
             let term = |answer: &Answer| if reversed { answer.reversed() } else { *answer }.excess(self);
             answers.iter().map(term).sum()
@@ -44,12 +44,21 @@ impl Answer {
     }
 
     /// Returns the same bounds with both sides exchanged.
-    fn reversed(self) -> Self {
+    pub(crate) fn reversed(self) -> Self {
         Self { here: self.there, there: self.here, lowest: -self.highest, highest: -self.lowest }
     }
 
+    /// Bounds the probability of this answer times the power `l` of its ratio, or 0 if the answer is left out.
+    pub(crate) fn moment(&self, of: &Excess) -> f64 {
+        let highest = self.highest + of.rounding;
+        if self.here == 0.0 || self.here < of.removed && self.highest > 0.0 {
+            return 0.0;
+        }
+        self.here * (of.l * highest).exp() * (1.0 + 1e-11)
+    }
+
     /// Bounds the term of this answer in the excess.
-    fn excess(&self, of: &Excess) -> f64 {
+    pub(crate) fn excess(&self, of: &Excess) -> f64 {
         let Excess { l, removed, rounding } = *of;
         let (mut lowest, mut highest) = (self.lowest - rounding, self.highest + rounding);
         if self.here < removed {

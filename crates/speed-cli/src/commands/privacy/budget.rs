@@ -21,6 +21,8 @@ pub(super) struct QueryTerms {
     teachers: Option<usize>,
     classes: Option<usize>,
     threshold: Option<f64>,
+    /// Whether the queries are checks.
+    is_check: bool,
 }
 
 impl QueryTerms {
@@ -33,7 +35,19 @@ impl QueryTerms {
         if classes.is_some_and(|classes| classes < 2) {
             return Err(flag("classes", &"expected at least 2"));
         }
-        Ok(Self { ratio: options.honest_ratio, tau: ratio(options, teachers)?, teachers, classes, threshold })
+        Ok(Self {
+            ratio: options.honest_ratio,
+            tau: ratio(options, teachers)?,
+            teachers,
+            classes,
+            threshold,
+            is_check: false,
+        })
+    }
+
+    /// Turns the queries into checks, which have a threshold.
+    pub(super) fn with_checks(self, is_check: bool) -> Self {
+        Self { is_check, ..self }
     }
 
     /// Returns a batch of this number of queries with this noise. The batch includes the sampler if teachers and classes
@@ -45,13 +59,16 @@ impl QueryTerms {
         queries: usize,
     ) -> Result<QueryBatch, AccountError> {
         let mut event = PrivacyEvent::new(noise, self.tau);
-        if let Some(threshold) = self.threshold {
-            event = event.with_threshold(threshold)?;
+        match self.threshold {
+            Some(threshold) if self.is_check => event = PrivacyEvent::check(noise, self.tau, threshold)?,
+            Some(threshold) => event = event.with_threshold(threshold)?,
+            None => {}
         }
         let exact = QueryBatch::new(event, self.classes, queries);
         let (Some(teachers), Some(classes)) = (self.teachers, self.classes) else { return Ok(exact) };
         let drawing = self.ratio.noisy_teachers(teachers)?;
-        let event = event.with_sampler(teachers, drawing, queries.saturating_mul(classes))?;
+        let draws = if self.is_check { 1 } else { classes };
+        let event = event.with_sampler(teachers, drawing, queries.saturating_mul(draws))?;
         let named = QueryBatch { event, ..exact };
         let is_beyond_delta = room.is_some_and(
             |room| matches!(room.fit(named), Err(AccountError::OverBudget { would_be, .. }) if would_be.is_infinite()),
@@ -104,6 +121,11 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
     let kind = options.noise.mechanism;
     if kind == MechanismKind::Gaussian {
         return Err(usage("mechanism", format!("a ledger charges Laplace, Skellam and binomial noise, found {kind}")));
+    }
+    if options.check.is_given() {
+        let advice =
+            "charge the checks first (speed ledger charge --check), and calibrate the answers without a threshold";
+        return Err(usage("check-sigma", format!("a ledger's charges have one kind of noise each: {advice}")));
     }
     let terms = QueryTerms::new(&options.noise, options.teachers, options.classes, options.threshold)?;
     let room = room(options)?;

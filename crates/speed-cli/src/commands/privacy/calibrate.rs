@@ -10,7 +10,7 @@ use speed_votes::Known;
 
 use super::budget;
 use super::key_range::KeyRange;
-use super::noise::{noise, ratio, tossing, width};
+use super::noise::{checks, noise, ratio, tossing, width};
 use super::votes::{self, ReadVotes, WithVotes};
 use crate::bar::Waiting;
 use crate::commands::{Failure, flag, print, print_json, usage};
@@ -63,19 +63,27 @@ pub(in crate::commands) fn calibrate(options: &CalibrateOptions) -> Result<(), F
         None => None,
     };
     let teachers = read.map(|read| read.teachers).or(options.teachers);
-    let target = Target {
-        epsilon,
-        delta,
-        tau: ratio(&options.noise, teachers)?,
-        adversary: options.assume,
-        bound: options.bound,
-        classes: options.classes,
-        threshold: options.threshold,
-    };
+    let tau = ratio(&options.noise, teachers)?;
     let kind = options.noise.mechanism;
     let has_scale = options.noise.gamma.or(options.noise.sigma).is_some() || options.noise.coins.is_some();
     let of_votes = read.filter(|_| !has_scale).map(|read| read.queries);
-    let found = match options.queries.or(of_votes) {
+    let queries = options.queries.or(of_votes);
+    let checks =
+        checks(&options.check, &options.noise, teachers, (options.threshold, tau), queries.unwrap_or_default())?;
+    if checks.is_some() && queries.is_none() {
+        return Err(usage("queries", "after checks, expected their number: the noise of the answers is found".into()));
+    }
+    let target = Target {
+        epsilon,
+        delta,
+        tau,
+        adversary: options.assume,
+        bound: options.bound,
+        classes: options.classes,
+        threshold: options.threshold.filter(|_| checks.is_none()),
+        checks,
+    };
+    let found = match queries.map(|queries| options.check.answers.unwrap_or(queries)) {
         Some(queries) if kind == MechanismKind::Binomial => {
             let teachers = tossing(teachers)?;
             Waiting::during("calibrating", || calibrate_coins_of_teacher(teachers, queries, &target))
@@ -89,6 +97,8 @@ pub(in crate::commands) fn calibrate(options: &CalibrateOptions) -> Result<(), F
     let found = found.map_err(|error| match error {
         AccountError::TooFewClasses { .. } => flag("classes", &"expected at least 2"),
         AccountError::Threshold { .. } => flag("threshold", &error),
+        AccountError::Checks { what: "answers", .. } => flag("answers", &error),
+        AccountError::Checks { .. } => flag("check-sigma", &error),
         error => flag("epsilon", &error),
     })?;
     let round = teachers.and_then(|teachers| KeyRange::for_round(kind, &found, teachers));
@@ -105,8 +115,12 @@ pub(in crate::commands) fn calibrate(options: &CalibrateOptions) -> Result<(), F
 
 fn calibration_text(found: &Calibration, teachers: Option<usize>) -> String {
     let noise = found.account.mechanism;
+    let what = found
+        .account
+        .checks
+        .map_or_else(|| "queries".to_owned(), |checks| format!("answers after {} checks", checks.queries));
     format!(
-        "{} queries with {} noise of {}: epsilon {:.4}\n{}\n",
+        "{} {what} with {} noise of {}: epsilon {:.4}\n{}\n",
         found.queries,
         noise.kind(),
         width(noise, teachers),

@@ -18,8 +18,19 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
             let ledger = Ledger::create(file, Budget { epsilon: Some(*epsilon), delta: *delta })?;
             show(&ledger.statement()?, *json)
         }
-        LedgerCommand::Charge { file, queries, classes, threshold, noise: options, teachers, limit, label, json } => {
-            let terms = QueryTerms::new(options, *teachers, *classes, *threshold)?;
+        LedgerCommand::Charge {
+            file,
+            queries,
+            classes,
+            threshold,
+            check,
+            noise: options,
+            teachers,
+            limit,
+            label,
+            json,
+        } => {
+            let terms = QueryTerms::new(options, *teachers, *classes, *threshold)?.with_checks(*check);
             let noise = noise(options, *teachers, threshold.is_some())?;
             let ledger = Ledger::open(file)?;
             // A ledger without a budget has no room to query, so its claim determines whether samplers are included.
@@ -69,7 +80,11 @@ fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
             printable(&charge.label),
             charge.queries.to_string(),
             charge.classes.map_or_else(|| "any".to_owned(), |classes| classes.to_string()),
-            charge.threshold.map_or_else(|| "none".to_owned(), |votes| votes.to_string()),
+            match charge.threshold {
+                Some(votes) if charge.is_check => format!("{votes} (check)"),
+                Some(votes) => votes.to_string(),
+                None => "none".to_owned(),
+            },
             charge.mechanism.to_string(),
             charge.tau.get().to_string(),
             match charge.per_query_epsilon {

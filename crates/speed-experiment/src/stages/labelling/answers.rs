@@ -11,7 +11,7 @@ use speed_aggregation::cost::processor_time;
 use speed_aggregation::{Aggregated, Aggregator, ClearText, Message, NoisyVotes};
 use speed_core::Circuit;
 
-use super::argmax::{LabellingOutcome, Method, Winner};
+use super::argmax::{LabellingOutcome, Method, Winner, labels};
 use super::noise::NoisyTeachers;
 use super::question::RowQuestion;
 use crate::error::ExperimentError;
@@ -28,7 +28,8 @@ const MOST_SECONDS: f64 = 1e9;
 /// The saved answer to one query.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Answer {
-    /// `None` if no count reached the threshold, or the paper's circuit found no winner or several.
+    /// 0 for a check that reached the threshold; `None` if no count reached it, or the paper's circuit found no winner or
+    /// several.
     label: Option<u8>,
     /// The digest of the noise that was charged; empty in a simulation.
     noise: String,
@@ -68,7 +69,8 @@ pub(super) struct Answers<'a> {
     noise: &'a NoisyTeachers,
     /// Created for the first query that is not done, because keys take seconds.
     method: Option<&'a Method<'a>>,
-    noisy: NoisyVotes,
+    /// `None` if no query is asked.
+    noisy: Option<NoisyVotes>,
     done: Mutex<BTreeMap<usize, Answer>>,
 }
 
@@ -85,11 +87,11 @@ impl<'a> Answers<'a> {
         queries: &[usize],
         method: impl FnOnce() -> Result<&'a Method<'a>, ExperimentError>,
     ) -> Result<Self, ExperimentError> {
-        let noisy = noise.votes(context, &question)?;
+        let noisy = if question.len() == 0 { None } else { Some(noise.votes(context, &question)?) };
         let mut answers = Self { context, question, folder, noise, method: None, noisy, done: Mutex::default() };
         let missing = queries.iter().filter(|&&query| !answers.find(query)).count();
-        let (row, there) = (&question.row.name, queries.len() - missing);
-        context.progress.begin(&format!("aggregate {row}"), "queries", queries.len() as u64, there as u64);
+        let there = queries.len() - missing;
+        context.progress.begin(&question.title(), "queries", queries.len() as u64, there as u64);
         if missing > 0 {
             answers.method = Some(method()?);
         }
@@ -110,7 +112,9 @@ impl<'a> Answers<'a> {
     /// # Errors
     /// If the votes cannot be added.
     pub(super) fn labelled(&self) -> Result<LabellingOutcome, ExperimentError> {
-        let (done, shape) = (self.done(), self.noisy.shape());
+        let done = self.done();
+        let Some(noisy) = &self.noisy else { return Ok(LabellingOutcome::default()) };
+        let shape = noisy.shape();
         let sum = |seconds: fn(&Answer) -> f64| Duration::from_secs_f64(done.values().map(seconds).sum());
         let key_generation = done.values().map(|answer| answer.key_generation_seconds).fold(0.0, f64::max);
         let is_papers = self.question.row.circuit == Circuit::Paper;
@@ -125,7 +129,7 @@ impl<'a> Answers<'a> {
         };
         Ok(LabellingOutcome {
             labels: done.values().map(|answer| answer.label).collect(),
-            clear: ClearText.aggregate(&self.noisy, &|_, _| {})?.labels(),
+            clear: labels(&ClearText.aggregate(noisy, &|_, _| {})?),
             aggregated,
             core_seconds: done.values().map(|answer| answer.core_seconds).sum(),
         })
@@ -200,7 +204,7 @@ impl Units for Answers<'_> {
     }
 
     fn work(&self, queries: &[usize], _: &AtomicBool) -> Result<(), ExperimentError> {
-        let Some(method) = self.method else { return Ok(()) };
+        let (Some(method), Some(noisy)) = (self.method, &self.noisy) else { return Ok(()) };
         let meter = Mutex::new(QueryClock::new());
         let on_sum = |encryption, sum| {
             meter.lock().unwrap_or_else(PoisonError::into_inner).summed(encryption, sum, queries.len());
@@ -224,8 +228,7 @@ impl Units for Answers<'_> {
                 self.save(answer, query)
             })
         };
-        let question = (self.question.row, self.question.round);
-        method.find_winners(self.context, question, &self.noisy, queries, on_sum, &on_winners)
+        method.find_winners(self.context, &self.question, noisy, queries, on_sum, &on_winners)
     }
 }
 

@@ -10,10 +10,9 @@ use speed_core::{Circuit, VotesError};
 use super::keys::RunKeys;
 use super::noise::{self, NoisyTeachers};
 use super::question::RowQuestion;
-use crate::config::{AggregationKind, RowConfig};
+use crate::config::AggregationKind;
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
-use crate::stages::question_round::QuestionRound;
 
 /// A method to compute labels from noisy votes on ciphertexts, with its keys.
 pub(super) enum Method<'a> {
@@ -23,10 +22,11 @@ pub(super) enum Method<'a> {
     Paper(&'a PaperArgmax, Duration),
 }
 
-/// The result of labelling a row's queries.
+/// The result of labelling the queries of a question.
+#[derive(Default)]
 pub(super) struct LabellingOutcome {
-    /// One label per query; `None` if no count reached the threshold, or the paper's circuit found no winner or
-    /// several.
+    /// One label per asked query, or 0 for a check that reached its threshold; `None` if no count reached the threshold, or
+    /// the paper's circuit found no winner or several.
     pub(super) labels: Vec<Option<u8>>,
     /// The labels of the clear-text argmax of the same votes.
     pub(super) clear: Vec<Option<u8>>,
@@ -52,16 +52,28 @@ pub(super) fn in_clear(
     question: &RowQuestion<'_>,
     noise: &NoisyTeachers,
 ) -> Result<LabellingOutcome, ExperimentError> {
-    let RowQuestion { row, votes, queries, .. } = *question;
-    context.progress.begin(&format!("aggregate {}", row.name), "queries", queries.len() as u64, 0);
-    let aggregated = if row.aggregation == AggregationKind::NonPrivate {
-        let outcomes = (0..queries.len()).map(|query| Outcome::Label(votes.plurality(query))).collect();
+    let RowQuestion { row, votes, .. } = *question;
+    context.progress.begin(&question.title(), "queries", question.len() as u64, 0);
+    let aggregated = if question.len() == 0 {
+        Aggregated::default()
+    } else if row.aggregation == AggregationKind::NonPrivate {
+        let outcomes = (0..question.len()).map(|query| Outcome::Label(votes.plurality(query))).collect();
         Aggregated { outcomes, ..Aggregated::default() }
     } else {
         ClearText.aggregate(&noise.votes(context, question)?, &|_, _| context.progress.advance(1, ""))?
     };
-    let labels = aggregated.labels();
+    let labels = labels(&aggregated);
     Ok(LabellingOutcome { clear: labels.clone(), labels, aggregated, core_seconds: None })
+}
+
+/// Returns the label of an outcome, or 0 for a check that reached its threshold.
+fn label(outcome: Outcome) -> Option<u8> {
+    if outcome == Outcome::Reached { Some(0) } else { outcome.label() }
+}
+
+/// Returns the labels of all outcomes.
+pub(super) fn labels(aggregated: &Aggregated) -> Vec<Option<u8>> {
+    aggregated.outcomes.iter().map(|outcome| label(*outcome)).collect()
 }
 
 /// The winner of a query on ciphertexts, and its time on its thread.
@@ -90,9 +102,9 @@ impl<'a> Method<'a> {
         }
         let shape = question.votes.shape();
         let range = noise::range(question)?;
-        // "No answer" is one more outcome.
-        let outcomes = shape.classes() + usize::from(question.row.noise.threshold.is_some());
-        let encrypted = keys.encrypted(context, outcomes, range)?;
+        // The threshold is one more count.
+        let candidates = shape.classes() + usize::from(question.noise.threshold.is_some());
+        let encrypted = keys.encrypted(context, candidates, range)?;
         let encrypted = encrypted.with_circuit(question.row.circuit).map_err(AggregationError::from)?;
         Ok(Self::Encrypted(Box::new(encrypted)))
     }
@@ -113,7 +125,7 @@ impl<'a> Method<'a> {
     pub(super) fn find_winners(
         &self,
         context: &Context<'_>,
-        (row, round): (&RowConfig, QuestionRound),
+        question: &RowQuestion<'_>,
         noisy: &NoisyVotes,
         queries: &[usize],
         on_sum: impl FnOnce(Duration, Duration),
@@ -122,14 +134,14 @@ impl<'a> Method<'a> {
         match self {
             Self::Encrypted(encrypted) => {
                 let some = noisy.of_queries(queries).map_err(VotesError::from)?;
-                // A round belongs to one run, row, round of questions and set of queries, which its label identifies.
-                let again = round.name("", "\nagain");
-                let label = format!("{}\n{}\n{queries:?}{again}", context.config.to_toml(), row.name);
-                let encrypted = encrypted.as_ref().clone().with_label(label.as_bytes());
+                // A round belongs to one run, row, step, round of questions and set of queries, which its label and its kind identify.
+                let again = question.round.name("", "\nagain");
+                let round = format!("{}\n{}\n{queries:?}{again}", context.config.to_toml(), question.row.name);
+                let encrypted = encrypted.as_ref().clone().with_label(round.as_bytes());
                 encrypted.aggregate_in_parts(&some, on_sum, &|outcomes, time| {
                     let winner = |&(query, outcome): &(usize, Outcome)| Winner {
                         query: queries[query],
-                        label: outcome.label(),
+                        label: label(outcome),
                         time,
                     };
                     on_winners(&outcomes.iter().map(winner).collect::<Vec<_>>())

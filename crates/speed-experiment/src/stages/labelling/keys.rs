@@ -24,15 +24,15 @@ impl RunKeys {
     pub(super) fn encrypted(
         &self,
         context: &Context<'_>,
-        outcomes: usize,
+        candidates: usize,
         range: VoteRange,
     ) -> Result<Encrypted, AggregationError> {
-        let serves = |keys: &Encrypted| Encoding::new(keys.public_key().parameters(), outcomes, range).is_ok();
+        let serves = |keys: &Encrypted| Encoding::new(keys.public_key().parameters(), candidates, range).is_ok();
         let mut last = self.encrypted.borrow_mut();
         if let Some(keys) = last.as_ref().filter(|keys| serves(keys)) {
             return Ok(keys.clone());
         }
-        let parameters = Encoding::choose_parameters(outcomes, range)?;
+        let parameters = Encoding::choose_parameters(candidates, range)?;
         let keys = Encrypted::new(&parameters, randomness(context), b"", context.threads)?;
         Ok(last.insert(keys).clone())
     }

@@ -3,14 +3,13 @@
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use speed_aggregation::encoding::VoteRange;
-use speed_aggregation::{NoisyVotes, teacher_values};
-use speed_core::{Randomness, VotesError};
+use speed_aggregation::{NoisyVotes, check_values, teacher_values};
+use speed_core::Randomness;
 use speed_mechanism::MechanismError;
 
 use super::question::RowQuestion;
 use crate::error::{ExperimentError, Mismatch};
 use crate::stages::context::Context;
-use crate::stages::question_round::QuestionRound;
 use crate::store::NoiseKey;
 
 /// The number of teachers that add noise, and the key of the noise if it was charged.
@@ -27,40 +26,49 @@ impl NoisyTeachers {
         context: &Context<'_>,
         question: &RowQuestion<'_>,
     ) -> Result<NoisyVotes, ExperimentError> {
-        let RowQuestion { row, votes, queries, round, .. } = *question;
-        let shape = votes.shape().with_queries(queries.len()).map_err(VotesError::from)?;
-        let noise = row.noise.noise;
+        let RowQuestion { votes, noise: query, .. } = *question;
+        let (shape, noise) = (question.shape()?, query.noise);
         let share = noise.share_of(shape.teachers())?;
+        let values_of = if query.is_check { check_values } else { teacher_values };
 
         let mut values = Vec::with_capacity(shape.teachers() * shape.counts());
         for (teacher, is_noisy) in self.choose(context, shape.teachers()).into_iter().enumerate() {
-            let labels = &votes.teacher(teacher)[..queries.len()];
-            let randomness = self.randomness(context, round, teacher);
-            let own = (is_noisy && !row.noise.is_central()).then_some((&share, &randomness));
-            values.extend_from_slice(&teacher_values(shape, labels, own).map_err(MechanismError::from)?);
+            let all = votes.teacher(teacher);
+            let labels: Vec<u8> = (0..question.len()).map(|query| all[question.place(query)]).collect();
+            let randomness = self.randomness(context, question, teacher);
+            let own = (is_noisy && !query.is_central()).then_some((&share, &randomness));
+            values.extend_from_slice(&values_of(shape, &labels, own).map_err(MechanismError::from)?);
         }
         let mut votes = NoisyVotes::new(shape, noise.bound(shape)?, values).map_err(Mismatch::NoisyVotes)?;
-        if row.noise.is_central() {
-            let drawn = noise
-                .share_of(1)?
-                .draw(shape.counts(), &self.of_server(context, round))
-                .map_err(MechanismError::from)?;
-            votes = votes.with_server_noise(drawn.to_vec()).map_err(Mismatch::NoisyVotes)?;
+        if query.is_central() {
+            let randomness = self.of_server(context, question);
+            let draws = shape.queries() * query.draws(shape.classes());
+            let drawn = noise.share_of(1)?.draw(draws, &randomness).map_err(MechanismError::from)?;
+            // All classes of a check have the same noise.
+            let each = shape.counts() / draws;
+            let drawn = drawn.iter().flat_map(|&value| std::iter::repeat_n(value, each)).collect();
+            votes = votes.with_server_noise(drawn).map_err(Mismatch::NoisyVotes)?;
         }
-        Ok(row.noise.threshold.into_iter().fold(votes, NoisyVotes::with_threshold))
+        Ok(match query.threshold {
+            Some(threshold) if query.is_check => votes.with_check(threshold),
+            Some(threshold) => votes.with_threshold(threshold),
+            None => votes,
+        })
     }
 
     /// Returns the randomness of the server's noise.
-    fn of_server(&self, context: &Context<'_>, round: QuestionRound) -> Randomness {
-        match (simulation_seed(context, round.name("central noise", "central noise again"), 0), &self.key) {
+    fn of_server(&self, context: &Context<'_>, question: &RowQuestion<'_>) -> Randomness {
+        let stream = stream_name(question, ["central noise", "central noise of checks", "central noise again"]);
+        match (simulation_seed(context, stream, 0), &self.key) {
             (Some(seed), _) => Randomness::simulation(seed),
             (None, Some(key)) => key.of_server(),
             (None, None) => Randomness::OperatingSystem,
         }
     }
 
-    fn randomness(&self, context: &Context<'_>, round: QuestionRound, teacher: usize) -> Randomness {
-        match (simulation_seed(context, round.name("noise", "noise again"), teacher as u64), &self.key) {
+    fn randomness(&self, context: &Context<'_>, question: &RowQuestion<'_>, teacher: usize) -> Randomness {
+        let stream = stream_name(question, ["noise", "noise of checks", "noise again"]);
+        match (simulation_seed(context, stream, teacher as u64), &self.key) {
             (Some(seed), _) => Randomness::simulation(seed),
             (None, Some(key)) => key.of_teacher(teacher),
             (None, None) => Randomness::OperatingSystem,
@@ -78,10 +86,19 @@ impl NoisyTeachers {
     }
 }
 
-/// Returns the range of the noisy counts of a row's queries.
+/// Returns the name of a simulation's stream for the answers, the checks or the second questions, whose noise is independent.
+fn stream_name(question: &RowQuestion<'_>, [answers, checks, again]: [&'static str; 3]) -> &'static str {
+    if question.noise.is_check { checks } else { question.round.name(answers, again) }
+}
+
+/// Returns the range of the noisy counts of a question's queries, as far as they are compared.
 pub(super) fn range(question: &RowQuestion<'_>) -> Result<VoteRange, ExperimentError> {
-    let shape = question.votes.shape().with_queries(question.queries.len()).map_err(VotesError::from)?;
-    Ok(VoteRange::new(shape.teachers(), question.row.noise.noise.bound(shape)?))
+    let (shape, noise) = (question.shape()?, question.noise);
+    let (teachers, bound) = (shape.teachers(), noise.noise.bound(shape)?);
+    Ok(match noise.threshold {
+        Some(threshold) if noise.is_check => VoteRange::of_check(teachers, bound, threshold),
+        _ => VoteRange::new(teachers, bound),
+    })
 }
 
 /// Returns a seed for noise or keys, only if the config is a simulation.

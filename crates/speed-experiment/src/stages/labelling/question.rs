@@ -1,8 +1,10 @@
 //! The question that a labelling answers.
 
-use speed_core::Votes;
+use speed_core::{VoteShape, Votes, VotesError};
 
-use crate::config::RowConfig;
+use super::checked::RowChecks;
+use crate::config::{QueryNoise, RowConfig};
+use crate::error::ExperimentError;
 use crate::stages::context::Context;
 use crate::stages::outputs::Outputs;
 use crate::stages::queries::{Queries, QueriesAgain, QueryList, TeacherAnswers};
@@ -11,12 +13,16 @@ use crate::stages::truth::Truth;
 use crate::stages::votes::CollectedVotes;
 use crate::store::Fingerprint;
 
-/// The votes on a row's queries.
+/// The votes on a row's queries, and what is asked about them.
 #[derive(Clone, Copy)]
 pub(crate) struct RowQuestion<'a> {
     pub(crate) row: &'a RowConfig,
     /// The round of the queries.
     pub(crate) round: QuestionRound,
+    /// The noise of this step: of the checks, or of the answers.
+    pub(super) noise: QueryNoise,
+    /// The places of the queries that are asked, in the list of the row's queries; `None` for all of them.
+    pub(super) asked: Option<&'a [usize]>,
     /// Each teacher's answers, teachers x queries of the round, of which the row may answer only the first ones.
     pub(crate) votes: &'a Votes,
     /// The hash of the votes' stage.
@@ -28,18 +34,54 @@ pub(crate) struct RowQuestion<'a> {
 }
 
 impl<'a> RowQuestion<'a> {
-    /// Returns the question of a row, by the row's place in the config, in a round of questions.
+    /// Returns the question of a row's answers, by the row's place in the config, in a round of questions: all queries, or those
+    /// that passed its checks.
     pub(super) fn of_row(context: &Context<'a>, (index, round): (usize, QuestionRound), outputs: &'a Outputs) -> Self {
         let row = &context.config.rows[index];
-        let (TeacherAnswers(first), CollectedVotes { hash, .. }) = (outputs.get(), outputs.get());
-        let (votes, queries) = match round {
-            QuestionRound::First => (first, outputs.get::<Queries>().of_row(row)),
+        let first = Self::new(context, row, row.noise, outputs);
+        match round {
+            QuestionRound::First => {
+                let checks = outputs.find::<RowChecks>().and_then(|checks| checks.0.get(&index));
+                Self { asked: checks.map(|checks| checks.passed()), ..first }
+            }
             QuestionRound::Again => {
                 let again = &outputs.get::<QueriesAgain>().0[&index];
                 // Without second questions, only the numbers of teachers and classes are used.
-                (again.answers.as_ref().map_or(first, |TeacherAnswers(votes)| votes), again.queries.all())
+                let votes = again.answers.as_ref().map_or(first.votes, |TeacherAnswers(votes)| votes);
+                Self { round, votes, queries: again.queries.all(), ..first }
             }
-        };
-        Self { row, round, votes, votes_hash: *hash, queries, truth: context.truth }
+        }
+    }
+
+    /// Returns the question of a row's checks, if it has any.
+    pub(super) fn of_checks(context: &Context<'a>, row: usize, outputs: &'a Outputs) -> Option<Self> {
+        let row = &context.config.rows[row];
+        row.check.map(|check| Self::new(context, row, check, outputs))
+    }
+
+    fn new(context: &Context<'a>, row: &'a RowConfig, noise: QueryNoise, outputs: &'a Outputs) -> Self {
+        let (TeacherAnswers(votes), CollectedVotes { hash, .. }) = (outputs.get(), outputs.get());
+        let (round, queries) = (QuestionRound::First, outputs.get::<Queries>().of_row(row));
+        Self { row, round, noise, asked: None, votes, votes_hash: *hash, queries, truth: context.truth }
+    }
+
+    /// Returns the work in words.
+    pub(super) fn title(&self) -> String {
+        format!("{} {}", if self.noise.is_check { "check" } else { "aggregate" }, self.row.name)
+    }
+
+    /// Returns the number of queries that are asked.
+    pub(super) fn len(&self) -> usize {
+        self.asked.map_or(self.queries.len(), <[usize]>::len)
+    }
+
+    /// Returns the place of an asked query in the list of the row's queries.
+    pub(super) fn place(&self, query: usize) -> usize {
+        self.asked.map_or(query, |asked| asked[query])
+    }
+
+    /// Returns the shape of the votes on the asked queries.
+    pub(super) fn shape(&self) -> Result<VoteShape, ExperimentError> {
+        Ok(self.votes.shape().with_queries(self.len()).map_err(VotesError::from)?)
     }
 }

@@ -8,7 +8,8 @@ use speed_core::Circuit;
 use speed_report::{LabellingTimes, csv};
 
 use super::argmax::LabellingOutcome;
-use crate::config::{AggregationKind, RowConfig};
+use super::question::RowQuestion;
+use crate::config::AggregationKind;
 use crate::stages::queries::QueryList;
 use crate::stages::truth::Truth;
 use crate::store::StageRemains;
@@ -16,11 +17,14 @@ use crate::store::StageRemains;
 /// The file of the labels and their accuracy.
 pub(super) const RECORD: &str = "aggregate.json";
 
+/// The file of the times of the homomorphic part.
+pub(super) const TIMES: &str = "times.json";
+
 /// The labels of a row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RowLabels {
-    /// One label per query; `None` if no count reached the threshold, or the paper's circuit found no winner or
-    /// several.
+    /// One label per query; `None` if no count reached the threshold, if enough others had an answer, or if the paper's
+    /// circuit found no winner or several.
     pub(crate) labels: Vec<Option<u8>>,
     /// Number of queries whose label equals the clear-text argmax of the same noisy votes.
     pub(crate) agreement: usize,
@@ -35,14 +39,17 @@ pub(crate) struct RowLabels {
 }
 
 impl RowLabels {
-    /// Creates the record of the labels of `row` with `noisy_teachers` noisy teachers.
+    /// Creates the record of the labels of a row's queries with `noisy_teachers` noisy teachers. Queries that were not
+    /// asked, because their check failed, have no label.
     pub(super) fn new(
-        row: &RowConfig,
+        question: &RowQuestion<'_>,
         labelled: LabellingOutcome,
         noisy_teachers: usize,
         label_accuracy: Option<f64>,
     ) -> Self {
+        let row = question.row;
         let LabellingOutcome { labels, clear, aggregated, .. } = labelled;
+        let (labels, clear) = (of_all(question, &labels), of_all(question, &clear));
         Self {
             agreement: labels.iter().zip(&clear).filter(|(label, clear)| label == clear).count(),
             unresolved: (row.circuit == Circuit::Paper).then(|| labels.iter().filter(|label| label.is_none()).count()),
@@ -90,6 +97,26 @@ impl RowLabels {
             vec![query.to_string(), image.to_string(), label.map_or_else(String::new, |label| label.to_string())]
         });
         csv::write(["query", "pool_image", "label"], lines)
+    }
+}
+
+/// Returns the labels of all queries of the row from those of the asked ones.
+pub(super) fn of_all(question: &RowQuestion<'_>, labels: &[Option<u8>]) -> Vec<Option<u8>> {
+    let mut all = vec![None; question.queries.len()];
+    labels.iter().enumerate().for_each(|(query, label)| all[question.place(query)] = *label);
+    all
+}
+
+/// Adds the times of the checks to those of the answers.
+pub(super) fn with_checks(answers: LabellingTimes, checks: &LabellingTimes) -> LabellingTimes {
+    LabellingTimes {
+        key_generation_seconds: answers.key_generation_seconds.max(checks.key_generation_seconds),
+        encrypt_seconds: answers.encrypt_seconds + checks.encrypt_seconds,
+        sum_seconds: answers.sum_seconds + checks.sum_seconds,
+        argmax_seconds: answers.argmax_seconds + checks.argmax_seconds,
+        core_seconds: answers.core_seconds.zip(checks.core_seconds).map(|(answers, checks)| answers + checks),
+        query_seconds: [&*checks.query_seconds, &*answers.query_seconds].concat(),
+        ..answers
     }
 }
 

@@ -1,0 +1,253 @@
+//! Rows whose checks have noise of their own, on random votes, which need no data.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::common::{Workplace, determined};
+use crate::shards::{ended, start};
+
+const HEAD: &str = r#"
+name = "checks"
+seed = 3
+
+[data]
+source = "none"
+pool_images = 50
+
+[ensemble]
+teachers = 20
+
+[votes]
+source = "uniform"
+
+[queries]
+count = 8
+
+[noise]
+mechanism = "skellam"
+sigma = 2.0
+threshold = 4
+source = "SOURCE"
+
+[table]
+repeats = 0
+
+[[row]]
+name = "clear"
+aggregation = "trusted"
+check_sigma = 3.0
+"#;
+
+const ENCRYPTED: &str = r#"
+[[row]]
+name = "encrypted"
+aggregation = "encrypted"
+check_sigma = 3.0
+
+[[row]]
+name = "at most two"
+aggregation = "trusted"
+check_sigma = 3.0
+answers = 2
+
+[[row]]
+name = "central"
+aggregation = "encrypted"
+placement = "central"
+check_sigma = 3.0
+
+[[row]]
+name = "some noise"
+aggregation = "encrypted"
+circuit = "all-pairs"
+honest_ratio = 0.7
+check_sigma = 3.0
+
+[[row]]
+name = "central, clear"
+aggregation = "trusted"
+placement = "central"
+check_sigma = 3.0
+
+[[row]]
+name = "none passes"
+aggregation = "encrypted"
+mechanism = "binomial"
+coins = 1
+threshold = 27
+check_coins = 2
+"#;
+
+fn config(source: &str, rows: &str) -> String {
+    format!("{}{rows}", HEAD.replace("SOURCE", source))
+}
+
+/// Returns one column of a file of a stage, for each query.
+fn column(run: &Path, stage: &str, file: &str) -> Vec<String> {
+    let text = fs::read_to_string(run.join("stages").join(stage).join(file)).expect(file);
+    text.lines().skip(1).map(|line| line.rsplit(',').next().expect("a column").to_owned()).collect()
+}
+
+fn table(run: &Path) -> Value {
+    serde_json::from_slice(&fs::read(run.join("tables/table.json")).expect("a table")).expect("json")
+}
+
+#[test]
+fn only_queries_that_pass_their_check_are_answered_and_ciphertexts_agree() {
+    let place = Workplace::new(&config("simulation", ENCRYPTED));
+    place.succeeds(&["run", "config.toml", "--results", "one"]);
+    let run = place.run_folder("one", "checks");
+    let (reached, labels) = (column(&run, "check-clear", "checks.csv"), column(&run, "aggregate-clear", "labels.csv"));
+    assert_eq!((reached.len(), labels.len()), (8, 8));
+    let passed = reached.iter().filter(|reached| *reached == "1").count();
+    assert!((3..8).contains(&passed), "{reached:?}: the test needs both outcomes");
+    for (reached, label) in reached.iter().zip(&labels) {
+        assert_eq!(reached == "1", !label.is_empty(), "{reached} {label}");
+    }
+    for (encrypted, clear) in [("encrypted", "clear"), ("central", "central-clear")] {
+        for (stage, file) in [("check", "checks.csv"), ("aggregate", "labels.csv")] {
+            let of = |row: &str| column(&run, &format!("{stage}-{row}"), file);
+            assert_eq!(of(encrypted), of(clear), "{encrypted} {stage}");
+        }
+    }
+    let few = column(&run, "aggregate-at-most-two", "labels.csv");
+    assert_eq!(few.iter().filter(|label| !label.is_empty()).count(), 2);
+    let first = reached.iter().position(|reached| reached == "1").expect("one passes");
+    assert!(!few[first].is_empty(), "the first queries that pass are answered: {few:?} {reached:?}");
+    assert!(column(&run, "aggregate-none-passes", "labels.csv").iter().all(String::is_empty));
+
+    let rows = table(&run)["rows"].clone();
+    let row = |name: &str| {
+        let all = rows.as_array().expect("rows");
+        all.iter().find(|row| row["name"] == name).expect("a row").clone()
+    };
+    let (clear, few) = (row("clear"), row("at most two"));
+    assert_eq!((&clear["answered"], &few["answered"]), (&passed.into(), &2.into()));
+    assert_eq!(row("encrypted")["agreement"], 8);
+    let account = &few["data_independent"];
+    assert_eq!(
+        account["checks"],
+        serde_json::json!({ "noise": "skellam", "sigma": 3.0, "threshold": 4.0, "queries": 8 })
+    );
+    assert!(account["queries"] == 2 && account["sigma"] == 2.0 && account["threshold"].is_null(), "{account}");
+    assert!(account["claim"].as_str().is_some_and(|claim| claim.contains("8 checks and of at most 2 answers")));
+    // Fewer answers cost less, and the votes cost no more than any votes.
+    let epsilon = |row: &Value, claim: &str| row[claim]["epsilon"].as_f64().expect("an epsilon");
+    assert!(epsilon(&few, "data_independent") < epsilon(&clear, "data_independent"));
+    assert!(epsilon(&clear, "data_dependent") <= epsilon(&clear, "data_independent"));
+
+    place.succeeds(&["run", "config.toml", "--results", "two", "--threads", "1"]);
+    assert_eq!(determined(&place.run_folder("two", "checks")), determined(&run), "threads changed the results");
+}
+
+#[test]
+fn shards_share_checks_and_answers_and_give_the_bytes_of_one_process() {
+    let row = "[[row]]\nname = \"encrypted\"\naggregation = \"encrypted\"\ncheck_sigma = 3.0\n\
+               [[row]]\nname = \"again\"\naggregation = \"encrypted\"\ncheck_sigma = 4.0\nanswers = 3\n";
+    let place = Workplace::new(&config("simulation", row));
+    place.succeeds(&["run", "config.toml", "--results", "one"]);
+    let expected = determined(&place.run_folder("one", "checks"));
+    for (before, stage) in [("queries", "check"), ("check", "aggregate")] {
+        place.succeeds(&["run", "config.toml", "--results", "two", "--stage", before]);
+        let shards = ["2/2", "1/2"].map(|share| start(&place, "two", stage, share)).map(ended);
+        let units: u64 = shards.iter().filter_map(|report| report["units"].as_u64()).sum();
+        assert!(if stage == "check" { units == 16 } else { (1..16).contains(&units) }, "{stage}: {units}");
+    }
+    place.succeeds(&["run", "config.toml", "--results", "two"]);
+    assert_eq!(determined(&place.run_folder("two", "checks")), expected);
+}
+
+#[test]
+fn real_checks_are_charged_before_the_answers_and_once() {
+    let row = "[[row]]\nname = \"encrypted\"\naggregation = \"encrypted\"\ncheck_sigma = 3.0\nqueries = 4\n";
+    let place = Workplace::new(&config("operating-system", row));
+    let run = || place.succeeds(&["run", "config.toml", "--max-epsilon", "inf"]);
+    run();
+    let ledger = || -> Vec<Value> {
+        let shown = place.succeeds(&["ledger", "show", "results/checks/ledger", "--json"]);
+        let statement: Value = serde_json::from_str(&shown).expect("json");
+        statement["charges"].as_array().expect("charges").clone()
+    };
+    let charges = ledger();
+    let folder = place.run_folder("results", "checks");
+    let passed =
+        |row: &str| column(&folder, &format!("check-{row}"), "checks.csv").iter().filter(|c| *c == "1").count();
+    // The checks of both rows, then the answers of each row, if any query passed.
+    let checks: Vec<bool> = charges.iter().map(|charge| charge["check"] == true).collect();
+    assert_eq!(checks[..2], [true, true], "{charges:?}");
+    assert_eq!((&charges[0]["queries"], &charges[1]["queries"]), (&8.into(), &4.into()));
+    assert!(charges[..2].iter().all(|charge| charge["sigma"] == 3.0 && charge["threshold"] == 4.0), "{charges:?}");
+    let answered: Vec<usize> = ["clear", "encrypted"].into_iter().map(passed).filter(|passed| *passed > 0).collect();
+    let charged: Vec<usize> =
+        charges[2..].iter().map(|charge| charge["queries"].as_u64().expect("a number") as usize).collect();
+    assert_eq!(charged, answered);
+    assert!(charges[2..].iter().all(|charge| charge["sigma"] == 2.0 && charge["threshold"].is_null()), "{charges:?}");
+    // The same run again, and a smaller number of answers: the checks are not charged again.
+    run();
+    assert_eq!(ledger().len(), charges.len());
+    place.succeeds(&["run", "config.toml", "--max-epsilon", "inf", "--set", "row.0.answers=1"]);
+    let after = ledger();
+    assert!(after[charges.len()..].iter().all(|charge| charge["check"].is_null()), "{after:?}");
+    // A dry run names the cost of both steps.
+    let plan = place.succeeds(&["run", "config.toml", "--dry-run", "--set", "row.0.answers=2"]);
+    assert!(plan.contains("clear"), "{plan}");
+}
+
+#[test]
+fn keys_of_checks_that_mean_nothing_are_refused_by_name() {
+    for (row, words) in [
+        ("check_sigma = 3.0\nthreshold = 4\naggregation = \"non-private\"", vec!["row.1.aggregation", "checks"]),
+        ("answers = 3\naggregation = \"trusted\"", vec!["row.1.answers", "needs check_gamma"]),
+        ("check_gamma = 0.1\naggregation = \"trusted\"", vec!["row.1.check_gamma", "expected check_sigma"]),
+        ("check_sigma = -1.0\naggregation = \"trusted\"", vec!["row.1.check_sigma"]),
+        (
+            "mechanism = \"binomial\"\ncoins = 2\ncheck_coins = 3\naggregation = \"trusted\"",
+            vec!["row.1.check_coins", "even"],
+        ),
+    ] {
+        let place = Workplace::new(&config("simulation", &format!("[[row]]\nname = \"odd\"\n{row}\n")));
+        place.fails(&["run", "config.toml"], 2, &words);
+    }
+    let without = HEAD.replace("threshold = 4\n", "").replace("SOURCE", "simulation");
+    Workplace::new(&without).fails(&["run", "config.toml"], 2, &["row.0.threshold", "found 0"]);
+}
+
+#[test]
+fn the_command_line_accounts_for_checks() {
+    let place = Workplace::new(HEAD);
+    let json = |arguments: &[&str]| -> Value { serde_json::from_str(&place.succeeds(arguments)).expect("json") };
+    let base =
+        ["--mechanism", "skellam", "--delta", "1e-5", "--threshold", "200", "--check-sigma", "150", "--queries", "640"];
+    let account =
+        json(&[&["account", "--any-votes", "--sigma", "48", "--answers", "286", "--json"][..], &base].concat());
+    let epsilon = account["epsilon"].as_f64().expect("an epsilon");
+    assert!((1.7..1.9).contains(&epsilon), "{account}");
+    assert_eq!((&account["queries"], &account["checks"]["queries"]), (&286.into(), &640.into()));
+    let found = json(&[&["calibrate", "--epsilon", "1.97", "--answers", "286", "--json"][..], &base].concat());
+    let scale = found["scale"].as_f64().expect("a scale");
+    assert!(
+        (43.0..46.0).contains(&scale) && found["account"]["epsilon"].as_f64().is_some_and(|e| e <= 1.97),
+        "{found}"
+    );
+    place.fails(
+        &[&["account", "--any-votes", "--sigma", "48", "--answers", "641"][..], &base].concat(),
+        2,
+        &["--answers", "641", "640"],
+    );
+    let without = ["account", "--any-votes", "--gamma", "0.1", "--delta", "1e-5", "--queries", "5", "--answers", "3"];
+    place.fails(&without, 2, &["--answers", "without checks"]);
+
+    place.succeeds(&["ledger", "create", "l", "--epsilon", "6", "--delta", "1e-5"]);
+    let charge =
+        ["ledger", "charge", "l", "--queries", "640", "--mechanism", "skellam", "--sigma", "150", "--threshold", "200"];
+    let text = place.succeeds(&[&charge[..], &["--check"]].concat());
+    assert!(
+        text.contains("200 (check)") && text.contains("640 checks whether the largest noisy count reaches 200"),
+        "{text}"
+    );
+    let statement = json(&["ledger", "show", "l", "--json"]);
+    assert_eq!(statement["charges"][0]["check"], true);
+    place.fails(&["ledger", "charge", "l", "--queries", "9", "--gamma", "0.1", "--check"], 2, &["--threshold"]);
+}

@@ -1,0 +1,205 @@
+//! The checks of a row's queries, for rows whose checks have noise of their own.
+
+use std::path::Path;
+
+use serde_json::Value;
+use speed_accountant::QueryBatch;
+use speed_report::csv;
+
+use super::answers;
+use super::asking::Asking;
+use super::checked::{Checked, RowChecks};
+use super::keys::RunKeys;
+use super::question::RowQuestion;
+use super::record::{self, TIMES};
+use crate::config::{AggregationKind, Config, RowConfig};
+use crate::cost::{Meter, StageCost, labelling_cost};
+use crate::error::ExperimentError;
+use crate::ledger::planned_checks;
+use crate::stages::complete::complete;
+use crate::stages::context::Context;
+use crate::stages::divided::Divided;
+use crate::stages::kind::{Kind, Node};
+use crate::stages::outputs::Outputs;
+use crate::stages::shard_units::ShardUnits;
+use crate::stages::stage::{Stage, StageName};
+use crate::stages::units::StageUnits;
+use crate::store::{FinishedStage, Identity, StageFolder, StageState, unit_meta};
+
+/// The name of the kind in directories and fingerprints.
+const KIND: &str = "check";
+/// The file of the outcomes, one line per query.
+const OUTCOMES: &str = "checks.csv";
+/// The file of the record.
+const RECORD: &str = "check.json";
+
+/// The checks of a row's queries.
+pub(crate) struct Checking;
+
+impl Checking {
+    fn of(config: &Config, row: Option<usize>) -> Option<&RowConfig> {
+        row.map(|row| &config.rows[row]).filter(|row| row.check.is_some())
+    }
+
+    fn stage<'a>(
+        context: &Context<'a>,
+        node: &'a Node,
+        row: usize,
+        outputs: &'a mut Outputs,
+    ) -> Option<CheckingStage<'a>> {
+        outputs.get_mut::<RunKeys>();
+        let question = RowQuestion::of_checks(context, row, outputs)?;
+        Some(CheckingStage(Asking::new(&node.name, question, outputs.get())))
+    }
+}
+
+impl Kind for Checking {
+    fn name(&self) -> &'static str {
+        KIND
+    }
+
+    fn is_per_row(&self) -> bool {
+        true
+    }
+
+    fn precedes_all_rows(&self) -> bool {
+        true
+    }
+
+    fn is_in(&self, config: &Config, row: Option<usize>) -> bool {
+        Self::of(config, row).is_some()
+    }
+
+    fn unit_name(&self) -> Option<&'static str> {
+        Some("checks on ciphertexts")
+    }
+
+    fn units(&self, config: &Config, row: Option<usize>) -> usize {
+        let row = Self::of(config, row).filter(|row| row.aggregation == AggregationKind::Encrypted);
+        row.map_or(0, |row| row.query_count(config.queries.count))
+    }
+
+    fn has_serial_units(&self) -> bool {
+        false
+    }
+
+    fn charge(&self, config: &Config, row: usize, classes: usize) -> Result<Option<QueryBatch>, ExperimentError> {
+        planned_checks(config, &config.rows[row], classes)
+    }
+
+    fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
+        let Some(row) = node.row else { return Ok(()) };
+        let Some(stage) = Self::stage(context, node, row, outputs) else { return Ok(()) };
+        let checked = complete(context, &stage)?;
+        outputs.get_mut::<RowChecks>().0.insert(row, checked);
+        Ok(())
+    }
+
+    fn share(
+        &self,
+        context: &Context<'_>,
+        node: &Node,
+        outputs: &mut Outputs,
+        shard: &mut ShardUnits,
+    ) -> Result<(), ExperimentError> {
+        let stage = node.row.and_then(|row| Self::stage(context, node, row, outputs));
+        stage.map_or(Ok(()), |stage| shard.divide(context, &stage))
+    }
+
+    fn count_units(&self, run: &Path, config: &Config, node: &Node, _: &[Node]) -> Option<StageUnits> {
+        let units = node.units(config);
+        (units > 0).then(|| StageUnits::in_stage(run, &node.name, units, answers::unit))
+    }
+
+    fn cost(&self, config: &Config, _: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
+        let rows = (0..config.rows.len()).filter(|&row| config.labels_of(row) == row);
+        let checks = rows.map(|row| (config.rows[row].circuit, self.units(config, Some(row))));
+        let checks: Vec<_> = checks.filter(|(_, units)| *units > 0).collect();
+        Ok(labelling_cost(KIND, &checks))
+    }
+}
+
+/// The checks of one row.
+struct CheckingStage<'a>(Asking<'a>);
+
+impl Stage for CheckingStage<'_> {
+    type Output = Checked;
+
+    fn name(&self) -> &StageName {
+        self.0.name
+    }
+
+    fn kind(&self) -> &str {
+        KIND
+    }
+
+    fn code_version(&self) -> u32 {
+        1
+    }
+
+    fn side_files(&self) -> Vec<&'static str> {
+        if self.0.is_encrypted() { vec![TIMES] } else { Vec::new() }
+    }
+
+    fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
+        // Not the largest number of answers: the same checks serve any.
+        self.0.inputs(context)
+    }
+
+    fn open(&self, context: &Context<'_>, identity: &Identity) -> Result<StageState, ExperimentError> {
+        self.0.open(context, identity)
+    }
+
+    fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
+        let question = self.0.question;
+        let outcome = self.0.outcomes(context, folder)?;
+        let times = record::times(&outcome, context.threads);
+        let reached: Vec<usize> = (0..question.len()).filter(|&query| outcome.labels[query].is_some()).collect();
+        let checked = Checked {
+            passed: Vec::new(),
+            agreement: outcome.labels.iter().zip(&outcome.clear).filter(|(found, clear)| found == clear).count(),
+            message_bytes: outcome.aggregated.message_bytes,
+            times: None,
+            reached,
+        };
+        let (row, all) = (&question.row.name, question.len());
+        context.progress.end(&format!("{row}: {} of {all} queries reach the threshold", checked.reached.len()));
+        let lines =
+            question.queries.images().iter().zip(&outcome.labels).enumerate().map(|(query, (image, reached))| {
+                vec![query.to_string(), image.to_string(), u8::from(reached.is_some()).to_string()]
+            });
+        folder.write(OUTCOMES, csv::write(["query", "pool_image", "reached"], lines).as_bytes())?;
+        folder.write_json(RECORD, &checked)?;
+        if self.0.is_encrypted() {
+            folder.write_checked_json(TIMES, &times)?;
+        }
+        Ok(vec![OUTCOMES.into(), RECORD.into()])
+    }
+
+    fn clean_up(&self, context: &Context<'_>, identity: &Identity) -> Result<(), ExperimentError> {
+        self.0.clean_up(context, identity)
+    }
+
+    fn load(&self, _: &Context<'_>, done: &FinishedStage) -> Result<Checked, ExperimentError> {
+        let checked: Checked = done.read_json(RECORD)?;
+        let times = if self.0.is_encrypted() { Some(done.read_json(TIMES)?) } else { None };
+        let RowQuestion { row, queries, .. } = self.0.question;
+        // The file is untrusted input.
+        let known = checked.reached.iter().copied().filter(|&place| place < queries.len());
+        Ok(Checked { passed: known.take(row.most_answers(queries.len())).collect(), times, ..checked })
+    }
+}
+
+impl Divided for CheckingStage<'_> {
+    fn units(&self, _: &Context<'_>) -> usize {
+        self.0.units()
+    }
+
+    fn files(&self, query: usize) -> Vec<String> {
+        vec![unit_meta(&answers::unit(query))]
+    }
+
+    fn share(&self, context: &Context<'_>, folder: &StageFolder, units: &[usize]) -> Result<usize, ExperimentError> {
+        self.0.share(context, folder, units)
+    }
+}
