@@ -269,6 +269,7 @@ fn contradictions_are_refused_by_name() {
     fails(&["queries.selection=random", "queries.groups=false"], &["queries.rounds", "clusters"]);
     fails(&["table.repeats=0"], &["table.repeats", "queries.rounds = 2"]);
     fails(&["row.0.queries=5"], &["row.0.queries", "queries.rounds = 2"]);
+    fails(&["row.0.check_sigma=9"], &["row.0", "one round of questions"]);
     fails(&["row.1.name=Again_b"], &["row.1.name", "again"]);
     fails(
         &["privacy.target=1", "privacy.agreement=0.9", "noise.sigma=0", "noise.mechanism=binomial"],
