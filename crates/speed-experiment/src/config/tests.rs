@@ -41,8 +41,8 @@ fn a_file_and_the_command_line_change_what_they_name() {
 /// The run ids of the presets; finished runs are found by them.
 const PRESETS: [(&str, &str); 24] = [
     ("argmax-accuracy", "88d5c62e3abe"),
-    ("confident", "51d5db1235af"),
-    ("confident-svhn", "0cdae5f266b7"),
+    ("confident", "8c9cd37c4027"),
+    ("confident-svhn", "610a721d5440"),
     ("default", "51414df02515"),
     ("frontier", "b3a8c8fa27f4"),
     ("frontier-street-digits", "5445f1f5b77a"),
