@@ -4,7 +4,8 @@
 use rayon::prelude::*;
 
 use super::fourier::{
-    BLOCK, BLOCKS, Digit, Fourier, N, Points, VECTORS, Values, point, product, root_of_unity, to_torus, transform,
+    BLOCK, BLOCKS, Digit, Fourier, N, Points, VECTORS, Values, point, points, product, root_of_unity, to_torus,
+    transform,
 };
 use super::lanes::{Eight, LANES, Lanes, Vectorised, dispatch};
 use crate::parameters::Decomposition;
@@ -173,9 +174,8 @@ impl<const LEVELS: usize> Vectorised for Addition<'_, LEVELS> {
                 let mut sums = [Sum::zero(l); 2];
                 for (digits, row) in product.digits[..2 * LEVELS].iter().zip(matrix) {
                     let digit = (l.load(&digits.re[place]), l.load(&digits.im[place]));
-                    for column in 0..2 {
-                        let key = (l.load(&row[column][0]), l.load(&row[column][1]));
-                        sums[column].add_product(l, digit, key);
+                    for (sum, key) in sums.iter_mut().zip(row) {
+                        sum.add_product(l, digit, points(l, key));
                     }
                 }
                 put_sums(l, &mut product.products, place, sums);
@@ -236,22 +236,17 @@ impl ExternalProduct {
             let mut sums = [Sum::zero(l); 2];
             for row in 0..2 * LEVELS {
                 let digit = (l.load(&self.digits[row].re[place]), l.load(&self.digits[row].im[place]));
-                for column in 0..2 {
+                for (column, sum) in sums.iter_mut().enumerate() {
                     let at = 2 * row + column;
                     let mut key = product(l, m0, points(l, &keys[at]));
                     key = add_product(l, key, m1, points(l, &keys[each + at]));
                     key = add_product(l, key, m2, points(l, &keys[2 * each + at]));
-                    sums[column].add_product(l, digit, key);
+                    sum.add_product(l, digit, key);
                 }
             }
             put_sums(l, &mut self.products, place, sums);
         }
     }
-}
-
-#[inline(always)]
-fn points<L: Lanes>(l: L, points: &Points) -> (L::V, L::V) {
-    (l.load(&points[0]), l.load(&points[1]))
 }
 
 /// Returns `sum + a b`.
@@ -264,10 +259,10 @@ fn add_product<L: Lanes>(l: L, sum: (L::V, L::V), a: (L::V, L::V), b: (L::V, L::
 
 #[inline(always)]
 fn put_sums<L: Lanes>(l: L, products: &mut [Values], place: usize, sums: [Sum<L::V>; 2]) {
-    for column in 0..2 {
-        let (re, im) = sums[column].value(l);
-        products[column].re[place] = l.store(re);
-        products[column].im[place] = l.store(im);
+    for (product, sum) in products.iter_mut().zip(sums) {
+        let (re, im) = sum.value(l);
+        product.re[place] = l.store(re);
+        product.im[place] = l.store(im);
     }
 }
 

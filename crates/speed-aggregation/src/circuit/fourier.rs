@@ -74,7 +74,7 @@ pub(super) struct Fourier {
     /// Third step, of radix 2: by block and place in it.
     third: [[Constant; 8]; 8],
     /// Last step: by block, half and element; vectors over the places in a block.
-    last: Box<[[[(Eight, Eight); 8]; 2]; 8]>,
+    last: Box<[[[Points; 8]; 2]; 8]>,
 }
 
 impl Fourier {
@@ -88,7 +88,7 @@ impl Fourier {
         let of_half = |block: usize, place: usize, half: usize| (of_place(block, place) + half as f64) / 2.0;
         let last = |block: usize, half: usize, t: usize| {
             let constants: [Constant; LANES] = std::array::from_fn(|place| root(of_half(block, place, half), t));
-            (Eight(constants.map(|c| c.re)), Eight(constants.map(|c| c.im)))
+            [Eight(constants.map(|c| c.re)), Eight(constants.map(|c| c.im))]
         };
         use std::array::from_fn;
         Self {
@@ -186,7 +186,7 @@ impl Fourier {
             let constants = &self.last[block][half];
             let z = pairs::<L>(
                 #[inline(always)]
-                |k| if k == 0 { (x[0], y[0]) } else { product(l, (x[k], y[k]), of(l, &constants[k])) },
+                |k| if k == 0 { (x[0], y[0]) } else { product(l, (x[k], y[k]), points(l, &constants[k])) },
             );
             put(
                 l,
@@ -300,7 +300,7 @@ impl Fourier {
             #[inline(always)]
             |k| match k {
                 0 => (x[0], y[0]),
-                _ => product_with_conjugate(l, (x[k], y[k]), of(l, &constants[k])),
+                _ => product_with_conjugate(l, (x[k], y[k]), points(l, &constants[k])),
             },
         );
         (l.transpose(z.0), l.transpose(z.1))
@@ -365,7 +365,7 @@ fn constant<L: Lanes>(l: L, c: Constant) -> (L::V, L::V) {
 }
 
 #[inline(always)]
-fn of<L: Lanes>(l: L, (re, im): &(Eight, Eight)) -> (L::V, L::V) {
+pub(super) fn points<L: Lanes>(l: L, [re, im]: &Points) -> (L::V, L::V) {
     (l.load(re), l.load(im))
 }
 
