@@ -36,7 +36,7 @@ struct CostOptions {
     /// The measurement.
     #[arg(default_value = "tournament")]
     what: What,
-    /// Queries of the round. The server works on groups of four.
+    /// Queries of the round. The server works on groups of eight.
     #[arg(long, default_value = "8")]
     queries: NonZeroUsize,
     /// Threads of the argmax.
