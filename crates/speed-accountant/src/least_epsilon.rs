@@ -206,7 +206,7 @@ impl LeastEpsilon {
         Ok(least)
     }
 
-    /// Compares two noisy counts for each query, or one for each check: two checks cost what one query does.
+    /// Compares two noisy counts for each query, or one for each check; two checks cost as much as one query.
     fn of_renyi(&self, event: &PrivacyEvent, queries: usize) -> Result<EpsilonBound, AccountError> {
         let (k, tau) = (queries as f64 * event.part_of_two_counts(), event.tau());
         let queries = if event.is_check() { queries.div_ceil(2) } else { queries };

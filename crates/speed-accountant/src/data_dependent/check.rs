@@ -11,12 +11,7 @@ use crate::lattice_noise::LatticeNoise;
 use crate::noise_case::{NoiseCase, OtherNoise};
 use crate::query_group::QueryGroup;
 use crate::sound::larger;
-use crate::three_answers::{Answer, Excess};
-
-/// Longer tables take too long.
-const LONGEST: f64 = (1u32 << 18) as f64;
-/// Relative error of a logarithm of a ratio, and its growth with the length of the tables.
-const ROUNDING: (f64, f64) = (1e-12, 4e-15);
+use crate::three_answers::{Answer, Excess, LONGEST, ROUNDING};
 
 /// The checks of all rows, in one case of the other teachers' noise.
 pub(super) struct CheckCase {
@@ -54,7 +49,7 @@ impl CheckCase {
             (OtherNoise::Missing, Mechanism::Gaussian { sigma }) => {
                 Some(Tails::Gaussian(Gaussian::of_class(sigma, event.tau())))
             }
-            (OtherNoise::Missing, _) if reach > LONGEST => None,
+            (OtherNoise::Missing, _) if reach > LONGEST as f64 => None,
             (OtherNoise::Missing, _) => {
                 LatticeNoise::new(&event).map(|noise| Tails::Integers(noise.of_class(reach as usize)))
             }
@@ -78,11 +73,7 @@ impl CheckCase {
         let moves: Vec<[Answer; 2]> = largest_at_neighbours(counts)
             .map(|count| {
                 let there = at(mark(count));
-                [0, 1].map(|i| {
-                    // Both are 0 beyond the support.
-                    let ratio = if here[i] == there[i] { 0.0 } else { here[i] - there[i] };
-                    Answer { here: here[i].exp(), there: there[i].exp(), lowest: ratio, highest: ratio }
-                })
+                [0, 1].map(|i| Answer::of_logarithms(here[i], there[i]))
             })
             .collect();
         let length = here.iter().fold(0.0, |most, log: &f64| if log.is_finite() { log.abs().max(most) } else { most });

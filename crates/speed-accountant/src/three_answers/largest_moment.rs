@@ -26,6 +26,7 @@ pub(crate) use answer::{Answer, Excess};
 use check::CheckMarks;
 use gaussian::OnLattice;
 use integers::{ESTIMATED, Integers};
+pub(crate) use integers::{LONGEST, ROUNDING};
 
 /// Products of two smaller probabilities may be subnormal.
 const LEAST_REMOVED: f64 = 1e-140;

@@ -32,6 +32,13 @@ impl Excess {
 }
 
 impl Answer {
+    /// Creates the exact answer with these logarithms of its probabilities.
+    pub(crate) fn of_logarithms(here: f64, there: f64) -> Self {
+        // Both are 0 beyond the support.
+        let ratio = if here == there { 0.0 } else { here - there };
+        Self { here: here.exp(), there: there.exp(), lowest: ratio, highest: ratio }
+    }
+
     /// Creates the bounds of an answer that is unlikely on both sides.
     pub(super) fn unlikely(most: f64) -> Self {
         Self { here: most, there: most, lowest: f64::NEG_INFINITY, highest: f64::INFINITY }

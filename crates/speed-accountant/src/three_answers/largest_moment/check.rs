@@ -8,19 +8,16 @@
 use speed_mechanism::{HonestRatio, Lattice, NoiseDeviation, log_normal_survival};
 
 use super::answer::{Answer, Excess};
+use super::integers::{LONGEST, ROUNDING};
 use crate::lattice_noise::LatticeNoise;
 use crate::sound::larger;
 
 /// `ln` of the tail of the noise beyond the marks that are examined, relative to the removed probability.
 const BEYOND: f64 = -21.0;
-/// Longer tables take too long.
-const LONGEST: i64 = 1 << 18;
 /// Intervals of Gaussian noise in a deviation: they cost at most a part of 1/500 of the moment.
 const INTERVALS: f64 = 400.0;
 /// The estimate takes one mark of this many.
 const OF_ESTIMATE: usize = 16;
-/// Relative error of a logarithm of a ratio, and its growth with the length of the tables.
-const ROUNDING: (f64, f64) = (1e-12, 4e-15);
 
 /// All marks of a check.
 pub(super) struct CheckMarks {
@@ -91,14 +88,9 @@ impl CheckMarks {
 
 /// Returns the outcomes at a mark: reached, and not.
 fn integer_mark(noise: &Lattice, mark: i64) -> [Answer; 2] {
-    let exact = |here: f64, there: f64| {
-        // Both are 0 beyond the support.
-        let ratio = if here == there { 0.0 } else { here - there };
-        Answer { here: here.exp(), there: there.exp(), lowest: ratio, highest: ratio }
-    };
     [
-        exact(noise.log_survival(mark), noise.log_survival(mark + 1)),
-        exact(noise.log_below(mark - 1), noise.log_below(mark)),
+        Answer::of_logarithms(noise.log_survival(mark), noise.log_survival(mark + 1)),
+        Answer::of_logarithms(noise.log_below(mark - 1), noise.log_below(mark)),
     ]
 }
 

@@ -23,9 +23,9 @@ const BEYOND_TABLES: f64 = -40.0;
 /// Places of a lattice beyond the tables made of it.
 const BEYOND_REACH: i64 = 8;
 /// Longer tables take too long.
-const LONGEST: i64 = 1 << 18;
+pub(crate) const LONGEST: i64 = 1 << 18;
 /// Relative error of a logarithm of a ratio, and its growth with the length of the tables.
-const ROUNDING: (f64, f64) = (1e-12, 4e-15);
+pub(crate) const ROUNDING: (f64, f64) = (1e-12, 4e-15);
 
 /// Marks of the estimate: this many on a side, within this many deviations.
 pub(super) const ESTIMATED: i64 = 33;
