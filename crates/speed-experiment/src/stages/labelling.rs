@@ -161,7 +161,7 @@ fn with_checks(
 ) -> (RowLabels, Option<LabellingTimes>) {
     let Some(checks) = checks else { return (labels, times) };
     let message_bytes = labels.message_bytes + checks.message_bytes;
-    let times = times.zip(checks.times.as_ref()).map(|(times, checks)| record::with_checks(times, checks));
+    let times = times.zip(checks.times.clone()).map(|(times, checks)| checks.with(&times));
     (RowLabels { message_bytes, ..labels }, times)
 }
 

@@ -36,13 +36,6 @@ pub(super) struct LabellingOutcome {
     pub(super) core_seconds: Option<f64>,
 }
 
-impl LabellingOutcome {
-    /// Returns the result of labelling no query.
-    pub(super) fn none() -> Self {
-        Self { labels: Vec::new(), clear: Vec::new(), aggregated: Aggregated::default(), core_seconds: None }
-    }
-}
-
 /// Labels the queries in clear text, by the largest counts of votes or of noisy votes.
 ///
 /// # Errors

@@ -139,9 +139,6 @@ impl<'a> Asking<'a> {
         context: &Context<'_>,
         folder: &mut StageFolder,
     ) -> Result<LabellingOutcome, ExperimentError> {
-        if self.question.queries.len() == 0 {
-            return Ok(LabellingOutcome::none());
-        }
         let noise = NoisyTeachers { count: self.noisy_teachers()?, key: folder.noise_key().cloned() };
         if !self.is_encrypted() {
             return argmax::in_clear(context, &self.question, &noise);

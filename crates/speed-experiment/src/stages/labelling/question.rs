@@ -13,7 +13,7 @@ use crate::stages::truth::Truth;
 use crate::stages::votes::CollectedVotes;
 use crate::store::Fingerprint;
 
-/// The votes on a row's queries, and what is asked about them.
+/// One step of a row's labelling: its queries, its noise, and the teachers' votes.
 #[derive(Clone, Copy)]
 pub(crate) struct RowQuestion<'a> {
     pub(crate) row: &'a RowConfig,

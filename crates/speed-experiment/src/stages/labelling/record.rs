@@ -72,7 +72,7 @@ impl RowLabels {
             noisy_teachers: self.noisy_teachers,
             message_bytes: self.message_bytes + again.message_bytes,
         };
-        // The numbers of right labels are whole.
+        // Both numbers of right labels are integers.
         Self { label_accuracy: right.map(|right| right.round() / all.answered() as f64), ..all }
     }
 
@@ -105,19 +105,6 @@ pub(super) fn of_all(question: &RowQuestion<'_>, labels: &[Option<u8>]) -> Vec<O
     let mut all = vec![None; question.queries.len()];
     labels.iter().enumerate().for_each(|(query, label)| all[question.place(query)] = *label);
     all
-}
-
-/// Adds the times of the checks to those of the answers.
-pub(super) fn with_checks(answers: LabellingTimes, checks: &LabellingTimes) -> LabellingTimes {
-    LabellingTimes {
-        key_generation_seconds: answers.key_generation_seconds.max(checks.key_generation_seconds),
-        encrypt_seconds: answers.encrypt_seconds + checks.encrypt_seconds,
-        sum_seconds: answers.sum_seconds + checks.sum_seconds,
-        argmax_seconds: answers.argmax_seconds + checks.argmax_seconds,
-        core_seconds: answers.core_seconds.zip(checks.core_seconds).map(|(answers, checks)| answers + checks),
-        query_seconds: [&*checks.query_seconds, &*answers.query_seconds].concat(),
-        ..answers
-    }
 }
 
 /// Returns the times of a labelling with this number of threads.
