@@ -29,8 +29,8 @@ impl Outcome {
 ///
 /// A check has two outcomes: reached, which takes the place of a single class, and "no answer".
 ///
-/// The code of a class is its index, that of "reached" is 0, and that of "no answer" is the number of classes. A code travels as digits in base
-/// 16, one ciphertext each, lowest first: one digit for up to 16 outcomes, two for more.
+/// The code of a class is its index, that of "reached" is 0, and that of "no answer" is the number of classes. A code
+/// travels as digits in base 16, one ciphertext each, lowest first: one digit for up to 16 outcomes, two for more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcomes {
     classes: usize,

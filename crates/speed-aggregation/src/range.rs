@@ -16,9 +16,9 @@ impl VoteRange {
         Self { teachers: teachers as u64, noise_bound }
     }
 
-    /// Returns the range for a check: all classes have the same noise, at most `noise_bound`, so two classes differ by at
-    /// most `teachers` votes, and a class and the threshold by their own range. The noise bound of the result is half of
-    /// what that adds, rounded up.
+    /// Returns the range for a check. All classes have the same noise, at most `noise_bound`, so two classes differ by at
+    /// most `teachers` votes; a class and the threshold may differ by more. The noise bound of the result is half of the
+    /// additional difference, rounded up.
     #[must_use]
     pub fn of_check(teachers: usize, noise_bound: u64, threshold: i64) -> Self {
         let (low, high) = (i128::from(noise_bound), i128::from(noise_bound) + teachers as i128);

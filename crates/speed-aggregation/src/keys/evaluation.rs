@@ -15,7 +15,8 @@ use crate::parameters::{Decomposition, Parameters};
 /// votes) where the [`EvaluationKey`] takes 320 MB.
 ///
 /// On the wire (between envelope and checksum): the public key as in its own file, then the seed (16 bytes) and the
-/// bodies (words of 8 bytes) for each of key switch, bootstrap, select and trace.
+/// bodies for each of key switch, bootstrap, select and trace: words of 8 bytes, of which bootstrap and select leave out
+/// the two that are 0.
 pub struct SeededEvaluationKey {
     pub(crate) public: PublicKey,
     pub(crate) parts: SeededParts,

@@ -7,7 +7,7 @@ use tfhe::core_crypto::prelude::*;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::secret_key::SecretKey;
-use crate::circuit::rotate;
+use crate::circuit::{KEYS_PER_PAIR, rotate};
 use crate::keys::{PublicKey, Rounded, Seeded, SeededEvaluationKey, SeededParts, mask, trace_rotations};
 use crate::parameters::{Decomposition, Parameters};
 use crate::random::{Seeder, seeder};
@@ -108,9 +108,10 @@ fn bootstrap_key(
     let seed = seeder.seed();
     let (pairs, _) = small.as_ref().as_chunks::<2>();
     // `circuit::external_product` says which products of two bits a pair needs.
-    let mut products = LweSecretKey::from_container(
-        pairs.iter().flat_map(|[b, c]| [b * (1 - c), (1 - b) * c, b * c]).collect::<Vec<u64>>(),
-    );
+    // A vector that grows would leave copies of key bits in memory.
+    let mut products = Vec::with_capacity(KEYS_PER_PAIR * pairs.len());
+    products.extend(pairs.iter().flat_map(|[b, c]| [b * (1 - c), (1 - b) * c, b * c]));
+    let mut products = LweSecretKey::from_container(products);
     let mut key = SeededLweBootstrapKey::new(
         0,
         GlweSize(2),

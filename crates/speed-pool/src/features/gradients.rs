@@ -65,7 +65,7 @@ fn near(pixel: usize, cells: usize) -> impl Iterator<Item = (usize, f64)> {
 }
 
 /// Divides every cell by the norm of the 3 x 3 cells around it, limits its values, weighs it by a window around the middle of the image,
-/// and scales the whole to norm 1.
+/// and scales the vector to norm 1.
 fn normalised(cells: &[[f64; BINS]], rows: usize, columns: usize) -> Vec<f64> {
     let energy: Vec<f64> = cells.iter().map(|cell| cell.iter().map(|v| v * v).sum()).collect();
     let mut values = Vec::with_capacity(cells.len() * BINS);
