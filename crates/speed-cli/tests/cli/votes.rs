@@ -279,22 +279,33 @@ fn numbers_that_may_be_names_and_pairs_that_may_be_histograms_are_refused() {
 
 #[test]
 fn lists_of_another_form_are_for_votes_in_their_order_only() {
+    let parties = round("name;ward\n2;1\n0;2\n1;3\n", 3);
+    let answer = |text: &str| {
+        fs::write(parties.path("teacher 0", "votes.csv"), text).expect("votes");
+        parties.run("teacher 0", &format!("{ANSWER} --simulation 8 --out message --query-list queries.csv"))
+    };
+    // These numbers could be names.
+    for votes in ["2,1\n0,2\n1,3\n", "name,label\n2,1\n0,2\n1,3\n"] {
+        check_failure(&answer(votes), 3, &["queries.csv", "found the column \"ward\""]);
+    }
+    assert!(answer("2\n3\n1\n").status.success());
+}
+
+#[test]
+fn a_round_is_refused_with_a_list_of_another_length() {
+    let parties = Parties::new();
+    parties.introduce(2);
+    parties.succeeds("student", "student keygen --out . --simulation 5");
     for (list, words) in [
-        ("name;ward\n2;1\n0;2\n1;3\n", "found the column \"ward\""),
         ("file\n2\n0\n1\n", "needs the column name"),
+        ("name\n2\n0\n", "found 2 names"),
         ("name,group\na,2\nb,0\nc,2\n", "found 2 groups"),
     ] {
-        let parties = round(list, 3);
-        let answer = |text: &str| {
-            fs::write(parties.path("teacher 0", "votes.csv"), text).expect("votes");
-            let line = format!("{ANSWER} --simulation 8 --out message --query-list queries.csv");
-            parties.command("teacher 0", &line).output().expect("the binary starts")
-        };
-        // These numbers could be names.
-        for votes in ["2,1\n0,2\n1,3\n", "name,label\n2,1\n0,2\n1,3\n"] {
-            check_failure(&answer(votes), 3, &["queries.csv", words]);
-        }
-        assert!(answer("2\n3\n1\n").status.success(), "{list:?}");
+        fs::write(parties.path("student", "queries.csv"), list).expect("a list");
+        let line = "student round --public-key public.key --name test --queries 3 --classes 4 --roster roster.toml \
+                    --proofs off --simulation --gamma 1 --query-list queries.csv --out round.toml";
+        check_failure(&parties.run("student", line), 3, &["queries.csv", words]);
+        assert!(!parties.path("student", "round.toml").exists());
     }
 }
 

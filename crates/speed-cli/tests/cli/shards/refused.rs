@@ -24,7 +24,7 @@ fn bad_shares_and_stages_are_named() {
             &[share, "1 <= I <= N"],
         );
     }
-    place.fails(&run("votes", "1/2"), 2, &["--stage votes", "teachers, aggregate, student"]);
+    place.fails(&run("votes", "1/2"), 2, &["--stage votes", "teachers, check, aggregate, student"]);
     place.fails(&["run", "config.toml", "--stage", "nothing"], 2, &["--stage nothing", "teachers, votes"]);
     place.fails(
         &["run", "config.toml", "--set", "table.repeats=0", "--stage", "student", "--shard", "1/2"],
