@@ -1,7 +1,8 @@
-//! The cost of an argmax under encryption: 250 teachers, ten classes, votes and keys from fixed seeds.
+//! The cost of an argmax under encryption: 250 teachers, votes and keys from fixed seeds.
 //!
 //! ```console
 //! $ cargo run --release -p speed-aggregation --example cost -- tournament --queries 8 --threads 2
+//! $ cargo run --release -p speed-aggregation --example cost -- tournament --classes 100 --noise-bound 12000
 //! $ cargo run --release -p speed-aggregation --example cost -- sizes
 //! ```
 //!
@@ -25,9 +26,9 @@ use speed_core::random::Streams;
 use speed_core::{Circuit, Randomness, VoteShape};
 
 const TEACHERS: usize = 250;
+/// Classes of the paper's circuit and of the sizes.
 const CLASSES: usize = 10;
 const NOISE_BOUND: u64 = 1000;
-const PARAMETERS: Parameters = Parameters::TOURNAMENT_128;
 const KEYS: Randomness = Randomness::simulation([1; 32]);
 
 /// Measures an encrypted argmax.
@@ -42,6 +43,12 @@ struct CostOptions {
     /// Threads of the argmax.
     #[arg(long, default_value = "1")]
     threads: NonZeroUsize,
+    /// Classes of the tournament and of all pairs.
+    #[arg(long, default_value = "10", value_parser = clap::value_parser!(u8).range(2..=128))]
+    classes: u8,
+    /// Bound on the privacy noise of a class, of the tournament and of all pairs. It decides the parameter set.
+    #[arg(long, default_value_t = NOISE_BOUND)]
+    noise_bound: u64,
     /// One line of JSON.
     #[arg(long)]
     json: bool,
@@ -73,19 +80,22 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Runs a round of the protocol: the cost of the argmax by kind of operation, and that of the other steps.
 fn round(circuit: Circuit, options: &CostOptions) -> Result<Value, Box<dyn Error>> {
-    let encrypted = Encrypted::new(&PARAMETERS, KEYS, b"cost", options.threads)?.with_circuit(circuit)?;
-    let votes = votes(options.queries.get())?;
+    let (classes, range) = (options.classes.into(), VoteRange::new(TEACHERS, options.noise_bound));
+    let parameters = Encoding::choose_parameters(classes, range)?;
+    let encrypted = Encrypted::new(&parameters, KEYS, b"cost", options.threads)?.with_circuit(circuit)?;
+    let votes = votes(options.queries.get(), classes, options.noise_bound)?;
     let clear = ClearText.aggregate(&votes, &|_, _| {})?;
     let result = encrypted.aggregate(&votes, &|_, _| {})?;
     let agree = result.outcomes.iter().zip(&clear.outcomes).filter(|(a, b)| a == b).count();
-    let guarantee = Encoding::guarantee(&PARAMETERS, circuit, CLASSES, VoteRange::new(TEACHERS, NOISE_BOUND))?;
+    let guarantee = Encoding::guarantee(&parameters, circuit, classes, range)?;
     let queries = options.queries.get() as f64;
     let operations = |operations: Operations| {
         let count = operations.count as f64;
         json!({ "a_query": count / queries, "milliseconds_each": 1e3 * operations.time.as_secs_f64() / count.max(1.0) })
     };
     Ok(json!({
-        "parameters": PARAMETERS.name(),
+        "parameters": parameters.name(),
+        "classes": classes,
         "queries": options.queries,
         "threads": options.threads,
         "agree": agree,
@@ -114,7 +124,7 @@ fn round(circuit: Circuit, options: &CostOptions) -> Result<Value, Box<dyn Error
 /// Runs the paper's circuit on the sums of the same votes.
 fn paper(options: &CostOptions) -> Result<Value, Box<dyn Error>> {
     let paper = PaperArgmax::new(KEYS, TEACHERS)?;
-    let votes = votes(options.queries.get())?;
+    let votes = votes(options.queries.get(), CLASSES, NOISE_BOUND)?;
     let clear = ClearText.aggregate(&votes, &|_, _| {})?;
     let start = (std::time::Instant::now(), processor_time());
     let answers = paper.aggregate(&votes, options.threads, &|_, _| {})?;
@@ -146,7 +156,7 @@ fn paper(options: &CostOptions) -> Result<Value, Box<dyn Error>> {
 
 /// Returns the bytes of keys and messages on the wire.
 fn sizes() -> Result<Value, Box<dyn Error>> {
-    let keys = generate_keys(&PARAMETERS, &KEYS)?;
+    let keys = generate_keys(&Parameters::TOURNAMENT_128, &KEYS)?;
     let message = |queries: usize| -> Result<usize, Box<dyn Error>> {
         let round = Round::new(RoundSpec::new(b"cost", VoteShape::new(TEACHERS, queries, CLASSES)?, NOISE_BOUND))?;
         let values = vec![0; queries * CLASSES];
@@ -161,15 +171,15 @@ fn sizes() -> Result<Value, Box<dyn Error>> {
 
 /// Returns votes in which seven teachers of ten vote for the same class and the others at random, so that every circuit
 /// finds the winner. The time does not depend on the votes.
-fn votes(queries: usize) -> Result<NoisyVotes, Box<dyn Error>> {
+fn votes(queries: usize, classes: usize, noise_bound: u64) -> Result<NoisyVotes, Box<dyn Error>> {
     let mut rng = Streams::new(1).stream("cost", 0);
-    let mut values = vec![0; TEACHERS * queries * CLASSES];
-    for (answer, vote) in values.chunks_exact_mut(CLASSES).enumerate() {
-        let right = answer % queries % CLASSES;
-        let class = if rng.random_bool(0.7) { right } else { rng.random_range(0..CLASSES) };
+    let mut values = vec![0; TEACHERS * queries * classes];
+    for (answer, vote) in values.chunks_exact_mut(classes).enumerate() {
+        let right = answer % queries % classes;
+        let class = if rng.random_bool(0.7) { right } else { rng.random_range(0..classes) };
         vote[class] = 1;
     }
-    Ok(NoisyVotes::new(VoteShape::new(TEACHERS, queries, CLASSES)?, NOISE_BOUND, values)?)
+    Ok(NoisyVotes::new(VoteShape::new(TEACHERS, queries, classes)?, noise_bound, values)?)
 }
 
 /// Returns the peak memory of this process, in bytes (Linux).

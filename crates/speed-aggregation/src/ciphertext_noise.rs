@@ -182,12 +182,30 @@ impl<'a> CiphertextNoise<'a> {
         (sum + self.key_switch() + self.modulus_switch()) / self.bucket().powi(2)
     }
 
-    /// Returns the variance of a digit of the winner, before it is read out.
+    /// Returns the variance of the number of the winner.
     pub(crate) fn winner(&self, circuit: ExactCircuit) -> f64 {
         match circuit {
             ExactCircuit::Tournament => self.rounds() as f64 * self.selection(),
             ExactCircuit::AllPairs => self.layout.candidates() as f64 * self.bootstrap(self.p.select),
         }
+    }
+
+    /// Returns the variances of the digits of the winner before they are read out, least significant first. Of two digits
+    /// the low one is the sum of two bootstraps, and the high one is the number less two bootstraps.
+    pub(crate) fn digits(&self, circuit: ExactCircuit) -> Vec<f64> {
+        let (number, bootstraps) = (self.winner(circuit), 2.0 * self.bootstrap(self.p.select));
+        if self.layout.digit_count() == 1 { vec![number] } else { vec![bootstraps, number + bootstraps] }
+    }
+
+    /// Returns the failure bound of the two steps that read the low digit of a number of two digits: half a sixteenth of the
+    /// torus is between a value and its neighbours.
+    fn split(&self, circuit: ExactCircuit) -> f64 {
+        if self.layout.digit_count() == 1 {
+            return 0.0;
+        }
+        let number = self.winner(circuit);
+        let step = |number: f64| 2.0 * tail(self.ring() / 16.0 / self.read_out_input(256.0 * number).sqrt());
+        step(number) + step(number + self.bootstrap(self.p.select))
     }
 
     /// Returns the variance at the input of a read-out of a digit of variance `digit`, in squared buckets, without the
@@ -210,7 +228,8 @@ impl<'a> CiphertextNoise<'a> {
             }
         };
         let comparison = self.comparison(&variances);
-        let read_outs = thresholds + self.layout.digit_count() as f64 * self.read_outs(circuit);
+        let read_outs = self.digits(circuit).into_iter().map(|digit| self.read_outs(digit)).sum::<f64>();
+        let read_outs = thresholds + self.split(circuit) + read_outs;
         Guarantee {
             comparison_log2: comparison.log2(),
             read_out_log2: read_outs.log2(),
@@ -219,14 +238,14 @@ impl<'a> CiphertextNoise<'a> {
         }
     }
 
-    /// Returns the failure bound of the read-outs and the opening of one digit. A digit is half a sixteenth of the
-    /// torus, less the flooding, away from its neighbours.
-    fn read_outs(&self, circuit: ExactCircuit) -> f64 {
+    /// Returns the failure bound of the read-outs and the opening of a digit of this variance. A digit is half a sixteenth of
+    /// the torus, less the flooding, away from its neighbours.
+    fn read_outs(&self, digit: f64) -> f64 {
         let half_slot = self.ring() / 16.0;
         let flooding = |log: u32| 2_f64.powi(log as i32) / self.bucket();
         let margin = half_slot - flooding(self.p.read_out_flooding_log);
         let bootstrap = self.bootstrap(self.p.select);
-        let first = 2.0 * tail(margin / self.read_out_input(self.winner(circuit)).sqrt());
+        let first = 2.0 * tail(margin / self.read_out_input(digit).sqrt());
         let next = 2.0 * tail(margin / self.read_out_input(bootstrap).sqrt());
         let opening = 2.0 * tail((half_slot - flooding(self.p.flooding_log)) * self.bucket() / bootstrap.sqrt());
         first + (READ_OUTS - 1) as f64 * next + opening
@@ -262,10 +281,11 @@ impl<'a> CiphertextNoise<'a> {
             (2.0 / std::f64::consts::PI.sqrt() * variance.sqrt() / 2_f64.powi(log as i32 + 1)).log2()
         };
         let bootstrap = self.bootstrap(self.p.select);
-        let first = stage(self.winner(circuit), self.p.read_out_flooding_log);
+        let first: f64 =
+            self.digits(circuit).into_iter().map(|digit| stage(digit, self.p.read_out_flooding_log).exp2()).sum();
         let next = stage(bootstrap, self.p.read_out_flooding_log);
         let last = stage(bootstrap, self.p.flooding_log);
-        first + (READ_OUTS - 1) as f64 * next + last + (self.layout.digit_count() as f64).log2()
+        first.log2() + (READ_OUTS - 1) as f64 * next + last
     }
 }
 

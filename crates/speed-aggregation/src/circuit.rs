@@ -1,12 +1,13 @@
 //! The argmax circuits on ciphertexts.
 //!
 //! Both compare two counts exactly at a few scales (`compare`). The tournament (`tournament`) advances the winner of
-//! each match together with the digits of its class; all pairs (`all_pairs`) finds the class that beats all others.
-//! Both return the digits of the winner. `read_out` then refreshes the digits, so that they carry no information but
-//! the winner.
+//! each match together with its class's number; all pairs (`all_pairs`) finds the class that beats all others.
+//! `digits` splits the winner's number into digits, and `read_out` refreshes them, so that they carry no information but the
+//! winner.
 
 mod all_pairs;
 mod compare;
+mod digits;
 mod engine;
 mod external_product;
 mod fourier;
@@ -38,9 +39,10 @@ impl Engine<'_> {
     /// Computes the argmax of the encrypted counts of several queries (under the big key, one ciphertext per class).
     /// Each result is the digits of the winner, least significant first.
     pub(crate) fn argmax(&mut self, circuit: ExactCircuit, queries: &[Vec<Lwe>]) -> Vec<Vec<Lwe>> {
-        match circuit {
+        let numbers = match circuit {
             ExactCircuit::Tournament => self.tournament(queries),
             ExactCircuit::AllPairs => queries.iter().map(|counts| self.all_pairs(counts)).collect(),
-        }
+        };
+        self.digits(numbers)
     }
 }

@@ -65,7 +65,8 @@ pub enum EncodingError {
 ///
 /// # Outcomes
 /// An outcome is encoded by its index in base 16: one digit for up to 16 outcomes, two digits for more. Each digit is one
-/// ciphertext, whose plaintext is the centre of one of 16 equal parts of the torus. In a check every class has the digit 0
+/// ciphertext, whose plaintext is the centre of one of 16 equal parts of the torus. Until the winner is known, the circuits
+/// hold a number of two digits in one ciphertext, at the centre of one of 256 parts. In a check every class has the digit 0
 /// and the threshold has the digit 1, so the winner's digit does not depend on its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoding {

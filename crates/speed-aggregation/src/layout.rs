@@ -72,10 +72,22 @@ impl Layout {
         SCALES[..self.scales].iter().map(move |scale| scale.sixteenths << 48 >> self.unit_log)
     }
 
+    /// Returns the torus value of the number of the outcome if a candidate wins: its digit, or with two digits the centre
+    /// of one of 256 equal parts.
+    pub(crate) fn number(self, candidate: usize) -> u64 {
+        let outcome = self.outcome(candidate);
+        if self.digit_count() == 1 { digit_code(outcome) } else { (2 * outcome as u64 + 1) << 55 }
+    }
+
     /// Returns the torus values of the digits of the outcome if a candidate wins, least significant first.
+    #[cfg(test)]
     pub(crate) fn digits(self, candidate: usize) -> impl Iterator<Item = u64> {
-        let outcome = if self.is_check { usize::from(candidate + 1 == self.candidates) } else { candidate };
+        let outcome = self.outcome(candidate);
         (0..self.digit_count()).map(move |place| digit_code(outcome / RADIX.pow(place as u32) % RADIX))
+    }
+
+    fn outcome(self, candidate: usize) -> usize {
+        if self.is_check { usize::from(candidate + 1 == self.candidates) } else { candidate }
     }
 }
 

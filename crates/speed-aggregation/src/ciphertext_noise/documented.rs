@@ -91,6 +91,10 @@ fn the_documented_bounds_hold() {
     for (row, values) in distances.iter().zip(stages) {
         row[1..].iter().zip(values).for_each(|(cell, value)| holds(&row[0], cell, value));
     }
+    let two_digits = "For a hundred classes (seven rounds) the sum is ";
+    let sum = page.split(two_digits).nth(1).and_then(|rest| rest.split(';').next()).expect("the sum of two digits");
+    let (p, outcomes, range) = rounds[2];
+    holds(two_digits, sum, with(&p, outcomes, range, |model| model.guarantee(ExactCircuit::Tournament).distance_log2));
     let product = &distances[3][3];
     let distance = |(p, outcomes, range): (Parameters, usize, VoteRange)| {
         with(&p, outcomes, range, |model| model.guarantee(ExactCircuit::Tournament).distance_log2)

@@ -9,8 +9,8 @@ use super::lwe::{Lwe, add, add_constant, difference, negated, table};
 pub(crate) const FAN_IN: usize = 16;
 
 impl Engine<'_> {
-    /// Returns the digits of the winner of one query.
-    pub(super) fn all_pairs(&mut self, counts: &[Lwe]) -> Vec<Lwe> {
+    /// Returns the number of the winner of one query.
+    pub(super) fn all_pairs(&mut self, counts: &[Lwe]) -> Lwe {
         let classes = counts.len();
         // Key switches are linear: once for each class and scale, not for each pair.
         let switched = self.at_scales(counts);
@@ -27,7 +27,7 @@ impl Engine<'_> {
             }
         }
         let won: Vec<Lwe> = outcomes.into_iter().map(|outcomes| self.all_positive(outcomes)).collect();
-        self.digits_of_the_one(&won)
+        self.number_of_the_one(&won)
     }
 
     /// Returns plus or minus [`SUM_STEP`], with the sign of each input.
@@ -54,24 +54,17 @@ impl Engine<'_> {
         sum
     }
 
-    /// Returns the digits of the only class whose input is positive.
-    fn digits_of_the_one(&mut self, won: &[Lwe]) -> Vec<Lwe> {
+    /// Returns the number of the only class whose input is positive.
+    fn number_of_the_one(&mut self, won: &[Lwe]) -> Lwe {
         let won = self.key_switch(won);
-        (0..self.layout.digit_count())
-            .map(|place| {
-                // Half a code if the class won and minus half otherwise, plus half: the code of the winner, or 0.
-                let halves: Vec<u64> = (0..won.len())
-                    .filter_map(|class| self.layout.digits(class).nth(place))
-                    .map(|code| code / 2)
-                    .collect();
-                let tables: Vec<_> = halves.iter().map(|&half| table(self.p, |_| half)).collect();
-                let mut digit = self.constant(0);
-                for (code, half) in self.bootstrap(&won, &tables, Precision::Fine).iter().zip(halves) {
-                    add(&mut digit, code);
-                    add_constant(&mut digit, half);
-                }
-                digit
-            })
-            .collect()
+        // Half a number if the class won and minus half otherwise, plus half: the number of the winner, or 0.
+        let halves: Vec<u64> = (0..won.len()).map(|class| self.layout.number(class) / 2).collect();
+        let tables: Vec<_> = halves.iter().map(|&half| table(self.p, |_| half)).collect();
+        let mut number = self.constant(0);
+        for (part, half) in self.bootstrap(&won, &tables, Precision::Fine).iter().zip(halves) {
+            add(&mut number, part);
+            add_constant(&mut number, half);
+        }
+        number
     }
 }

@@ -124,26 +124,24 @@ fn assert_noise(what: &str, errors: &[f64], variance: f64) {
 }
 
 /// Returns a class with this number, as it enters a tournament.
-fn contestant(engine: &Engine<'_>, count: &Lwe, class: usize) -> Vec<Lwe> {
-    std::iter::once(count.clone()).chain(engine.layout.digits(class).map(|digit| engine.constant(digit))).collect()
+fn contestant(engine: &Engine<'_>, count: &Lwe, class: usize) -> [Lwe; 2] {
+    [count.clone(), engine.constant(engine.layout.number(class))]
 }
 
-/// Plays matches of two classes with the differences, and checks count and digits of each winner.
+/// Plays matches of two classes with the differences, and checks count and number of each winner.
 fn assert_matches(keys: &Keys, outcomes: usize, magnitudes: &[i64]) {
     let (mut engine, _) = engine(keys, outcomes, 2);
     let differences: Vec<i64> = magnitudes.iter().flat_map(|&d| [d, -d]).collect();
     let counts: Vec<Vec<i64>> = differences.iter().map(|d| vec![-d / 2, d - d / 2]).collect();
     let pairs = encrypt(keys, "sweep", &counts, 2);
     let indices = |query: usize| [query % (outcomes - 1), outcomes - 1 - query % 3];
-    let brackets: Vec<Vec<Vec<Lwe>>> = (0..)
+    let brackets: Vec<Vec<[Lwe; 2]>> = (0..)
         .zip(&pairs)
         .map(|(query, pair)| pair.iter().zip(indices(query)).map(|(c, class)| contestant(&engine, c, class)).collect())
         .collect();
     for (query, winner) in engine.play_round(brackets).into_iter().flatten().enumerate() {
         let later = usize::from(differences[query] > 0);
-        let expected = std::iter::once(engine.layout.value(counts[query][later]))
-            .chain(engine.layout.digits(indices(query)[later]));
-        assert_eq!(winner.len(), 1 + engine.layout.digit_count());
+        let expected = [engine.layout.value(counts[query][later]), engine.layout.number(indices(query)[later])];
         for (part, expected) in winner.iter().zip(expected) {
             let error = error(keys, part, expected);
             assert!(error.abs() < 2_f64.powi(46), "difference {}: off by {error}", differences[query]);
@@ -198,7 +196,7 @@ fn assert_selection_noise(keys: &Keys, queries: i64) {
     let (mut engine, model) = engine(keys, 16, 3);
     let counts: Vec<Vec<i64>> = (0..queries).map(|q| vec![q % 7, q % 5]).collect();
     let pairs = encrypt(keys, "winner", &counts, 3);
-    let brackets: Vec<Vec<Vec<Lwe>>> =
+    let brackets: Vec<Vec<[Lwe; 2]>> =
         pairs.iter().map(|pair| (0..2).map(|k| contestant(&engine, &pair[k], 9 * k)).collect()).collect();
     let (mut count, mut digit) = (vec![], vec![]);
     for (winner, counts) in engine.play_round(brackets).iter().zip(&counts) {
@@ -227,6 +225,25 @@ fn assert_selection_noise(keys: &Keys, queries: i64) {
 fn noise_of_a_selection_follows_the_formula() {
     assert_selection_noise(keys(), 80);
     assert_selection_noise(wide_keys(), 40);
+}
+
+#[test]
+fn numbers_of_two_digits_are_split_and_their_noise_follows_the_formula() {
+    let keys = keys();
+    let (mut engine, model) = engine(keys, 128, 1);
+    let zeros = encrypt(keys, "numbers", &vec![vec![0; 128]; 2], 1);
+    let mut numbers: Vec<Lwe> = zeros.concat();
+    let class = |position: usize| position % 128;
+    (0..).zip(&mut numbers).for_each(|(k, number)| add_constant(number, engine.layout.number(class(k))));
+    let (mut low, mut high) = (vec![], vec![]);
+    for (k, digits) in engine.digits(numbers).iter().enumerate() {
+        let codes: Vec<u64> = engine.layout.digits(class(k)).collect();
+        low.push(error(keys, &digits[0], codes[0]));
+        high.push(error(keys, &digits[1], codes[1]));
+    }
+    let bootstraps = 2.0 * model.bootstrap(P.select);
+    assert_noise("low digits", &low, bootstraps);
+    assert_noise("high digits", &high, model.fresh_sum() + bootstraps);
 }
 
 #[test]

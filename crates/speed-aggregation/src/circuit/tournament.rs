@@ -1,25 +1,22 @@
-//! Argmax by a knock-out tournament: the winner of a match advances with its count and the digits of its class.
+//! Argmax by a knock-out tournament: the winner of a match advances with its count and the number of its class.
 
 use super::compare::SUM_STEP;
 use super::engine::{Engine, Precision};
 use super::lwe::{Glwe, Lwe, add, difference};
 
-/// A class in a match: its count, then the digits of its number, least significant first.
-type Contestant = Vec<Lwe>;
+/// A class in a match: its count and its number.
+type Contestant = [Lwe; 2];
 
 impl Engine<'_> {
-    /// Computes, for each query (a list of encrypted counts, all of the same length), the digits of the winner.
-    pub(super) fn tournament(&mut self, queries: &[Vec<Lwe>]) -> Vec<Vec<Lwe>> {
-        let enter = |(class, count): (usize, &Lwe)| {
-            let digits = self.layout.digits(class).map(|digit| self.constant(digit));
-            std::iter::once(count.clone()).chain(digits).collect()
-        };
+    /// Computes, for each query (a list of encrypted counts, all of the same length), the number of the winner.
+    pub(super) fn tournament(&mut self, queries: &[Vec<Lwe>]) -> Vec<Lwe> {
+        let enter = |(class, count): (usize, &Lwe)| [count.clone(), self.constant(self.layout.number(class))];
         let mut brackets: Vec<Vec<Contestant>> =
             queries.iter().map(|counts| counts.iter().enumerate().map(enter).collect()).collect();
         while brackets.iter().any(|bracket| bracket.len() > 1) {
             brackets = self.play_round(brackets);
         }
-        brackets.into_iter().flatten().map(|mut winner| winner.split_off(1)).collect()
+        brackets.into_iter().flatten().map(|[_, number]| number).collect()
     }
 
     /// Plays one round of all brackets: neighbours meet, and the one with the larger count advances, or the earlier one
@@ -27,11 +24,8 @@ impl Engine<'_> {
     /// always means "lower classes".
     pub(super) fn play_round(&mut self, brackets: Vec<Vec<Contestant>>) -> Vec<Vec<Contestant>> {
         let pairs = brackets.iter().flat_map(|bracket| bracket.as_chunks::<2>().0);
-        let leads: Vec<Contestant> = pairs
-            .map(|[earlier, later]| {
-                later.iter().zip(earlier).map(|(later, earlier)| difference(later, earlier)).collect()
-            })
-            .collect();
+        let leads: Vec<Contestant> =
+            pairs.map(|[earlier, later]| [0, 1].map(|part| difference(&later[part], &earlier[part]))).collect();
         let differences: Vec<Lwe> = leads.iter().map(|lead| lead[0].clone()).collect();
         let scaled = self.at_scales(&differences);
         let signs = self.compare(scaled);
@@ -57,24 +51,16 @@ impl Engine<'_> {
         let n = self.p.polynomial_size;
         // Sums reach 2^scales - 1 steps to each side, and need that many entries and one step of room.
         let length = (SUM_STEP / self.p.bucket()) as usize * (1 << self.layout.scales().len());
-        let parts_per_table = if 4 * length <= n { 2 } else { 1 };
-        let parts = 1 + self.layout.digit_count();
-        let mut gains = vec![Vec::with_capacity(parts); leads.len()];
-        for first in (0..parts).step_by(parts_per_table) {
-            let parts = first..parts.min(first + parts_per_table);
-            let tables: Vec<Glwe> = leads
-                .iter()
-                .map(|lead| {
-                    let part = &lead[parts.clone()];
-                    spread(self.pack(&part[0], part.get(1)), n, length.max(n / 4))
-                })
-                .collect();
-            let outputs = self.bootstrap_at(&inputs, &tables, Precision::Fine, [0, n / 2]);
-            for (gain, outputs) in gains.iter_mut().zip(outputs) {
-                gain.extend(outputs.into_iter().take(parts.len()));
-            }
+        if 4 * length <= n {
+            let tables: Vec<Glwe> =
+                leads.iter().map(|[count, number]| spread(self.pack(count, Some(number)), n, n / 4)).collect();
+            return self.bootstrap_at(&inputs, &tables, Precision::Fine, [0, n / 2]);
         }
-        gains
+        let [counts, numbers] = [0, 1].map(|part| {
+            let tables: Vec<Glwe> = leads.iter().map(|lead| spread(self.pack(&lead[part], None), n, length)).collect();
+            self.bootstrap(&inputs, &tables, Precision::Fine)
+        });
+        counts.into_iter().zip(numbers).map(|(count, number)| [count, number]).collect()
     }
 }
 
