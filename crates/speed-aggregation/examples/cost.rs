@@ -19,14 +19,12 @@ use serde_json::{Value, json};
 use speed_aggregation::cost::{Operations, processor_time};
 use speed_aggregation::encoding::{Encoding, VoteRange};
 use speed_aggregation::paper::PaperArgmax;
-use speed_aggregation::{
-    Aggregator, ClearText, Encrypted, NoisyVotes, Parameters, Round, RoundSpec, Teacher, generate_keys,
-};
+use speed_aggregation::{Aggregator, ClearText, Encrypted, NoisyVotes, Round, RoundSpec, Teacher, generate_keys};
 use speed_core::random::Streams;
 use speed_core::{Circuit, Randomness, VoteShape};
 
 const TEACHERS: usize = 250;
-/// Classes of the paper's circuit and of the sizes.
+/// Classes of the paper's circuit.
 const CLASSES: usize = 10;
 const NOISE_BOUND: u64 = 1000;
 const KEYS: Randomness = Randomness::simulation([1; 32]);
@@ -43,10 +41,10 @@ struct CostOptions {
     /// Threads of the argmax.
     #[arg(long, default_value = "1")]
     threads: NonZeroUsize,
-    /// Classes of the tournament and of all pairs.
+    /// Classes, except of the paper's circuit, which has ten.
     #[arg(long, default_value = "10", value_parser = clap::value_parser!(u8).range(2..=128))]
     classes: u8,
-    /// Bound on the privacy noise of a class, of the tournament and of all pairs. It decides the parameter set.
+    /// Bound on the privacy noise of a class, except of the paper's circuit. It decides the parameter set.
     #[arg(long, default_value_t = NOISE_BOUND)]
     noise_bound: u64,
     /// One line of JSON.
@@ -72,7 +70,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         What::Tournament => round(Circuit::Tournament, &options)?,
         What::AllPairs => round(Circuit::AllPairs, &options)?,
         What::Paper => paper(&options)?,
-        What::Sizes => sizes()?,
+        What::Sizes => sizes(&options)?,
     };
     println!("{}", if options.json { figures.to_string() } else { format!("{figures:#}") });
     Ok(())
@@ -155,11 +153,12 @@ fn paper(options: &CostOptions) -> Result<Value, Box<dyn Error>> {
 }
 
 /// Returns the bytes of keys and messages on the wire.
-fn sizes() -> Result<Value, Box<dyn Error>> {
-    let keys = generate_keys(&Parameters::TOURNAMENT_128, &KEYS)?;
+fn sizes(options: &CostOptions) -> Result<Value, Box<dyn Error>> {
+    let (classes, bound) = (options.classes.into(), options.noise_bound);
+    let keys = generate_keys(&Encoding::choose_parameters(classes, VoteRange::new(TEACHERS, bound))?, &KEYS)?;
     let message = |queries: usize| -> Result<usize, Box<dyn Error>> {
-        let round = Round::new(RoundSpec::new(b"cost", VoteShape::new(TEACHERS, queries, CLASSES)?, NOISE_BOUND))?;
-        let values = vec![0; queries * CLASSES];
+        let round = Round::new(RoundSpec::new(b"cost", VoteShape::new(TEACHERS, queries, classes)?, bound))?;
+        let values = vec![0; queries * classes];
         Ok(Teacher::new(0).answer(&keys.public, &round, &values, &KEYS)?.to_bytes().len())
     };
     Ok(json!({

@@ -91,12 +91,15 @@ impl SeededEvaluationKey {
     pub fn expand(self) -> EvaluationKey {
         let p = self.public.parameters;
         let SeededParts { key_switch, bootstrap, select, trace } = self.parts;
-        let parts = EvaluationParts {
-            key_switch: KeySwitchKey::expand(&p, key_switch),
-            bootstrap: expand_bootstrap_key(&p, p.bootstrap, bootstrap),
-            select: expand_bootstrap_key(&p, p.select, select),
-            trace: expand_trace_key(&p, trace),
-        };
+        // The key switch has no parallel form, so it shares the pool with the others.
+        let (key_switch, (bootstrap, select, trace)) = rayon::join(
+            || KeySwitchKey::expand(&p, key_switch),
+            || {
+                let bootstrap = expand_bootstrap_key(&p, p.bootstrap, bootstrap);
+                (bootstrap, expand_bootstrap_key(&p, p.select, select), expand_trace_key(&p, trace))
+            },
+        );
+        let parts = EvaluationParts { key_switch, bootstrap, select, trace };
         EvaluationKey { public: self.public, parts: Arc::new(parts) }
     }
 }

@@ -2,7 +2,7 @@
 
 use speed_core::{EntropyError, Randomness};
 use tfhe::core_crypto::algorithms::slice_algorithms::slice_semi_reverse_negacyclic_convolution;
-use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, RandomGenerator, Seeder as _};
+use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, RandomGenerator, Seed, Seeder as _};
 use tfhe::core_crypto::prelude::*;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -49,12 +49,17 @@ pub(crate) fn generate_with_small_key(
     let mut ring = allocate_and_generate_new_binary_glwe_secret_key(GlweDimension(1), p.ring(), &mut secret_generator);
     let big = ring.clone().into_lwe_secret_key();
     let public = public_key(p, &big, &mut seeder);
-    let parts = SeededParts {
-        key_switch: key_switch_key(p, &big, &small, &mut seeder),
-        bootstrap: bootstrap_key(p, p.bootstrap, &small, &ring, &mut seeder),
-        select: bootstrap_key(p, p.select, &small, &ring, &mut seeder),
-        trace: trace_key(p, &ring, &mut seeder),
-    };
+    let key_switch_seed = seeder.seed();
+    let mut key_switch_generator = EncryptionRandomGenerator::new(key_switch_seed.clone(), &mut seeder);
+    // The key switch has no parallel form, so it shares the pool with the others.
+    let (key_switch, (bootstrap, select, trace)) = rayon::join(
+        || key_switch_key(p, &big, &small, key_switch_seed, &mut key_switch_generator),
+        || {
+            let bootstrap = bootstrap_key(p, p.bootstrap, &small, &ring, &mut seeder);
+            (bootstrap, bootstrap_key(p, p.select, &small, &ring, &mut seeder), trace_key(p, &ring, &mut seeder))
+        },
+    );
+    let parts = SeededParts { key_switch, bootstrap, select, trace };
     ring.as_mut().zeroize();
 
     let keys = KeySet {
@@ -82,19 +87,19 @@ fn key_switch_key(
     p: &Parameters,
     big: &LweSecretKeyOwned<u64>,
     small: &LweSecretKeyOwned<u64>,
-    seeder: &mut Seeder,
+    seed: Seed,
+    generator: &mut EncryptionRandomGenerator<DefaultRandomGenerator>,
 ) -> Seeded {
-    let seed = seeder.seed();
     let mut key = SeededLweKeyswitchKey::new(
         0,
         p.key_switch.base(),
         p.key_switch.level_count(),
         p.big_dimension(),
         p.small_dimension(),
-        seed.into(),
+        seed.clone().into(),
         CiphertextModulus::new_native(),
     );
-    generate_seeded_lwe_keyswitch_key(big, small, &mut key, p.lwe_noise(), seeder);
+    generate_seeded_lwe_keyswitch_key_with_pre_seeded_generator(big, small, &mut key, p.lwe_noise(), generator);
     Seeded { seed: seed.0, bodies: key.into_container() }
 }
 
