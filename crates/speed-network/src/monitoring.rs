@@ -1,26 +1,31 @@
 //! Monitoring connections: few, and without TLS.
 
+use std::future::Future as _;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// A listener with a limited number of connections at a time. A client that holds all of them blocks other monitoring
-/// clients, but no party of the round.
+use crate::transport::{Evicted, Place, Strangers};
+
+/// The maximum number of connections, and of those from one address.
+const MOST: (usize, usize) = (32, 8);
+
+/// A listener with a limited number of connections at a time. A new connection takes the place of the oldest from the
+/// address that has the most, so silent connections keep nobody out.
 pub(crate) struct MonitoringListener {
     listener: TcpListener,
-    places: Arc<Semaphore>,
+    strangers: Arc<Mutex<Strangers>>,
 }
 
 impl MonitoringListener {
-    pub(crate) fn new(listener: TcpListener, places: usize) -> Self {
-        Self { listener, places: Arc::new(Semaphore::new(places)) }
+    pub(crate) fn new(listener: TcpListener) -> Self {
+        Self { listener, strangers: Arc::new(Mutex::new(Strangers::new(MOST.0, MOST.1))) }
     }
 }
 
@@ -29,13 +34,10 @@ impl Listener for MonitoringListener {
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (MonitoringConnection, SocketAddr) {
-        loop {
-            // axum retries failures of `accept`, after a pause.
-            let (stream, address) = Listener::accept(&mut self.listener).await;
-            if let Ok(place) = self.places.clone().try_acquire_owned() {
-                return (MonitoringConnection { stream, _place: place }, address);
-            }
-        }
+        // axum retries failures of `accept`, after a pause.
+        let (stream, address) = Listener::accept(&mut self.listener).await;
+        let (place, evicted, _) = self.strangers.lock().unwrap_or_else(PoisonError::into_inner).enter(address.ip());
+        (MonitoringConnection { stream, place, evicted: Some(evicted), strangers: self.strangers.clone() }, address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -43,10 +45,19 @@ impl Listener for MonitoringListener {
     }
 }
 
-/// A connection and its permit.
+/// A connection and its place.
 pub(crate) struct MonitoringConnection {
     stream: TcpStream,
-    _place: OwnedSemaphorePermit,
+    place: Place,
+    /// `None` if a newer connection has its place.
+    evicted: Option<Evicted>,
+    strangers: Arc<Mutex<Strangers>>,
+}
+
+impl Drop for MonitoringConnection {
+    fn drop(&mut self) {
+        self.strangers.lock().unwrap_or_else(PoisonError::into_inner).leave(self.place);
+    }
 }
 
 impl AsyncRead for MonitoringConnection {
@@ -55,6 +66,13 @@ impl AsyncRead for MonitoringConnection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        // The sender sends nothing: it is dropped with the place.
+        if self.evicted.as_mut().is_some_and(|evicted| Pin::new(evicted).poll(context).is_ready()) {
+            self.evicted = None;
+        }
+        if self.evicted.is_none() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
@@ -70,5 +88,44 @@ impl AsyncWrite for MonitoringConnection {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use axum::Router;
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn half_sent_heads_do_not_block_monitoring() {
+        // On the commit before, 40 of them held all 32 places for 60 s.
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let app = Router::new().route("/health", get(async || "ok"));
+        tokio::spawn(async { axum::serve(MonitoringListener::new(listener), app).await });
+        let mut half_sent = Vec::new();
+        for _ in 0..40 {
+            let mut stream = TcpStream::connect(address).await.expect("a connection");
+            stream.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\n").await.expect("half a head");
+            half_sent.push(stream);
+        }
+        let answer = async {
+            let mut stream = TcpStream::connect(address).await.expect("a connection");
+            stream.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.expect("a head");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.expect("an answer");
+            answer
+        };
+        let answer = tokio::time::timeout(Duration::from_secs(10), answer).await.expect("in time");
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("ok"), "{answer}");
+        // The connections that had to go see their end.
+        let mut rest = Vec::new();
+        let ended = tokio::time::timeout(Duration::from_secs(10), half_sent[0].read_to_end(&mut rest)).await;
+        assert!(ended.is_ok(), "the oldest connection is still open");
     }
 }

@@ -284,15 +284,12 @@ fn address(listener: &TcpListener) -> SocketAddr {
     listener.local_addr().unwrap_or_else(|_| SocketAddr::from(([0, 0, 0, 0], 0)))
 }
 
-/// The maximum number of monitoring connections.
-const WATCHERS: usize = 32;
-
 /// Answers monitoring requests, without TLS, until the server stops.
 async fn watch_at(listener: TcpListener, app: Router, mut stop: watch::Receiver<bool>) {
     let stopped = async move {
         let _ = stop.wait_for(|stop| *stop).await;
     };
-    let _ = axum::serve(MonitoringListener::new(listener, WATCHERS), app).with_graceful_shutdown(stopped).await;
+    let _ = axum::serve(MonitoringListener::new(listener), app).with_graceful_shutdown(stopped).await;
 }
 
 /// Waits for a signal to stop the process.

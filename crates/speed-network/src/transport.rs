@@ -45,6 +45,7 @@ mod key;
 mod limits;
 mod listener;
 mod slots;
+mod strangers;
 mod tls;
 mod verifier;
 
@@ -54,4 +55,5 @@ pub use hyper::{HeaderMap, Method};
 pub use key::{PeerKey, peer_key};
 pub use limits::{ConnectionLimits, Counters};
 pub use listener::serve;
+pub(crate) use strangers::{Evicted, Place, Strangers};
 pub use tls::{TlsError, client_config, server_config};

@@ -47,14 +47,12 @@ pub enum DecodeError {
     #[error("checksum mismatch: the content was damaged")]
     Checksum,
     /// A public key that would leave votes unencrypted.
-    #[error("a degenerate key: {found} of its body's {words} words are far from 0, expected {min} or more")]
+    #[error(
+        "a degenerate key: expected a body that looks random, found one whose words times {multiplier} are close to 0"
+    )]
     Degenerate {
-        /// Words that are at least a quarter of the torus away from 0.
-        found: usize,
-        /// The minimum for an honest key.
-        min: usize,
-        /// Words of the body.
-        words: usize,
+        /// The multiplier.
+        multiplier: u64,
     },
     /// A header field is outside its limits.
     #[error("{field} is {found}, allowed is {min} to {max}")]

@@ -13,15 +13,20 @@ use crate::parameters::Parameters;
 /// The seed of a public key's mask.
 pub(crate) type MaskSeed = [u8; 32];
 
-/// The minimum number of words of a body that are at least a quarter of the torus away from 0. Half of an honest body's
-/// words are; fewer than this has probability 2^-128 (Hoeffding: 1024 less the root of 2048 ln(2^128) / 2).
-const MIN_LARGE_WORDS: usize = 722;
+/// The multipliers at which a body is checked: odd numbers up to this, each times the powers of two below `2^46`.
+const MAX_ODD: u64 = 127;
+const POWERS: u32 = 46;
+
+/// The largest sum of cosines of an honest body's words at one of the 2,944 multipliers, except with probability 2^-128 (Hoeffding: the
+/// root of 2 * 2048 ln(2,944 * 2^128)).
+const MAX_CONCENTRATION: f64 = 630.0;
 
 /// The teachers' key: it can only encrypt. Cloning is cheap.
 ///
-/// A hash expands a seed into its mask, so the generator of a key cannot choose the mask. A body close to zero is
-/// refused, because it would leave votes unencrypted. Only the owner can tell whether the body hides a good secret key,
-/// so the student's key generation is trusted.
+/// A hash expands a seed into its mask, so the generator of a key cannot choose the mask. A body is refused if it is
+/// concentrated, itself or times a small number or a power of two: everyone could then read votes without a key, because the same multiple of a
+/// ciphertext's body would not depend on its randomness. No check can tell whether the body hides a secret key that others know, as its
+/// generator always can tell others, so the student's key generation is trusted.
 ///
 /// On the wire (between envelope and checksum): parameter set (4 bytes), the mask's seed (32), and the body, 2048 words of 8 bytes.
 #[derive(Clone)]
@@ -124,13 +129,20 @@ impl Decode for PublicKey {
         let parameters: Parameters = reader.read()?;
         let seed = reader.array()?;
         let body: Vec<u64> = reader.read_with(parameters.polynomial_size)?;
-        let large = |word: &&u64| word.cast_signed().unsigned_abs() >= 1 << 62;
-        let found = body.iter().filter(large).count();
-        if found < MIN_LARGE_WORDS {
-            return Err(DecodeError::Degenerate { found, min: MIN_LARGE_WORDS, words: body.len() });
+        let multipliers = (1..=MAX_ODD).step_by(2).flat_map(|odd| (0..POWERS).map(move |power| odd << power));
+        if let Some(multiplier) = multipliers.into_iter().find(|&by| concentration(&body, by) > MAX_CONCENTRATION) {
+            return Err(DecodeError::Degenerate { multiplier });
         }
         Ok(Self::new(&parameters, seed, &body))
     }
+}
+
+/// Returns the sum of the cosines of a body's words, each times a number, as angles on the torus: the number of words if
+/// all multiples are close to zero, and about its root for words at random.
+fn concentration(body: &[u64], by: u64) -> f64 {
+    // 2^-63 pi: a word in radians.
+    let angle = |word: &u64| word.wrapping_mul(by).cast_signed() as f64 * (std::f64::consts::PI / 2_f64.powi(63));
+    body.iter().map(|word| angle(word).cos()).sum()
 }
 
 impl Content for PublicKey {
@@ -165,9 +177,18 @@ mod tests {
         let zero = PublicKey::new(&p, [0; 32], &[0; 2048]);
         // A body of noise alone, as if the secret key were zero.
         let small: Vec<u64> = (0..2048_u64).map(|word| (word << 6).wrapping_sub(1 << 16)).collect();
-        for key in [zero, PublicKey::new(&p, [0; 32], &small)] {
+        let of = |word: &dyn Fn(u64) -> u64| PublicKey::new(&p, [0; 32], &(0..2048).map(word).collect::<Vec<_>>());
+        // On the commit before, this passed: every value is the body modulo 2^62.
+        let sparse = of(&|word| if word < 800 { 1 << 62 } else { 0 });
+        let noise = |word: u64| (word << 6).wrapping_sub(1 << 16);
+        let sevenths = of(&|word| (word % 7 * (u64::MAX / 7)).wrapping_add(noise(word)));
+        let quarters = of(&|word| (word << 62).wrapping_add(noise(word)));
+        for (key, expected) in
+            [(zero, 1), (PublicKey::new(&p, [0; 32], &small), 1), (sparse, 4), (sevenths, 7), (quarters, 4)]
+        {
             let refused = PublicKey::from_bytes(&key.to_bytes());
-            assert!(matches!(refused, Err(DecodeError::Degenerate { found: 0, .. })), "{refused:?}");
+            let Err(DecodeError::Degenerate { multiplier }) = refused else { panic!("{refused:?}") };
+            assert!(multiplier <= expected, "{multiplier}, not {expected}");
         }
         let honest = generate_keys(&p, &Randomness::simulation([9; 32])).expect("a simulation").public;
         assert_eq!(PublicKey::from_bytes(&honest.to_bytes()).expect("honest").id(), honest.id());

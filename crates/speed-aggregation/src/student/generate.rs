@@ -50,7 +50,7 @@ pub(crate) fn generate_with_small_key(
     let big = ring.clone().into_lwe_secret_key();
     let public = public_key(p, &big, &mut seeder);
     let key_switch_seed = seeder.seed();
-    let mut key_switch_generator = EncryptionRandomGenerator::new(key_switch_seed.clone(), &mut seeder);
+    let mut key_switch_generator = EncryptionRandomGenerator::new(key_switch_seed, &mut seeder);
     // The key switch has no parallel form, so it shares the pool with the others.
     let (key_switch, (bootstrap, select, trace)) = rayon::join(
         || key_switch_key(p, &big, &small, key_switch_seed, &mut key_switch_generator),
@@ -96,7 +96,7 @@ fn key_switch_key(
         p.key_switch.level_count(),
         p.big_dimension(),
         p.small_dimension(),
-        seed.clone().into(),
+        seed.into(),
         CiphertextModulus::new_native(),
     );
     generate_seeded_lwe_keyswitch_key_with_pre_seeded_generator(big, small, &mut key, p.lwe_noise(), generator);

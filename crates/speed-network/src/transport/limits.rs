@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Limits of a server's connections. Excess connections are dropped at once, without a reply.
+/// Limits of a server's connections. Connections beyond those of peers are dropped at once, without a reply. A connection
+/// beyond those of handshakes takes the place of the oldest handshake from the address that has the most.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
     /// Maximum number of concurrent connections, including those in their handshake: 512.
@@ -64,7 +65,7 @@ impl Counters {
         self.accepted.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of connections that were dropped because there were too many.
+    /// Returns the number of connections that were dropped because there were too many, or for a newer one.
     #[must_use]
     pub fn refused_busy(&self) -> u64 {
         self.refused_busy.load(Ordering::Relaxed)

@@ -26,6 +26,7 @@ use tower_service::Service as _;
 use crate::transport::key::{PeerKey, peer_key};
 use crate::transport::limits::{ConnectionLimits, Counters};
 use crate::transport::slots::{Slot, Slots};
+use crate::transport::strangers::Evicted;
 
 /// The pause after a failure to accept a connection. A longer pause would delay clients; a shorter one would waste
 /// processor time while the process has no free file descriptor.
@@ -76,8 +77,8 @@ pub async fn serve(
             Some(ended) = connections.join_next() => note_panic(ended),
             (stream, address) = accept(&listener) => {
                 context.counters.count_accepted();
-                if let Some(slot) = slots.admit(address.ip()) {
-                    connections.spawn(run_connection(stream, address, slot, context.clone()));
+                if let Some((slot, evicted)) = slots.admit(address.ip()) {
+                    connections.spawn(run_connection(stream, address, slot, evicted, context.clone()));
                 } else {
                     tracing::debug!(%address, "dropped a connection: there are too many");
                 }
@@ -128,7 +129,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
 }
 
 /// Runs one connection in its slot, from its handshake to its end.
-async fn run_connection(stream: TcpStream, address: SocketAddr, mut slot: Slot, context: Context) {
+async fn run_connection(stream: TcpStream, address: SocketAddr, mut slot: Slot, evicted: Evicted, context: Context) {
     // Otherwise a small answer waits for the acknowledgement of the previous one (RFC 896).
     let _ = stream.set_nodelay(true);
     let mut shutdown = context.shutdown.clone();
@@ -136,6 +137,10 @@ async fn run_connection(stream: TcpStream, address: SocketAddr, mut slot: Slot, 
     let shaken = tokio::select! {
         () = stopped(&mut shutdown) => return,
         shaken = handshake => shaken,
+        _ = evicted => {
+            tracing::debug!(%address, "dropped a connection: it was silent, and a newer one needed its place");
+            return;
+        }
     };
     let Ok(shaken) = shaken else {
         context.counters.count_refused_handshake();

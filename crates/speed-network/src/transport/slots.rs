@@ -1,12 +1,12 @@
 //! Connection slots, counted by holder.
 
 use std::collections::HashMap;
-use std::hash::Hash;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::transport::key::PeerKey;
 use crate::transport::limits::{ConnectionLimits, Counters};
+use crate::transport::strangers::{Evicted, Place, Strangers};
 
 /// The slots of a server.
 pub(crate) struct Slots {
@@ -16,11 +16,8 @@ pub(crate) struct Slots {
 }
 
 /// The slots in use.
-#[derive(Default)]
 struct SlotsInUse {
-    connections: usize,
-    handshakes: usize,
-    networks: HashMap<IpAddr, usize>,
+    strangers: Strangers,
     peers: HashMap<PeerKey, usize>,
 }
 
@@ -30,33 +27,34 @@ pub(crate) struct Slot {
     holder: SlotHolder,
 }
 
-/// The holder of a slot: a stranger, identified by its network, until the handshake; then a peer.
+/// The holder of a slot: a stranger until the handshake; then a peer.
 enum SlotHolder {
-    Stranger(IpAddr),
+    Stranger(Place),
     Peer(PeerKey),
 }
 
 impl Slots {
     pub(crate) fn new(limits: ConnectionLimits, counters: Arc<Counters>) -> Arc<Self> {
-        Arc::new(Self { limits, counters, held: Mutex::default() })
+        let strangers = Strangers::new(limits.handshakes, limits.handshakes_per_address);
+        let held = SlotsInUse { strangers, peers: HashMap::new() };
+        Arc::new(Self { limits, counters, held: Mutex::new(held) })
     }
 
-    /// Returns a slot for a connection before its handshake, or `None` if none is free, which is counted.
-    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Slot> {
-        let network = network(address);
+    /// Returns a slot for a connection before its handshake. If there is none, the oldest handshake goes, which is counted.
+    /// `None` if peers have all connections, which is counted too.
+    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<(Slot, Evicted)> {
         let mut held = self.held();
-        let is_free = held.connections < self.limits.connections
-            && held.handshakes < self.limits.handshakes
-            && take(&mut held.networks, network, self.limits.handshakes_per_address);
-        if !is_free {
+        if held.count() >= self.limits.connections {
             self.counters.count_refused_busy();
-            return None;
+            if !held.strangers.evict() {
+                return None;
+            }
         }
-        held.connections += 1;
-        held.handshakes += 1;
-        self.counters.set_open(held.connections);
+        let (place, evicted, gone) = held.strangers.enter(address);
+        (0..gone).for_each(|_| self.counters.count_refused_busy());
+        self.counters.set_open(held.count());
         drop(held);
-        Some(Slot { slots: Arc::clone(self), holder: SlotHolder::Stranger(network) })
+        Some((Slot { slots: Arc::clone(self), holder: SlotHolder::Stranger(place) }, evicted))
     }
 
     /// Locks the counts. They are consistent even after a panic, because no code between two changes of them can panic.
@@ -65,16 +63,45 @@ impl Slots {
     }
 }
 
+impl SlotsInUse {
+    fn count(&self) -> usize {
+        self.strangers.len() + self.peers.values().sum::<usize>()
+    }
+
+    fn release(&mut self, holder: &SlotHolder) {
+        match holder {
+            SlotHolder::Stranger(place) => {
+                self.strangers.leave(*place);
+            }
+            SlotHolder::Peer(peer) => {
+                if let Some(count) = self.peers.get_mut(peer) {
+                    *count -= 1;
+                    // So the map is no larger than the number of connections.
+                    if *count == 0 {
+                        self.peers.remove(peer);
+                    }
+                }
+            }
+        }
+    }
+}
+
 impl Slot {
     /// Exchanges the handshake slot for one of the peer's connections. Returns `false` if the peer has too many, which
-    /// is counted.
+    /// is counted, or if the slot was taken back.
     pub(crate) fn authenticate(&mut self, peer: PeerKey) -> bool {
         let mut held = self.slots.held();
-        if !take(&mut held.peers, peer, self.slots.limits.connections_per_peer) {
+        let count = held.peers.get(&peer).copied().unwrap_or(0);
+        if count >= self.slots.limits.connections_per_peer {
             self.slots.counters.count_refused_busy();
             return false;
         }
-        release_holder(&mut held, &self.holder);
+        if let SlotHolder::Stranger(place) = self.holder
+            && !held.strangers.leave(place)
+        {
+            return false;
+        }
+        held.peers.insert(peer, count + 1);
         self.holder = SlotHolder::Peer(peer);
         true
     }
@@ -83,47 +110,8 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         let mut held = self.slots.held();
-        release_holder(&mut held, &self.holder);
-        held.connections -= 1;
-        self.slots.counters.set_open(held.connections);
-    }
-}
-
-fn release_holder(held: &mut SlotsInUse, holder: &SlotHolder) {
-    match holder {
-        SlotHolder::Stranger(network) => {
-            held.handshakes -= 1;
-            release(&mut held.networks, network);
-        }
-        SlotHolder::Peer(peer) => release(&mut held.peers, peer),
-    }
-}
-
-/// Increments a count if it is below `most`.
-fn take<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: K, most: usize) -> bool {
-    let count = counts.get(&key).copied().unwrap_or(0);
-    if count < most {
-        counts.insert(key, count + 1);
-    }
-    count < most
-}
-
-/// Decrements a count, and removes it at zero, so the maps are no larger than the number of connections.
-fn release<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
-    if let Some(count) = counts.get_mut(key) {
-        *count -= 1;
-        if *count == 0 {
-            counts.remove(key);
-        }
-    }
-}
-
-/// Returns the address under which connections are counted: an IPv4 address, or the network of an IPv6 address, because
-/// the client chooses its last 64 bits (RFC 4291, section 2.5.4).
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
-        v4 => v4,
+        held.release(&self.holder);
+        self.slots.counters.set_open(held.count());
     }
 }
 
@@ -141,25 +129,31 @@ mod tests {
     }
 
     #[test]
-    fn one_address_cannot_hold_all_handshakes() {
-        let (slots, counters) =
-            slots(ConnectionLimits { handshakes: 3, handshakes_per_address: 2, ..Default::default() });
-        let first: Vec<_> = (0..2).filter_map(|_| slots.admit(address("192.0.2.1"))).collect();
-        assert_eq!(first.len(), 2);
-        assert!(slots.admit(address("192.0.2.1")).is_none());
-        assert!(slots.admit(address("::ffff:192.0.2.1")).is_none());
-        let other = slots.admit(address("192.0.2.2")).expect("a place");
-        assert!(slots.admit(address("192.0.2.3")).is_none(), "three handshakes are running");
-        assert_eq!((counters.refused_busy(), counters.open()), (3, 3));
-        drop((first, other));
+    fn silent_connections_of_four_addresses_keep_nobody_out() {
+        // On the commit before, the last connection was dropped: all handshakes were taken.
+        let (slots, counters) = slots(ConnectionLimits::default());
+        let silent: Vec<_> = (0..4)
+            .flat_map(|host| (0..32).map(move |_| address(&format!("192.0.2.{host}"))))
+            .filter_map(|address| slots.admit(address))
+            .collect();
+        assert_eq!((silent.len(), counters.open(), counters.refused_busy()), (128, 128, 0));
+        let (mut honest, _evicted) = slots.admit(address("192.0.2.9")).expect("a slot");
+        // The attackers come again, and drop their own connections only.
+        let again: Vec<_> = (0..400).filter_map(|k| slots.admit(address(&format!("192.0.2.{}", k % 4)))).collect();
+        assert!(honest.authenticate(PeerKey([1; 32])));
+        assert_eq!((again.len(), counters.open()), (400, 129 - 1));
+        drop((silent, again, honest));
         assert_eq!(counters.open(), 0);
-        assert!(slots.held().networks.is_empty());
     }
 
     #[test]
-    fn addresses_of_one_ipv6_network_count_together() {
-        assert_eq!(network(address("2001:db8::1")), network(address("2001:db8::ffff:1:2:3")));
-        assert_ne!(network(address("2001:db8::1")), network(address("2001:db8:0:1::1")));
+    fn a_slot_that_was_taken_back_is_none() {
+        let (slots, counters) = slots(ConnectionLimits { handshakes: 1, ..Default::default() });
+        let (mut first, mut evicted) = slots.admit(address("192.0.2.1")).expect("a slot");
+        let (mut second, _evicted) = slots.admit(address("192.0.2.1")).expect("a slot");
+        assert!(evicted.try_recv().is_err_and(|error| error != tokio::sync::oneshot::error::TryRecvError::Empty));
+        assert!(!first.authenticate(PeerKey([1; 32])) && second.authenticate(PeerKey([1; 32])));
+        assert_eq!((counters.refused_busy(), counters.open()), (1, 1));
     }
 
     #[test]
@@ -167,12 +161,12 @@ mod tests {
         let limits = ConnectionLimits { connections: 3, connections_per_peer: 2, handshakes: 1, ..Default::default() };
         let (slots, counters) = slots(limits);
         let enter = |peer| {
-            let mut slot = slots.admit(address("192.0.2.1"))?;
+            let (mut slot, _) = slots.admit(address("192.0.2.1"))?;
             slot.authenticate(PeerKey([peer; 32])).then_some(slot)
         };
         let held: Vec<_> = [1, 1, 2].into_iter().filter_map(enter).collect();
         assert_eq!((held.len(), counters.open()), (3, 3));
-        assert!(slots.admit(address("192.0.2.1")).is_none());
+        assert!(slots.admit(address("192.0.2.1")).is_none(), "peers have all connections");
         drop(held);
         let first = [enter(1), enter(1)];
         assert!(first.iter().all(Option::is_some));
