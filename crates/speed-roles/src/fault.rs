@@ -132,6 +132,17 @@ pub enum InputFault {
     /// An answer that cannot be decrypted.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// Answers that are not outcomes of the round.
+    #[error(
+        "{count} of its answers are not outcomes of the round, the first for query {first}: the server did not compute them, or a \
+         teacher sent values beyond the round's range. No label was written"
+    )]
+    Undecodable {
+        /// The number of such answers.
+        count: usize,
+        /// The first query with one.
+        first: usize,
+    },
 }
 
 /// A fault of a log or a receipt.

@@ -153,9 +153,6 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
             if others == 1 { " has" } else { "s have" }
         ),
     });
-    for query in &report.undecodable {
-        text.push_str(&format!("query {query}: its answer is not a valid outcome of the round\n"));
-    }
     for (teacher, why) in &report.excluded {
         text.push_str(&format!("teacher {teacher} not counted: {why}\n"));
     }

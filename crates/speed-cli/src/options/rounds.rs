@@ -147,7 +147,7 @@ pub(crate) struct RoundOptions {
     /// labels can recover the secret key from them (docs/threat-models.md)
     #[arg(long, value_name = "PROOFS", default_value = "required", value_parser = proofs(), action = ArgAction::Set)]
     pub(crate) proofs: bool,
-    /// Reuse the keys of another round. Without proofs, a key is safe for 364 bits of labels (109 labels of ten classes)
+    /// Reuse the keys of another round. All rounds of a key together may have 333 bits of labels (100 labels of ten classes)
     #[arg(long)]
     pub(crate) reuse_keys: bool,
     /// The proof key to write, for teachers and server [default: proof.key beside the round's file]
