@@ -172,6 +172,17 @@ pub enum OptionsFault {
         /// Queries that unused keys serve.
         serves: usize,
     },
+    /// A result that no teacher verified.
+    #[error(
+        "no teacher verified this result: a lying server can make labels that are bits of the secret key. Give --verification FILE, \
+         which a teacher makes with `speed server verify`, or --unverified to trust the server"
+    )]
+    Unverified,
+    /// A verification of a round whose server adds the noise.
+    #[error(
+        "the server adds the noise of this round, and only the server knows it: no other party can compute the sum again"
+    )]
+    CentralNoise,
     /// Votes with two possible readings.
     #[error(
         "the file of votes has lines of two numbers, which may be a query and its label or a histogram of two classes: give --form labels or \

@@ -132,6 +132,9 @@ pub enum InputFault {
     /// An answer that cannot be decrypted.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// A seed or a verification that is not the result's, or a message that a verification lacks.
+    #[error(transparent)]
+    Verification(#[from] VerificationFault),
     /// Answers that are not outcomes of the round.
     #[error(
         "{count} of its answers are not outcomes of the round, the first for query {first}: the server did not compute them, or a \
@@ -142,6 +145,37 @@ pub enum InputFault {
         count: usize,
         /// The first query with one.
         first: usize,
+    },
+}
+
+/// A fault of the files of a verification.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerificationFault {
+    /// A seed or a verification of another result.
+    #[error("is of the result with SHA-256 {found}, this result has {expected}")]
+    OtherResult {
+        /// The SHA-256 of the result.
+        expected: Digest,
+        /// The SHA-256 in the file.
+        found: Digest,
+    },
+    /// A verification that no teacher of the round signed.
+    #[error("is not signed by teacher {teacher} of the round, which it names")]
+    Unsigned {
+        /// The teacher.
+        teacher: usize,
+    },
+    /// A counted message that is not in the directory.
+    #[error(
+        "has no file with the SHA-256 {digest}, the message of teacher {teacher} that the server counted according to its log: ask \
+         the teacher or the server for it"
+    )]
+    MissingMessage {
+        /// The teacher.
+        teacher: usize,
+        /// The SHA-256 of the message.
+        digest: Digest,
     },
 }
 
@@ -191,6 +225,9 @@ pub enum LogFault {
         /// The entry, from 0.
         entry: usize,
     },
+    /// A log without a result.
+    #[error("ends before the result: fetch the log again")]
+    NoResult,
     /// A sum that was closed without the teacher's message.
     #[error("states that the sum was closed without this message of teacher {teacher}")]
     NotCounted {
@@ -232,6 +269,14 @@ pub enum ResultsFault {
          right --registry, because a second answer would have other noise"
     )]
     Forgotten,
+    /// A registry without the result of the round.
+    #[error("does not contain the result of this round: wait until it exists, or give the right --registry")]
+    NoResult,
+    /// A round whose sum was closed before answers had seeds.
+    #[error(
+        "does not contain the seed of this round, whose sum an earlier version closed: its result cannot be verified"
+    )]
+    NoSeed,
     /// A registry that another program uses.
     #[error("another program uses this registry: wait until it ends")]
     RegistryInUse,

@@ -1,5 +1,6 @@
 //! The student's programs: key generation, rounds, and decryption of results.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,19 +8,20 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use speed_aggregation::error::OpenError;
 use speed_aggregation::proofs::ProofKey;
-use speed_aggregation::protocol::{AnswerList, SignedResult, TeacherStatus};
+use speed_aggregation::protocol::{AnswerList, SignedResult, TeacherStatus, Verification};
 use speed_aggregation::{Outcome, Parameters, PublicKey, SecretKey, generate_keys};
 use speed_core::NoisePlacement;
 
 use crate::checks::check_result;
-use crate::error::RolesError;
+use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
 use crate::file_kind::FileKind;
-use crate::files::{Access, decode_input, expect_absent, read_up_to, write_new};
+use crate::files::{Access, decode_input, expect_absent, hash_file, read_up_to, write_new};
 use crate::key_use::{KeyUse, other_rounds};
 use crate::proofs;
 use crate::randomness::RoundRandomness;
 use crate::round_file::RoundFile;
+use crate::server::check_verification;
 use crate::terms::Terms;
 
 /// The names of the files that [`keygen`] writes, for the student, the teachers and the server.
@@ -172,6 +174,9 @@ pub struct OpenReport {
     pub noise_by_server: bool,
     /// Teachers that are not in the sum, with the reasons.
     pub excluded: Vec<(usize, &'static str)>,
+    /// The teachers that computed the result again, in ascending order. If there are none, only the server's signature
+    /// vouches for the answers.
+    pub verified_by: Vec<usize>,
     /// True if the secret key was destroyed.
     pub key_destroyed: bool,
     /// Number of other rounds of the key, whose results cannot be decrypted without it. `None` if it is unknown,
@@ -190,6 +195,10 @@ pub struct OpenOptions {
     pub result: PathBuf,
     /// The round's file.
     pub round: PathBuf,
+    /// Verifications of the result by teachers, all of which must hold.
+    pub verifications: Vec<PathBuf>,
+    /// True if the result is opened without a verification. Simulations need none.
+    pub unverified: bool,
     /// True if the secret key is kept after the labels are written.
     pub keep_keys: bool,
     /// The labels' file to create.
@@ -204,16 +213,18 @@ pub struct OpenOptions {
 /// called again, it finds the same labels and resumes.
 ///
 /// # Errors
-/// If an input is missing or damaged, the result is not for this key or round, an answer is not an outcome of the round,
-/// or other labels already exist.
+/// If an input is missing or damaged, the result is not for this key or round, no teacher verified it, an answer is not an
+/// outcome of the round, or other labels already exist.
 pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
-    let OpenOptions { secret_key, result, round, keep_keys, out } = options;
+    let OpenOptions { secret_key, result, round, keep_keys, out, .. } = options;
     if is_destroyed(secret_key) && out.is_file() {
         fs::remove_file(secret_key).map_err(RolesError::io("remove", secret_key))?;
         return Err(RolesError::input(secret_key)(InputFault::Destroyed));
     }
     let key = decode_input(secret_key, FileKind::SECRET_KEY, SecretKey::from_bytes)?;
-    let signed = read_result(result, &RoundFile::read(round)?)?;
+    let file = RoundFile::read(round)?;
+    let signed = read_result(result, &file)?;
+    let verified_by = verified_by(options, &file)?;
     let list = signed.list();
     let labels = decrypted(&key, list).map_err(RolesError::input(result))?;
     let labelled = labels.iter().flatten().count();
@@ -244,6 +255,7 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         honest_ratio: list.honest_ratio(),
         noise_by_server: list.placement() == NoisePlacement::Central,
         excluded: excluded.map(|(teacher, status)| (teacher, status.name())).collect(),
+        verified_by,
         key_destroyed: destroys,
         other_rounds,
         out: out.clone(),
@@ -271,6 +283,25 @@ fn decrypted(key: &SecretKey, list: &AnswerList) -> Result<Vec<Option<u8>>, Inpu
         None => Ok(labels),
         Some(&first) => Err(InputFault::Undecodable { count: undecodable.len(), first }),
     }
+}
+
+/// Checks the verifications of a result, and returns their teachers in ascending order. Labels of answers that no teacher
+/// computed again may be bits of the secret key, so a round that is not a simulation needs a verification unless the
+/// student waives it.
+fn verified_by(options: &OpenOptions, file: &RoundFile) -> Result<Vec<usize>, RolesError> {
+    let OpenOptions { result, verifications, unverified, .. } = options;
+    if verifications.is_empty() {
+        let may_open = *unverified || file.round().is_simulation();
+        return if may_open { Ok(Vec::new()) } else { Err(OptionsFault::Unverified.into()) };
+    }
+    let digest = hash_file(result)?;
+    let mut teachers = BTreeSet::new();
+    for path in verifications {
+        let verification = decode_input(path, FileKind::VERIFICATION, Verification::from_bytes)?;
+        let teacher = check_verification(&verification, file, digest).map_err(RolesError::input(path))?;
+        teachers.insert(teacher);
+    }
+    Ok(teachers.into_iter().collect())
 }
 
 /// Reads the result of a round and checks it with [`check_result`].

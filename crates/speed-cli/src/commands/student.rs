@@ -25,8 +25,10 @@ pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
         StudentCommand::Plurality(options) => training::plurality(options),
         StudentCommand::Round(options) => round(&options),
         StudentCommand::Fetch { client, out } => client::fetch(&client, &out),
-        StudentCommand::Open { secret_key, result, round, keep_keys, delta, out, json } => {
-            open(&student::OpenOptions { secret_key, result, round, keep_keys, out }, delta, json)
+        StudentCommand::Open { secret_key, result, round, verification, unverified, keep_keys, delta, out, json } => {
+            let verifications = verification;
+            let options = student::OpenOptions { secret_key, result, round, verifications, unverified, keep_keys, out };
+            open(&options, delta, json)
         }
     }
 }
@@ -123,6 +125,15 @@ fn terms(options: &RoundOptions) -> Result<Terms, Failure> {
     })
 }
 
+/// Returns the line about the teachers that verified a result.
+fn verified(teachers: &[usize]) -> String {
+    if teachers.is_empty() {
+        return "verified by no teacher: only the server's signature vouches for the answers\n".to_owned();
+    }
+    let teachers: Vec<String> = teachers.iter().map(ToString::to_string).collect();
+    format!("verified by teacher {}, which computed the answers again\n", teachers.join(" and teacher "))
+}
+
 fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), Failure> {
     let report = student::open(options)?;
     let price = RoundPrice::for_round(&RoundFile::read(&options.round)?, Some(report.counted), delta)?;
@@ -153,6 +164,7 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
             if others == 1 { " has" } else { "s have" }
         ),
     });
+    text.push_str(&verified(&report.verified_by));
     for (teacher, why) in &report.excluded {
         text.push_str(&format!("teacher {teacher} not counted: {why}\n"));
     }

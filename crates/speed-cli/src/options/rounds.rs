@@ -81,6 +81,12 @@ pub(crate) enum StudentCommand {
         /// The round's file; the result of another round is refused
         #[arg(long, value_name = "FILE")]
         round: PathBuf,
+        /// A teacher's verification of the result (speed server verify); may be repeated, and all must hold
+        #[arg(long, value_name = "FILE")]
+        verification: Vec<PathBuf>,
+        /// Open a result that no teacher verified: its labels may be bits of the secret key if the server lies
+        #[arg(long, conflicts_with = "verification")]
+        unverified: bool,
         /// Keep the secret key, which is otherwise destroyed after the labels are written
         #[arg(long)]
         keep_keys: bool,
@@ -348,6 +354,74 @@ pub(crate) enum ServerCommand {
     Aggregate(Box<AggregateOptions>),
     /// Serve a round over a network: receive messages and send the result to the student; resumes after an interruption
     Serve(Box<ServeOptions>),
+    /// Sign and write the seed of a result for a verifier, from which the verifier computes the same answers. It must
+    /// stay secret from the student
+    Reveal(RevealOptions),
+    /// Compute sum and answers of a round again and compare them with the server's result: for a teacher, or for any
+    /// other party except the student
+    Verify(Box<ServerVerifyOptions>),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RevealOptions {
+    /// The server's signing key
+    #[arg(long, value_name = "FILE")]
+    pub(crate) signing_key: PathBuf,
+    /// The server's registry, which has the result [default: beside the signing key]
+    #[arg(long, value_name = "FILE")]
+    registry: Option<PathBuf>,
+    /// The round's file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) round: PathBuf,
+    /// The revealed seed to write (mode 0600)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl RevealOptions {
+    pub(crate) fn registry(&self) -> PathBuf {
+        self.registry.clone().unwrap_or_else(|| default_registry(&self.signing_key))
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServerVerifyOptions {
+    /// The student's evaluation.key
+    #[arg(long, value_name = "FILE")]
+    pub(crate) evaluation_key: PathBuf,
+    /// The round's proof key, if the round requires proofs
+    #[arg(long, value_name = "FILE")]
+    pub(crate) proof_key: Option<PathBuf>,
+    /// The round's file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) round: PathBuf,
+    /// The server's result
+    #[arg(long, value_name = "FILE")]
+    pub(crate) result: PathBuf,
+    /// The round's log
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: PathBuf,
+    /// The seed that the server revealed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) seed: PathBuf,
+    /// Folder with the counted messages, from the server's --copy-messages or from the teachers; other files are ignored
+    #[arg(long, value_name = "DIR")]
+    pub(crate) messages: PathBuf,
+    /// Number of threads; the outcome does not depend on it [default: all processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// A teacher's signing key, which signs the verification
+    #[arg(long, value_name = "FILE", requires = "out")]
+    pub(crate) signing_key: Option<PathBuf>,
+    /// The verification to write for the student, if the server did not lie
+    #[arg(long, value_name = "FILE", requires = "signing_key")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Options of a server of a round, whatever brings the messages.
@@ -370,6 +444,10 @@ pub(crate) struct ServerOptions {
     pub(crate) min_teachers: Option<usize>,
     #[command(flatten)]
     pub(crate) records: RecordOptions,
+    /// Folder to which the counted messages are copied for verifiers (speed server verify), because the registry deletes
+    /// them when the result exists
+    #[arg(long, value_name = "DIR")]
+    pub(crate) copy_messages: Option<PathBuf>,
     /// The circuit of the argmax; both give the same winners
     #[arg(long, value_name = "CIRCUIT", default_value = "tournament", value_parser = exact_circuit())]
     pub(crate) circuit: Circuit,

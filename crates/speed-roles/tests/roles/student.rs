@@ -220,6 +220,8 @@ fn a_key_without_a_list_of_rounds_is_not_destroyed() {
             secret_key: folder.path("secret.key"),
             result: folder.path("result"),
             round: folder.path("round.toml"),
+            verifications: Vec::new(),
+            unverified: true,
             keep_keys: false,
             out: folder.path(out),
         })
@@ -253,6 +255,8 @@ fn the_secret_key_is_destroyed_once_the_labels_are_there() {
         secret_key: secret.clone(),
         result: folder.path("result"),
         round: folder.path("round.toml"),
+        verifications: Vec::new(),
+        unverified: true,
         keep_keys: false,
         out: out.clone(),
     };
