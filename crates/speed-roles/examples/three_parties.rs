@@ -139,6 +139,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         round: folder.join("round.toml"),
         verifications: Vec::new(),
         unverified: true,
+        known: None,
         keep_keys: false,
         out: labels.clone(),
     })?;

@@ -41,6 +41,8 @@ impl FileKind {
     pub(crate) const VOTES: Self = Self { name: "votes", max: 16 << 20 };
     pub(crate) const QUERY_LIST: Self = Self { name: "a list of queries", max: speed_votes::MAX_QUERY_LIST };
     #[cfg(feature = "student")]
+    pub(crate) const KNOWN: Self = Self { name: "known answers", max: 16 << 20 };
+    #[cfg(feature = "student")]
     pub(crate) const KEY_USE: Self = Self { name: "a list of a key's rounds", max: 4 << 20 };
 
     /// A teacher's message of at most `max` bytes.

@@ -18,6 +18,8 @@ use crate::fault::InputFault;
 use crate::file_kind::FileKind;
 use crate::files::{Access, decode_input, expect_absent, hash_file, read_up_to, write_new};
 use crate::key_use::{KeyUse, other_rounds};
+use crate::known_answers::KnownAnswers;
+pub use crate::known_answers::{KnownOptions, KnownReport, MixOptions, MixReport, mix};
 use crate::proofs;
 use crate::randomness::RoundRandomness;
 use crate::round_file::RoundFile;
@@ -161,7 +163,7 @@ pub struct OpenReport {
     pub simulation: bool,
     /// Number of queries.
     pub queries: usize,
-    /// Number of queries with a label. The others have no answer.
+    /// Number of queries with a label. The others have no answer, or are known answers.
     pub labelled: usize,
     /// Number of teachers of the round.
     pub teachers: usize,
@@ -177,6 +179,8 @@ pub struct OpenReport {
     /// The teachers that computed the result again, in ascending order. If there are none, only the server's signature
     /// vouches for the answers.
     pub verified_by: Vec<usize>,
+    /// The comparison of the known answers, if there are any.
+    pub known_answers: Option<KnownReport>,
     /// True if the secret key was destroyed.
     pub key_destroyed: bool,
     /// Number of other rounds of the key, whose results cannot be decrypted without it. `None` if it is unknown,
@@ -199,13 +203,16 @@ pub struct OpenOptions {
     pub verifications: Vec<PathBuf>,
     /// True if the result is opened without a verification. Simulations need none.
     pub unverified: bool,
+    /// Known answers, which are compared before any label is written.
+    pub known: Option<KnownOptions>,
     /// True if the secret key is kept after the labels are written.
     pub keep_keys: bool,
     /// The labels' file to create.
     pub out: PathBuf,
 }
 
-/// Decrypts a round's result and writes `query,label` lines. The label is empty if there is no answer. Only its owner can
+/// Decrypts a round's result and writes `query,label` lines. The label is empty if there is no answer, and for known
+/// answers. Only its owner can
 /// read the labels' file. All answers are decrypted and checked before any label is written.
 ///
 /// Then the secret key is destroyed, unless other rounds need it: its file is overwritten and removed. (This does not
@@ -226,7 +233,9 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     let signed = read_result(result, &file)?;
     let verified_by = verified_by(options, &file)?;
     let list = signed.list();
-    let labels = decrypted(&key, list).map_err(RolesError::input(result))?;
+    let known = options.known.as_ref().map(|known| KnownAnswers::read(known, &file)).transpose()?;
+    let mut labels = decrypted(&key, list).map_err(RolesError::input(result))?;
+    let known = known.map(|known| known.check(&mut labels)).transpose().map_err(RolesError::input(result))?;
     let labelled = labels.iter().flatten().count();
     let label = |label: Option<u8>| label.map_or_else(String::new, |label| label.to_string());
     let lines = labels.iter().enumerate().map(|(query, answer)| format!("{query},{}\n", label(*answer)));
@@ -256,6 +265,7 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         noise_by_server: list.placement() == NoisePlacement::Central,
         excluded: excluded.map(|(teacher, status)| (teacher, status.name())).collect(),
         verified_by,
+        known_answers: known,
         key_destroyed: destroys,
         other_rounds,
         out: out.clone(),

@@ -1,4 +1,4 @@
-//! `speed student identity`, `keygen`, `queries`, `round`, `fetch`, `open`, `train` and `plurality`
+//! `speed student identity`, `keygen`, `queries`, `mix`, `round`, `fetch`, `open`, `train` and `plurality`
 
 use std::path::{Path, PathBuf};
 
@@ -25,9 +25,26 @@ pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
         StudentCommand::Plurality(options) => training::plurality(options),
         StudentCommand::Round(options) => round(&options),
         StudentCommand::Fetch { client, out } => client::fetch(&client, &out),
-        StudentCommand::Open { secret_key, result, round, verification, unverified, keep_keys, delta, out, json } => {
-            let verifications = verification;
-            let options = student::OpenOptions { secret_key, result, round, verifications, unverified, keep_keys, out };
+        StudentCommand::Mix { query_list, known, out, json } => {
+            mix(&student::MixOptions { query_list, known, out }, json)
+        }
+        StudentCommand::Open {
+            secret_key,
+            result,
+            round,
+            verification: verifications,
+            known,
+            known_wrong: wrong,
+            query_list,
+            unverified,
+            keep_keys,
+            delta,
+            out,
+            json,
+        } => {
+            let known = known.map(|answers| student::KnownOptions { answers, query_list, wrong });
+            let options =
+                student::OpenOptions { secret_key, result, round, verifications, unverified, known, keep_keys, out };
             open(&options, delta, json)
         }
     }
@@ -125,6 +142,19 @@ fn terms(options: &RoundOptions) -> Result<Terms, Failure> {
     })
 }
 
+fn mix(options: &student::MixOptions, json: bool) -> Result<(), Failure> {
+    let report = student::mix(options)?;
+    if json {
+        return print_json(&report);
+    }
+    print(&format!(
+        "{} queries in {}, {} of them with known answers: the order is secret\n",
+        report.queries,
+        printable_path(&report.out),
+        report.known
+    ))
+}
+
 /// Returns the line about the teachers that verified a result.
 fn verified(teachers: &[usize]) -> String {
     if teachers.is_empty() {
@@ -165,6 +195,10 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
         ),
     });
     text.push_str(&verified(&report.verified_by));
+    if let Some(known) = report.known_answers {
+        let (wrong, known, allowed) = (known.wrong, known.known, known.allowed);
+        text.push_str(&format!("{wrong} of {known} known answers are wrong, at most {allowed} may be\n"));
+    }
     for (teacher, why) in &report.excluded {
         text.push_str(&format!("teacher {teacher} not counted: {why}\n"));
     }

@@ -60,6 +60,21 @@ pub(crate) enum StudentCommand {
     Identity(IdentityOptions),
     /// Choose the queries of a round among the public pictures
     Queries(StudentQueriesOptions),
+    /// Mix pictures whose labels the student knows into a list of queries, in a secret order
+    Mix {
+        /// The list of queries whose labels the student wants
+        #[arg(long, value_name = "FILE")]
+        query_list: PathBuf,
+        /// The known answers, lines of name,label; they stay with the student
+        #[arg(long, value_name = "FILE")]
+        known: PathBuf,
+        /// The new list of queries, for `student round --query-list`
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Write the file of a round, which goes to everyone
     Round(RoundOptions),
     /// Fetch a round's result from its server, as soon as it is available
@@ -84,6 +99,16 @@ pub(crate) enum StudentCommand {
         /// A teacher's verification of the result (speed server verify); may be repeated, and all must hold
         #[arg(long, value_name = "FILE")]
         verification: Vec<PathBuf>,
+        /// Known answers to compare before any label is written: lines of query,label or name,label below these column names.
+        /// Their labels are left empty
+        #[arg(long, value_name = "FILE")]
+        known: Option<PathBuf>,
+        /// How many known answers may be wrong, because teachers are not always right
+        #[arg(long, value_name = "N", default_value_t = 0, requires = "known")]
+        known_wrong: usize,
+        /// The round's list of queries, if the known answers name queries
+        #[arg(long, value_name = "FILE", requires = "known")]
+        query_list: Option<PathBuf>,
         /// Open a result that no teacher verified: its labels may be bits of the secret key if the server lies
         #[arg(long, conflicts_with = "verification")]
         unverified: bool,

@@ -210,6 +210,7 @@ impl RoundFolder {
             round: self.path("round.toml"),
             verifications: Vec::new(),
             unverified: true,
+            known: None,
             keep_keys: true,
             out: out.to_path_buf(),
         })

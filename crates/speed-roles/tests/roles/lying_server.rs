@@ -77,6 +77,7 @@ fn open(folder: &RoundFolder, verifications: Vec<PathBuf>, unverified: bool) -> 
         round: folder.path("round.toml"),
         verifications,
         unverified,
+        known: None,
         keep_keys: true,
         out: out.clone(),
     })?;
@@ -263,4 +264,104 @@ fn two_results_and_incomplete_files_are_told_apart() {
     fs::write(folder.path("forged"), forged).expect("a file");
     let error = open(&folder, vec![folder.path("forged")], false).expect_err("not teacher 2's").to_string();
     assert!(error.contains("is not signed by teacher 2"), "{error}");
+}
+
+/// Opens the result of a round in which the student knows the answers to four queries.
+fn open_with_known(folder: &RoundFolder, known: &str, wrong: usize) -> Result<student::OpenReport, RolesError> {
+    fs::write(folder.path("known.csv"), known).expect("a file");
+    let out = folder.path("labels.csv");
+    let _ = fs::remove_file(&out);
+    student::open(&student::OpenOptions {
+        secret_key: keys().join("secret.key"),
+        result: folder.path("result"),
+        round: folder.path("round.toml"),
+        verifications: Vec::new(),
+        unverified: true,
+        known: Some(student::KnownOptions { answers: folder.path("known.csv"), query_list: None, wrong }),
+        keep_keys: true,
+        out,
+    })
+}
+
+/// On commit 2903ddd the labels of the replaced result are written.
+#[test]
+fn known_answers_refuse_replaced_labels_before_any_is_written() {
+    let folder = evaluated("known");
+    let honest = open(&folder, Vec::new(), true).expect("labels");
+    let known = |queries: &[usize]| -> String {
+        let lines: Vec<&str> = honest.lines().skip(1).collect();
+        std::iter::once("query,label\n".to_owned()).chain(queries.iter().map(|q| format!("{}\n", lines[*q]))).collect()
+    };
+    let four = known(&[0, 3, 7, 11]);
+    let report = open_with_known(&folder, &four, 0).expect("all right");
+    let compared = report.known_answers.expect("known answers");
+    assert_eq!((compared.known, compared.wrong, report.labelled), (4, 0, QUERIES - 4));
+    let text = fs::read_to_string(folder.path("labels.csv")).expect("labels");
+    let (without, all): (Vec<&str>, Vec<&str>) = (text.lines().skip(1).collect(), honest.lines().skip(1).collect());
+    for query in 0..QUERIES {
+        let expected = if [0, 3, 7, 11].contains(&query) { format!("{query},") } else { all[query].to_owned() };
+        assert_eq!(without[query], expected);
+    }
+    // The server moves two of the known answers, and one that is not known.
+    let result = result_of(&folder);
+    let list = changed(result.list(), |words| {
+        for query in [3, 5, 11] {
+            let body = &mut words[(query + 1) * WORDS - 1];
+            // The next class, or the class before if there is none.
+            let step = if all[query].ends_with('9') { (1_u64 << 60).wrapping_neg() } else { 1 << 60 };
+            *body = u64::from_le_bytes(*body).wrapping_add(step).to_le_bytes();
+        }
+    });
+    lie(&folder, list, result.sum());
+    let error = open_with_known(&folder, &four, 1).expect_err("two are wrong");
+    assert!(error.exit_code().code() == 3 && error.to_string().contains("2 of 4 known answers are wrong"), "{error}");
+    assert!(!folder.path("labels.csv").exists() && keys().join("secret.key").exists());
+    // Probes that happen to hit no known query are not caught, and neither is a lie within the allowance.
+    open_with_known(&folder, &known(&[0, 7]), 0).expect("the lie is elsewhere");
+    open_with_known(&folder, &four, 2).expect("two may be wrong");
+    for (text, wrong, words) in [
+        ("query,label\n0,1\n0,2\n", 0, "occurs on line 2 already"),
+        ("query,label\n12,1\n", 0, "line 2: expected a query of the round"),
+        ("query,label\n00,1\n", 0, "line 2: expected a query of the round"),
+        ("query,label\n0,10\n", 0, "line 2: expected a class from 0 to 9"),
+        ("query,label\n0,\n", 0, "line 2: expected a class from 0 to 9"),
+        ("name,label\na.png,1\n", 0, "--query-list"),
+        ("query,label\n0,1\n", 1, "fewer wrong ones than known ones"),
+    ] {
+        let error = open_with_known(&folder, text, wrong).expect_err(words);
+        assert!(error.exit_code().code() == 3 && error.to_string().contains(words), "{error}");
+    }
+}
+
+#[test]
+fn known_pictures_are_mixed_in_a_secret_order() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name);
+    let names: Vec<String> = (0..40).map(|image| format!("{image:02}, \"a\".png")).collect();
+    let list: String = names.iter().map(|name| format!("\"{}\"\n", name.replace('"', "\"\""))).collect();
+    fs::write(path("queries.csv"), format!("name\n{list}")).expect("a list");
+    fs::write(path("known.csv"), "name,label\nx.png,3\ny.png,1\n").expect("known answers");
+    let mixed = |out: &str, known: &str| {
+        let options = student::MixOptions { query_list: path("queries.csv"), known: path(known), out: path(out) };
+        student::mix(&options).map(|report| (report.queries, report.known))
+    };
+    assert_eq!(mixed("first", "known.csv").expect("a list"), (42, 2));
+    assert_eq!(mixed("second", "known.csv").expect("a list"), (42, 2));
+    let read = |name: &str| {
+        let list = speed_roles::NamedQueries::parse(&fs::read(path(name)).expect("a list")).expect("a list");
+        list.names().to_vec()
+    };
+    let (first, second) = (read("first"), read("second"));
+    assert_ne!(first, second, "drawn anew");
+    let mut all = names.clone();
+    all.extend(["x.png".into(), "y.png".into()]);
+    for mut list in [first, second] {
+        list.sort_unstable();
+        assert_eq!(list, all);
+    }
+    fs::write(path("twice.csv"), "name,label\n\"07, \"\"a\"\".png\",3\n").expect("known answers");
+    assert!(mixed("third", "twice.csv").expect_err("in both").to_string().contains("occurs on line"));
+    fs::write(path("queries.csv"), "name,group\na,x\n").expect("a list");
+    assert!(mixed("fourth", "known.csv").expect_err("groups").to_string().contains("has groups"));
+    assert!(!path("third").exists() && !path("fourth").exists());
 }

@@ -222,6 +222,7 @@ fn a_key_without_a_list_of_rounds_is_not_destroyed() {
             round: folder.path("round.toml"),
             verifications: Vec::new(),
             unverified: true,
+            known: None,
             keep_keys: false,
             out: folder.path(out),
         })
@@ -257,6 +258,7 @@ fn the_secret_key_is_destroyed_once_the_labels_are_there() {
         round: folder.path("round.toml"),
         verifications: Vec::new(),
         unverified: true,
+        known: None,
         keep_keys: false,
         out: out.clone(),
     };
