@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use speed_aggregation::Server;
@@ -11,10 +12,11 @@ use speed_aggregation::keys::SeededEvaluationKey;
 use speed_aggregation::log::{LogEntry, LogEvent, RoundLog};
 use speed_aggregation::protocol::{AnswerList, AnswerSeed, ExactCircuit, RevealedSeed, SignedResult, Submission};
 use speed_core::{Digest, RandomnessKind};
-use speed_roles::server::{self, RevealOptions, ServerOptions, VerifyOptions, VerifyReport};
+use speed_roles::server::{self, Progress, Refusal, RevealOptions, ServerOptions, VerifyOptions, VerifyReport};
 use speed_roles::teacher::{self, TeacherOptions};
 use speed_roles::{Identity, RolesError, RoundRandomness, student};
 
+use crate::attacks::resigned;
 use crate::common::{RoundFolder, Silent, key_of, keys, noise, signing_key, terms};
 use crate::faults::seal;
 
@@ -22,9 +24,39 @@ const QUERIES: usize = 12;
 const CLASSES: usize = 10;
 const WORDS: usize = 2049;
 
+/// Simulates a crash with a panic when the argmax begins.
+struct Dies;
+
+impl Progress for Dies {
+    fn refused(&self, _: &Refusal) {}
+    fn begin(&self, _: usize, _: usize) {
+        panic!("interrupted");
+    }
+    fn advance(&self, _: usize) {}
+}
+
 /// The files of a round that an honest server evaluated: of four teachers, three answered. The directory `copies` has
 /// their messages, and `seed` the seed.
 fn evaluated(name: &str) -> RoundFolder {
+    let folder = answered(name);
+    let copies = Some(folder.path("copies"));
+    let options = ServerOptions { randomness: RoundRandomness::OPERATING_SYSTEM, copies, ..folder.options() };
+    folder.aggregate_with(&options, &Silent).expect("enough");
+    server::reveal(&reveal_options(&folder)).expect("a result");
+    folder
+}
+
+/// The same round, whose server was killed between the closing of the sum and the first answer.
+fn interrupted(name: &str) -> RoundFolder {
+    let folder = answered(name);
+    let options = ServerOptions { randomness: RoundRandomness::OPERATING_SYSTEM, ..folder.options() };
+    let died = catch_unwind(AssertUnwindSafe(|| folder.aggregate_with(&options, &Dies)));
+    assert!(died.is_err() && !folder.path("result").exists());
+    folder
+}
+
+/// The round before its evaluation.
+fn answered(name: &str) -> RoundFolder {
     let mut terms = terms(name, QUERIES, 4);
     (terms.classes, terms.noise, terms.randomness) = (CLASSES, noise(0.5), RandomnessKind::OperatingSystem);
     let folder = RoundFolder::new(&terms);
@@ -34,10 +66,6 @@ fn evaluated(name: &str) -> RoundFolder {
         let options = folder.teacher_options(teacher, &folder.inbox(&format!("{teacher}")));
         teacher::answer(&TeacherOptions { randomness: RoundRandomness::OPERATING_SYSTEM, ..options }).expect("valid");
     }
-    let copies = Some(folder.path("copies"));
-    let options = ServerOptions { randomness: RoundRandomness::OPERATING_SYSTEM, copies, ..folder.options() };
-    folder.aggregate_with(&options, &Silent).expect("enough");
-    server::reveal(&reveal_options(&folder)).expect("a result");
     folder
 }
 
@@ -264,6 +292,68 @@ fn two_results_and_incomplete_files_are_told_apart() {
     fs::write(folder.path("forged"), forged).expect("a file");
     let error = open(&folder, vec![folder.path("forged")], false).expect_err("not teacher 2's").to_string();
     assert!(error.contains("is not signed by teacher 2"), "{error}");
+}
+
+/// A server that colludes with a teacher counts this teacher's malformed message, and computes everything else properly.
+#[test]
+fn a_server_that_counts_an_unproven_message_is_convicted() {
+    let mut terms = terms("unproven", 2, 3);
+    terms.noise = noise(5.0);
+    let folder = RoundFolder::with_proofs(&terms);
+    for teacher in 0..3 {
+        folder.answer(teacher, &[2, 1], &folder.inbox(&format!("{teacher}")));
+    }
+    folder.aggregate().expect("enough");
+    server::reveal(&reveal_options(&folder)).expect("a result");
+    let read = |teacher: usize| fs::read(folder.inbox(&format!("{teacher}"))).expect("a message");
+    let honest = Submission::from_bytes(&read(2)).expect("whole");
+    // A word of the mask: it adds a multiple of a key bit to the counts.
+    let probe = resigned(&honest, 2, |bytes| bytes[88 + 7] ^= 0x10);
+    fs::create_dir(folder.path("copies")).expect("a folder");
+    let messages = [read(0), read(1), probe];
+    let key = SeededEvaluationKey::from_bytes(&fs::read(keys().join("evaluation.key")).expect("a key")).expect("whole");
+    let seed = AnswerSeed::from_bytes([5; 32]);
+    let mut lying =
+        Server::new(key.expand(), folder.file.round().clone()).expect("valid").with_answer_seed(seed.clone());
+    for (teacher, message) in messages.iter().enumerate() {
+        fs::write(folder.path("copies").join(format!("{teacher}")), message).expect("a copy");
+        lying.add_checked(Submission::from_bytes(message).expect("whole").message()).expect("unchecked");
+    }
+    lying.close(3).expect("all");
+    let answers = lying.argmax(NonZeroUsize::new(2).expect("not zero"), &|_, _| {}).expect("a sum");
+    let statuses = lying.statuses().to_vec();
+    let list = AnswerList::new(folder.file.round(), lying.key().id(), statuses, &answers).expect("all answers");
+    let sum = Digest::of(lying.state().expect("closed"));
+    let identity = Identity::read(&signing_key("server")).expect("a key");
+    let result = SignedResult::new(list, sum, |digest| identity.sign(digest)).to_bytes();
+    let counted = messages.iter().enumerate();
+    let counted = counted.map(|(teacher, bytes)| LogEntry::of_message(LogEvent::Counted, teacher, Digest::of(bytes)));
+    let end = [(LogEvent::Closed, sum), (LogEvent::Result, Digest::of(&result))];
+    let entries = counted.chain(end.map(|(event, digest)| LogEntry::of_round(event, digest))).collect();
+    let log = RoundLog::new(folder.file.id(), entries, |digest| identity.sign(digest));
+    let parts = (ExactCircuit::Tournament, seed);
+    let seed = RevealedSeed::new(folder.file.id(), Digest::of(&result), parts, |digest| identity.sign(digest));
+    fs::write(folder.path("result"), result).expect("a result");
+    fs::write(folder.path("result.log"), log.to_bytes()).expect("a log");
+    fs::write(folder.path("seed"), seed.to_bytes()).expect("a seed");
+    let options = VerifyOptions { proof_key: Some(folder.path("proof.key")), ..verify_options(&folder) };
+    let report = server::verify(&options, &Silent).expect("complete files");
+    let reasons: Vec<_> = report.refused.iter().map(|refusal| (refusal.teacher, refusal.reason)).collect();
+    assert_eq!((report.honest, reasons), (false, vec![(Some(2), "unproven")]));
+    assert!(!folder.path("verification").exists());
+}
+
+#[test]
+fn a_result_of_a_server_that_was_killed_is_verified() {
+    let folder = interrupted("killed");
+    let copies = Some(folder.path("copies"));
+    // The circuit of the first start is kept.
+    let circuit = speed_core::Circuit::AllPairs;
+    let options = ServerOptions { randomness: RoundRandomness::OPERATING_SYSTEM, circuit, copies, ..folder.options() };
+    let report = folder.aggregate_with(&options, &Silent).expect("resumes");
+    assert_eq!(report.resumed, 0);
+    server::reveal(&reveal_options(&folder)).expect("a result");
+    assert!(verify(&folder).honest);
 }
 
 /// Opens the result of a round in which the student knows the answers to four queries.
