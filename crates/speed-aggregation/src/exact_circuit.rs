@@ -4,7 +4,7 @@ use speed_core::Circuit;
 
 /// A circuit that is exact for every round with an [`Encoding`](crate::Encoding). Both give the same winners.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum ExactCircuit {
+pub enum ExactCircuit {
     /// [`Circuit::Tournament`].
     #[default]
     Tournament,
@@ -14,7 +14,16 @@ pub(crate) enum ExactCircuit {
 
 impl ExactCircuit {
     /// Both circuits.
-    pub(crate) const ALL: [Self; 2] = [Self::Tournament, Self::AllPairs];
+    pub const ALL: [Self; 2] = [Self::Tournament, Self::AllPairs];
+
+    /// Returns the circuit's number in files, from 1.
+    #[must_use]
+    pub fn code(self) -> usize {
+        match self {
+            Self::Tournament => 1,
+            Self::AllPairs => 2,
+        }
+    }
 }
 
 /// An inexact circuit, where an exact one is required.
@@ -23,6 +32,15 @@ impl ExactCircuit {
 pub struct InexactCircuit {
     /// The circuit.
     pub found: Circuit,
+}
+
+impl From<ExactCircuit> for Circuit {
+    fn from(circuit: ExactCircuit) -> Self {
+        match circuit {
+            ExactCircuit::Tournament => Self::Tournament,
+            ExactCircuit::AllPairs => Self::AllPairs,
+        }
+    }
 }
 
 impl TryFrom<Circuit> for ExactCircuit {

@@ -58,6 +58,7 @@
 mod aggregator;
 mod answer;
 mod answer_list;
+mod answer_seed;
 mod ciphertext_noise;
 mod circuit;
 mod codec;
@@ -92,6 +93,7 @@ mod submission;
 mod teacher;
 mod threads;
 mod values;
+mod verification;
 mod votes;
 
 pub use aggregator::{Aggregated, Aggregator, ClearText};
@@ -152,10 +154,13 @@ pub mod proofs {
 /// them.
 pub mod protocol {
     pub use crate::answer_list::AnswerList;
+    pub use crate::answer_seed::AnswerSeed;
     pub use crate::codec::file_kind;
+    pub use crate::exact_circuit::ExactCircuit;
     pub use crate::ids::RoundId;
     pub use crate::status::TeacherStatus;
     pub use crate::submission::{Signature, SignedResult, Submission};
+    pub use crate::verification::{RevealedSeed, Verification};
 }
 
 /// The README's examples, compiled and run with the tests.

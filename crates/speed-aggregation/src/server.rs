@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use speed_core::{Circuit, NoisePlacement, Randomness};
 use tfhe::core_crypto::prelude::*;
 
+use crate::answer_seed::AnswerSeed;
 use crate::circuit::Work;
 use crate::encoding::Encoding;
 use crate::exact_circuit::{ExactCircuit, InexactCircuit};
@@ -49,6 +50,7 @@ pub struct Server {
     layout: Layout,
     circuit: ExactCircuit,
     randomness: Randomness,
+    answer_seed: Option<AnswerSeed>,
     sum: LweCompactCiphertextListOwned<u64>,
     work: Mutex<Work>,
     statuses: Vec<TeacherStatus>,
@@ -76,6 +78,7 @@ impl Server {
             closed: false,
             circuit: ExactCircuit::default(),
             randomness: Randomness::OperatingSystem,
+            answer_seed: None,
             key,
             round,
             layout,
@@ -97,6 +100,14 @@ impl Server {
     #[must_use]
     pub fn with_randomness(mut self, randomness: Randomness) -> Self {
         self.randomness = randomness;
+        self
+    }
+
+    /// Re-randomises the answers with a stored seed, so that a party to which the server reveals it can compute the same
+    /// answers again.
+    #[must_use]
+    pub fn with_answer_seed(mut self, seed: AnswerSeed) -> Self {
+        self.answer_seed = Some(seed);
         self
     }
 

@@ -55,7 +55,7 @@ impl std::fmt::Debug for Signature {
 }
 
 /// Returns the digest that a party signs: SHA-256 of "speed/signed/v3", the kind (2 bytes) and the content before the signature.
-fn digest_to_sign(kind: Kind, content: &[&dyn Encode]) -> Digest {
+pub(crate) fn digest_to_sign(kind: Kind, content: &[&dyn Encode]) -> Digest {
     let mut writer = Writer::with_capacity(content.iter().map(|part| part.encoded_len()).sum());
     content.iter().for_each(|part| part.encode(&mut writer));
     let hash = Sha256::new_with_prefix(b"speed/signed/v3").chain_update((kind as u16).to_le_bytes());

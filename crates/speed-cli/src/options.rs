@@ -17,9 +17,9 @@ pub(crate) use privacy::{
     MaxEpsilon, NoiseOptions, QueryOptions, ShareKind,
 };
 pub(crate) use rounds::{
-    AggregateOptions, AgreedNoiseOptions, AnswerOptions, ClientOptions, IdentityOptions, PriceOptions,
-    RoundNoiseOptions, RoundOptions, ServeOptions, ServerCommand, ServerOptions, ShowRoundOptions, StudentCommand,
-    TeacherCommand,
+    AggregateOptions, AgreedNoiseOptions, AnswerOptions, ClientOptions, IdentityOptions, PriceOptions, RevealOptions,
+    RoundNoiseOptions, RoundOptions, ServeOptions, ServerCommand, ServerOptions, ServerVerifyOptions, ShowRoundOptions,
+    StudentCommand, TeacherCommand,
 };
 use speed_core::ExitCode;
 use training::MAX_SEED;
@@ -63,6 +63,7 @@ must not work together):
                                             encrypted; to the server
   speed server aggregate ... --out result   the server: encrypted winners; to
                                             the student
+  speed server verify ... --out FILE        a teacher: computes the answers again
   speed student open ... --out labels.csv   labels
   speed student train ... --out FILE        the student: a model from the labels
   The same over a network: speed server serve, teacher send, teacher log,

@@ -95,6 +95,7 @@ fn label(folder: &Path, inbox: &Path) -> Result<(), Box<dyn Error>> {
         circuit: Circuit::Tournament,
         threads: std::thread::available_parallelism()?,
         randomness: RANDOMNESS,
+        copies: None,
     };
     let report = server::aggregate(&options, inbox, &folder.join("result"), &Shown)?;
     println!("the server counted {} of {} teachers", report.counted, report.teachers);
@@ -136,6 +137,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         secret_key: folder.join("secret.key"),
         result: folder.join("result"),
         round: folder.join("round.toml"),
+        verifications: Vec::new(),
+        unverified: true,
+        known: None,
         keep_keys: false,
         out: labels.clone(),
     })?;

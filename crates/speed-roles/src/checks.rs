@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use speed_aggregation::log::Receipt;
+use speed_aggregation::log::{Receipt, RoundLog};
 use speed_aggregation::protocol::{SignedResult, Submission};
 use speed_core::Digest;
 
@@ -33,6 +33,19 @@ pub fn check_receipt(receipt: &Receipt, file: &RoundFile, teacher: usize, messag
         Ok(())
     } else {
         Err(LogFault::NotForMessage { server: server.name().to_owned() })
+    }
+}
+
+/// Checks that a log belongs to the round and is signed by its server.
+pub(crate) fn check_log_signature(log: &RoundLog, file: &RoundFile) -> Result<(), LogFault> {
+    if log.round() != file.id() {
+        return Err(LogFault::OtherRound { expected: file.id(), found: log.round() });
+    }
+    let ((digest, signature), server) = (log.signed(), file.roster().server());
+    if server.key().verifies(digest, signature) {
+        Ok(())
+    } else {
+        Err(LogFault::Unsigned { server: server.name().to_owned() })
     }
 }
 

@@ -154,19 +154,35 @@ pub enum OptionsFault {
         /// That round.
         round: RoundId,
     },
-    /// Keys that could reveal too much to a teacher.
+    /// Keys that could reveal too much to a server or a teacher that lies.
     #[error(
-        "without proofs a teacher could read {here:.0} bits of the secret key from this round's labels, and {before:.0} from earlier labels; \
-         if more than {most:.0} bits are known, the key has less than 112 bits of security: require proofs, or send fewer queries"
+        "the labels of {queries} queries could tell a lying server {here:.0} bits of the secret key, and the labels of the key's \
+         earlier rounds {before:.0}; if more than {most} bits are known, the key has less than 112 bits of security. New keys \
+         serve {serves} queries with as many outcomes: send fewer queries, or split them into rounds with their own keys"
     )]
     KeyWornOut {
-        /// Bits that the key's other rounds may have revealed.
-        before: f64,
+        /// Queries of the round.
+        queries: usize,
         /// Bits that this round may reveal.
         here: f64,
+        /// Bits that the key's other rounds may have revealed.
+        before: f64,
         /// The largest number of bits that may be known.
-        most: f64,
+        most: u16,
+        /// Queries that unused keys serve.
+        serves: usize,
     },
+    /// A result that no teacher verified.
+    #[error(
+        "no teacher verified this result: a lying server can make labels that are bits of the secret key. Give --verification FILE, \
+         which a teacher makes with `speed server verify`, or --unverified to trust the server"
+    )]
+    Unverified,
+    /// A verification of a round whose server adds the noise.
+    #[error(
+        "the server adds the noise of this round, and only the server knows it: no other party can compute the sum again"
+    )]
+    CentralNoise,
     /// Votes with two possible readings.
     #[error(
         "the file of votes has lines of two numbers, which may be a query and its label or a histogram of two classes: give --form labels or \

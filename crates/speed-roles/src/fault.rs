@@ -5,7 +5,7 @@ use speed_aggregation::keys::KeyId;
 use speed_aggregation::protocol::RoundId;
 use speed_core::{Digest, DigestError, TextError};
 use speed_mechanism::MechanismError;
-use speed_votes::{AnswerError, QueryListError};
+use speed_votes::{AnswerError, QueryListError, TableError};
 
 use crate::party_key::PartyKey;
 use crate::roster::RosterError;
@@ -132,6 +132,119 @@ pub enum InputFault {
     /// An answer that cannot be decrypted.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// A seed or a verification that is not the result's, or a message that a verification lacks.
+    #[error(transparent)]
+    Verification(#[from] VerificationFault),
+    /// Known answers that do not fit the round, or that are wrong in its result.
+    #[error(transparent)]
+    Known(#[from] KnownFault),
+    /// Answers that are not outcomes of the round.
+    #[error(
+        "{count} of its answers are not outcomes of the round, the first for query {first}: the server did not compute them, or a \
+         teacher sent values beyond the round's range. No label was written"
+    )]
+    Undecodable {
+        /// The number of such answers.
+        count: usize,
+        /// The first query with one.
+        first: usize,
+    },
+}
+
+/// A fault of known answers.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KnownFault {
+    /// A text that is not lines of a query and its label.
+    #[error(transparent)]
+    Table(Box<TableError>),
+    /// Names of queries without the round's list.
+    #[error("names its queries: give the round's list of queries with --query-list")]
+    NoList,
+    /// A query that the round does not have.
+    #[error("line {line}: expected a query of the round, found {found:?}")]
+    Query {
+        /// The line, from 1.
+        line: usize,
+        /// The cell, cut after 100 characters.
+        found: String,
+    },
+    /// A label that is not a class.
+    #[error("line {line}: expected a class from 0 to {}, found {found:?}", classes - 1)]
+    Label {
+        /// The line, from 1.
+        line: usize,
+        /// The cell, cut after 100 characters.
+        found: String,
+        /// Number of classes of the round.
+        classes: usize,
+    },
+    /// Too many known answers, or so many wrong ones that the comparison could not fail.
+    #[error(
+        "expected fewer known answers than the {queries} queries, and fewer wrong ones than known ones, found {known} known answers of \
+         which {wrong} may be wrong"
+    )]
+    Count {
+        /// Number of known answers.
+        known: usize,
+        /// Queries of the round.
+        queries: usize,
+        /// Number that may be wrong.
+        wrong: usize,
+    },
+    /// A list of groups.
+    #[error("has groups: known answers can be mixed with single pictures only")]
+    Groups,
+    /// A result whose answers to known queries are wrong.
+    #[error(
+        "{wrong} of {known} known answers are wrong, at most {allowed} may be: the server lied, or the teachers do not recognise these \
+         pictures. No label was written. Publish nothing about the result, and let a teacher verify it with `speed server verify`"
+    )]
+    Wrong {
+        /// Number of wrong answers.
+        wrong: usize,
+        /// Number of known answers.
+        known: usize,
+        /// Number that may be wrong.
+        allowed: usize,
+    },
+}
+
+impl From<TableError> for KnownFault {
+    fn from(error: TableError) -> Self {
+        Self::Table(Box::new(error))
+    }
+}
+
+/// A fault of the files of a verification.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerificationFault {
+    /// A seed or a verification of another result.
+    #[error("is of the result with SHA-256 {found}, this result has {expected}")]
+    OtherResult {
+        /// The SHA-256 of the result.
+        expected: Digest,
+        /// The SHA-256 in the file.
+        found: Digest,
+    },
+    /// A verification that no teacher of the round signed.
+    #[error("is not signed by teacher {teacher} of the round, which it names")]
+    Unsigned {
+        /// The teacher.
+        teacher: usize,
+    },
+    /// A counted message that is not in the directory.
+    #[error(
+        "has no file with the SHA-256 {digest}, the message of teacher {teacher} that the server counted according to its log: ask \
+         the teacher or the server for it"
+    )]
+    MissingMessage {
+        /// The teacher.
+        teacher: usize,
+        /// The SHA-256 of the message.
+        digest: Digest,
+    },
 }
 
 /// A fault of a log or a receipt.
@@ -180,6 +293,9 @@ pub enum LogFault {
         /// The entry, from 0.
         entry: usize,
     },
+    /// A log without a result.
+    #[error("ends before the result: fetch the log again")]
+    NoResult,
     /// A sum that was closed without the teacher's message.
     #[error("states that the sum was closed without this message of teacher {teacher}")]
     NotCounted {
@@ -221,6 +337,14 @@ pub enum ResultsFault {
          right --registry, because a second answer would have other noise"
     )]
     Forgotten,
+    /// A registry without the result of the round.
+    #[error("does not contain the result of this round: wait until it exists, or give the right --registry")]
+    NoResult,
+    /// A round whose sum was closed before answers had seeds.
+    #[error(
+        "does not contain the seed of this round, whose sum an earlier version closed: its result cannot be verified"
+    )]
+    NoSeed,
     /// A registry that another program uses.
     #[error("another program uses this registry: wait until it ends")]
     RegistryInUse,

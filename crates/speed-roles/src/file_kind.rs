@@ -8,8 +8,8 @@ use std::path::Path;
 use speed_aggregation::log::{Receipt, RoundLog};
 use speed_aggregation::proofs::ProofKey;
 #[cfg(feature = "student")]
-use speed_aggregation::protocol::SignedResult;
-use speed_aggregation::protocol::file_kind;
+use speed_aggregation::protocol::Verification;
+use speed_aggregation::protocol::{RevealedSeed, SignedResult, file_kind};
 
 /// Number of bytes at the beginning of a file that identify its kind.
 const HEAD: u64 = 4096;
@@ -30,14 +30,18 @@ impl FileKind {
     pub(crate) const PUBLIC_KEY: Self = Self { name: "a public key (public.key)", max: 64 << 10 };
     pub(crate) const EVALUATION_KEY: Self = Self { name: "an evaluation key (evaluation.key)", max: 512 << 20 };
     pub(crate) const PROOF_KEY: Self = Self { name: "a proof key (proof.key)", max: ProofKey::MAX_BYTES as u64 };
-    #[cfg(feature = "student")]
     pub(crate) const RESULT: Self = Self { name: "a round's result", max: SignedResult::MAX_BYTES as u64 };
     pub(crate) const LOG: Self = Self { name: "a round's log", max: RoundLog::MAX_BYTES as u64 };
+    pub(crate) const REVEALED_SEED: Self = Self { name: "a revealed seed", max: RevealedSeed::BYTES as u64 };
+    #[cfg(feature = "student")]
+    pub(crate) const VERIFICATION: Self = Self { name: "a verification of a result", max: Verification::BYTES as u64 };
     pub(crate) const RECEIPT: Self = Self { name: "a receipt", max: Receipt::BYTES as u64 };
     pub(crate) const ROUND: Self = Self { name: "a round's file", max: 4 << 20 };
     pub(crate) const ROSTER: Self = Self { name: "a roster or a card of one", max: 4 << 20 };
     pub(crate) const VOTES: Self = Self { name: "votes", max: 16 << 20 };
     pub(crate) const QUERY_LIST: Self = Self { name: "a list of queries", max: speed_votes::MAX_QUERY_LIST };
+    #[cfg(feature = "student")]
+    pub(crate) const KNOWN: Self = Self { name: "known answers", max: 16 << 20 };
     #[cfg(feature = "student")]
     pub(crate) const KEY_USE: Self = Self { name: "a list of a key's rounds", max: 4 << 20 };
 

@@ -15,8 +15,8 @@ use crate::files::{lock, read_input};
 use crate::round_file::RoundFile;
 
 /// The rounds of a key set: a text file beside the public key, with the extension `rounds`. Each line contains a
-/// round's id and the number of bits of the secret key that a teacher could read out of its labels: 0 if messages are
-/// proved, otherwise at most the information in the labels.
+/// round's id and the number of bits of the secret key that a lying party could read out of its labels: at most the
+/// information in the labels. Proofs do not change this number, because they bind teachers and not the server.
 pub(crate) struct KeyUse {
     path: PathBuf,
     rounds: Vec<(RoundId, f64)>,
@@ -35,16 +35,10 @@ impl KeyUse {
         Ok(Self { path, rounds, end, file })
     }
 
-    /// Checks that the keys may be used for another round, with or without proofs. Either no other round uses them or
-    /// `reuse` allows it, and the keys stay secure after all that could be learnt about them without proofs
-    /// ([`Parameters::leakage_bits`]). Keys of simulations are not checked, because they are public.
-    pub(crate) fn check(
-        &self,
-        file: &RoundFile,
-        proofs: bool,
-        parameters: &Parameters,
-        reuse: bool,
-    ) -> Result<(), OptionsFault> {
+    /// Checks that the keys may be used for another round. Either no other round uses them or `reuse` allows it, and the
+    /// keys stay secure after all that their labels could reveal ([`Parameters::leakage_bits`]). Keys of simulations are
+    /// not checked, because they are public.
+    pub(crate) fn check(&self, file: &RoundFile, parameters: &Parameters, reuse: bool) -> Result<(), OptionsFault> {
         if file.round().is_simulation() {
             return Ok(());
         }
@@ -53,8 +47,18 @@ impl KeyUse {
             return Err(OptionsFault::KeyUsed { round: *round });
         }
         let before: f64 = others().map(|(_, bits)| bits).sum();
-        let (here, most) = (readable_bits(file), f64::from(parameters.leakage_bits()));
-        if !proofs && before + here > most { Err(OptionsFault::KeyWornOut { before, here, most }) } else { Ok(()) }
+        let (here, most) = (KeyBits::of(file), parameters.leakage_bits());
+        // Not finite is refused as well.
+        if before + here.labels <= f64::from(most) {
+            return Ok(());
+        }
+        Err(OptionsFault::KeyWornOut {
+            queries: here.queries,
+            here: here.labels,
+            before,
+            most,
+            serves: here.serves(most),
+        })
     }
 
     /// Records a round durably before its file is given to anyone.
@@ -62,7 +66,7 @@ impl KeyUse {
         if file.round().is_simulation() || self.rounds.iter().any(|(id, _)| *id == file.id()) {
             return Ok(());
         }
-        let bits = if file.round().proofs().is_some() { 0.0 } else { readable_bits(file) };
+        let bits = KeyBits::of(file).labels;
         let line = format!("{} {bits:.3}\n", file.id().to_hex());
         let append = || -> std::io::Result<()> {
             // Half a line left by a crash: its round's file was never written.
@@ -100,10 +104,30 @@ fn read(path: &Path) -> Result<(Vec<(RoundId, f64)>, u64), RolesError> {
     Ok((rounds, whole as u64))
 }
 
-/// Returns the number of bits of the secret key that a teacher could read out of the labels of a round without proofs:
-/// per label, at most the logarithm of the number of outcomes.
-fn readable_bits(file: &RoundFile) -> f64 {
-    let round = file.round();
-    let outcomes = round.shape().classes() + usize::from(round.threshold().is_some());
-    round.shape().queries() as f64 * (outcomes as f64).log2()
+/// The bits of the secret key that the labels of a round may reveal.
+struct KeyBits {
+    /// Number of queries of the round.
+    queries: usize,
+    /// The logarithm of the number of outcomes of a query.
+    each: f64,
+    /// All bits of the round.
+    labels: f64,
+}
+
+impl KeyBits {
+    /// A label reveals at most the logarithm of the number of outcomes, whatever the server or a teacher sent.
+    /// [`student::open`](crate::student::open) refuses a result with an answer that is not one of the outcomes, so there
+    /// is no further one.
+    fn of(file: &RoundFile) -> Self {
+        let round = file.round();
+        let (queries, each) = (round.shape().queries(), (round.outcomes().count() as f64).log2());
+        Self { queries, each, labels: queries as f64 * each }
+    }
+
+    /// Returns the number of such queries that unused keys serve.
+    fn serves(&self, most: u16) -> usize {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 333")]
+        let queries = (f64::from(most) / self.each) as usize;
+        queries
+    }
 }

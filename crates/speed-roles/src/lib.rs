@@ -34,6 +34,8 @@ mod identity;
 mod influence;
 #[cfg(feature = "student")]
 mod key_use;
+#[cfg(feature = "student")]
+mod known_answers;
 mod log_check;
 mod party_key;
 mod proofs;
@@ -52,7 +54,7 @@ mod terms;
 pub use charge::{LedgerOptions, default_ledger, privacy_event};
 pub use checks::{check_receipt, check_result, read_message};
 pub use error::{OptionsFault, RolesError};
-pub use fault::{InputFault, LogFault, ReadFault, ResultsFault, RoundFileFault};
+pub use fault::{InputFault, KnownFault, LogFault, ReadFault, ResultsFault, RoundFileFault, VerificationFault};
 pub use files::{hash_file, hash_query_list, write_once};
 pub use identity::{Identity, IdentityReport, generate_identity};
 pub use influence::Influence;

@@ -7,7 +7,7 @@ use speed_aggregation::log::{LogEvent, Receipt, RoundLog};
 use speed_aggregation::protocol::Submission;
 use speed_core::Digest;
 
-use crate::checks::{check_receipt, read_message};
+use crate::checks::{check_log_signature, check_receipt, read_message};
 use crate::error::RolesError;
 use crate::fault::{InputFault, LogFault};
 use crate::file_kind::FileKind;
@@ -83,14 +83,7 @@ fn read_log(
     teacher: usize,
     message: Digest,
 ) -> Result<LogCheckReport, LogFault> {
-    let server = file.roster().server();
-    if log.round() != file.id() {
-        return Err(LogFault::OtherRound { expected: file.id(), found: log.round() });
-    }
-    let (digest, signature) = log.signed();
-    if !server.key().verifies(digest, signature) {
-        return Err(LogFault::Unsigned { server: server.name().to_owned() });
-    }
+    check_log_signature(log, file)?;
     let of = |event| log.entries().iter().filter(move |entry| entry.event() == event);
     // Every event that shows that the sum is closed, because no message is received after it.
     let is_end = |event| matches!(event, LogEvent::Counted | LogEvent::Closed | LogEvent::Result);

@@ -111,6 +111,11 @@ impl MessageFault {
 }
 
 impl Refusal {
+    /// Returns whether the file could not be read at all.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        matches!(self.fault, MessageFault::Read(_))
+    }
+
     /// Returns whether the refusal must be reported with these statuses. An earlier refusal is not reported if a valid
     /// message of the teacher came by another way.
     pub(crate) fn stands(&self, statuses: &[TeacherStatus]) -> bool {

@@ -13,7 +13,7 @@ use redb::{
 };
 use speed_aggregation::EncryptedAnswer;
 use speed_aggregation::log::{LogEntry, LogEvent};
-use speed_aggregation::protocol::{RoundId, TeacherStatus};
+use speed_aggregation::protocol::{AnswerSeed, ExactCircuit, RoundId, TeacherStatus};
 use speed_core::Digest;
 
 use crate::error::RolesError;
@@ -34,6 +34,8 @@ const REFUSED: InRound = TableDefinition::new("refused");
 const OPENED: OfRound = TableDefinition::new("opened");
 /// A server's closed sums, until their answers are done.
 const SUMS: OfRound = TableDefinition::new("sums");
+/// The circuits and the seeds of a server's answers to its sums.
+const SEEDS: OfRound = TableDefinition::new("seeds");
 /// A server's answers to the stored sum, by query.
 const ANSWERS: InRound = TableDefinition::new("answers");
 /// A server's results.
@@ -167,13 +169,32 @@ impl RoundRegistry {
         self.get(SUMS, round)
     }
 
-    /// Keeps the closed sum, and the log entries about it. After this, its noise is not drawn again and further
-    /// messages are late.
-    pub(crate) fn close(&self, round: RoundId, sum: &[u8], entries: &[LogEntry]) -> Result<(), RolesError> {
+    /// Keeps the closed sum, the circuit and the seed of its answers, and the log entries about it. After this, its noise
+    /// is not drawn again and further messages are late.
+    pub(crate) fn close(
+        &self,
+        round: RoundId,
+        (sum, (circuit, seed)): (&[u8], (ExactCircuit, &AnswerSeed)),
+        entries: &[LogEntry],
+    ) -> Result<(), RolesError> {
+        let mut stored = zeroize::Zeroizing::new([circuit.code() as u8; 33]);
+        stored[1..].copy_from_slice(seed.as_bytes());
         self.write_log(|transaction| {
             transaction.open_table(SUMS)?.insert(round.as_bytes(), sum)?;
+            transaction.open_table(SEEDS)?.insert(round.as_bytes(), stored.as_slice())?;
             append(transaction, round, entries)
         })
+    }
+
+    /// Returns the circuit and the seed of the answers to a closed sum. It is `None` before the sum is closed, and for a
+    /// sum that an earlier version closed.
+    pub(crate) fn answer_seed(&self, round: RoundId) -> Result<Option<(ExactCircuit, AnswerSeed)>, RolesError> {
+        let stored = self.get(SEEDS, round)?.map(zeroize::Zeroizing::new);
+        Ok(stored.and_then(|stored| {
+            let (code, seed) = stored.split_first()?;
+            let circuit = ExactCircuit::ALL.into_iter().find(|circuit| circuit.code() == usize::from(*code))?;
+            Some((circuit, AnswerSeed::from_bytes(seed.try_into().ok()?)))
+        }))
     }
 
     /// Returns, for each query, the stored answer to the closed sum. A stored value that is not an answer, or is of

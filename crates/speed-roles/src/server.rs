@@ -6,7 +6,9 @@ mod labelling;
 mod notes;
 mod reception;
 mod report;
+mod reveal;
 mod round_server;
+mod verify;
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -20,7 +22,11 @@ pub use crate::refusal::{MessageFault, Refusal};
 use inbox::FolderInbox;
 pub use reception::{Admitted, Reception};
 pub use report::{Progress, ServerReport};
+pub use reveal::{RevealOptions, RevealReport, reveal};
 pub use round_server::{RoundServer, ServerOptions};
+#[cfg(feature = "student")]
+pub(crate) use verify::check_verification;
+pub use verify::{VerifyOptions, VerifyReport, verify};
 
 /// Returns the file of the log that is written beside a result: the result's name with `.log` after it.
 #[must_use]

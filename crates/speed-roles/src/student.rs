@@ -1,5 +1,6 @@
 //! The student's programs: key generation, rounds, and decryption of results.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,19 +8,22 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use speed_aggregation::error::OpenError;
 use speed_aggregation::proofs::ProofKey;
-use speed_aggregation::protocol::{SignedResult, TeacherStatus};
+use speed_aggregation::protocol::{AnswerList, SignedResult, TeacherStatus, Verification};
 use speed_aggregation::{Outcome, Parameters, PublicKey, SecretKey, generate_keys};
 use speed_core::NoisePlacement;
 
 use crate::checks::check_result;
-use crate::error::RolesError;
+use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
 use crate::file_kind::FileKind;
-use crate::files::{Access, decode_input, expect_absent, read_up_to, write_new};
+use crate::files::{Access, decode_input, expect_absent, hash_file, read_up_to, write_new};
 use crate::key_use::{KeyUse, other_rounds};
+use crate::known_answers::KnownAnswers;
+pub use crate::known_answers::{KnownOptions, KnownReport, MixOptions, MixReport, mix};
 use crate::proofs;
 use crate::randomness::RoundRandomness;
 use crate::round_file::RoundFile;
+use crate::server::check_verification;
 use crate::terms::Terms;
 
 /// The names of the files that [`keygen`] writes, for the student, the teachers and the server.
@@ -95,7 +99,7 @@ pub struct RoundOptions {
 }
 
 /// Writes the file of a round, and records beside the public key that the round uses the key. A key is for one round.
-/// Without proofs, the number of labels is limited so that the key stays secure.
+/// The number of labels is limited so that the key stays secure if the server or a teacher lies.
 ///
 /// # Errors
 /// The errors of [`terms`](self::terms()) and [`write_proof_key`], and an error if the keys may not be used for the
@@ -107,7 +111,7 @@ pub fn round(terms: &Terms, options: &RoundOptions) -> Result<RoundFile, RolesEr
     // key, and locked until the round is recorded.
     let key_use = if file.round().is_simulation() { None } else { Some(KeyUse::open(&options.public_key)?) };
     if let Some(key_use) = &key_use {
-        key_use.check(&file, options.proof_key.is_some(), key.parameters(), options.reuse_keys)?;
+        key_use.check(&file, key.parameters(), options.reuse_keys)?;
     }
     let file = match &options.proof_key {
         Some(path) => write_proof_key(terms, &options.public_key, path, options.randomness)?,
@@ -159,10 +163,8 @@ pub struct OpenReport {
     pub simulation: bool,
     /// Number of queries.
     pub queries: usize,
-    /// Number of queries with a label. The others have no answer, or an undecodable one.
+    /// Number of queries with a label. The others have no answer, or are known answers.
     pub labelled: usize,
-    /// Queries whose answer does not decrypt to an outcome of the round.
-    pub undecodable: Vec<usize>,
     /// Number of teachers of the round.
     pub teachers: usize,
     /// Number of teachers in the sum.
@@ -174,6 +176,11 @@ pub struct OpenReport {
     pub noise_by_server: bool,
     /// Teachers that are not in the sum, with the reasons.
     pub excluded: Vec<(usize, &'static str)>,
+    /// The teachers that computed the result again, in ascending order. If there are none, only the server's signature
+    /// vouches for the answers.
+    pub verified_by: Vec<usize>,
+    /// The comparison of the known answers, if there are any.
+    pub known_answers: Option<KnownReport>,
     /// True if the secret key was destroyed.
     pub key_destroyed: bool,
     /// Number of other rounds of the key, whose results cannot be decrypted without it. `None` if it is unknown,
@@ -192,50 +199,47 @@ pub struct OpenOptions {
     pub result: PathBuf,
     /// The round's file.
     pub round: PathBuf,
+    /// Verifications of the result by teachers, all of which must hold.
+    pub verifications: Vec<PathBuf>,
+    /// True if the result is opened without a verification. Simulations need none.
+    pub unverified: bool,
+    /// Known answers, which are compared before any label is written.
+    pub known: Option<KnownOptions>,
     /// True if the secret key is kept after the labels are written.
     pub keep_keys: bool,
     /// The labels' file to create.
     pub out: PathBuf,
 }
 
-/// Decrypts a round's result and writes `query,label` lines. The label is empty if there is no answer, or if the answer
-/// does not decrypt to an outcome of the round; the report lists the latter. Only its owner can read the labels' file.
+/// Decrypts a round's result and writes `query,label` lines. The label is empty if there is no answer, and for known
+/// answers. Only its owner can
+/// read the labels' file. All answers are decrypted and checked before any label is written.
 ///
 /// Then the secret key is destroyed, unless other rounds need it: its file is overwritten and removed. (This does not
 /// affect copies elsewhere, in backups or on disks that relocate overwritten blocks.) If it is killed in between and
 /// called again, it finds the same labels and resumes.
 ///
 /// # Errors
-/// If an input is missing or damaged, the result is not for this key or round, or other labels already exist.
+/// If an input is missing or damaged, the result is not for this key or round, no teacher verified it, an answer is not an
+/// outcome of the round, or other labels already exist.
 pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
-    let OpenOptions { secret_key, result, round, keep_keys, out } = options;
+    let OpenOptions { secret_key, result, round, keep_keys, out, .. } = options;
     if is_destroyed(secret_key) && out.is_file() {
         fs::remove_file(secret_key).map_err(RolesError::io("remove", secret_key))?;
         return Err(RolesError::input(secret_key)(InputFault::Destroyed));
     }
     let key = decode_input(secret_key, FileKind::SECRET_KEY, SecretKey::from_bytes)?;
-    let signed = read_result(result, &RoundFile::read(round)?)?;
+    let file = RoundFile::read(round)?;
+    let signed = read_result(result, &file)?;
+    let verified_by = verified_by(options, &file)?;
     let list = signed.list();
-    let (mut text, mut labelled, mut undecodable) = (String::from("query,label\n"), 0, Vec::new());
-    for answer in list.answers() {
-        let label = match key.open(&answer) {
-            Ok(Outcome::Label(label)) => label.to_string(),
-            Ok(Outcome::NoAnswer) => String::new(),
-            // It does not hide the other answers.
-            Err(OpenError::Outcome { query, .. }) => {
-                undecodable.push(query);
-                String::new()
-            }
-            // Not an outcome of a round with labels.
-            Ok(Outcome::Reached) => {
-                undecodable.push(answer.query());
-                String::new()
-            }
-            Err(error) => return Err(RolesError::input(result)(error)),
-        };
-        labelled += usize::from(!label.is_empty());
-        text.push_str(&format!("{},{label}\n", answer.query()));
-    }
+    let known = options.known.as_ref().map(|known| KnownAnswers::read(known, &file)).transpose()?;
+    let mut labels = decrypted(&key, list).map_err(RolesError::input(result))?;
+    let known = known.map(|known| known.check(&mut labels)).transpose().map_err(RolesError::input(result))?;
+    let labelled = labels.iter().flatten().count();
+    let label = |label: Option<u8>| label.map_or_else(String::new, |label| label.to_string());
+    let lines = labels.iter().enumerate().map(|(query, answer)| format!("{query},{}\n", label(*answer)));
+    let text: String = std::iter::once("query,label\n".to_owned()).chain(lines).collect();
     let is_there = read_up_to(out, text.len() as u64).is_ok_and(|found| found == text.as_bytes());
     if !is_there {
         write_new(out, text.as_bytes(), Access::Owner)?;
@@ -255,16 +259,59 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         simulation: list.is_simulation(),
         queries: list.shape().queries(),
         labelled,
-        undecodable,
         teachers: list.shape().teachers(),
         counted: list.counted(),
         honest_ratio: list.honest_ratio(),
         noise_by_server: list.placement() == NoisePlacement::Central,
         excluded: excluded.map(|(teacher, status)| (teacher, status.name())).collect(),
+        verified_by,
+        known_answers: known,
         key_destroyed: destroys,
         other_rounds,
         out: out.clone(),
     })
+}
+
+/// Decrypts all answers: the label of each query, or none if it has no answer. An answer that is not an outcome of the
+/// round refuses all of them. The circuit makes none, so the server did not compute it, or a teacher sent values beyond
+/// the round's range; and each would be one more outcome by which labels could reveal the key.
+fn decrypted(key: &SecretKey, list: &AnswerList) -> Result<Vec<Option<u8>>, InputFault> {
+    let (mut labels, mut undecodable) = (Vec::new(), Vec::new());
+    for answer in list.answers() {
+        labels.push(match key.open(&answer) {
+            Ok(Outcome::Label(label)) => Some(label),
+            Ok(Outcome::NoAnswer) => None,
+            // `Reached` is not an outcome of a round with labels.
+            Ok(Outcome::Reached) | Err(OpenError::Outcome { .. }) => {
+                undecodable.push(answer.query());
+                None
+            }
+            Err(error) => return Err(error.into()),
+        });
+    }
+    match undecodable.first() {
+        None => Ok(labels),
+        Some(&first) => Err(InputFault::Undecodable { count: undecodable.len(), first }),
+    }
+}
+
+/// Checks the verifications of a result, and returns their teachers in ascending order. Labels of answers that no teacher
+/// computed again may be bits of the secret key, so a round that is not a simulation needs a verification unless the
+/// student waives it.
+fn verified_by(options: &OpenOptions, file: &RoundFile) -> Result<Vec<usize>, RolesError> {
+    let OpenOptions { result, verifications, unverified, .. } = options;
+    if verifications.is_empty() {
+        let may_open = *unverified || file.round().is_simulation();
+        return if may_open { Ok(Vec::new()) } else { Err(OptionsFault::Unverified.into()) };
+    }
+    let digest = hash_file(result)?;
+    let mut teachers = BTreeSet::new();
+    for path in verifications {
+        let verification = decode_input(path, FileKind::VERIFICATION, Verification::from_bytes)?;
+        let teacher = check_verification(&verification, file, digest).map_err(RolesError::input(path))?;
+        teachers.insert(teacher);
+    }
+    Ok(teachers.into_iter().collect())
 }
 
 /// Reads the result of a round and checks it with [`check_result`].

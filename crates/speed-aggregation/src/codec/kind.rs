@@ -17,11 +17,13 @@ pub(crate) enum Kind {
     ProofKey = 10,
     RoundLog = 11,
     Receipt = 12,
+    RevealedSeed = 13,
+    Verification = 14,
 }
 
 /// Returns the name of a kind, with the usual name of its file.
 pub(super) fn kind_name(kind: u16) -> Option<&'static str> {
-    const NAMES: [&str; 12] = [
+    const NAMES: [&str; 14] = [
         "a message without a signature",
         "an answer to one query",
         "a list of answers without a signature",
@@ -34,6 +36,8 @@ pub(super) fn kind_name(kind: u16) -> Option<&'static str> {
         "a proof key (proof.key)",
         "a round's log",
         "a receipt",
+        "a revealed seed",
+        "a verification of a result",
     ];
     NAMES.get(usize::from(kind).checked_sub(1)?).copied()
 }

@@ -113,7 +113,10 @@ impl Server {
     pub(crate) fn encrypted_zero(&self, query: usize, place: usize, stage: usize) -> Result<Lwe, EntropyError> {
         let p = self.key.parameters();
         let context = [self.id.as_bytes().as_slice(), &[place as u8, stage as u8]].concat();
-        let mut seeder = seeder(&self.randomness, "re-randomise", query as u64, &context)?;
+        let mut seeder = match &self.answer_seed {
+            Some(seed) => seed.seeder(query as u64, &context),
+            None => seeder(&self.randomness, "re-randomise", query as u64, &context)?,
+        };
         let flooding = if stage < READ_OUTS { p.read_out_flooding_log } else { p.flooding_log };
         let mut generator = NoiseRandomGenerator::<DefaultRandomGenerator>::new(&mut seeder);
         let mut zero = LweCompactCiphertextList::new(

@@ -88,3 +88,24 @@ fn a_result_round_trips_with_the_statuses_of_the_teachers() {
         assert!(AnswerList::from_bytes(&bytes[..length]).is_err(), "{length}");
     }
 }
+
+/// A student could add a lead to a query that decides its answer whatever the teachers vote, and compare the answer.
+/// But the threshold of this very circuit separates such queries from the others under encryption: a lying server would
+/// put a probe of the key in the place of "no answer", and lie in the others only. So known answers are real pictures
+/// (docs/threat-models.md, "A lying server").
+#[test]
+fn a_lead_that_decides_an_answer_is_recognised_under_encryption() {
+    let keys = protocol();
+    // Counts of three votes with noise of at most 10 do not exceed 13; the range has room for a lead of 27.
+    let round = Round::new(RoundSpec { threshold: Some(14), ..spec("lead", 3, 2, 3, 60) }).expect("valid");
+    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid").with_randomness(SOURCE);
+    let natural = [7, -4, 2];
+    let with_lead = [7, -4, 2 + 27];
+    for (teacher, values) in [(0, [natural, with_lead].concat()), (1, vec![0; 6]), (2, vec![0; 6])] {
+        let message = Teacher::new(teacher).answer(keys.public_key(), &round, &values, &SOURCE).expect("valid");
+        server.add(&message).expect("valid");
+    }
+    let answers = server.argmax(threads(2), &|_, _| {}).expect("complete");
+    let outcomes: Vec<_> = answers.iter().map(|answer| keys.secret_key().open(answer)).collect();
+    assert_eq!(outcomes, [Ok(Outcome::NoAnswer), Ok(Outcome::Label(2))]);
+}

@@ -1,19 +1,22 @@
-//! `speed server keygen`, `speed server aggregate` and `speed server serve`
+//! `speed server keygen`, `aggregate`, `serve`, `reveal` and `verify`
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use speed_core::printable_path;
+use speed_core::{ExitCode, printable_path};
 use speed_network::{Limits, ServeProgress, ServeReport};
-use speed_roles::server::{self, Progress, Refusal, ServerOptions, ServerReport};
+use speed_roles::server::{self, Progress, Refusal, ServerOptions, ServerReport, VerifyReport};
 use speed_roles::{Role, RoundRandomness};
 use tracing_subscriber::EnvFilter;
 
 use super::{Failure, WITHOUT_PROOFS, identity, influence, mark, print, print_json};
 use crate::bar;
-use crate::options::{AggregateOptions, LogFormat, ServeOptions, ServerCommand, ServerOptions as CommandOptions};
+use crate::options::{
+    AggregateOptions, LogFormat, RevealOptions, ServeOptions, ServerCommand, ServerOptions as CommandOptions,
+    ServerVerifyOptions,
+};
 use crate::progress::Reporter;
 
 pub(super) fn execute(command: ServerCommand) -> Result<(), Failure> {
@@ -21,6 +24,8 @@ pub(super) fn execute(command: ServerCommand) -> Result<(), Failure> {
         ServerCommand::Keygen(options) => identity::generate(Role::Server, &options),
         ServerCommand::Aggregate(options) => aggregate(*options),
         ServerCommand::Serve(options) => serve(*options),
+        ServerCommand::Reveal(options) => reveal(&options),
+        ServerCommand::Verify(options) => verify(*options),
     }
 }
 
@@ -57,12 +62,102 @@ fn server_options(options: CommandOptions) -> ServerOptions {
         round: options.round,
         min_teachers: options.min_teachers,
         circuit: options.circuit,
-        threads: options.threads.map_or_else(
-            || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
-            |threads| NonZeroUsize::new(threads.into()).unwrap_or(NonZeroUsize::MIN),
-        ),
+        threads: threads(options.threads),
         randomness: RoundRandomness::from_seed(options.simulation),
+        copies: options.copy_messages,
     }
+}
+
+/// Returns the requested number of threads, or all processors.
+fn threads(asked: Option<u16>) -> NonZeroUsize {
+    asked.map_or_else(
+        || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
+        |threads| NonZeroUsize::new(threads.into()).unwrap_or(NonZeroUsize::MIN),
+    )
+}
+
+fn reveal(options: &RevealOptions) -> Result<(), Failure> {
+    let report = server::reveal(&server::RevealOptions {
+        signing_key: options.signing_key.clone(),
+        registry: options.registry(),
+        round: options.round.clone(),
+        out: options.out.clone(),
+    })?;
+    if options.json {
+        return print_json(&report);
+    }
+    print(&format!(
+        "{}the seed of the result of round {:?} is in {}, for a verifier: never give it to the student\n",
+        mark(report.simulation),
+        report.name,
+        printable_path(&report.out)
+    ))
+}
+
+fn verify(options: ServerVerifyOptions) -> Result<(), Failure> {
+    let shown = RoundProgress(Reporter::new(LogFormat::Text, false));
+    let report = server::verify(
+        &server::VerifyOptions {
+            evaluation_key: options.evaluation_key,
+            proof_key: options.proof_key,
+            round: options.round,
+            result: options.result,
+            log: options.log,
+            seed: options.seed,
+            messages: options.messages,
+            threads: threads(options.threads),
+            sign: options.signing_key.zip(options.out),
+        },
+        &shown,
+    )?;
+    shown.0.progress().end("computed again");
+    if options.json {
+        print_json(&report)?
+    } else {
+        print(&verified(&report))?
+    }
+    // The report has the reasons.
+    if report.honest { Ok(()) } else { Err(Failure::Reported(ExitCode::Input)) }
+}
+
+/// Returns the report of a verification as text.
+fn verified(report: &VerifyReport) -> String {
+    let mut text = format!(
+        "{}round {:?}: {} of {} teachers counted, {} queries\n",
+        mark(report.simulation),
+        report.name,
+        report.counted,
+        report.teachers,
+        report.queries
+    );
+    if report.log_differs {
+        text.push_str("the server signed a log and a result that contradict each other\n");
+    }
+    for refusal in &report.refused {
+        text.push_str(&format!("the server counted a message that it had to refuse: {refusal}\n"));
+    }
+    if report.sum_differs {
+        text.push_str("the sum that the server signed is not the sum of the counted messages\n");
+    }
+    if !report.answers_differ.is_empty() {
+        let queries: Vec<String> = report.answers_differ.iter().map(ToString::to_string).collect();
+        text.push_str(&format!(
+            "{} of {} answers do not follow from the sum and the seed that the server signed: queries {}\n",
+            queries.len(),
+            report.queries,
+            queries.join(", ")
+        ));
+    }
+    text.push_str(if report.honest {
+        "the server computed everything that it signed\n"
+    } else {
+        "THE SERVER LIED: the student must not open this result. Keep result, log, seed and messages, because together \
+         they prove it. If a version or a machine of another kind made the result, repeat the verification there first\n"
+    });
+    if let Some(out) = &report.verification {
+        text.push_str(&format!("the signed verification is in {}, for the student\n", printable_path(out)));
+    }
+    text
 }
 
 /// The server's output for operators: log lines, which systemd and containers record.

@@ -1,4 +1,4 @@
-//! `speed student identity`, `keygen`, `queries`, `round`, `fetch`, `open`, `train` and `plurality`
+//! `speed student identity`, `keygen`, `queries`, `mix`, `round`, `fetch`, `open`, `train` and `plurality`
 
 use std::path::{Path, PathBuf};
 
@@ -25,8 +25,27 @@ pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
         StudentCommand::Plurality(options) => training::plurality(options),
         StudentCommand::Round(options) => round(&options),
         StudentCommand::Fetch { client, out } => client::fetch(&client, &out),
-        StudentCommand::Open { secret_key, result, round, keep_keys, delta, out, json } => {
-            open(&student::OpenOptions { secret_key, result, round, keep_keys, out }, delta, json)
+        StudentCommand::Mix { query_list, known, out, json } => {
+            mix(&student::MixOptions { query_list, known, out }, json)
+        }
+        StudentCommand::Open {
+            secret_key,
+            result,
+            round,
+            verification: verifications,
+            known,
+            known_wrong: wrong,
+            query_list,
+            unverified,
+            keep_keys,
+            delta,
+            out,
+            json,
+        } => {
+            let known = known.map(|answers| student::KnownOptions { answers, query_list, wrong });
+            let options =
+                student::OpenOptions { secret_key, result, round, verifications, unverified, known, keep_keys, out };
+            open(&options, delta, json)
         }
     }
 }
@@ -123,6 +142,28 @@ fn terms(options: &RoundOptions) -> Result<Terms, Failure> {
     })
 }
 
+fn mix(options: &student::MixOptions, json: bool) -> Result<(), Failure> {
+    let report = student::mix(options)?;
+    if json {
+        return print_json(&report);
+    }
+    print(&format!(
+        "{} queries in {}, {} of them with known answers: the order is secret\n",
+        report.queries,
+        printable_path(&report.out),
+        report.known
+    ))
+}
+
+/// Returns the line about the teachers that verified a result.
+fn verified(teachers: &[usize]) -> String {
+    if teachers.is_empty() {
+        return "verified by no teacher: only the server's signature vouches for the answers\n".to_owned();
+    }
+    let teachers: Vec<String> = teachers.iter().map(ToString::to_string).collect();
+    format!("verified by teacher {}, which computed the answers again\n", teachers.join(" and teacher "))
+}
+
 fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), Failure> {
     let report = student::open(options)?;
     let price = RoundPrice::for_round(&RoundFile::read(&options.round)?, Some(report.counted), delta)?;
@@ -153,8 +194,10 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
             if others == 1 { " has" } else { "s have" }
         ),
     });
-    for query in &report.undecodable {
-        text.push_str(&format!("query {query}: its answer is not a valid outcome of the round\n"));
+    text.push_str(&verified(&report.verified_by));
+    if let Some(known) = report.known_answers {
+        let (wrong, known, allowed) = (known.wrong, known.known, known.allowed);
+        text.push_str(&format!("{wrong} of {known} known answers are wrong, at most {allowed} may be\n"));
     }
     for (teacher, why) in &report.excluded {
         text.push_str(&format!("teacher {teacher} not counted: {why}\n"));

@@ -60,6 +60,21 @@ pub(crate) enum StudentCommand {
     Identity(IdentityOptions),
     /// Choose the queries of a round among the public pictures
     Queries(StudentQueriesOptions),
+    /// Mix pictures whose labels the student knows into a list of queries, in a secret order
+    Mix {
+        /// The list of queries whose labels the student wants
+        #[arg(long, value_name = "FILE")]
+        query_list: PathBuf,
+        /// The known answers, lines of name,label; they stay with the student
+        #[arg(long, value_name = "FILE")]
+        known: PathBuf,
+        /// The new list of queries, for `student round --query-list`
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Write the file of a round, which goes to everyone
     Round(RoundOptions),
     /// Fetch a round's result from its server, as soon as it is available
@@ -81,6 +96,22 @@ pub(crate) enum StudentCommand {
         /// The round's file; the result of another round is refused
         #[arg(long, value_name = "FILE")]
         round: PathBuf,
+        /// A teacher's verification of the result (speed server verify); may be repeated, and all must hold
+        #[arg(long, value_name = "FILE")]
+        verification: Vec<PathBuf>,
+        /// Known answers to compare before any label is written: lines of query,label or name,label below these column names.
+        /// Their labels are left empty
+        #[arg(long, value_name = "FILE")]
+        known: Option<PathBuf>,
+        /// How many known answers may be wrong, because teachers are not always right
+        #[arg(long, value_name = "N", default_value_t = 0, requires = "known")]
+        known_wrong: usize,
+        /// The round's list of queries, if the known answers name queries
+        #[arg(long, value_name = "FILE", requires = "known")]
+        query_list: Option<PathBuf>,
+        /// Open a result that no teacher verified: its labels may be bits of the secret key if the server lies
+        #[arg(long, conflicts_with = "verification")]
+        unverified: bool,
         /// Keep the secret key, which is otherwise destroyed after the labels are written
         #[arg(long)]
         keep_keys: bool,
@@ -147,7 +178,7 @@ pub(crate) struct RoundOptions {
     /// labels can recover the secret key from them (docs/threat-models.md)
     #[arg(long, value_name = "PROOFS", default_value = "required", value_parser = proofs(), action = ArgAction::Set)]
     pub(crate) proofs: bool,
-    /// Reuse the keys of another round. Without proofs, a key is safe for 364 bits of labels (109 labels of ten classes)
+    /// Reuse the keys of another round. All rounds of a key together may have 333 bits of labels (100 labels of ten classes)
     #[arg(long)]
     pub(crate) reuse_keys: bool,
     /// The proof key to write, for teachers and server [default: proof.key beside the round's file]
@@ -348,6 +379,74 @@ pub(crate) enum ServerCommand {
     Aggregate(Box<AggregateOptions>),
     /// Serve a round over a network: receive messages and send the result to the student; resumes after an interruption
     Serve(Box<ServeOptions>),
+    /// Sign and write the seed of a result for a verifier, from which the verifier computes the same answers. It must
+    /// stay secret from the student
+    Reveal(RevealOptions),
+    /// Compute sum and answers of a round again and compare them with the server's result: for a teacher, or for any
+    /// other party except the student
+    Verify(Box<ServerVerifyOptions>),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RevealOptions {
+    /// The server's signing key
+    #[arg(long, value_name = "FILE")]
+    pub(crate) signing_key: PathBuf,
+    /// The server's registry, which has the result [default: beside the signing key]
+    #[arg(long, value_name = "FILE")]
+    registry: Option<PathBuf>,
+    /// The round's file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) round: PathBuf,
+    /// The revealed seed to write (mode 0600)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl RevealOptions {
+    pub(crate) fn registry(&self) -> PathBuf {
+        self.registry.clone().unwrap_or_else(|| default_registry(&self.signing_key))
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServerVerifyOptions {
+    /// The student's evaluation.key
+    #[arg(long, value_name = "FILE")]
+    pub(crate) evaluation_key: PathBuf,
+    /// The round's proof key, if the round requires proofs
+    #[arg(long, value_name = "FILE")]
+    pub(crate) proof_key: Option<PathBuf>,
+    /// The round's file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) round: PathBuf,
+    /// The server's result
+    #[arg(long, value_name = "FILE")]
+    pub(crate) result: PathBuf,
+    /// The round's log
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: PathBuf,
+    /// The seed that the server revealed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) seed: PathBuf,
+    /// Folder with the counted messages, from the server's --copy-messages or from the teachers; other files are ignored
+    #[arg(long, value_name = "DIR")]
+    pub(crate) messages: PathBuf,
+    /// Number of threads; the outcome does not depend on it [default: all processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// A teacher's signing key, which signs the verification
+    #[arg(long, value_name = "FILE", requires = "out")]
+    pub(crate) signing_key: Option<PathBuf>,
+    /// The verification to write for the student, if the server did not lie
+    #[arg(long, value_name = "FILE", requires = "signing_key")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Options of a server of a round, whatever brings the messages.
@@ -370,6 +469,10 @@ pub(crate) struct ServerOptions {
     pub(crate) min_teachers: Option<usize>,
     #[command(flatten)]
     pub(crate) records: RecordOptions,
+    /// Folder to which the counted messages are copied for verifiers (speed server verify), because the registry deletes
+    /// them when the result exists
+    #[arg(long, value_name = "DIR")]
+    pub(crate) copy_messages: Option<PathBuf>,
     /// The circuit of the argmax; both give the same winners
     #[arg(long, value_name = "CIRCUIT", default_value = "tournament", value_parser = exact_circuit())]
     pub(crate) circuit: Circuit,

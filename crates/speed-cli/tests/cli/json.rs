@@ -28,7 +28,7 @@ fn fields(value: &Value, names: &mut BTreeSet<String>) {
 
 /// Checks that an output has its version first, and that every field of it is documented.
 #[track_caller]
-fn documented(text: &str) -> Value {
+pub(crate) fn documented(text: &str) -> Value {
     assert!(text.trim_start_matches(['{', '\n', ' ']).starts_with("\"schema\":"), "{text}");
     let value: Value = serde_json::from_str(text).expect("JSON");
     assert_eq!(value["schema"], 1);

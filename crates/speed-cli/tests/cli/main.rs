@@ -15,6 +15,7 @@ mod export;
 mod groups;
 mod json;
 mod ledger;
+mod lies;
 mod machines;
 mod messages;
 mod network;

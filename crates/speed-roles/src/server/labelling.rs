@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use speed_aggregation::error::ServerError;
 use speed_aggregation::log::{LogEntry, LogEvent};
-use speed_aggregation::protocol::{AnswerList, SignedResult, Submission, TeacherStatus};
+use speed_aggregation::protocol::{AnswerList, AnswerSeed, ExactCircuit, SignedResult, Submission, TeacherStatus};
 use speed_aggregation::{EncryptedAnswer, EvaluationKey, Server};
 use speed_core::{Circuit, Digest, NoisePlacement};
 
@@ -17,6 +18,7 @@ use super::report::Progress;
 use crate::charge::{LedgerOptions, charge, expect_uncharged};
 use crate::error::RolesError;
 use crate::fault::InputFault;
+use crate::files::write_once;
 use crate::identity::Identity;
 use crate::randomness::RoundRandomness;
 use crate::refusal::{Refusal, Rejection};
@@ -37,6 +39,8 @@ pub(super) struct Labelling<'a> {
     pub(super) ledger: &'a LedgerOptions,
     pub(super) inbox: &'a dyn Inbox,
     pub(super) registry: &'a RoundRegistry,
+    /// A directory for copies of the counted messages.
+    pub(super) copies: Option<&'a Path>,
     pub(super) progress: &'a dyn Progress,
 }
 
@@ -58,6 +62,9 @@ impl Labelling<'_> {
             None => self.sum(key)?,
         };
         charge(self.ledger, self.file, server.received())?;
+        if let Some(copies) = self.copies {
+            self.copy_messages(copies)?;
+        }
         let (answers, resumed) = self.answer(&server)?;
         let list = AnswerList::new(self.file.round(), self.file.key(), server.statuses().to_vec(), &answers)?;
         let result = SignedResult::new(list, sum, |digest| self.identity.sign(digest));
@@ -73,25 +80,51 @@ impl Labelling<'_> {
             .map_err(|error| RolesError::input(self.registry.path())(InputFault::Sum(error.into())))?;
         let counted = self.registry.counted(self.file.id())?;
         let refused = late(self.inbox, self.admission, (server.statuses(), &counted), self.progress)?;
-        Ok((self.prepared(server)?, Digest::of(state), refused))
+        // A sum without a seed was closed by an earlier version. Its result cannot be verified.
+        let server = match self.registry.answer_seed(self.file.id())? {
+            Some((circuit, seed)) => server.with_circuit(circuit.into())?.with_answer_seed(seed),
+            None => server.with_circuit(self.circuit)?.with_randomness(self.randomness.keys()),
+        };
+        Ok((server, Digest::of(state), refused))
     }
 
     /// Sums the available messages, adds the server's noise if the round requires it, closes the sum and keeps it.
     fn sum(&self, key: EvaluationKey) -> Result<(Server, Digest, Vec<Refusal>), RolesError> {
         expect_uncharged(self.ledger, self.file, self.registry.path())?;
-        let mut server = self.prepared(Server::new(key, self.file.round().clone())?)?;
+        let circuit = ExactCircuit::try_from(self.circuit)?;
+        let seed = AnswerSeed::draw(&self.randomness.keys(), self.file.id())?;
+        let server = Server::new(key, self.file.round().clone())?.with_circuit(circuit.into())?;
+        let mut server = server.with_answer_seed(seed.clone());
         let (refused, mut entries) = self.collect(&mut server)?;
         self.add_noise(&mut server)?;
         server.close(self.minimum)?;
         let state = server.state()?;
         let sum = Digest::of(&state);
         entries.push(LogEntry::of_round(LogEvent::Closed, sum));
-        self.registry.close(self.file.id(), &state, &entries)?;
+        self.registry.close(self.file.id(), (&state, (circuit, &seed)), &entries)?;
         Ok((server, sum, refused))
     }
 
-    fn prepared(&self, server: Server) -> Result<Server, RolesError> {
-        Ok(server.with_circuit(self.circuit)?.with_randomness(self.randomness.keys()))
+    /// Copies the counted messages of the inbox to a directory, which is created if necessary. A copy that is there
+    /// already is kept.
+    fn copy_messages(&self, copies: &Path) -> Result<(), RolesError> {
+        std::fs::create_dir_all(copies).map_err(RolesError::io("create", copies))?;
+        let counted = self.registry.counted(self.file.id())?;
+        let mut written = Ok(());
+        let copy = |bytes: &[u8]| -> Result<(), RolesError> {
+            let digest = Digest::of(bytes);
+            match counted.iter().find(|(_, counted)| **counted == digest) {
+                Some((teacher, _)) => write_once(&copies.join(format!("teacher-{teacher}.message")), bytes),
+                None => Ok(()),
+            }
+        };
+        self.inbox.offer(Submission::max_size(self.file.round()), &mut |bytes, _| {
+            if written.is_ok() {
+                written = copy(bytes);
+            }
+            Ok(())
+        })?;
+        written
     }
 
     /// Adds every usable message, and returns the refusals of the others and the log entries about both.

@@ -13,9 +13,9 @@ use super::admission::{Admission, ProofChecks};
 use super::inbox::{FolderInbox, RegistryInbox};
 use super::labelling::{EvaluatedRound, Labelling, late};
 use super::report::{Progress, ServerReport};
+use super::reveal::server_identity;
 use crate::charge::{LedgerOptions, expect_budget, expect_uncharged, expect_writable};
 use crate::error::{OptionsFault, RolesError};
-use crate::fault::InputFault;
 use crate::file_kind::FileKind;
 use crate::files::decode_input;
 use crate::identity::Identity;
@@ -48,6 +48,9 @@ pub struct ServerOptions {
     pub threads: NonZeroUsize,
     /// The origin of noise and re-randomisation.
     pub randomness: RoundRandomness,
+    /// A directory for copies of the counted messages, for verifiers ([`verify`](super::verify())). The registry deletes
+    /// messages when the result exists.
+    pub copies: Option<PathBuf>,
 }
 
 /// The server's side of one round: the round's file, the server's keys and the server's registry, which is locked against
@@ -71,15 +74,15 @@ impl RoundServer {
         let file = RoundFile::read(&options.round)?;
         file.check_randomness(options.randomness.kind())?;
         let minimum = minimum(&file, options.min_teachers)?;
-        let identity = Identity::read(&options.signing_key)?;
-        if identity.key() != file.roster().server().key() {
-            let fault = InputFault::Party { found: identity.key().into(), is: "not the round's server" };
-            return Err(RolesError::input(&options.signing_key)(fault));
-        }
+        let identity = server_identity(&options.signing_key, &file)?;
         let registry = RoundRegistry::open(&options.registry)?;
         let is_done = registry.result(file.id())?.is_some();
         // A server whose keys were deleted after the round still provides the result and the log.
-        let checks = if is_done { None } else { Some(ProofChecks::read(&options, &file)?) };
+        let checks = if is_done {
+            None
+        } else {
+            Some(ProofChecks::read(&options.evaluation_key, options.proof_key.as_deref(), &file)?)
+        };
         let server = Self { options, file, identity, checks, registry, minimum };
         if !is_done {
             server.expect_to_be_charged()?;
@@ -204,9 +207,10 @@ impl RoundServer {
             ledger: &self.options.ledger,
             inbox,
             registry: &self.registry,
+            copies: self.options.copies.as_deref(),
             progress,
         };
-        labelling.run(read_evaluation_key(&self.options, &self.file)?.expand())
+        labelling.run(read_evaluation_key(&self.options.evaluation_key, &self.file)?.expand())
     }
 
     pub(super) fn registry(&self) -> &RoundRegistry {
@@ -250,17 +254,18 @@ impl RoundServer {
 }
 
 impl ProofChecks {
-    fn read(options: &ServerOptions, file: &RoundFile) -> Result<Self, RolesError> {
-        let public_key = read_evaluation_key(options, file)?.public_key().clone();
-        let proof_key = proofs::read(options.proof_key.as_deref(), file, public_key.parameters())?;
+    /// Reads the keys with which the messages of a round are checked.
+    pub(super) fn read(evaluation_key: &Path, proof_key: Option<&Path>, file: &RoundFile) -> Result<Self, RolesError> {
+        let public_key = read_evaluation_key(evaluation_key, file)?.public_key().clone();
+        let proof_key = proofs::read(proof_key, file, public_key.parameters())?;
         Ok(Self { public_key, proof_key })
     }
 }
 
 /// Reads the evaluation key. It is large, so it is not kept in memory.
-fn read_evaluation_key(options: &ServerOptions, file: &RoundFile) -> Result<SeededEvaluationKey, RolesError> {
-    let key = decode_input(&options.evaluation_key, FileKind::EVALUATION_KEY, SeededEvaluationKey::from_bytes)?;
-    file.check_key(&options.evaluation_key, key.id())?;
+pub(super) fn read_evaluation_key(path: &Path, file: &RoundFile) -> Result<SeededEvaluationKey, RolesError> {
+    let key = decode_input(path, FileKind::EVALUATION_KEY, SeededEvaluationKey::from_bytes)?;
+    file.check_key(path, key.id())?;
     Ok(key)
 }
 

@@ -7,7 +7,9 @@ use npyz::WriterBuilder;
 use speed_aggregation::keys::SeededEvaluationKey;
 use speed_aggregation::log::{LogEntry, LogEvent, Receipt, RoundLog};
 use speed_aggregation::proofs::{ProofKey, Proofs};
-use speed_aggregation::protocol::{AnswerList, RoundId, Signature, SignedResult, Submission};
+use speed_aggregation::protocol::{
+    AnswerList, AnswerSeed, ExactCircuit, RevealedSeed, RoundId, Signature, SignedResult, Submission, Verification,
+};
 use speed_aggregation::{
     EncryptedAnswer, EvaluationKey, KeySet, Parameters, PrivacyNoise, PublicKey, Round, RoundSpec, SecretKey, Server,
     Teacher, generate_keys,
@@ -118,7 +120,7 @@ fn binary(inputs: Vec<Vec<u8>>, decode: impl Fn(&[u8]) -> bool + 'static) -> Tar
 type Named = (&'static str, fn() -> Target);
 
 /// All targets.
-pub(crate) const ALL: [Named; 15] = [
+pub(crate) const ALL: [Named; 17] = [
     ("message", messages),
     ("answer", answers),
     ("result", results),
@@ -141,6 +143,8 @@ pub(crate) const ALL: [Named; 15] = [
     ("round-file", round_file),
     ("log", || logs().0),
     ("receipt", || logs().1),
+    ("revealed-seed", || verification().0),
+    ("verification", || verification().1),
     ("roster", roster_file),
     ("votes", votes),
     ("query-list", query_list),
@@ -205,6 +209,19 @@ fn logs() -> (Target, Target) {
         Receipt::new(log.head(0).expect("no entry"), 3, Digest::of("a message"), |_| Signature::from_bytes([9; 64]));
     let log = Target { limit: state, ..binary(vec![log.to_bytes()], |bytes| RoundLog::from_bytes(bytes).is_ok()) };
     (log, binary(vec![receipt.to_bytes()], |bytes| Receipt::from_bytes(bytes).is_ok()))
+}
+
+/// Creates the files of a verification.
+fn verification() -> (Target, Target) {
+    let (round, result) = (RoundId::from_str(&"ab".repeat(32)).expect("hex"), Digest::of("a result"));
+    let sign = |_| Signature::from_bytes([9; 64]);
+    let parts = (ExactCircuit::AllPairs, AnswerSeed::from_bytes([7; 32]));
+    let seed = RevealedSeed::new(round, result, parts, sign).to_bytes();
+    let verification = Verification::new(round, result, 3, sign).to_bytes();
+    (
+        binary(vec![seed], |bytes| RevealedSeed::from_bytes(bytes).is_ok()),
+        binary(vec![verification], |bytes| Verification::from_bytes(bytes).is_ok()),
+    )
 }
 
 fn server_state() -> Target {

@@ -186,6 +186,7 @@ impl RoundFolder {
             circuit: Circuit::Tournament,
             threads: NonZeroUsize::new(2).expect("not zero"),
             randomness: SEED,
+            copies: None,
         }
     }
 
@@ -207,6 +208,9 @@ impl RoundFolder {
             secret_key: secret_key.to_path_buf(),
             result: self.path(result),
             round: self.path("round.toml"),
+            verifications: Vec::new(),
+            unverified: true,
+            known: None,
             keep_keys: true,
             out: out.to_path_buf(),
         })

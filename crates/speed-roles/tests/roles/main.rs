@@ -3,6 +3,7 @@
 mod attacks;
 mod common;
 mod faults;
+mod lying_server;
 mod noise;
 mod state;
 mod student;

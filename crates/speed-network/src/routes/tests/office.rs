@@ -75,6 +75,7 @@ impl Office {
             circuit: Circuit::Tournament,
             threads: NonZeroUsize::MIN,
             randomness: RANDOMNESS,
+            copies: None,
         });
         let server = Arc::new(server.expect("fitting files"));
         let keeper = Keeper::start(server.clone());

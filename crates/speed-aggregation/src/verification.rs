@@ -1,0 +1,266 @@
+//! The files with which a party checks that a server computed the result of a round: the seed that the server reveals
+//! to this party, and the party's statement that it computed the same result.
+
+use speed_core::Digest;
+
+use crate::answer_seed::AnswerSeed;
+use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Kind, Limits, Reader, Writer};
+use crate::exact_circuit::ExactCircuit;
+use crate::ids::RoundId;
+use crate::round::Round;
+use crate::submission::{Signature, digest_to_sign};
+
+/// The seed of a result, signed by the server. Only a verifier gets it, never the student.
+///
+/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
+///
+/// ```text
+/// bytes  content
+/// 32     round id
+/// 32     SHA-256 of the result's file
+/// 4      circuit: 1 tournament, 2 all pairs
+/// 32     the seed
+/// 64     the server's signature
+/// ```
+#[derive(Clone, Debug)]
+pub struct RevealedSeed {
+    round: RoundId,
+    result: Digest,
+    circuit: ExactCircuit,
+    seed: AnswerSeed,
+    signature: Signature,
+}
+
+impl RevealedSeed {
+    /// The number of bytes of a revealed seed.
+    pub const BYTES: usize =
+        ENVELOPE + RoundId::LENGTH + Digest::LENGTH + usize::LENGTH + AnswerSeed::LENGTH + Signature::LENGTH;
+
+    /// Signs the seed and the circuit of the result with this SHA-256.
+    #[must_use]
+    pub fn new(
+        round: RoundId,
+        result: Digest,
+        (circuit, seed): (ExactCircuit, AnswerSeed),
+        sign: impl FnOnce(Digest) -> Signature,
+    ) -> Self {
+        let signature = sign(digest_to_sign(Self::KIND, &[&round, &result, &circuit, &seed]));
+        Self { round, result, circuit, seed, signature }
+    }
+
+    /// Returns the digest that the server signed, and its signature.
+    #[must_use]
+    pub fn signed(&self) -> (Digest, &Signature) {
+        (digest_to_sign(Self::KIND, &[&self.round, &self.result, &self.circuit, &self.seed]), &self.signature)
+    }
+
+    /// Returns the round.
+    #[must_use]
+    pub fn round(&self) -> RoundId {
+        self.round
+    }
+
+    /// Returns the SHA-256 of the result.
+    #[must_use]
+    pub fn result(&self) -> Digest {
+        self.result
+    }
+
+    /// Returns the circuit that computed it.
+    #[must_use]
+    pub fn circuit(&self) -> ExactCircuit {
+        self.circuit
+    }
+
+    /// Returns the seed.
+    #[must_use]
+    pub fn seed(&self) -> &AnswerSeed {
+        &self.seed
+    }
+
+    /// Returns the encoded bytes, which are secret from the student.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.seal()
+    }
+
+    /// Reads a revealed seed.
+    ///
+    /// # Errors
+    /// If the bytes are not exactly one well-formed revealed seed of this version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Self::unseal(bytes, ())
+    }
+}
+
+impl Encode for ExactCircuit {
+    fn encoded_len(&self) -> usize {
+        usize::LENGTH
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        self.code().encode(writer);
+    }
+}
+
+impl Decode for ExactCircuit {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        let code: usize = reader.read_with(Limits { field: "circuit", min: 1, max: Self::ALL.len() })?;
+        Ok(Self::ALL[code - 1])
+    }
+}
+
+impl Encode for RevealedSeed {
+    fn encoded_len(&self) -> usize {
+        Self::BYTES - ENVELOPE
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        self.round.encode(writer);
+        self.result.encode(writer);
+        self.circuit.encode(writer);
+        self.seed.encode(writer);
+        self.signature.encode(writer);
+    }
+}
+
+impl Decode for RevealedSeed {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        Ok(Self {
+            round: reader.read()?,
+            result: reader.read()?,
+            circuit: reader.read()?,
+            seed: reader.read()?,
+            signature: reader.read()?,
+        })
+    }
+}
+
+impl Content for RevealedSeed {
+    const KIND: Kind = Kind::RevealedSeed;
+}
+
+/// A teacher's signed statement that it computed the sum and all answers of a result again, from the messages that the
+/// server's log names, and found the same bytes.
+///
+/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16): round id (32), SHA-256 of the
+/// result's file (32), teacher (4), the teacher's signature (64).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verification {
+    round: RoundId,
+    result: Digest,
+    teacher: usize,
+    signature: Signature,
+}
+
+impl Verification {
+    /// The number of bytes of a verification.
+    pub const BYTES: usize = ENVELOPE + RoundId::LENGTH + Digest::LENGTH + usize::LENGTH + Signature::LENGTH;
+
+    /// Signs that a teacher verified the result with this SHA-256.
+    #[must_use]
+    pub fn new(round: RoundId, result: Digest, teacher: usize, sign: impl FnOnce(Digest) -> Signature) -> Self {
+        let signature = sign(digest_to_sign(Self::KIND, &[&round, &result, &teacher]));
+        Self { round, result, teacher, signature }
+    }
+
+    /// Returns the digest that the teacher signed, and its signature.
+    #[must_use]
+    pub fn signed(&self) -> (Digest, &Signature) {
+        (digest_to_sign(Self::KIND, &[&self.round, &self.result, &self.teacher]), &self.signature)
+    }
+
+    /// Returns the round.
+    #[must_use]
+    pub fn round(&self) -> RoundId {
+        self.round
+    }
+
+    /// Returns the SHA-256 of the result.
+    #[must_use]
+    pub fn result(&self) -> Digest {
+        self.result
+    }
+
+    /// Returns the teacher, which is unauthenticated until the signature is checked.
+    #[must_use]
+    pub fn teacher(&self) -> usize {
+        self.teacher
+    }
+
+    /// Returns the encoded bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.seal()
+    }
+
+    /// Reads a verification.
+    ///
+    /// # Errors
+    /// If the bytes are not exactly one well-formed verification of this version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Self::unseal(bytes, ())
+    }
+}
+
+impl Encode for Verification {
+    fn encoded_len(&self) -> usize {
+        Self::BYTES - ENVELOPE
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        self.round.encode(writer);
+        self.result.encode(writer);
+        self.teacher.encode(writer);
+        self.signature.encode(writer);
+    }
+}
+
+impl Decode for Verification {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        Ok(Self {
+            round: reader.read()?,
+            result: reader.read()?,
+            teacher: reader.read_with(Limits { field: "teacher", min: 0, max: Round::MAX_TEACHERS - 1 })?,
+            signature: reader.read()?,
+        })
+    }
+}
+
+impl Content for Verification {
+    const KIND: Kind = Kind::Verification;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_a_verification_survive_their_encoding_and_sign_all_of_it() {
+        let (round, result) = (RoundId::new(Digest::from_bytes([1; 32])), Digest::from_bytes([2; 32]));
+        let sign = |digest: Digest| {
+            let half = *digest.as_bytes();
+            let mut bytes = [0; 64];
+            bytes[..32].copy_from_slice(&half);
+            Signature::from_bytes(bytes)
+        };
+        let seed = AnswerSeed::from_bytes([7; 32]);
+        let revealed = RevealedSeed::new(round, result, (ExactCircuit::AllPairs, seed.clone()), sign);
+        let bytes = revealed.to_bytes();
+        assert_eq!(bytes.len(), RevealedSeed::BYTES);
+        let read = RevealedSeed::from_bytes(&bytes).expect("well formed");
+        assert_eq!((read.round(), read.result(), read.circuit()), (round, result, ExactCircuit::AllPairs));
+        assert!(read.seed() == &seed && !format!("{read:?}").contains('7'), "{read:?}");
+        assert_eq!(&sign(read.signed().0), read.signed().1);
+        let other = RevealedSeed::new(round, result, (ExactCircuit::Tournament, seed), sign);
+        assert_ne!(other.signed().0, revealed.signed().0);
+        let verification = Verification::new(round, result, 3, sign);
+        let bytes = verification.to_bytes();
+        assert_eq!(bytes.len(), Verification::BYTES);
+        assert_eq!(Verification::from_bytes(&bytes), Ok(verification.clone()));
+        assert_ne!(Verification::new(round, result, 4, sign).signed().0, verification.signed().0);
+        for length in 0..bytes.len() {
+            assert!(Verification::from_bytes(&bytes[..length]).is_err());
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! A round whose result a teacher verifies before the student opens it.
+
+use std::fs;
+
+use crate::common::check_failure;
+use crate::json::documented;
+use crate::roles::{Parties, labels};
+
+const AGGREGATE: &str = "server aggregate --signing-key signing.key --evaluation-key evaluation.key --round round.toml --answers inbox \
+                         --out result --copy-messages copies";
+const REVEAL: &str = "server reveal --signing-key signing.key --round round.toml";
+const VERIFY: &str = "server verify --evaluation-key evaluation.key --round round.toml --result result --log log --seed seed \
+                      --messages copies";
+const OPEN: &str = "student open --secret-key secret.key --result result --round round.toml --out labels.csv --json";
+
+/// A real round of three teachers that the server evaluated. Teacher 1 gets the files of a verifier.
+fn evaluated(queries: usize) -> Parties {
+    let parties = Parties::new();
+    parties.introduce(3);
+    parties.succeeds("student", "student keygen --out .");
+    let round = format!(
+        "student round --public-key public.key --name test --queries {queries} --classes 4 --roster roster.toml --gamma 3 \
+         --proofs off --out round.toml"
+    );
+    parties.succeeds("student", &round);
+    parties.send(("student", "evaluation.key"), ("server", "evaluation.key"));
+    parties.send(("student", "round.toml"), ("server", "round.toml"));
+    for teacher in 0..3 {
+        let party = format!("teacher {teacher}");
+        parties.send(("student", "public.key"), (&party, "public.key"));
+        parties.send(("student", "round.toml"), (&party, "round.toml"));
+        let votes: String = labels(0, queries).iter().map(|label| format!("{label}\n")).collect();
+        fs::write(parties.path(&party, "votes.csv"), votes).expect("votes");
+        parties.succeeds(
+            &party,
+            "teacher answer --signing-key signing.key --public-key public.key --round round.toml --votes votes.csv --out message",
+        );
+        parties.send((&party, "message"), ("server/inbox", &format!("{teacher}")));
+    }
+    parties.succeeds("server", AGGREGATE);
+    parties.send(("server", "result"), ("student", "result"));
+    parties.send(("server", "result"), ("teacher 1", "result"));
+    parties.send(("server", "result.log"), ("teacher 1", "log"));
+    parties.send(("student", "evaluation.key"), ("teacher 1", "evaluation.key"));
+    for teacher in 0..3 {
+        let name = format!("teacher-{teacher}.message");
+        parties.send(("server/copies", &name), ("teacher 1/copies", &name));
+    }
+    parties
+}
+
+#[test]
+fn the_student_opens_a_result_only_after_a_teacher_computed_it_again() {
+    let queries = 3;
+    let parties = evaluated(queries);
+    // Nothing vouches for the answers yet.
+    check_failure(&parties.run("student", OPEN), 2, &["no teacher verified", "speed server verify", "--unverified"]);
+    assert!(!parties.path("student", "labels.csv").exists() && parties.path("student", "secret.key").exists());
+    let revealed = documented(&parties.succeeds("server", &format!("{REVEAL} --out seed --json")));
+    assert_eq!(revealed["out"], "seed");
+    check_failure(&parties.run("server", &format!("{REVEAL} --out seed")), 4, &["never overwritten"]);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(parties.path("server", "seed")).expect("a seed").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    parties.send(("server", "seed"), ("teacher 1", "seed"));
+    // Without a signature nothing is written.
+    let text = parties.succeeds("teacher 1", VERIFY);
+    assert!(text.contains("the server computed everything that it signed"), "{text}");
+    let sign = "--signing-key signing.key --out verification --json";
+    let report = documented(&parties.succeeds("teacher 1", &format!("{VERIFY} {sign}")));
+    assert_eq!((&report["honest"], &report["verification"]), (&true.into(), &"verification".into()));
+    assert_eq!(report["answers_differ"], serde_json::json!([]));
+    parties.send(("teacher 1", "verification"), ("student", "verification"));
+    let report = documented(&parties.succeeds("student", &format!("{OPEN} --verification verification")));
+    assert_eq!((&report["verified_by"], &report["labelled"]), (&serde_json::json!([1]), &queries.into()));
+    let lines: String =
+        labels(0, queries).iter().enumerate().map(|(query, label)| format!("{query},{label}\n")).collect();
+    assert_eq!(
+        fs::read_to_string(parties.path("student", "labels.csv")).expect("labels"),
+        format!("query,label\n{lines}")
+    );
+    assert!(!parties.path("student", "secret.key").exists());
+}
+
+#[test]
+fn a_log_that_contradicts_the_result_convicts_the_server() {
+    let parties = evaluated(1);
+    parties.succeeds("server", &format!("{REVEAL} --out seed"));
+    parties.send(("server", "seed"), ("teacher 1", "seed"));
+    // A second evaluation with another registry: another result, signed by the same server.
+    let again = AGGREGATE.replace("--out result", "--out again --registry other --ledger other.ledger");
+    parties.succeeds("server", &again.replace("copies", "others"));
+    parties.send(("server", "again.log"), ("teacher 1", "log"));
+    let output = parties.run("teacher 1", &format!("{VERIFY} --signing-key signing.key --out verification"));
+    assert_eq!(output.status.code(), Some(3));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        text.contains("a log and a result that contradict each other") && text.contains("THE SERVER LIED"),
+        "{text}"
+    );
+    assert!(!parties.path("teacher 1", "verification").exists());
+    // The second result is not the one of the seed.
+    parties.send(("server", "again"), ("teacher 1", "result"));
+    check_failure(&parties.run("teacher 1", VERIFY), 3, &["seed", "is of the result"]);
+}

@@ -1,0 +1,291 @@
+//! `speed server verify`: a party computes the sum and the answers of a round again.
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+use speed_aggregation::Server;
+use speed_aggregation::log::{LogEvent, RoundLog};
+use speed_aggregation::protocol::{RevealedSeed, SignedResult, Submission, Verification};
+use speed_core::{Digest, NoisePlacement};
+
+use super::admission::{Admission, ProofChecks};
+use super::inbox::{FolderInbox, Inbox as _};
+use super::report::Progress;
+use super::round_server::read_evaluation_key;
+use crate::checks::{check_log_signature, check_result};
+use crate::error::{OptionsFault, RolesError};
+use crate::fault::{InputFault, LogFault, VerificationFault};
+use crate::file_kind::FileKind;
+use crate::files::{Access, decode_input, expect_absent, read_input, refused, write_new};
+use crate::identity::Identity;
+use crate::refusal::Refusal;
+use crate::round_file::RoundFile;
+
+/// The options of a verification.
+#[derive(Clone, Debug)]
+pub struct VerifyOptions {
+    /// The student's evaluation key.
+    pub evaluation_key: PathBuf,
+    /// The round's proof key, if the round asks for proofs.
+    pub proof_key: Option<PathBuf>,
+    /// The round's file.
+    pub round: PathBuf,
+    /// The result that the server signed.
+    pub result: PathBuf,
+    /// The round's log, which the server signed.
+    pub log: PathBuf,
+    /// The seed that the server revealed.
+    pub seed: PathBuf,
+    /// A directory with the messages that the log names as counted. Other files are ignored.
+    pub messages: PathBuf,
+    /// Threads; the outcome does not depend on it.
+    pub threads: NonZeroUsize,
+    /// A teacher's signing key and the verification to create, which is written if the server did not lie.
+    pub sign: Option<(PathBuf, PathBuf)>,
+}
+
+/// The report of a verification.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct VerifyReport {
+    /// The round's id.
+    pub round: String,
+    /// The round's name.
+    pub name: String,
+    /// True if the round is a simulation.
+    pub simulation: bool,
+    /// Number of queries.
+    pub queries: usize,
+    /// Number of teachers of the round.
+    pub teachers: usize,
+    /// Number of teachers that the server counted.
+    pub counted: usize,
+    /// True if the server computed everything that it signed. Otherwise the files with its signatures convict it.
+    pub honest: bool,
+    /// True if log and result name different sums or different results.
+    pub log_differs: bool,
+    /// True if the counted messages do not have the sum that the server signed. Then no answers are computed.
+    pub sum_differs: bool,
+    /// Counted messages that a server must refuse, with the reasons.
+    pub refused: Vec<Refusal>,
+    /// Queries whose signed answer is not the one that follows from the sum and the seed.
+    pub answers_differ: Vec<usize>,
+    /// The signed verification, if it was written.
+    pub verification: Option<PathBuf>,
+}
+
+/// Computes the sum of the counted messages and the encrypted winners again, and compares them with the server's signed
+/// result, bit for bit. Takes as long as the argmax: about half a core-second for a query of ten classes.
+///
+/// The revealed seed must stay secret from the student, so the verifier must not be the student.
+///
+/// # Errors
+/// If an input is missing, damaged, unsigned or not the round's, if a counted message is not in the directory, or if the
+/// server added noise of its own. A lie of the server is not an error: [`VerifyReport::honest`] is false.
+pub fn verify(options: &VerifyOptions, progress: &dyn Progress) -> Result<VerifyReport, RolesError> {
+    let claim = Claim::read(options)?;
+    let signer = options.sign.as_ref().map(|(key, out)| Signer::read(key, out, &claim.file)).transpose()?;
+    let round = claim.file.round();
+    let list = claim.result.list();
+    let mut report = VerifyReport {
+        round: claim.file.id().to_hex(),
+        name: claim.file.name().to_owned(),
+        simulation: round.is_simulation(),
+        queries: round.shape().queries(),
+        teachers: round.shape().teachers(),
+        counted: list.counted(),
+        honest: false,
+        log_differs: claim.log_differs(),
+        sum_differs: true,
+        refused: Vec::new(),
+        answers_differ: Vec::new(),
+        verification: None,
+    };
+    let (server, refused) = claim.sum(options, progress)?;
+    report.refused = refused;
+    if let Some(server) = server {
+        report.sum_differs = Digest::of(server.state()?) != claim.result.sum();
+        if !report.sum_differs {
+            report.answers_differ = claim.differing(&server, options.threads, progress)?;
+        }
+    }
+    report.honest =
+        !report.log_differs && !report.sum_differs && report.refused.is_empty() && report.answers_differ.is_empty();
+    if let (true, Some(signer)) = (report.honest, signer) {
+        let Signer { identity, teacher, out } = signer;
+        let verification = Verification::new(claim.file.id(), claim.digest, teacher, |digest| identity.sign(digest));
+        write_new(out, &verification.to_bytes(), Access::Shared)?;
+        report.verification = Some(out.to_path_buf());
+    }
+    Ok(report)
+}
+
+/// Everything that a server signed about a round.
+struct Claim {
+    file: RoundFile,
+    result: SignedResult,
+    /// SHA-256 of the result's file.
+    digest: Digest,
+    log: RoundLog,
+    seed: RevealedSeed,
+}
+
+impl Claim {
+    /// Reads the server's files and checks that it signed all of them for this round.
+    fn read(options: &VerifyOptions) -> Result<Self, RolesError> {
+        let file = RoundFile::read(&options.round)?;
+        if file.round().placement() == NoisePlacement::Central {
+            return Err(OptionsFault::CentralNoise.into());
+        }
+        let bytes = read_input(&options.result, FileKind::RESULT)?;
+        let digest = Digest::of(&bytes);
+        let result =
+            SignedResult::from_bytes(&bytes).map_err(|fault| refused(&options.result, FileKind::RESULT, fault))?;
+        check_result(&result, &file).map_err(RolesError::input(&options.result))?;
+        let log = decode_input(&options.log, FileKind::LOG, RoundLog::from_bytes)?;
+        let log_fault = |fault| RolesError::input(&options.log)(InputFault::Log(fault));
+        check_log_signature(&log, &file).map_err(log_fault)?;
+        if !log.entries().iter().any(|entry| entry.event() == LogEvent::Result) {
+            return Err(log_fault(LogFault::NoResult));
+        }
+        let seed = decode_input(&options.seed, FileKind::REVEALED_SEED, RevealedSeed::from_bytes)?;
+        let seed_fault = |fault: InputFault| RolesError::input(&options.seed)(fault);
+        if seed.round() != file.id() {
+            return Err(seed_fault(InputFault::OtherRound { expected: file.id(), found: seed.round() }));
+        }
+        let ((signed, signature), server) = (seed.signed(), file.roster().server());
+        if !server.key().verifies(signed, signature) {
+            return Err(seed_fault(InputFault::Unsigned { server: server.name().to_owned() }));
+        }
+        if seed.result() != digest {
+            let fault = VerificationFault::OtherResult { expected: digest, found: seed.result() };
+            return Err(seed_fault(fault.into()));
+        }
+        Ok(Self { file, result, digest, log, seed })
+    }
+
+    /// Returns whether the log names another result or another sum than the result.
+    fn log_differs(&self) -> bool {
+        self.log.entries().iter().any(|entry| match entry.event() {
+            LogEvent::Result => entry.digest() != self.digest,
+            LogEvent::Closed => entry.digest() != self.result.sum(),
+            _ => false,
+        })
+    }
+
+    /// Returns the digests of the messages that the log names as counted, by teacher.
+    fn counted(&self) -> HashMap<Digest, usize> {
+        let counted = self.log.entries().iter().filter(|entry| entry.event() == LogEvent::Counted);
+        counted.filter_map(|entry| Some((entry.digest(), entry.teacher()?))).collect()
+    }
+
+    /// Adds the counted messages, with all checks of a server, and closes the sum. Returns no server if the messages
+    /// cannot be the sum: one is refused, or the result has other statuses.
+    fn sum(
+        &self,
+        options: &VerifyOptions,
+        progress: &dyn Progress,
+    ) -> Result<(Option<Server>, Vec<Refusal>), RolesError> {
+        let checks = ProofChecks::read(&options.evaluation_key, options.proof_key.as_deref(), &self.file)?;
+        let admission = Admission { file: &self.file, checks: Some(&checks) };
+        let key = read_evaluation_key(&options.evaluation_key, &self.file)?.expand();
+        let mut server = Server::new(key, self.file.round().clone())?
+            .with_circuit(self.seed.circuit().into())?
+            .with_answer_seed(self.seed.seed().clone());
+        let mut missing = self.counted();
+        let inbox = FolderInbox::open(&options.messages)?;
+        let refused = inbox.offer(Submission::max_size(self.file.round()), &mut |bytes, _| match missing
+            .remove(&Digest::of(bytes))
+        {
+            Some(_) => admission.admit(&mut server, bytes, false).map(drop),
+            None => Ok(()),
+        })?;
+        // Files that cannot be read are not the server's fault.
+        let refused: Vec<Refusal> = refused.into_iter().filter(|refusal| !refusal.is_unreadable()).collect();
+        refused.iter().for_each(|refusal| progress.refused(refusal));
+        if let Some((digest, teacher)) = missing.into_iter().min_by_key(|(_, teacher)| *teacher) {
+            let fault = VerificationFault::MissingMessage { teacher, digest };
+            return Err(RolesError::input(&options.messages)(InputFault::from(fault)));
+        }
+        for (teacher, status) in self.result.list().statuses().iter().enumerate() {
+            server.note(teacher, *status);
+        }
+        let is_sum = refused.is_empty()
+            && server.statuses() == self.result.list().statuses()
+            && server.received() >= self.file.round().min_teachers();
+        if is_sum {
+            server.close(self.file.round().min_teachers())?;
+        }
+        Ok((is_sum.then_some(server), refused))
+    }
+
+    /// Returns the queries whose signed answers differ from the computed ones.
+    fn differing(
+        &self,
+        server: &Server,
+        threads: NonZeroUsize,
+        progress: &dyn Progress,
+    ) -> Result<Vec<usize>, RolesError> {
+        let signed: Vec<_> = self.result.list().answers().collect();
+        let queries: Vec<usize> = (0..signed.len()).collect();
+        let differing = Mutex::new(Vec::new());
+        progress.begin(queries.len(), 0);
+        server.answer::<RolesError>(threads, &queries, &|group, _| {
+            progress.advance(group.len());
+            let others = group.iter().filter(|answer| signed.get(answer.query()) != Some(answer));
+            let mut differing = differing.lock().unwrap_or_else(PoisonError::into_inner);
+            differing.extend(others.map(speed_aggregation::EncryptedAnswer::query));
+            Ok(())
+        })?;
+        let mut differing = differing.into_inner().unwrap_or_else(PoisonError::into_inner);
+        differing.sort_unstable();
+        Ok(differing)
+    }
+}
+
+/// The teacher that signs a verification.
+struct Signer<'a> {
+    identity: Identity,
+    teacher: usize,
+    out: &'a Path,
+}
+
+impl<'a> Signer<'a> {
+    fn read(key: &Path, out: &'a Path, file: &RoundFile) -> Result<Self, RolesError> {
+        expect_absent(out)?;
+        let identity = Identity::read(key)?;
+        match file.roster().teachers().iter().position(|party| party.key() == identity.key()) {
+            Some(teacher) => Ok(Self { identity, teacher, out }),
+            None => {
+                let is = "none of the round's teachers: only a teacher's verification counts";
+                Err(RolesError::input(key)(InputFault::Party { found: identity.key().into(), is }))
+            }
+        }
+    }
+}
+
+/// Returns the teacher that signed a verification of the result with this SHA-256.
+///
+/// # Errors
+/// [`InputFault`]: it is of another round or result, or no teacher of the round signed it.
+#[cfg(feature = "student")]
+pub(crate) fn check_verification(
+    verification: &Verification,
+    file: &RoundFile,
+    result: Digest,
+) -> Result<usize, InputFault> {
+    if verification.round() != file.id() {
+        return Err(InputFault::OtherRound { expected: file.id(), found: verification.round() });
+    }
+    if verification.result() != result {
+        return Err(VerificationFault::OtherResult { expected: result, found: verification.result() }.into());
+    }
+    let ((digest, signature), teacher) = (verification.signed(), verification.teacher());
+    match file.roster().teachers().get(teacher) {
+        Some(party) if party.key().verifies(digest, signature) => Ok(teacher),
+        _ => Err(VerificationFault::Unsigned { teacher }.into()),
+    }
+}
