@@ -165,14 +165,16 @@ pub struct OpenReport {
     pub undecodable: Vec<usize>,
     /// Number of teachers of the round.
     pub teachers: usize,
-    /// Number of teachers in the sum.
+    /// Number of teachers in the sum. A party counts with all its teachers.
     pub counted: usize,
+    /// Number of parties of the round, each of which sends one message for its teachers.
+    pub parties: usize,
     /// The largest honest ratio that an accountant may use: see
     /// [`AnswerList::honest_ratio`](speed_aggregation::protocol::AnswerList::honest_ratio).
     pub honest_ratio: f64,
     /// True if the server added the noise.
     pub noise_by_server: bool,
-    /// Teachers that are not in the sum, with the reasons.
+    /// Indices of the parties that are not in the sum, with the reasons.
     pub excluded: Vec<(usize, &'static str)>,
     /// True if the secret key was destroyed.
     pub key_destroyed: bool,
@@ -214,7 +216,8 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         return Err(RolesError::input(secret_key)(InputFault::Destroyed));
     }
     let key = decode_input(secret_key, FileKind::SECRET_KEY, SecretKey::from_bytes)?;
-    let signed = read_result(result, &RoundFile::read(round)?)?;
+    let file = RoundFile::read(round)?;
+    let signed = read_result(result, &file)?;
     let list = signed.list();
     let (mut text, mut labelled, mut undecodable) = (String::from("query,label\n"), 0, Vec::new());
     for answer in list.answers() {
@@ -256,9 +259,10 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         queries: list.shape().queries(),
         labelled,
         undecodable,
-        teachers: list.shape().teachers(),
-        counted: list.counted(),
-        honest_ratio: list.honest_ratio(),
+        teachers: file.round().shape().teachers(),
+        counted: file.round().teachers_counted(list.statuses()),
+        parties: file.round().parties(),
+        honest_ratio: list.honest_ratio(file.round()),
         noise_by_server: list.placement() == NoisePlacement::Central,
         excluded: excluded.map(|(teacher, status)| (teacher, status.name())).collect(),
         key_destroyed: destroys,

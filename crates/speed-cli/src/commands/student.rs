@@ -19,7 +19,7 @@ use crate::options::{RoundOptions, StudentCommand};
 pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
     match command {
         StudentCommand::Keygen { out, range, simulation, json } => keygen(&out, &range, simulation, json),
-        StudentCommand::Identity(options) => identity::generate(Role::Student, &options),
+        StudentCommand::Identity(options) => identity::generate(Role::Student, &options, 1),
         StudentCommand::Queries(options) => training::queries(options),
         StudentCommand::Train(options) => training::train_student(*options),
         StudentCommand::Plurality(options) => training::plurality(options),
@@ -68,7 +68,8 @@ fn round(options: &RoundOptions) -> Result<(), Failure> {
         return print_json(&json!({
             "round": file.id().to_hex(), "name": file.name(), "key": file.key().to_hex(),
             "simulation": options.simulation, "noise": file.noise().mechanism().identifier(),
-            "noise_bound": file.round().range().noise_bound(), "one_teacher": Influence::of(&file), "price": price, "teachers": file.roster().teachers().len(),
+            "noise_bound": file.round().range().noise_bound(), "one_teacher": Influence::of(&file), "price": price,
+            "teachers": file.round().shape().teachers(), "parties": file.round().parties(),
             "proof_key": proof_key, "out": options.out,
             "forecast": forecast,
         }));
@@ -93,7 +94,7 @@ fn forecast(terms: &Terms, agreement: Agreement) -> Result<AgreementForecast, Fa
     let event = PrivacyEvent::new(terms.noise.mechanism(), HonestRatio::ALL);
     #[expect(clippy::cast_precision_loss, reason = "the event refuses inexact values")]
     let event = terms.threshold.map_or(Ok(event), |votes| event.with_threshold(votes as f64));
-    let teachers = terms.roster.teachers().len();
+    let teachers = terms.roster.teacher_count();
     let forecast =
         event.and_then(|event| AgreementForecast::new(&event, (agreement, terms.classes), teachers, terms.queries));
     forecast.map_err(|error| flag("agreement", &error))
@@ -107,11 +108,11 @@ fn proof_key(options: &RoundOptions) -> PathBuf {
 /// Returns the terms from the options.
 fn terms(options: &RoundOptions) -> Result<Terms, Failure> {
     let roster = Roster::read(&options.roster)?;
-    let noise = round_noise::of_round(&options.mechanism, roster.teachers().len(), options.threshold.is_some())?;
+    let noise = round_noise::of_round(&options.mechanism, roster.teacher_count(), options.threshold.is_some())?;
     Ok(Terms {
         name: options.name.clone(),
         query_list: options.query_list.as_deref().map(|list| hash_query_list(list, options.queries)).transpose()?,
-        min_teachers: options.min_teachers.unwrap_or(roster.teachers().len()),
+        min_teachers: options.min_teachers.unwrap_or(roster.teacher_count()),
         roster,
         queries: options.queries,
         classes: options.classes,
@@ -123,6 +124,11 @@ fn terms(options: &RoundOptions) -> Result<Terms, Failure> {
     })
 }
 
+/// Returns the number of parties in words, if some have several teachers.
+fn of_parties(teachers: usize, parties: usize) -> String {
+    if teachers == parties { String::new() } else { format!(" of {parties} parties") }
+}
+
 fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), Failure> {
     let report = student::open(options)?;
     let price = RoundPrice::for_round(&RoundFile::read(&options.round)?, Some(report.counted), delta)?;
@@ -132,13 +138,14 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
         return print_json(&value);
     }
     let mut text = format!(
-        "{}{} of {} queries labelled in {}\n{} of {} teachers counted\n",
+        "{}{} of {} queries labelled in {}\n{} of {} teachers{} counted\n",
         mark(report.simulation),
         report.labelled,
         report.queries,
         printable_path(&report.out),
         report.counted,
         report.teachers,
+        of_parties(report.teachers, report.parties),
     );
     text.push_str(&match (report.key_destroyed, report.other_rounds) {
         (true, _) => "the secret key was destroyed\n".to_owned(),

@@ -57,7 +57,7 @@ impl Labelling<'_> {
             Some(state) => self.resume(key, &state)?,
             None => self.sum(key)?,
         };
-        charge(self.ledger, self.file, server.received())?;
+        charge(self.ledger, self.file, server.teachers_received())?;
         let (answers, resumed) = self.answer(&server)?;
         let list = AnswerList::new(self.file.round(), self.file.key(), server.statuses().to_vec(), &answers)?;
         let result = SignedResult::new(list, sum, |digest| self.identity.sign(digest));
@@ -127,7 +127,7 @@ impl Labelling<'_> {
                 server.note(teacher, status);
             }
         }
-        let (counted, minimum) = (server.received(), self.minimum);
+        let (counted, minimum) = (server.teachers_received(), self.minimum);
         if counted < minimum {
             let teachers = self.file.round().shape().teachers();
             return Err(RolesError::TooFew { counted, teachers, minimum, refused });
