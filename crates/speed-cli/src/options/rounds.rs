@@ -158,6 +158,9 @@ pub(crate) struct RoundOptions {
     /// Expected share of the teachers that vote for the right class: also print the forecast of speed plan
     #[arg(long, value_name = "SHARE", value_parser = agreement, allow_negative_numbers = true)]
     pub(crate) agreement: Option<Agreement>,
+    /// Write a round in which even a unanimous vote gives a wrong label more than 5 % of the time
+    #[arg(long)]
+    pub(crate) accept_wrong_labels: bool,
     /// Make the round a simulation, whose keys or noise come from a seed: no privacy
     #[arg(long)]
     pub(crate) simulation: bool,
