@@ -47,6 +47,9 @@ pub struct Account {
     /// True if the queries are checks themselves.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_check: bool,
+    /// Number of teachers whose votes differ between neighbours: 1, or the teachers of one party.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub party_teachers: u32,
     /// The formulas used.
     #[serde(default = "paper")]
     pub bound: Bound,
@@ -72,6 +75,15 @@ pub struct Account {
 // Defaults for accounts that were written before these fields existed.
 fn paper() -> Bound {
     Bound::Paper
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(teachers: &u32) -> bool {
+    *teachers == 1
 }
 
 fn one_sided() -> NeighbouringRelation {

@@ -25,6 +25,7 @@ use crate::release::{Release, ReleaseOptions};
 use crate::sampler::SharedDelta;
 use crate::smooth_release::MomentRelease;
 use crate::sound::larger;
+use crate::three_answers::MAX_PARTY_CLASSES;
 use crate::votes::CheckedCounts;
 
 /// An account at given votes is compared with the data-independent bounds only if it is at least this fraction of the
@@ -137,12 +138,12 @@ impl Accountant {
     #[must_use]
     pub fn per_query_epsilon(&self, classes: usize) -> f64 {
         if self.event.mechanism().gamma().is_none() {
-            static KNOWN: Memo<7, f64> = Memo::new();
-            let ([kind, scale, tau], delta) = (self.event.noise_key(), self.delta.get());
+            static KNOWN: Memo<8, f64> = Memo::new();
+            let ([kind, scale, tau, moved], delta) = (self.event.noise_key(), self.delta.get());
             let two_classes = f64::from(u8::from(self.event.is_one_difference(classes)));
             let bound = f64::from(self.assumptions.bound as u8);
             let max_order = self.max_order.unwrap_or(-1.0);
-            return KNOWN.get_or([kind, scale, tau, delta, two_classes, bound, max_order], || {
+            return KNOWN.get_or([kind, scale, tau, moved, delta, two_classes, bound, max_order], || {
                 let one = self.least(delta).whatever_the_votes(&self.event, f64::INFINITY, classes, 1);
                 one.map_or(f64::INFINITY, |bound| bound.best.epsilon)
             });
@@ -164,6 +165,7 @@ impl Accountant {
     pub fn account(&self, counts: &[Vec<u32>]) -> Result<Account, AccountError> {
         self.check()?;
         self.check_answers()?;
+        self.check_given_votes()?;
         let votes = CheckedCounts::new(counts)?;
         if let Some(checks) = self.checks.filter(|checks| checks.queries != votes.queries()) {
             let (found, expected) = (votes.queries().to_string().into(), checks.queries.to_string().into());
@@ -214,6 +216,9 @@ impl Accountant {
         if let Some(found) = self.classes.filter(|classes| *classes < 2) {
             return Err(AccountError::TooFewClasses { row: 0, found });
         }
+        if let Some(found) = self.classes.filter(|classes| self.event.is_of_party() && *classes > MAX_PARTY_CLASSES) {
+            return Err(AccountError::PartyClasses { found, max: MAX_PARTY_CLASSES });
+        }
         let classes = self.classes.unwrap_or(usize::MAX);
         let epsilon = self.per_query_epsilon(classes);
         if let Some(checks) = self.checks.filter(|checks| checks.queries < queries) {
@@ -246,6 +251,7 @@ impl Accountant {
     ) -> Result<Account, AccountError> {
         self.check()?;
         self.check_answers()?;
+        self.check_given_votes()?;
         if self.checks.is_some() {
             let (found, expected) = ("answers after checks".into(), "answers without checks".into());
             return Err(AccountError::Checks { what: "release", found, expected });
@@ -276,6 +282,13 @@ impl Accountant {
         if self.assumptions.adversary == Adversary::ExternalWithCentral && tau != 1.0 {
             return Err(AccountError::CentralRatio { tau });
         }
+        if self.event.is_of_party() && self.assumptions.bound == Bound::Paper {
+            return Err(AccountError::Party { what: "the paper's bound" });
+        }
+        let checks = self.checks.filter(|checks| checks.event.party_teachers() != self.event.party_teachers());
+        if checks.is_some() {
+            return Err(AccountError::Party { what: "checks for another number of teachers than the answers" });
+        }
         self.checks.map_or(Ok(()), |checks| checks.precede(&self.event, self.assumptions.bound))
     }
 
@@ -286,6 +299,11 @@ impl Accountant {
         }
         let (found, expected) = ("checks".into(), "queries with answers, after the checks or without".into());
         Err(AccountError::Checks { what: "queries at given votes", found, expected })
+    }
+
+    /// Refuses neighbours that differ in several teachers: their bounds hold for any votes.
+    fn check_given_votes(&self) -> Result<(), AccountError> {
+        if self.event.is_of_party() { Err(AccountError::Party { what: "an account at given votes" }) } else { Ok(()) }
     }
 
     fn shared_delta(&self) -> SharedDelta {
@@ -425,6 +443,7 @@ impl Accountant {
             threshold: self.event.threshold(),
             checks: self.checks.map(|checks| checks.accounted()),
             is_check: self.event.is_check(),
+            party_teachers: self.event.party_teachers(),
             bound: assumptions.bound,
             adversary: assumptions.adversary,
             extent: assumptions.extent,

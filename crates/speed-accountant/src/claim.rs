@@ -53,9 +53,12 @@ impl Claim<'_> {
             None if self.event.is_check() => "outcomes of the checks".to_owned(),
             None => "answers".to_owned(),
         };
+        let neighbours = match self.event.party_teachers() {
+            1 => "one teacher's vote on every query".to_owned(),
+            teachers => format!("the votes of one party's {teachers} teachers on every query, at most 256 classes"),
+        };
         format!(
-            "({}, {:e})-DP of the {answers}{classes}{} {scope}, {directions}; neighbours differ in one teacher's vote on every \
-             query.",
+            "({}, {:e})-DP of the {answers}{classes}{} {scope}, {directions}; neighbours differ in {neighbours}.",
             round_up_to_digits(self.epsilon),
             self.delta,
             if self.release.is_some() { " and of this value" } else { "" },

@@ -62,7 +62,7 @@ pub(crate) fn least_bound_of_kinds(distinct: &[QueryGroup], delta: f64) -> Epsil
 
 /// Finds the least epsilon known here of queries of one kind.
 pub(crate) fn least_epsilon_of_group(group: &QueryGroup, delta: f64) -> f64 {
-    if group.is_pure() {
+    if group.is_pure() && !group.event.is_of_party() {
         return group.least_epsilon_of_pure(delta).0;
     }
     let least = LeastEpsilon { bound: Bound::Tight, relation: NeighbouringRelation::BothWays, max_order: None, delta };

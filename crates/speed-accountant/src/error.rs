@@ -113,6 +113,30 @@ pub enum AccountError {
         /// The value allowed.
         expected: Box<str>,
     },
+    /// Neighbours differ in several teachers of a party, for which this account does not exist.
+    #[error(
+        "neighbours that differ in several teachers of a party: found {what}, expected the tight bound for any votes"
+    )]
+    Party {
+        /// The account asked for.
+        what: &'static str,
+    },
+    /// A party has no teachers or too many.
+    #[error("a party has {found} teachers, expected 1 to {max}")]
+    PartyTeachers {
+        /// Number of teachers.
+        found: usize,
+        /// The largest number.
+        max: u32,
+    },
+    /// There are too many classes for neighbours that differ in several teachers.
+    #[error("{found} classes: the bound for a party of several teachers holds for at most {max}")]
+    PartyClasses {
+        /// Number of classes.
+        found: usize,
+        /// The largest number.
+        max: usize,
+    },
     /// The honest ratio is not 1, but a trusted aggregator adds all of the noise.
     #[error("honest ratio is {tau:?} with a trusted aggregator, who adds all of the noise: it must be 1")]
     CentralRatio {

@@ -6,7 +6,8 @@ use crate::error::AccountError;
 
 /// One query of the noisy argmax, or one check, which is repeated for every row of votes.
 ///
-/// Neighbours are two ensembles that differ in one teacher's vote.
+/// Neighbours are two ensembles that differ in one teacher's vote, or in the votes of all teachers of one party
+/// ([`Self::of_party`]).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacyEvent {
     mechanism: Mechanism,
@@ -14,6 +15,8 @@ pub struct PrivacyEvent {
     threshold: Option<f64>,
     is_check: bool,
     sampling_total_variation: f64,
+    /// Number of teachers whose votes differ between neighbours.
+    moved: u32,
 }
 
 impl PrivacyEvent {
@@ -21,7 +24,39 @@ impl PrivacyEvent {
     /// run, [`HonestRatio::effective`].
     #[must_use]
     pub fn new(mechanism: Mechanism, tau: HonestRatio) -> Self {
-        Self { mechanism, tau, threshold: None, is_check: false, sampling_total_variation: 0.0 }
+        Self { mechanism, tau, threshold: None, is_check: false, sampling_total_variation: 0.0, moved: 1 }
+    }
+
+    /// Returns the same query for neighbours that differ in the votes of a party of `teachers` teachers: each of its votes
+    /// may move from any class to any other. With one teacher it is the same event. Such an event has claims for any votes
+    /// only, and for at most 256 classes (docs/privacy.md, "A party of several teachers").
+    ///
+    /// # Errors
+    /// [`AccountError::Party`] if `teachers` is 0 or more than [`Self::MAX_PARTY`].
+    pub fn of_party(self, teachers: usize) -> Result<Self, AccountError> {
+        match u32::try_from(teachers) {
+            Ok(moved) if (1..=Self::MAX_PARTY).contains(&moved) => Ok(Self { moved, ..self }),
+            _ => Err(AccountError::PartyTeachers { found: teachers, max: Self::MAX_PARTY }),
+        }
+    }
+
+    /// The largest number of teachers of a party.
+    pub const MAX_PARTY: u32 = 1 << 20;
+
+    /// Returns the number of teachers whose votes differ between neighbours.
+    #[must_use]
+    pub fn party_teachers(&self) -> u32 {
+        self.moved
+    }
+
+    /// Returns the same query for neighbours that differ in one teacher's vote.
+    pub(crate) fn of_one_teacher(self) -> Self {
+        Self { moved: 1, ..self }
+    }
+
+    /// Returns whether the votes of several teachers differ between neighbours.
+    pub(crate) fn is_of_party(&self) -> bool {
+        self.moved > 1
     }
 
     /// Creates a check: whether the largest count plus noise is at least `threshold` votes. All classes have the same
@@ -111,10 +146,11 @@ impl PrivacyEvent {
         self.sampling_total_variation
     }
 
-    /// Returns numbers that identify the noise of one class, and whether the query is a check: kind, scale and ratio.
-    pub(crate) fn noise_key(&self) -> [f64; 3] {
+    /// Returns numbers that identify the noise of one class, whether the query is a check, and the neighbours: kind, scale,
+    /// ratio and moved votes.
+    pub(crate) fn noise_key(&self) -> [f64; 4] {
         let kind = f64::from(self.mechanism.kind() as u8);
-        [if self.is_check { -1.0 - kind } else { kind }, self.mechanism.scale(), self.tau.get()]
+        [if self.is_check { -1.0 - kind } else { kind }, self.mechanism.scale(), self.tau.get(), f64::from(self.moved)]
     }
 
     /// Returns the query without its sampler, and without its threshold, on which no bound for any votes depends.
@@ -122,8 +158,8 @@ impl PrivacyEvent {
         Self { threshold: None, sampling_total_variation: 0.0, ..self }
     }
 
-    /// Returns the divergence of the noisy counts that a neighbour moves by one vote, as a part of that of two counts: a
-    /// check depends on the largest count only.
+    /// Returns the divergence of the noisy counts that a neighbour moves by one vote each, as a part of that of two counts:
+    /// a check depends on the largest count only.
     pub(crate) fn part_of_two_counts(&self) -> f64 {
         if self.is_check { 0.5 } else { 1.0 }
     }

@@ -14,6 +14,7 @@ use crate::error::AccountError;
 use crate::event::PrivacyEvent;
 use crate::moments::paper_without_votes;
 use crate::orders::{Best, MAX_REAL_ORDER, best_real, best_whole};
+use crate::per_query::tight_per_query_epsilon;
 use crate::query_group::QueryGroup;
 use crate::renyi::{SkellamCurve, gaussian_rdp};
 use crate::sound::larger;
@@ -33,6 +34,8 @@ const MORE_LEFT_OUT: [f64; 3] = [1e-3, 0.03, 0.2];
 const WIDEST_SKELLAM: f64 = 100.0;
 /// The least epsilon of orders an octave apart is at most this much larger than that of all orders.
 const OCTAVES: f64 = 1.25;
+/// The number of deltas that group privacy tries.
+const CHAINS: usize = 12;
 /// For at most this many privacy loss distributions, the best tilt is searched.
 const FEW_PARTS: usize = 8;
 
@@ -125,6 +128,9 @@ impl LeastEpsilon {
         classes: usize,
         queries: usize,
     ) -> Result<EpsilonBound, AccountError> {
+        if event.is_of_party() {
+            return self.of_party(event, classes, queries);
+        }
         match event.mechanism() {
             Mechanism::Binomial { .. } => self.of_largest_moment(event, classes, queries),
             Mechanism::Gaussian { .. } | Mechanism::Skellam { .. } => {
@@ -178,6 +184,67 @@ impl LeastEpsilon {
                 EpsilonBound { best, method, data_dependent_queries: 0 }
             }
         })
+    }
+
+    /// Finds the data-independent least epsilon for neighbours that differ in several teachers: the least of moments, which
+    /// are largest for a move of all votes from one class to another, of the optimal composition of a pure epsilon, and of
+    /// two counts with Gaussian noise.
+    fn of_party(&self, event: &PrivacyEvent, classes: usize, queries: usize) -> Result<EpsilonBound, AccountError> {
+        let group = QueryGroup::new(*event, classes, queries);
+        let (k, votes) = (queries as f64, f64::from(event.party_teachers()));
+        let closed = match event.mechanism() {
+            Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => {
+                optimal_epsilon(group.epsilon, queries, self.delta) * (1.0 + ROUNDING)
+            }
+            Mechanism::Gaussian { sigma } => {
+                let mu = votes * (2.0 * k * event.part_of_two_counts()).sqrt() / event.tau().get().sqrt() / sigma.get();
+                gaussian_epsilon(mu, self.delta)
+            }
+            Mechanism::Skellam { .. } | Mechanism::Binomial { .. } => f64::INFINITY,
+        };
+        let mut least = EpsilonBound::optimal(closed);
+        for part in std::iter::once(LEFT_OUT).chain(MORE_LEFT_OUT) {
+            let removed = left_out(part, self.delta / k);
+            let at_delta = Self { delta: (self.delta - 2.0 * k * removed * (1.0 + 1e-12)).next_down(), ..*self };
+            let (estimates, moments) = (group.estimates(removed), group.moments(removed));
+            let best = at_delta.of_moments(|l| k * estimates(l), |l| k * moments(l))?;
+            if larger(best.epsilon, 0.0) < least.best.epsilon {
+                least = EpsilonBound::of_moments(best);
+            }
+            if !group.ends_early(removed) {
+                break;
+            }
+        }
+        let group = self.of_group_privacy(event, classes, queries, least.best.epsilon)?;
+        Ok(if group < least.best.epsilon { EpsilonBound::optimal(group) } else { least })
+    }
+
+    /// Returns an epsilon by group privacy: a party's move is a chain of moves of one vote, so if one teacher has
+    /// (epsilon, `at`), a party of M has (M epsilon, `at` times the sum of `e^(i epsilon)` for i below M). Returns infinity if
+    /// none below `least` is found.
+    fn of_group_privacy(
+        &self,
+        event: &PrivacyEvent,
+        classes: usize,
+        queries: usize,
+        least: f64,
+    ) -> Result<f64, AccountError> {
+        let one = event.of_one_teacher();
+        let (pure, teachers) = (tight_per_query_epsilon(&one, classes), f64::from(event.party_teachers()));
+        let mut at = self.delta / teachers;
+        for _ in 0..CHAINS {
+            let single = Self { delta: at, ..*self }.whatever_the_votes(&one, pure, classes, queries)?.best.epsilon;
+            if larger(teachers * single, 0.0) >= least {
+                break;
+            }
+            // The sum of the geometric series, rounded up.
+            let chain = ((teachers * single).exp_m1() / single.exp_m1()).max(teachers) * (1.0 + 1e-9);
+            if at * chain <= self.delta {
+                return Ok(teachers * single);
+            }
+            at = self.delta / chain * 0.999;
+        }
+        Ok(f64::INFINITY)
     }
 
     /// Adds up the largest moments of the three answers. The answers that they leave out are charged to delta.

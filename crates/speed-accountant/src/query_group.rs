@@ -11,7 +11,7 @@ use crate::memo::Memo;
 use crate::moments::pure_moment;
 use crate::per_query::tight_per_query_epsilon;
 use crate::renyi::{SkellamCurve, gaussian_rdp};
-use crate::three_answers::{LargestMoment, ThreeAnswers};
+use crate::three_answers::{LargestMoment, ThreeAnswers, TwoCounts};
 
 /// Grid steps from 0 to the largest loss of one noisy count.
 const STEPS_OF_A_COUNT: usize = 128;
@@ -72,6 +72,10 @@ impl QueryGroup {
         match event.mechanism() {
             Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } => {
                 let losses = self.three_answers();
+                if event.is_of_party() {
+                    let moments = self.of_party(left_out, excess);
+                    return Box::new(move |l| pure_moment(epsilon, l).min(moments(l)));
+                }
                 Box::new(move |l| {
                     let three = losses.as_ref().map_or(f64::INFINITY, |losses| losses.moment(l));
                     pure_moment(epsilon, l).min(three)
@@ -79,9 +83,14 @@ impl QueryGroup {
             }
             Mechanism::Gaussian { sigma } => {
                 let largest = largest(LargestMoment::of_event(&event, left_out));
+                let votes = f64::from(event.party_teachers()).powi(2);
                 Box::new(move |l| {
-                    (l * event.part_of_two_counts() * gaussian_rdp(sigma, event.tau(), l + 1.0)).min(largest(l))
+                    let counts = votes * l * event.part_of_two_counts() * gaussian_rdp(sigma, event.tau(), l + 1.0);
+                    counts.min(largest(l))
                 })
+            }
+            Mechanism::Skellam { .. } | Mechanism::Binomial { .. } if event.is_of_party() => {
+                self.of_party(left_out, excess)
             }
             Mechanism::Skellam { sigma } => {
                 let curve = SkellamCurve::new(sigma, event.tau());
@@ -90,6 +99,24 @@ impl QueryGroup {
             }
             Mechanism::Binomial { .. } => Box::new(largest(LargestMoment::of_event(&event, left_out))),
         }
+    }
+
+    /// Returns moments for neighbours that differ in several teachers and noise on the integers: the smaller of those of the
+    /// answer and of two counts. Laplace noise of a part of the teachers has none.
+    fn of_party(&self, left_out: f64, excess: fn(&LargestMoment, bool, f64) -> f64) -> Moments {
+        let one_difference = self.one_difference;
+        let largest = LargestMoment::of_event(&self.event, left_out);
+        let counts = TwoCounts::of_event(&self.event, left_out);
+        Box::new(move |l| {
+            let largest = largest.as_ref().map_or(f64::INFINITY, |query| excess(query, one_difference, l).ln_1p());
+            largest.min(counts.as_ref().map_or(f64::INFINITY, |counts| counts.moment(l)))
+        })
+    }
+
+    /// Returns whether the noise ends where it is not negligible, so that leaving out more may help a party.
+    pub(crate) fn ends_early(&self, left_out: f64) -> bool {
+        LargestMoment::of_event(&self.event, left_out).is_some_and(|query| query.ends_early())
+            || TwoCounts::of_event(&self.event, left_out).is_some_and(|counts| counts.ends_early())
     }
 
     /// Returns the data-independent moment of order `l` of one query; `left_out` as in [`Self::moments`].
@@ -101,7 +128,8 @@ impl QueryGroup {
     /// losses of one count each.
     fn each_of_two_counts(&self) -> Option<f64> {
         let event = self.event;
-        event.mechanism().gamma().filter(|_| event.tau().get() == 1.0 && !event.is_check()).map(|gamma| gamma.get())
+        let has_two = event.tau().get() == 1.0 && !event.is_check() && !event.is_of_party();
+        event.mechanism().gamma().filter(|_| has_two).map(|gamma| gamma.get())
     }
 
     /// Computes the excess of the privacy profile of one noisy count. A loss of integer noise is always `gamma` or

@@ -129,7 +129,7 @@ impl AnswerList {
         statuses: Vec<TeacherStatus>,
         answers: &[EncryptedAnswer],
     ) -> Result<Self, AnswerListError> {
-        let (found, expected) = (statuses.len(), round.shape().teachers());
+        let (found, expected) = (statuses.len(), round.parties());
         if found != expected {
             return Err(AnswerListError::Statuses { expected, found });
         }
@@ -141,7 +141,8 @@ impl AnswerList {
             });
             words.extend_from_slice(&answer.ok_or(AnswerListError::Answer { query })?.words);
         }
-        let (shape, simulation, placement) = (round.shape(), round.is_simulation(), round.placement());
+        let (simulation, placement) = (round.is_simulation(), round.placement());
+        let shape = shape_of(round);
         Ok(Self { key, round: id, shape, outcomes, simulation, placement, statuses, words })
     }
 
@@ -157,7 +158,7 @@ impl AnswerList {
         self.round
     }
 
-    /// Returns the numbers of teachers, queries and classes.
+    /// Returns the numbers of parties that send messages, of queries and of classes.
     #[must_use]
     pub fn shape(&self) -> VoteShape {
         self.shape
@@ -187,7 +188,7 @@ impl AnswerList {
         &self.statuses
     }
 
-    /// Returns the number of teachers whose messages are in the sum.
+    /// Returns the number of parties whose messages are in the sum.
     #[must_use]
     pub fn counted(&self) -> usize {
         self.statuses.iter().filter(|&&status| status == TeacherStatus::Counted).count()
@@ -196,20 +197,22 @@ impl AnswerList {
     /// Returns whether shape, outcomes, randomness and noise placement are those of `round`.
     #[must_use]
     pub fn agrees_with(&self, round: &Round) -> bool {
-        self.shape == round.shape()
+        self.shape == shape_of(round)
             && self.outcomes == round.outcomes()
             && self.simulation == round.is_simulation()
             && self.placement == round.placement()
     }
 
-    /// Returns the largest honest ratio (the paper's tau) that an accountant may use if every counted teacher is
-    /// honest: the share of the noise that is in the sum. If the teachers add the noise, this is the number of counted
-    /// teachers over that of all teachers, because each adds one n-th. If the server adds it, the ratio is 1,
-    /// regardless of which teachers answer.
+    /// Returns the largest honest ratio (the paper's tau) that an accountant may use if every counted party is honest: the
+    /// share of the noise that is in the sum. If the teachers add the noise, this is the number of teachers of the counted
+    /// parties over that of all teachers, because each adds one n-th. If the server adds it, the ratio is 1, regardless of
+    /// which teachers answer. `round` is the round of this list, which [`Self::agrees_with`] checks.
     #[must_use]
-    pub fn honest_ratio(&self) -> f64 {
+    pub fn honest_ratio(&self, round: &Round) -> f64 {
         match self.placement {
-            NoisePlacement::Distributed => self.counted() as f64 / self.shape.teachers() as f64,
+            NoisePlacement::Distributed => {
+                round.teachers_counted(&self.statuses) as f64 / round.shape().teachers() as f64
+            }
             NoisePlacement::Central => 1.0,
         }
     }
@@ -226,7 +229,7 @@ impl AnswerList {
     #[must_use]
     pub fn size(round: &Round) -> usize {
         let words = round.shape().queries() * round.outcomes().digits() * WORDS;
-        ENVELOPE + HEADER + round.shape().teachers() + words * size_of::<u64>()
+        ENVELOPE + HEADER + round.parties() + words * size_of::<u64>()
     }
 
     /// Returns the encoded bytes.
@@ -242,6 +245,12 @@ impl AnswerList {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
         Self::unseal(bytes, ())
     }
+}
+
+/// Returns the numbers of parties, queries and classes of a round.
+fn shape_of(round: &Round) -> VoteShape {
+    let (queries, classes) = (round.shape().queries(), round.shape().classes());
+    VoteShape::new(round.parties(), queries, classes).expect("a round has no more parties than teachers")
 }
 
 impl std::fmt::Debug for AnswerList {

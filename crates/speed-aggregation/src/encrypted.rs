@@ -137,14 +137,14 @@ impl Encrypted {
     ) -> Result<(usize, Duration, Duration), AggregationError> {
         let (mut bytes, mut encryption, mut sum) = (0, Duration::ZERO, Duration::ZERO);
         let batch = 8 * self.threads.get();
-        for first in (0..votes.shape().teachers()).step_by(batch) {
+        for first in (0..votes.messages()).step_by(batch) {
             let start = Instant::now();
             let messages = self.pool.install(|| {
-                (first..votes.shape().teachers().min(first + batch))
+                (first..votes.messages().min(first + batch))
                     .into_par_iter()
                     .map(|teacher| {
                         Teacher::new(teacher)
-                            .answer(&self.public, round, votes.teacher(teacher), &self.randomness)
+                            .answer(&self.public, round, votes.message(teacher), &self.randomness)
                             .map(|message| message.to_bytes())
                             .map_err(|source| AggregationError::Teacher { teacher, source })
                     })
@@ -182,7 +182,13 @@ impl Encrypted {
             if votes.server_noise().is_some() { NoisePlacement::Central } else { NoisePlacement::Distributed };
         let terms = RoundSpec::new(&self.label, votes.shape(), votes.noise_bound());
         let kind = if votes.is_check() { RoundKind::Check } else { RoundKind::Labels };
-        let round = Round::new(RoundSpec { placement, threshold: votes.threshold(), kind, ..terms })?;
+        let round = Round::new(RoundSpec {
+            parties: votes.parties().to_vec(),
+            placement,
+            threshold: votes.threshold(),
+            kind,
+            ..terms
+        })?;
         Encoding::of_round(self.public.parameters(), &round)?;
         self.check_range(votes)?;
         let mut server = Server::new(self.evaluation.clone(), round.clone())?

@@ -111,7 +111,7 @@ pub use server::Server;
 #[cfg(feature = "student")]
 pub use student::{KeySet, SecretKey, generate_keys};
 pub use teacher::Teacher;
-pub use values::{check_values, teacher_values};
+pub use values::{check_values, party_values, teacher_values};
 pub use votes::NoisyVotes;
 
 /// The cost of an argmax: counted operations and the processor's time.

@@ -197,18 +197,40 @@ impl PrivacyNoiseShare {
     /// # Errors
     /// If the operating system provides no randomness.
     pub fn draw(&self, count: usize, randomness: &Randomness) -> Result<Zeroizing<Vec<i64>>, EntropyError> {
-        let mut noise = Zeroizing::new(vec![0; count]);
+        self.draw_of(1, count, randomness)
+    }
+
+    /// Draws `count` sums of the shares of `teachers` teachers: the noise of a party. The sums of one teacher are those of
+    /// [`Self::draw`].
+    ///
+    /// # Errors
+    /// If the operating system provides no randomness.
+    pub fn draw_of(
+        &self,
+        teachers: usize,
+        count: usize,
+        randomness: &Randomness,
+    ) -> Result<Zeroizing<Vec<i64>>, EntropyError> {
+        let (mut sums, mut shares) = (Zeroizing::new(vec![0; count]), Zeroizing::new(vec![0; count]));
         let mut generator = NoiseGenerator::new(randomness)?;
+        for _ in 0..teachers {
+            self.fill(&mut generator, &mut shares);
+            sums.iter_mut().zip(shares.iter()).for_each(|(sum, share)| *sum += share);
+        }
+        Ok(sums)
+    }
+
+    /// Draws one teacher's share for every value.
+    fn fill(&self, generator: &mut NoiseGenerator, noise: &mut [i64]) {
         match &self.0 {
-            Sampler::DiscreteLaplace(share) => share.fill(&mut generator, &mut noise),
-            Sampler::Skellam(share) => share.fill(&mut generator, &mut noise),
+            Sampler::DiscreteLaplace(share) => share.fill(generator, noise),
+            Sampler::Skellam(share) => share.fill(generator, noise),
             Sampler::Binomial(share) => {
-                share.fill(&mut generator, &mut noise);
+                share.fill(generator, noise);
                 let centre = i64::from(share.coins() / 2);
                 noise.iter_mut().for_each(|heads| *heads -= centre);
             }
         }
-        Ok(noise)
     }
 }
 

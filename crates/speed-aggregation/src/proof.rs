@@ -2,7 +2,7 @@
 //! protocol.
 //!
 //! The proofs of a message state that each of its bodies encrypts, under the public key and with noise within its bound, a
-//! value in the round's range ([`Round::proof_range`]). So a teacher can shift a count by at most
+//! value in its party's range ([`Round::proof_range_of`]). So a teacher can shift a count by at most
 //! [`Round::largest_move`] votes, whereas without a proof it can send any torus element. The proofs do **not** state that
 //! the value is a vote plus an honestly drawn share of noise: a dishonest teacher can still use the complete range.
 //!
@@ -160,7 +160,7 @@ impl ProofKey {
         self.check(&key.parameters, round)?;
         let (teacher, id) = (message.teacher(), round.id(key.id()));
         let invalid = || ProofError::Invalid { teacher };
-        let (lists, starts) = (lists(message.list()), round.proof_range().starts());
+        let (lists, starts) = (lists(message.list()), round.proof_range_of(teacher).starts());
         if message.round() != id
             || message.list().lwe_ciphertext_count().0 != round.values()
             || lists.len() * starts.len() != proofs.0.len()
@@ -364,7 +364,7 @@ impl Teacher {
         randomness: &Randomness,
     ) -> Result<(Message, Proofs), ProofError> {
         proof_key.check(&key.parameters, round)?;
-        let range = round.proof_range();
+        let range = round.proof_range_of(self.index);
         self.check(round, values, (range.least(), range.most()))?;
         let id = round.id(key.id());
         let mut seeder = seeder(randomness, "answer with proof", self.index as u64, id.as_bytes())?;

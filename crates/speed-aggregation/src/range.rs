@@ -53,12 +53,19 @@ impl VoteRange {
 pub struct ProofRange {
     least: i64,
     most: i64,
+    /// Bits of the values of one proof, at least those that the range needs.
+    bits: u32,
 }
 
 impl ProofRange {
     /// Returns exactly the range from `least` to `most`.
     pub(crate) fn exact(least: i64, most: i64) -> Self {
-        Self { least, most }
+        Self { least, most, bits: bits(least, most) }
+    }
+
+    /// Returns the same range for proofs of more bits: those of the proof key that the largest party needs.
+    pub(crate) fn with_bits(self, bits: u32) -> Self {
+        Self { bits: self.bits.max(bits), ..self }
     }
 
     /// Returns the smallest range `[-2^(b - 1), 2^(b - 1))` that contains `least`, which is not positive, and `most`, which
@@ -67,13 +74,13 @@ impl ProofRange {
         let side = least.unsigned_abs().max(most.unsigned_abs().saturating_add(1));
         // A side beyond 2^62 has no encoding, so the proof key of such a round is refused.
         let side = side.min(1 << 62).next_power_of_two().cast_signed();
-        Self { least: -side, most: side - 1 }
+        Self::exact(-side, side - 1)
     }
 
     /// Returns the number of bits of the values of one proof, for which the proof key is generated.
     #[must_use]
     pub fn bits(self) -> u32 {
-        u64::BITS - self.most.abs_diff(self.least).max(1).leading_zeros()
+        self.bits
     }
 
     /// Returns the smallest value, in votes.
@@ -96,9 +103,14 @@ impl ProofRange {
 
     /// Returns the smallest value that each proof allows, in votes. A proof allows `2^b` values from there on.
     pub(crate) fn starts(self) -> impl ExactSizeIterator<Item = i64> + Clone {
-        let last = self.most - ((1_u64 << self.bits()) - 1).cast_signed();
+        let last = self.most.saturating_sub(((1_u64 << self.bits) - 1).cast_signed());
         [self.least, last].into_iter().take(if last == self.least { 1 } else { 2 })
     }
+}
+
+/// Returns the number of bits of the values of a range.
+fn bits(least: i64, most: i64) -> u32 {
+    u64::BITS - most.abs_diff(least).max(1).leading_zeros()
 }
 
 /// Two counts can differ by more than the comparison supports.
@@ -143,6 +155,14 @@ mod tests {
             assert_eq!((range.bits(), range.proofs()), (bits, proofs), "{least} to {most}");
             let allowed =
                 (-20..20).filter(|value| range.starts().all(|start| (start..start + (1 << bits)).contains(value)));
+            assert!(allowed.eq(least..=most), "{least} to {most}");
+        }
+        // A smaller party's range, with the proof key of a larger one.
+        for (least, most, bits) in [(-2, 3, 4), (0, 1, 3), (-3, 4, 7)] {
+            let range = ProofRange::exact(least, most).with_bits(bits);
+            assert_eq!((range.bits(), range.proofs()), (bits, 2), "{least} to {most}");
+            let allowed =
+                (-300..300).filter(|value| range.starts().all(|start| (start..start + (1 << bits)).contains(value)));
             assert!(allowed.eq(least..=most), "{least} to {most}");
         }
         // The widest range of binomial noise: all coins that one teacher may toss.

@@ -11,6 +11,7 @@ use crate::ids::{KeyId, RoundId};
 use crate::outcome::Outcomes;
 use crate::privacy_noise::PrivacyNoise;
 use crate::range::{ProofRange, VoteRange};
+use crate::status::TeacherStatus;
 
 pub use error::RoundError;
 pub use spec::{RoundKind, RoundSpec};
@@ -53,12 +54,27 @@ impl Round {
         if let Some(found) = spec.mechanism.filter(|mechanism| !mechanism.is_integer()) {
             return Err(RoundError::Mechanism { found });
         }
-        let round = Self { spec };
+        let mut round = Self { spec };
+        round.check_parties()?;
         if let Some(Mechanism::Binomial { coins }) = round.spec.mechanism {
             BinomialShare::new(coins, round.sharers())?;
         }
         round.check_threshold()?;
         Ok(round)
+    }
+
+    /// Checks the numbers of teachers of the parties. Parties of one teacher each are left out, so that such a round keeps
+    /// its id.
+    fn check_parties(&mut self) -> Result<(), RoundError> {
+        let (parties, expected) = (&self.spec.parties, self.spec.shape.teachers());
+        let found = parties.iter().map(|&teachers| u64::from(teachers)).sum();
+        if !parties.is_empty() && (parties.contains(&0) || found != expected as u64) {
+            return Err(RoundError::Parties { expected, found });
+        }
+        if parties.iter().all(|teachers| *teachers == 1) {
+            self.spec.parties.clear();
+        }
+        Ok(())
     }
 
     fn check_threshold(&self) -> Result<(), RoundError> {
@@ -87,7 +103,36 @@ impl Round {
         self.spec.shape
     }
 
-    /// Returns the minimum number of teachers that must answer.
+    /// Returns the number of parties, each of which sends one message.
+    #[must_use]
+    pub fn parties(&self) -> usize {
+        if self.spec.parties.is_empty() { self.spec.shape.teachers() } else { self.spec.parties.len() }
+    }
+
+    /// Returns the number of teachers of a party, whose votes and shares of the noise its message adds up; 0 for a party
+    /// that the round does not have.
+    #[must_use]
+    pub fn teachers_of(&self, party: usize) -> usize {
+        match self.spec.parties.get(party) {
+            Some(&teachers) => teachers as usize,
+            None => usize::from(self.spec.parties.is_empty() && party < self.spec.shape.teachers()),
+        }
+    }
+
+    /// Returns the largest number of teachers of a party.
+    #[must_use]
+    pub fn largest_party(&self) -> usize {
+        self.spec.parties.iter().max().map_or(1, |&teachers| teachers as usize)
+    }
+
+    /// Returns the number of teachers of the parties that are counted in a sum, given the status of each party.
+    #[must_use]
+    pub fn teachers_counted(&self, statuses: &[TeacherStatus]) -> usize {
+        let counted = statuses.iter().enumerate().filter(|(_, status)| **status == TeacherStatus::Counted);
+        counted.map(|(party, _)| self.teachers_of(party)).sum()
+    }
+
+    /// Returns the minimum number of teachers that must answer. A party counts with all its teachers.
     #[must_use]
     pub fn min_teachers(&self) -> usize {
         self.spec.min_teachers
@@ -135,36 +180,54 @@ impl Round {
         }
     }
 
-    /// Returns the smallest and the largest share of noise that an honest teacher adds to a value, if they are certain.
-    fn certain_shares(&self) -> Option<(i64, i64)> {
+    /// Returns the smallest and the largest noise that an honest party of this many teachers adds to a value, if they are
+    /// certain.
+    fn certain_shares(&self, teachers: usize) -> Option<(i64, i64)> {
         match self.spec.placement {
-            NoisePlacement::Distributed => self.noise().and_then(|noise| noise.share_range(self.sharers())),
+            NoisePlacement::Distributed => {
+                let times = i64::try_from(teachers).unwrap_or(i64::MAX);
+                let of_all = |(least, most): (i64, i64)| (least.saturating_mul(times), most.saturating_mul(times));
+                self.noise().and_then(|noise| noise.share_range(self.sharers())).map(of_all)
+            }
             NoisePlacement::Central => Some((0, 0)),
         }
     }
 
-    /// Returns the range of values that the proofs of this round allow. Student, teachers and server compute it from the
-    /// round, and refuse a proof key of another range.
-    ///
-    /// For binomial noise, and for noise from the server, it has exactly the values of honest teachers: a vote plus a
-    /// share. For other noise it is the smallest range of one proof that contains a vote plus any share within the noise's
-    /// bound. A share is within the bound of the sum of all shares, because the rest of the sum is equally likely to
-    /// increase it and to decrease it; so an honest value is in the range except with the probability of the bound.
+    /// Returns the range of values that the proofs of the largest party allow, for which the round's proof key is generated.
+    /// Student, teachers and server compute it from the round, and refuse a proof key of another range.
     #[must_use]
     pub fn proof_range(&self) -> ProofRange {
+        self.range_for(self.largest_party())
+    }
+
+    /// Returns the range of values that the proofs of a party allow, made with a proof key of the bits of
+    /// [`Self::proof_range`].
+    ///
+    /// For binomial noise, and for noise from the server, it has exactly the values of an honest party of M teachers: from 0
+    /// to M votes plus M shares. For other noise it is the smallest range of one proof that contains M votes plus any
+    /// shares within the noise's bound. The shares of a party are within the bound of the sum of all shares, because the rest
+    /// of the sum is equally likely to increase it and to decrease it; so an honest value is in the range except with the
+    /// probability of the bound.
+    #[must_use]
+    pub fn proof_range_of(&self, party: usize) -> ProofRange {
+        self.range_for(self.teachers_of(party)).with_bits(self.proof_range().bits())
+    }
+
+    fn range_for(&self, teachers: usize) -> ProofRange {
         let bound = i64::try_from(self.spec.noise_bound).unwrap_or(i64::MAX);
-        match self.certain_shares() {
-            Some((least, most)) => ProofRange::exact(least, most.saturating_add(1)),
-            None => ProofRange::covering(-bound, bound.saturating_add(1)),
+        let votes = i64::try_from(teachers).unwrap_or(i64::MAX);
+        match self.certain_shares(teachers) {
+            Some((least, most)) => ProofRange::exact(least, most.saturating_add(votes)),
+            None => ProofRange::covering(-bound, bound.saturating_add(votes)),
         }
     }
 
-    /// Returns the largest number of votes by which one teacher can move a noisy count if its values are in
-    /// [`Self::proof_range`]. It is measured from the mean of an honest teacher's noise, which is 0, or 1/2 for an odd
-    /// number of coins.
+    /// Returns the largest number of votes by which one party can move a noisy count if its values are in its range
+    /// ([`Self::proof_range_of`]). It is measured from the mean of the party's honest noise, which is 0, or half of its
+    /// teachers for an odd number of coins.
     #[must_use]
     pub fn largest_move(&self) -> f64 {
-        let (least, most) = self.certain_shares().unwrap_or_default();
+        let (least, most) = self.certain_shares(self.largest_party()).unwrap_or_default();
         let (mean, range) = (0.5 * (least + most) as f64, self.proof_range());
         (range.most() as f64 - mean).max(mean - range.least() as f64)
     }
@@ -241,15 +304,22 @@ impl Round {
     /// 8      the threshold, or 0
     /// ..     the mechanism: name, parameter and value, or nothing
     /// ```
+    ///
+    /// If a party has several teachers, the bytes begin with "speed/round/v4", and after the proof key follow the number of
+    /// parties and the number of teachers of each (8 bytes each).
     #[must_use]
     pub fn id(&self, key: KeyId) -> RoundId {
-        let RoundSpec { label, shape, min_teachers, noise_bound, threshold, .. } = self.spec;
+        let RoundSpec { label, shape, min_teachers, noise_bound, threshold, ref parties, .. } = self.spec;
         let mut hash = Sha256::new();
-        hash.update(b"speed/round/v3");
+        hash.update(if parties.is_empty() { b"speed/round/v3" } else { b"speed/round/v4" });
         hash.update(label.as_bytes());
         hash.update(key.as_bytes());
         for stated in [self.spec.query_list, self.spec.roster, self.spec.proofs] {
             hash.update(stated.map_or([0; 32], |digest| *digest.as_bytes()));
+        }
+        if !parties.is_empty() {
+            hash.update((parties.len() as u64).to_le_bytes());
+            parties.iter().for_each(|&teachers| hash.update(u64::from(teachers).to_le_bytes()));
         }
         for number in [shape.queries(), shape.classes(), shape.teachers(), min_teachers] {
             hash.update((number as u64).to_le_bytes());
@@ -302,6 +372,9 @@ mod tests {
             id(RoundSpec { roster: Some(Digest::from_bytes([1; 32])), ..base() }),
             id(RoundSpec { proofs: Some(Digest::from_bytes([1; 32])), ..base() }),
             id(RoundSpec { min_teachers: 4, ..base() }),
+            id(RoundSpec { parties: vec![2, 3], ..base() }),
+            id(RoundSpec { parties: vec![3, 2], ..base() }),
+            id(RoundSpec { parties: vec![5], ..base() }),
             id(RoundSpec { placement: NoisePlacement::Central, ..base() }),
             id(RoundSpec { mechanism: mechanism(MechanismKind::DiscreteLaplace, 0.1), ..base() }),
             id(RoundSpec { mechanism: mechanism(MechanismKind::DiscreteLaplace, 0.2), ..base() }),
@@ -312,6 +385,7 @@ mod tests {
             id(RoundSpec { randomness: RandomnessKind::Simulation, ..base() }),
         ];
         assert_eq!(ids[0], id(RoundSpec { min_teachers: 5, ..base() }));
+        assert_eq!(ids[0], id(RoundSpec { parties: vec![1; 5], ..base() }));
         for (i, first) in ids.iter().enumerate() {
             assert!(ids[..i].iter().all(|other| other != first), "{i}");
         }
@@ -355,6 +429,35 @@ mod tests {
         assert!(matches!(Round::new(wide), Err(RoundError::Outcomes { classes: 128, .. })));
         let continuous = RoundSpec { mechanism: mechanism(MechanismKind::Gaussian, 40.0), ..base() };
         assert!(matches!(Round::new(continuous), Err(RoundError::Mechanism { .. })));
+    }
+
+    #[test]
+    fn a_party_has_the_range_of_its_teachers() {
+        let of = |coins, placement, parties: &[u32]| {
+            let spec = spec(b"run", 50, 3, 4, 400);
+            let mechanism = mechanism(MechanismKind::Binomial, coins);
+            Round::new(RoundSpec { mechanism, placement, parties: parties.to_vec(), ..spec })
+        };
+        let round = of(200.0, NoisePlacement::Distributed, &[25, 20, 5]).expect("valid");
+        assert_eq!((round.parties(), round.largest_party(), round.shape().teachers()), (3, 25, 50));
+        assert_eq!([0, 1, 2, 3].map(|party| round.teachers_of(party)), [25, 20, 5, 0]);
+        for (party, least, most, proofs) in [(0, -50, 75, 2), (1, -40, 60, 2), (2, -10, 15, 2)] {
+            let range = round.proof_range_of(party);
+            assert_eq!(
+                (range.least(), range.most(), range.bits(), range.proofs()),
+                (least, most, 7, proofs),
+                "{party}"
+            );
+        }
+        assert_eq!((round.proof_range().bits(), round.largest_move()), (7, 75.0));
+        let statuses = [TeacherStatus::Counted, TeacherStatus::Missing, TeacherStatus::Counted];
+        assert_eq!(round.teachers_counted(&statuses), 30);
+        let central = of(200.0, NoisePlacement::Central, &[25, 20, 5]).expect("valid");
+        assert_eq!((central.proof_range_of(2).most(), central.proof_range_of(0).least()), (5, 0));
+        for (parties, found) in [(&[25, 24][..], 49), (&[50, 0], 50), (&[u32::MAX, 1], 1 << 32)] {
+            let error = of(200.0, NoisePlacement::Distributed, parties).expect_err("refused");
+            assert_eq!(error, RoundError::Parties { expected: 50, found });
+        }
     }
 
     #[test]

@@ -73,7 +73,7 @@ impl Server {
         );
         Ok(Self {
             id: round.id(key.id()),
-            statuses: vec![TeacherStatus::Missing; round.shape().teachers()],
+            statuses: vec![TeacherStatus::Missing; round.parties()],
             noise_added: false,
             closed: false,
             circuit: ExactCircuit::default(),
@@ -141,6 +141,12 @@ impl Server {
         self.statuses.iter().filter(|&&status| status == TeacherStatus::Counted).count()
     }
 
+    /// Returns the number of teachers of the parties whose messages are in the sum.
+    #[must_use]
+    pub fn teachers_received(&self) -> usize {
+        self.round.teachers_counted(&self.statuses)
+    }
+
     /// Returns the status of every teacher.
     #[must_use]
     pub fn statuses(&self) -> &[TeacherStatus] {
@@ -182,7 +188,7 @@ impl Server {
     /// round or shape.
     pub fn check(&self, message: &Message) -> Result<(), ServerError> {
         let shape = self.round.shape();
-        let (teacher, teachers) = (message.teacher(), shape.teachers());
+        let (teacher, teachers) = (message.teacher(), self.round.parties());
         if teacher >= teachers {
             return Err(ServerError::UnknownTeacher { teacher, teachers });
         }
@@ -260,7 +266,7 @@ impl Server {
     }
 
     fn check_complete(&self, minimum: usize) -> Result<(), ServerError> {
-        if self.received() < minimum {
+        if self.teachers_received() < minimum {
             let missing = (0..).zip(&self.statuses).filter(|(_, status)| **status != TeacherStatus::Counted);
             let missing = missing.map(|(teacher, _)| teacher).collect();
             return Err(ServerError::Missing { missing, teachers: self.round.shape().teachers(), minimum });
@@ -276,7 +282,7 @@ impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "Server(round {}, {:?}, {} of {} teachers)",
+            "Server(round {}, {:?}, {} of {} messages)",
             self.id,
             self.circuit,
             self.received(),

@@ -104,7 +104,7 @@ impl Teacher {
     /// Checks that the teacher is in the round and has a value for each query and class, all from `least` to
     /// `most`.
     pub(crate) fn check(&self, round: &Round, values: &[i64], (least, most): (i64, i64)) -> Result<(), TeacherError> {
-        let (teachers, queries, classes) = (round.shape().teachers(), round.shape().queries(), round.shape().classes());
+        let (teachers, queries, classes) = (round.parties(), round.shape().queries(), round.shape().classes());
         if self.index >= teachers {
             return Err(TeacherError::Unknown { index: self.index, teachers });
         }

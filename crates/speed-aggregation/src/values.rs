@@ -29,6 +29,32 @@ pub fn teacher_values(
     Ok(values)
 }
 
+/// Returns the values that a party of `teachers` teachers encrypts (queries x classes, row major): for each query how many
+/// of its teachers chose each class, plus the sum of as many draws of a teacher's share of the privacy noise, if it adds any.
+///
+/// # Errors
+/// If the operating system provides no randomness.
+///
+/// # Panics
+/// If there is not one count for each query and class, or the counts of a query do not add up to `teachers`.
+pub fn party_values(
+    shape: VoteShape,
+    counts: &[u32],
+    teachers: usize,
+    noise: Option<(&PrivacyNoiseShare, &Randomness)>,
+) -> Result<Zeroizing<Vec<i64>>, EntropyError> {
+    assert_eq!(counts.len(), shape.counts(), "one count per query and class");
+    let of_query = |counts: &[u32]| counts.iter().map(|&count| u64::from(count)).sum::<u64>();
+    let are_whole = counts.chunks_exact(shape.classes()).all(|counts| of_query(counts) == teachers as u64);
+    assert!(are_whole, "every teacher votes once on every query");
+    let mut values = match noise {
+        Some((share, randomness)) => share.draw_of(teachers, shape.counts(), randomness)?,
+        None => Zeroizing::new(vec![0; shape.counts()]),
+    };
+    values.iter_mut().zip(counts).for_each(|(value, &count)| *value += i64::from(count));
+    Ok(values)
+}
+
 /// Returns the values that a teacher encrypts for checks (queries x classes, row major): its one-hot votes, and for each
 /// query one draw of its share of the privacy noise, which it adds to all classes.
 ///
@@ -69,6 +95,9 @@ mod tests {
         let noise = share.draw(6, &randomness).expect("no entropy is needed");
         assert!(noise.iter().any(|&value| value != 0));
         assert!(noisy.iter().zip(noise.iter().zip(plain.iter())).all(|(noisy, (noise, vote))| *noisy == noise + vote));
+        // A party of one teacher sends what its teacher sends.
+        let party = party_values(shape, &[0, 0, 1, 1, 0, 0], 1, Some((&share, &randomness))).expect("no entropy");
+        assert_eq!(party, noisy);
         // A check has one draw for each query.
         let check = check_values(shape, &[2, 0], Some((&share, &randomness))).expect("no entropy is needed");
         let noise = share.draw(2, &randomness).expect("no entropy is needed");

@@ -9,7 +9,10 @@ use speed_core::VoteShape;
 pub struct NoisyVotes {
     shape: VoteShape,
     noise_bound: u64,
+    /// The values of every message.
     values: Vec<i64>,
+    /// The number of teachers of each party, if parties send messages for several teachers; otherwise empty.
+    parties: Vec<u32>,
     server_noise: Option<Vec<i64>>,
     threshold: Option<i64>,
     is_check: bool,
@@ -33,6 +36,14 @@ pub enum VotesError {
     /// Server noise that does not have one value for each query and class, or has a value that is too large.
     #[error("noise of the server: expected {} values within 2^32, one for each query and class", shape.counts())]
     ServerNoise {
+        /// Numbers of teachers, queries and classes.
+        shape: VoteShape,
+    },
+    /// Parties whose teachers are not those of the votes.
+    #[error("parties have {found} teachers together, expected those of {shape}, at least one in each party")]
+    Parties {
+        /// Teachers of all parties together.
+        found: u64,
         /// Numbers of teachers, queries and classes.
         shape: VoteShape,
     },
@@ -67,7 +78,50 @@ impl NoisyVotes {
             let (teacher, query, class) = (bad / shape.counts(), bad / classes % shape.queries(), bad % classes);
             return Err(VotesError::Value { teacher, query, class });
         }
-        Ok(Self { shape, noise_bound, values, server_noise: None, threshold: None, is_check: false })
+        Ok(Self {
+            shape,
+            noise_bound,
+            values,
+            parties: Vec::new(),
+            server_noise: None,
+            threshold: None,
+            is_check: false,
+        })
+    }
+
+    /// Groups consecutive teachers into parties, given the number of teachers of each. A party's message has the sums of its
+    /// teachers' values. No parties leave every teacher a party.
+    ///
+    /// # Errors
+    /// If a party has no teachers, or the numbers do not add up to the number of teachers.
+    pub fn with_parties(self, parties: Vec<u32>) -> Result<Self, VotesError> {
+        if parties.is_empty() {
+            return Ok(self);
+        }
+        let found = parties.iter().map(|&teachers| u64::from(teachers)).sum();
+        if parties.contains(&0) || found != self.shape.teachers() as u64 || !self.parties.is_empty() {
+            return Err(VotesError::Parties { found, shape: self.shape });
+        }
+        let (size, mut values, mut first) = (self.shape.counts(), Vec::new(), 0);
+        for &teachers in &parties {
+            let own = &self.values[first * size..][..teachers as usize * size];
+            let sum = |value: usize| own[value..].iter().step_by(size).sum::<i64>();
+            values.extend((0..size).map(sum));
+            first += teachers as usize;
+        }
+        Ok(Self { values, parties, ..self })
+    }
+
+    /// Returns the number of teachers of each party; empty if every teacher is a party.
+    #[must_use]
+    pub fn parties(&self) -> &[u32] {
+        &self.parties
+    }
+
+    /// Returns the number of messages: one of each party.
+    #[must_use]
+    pub fn messages(&self) -> usize {
+        if self.parties.is_empty() { self.shape.teachers() } else { self.parties.len() }
     }
 
     /// Adds the server's privacy noise, queries x classes. It is all the noise: the teachers' values must then be votes
@@ -118,7 +172,8 @@ impl NoisyVotes {
         Ok(Self {
             shape,
             noise_bound: self.noise_bound,
-            values: (0..shape.teachers()).flat_map(|teacher| chosen(self.teacher(teacher))).collect(),
+            values: (0..self.messages()).flat_map(|party| chosen(self.message(party))).collect(),
+            parties: self.parties.clone(),
             server_noise: self.server_noise.as_deref().map(chosen),
             threshold: self.threshold,
             is_check: self.is_check,
@@ -149,14 +204,14 @@ impl NoisyVotes {
         self.noise_bound
     }
 
-    /// Returns one teacher's values, queries x classes.
+    /// Returns the values of the message of one party, queries x classes.
     ///
     /// # Panics
-    /// If there is no such teacher.
+    /// If there is no such party.
     #[must_use]
-    pub fn teacher(&self, teacher: usize) -> &[i64] {
+    pub fn message(&self, party: usize) -> &[i64] {
         let size = self.shape.counts();
-        &self.values[teacher * size..(teacher + 1) * size]
+        &self.values[party * size..(party + 1) * size]
     }
 
     /// Returns the summed counts, queries x classes.
@@ -186,6 +241,24 @@ mod tests {
     }
 
     #[test]
+    fn a_party_sends_the_sum_of_its_teachers_values() {
+        let shape = VoteShape::new(5, 1, 2).expect("a shape");
+        let values = vec![1, 0, 2, -1, 0, 1, 5, 5, -3, 4];
+        let votes = NoisyVotes::new(shape, 9, values).expect("valid");
+        let counts = votes.counts();
+        let parties = votes.clone().with_parties(vec![2, 3]).expect("five teachers");
+        assert_eq!((parties.messages(), parties.shape().teachers()), (2, 5));
+        assert_eq!([parties.message(0), parties.message(1)], [[3, -1].as_slice(), &[2, 10]]);
+        assert_eq!(parties.counts(), counts);
+        let some = parties.of_queries(&[0]).expect("one");
+        assert!(some.message(1) == parties.message(1) && some.parties() == [2, 3]);
+        assert_eq!(votes.clone().with_parties(Vec::new()).as_ref().map(NoisyVotes::messages), Ok(5));
+        for (refused, found) in [(vec![2, 2], 4), (vec![5, 0], 5), (vec![6], 6)] {
+            assert_eq!(votes.clone().with_parties(refused).err(), Some(VotesError::Parties { found, shape }));
+        }
+    }
+
+    #[test]
     fn wrong_shapes_and_values_are_refused() {
         let refused = |shape, values| NoisyVotes::new(shape, 0, values).expect_err("refused");
         assert_eq!(refused(shape(1, 1, 1), vec![0]), VotesError::OneClass(shape(1, 1, 1)));
@@ -208,7 +281,7 @@ mod tests {
         let votes = NoisyVotes::new(shape(2, 3, 2), 9, values).expect("valid").with_threshold(4);
         let votes = votes.with_server_noise(vec![10, 20, 30, 40, 50, 60]).expect("valid");
         let some = votes.of_queries(&[2, 0]).expect("two queries");
-        assert_eq!((some.teacher(0), some.teacher(1)), ([4, 5, 0, 1].as_slice(), [10, 11, 6, 7].as_slice()));
+        assert_eq!((some.message(0), some.message(1)), ([4, 5, 0, 1].as_slice(), [10, 11, 6, 7].as_slice()));
         assert_eq!(
             (some.server_noise(), some.threshold(), some.noise_bound()),
             (Some(&[50, 60, 10, 20][..]), Some(4), 9)

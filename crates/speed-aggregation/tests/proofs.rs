@@ -135,6 +135,41 @@ fn the_proofs_of_binomial_rounds_allow_exactly_the_honest_values() {
     }
 }
 
+#[test]
+fn the_proofs_of_a_party_allow_exactly_the_values_of_its_teachers() {
+    let keys = protocol();
+    let public = keys.public_key();
+    let spec = |parties: &[u32]| RoundSpec {
+        mechanism: Some(PrivacyNoise::of_coins(4, 9).expect("valid").mechanism()),
+        parties: parties.to_vec(),
+        ..RoundSpec::new(b"parties", VoteShape::new(9, 1, 2).expect("a shape"), 18)
+    };
+    let round = Round::new(spec(&[5, 3, 1])).expect("valid");
+    let proof_key = ProofKey::generate(public.parameters(), &round, &SOURCE).expect("valid");
+    assert_eq!(proof_key.range_log(), 5, "-10 to 15 for the largest party");
+    let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid");
+    for (party, least, most) in [(0, -10, 15), (1, -6, 9), (2, -2, 3)] {
+        let answer =
+            |values: &[i64]| Teacher::new(party).answer_with_proof(public, &round, values, &proof_key, &SOURCE);
+        let (message, proofs) = answer(&[least, most]).expect("in range");
+        for beyond in [least - 1, most + 1] {
+            let refused = answer(&[0, beyond]).expect_err("beyond the range").to_string();
+            assert_eq!(refused, ProofError::Teacher(TeacherError::Value { least, most }).to_string());
+        }
+        // The proofs of the same values for a larger party are not valid for a smaller one.
+        if party > 0 {
+            let larger = Round::new(spec(&[1, 3, 5])).expect("valid");
+            let found = proof_key.verify(public, &larger, &message, &proofs);
+            assert!(matches!(found, Err(ProofError::Invalid { .. })), "{party}");
+        }
+        server.add_proven(&message, &proofs, &proof_key).expect("honest");
+    }
+    assert_eq!((server.received(), server.teachers_received()), (3, 9));
+    // A party that the round does not have.
+    let fourth = Teacher::new(3).answer(public, &round, &[0, 0], &SOURCE);
+    assert!(matches!(fourth, Err(TeacherError::Unknown { index: 3, teachers: 3 })));
+}
+
 /// A teacher with a program of its own, which encrypts and proves any values.
 struct Liar {
     key: LweCompactPublicKeyOwned<u64>,

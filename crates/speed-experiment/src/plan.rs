@@ -13,7 +13,7 @@ use crate::device::Device;
 use crate::error::ExperimentError;
 use crate::ledger::{LedgerFiles, limit};
 use crate::options::RunOptions;
-use crate::stages::{Graph, KINDS, Truth, data_independent, facts, planned_classes};
+use crate::stages::{Graph, KINDS, Truth, data_independent, data_independent_party, facts, planned_classes};
 use crate::store::RunStore;
 
 /// The stages and the cost of a run.
@@ -69,6 +69,9 @@ pub struct PlannedRow {
     pub done: bool,
     /// Data-independent epsilon of its answers.
     pub data_independent: Option<f64>,
+    /// The same epsilon for all votes of the largest party, if teachers are grouped into parties and it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_independent_party: Option<f64>,
     /// The reason why there is none.
     pub without_value: Option<String>,
 }
@@ -107,6 +110,7 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
     let missing = config.data.source.published().and_then(|name| locate(name, options.datasets.as_deref()).err());
     let classes = planned_classes(config, facts.map(|facts| facts.classes))?;
     notes.extend(config.forecast_notes(classes)?);
+    notes.extend(config.unanimity_notes(classes)?);
     let (rows, to_charge) = planned_rows(config, options, &graph, classes)?;
     let questioned = check_price(config, options, &to_charge).err().map(|error| error.to_string());
     let need =
@@ -240,11 +244,13 @@ fn planned_rows(
         let row = &config.rows[of_row[0].0];
         let queries = config.queries.most(row);
         let account = data_independent(config, row, queries, classes)?;
+        let party = data_independent_party(config, row, queries, classes)?;
         rows.push(PlannedRow {
             name: row.name.clone(),
             queries,
             done: of_row.iter().all(|(.., done)| *done),
             data_independent: account.as_ref().ok().map(|account| account.epsilon),
+            data_independent_party: party.and_then(|account| account.ok()).map(|account| account.epsilon),
             without_value: account.err().map(|error| error.to_string()),
         });
     }

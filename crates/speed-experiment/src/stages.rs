@@ -26,7 +26,7 @@ mod truth;
 mod units;
 mod votes;
 
-pub(crate) use account::{Bounds, RowBounds, data_independent};
+pub(crate) use account::{Bounds, RowBounds, data_independent, data_independent_party};
 pub(crate) use baselines::{RowBaselines, TeachersOnTest};
 pub(crate) use context::Context;
 pub(crate) use graph::{Graph, KINDS, divided_kind, folder_of_row};

@@ -73,7 +73,7 @@ fn state(served: &ServedRound) -> RoundState {
         round: file.id().to_hex(),
         stage: served.stage.borrow().name().to_owned(),
         received: *served.received.borrow(),
-        teachers: file.roster().teachers().len(),
+        teachers: file.round().shape().teachers(),
         minimum: served.server.minimum(),
     }
 }

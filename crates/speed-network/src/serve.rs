@@ -202,7 +202,7 @@ fn report(served: &ServedRound) -> ServeReport {
     ServeReport {
         round: file.id().to_hex(),
         simulation: file.round().is_simulation(),
-        teachers: file.roster().teachers().len(),
+        teachers: file.round().shape().teachers(),
         received: *served.received.borrow(),
         done: *served.stage.borrow() == Stage::Done,
         fetched: *served.fetched.borrow(),
@@ -220,7 +220,7 @@ async fn closing(
     if server.is_closed()? {
         return Ok(true);
     }
-    let (teachers, minimum) = (server.file().roster().teachers().len(), server.minimum());
+    let (teachers, minimum) = (server.file().round().shape().teachers(), server.minimum());
     let over = async {
         match deadline {
             Some(deadline) => tokio::time::sleep(deadline.duration_since(SystemTime::now()).unwrap_or_default()).await,

@@ -8,6 +8,8 @@ use crate::table::{NO_VALUE, Table};
 
 /// The head of the column of the epsilon that may be published.
 pub const DATA_INDEPENDENT: &str = "ε data-independent";
+/// The head of the column of the same epsilon for all teachers of one party.
+pub const DATA_INDEPENDENT_PARTY: &str = "ε one party";
 /// The head of the column of the tightest claim at these votes.
 pub const DATA_DEPENDENT: &str = "ε data-dependent";
 /// The head of the column of the same claim if the adversary knows the other teachers' noise.
@@ -160,7 +162,7 @@ const LEGEND_INDENT: usize = 13;
 
 /// The columns of the table after the row's name, in their order. The epsilon that may be published precedes the
 /// others.
-pub(crate) static COLUMNS: [Column; 15] = [
+pub(crate) static COLUMNS: [Column; 16] = [
     Column::new(
         DATA_INDEPENDENT,
         Content::Epsilon(|row| row.data_independent.as_ref()),
@@ -170,6 +172,15 @@ pub(crate) static COLUMNS: [Column; 15] = [
     )
     .compared("epsilon_data_independent")
     .in_summary(InSummary::Always),
+    Column::new(
+        DATA_INDEPENDENT_PARTY,
+        Content::Epsilon(|row| row.data_independent_party.as_ref()),
+        Legend::IfPresent(&[
+            "the same if all votes of one party may differ, not only those of one of its teachers; may be published.",
+        ]),
+    )
+    .compared("epsilon_data_independent_party")
+    .in_summary(InSummary::IfDifferent),
     Column::new(
         DATA_DEPENDENT,
         Content::Epsilon(|row| row.data_dependent.as_ref()),

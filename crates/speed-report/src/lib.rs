@@ -38,7 +38,7 @@ pub use card::{
     TrainingData, Versions, covers_labels,
 };
 pub use classification::{ClassResult, Classification, ClassificationError, check_class_names};
-pub use columns::{DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, PAPER_FORMULAS};
+pub use columns::{DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, DATA_INDEPENDENT_PARTY, PAPER_FORMULAS};
 pub use compare::{
     ClaimDifference, ComparedRun, Comparison, Difference, Figure, FigureComparison, Measure, RowComparison,
     SettingDifference, WithoutSpread,

@@ -191,6 +191,9 @@ pub struct ReportRow {
     /// The tightest claim for all votes.
     #[serde(alias = "privacy_data_independent")]
     pub data_independent: Option<Account>,
+    /// The same claim for neighbours that differ in all votes of the largest party, if teachers are grouped into parties.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_independent_party: Option<Account>,
     /// Algorithm 1 with the paper's formulas for continuous noise, at these votes.
     #[serde(alias = "privacy_paper_formulas")]
     pub paper_formulas: Option<Account>,

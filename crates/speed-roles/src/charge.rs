@@ -48,6 +48,19 @@ pub fn privacy_event(file: &RoundFile, present: usize) -> Result<PrivacyEvent, R
     Ok(event)
 }
 
+/// Returns the privacy event of the same query for neighbours that differ in all votes of one party: that of the largest
+/// party of a round. `None` if every party has one teacher, whose event is [`privacy_event`].
+///
+/// # Errors
+/// If the noise cannot be described.
+pub fn party_event(file: &RoundFile, present: usize) -> Result<Option<PrivacyEvent>, RolesError> {
+    let teachers = file.round().largest_party();
+    if teachers == 1 {
+        return Ok(None);
+    }
+    Ok(Some(privacy_event(file, present)?.of_party(teachers)?))
+}
+
 /// Refuses a round that is in the ledger but not in the registry at this path, because its message or result may
 /// already be published.
 pub(crate) fn expect_uncharged(options: &LedgerOptions, file: &RoundFile, registry: &Path) -> Result<(), RolesError> {

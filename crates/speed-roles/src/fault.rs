@@ -52,6 +52,25 @@ pub enum InputFault {
     /// Bytes that are not votes for the round.
     #[error(transparent)]
     Labels(#[from] AnswerError),
+    /// A table that is not the votes of a party's teachers.
+    #[error(transparent)]
+    PartyVotes(Box<speed_votes::FormError>),
+    /// A table of the votes of a party's teachers on another number of queries.
+    #[error("{found} queries, the round has {expected}")]
+    PartyQueries {
+        /// Queries of the round.
+        expected: usize,
+        /// Queries of the table.
+        found: usize,
+    },
+    /// A folder of votes without one file for each teacher of the party.
+    #[error("{found} files of votes, expected one for each of the party's {expected} teachers")]
+    TeacherFiles {
+        /// Teachers of the party.
+        expected: usize,
+        /// Files found.
+        found: usize,
+    },
     /// A text that is not a list of queries.
     #[error(transparent)]
     Queries(#[from] QueryListError),

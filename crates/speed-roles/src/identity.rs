@@ -84,26 +84,42 @@ pub struct IdentityReport {
     pub name: String,
     /// The party's public key, in hexadecimal.
     pub key: String,
+    /// Number of the party's teachers; 1 for a student or a server.
+    pub teachers: u32,
     /// The signing key's file.
     pub signing_key: PathBuf,
     /// The card: the party's lines of a roster, with its name and public key.
     pub card: PathBuf,
 }
 
+/// Generates the signing key of a party as [`generate_party`] does; a teacher has one teacher.
+///
+/// # Errors
+/// The errors of [`generate_party`].
+pub fn generate_identity(role: Role, name: &str, out: &Path) -> Result<IdentityReport, RolesError> {
+    generate_party(role, name, 1, out)
+}
+
 /// Generates the signing key of a teacher or a server in the file `out`, which only its owner can read. Writes the
-/// party's card, which goes to the student, beside it: `out` with the extension `toml`.
+/// party's card, which goes to the student and states the number of `teachers` if there are several, beside it: `out` with the extension `toml`.
 ///
 /// # Errors
 /// If the name is invalid, one of the files already exists, writing fails, or the operating system returns no
 /// randomness.
-pub fn generate_identity(role: Role, name: &str, out: &Path) -> Result<IdentityReport, RolesError> {
+pub fn generate_party(role: Role, name: &str, teachers: u64, out: &Path) -> Result<IdentityReport, RolesError> {
     let card = out.with_extension("toml");
     [out, &card].into_iter().try_for_each(expect_absent)?;
     let identity = Identity::generate()?;
-    let party = Party::new(name, identity.key())?;
+    let party = Party::new(name, identity.key())?.with_teachers(teachers)?;
     write_new(out, identity.to_pem().as_bytes(), Access::Owner)?;
     write_new(&card, party.card(role).as_bytes(), Access::Shared)?;
-    Ok(IdentityReport { name: name.to_owned(), key: identity.key().to_hex(), signing_key: out.to_path_buf(), card })
+    Ok(IdentityReport {
+        name: name.to_owned(),
+        key: identity.key().to_hex(),
+        teachers: party.teachers(),
+        signing_key: out.to_path_buf(),
+        card,
+    })
 }
 
 #[cfg(test)]

@@ -6,11 +6,13 @@ use serde::Serialize;
 
 use crate::round_file::RoundFile;
 
-/// The influence of one teacher whose message is proven: it can send any value in the proofs' range. The sentence of its
-/// `Display` is printed wherever a round is shown.
+/// The influence of one party whose message is proven, the one with the most teachers: it can send any value in the proofs'
+/// range. The sentence of its `Display` is printed wherever a round is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Influence {
+    /// Teachers of the party.
+    pub teachers: usize,
     /// Bits of the values of one proof, for which the round's proof key is generated.
     pub bits: u32,
     /// The smallest value that a proof allows, in votes.
@@ -27,6 +29,7 @@ impl Influence {
     pub fn of(file: &RoundFile) -> Option<Self> {
         let (round, range) = (file.round(), file.round().proof_range());
         round.proofs().map(|_| Self {
+            teachers: round.largest_party(),
             bits: range.bits(),
             least: range.least(),
             most: range.most(),
@@ -37,10 +40,11 @@ impl Influence {
 
 impl fmt::Display for Influence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { least, most, moves, .. } = self;
+        let Self { teachers, least, most, moves, .. } = self;
+        let who = if *teachers == 1 { "teacher".to_owned() } else { format!("party with {teachers} teachers") };
         write!(
             f,
-            "one dishonest teacher can move each noisy count by at most {moves} votes, because its values are proven to be from \
+            "one dishonest {who} can move each noisy count by at most {moves} votes, because its values are proven to be from \
              {least} to {most}"
         )
     }

@@ -18,11 +18,12 @@ pub enum Role {
     Server,
 }
 
-/// A party: a name for people, and a key that identifies it.
+/// A party: a name for people, and a key that identifies it. A party that answers has one or several teachers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Party {
     name: String,
     key: PartyKey,
+    teachers: u32,
 }
 
 /// The parties of a round: the student, the server, and the teachers in the order of their indices.
@@ -64,11 +65,21 @@ pub enum RosterError {
         /// "name" or "key".
         what: &'static str,
     },
-    /// A number of teachers that a round cannot have.
+    /// A number of parties with teachers that a round cannot have.
     #[error("{found} teachers, expected 1 to {max}", max = Roster::MAX_TEACHERS)]
     Teachers {
-        /// Teachers found.
+        /// Parties found.
         found: usize,
+    },
+    /// A number of teachers that a party cannot have.
+    #[error("{name:?} has {found} teachers, expected {expected}")]
+    PartyTeachers {
+        /// The party's name.
+        name: String,
+        /// Its teachers.
+        found: u64,
+        /// The numbers allowed.
+        expected: String,
     },
 }
 
@@ -84,7 +95,31 @@ impl Party {
         if name.len() > Self::MAX_NAME || !is_legible(name) {
             return Err(RosterError::Name { found: name.chars().take(100).collect() });
         }
-        Ok(Self { name: name.to_owned(), key })
+        Ok(Self { name: name.to_owned(), key, teachers: 1 })
+    }
+
+    /// The largest number of teachers of a party.
+    pub const MAX_TEACHERS: u32 = 1 << 14;
+
+    /// Returns the same party with this many teachers. Its message is the sum of their votes and of their shares of the
+    /// noise.
+    ///
+    /// # Errors
+    /// [`RosterError::PartyTeachers`] if the number is 0 or too large.
+    pub fn with_teachers(self, teachers: u64) -> Result<Self, RosterError> {
+        match u32::try_from(teachers) {
+            Ok(teachers) if (1..=Self::MAX_TEACHERS).contains(&teachers) => Ok(Self { teachers, ..self }),
+            _ => {
+                let expected = format!("1 to {}", Self::MAX_TEACHERS);
+                Err(RosterError::PartyTeachers { name: self.name, found: teachers, expected })
+            }
+        }
+    }
+
+    /// Returns the number of its teachers: 1 unless [`Self::with_teachers`] set it.
+    #[must_use]
+    pub fn teachers(&self) -> u32 {
+        self.teachers
     }
 
     /// Returns its name.
@@ -101,7 +136,7 @@ impl Party {
 }
 
 impl Roster {
-    /// The largest number of teachers of a round between programs: its file holds them all.
+    /// The largest number of parties that answer in a round between programs: its file holds them all.
     pub const MAX_TEACHERS: usize = 1 << 14;
 
     /// Creates a roster.
@@ -139,7 +174,13 @@ impl Roster {
         &self.server
     }
 
-    /// Returns the teachers, in the order of their indices.
+    /// Returns the number of teachers of all parties together.
+    #[must_use]
+    pub fn teacher_count(&self) -> usize {
+        self.teachers.iter().map(|party| party.teachers as usize).sum()
+    }
+
+    /// Returns the parties that answer, in the order of their indices.
     #[must_use]
     pub fn teachers(&self) -> &[Party] {
         &self.teachers
@@ -152,14 +193,19 @@ impl Roster {
     }
 
     /// Returns SHA-256 of "speed/roster/v3" and then, for the student, the server and every teacher in order, the
-    /// length of its name (8 bytes, little-endian), its name and its key.
+    /// length of its name (8 bytes, little-endian), its name and its key. If a party has several teachers, the bytes begin with
+    /// "speed/roster/v4", and each key is followed by the number of the party's teachers (8 bytes).
     #[must_use]
     pub fn digest(&self) -> Digest {
-        let mut hash = Sha256::new_with_prefix(b"speed/roster/v3");
+        let has_parties = self.teachers.iter().any(|party| party.teachers != 1);
+        let mut hash = Sha256::new_with_prefix(if has_parties { b"speed/roster/v4" } else { b"speed/roster/v3" });
         for party in [&self.student, &self.server].into_iter().chain(&self.teachers) {
             hash.update((party.name.len() as u64).to_le_bytes());
             hash.update(&party.name);
             hash.update(party.key.as_bytes());
+            if has_parties {
+                hash.update(u64::from(party.teachers).to_le_bytes());
+            }
         }
         Digest::from_bytes(hash.finalize().into())
     }

@@ -27,7 +27,7 @@ impl Party {
 
 impl Roster {
     /// Parses a roster strictly: one `[student]`, one `[server]` and any number of `[[teacher]]`, each with `name` and
-    /// `key`. Concatenated cards may contain byte order marks from an editor.
+    /// `key`, a teacher also with `teachers` if it has several. Concatenated cards may contain byte order marks from an editor.
     ///
     /// # Errors
     /// If the text is not a roster. The error names the line.
@@ -46,7 +46,7 @@ impl Roster {
 
     pub(crate) fn from_entries(student: Entry, server: Entry, teachers: Vec<Entry>) -> Result<Self, RosterError> {
         let teachers = teachers.into_iter().map(Entry::party).collect::<Result<_, _>>()?;
-        Self::new(student.party()?, server.party()?, teachers)
+        Self::new(student.party_without_teachers()?, server.party_without_teachers()?, teachers)
     }
 }
 
@@ -56,20 +56,35 @@ impl Roster {
 pub(crate) struct Entry {
     name: String,
     key: String,
+    /// Number of teachers of a party that answers, if it has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    teachers: Option<u64>,
 }
 
 impl Entry {
     fn party(self) -> Result<Party, RosterError> {
         match self.key.parse() {
-            Ok(key) => Party::new(&self.name, key),
+            Ok(key) => Party::new(&self.name, key)?.with_teachers(self.teachers.unwrap_or(1)),
             Err(source) => Err(RosterError::Key { name: self.name.chars().take(100).collect(), source }),
+        }
+    }
+
+    /// Returns the student or the server, which have no teachers.
+    fn party_without_teachers(self) -> Result<Party, RosterError> {
+        match self.teachers {
+            None => self.party(),
+            Some(found) => {
+                let name = self.name.chars().take(100).collect();
+                Err(RosterError::PartyTeachers { name, found, expected: "none: only parties that answer have".into() })
+            }
         }
     }
 }
 
 impl From<&Party> for Entry {
     fn from(party: &Party) -> Self {
-        Self { name: party.name().to_owned(), key: party.key().to_hex() }
+        let teachers = (party.teachers() != 1).then(|| u64::from(party.teachers()));
+        Self { name: party.name().to_owned(), key: party.key().to_hex(), teachers }
     }
 }
 

@@ -292,7 +292,7 @@ fn terms(document: Document) -> Result<Terms, RoundFileFault> {
     let roster = Roster::from_entries(student, server, teacher).map_err(TermsError::from)?;
     Ok(Terms {
         name,
-        noise: noise.privacy_noise(roster.teachers().len())?,
+        noise: noise.privacy_noise(roster.teacher_count())?,
         roster,
         queries: queries.count,
         classes: queries.classes,
@@ -382,6 +382,43 @@ mod tests {
             assert_ne!(changed, text, "{from}");
             let error = RoundFile::from_toml(&changed).expect_err(to).to_string();
             assert!(error.contains(words), "{to}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_party_of_several_teachers_is_bound_into_id_and_roster() {
+        let of = |parties: &[u64]| {
+            let noise = PrivacyNoise::of_coins(4, parties.iter().sum::<u64>() as usize).expect("valid");
+            let teachers = parties.iter().enumerate();
+            let teachers = teachers
+                .map(|(i, &count)| party(&format!("hospital {i}")).with_teachers(count).expect("teachers"))
+                .collect();
+            let roster = Roster::new(party("student"), party("server"), teachers).expect("parties");
+            let terms = Terms { roster, min_teachers: 40, threshold: None, ..terms_with(noise) };
+            let bound = terms.noise.bound(terms.shape().expect("a shape")).expect("bounded");
+            RoundFile::build(&terms, bound, "ab".repeat(32).parse().expect("hex")).expect("valid")
+        };
+        let file = of(&[25, 1, 24]);
+        let text = file.to_toml();
+        assert_eq!(RoundFile::from_toml(&text).expect(&text), file);
+        assert_eq!((file.round().shape().teachers(), file.round().parties()), (50, 3));
+        assert!(text.contains("teachers = 25") && !text.contains("teachers = 1\n"), "{text}");
+        // The same sums of teachers in other parties are other rounds.
+        assert_ne!(file.id(), of(&[24, 1, 25]).id());
+        assert_ne!(file.roster().digest(), of(&[24, 1, 25]).roster().digest());
+        for (from, to, words) in [
+            ("teachers = 25", "teachers = 24", "this noise"),
+            ("teachers = 25\n", "", "40 teachers must answer"),
+            ("teachers = 25", "teachers = 0", "has 0 teachers, expected 1 to 16384"),
+            ("teachers = 25", "teachers = 16385", "expected 1 to 16384"),
+            ("teachers = 25", "teachers = -1", "invalid value"),
+            ("[server]\n", "[server]\nteachers = 2\n", "has 2 teachers, expected none"),
+            ("[student]\n", "[student]\nteachers = 1\n", "has 1 teachers, expected none"),
+        ] {
+            let changed = text.replacen(from, to, 1);
+            assert_ne!(changed, text, "{from}");
+            let error = RoundFile::from_toml(&changed).expect_err(to).to_string();
+            assert!(error.contains(words) || error.contains("it was changed"), "{to}: {error}");
         }
     }
 

@@ -167,14 +167,16 @@ pub struct OpenReport {
     pub labelled: usize,
     /// Number of teachers of the round.
     pub teachers: usize,
-    /// Number of teachers in the sum.
+    /// Number of teachers in the sum. A party counts with all its teachers.
     pub counted: usize,
+    /// Number of parties of the round, each of which sends one message for its teachers.
+    pub parties: usize,
     /// The largest honest ratio that an accountant may use: see
     /// [`AnswerList::honest_ratio`](speed_aggregation::protocol::AnswerList::honest_ratio).
     pub honest_ratio: f64,
     /// True if the server added the noise.
     pub noise_by_server: bool,
-    /// Teachers that are not in the sum, with the reasons.
+    /// Indices of the parties that are not in the sum, with the reasons.
     pub excluded: Vec<(usize, &'static str)>,
     /// The teachers that computed the result again, in ascending order. If there are none, only the server's signature
     /// vouches for the answers.
@@ -259,9 +261,10 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         simulation: list.is_simulation(),
         queries: list.shape().queries(),
         labelled,
-        teachers: list.shape().teachers(),
-        counted: list.counted(),
-        honest_ratio: list.honest_ratio(),
+        teachers: file.round().shape().teachers(),
+        counted: file.round().teachers_counted(list.statuses()),
+        parties: file.round().parties(),
+        honest_ratio: list.honest_ratio(file.round()),
         noise_by_server: list.placement() == NoisePlacement::Central,
         excluded: excluded.map(|(teacher, status)| (teacher, status.name())).collect(),
         verified_by,

@@ -1,21 +1,23 @@
-//! The teacher's program: it turns votes and privacy noise into one message.
+//! The teacher's program: it turns votes and privacy noise into one message. A party with several teachers adds up their
+//! votes and their shares of the noise.
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use speed_aggregation::protocol::Submission;
-use speed_aggregation::{PublicKey, Teacher, teacher_values};
+use speed_aggregation::{PublicKey, Teacher};
 use speed_core::{Digest, NoisePlacement};
 use speed_mechanism::{Mechanism, MechanismError};
-use speed_votes::{AnswerError, NamedQueries, QueryNames, Question, VotesForm, parse_answer};
+use speed_votes::{NamedQueries, VotesForm};
 use zeroize::Zeroizing;
 
 use crate::charge::{LedgerOptions, charge, expect_budget, expect_uncharged};
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
 use crate::file_kind::FileKind;
-use crate::files::{Access, decode_input, expect_absent, hash_file, read_input, refused, write_new};
+use crate::files::{Access, decode_input, expect_absent, hash_file, read_input, write_new};
 use crate::identity::Identity;
+use crate::party_votes;
 use crate::proofs;
 use crate::randomness::RoundRandomness;
 use crate::registry::RoundRegistry;
@@ -32,7 +34,7 @@ pub struct TeacherOptions {
     pub proof_key: Option<PathBuf>,
     /// The round's file.
     pub round: PathBuf,
-    /// The teacher's votes, one label per query.
+    /// The votes: one label per query, or those of all teachers of the party.
     pub votes: PathBuf,
     /// The form of the votes, if the file has two possible readings.
     pub form: Option<VotesForm>,
@@ -59,8 +61,10 @@ pub struct TeacherReport {
     pub round: String,
     /// The round's name.
     pub name: String,
-    /// The teacher's index.
+    /// The party's index.
     pub teacher: usize,
+    /// Number of the party's teachers, whose votes the message adds up.
+    pub teachers: usize,
     /// True if the message contains a proof that it is well formed.
     pub proven: bool,
     /// Number of queries answered.
@@ -126,6 +130,7 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
         round: file.id().to_hex(),
         name: file.name().to_owned(),
         teacher,
+        teachers: file.round().teachers_of(teacher),
         proven: file.round().proofs().is_some(),
         queries: file.round().shape().queries(),
         noise: (file.round().placement() == NoisePlacement::Distributed).then(|| noise.identifier()),
@@ -146,8 +151,8 @@ fn encrypt(
     let key = decode_input(&options.public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
     file.check_key(&options.public_key, key.id())?;
     let proof_key = proofs::read(options.proof_key.as_deref(), file, key.parameters())?;
-    let labels = Zeroizing::new(labels(options, file)?);
-    let values = values(file, &labels, teacher, options.randomness)?;
+    let counts = Zeroizing::new(party_votes::counts(options, file, teacher)?);
+    let values = party_values(file, &counts, teacher, options.randomness)?;
     let (round, randomness) = (file.round(), options.randomness.keys());
     let (message, proofs) = match &proof_key {
         None => (Teacher::new(teacher).answer(&key, round, &values, &randomness)?, Vec::new()),
@@ -160,31 +165,8 @@ fn encrypt(
     Ok(Submission::new(message, proofs, |digest| identity.sign(digest)).to_bytes())
 }
 
-/// Reads the teacher's label for each query.
-fn labels(options: &TeacherOptions, file: &RoundFile) -> Result<Vec<u8>, RolesError> {
-    let shape = file.round().shape();
-    let list = options.query_list.as_deref().map(|list| queries(list, file));
-    let question = Question {
-        queries: shape.queries(),
-        classes: shape.classes(),
-        form: options.form,
-        names: match &list {
-            None => QueryNames::NoList,
-            Some(Ok(list)) => QueryNames::Known(list.names()),
-            Some(Err(_)) => QueryNames::Unreadable,
-        },
-    };
-    let votes = Zeroizing::new(read_input(&options.votes, FileKind::VOTES)?);
-    parse_answer(&votes, &question).map_err(|fault| match (fault, list) {
-        (AnswerError::Undecided, _) => OptionsFault::VotesForm.into(),
-        // A list of queries may have any format, unless the votes refer to queries by name.
-        (AnswerError::UnreadableNames { .. }, Some(Err(error))) => error,
-        (fault, _) => refused(&options.votes, FileKind::VOTES, fault),
-    })
-}
-
 /// Reads the list of the round's queries.
-fn queries(list: &Path, file: &RoundFile) -> Result<NamedQueries, RolesError> {
+pub(crate) fn queries(list: &Path, file: &RoundFile) -> Result<NamedQueries, RolesError> {
     let bytes = read_input(list, FileKind::QUERY_LIST)?;
     check_queries(file.round().query_list(), Digest::of(&bytes)).map_err(RolesError::input(list))?;
     let queries = NamedQueries::parse(&bytes).and_then(|queries| queries.expect_count(file.round().shape().queries()));
@@ -200,27 +182,52 @@ fn check_queries(expected: Option<Digest>, found: Digest) -> Result<(), InputFau
     }
 }
 
-/// Returns the values that a teacher of the round encrypts: one-hot votes (queries x classes, row-major), plus its
-/// shares of the noise if the teachers add it.
+/// Returns the values that a teacher of the round encrypts which is a party of its own: one-hot votes (queries x classes,
+/// row-major), plus its shares of the noise if the teachers add it.
 ///
 /// # Errors
 /// If the noise cannot be drawn.
 ///
 /// # Panics
-/// If `labels` does not have one label below the number of classes for each query.
+/// If `labels` does not have one label below the number of classes for each query, or the party has several teachers.
 pub fn values(
     file: &RoundFile,
     labels: &[u8],
     teacher: usize,
     randomness: RoundRandomness,
 ) -> Result<Zeroizing<Vec<i64>>, MechanismError> {
-    let shape = file.round().shape();
+    let classes = file.round().shape().classes();
+    let mut counts = Zeroizing::new(vec![0; file.round().values()]);
+    labels.iter().enumerate().for_each(|(query, &label)| counts[query * classes + usize::from(label)] += 1);
+    party_values(file, &counts, teacher, randomness)
+}
+
+/// Returns the values that a party of the round encrypts (queries x classes, row-major): how many of its teachers chose each
+/// class, plus their shares of the noise if the teachers add it.
+///
+/// # Errors
+/// If the noise cannot be drawn.
+///
+/// # Panics
+/// If `counts` does not have one count for each query and class, or those of a query do not add up to the party's teachers.
+pub fn party_values(
+    file: &RoundFile,
+    counts: &[u32],
+    party: usize,
+    randomness: RoundRandomness,
+) -> Result<Zeroizing<Vec<i64>>, MechanismError> {
+    let (shape, teachers) = (file.round().shape(), file.round().teachers_of(party));
     let values = match file.round().placement() {
         NoisePlacement::Distributed => {
             let share = file.noise().share_of(shape.teachers())?;
-            teacher_values(shape, labels, Some((&share, &randomness.teacher_noise(file.id(), teacher))))
+            speed_aggregation::party_values(
+                shape,
+                counts,
+                teachers,
+                Some((&share, &randomness.teacher_noise(file.id(), party))),
+            )
         }
-        NoisePlacement::Central => teacher_values(shape, labels, None),
+        NoisePlacement::Central => speed_aggregation::party_values(shape, counts, teachers, None),
     };
     Ok(values?)
 }

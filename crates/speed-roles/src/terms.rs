@@ -4,7 +4,7 @@ use speed_aggregation::error::{PrivacyNoiseError, RoundError};
 use speed_aggregation::{PrivacyNoise, Round, RoundSpec};
 use speed_core::{Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape, is_legible};
 
-use crate::roster::{Roster, RosterError};
+use crate::roster::{Party, Roster, RosterError};
 
 /// The student's terms for a round.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub struct Terms {
     pub classes: usize,
     /// SHA-256 of a file that lists the queries.
     pub query_list: Option<Digest>,
-    /// The number of teachers that must answer.
+    /// The number of teachers that must answer. A party counts with all its teachers.
     pub min_teachers: usize,
     /// The privacy noise.
     pub noise: PrivacyNoise,
@@ -69,7 +69,7 @@ impl Terms {
     /// # Errors
     /// If one of the numbers is out of range.
     pub fn shape(&self) -> Result<VoteShape, ShapeError> {
-        VoteShape::new(self.roster.teachers().len(), self.queries, self.classes)
+        VoteShape::new(self.roster.teacher_count(), self.queries, self.classes)
     }
 
     /// Creates the round with these terms and a bound on its privacy noise.
@@ -89,6 +89,7 @@ impl Terms {
             placement: self.placement,
             mechanism: Some(self.noise.mechanism()),
             threshold: self.threshold,
+            parties: self.roster.teachers().iter().map(Party::teachers).collect(),
             roster: Some(self.roster.digest()),
             proofs: self.proofs,
             randomness: self.randomness,

@@ -132,6 +132,25 @@ impl std::fmt::Display for AgreementForecast {
 }
 
 impl Forecast {
+    /// Forecasts the labels of a unanimous vote. No votes of `teachers` teachers give more right labels with this noise.
+    ///
+    /// # Errors
+    /// The errors of [`Forecast::new`].
+    pub fn unanimous(
+        event: &PrivacyEvent,
+        classes: usize,
+        teachers: usize,
+        queries: usize,
+    ) -> Result<Self, AccountError> {
+        Self::new(event, &VotesModel::even(Agreement::new(1.0)?, classes)?, teachers, queries)
+    }
+
+    /// Returns whether so few labels of a unanimous vote are right that the round is questionable: less than 95 %.
+    #[must_use]
+    pub fn loses_unanimity(&self) -> bool {
+        self.right_share.is_nan() || self.right_share < 0.95
+    }
+
     /// Returns the mean share of right labels in percent with two decimals, rounded down.
     #[must_use]
     pub fn percent(&self) -> String {

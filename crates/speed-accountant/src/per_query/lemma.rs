@@ -8,6 +8,7 @@ use std::collections::BinaryHeap;
 use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTable};
 
 use super::search::golden_section;
+use crate::sound::larger;
 
 /// Generous bound on the error of the computed logarithms, relative to the result that they add up to.
 const MARGIN: f64 = 1e-12;
@@ -40,6 +41,20 @@ pub fn theorem_2(gamma: InverseScale, tau: HonestRatio) -> f64 {
 pub(super) fn integer(noise: &DiscreteLaplace) -> f64 {
     let tails = noise.log_survivals(3);
     let worst = (tails[0] - tails[2]).max(tails[1] - tails[3]);
+    worst * (1.0 + MARGIN) + 4.0 * f64::EPSILON
+}
+
+/// Returns `max over integers t of ln P[X >= t] / P[X >= t + move]`, rounded up like [`integer`].
+///
+/// The maximum is at a `t` from `-move` to 1. For `t <= -move / 2`, decreasing `t` by 1 makes the ratio
+/// `1 + (P_t + .. + P_{t + move - 1}) / P[X >= t + move]` smaller, because the sum loses a term and gains one further away
+/// from 0. From `t = 1` on no ratio of tails at distance 1 rises.
+pub(super) fn integer_of_move(noise: &DiscreteLaplace, by: usize) -> f64 {
+    let tails = noise.log_survivals(by + 1);
+    // P[X >= -t] is 1 - P[X >= t + 1].
+    let below = |t: usize| (-tails[t + 1].exp()).ln_1p();
+    let above = (0..=1).map(|t| tails[t] - tails.get(t + by).copied().unwrap_or(f64::NEG_INFINITY));
+    let worst = (1..=by).map(|t| below(t) - tails[by - t]).chain(above).fold(0.0, larger);
     worst * (1.0 + MARGIN) + 4.0 * f64::EPSILON
 }
 

@@ -13,10 +13,11 @@ mod check;
 mod division;
 mod gaussian;
 mod integers;
+mod two_counts;
 
 use std::sync::Arc;
 
-use speed_mechanism::Mechanism;
+use speed_mechanism::{Mechanism, NoiseDeviation};
 
 use crate::event::PrivacyEvent;
 use crate::lattice_noise::LatticeNoise;
@@ -27,15 +28,45 @@ use check::CheckMarks;
 use gaussian::OnLattice;
 use integers::{ESTIMATED, Integers};
 pub(crate) use integers::{LONGEST, ROUNDING};
+pub(crate) use two_counts::TwoCounts;
+
+/// The largest number of classes of a query whose neighbours differ in several teachers.
+pub(crate) const MAX_PARTY_CLASSES: usize = 256;
 
 /// Products of two smaller probabilities may be subnormal.
 const LEAST_REMOVED: f64 = 1e-140;
+
+/// Rectangles are divided for a party only if the noise has at least this deviation, in votes of the party: for narrower
+/// noise the largest moments are at the edge of the removed answers.
+const WIDE_FOR_A_PARTY: f64 = 5.0;
+
+/// The probability of an answer, as a part of that of the outcomes left out, which an outcome that is kept loses when its
+/// answers are left out given the other counts.
+const REST: f64 = 1e-9;
+
+/// Returns the probability below which answers are left out, if `2 removed` of delta pays for all of them. If the votes of
+/// several teachers differ, outcomes are left out by their probability, whatever the other counts are: the classes and "no
+/// answer". Given the other counts, answers of the outcomes that are kept are left out only if they are less likely by the
+/// factor [`REST`], which [`log_of_rest`] pays for.
+fn part_of_party(event: &PrivacyEvent, removed: f64) -> f64 {
+    if event.is_of_party() { REST * removed * (2.0 / (MAX_PARTY_CLASSES + 1) as f64) } else { removed }
+}
+
+/// Returns a bound of the logarithm by which the moment of order `l` of the outcomes kept exceeds that of their answers kept:
+/// an outcome has at most `1 / (1 - REST)` times the probability of its answers that are kept.
+fn log_of_rest(l: f64) -> f64 {
+    (l + 1.0) * 2.0 * REST
+}
 
 /// One query with log-concave noise, or one check, for any votes.
 pub(crate) struct LargestMoment {
     marks: Marks,
     /// Answers that are less likely are left out.
     removed: f64,
+    /// The probability by which they increase delta.
+    charge: f64,
+    /// Whether the votes of several teachers differ.
+    is_of_party: bool,
     /// Relative error of a logarithm of a ratio.
     rounding: f64,
     /// The excess by order, of two classes and of any number.
@@ -55,9 +86,9 @@ impl LargestMoment {
     /// to delta for each query. Returns `None` for continuous Laplace noise, for noise that is not log-concave, for
     /// Gaussian noise that is too narrow or too wide, if `removed` is too small to compute with, or if the tables would be too long.
     pub(crate) fn of_event(event: &PrivacyEvent, removed: f64) -> Option<Arc<Self>> {
-        static KNOWN: Memo<4, Option<Arc<LargestMoment>>> = Memo::new();
-        let [kind, scale, tau] = event.noise_key();
-        KNOWN.get_or([kind, scale, tau, removed], || Self::new(event, removed).map(Arc::new))
+        static KNOWN: Memo<5, Option<Arc<LargestMoment>>> = Memo::new();
+        let [kind, scale, tau, moved] = event.noise_key();
+        KNOWN.get_or([kind, scale, tau, moved, removed], || Self::new(event, removed).map(Arc::new))
     }
 
     fn new(event: &PrivacyEvent, removed: f64) -> Option<Self> {
@@ -65,24 +96,37 @@ impl LargestMoment {
             return None;
         }
         let known = [Memo::new(), Memo::new()];
+        let (charge, is_of_party) = (2.0 * removed, event.is_of_party());
+        let (removed, votes) = (part_of_party(event, removed), event.party_teachers());
         if event.is_check() {
             let marks = match event.mechanism() {
-                Mechanism::Gaussian { sigma } => CheckMarks::of_gaussian(sigma, event.tau(), removed),
-                _ => CheckMarks::new(&LatticeNoise::new(event).filter(LatticeNoise::is_log_concave)?, removed)?,
+                Mechanism::Gaussian { sigma } => CheckMarks::of_gaussian(sigma, event.tau(), votes, removed),
+                _ => CheckMarks::new(&LatticeNoise::new(event).filter(LatticeNoise::is_log_concave)?, votes, removed)?,
             };
-            return Some(Self { removed, rounding: marks.rounding(), marks: Marks::Two(marks), known });
+            let rounding = marks.rounding();
+            return Some(Self { removed, charge, is_of_party, rounding, marks: Marks::Two(marks), known });
         }
         let marks = match event.mechanism() {
-            Mechanism::Gaussian { sigma } => Integers::of_gaussian(&OnLattice::new(sigma, event.tau())?, removed)?,
-            _ => Integers::new(&LatticeNoise::new(event).filter(LatticeNoise::is_log_concave)?, removed)?,
+            // Marks are real, so a party of narrow noise is a teacher of wider noise.
+            Mechanism::Gaussian { sigma } => {
+                let of_teacher = NoiseDeviation::new(sigma.get() / f64::from(votes)).ok()?;
+                Integers::of_gaussian(&OnLattice::new(of_teacher, event.tau())?, removed)?
+            }
+            _ => {
+                let noise = LatticeNoise::new(event).filter(LatticeNoise::is_log_concave)?;
+                if is_of_party && noise.deviation() < WIDE_FOR_A_PARTY * f64::from(votes) {
+                    return None;
+                }
+                Integers::new(&noise, votes, removed)?
+            }
         };
         let (rounding, estimated) = (marks.rounding(), marks.estimated());
-        Some(Self { removed, rounding, marks: Marks::Three(marks, estimated), known })
+        Some(Self { removed, charge, is_of_party, rounding, marks: Marks::Three(marks, estimated), known })
     }
 
     /// Returns the probability by which answers that are left out increase delta, for each query.
     pub(crate) fn charge(&self) -> f64 {
-        2.0 * self.removed
+        self.charge
     }
 
     /// Returns whether the noise ends where it is not negligible, so that leaving out more may help.
@@ -97,6 +141,11 @@ impl LargestMoment {
         Excess { l, removed: self.removed, rounding: self.rounding }
     }
 
+    /// Adds the part of outcomes whose answers are left out given the other counts.
+    fn with_rest(&self, excess: f64, l: f64) -> f64 {
+        if self.is_of_party { excess + (1.0 + excess) * log_of_rest(l).exp_m1() } else { excess }
+    }
+
     /// Bounds the excess over 1 of the moment of order `l`, in both directions, for any number of classes.
     pub(crate) fn excess(&self, l: f64) -> f64 {
         self.known[0].get_or([l], || {
@@ -108,14 +157,16 @@ impl LargestMoment {
                 }
                 Marks::Two(marks) => marks.largest(&excess),
             };
-            largest * (1.0 + 1e-9)
+            self.with_rest(largest * (1.0 + 1e-9), l)
         })
     }
 
     /// The same for two classes and no threshold.
     fn excess_of_two_classes(&self, l: f64) -> f64 {
         match &self.marks {
-            Marks::Three(marks, _) => self.known[1].get_or([l], || marks.between_two(&self.order(l)) * (1.0 + 1e-9)),
+            Marks::Three(marks, _) => {
+                self.known[1].get_or([l], || self.with_rest(marks.between_two(&self.order(l)) * (1.0 + 1e-9), l))
+            }
             Marks::Two(_) => self.excess(l),
         }
     }
@@ -150,7 +201,7 @@ impl LargestMoment {
 
 #[cfg(test)]
 mod tests {
-    use speed_mechanism::{HonestRatio, Lattice, NoiseCoins, NoiseDeviation};
+    use speed_mechanism::{HonestRatio, Lattice, NoiseCoins};
 
     use super::*;
     use crate::quadrature::{AnchoredPoint, Precision, interval};

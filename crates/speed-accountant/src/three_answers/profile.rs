@@ -43,6 +43,8 @@ impl ThreeAnswers {
     /// variable has no memory. An adversary who knows the remainders has the three answers of the integer noise.
     pub(crate) fn new(event: &PrivacyEvent, epsilon: f64) -> Option<Self> {
         let gamma = match event.mechanism() {
+            // Profiles of moves between more than two classes are not known to be smaller than that of two.
+            _ if event.is_of_party() => return None,
             // A check has two outcomes, and its pure epsilon tells all.
             _ if event.is_check() => return None,
             Mechanism::DiscreteLaplace { gamma } => gamma,

@@ -28,6 +28,14 @@ pub enum RoundError {
         /// Number of teachers.
         teachers: usize,
     },
+    /// Parties whose teachers are not those of the round.
+    #[error("parties have {found} teachers together, expected {expected}, at least one in each party")]
+    Parties {
+        /// Teachers of the round.
+        expected: usize,
+        /// Teachers of all parties together.
+        found: u64,
+    },
     /// A threshold outside the range of counts, which would have no effect.
     #[error("threshold {found}: noisy counts of this round lie from {min} to {max}")]
     Threshold {

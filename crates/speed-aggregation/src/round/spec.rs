@@ -29,8 +29,11 @@ pub enum RoundKind {
 pub struct RoundSpec {
     /// SHA-256 of the round's name (a run id, for example). Two rounds under one key need different names.
     pub label: Digest,
-    /// Numbers of teachers, queries and classes.
+    /// Numbers of teachers, queries and classes. Every teacher has a vote and a share of the noise.
     pub shape: VoteShape,
+    /// The number of teachers of each party, if a party sends one message for several teachers: the sum of their votes and
+    /// of their shares of the noise. Empty if every teacher is a party.
+    pub parties: Vec<u32>,
     /// The largest absolute value of the privacy noise in one class, summed over teachers, in votes.
     pub noise_bound: u64,
     /// SHA-256 of a list of the queries, if stated.
@@ -61,6 +64,7 @@ impl RoundSpec {
         Self {
             label: Digest::of(label),
             shape,
+            parties: Vec::new(),
             noise_bound,
             query_list: None,
             min_teachers: shape.teachers(),

@@ -47,11 +47,11 @@ struct SumParts {
 impl Decode<&Round> for SumParts {
     fn decode(reader: &mut Reader<'_>, round: &Round) -> Result<Self, DecodeError> {
         let shape = round.shape();
-        let sides = [("teachers", shape.teachers()), ("queries", shape.queries()), ("classes", shape.classes())];
+        let sides = [("teachers", round.parties()), ("queries", shape.queries()), ("classes", shape.classes())];
         for (field, value) in sides {
             reader.read_with::<_, usize>(Limits::exactly(field, value))?;
         }
-        Ok(Self { statuses: reader.read_with(shape.teachers())?, words: reader.read_with(list_words(round.values()))? })
+        Ok(Self { statuses: reader.read_with(round.parties())?, words: reader.read_with(list_words(round.values()))? })
     }
 }
 
@@ -65,10 +65,10 @@ impl Server {
     /// bytes  content
     /// 32     key id
     /// 32     round id
-    /// 4      teachers n
+    /// 4      parties n
     /// 4      queries
     /// 4      classes
-    /// n      one status per teacher
+    /// n      one status per party
     /// ..     masks and bodies of the sum, as in a message
     /// ```
     ///
@@ -80,7 +80,7 @@ impl Server {
         let header = Header {
             key: self.key.id(),
             round: self.id,
-            teachers: shape.teachers(),
+            teachers: self.round.parties(),
             queries: shape.queries(),
             classes: shape.classes(),
         };
@@ -90,7 +90,7 @@ impl Server {
     /// Returns the number of bytes of the state of a round's server.
     #[must_use]
     pub fn state_size(round: &Round) -> usize {
-        ENVELOPE + Header::LENGTH + round.shape().teachers() + list_words(round.values()) * size_of::<u64>()
+        ENVELOPE + Header::LENGTH + round.parties() + list_words(round.values()) * size_of::<u64>()
     }
 
     /// Restores the server of a round whose sum was closed. Memory is bounded by the length of `state` and the round.

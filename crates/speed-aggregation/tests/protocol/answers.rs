@@ -57,7 +57,7 @@ fn a_result_round_trips_with_the_statuses_of_the_teachers() {
     let read = AnswerList::from_bytes(&bytes).expect("intact");
     assert_eq!(read, list);
     assert_eq!(read.statuses(), statuses);
-    assert_eq!((read.counted(), read.honest_ratio(), read.placement()), (1, 0.25, NoisePlacement::Distributed));
+    assert_eq!((read.counted(), read.honest_ratio(&round), read.placement()), (1, 0.25, NoisePlacement::Distributed));
     assert!(read.is_simulation() && read.outcomes().no_answer() && read.round() == round.id(server.key().id()));
     let outcomes: Vec<_> = read.answers().map(|answer| keys.secret_key().open(&answer)).collect();
     assert_eq!(outcomes, [Ok(Outcome::Label(1)), Ok(Outcome::NoAnswer)]);

@@ -37,7 +37,8 @@ impl RoundFacts {
         let result = result.map(|path| read_result(path, &file)).transpose()?;
         let (round, shape) = (file.round(), file.round().shape());
         // Without the result, at least this many teachers are counted, and fewer cost more.
-        let counted = result.as_ref().map_or(round.min_teachers(), |result| result.list().counted());
+        let counted =
+            result.as_ref().map_or(round.min_teachers(), |result| round.teachers_counted(result.list().statuses()));
         let event = privacy_event(&file, counted)?;
         let account = Accountant::new(event, delta).with_classes(shape.classes()).account_queries(shape.queries()).ok();
         let noise_source = match round.placement() {

@@ -25,6 +25,9 @@ const RIGHT_SHARE: f64 = 0.95;
 #[derive(Serialize)]
 struct RoundPlan {
     teachers: usize,
+    /// Number of parties that the teachers belong to, if given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parties: Option<usize>,
     queries: usize,
     classes: usize,
     /// Expected share of the teachers that vote for the right class; `None` with a pilot.
@@ -34,6 +37,11 @@ struct RoundPlan {
     coins_of_teacher: Option<u64>,
     forecasts: Vec<PlannedLabels>,
     account: Account,
+    /// The claim for all votes of the largest party, or the reason for its absence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    party_account: Option<Account>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    without_party_account: Option<String>,
     cost: Option<PlannedCost>,
     /// The reason for a missing cost.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +70,15 @@ pub(super) fn plan(options: &PlanOptions) -> Result<(), Failure> {
     VoteShape::new(options.teachers, 1, classes).map_err(|error| flag("teachers", &error))?;
     let account = Waiting::during("accounting", || account(options, classes, queries))?;
     let forecasts = Waiting::during("forecasting", || forecasts(options, &expected, classes, queries, &account))?;
-    let round = PlannedRound { teachers: options.teachers, queries, classes, noise: account.mechanism };
+    let parties = parties(options)?;
+    let (party_account, without_party_account) = match parties.iter().max() {
+        Some(&teachers) => match Waiting::during("accounting", || party_account(options, &account, teachers)) {
+            Ok(account) => (Some(account), None),
+            Err(error) => (None, Some(error.to_string())),
+        },
+        None => (None, None),
+    };
+    let round = PlannedRound { teachers: options.teachers, parties, queries, classes, noise: account.mechanism };
     let (cost, without_cost) = match round.cost(!options.without_times)? {
         Ok(cost) => (Some(cost), None),
         Err(reason) => (None, Some(reason)),
@@ -76,8 +92,20 @@ pub(super) fn plan(options: &PlanOptions) -> Result<(), Failure> {
         Expected::Pilot(_, read) => (None, Some(read)),
     };
     let teachers = options.teachers;
-    let plan =
-        RoundPlan { teachers, queries, classes, agreement, coins_of_teacher, forecasts, account, cost, without_cost };
+    let plan = RoundPlan {
+        teachers,
+        parties: options.parties,
+        queries,
+        classes,
+        agreement,
+        coins_of_teacher,
+        forecasts,
+        account,
+        party_account,
+        without_party_account,
+        cost,
+        without_cost,
+    };
     if options.json {
         return print_json(&WithVotes { value: &plan, votes_file: read });
     }
@@ -124,6 +152,24 @@ fn account(options: &PlanOptions, classes: usize, queries: usize) -> Result<Acco
     let noise = noise(&options.noise, Some(options.teachers), false)?;
     let accountant = Accountant::new(PrivacyEvent::new(noise, tau), options.delta).with_classes(classes);
     accountant.account_queries(queries).map_err(|error| of_queries(noise.kind().parameter(), &error))
+}
+
+/// Returns the number of teachers of each party; empty without `--parties`.
+fn parties(options: &PlanOptions) -> Result<Vec<u32>, Failure> {
+    let Some(parties) = options.parties else { return Ok(Vec::new()) };
+    if !(1..=options.teachers).contains(&parties) {
+        let message = format!("found {parties}, expected 1 to the number of teachers, {}", options.teachers);
+        return Err(usage("parties", message));
+    }
+    let of = |party: usize| options.teachers / parties + usize::from(party < options.teachers % parties);
+    Ok((0..parties).map(|party| u32::try_from(of(party)).unwrap_or(u32::MAX)).collect())
+}
+
+/// Returns the cost of the same queries if all votes of a party of this many teachers may differ.
+fn party_account(options: &PlanOptions, account: &Account, teachers: u32) -> Result<Account, AccountError> {
+    let event = PrivacyEvent::new(account.mechanism, account.tau).of_party(teachers as usize)?;
+    let accountant = Accountant::new(event, options.delta);
+    account.classes.map_or(accountant, |classes| accountant.with_classes(classes)).account_queries(account.queries)
 }
 
 /// Returns a failure of `--queries` if their number is refused, and otherwise of another option.
@@ -184,6 +230,17 @@ impl RoundPlan {
             account.claim,
         );
         text.extend(without_protection(account.epsilon).map(|words| format!("{words}\n")));
+        match (&self.party_account, &self.without_party_account) {
+            (Some(party), _) => text.push_str(&format!(
+                "all {} votes of one party: data-independent epsilon {:.4} at delta {:e}\n{}\n",
+                party.party_teachers,
+                round_up(party.epsilon, 4),
+                party.delta,
+                party.claim
+            )),
+            (None, Some(reason)) => text.push_str(&format!("all votes of one party: no epsilon is known ({reason})\n")),
+            (None, None) => {}
+        }
         match (&self.cost, &self.without_cost) {
             (Some(cost), _) => text.push_str(&cost.to_text()),
             (None, Some(reason)) => text.push_str(&format!("no encrypted round: {reason}\n")),

@@ -1,18 +1,19 @@
 //! Signing keys of the parties.
 
 use speed_core::printable_path;
-use speed_roles::{Role, generate_identity};
+use speed_roles::{Role, generate_party};
 
 use super::{Failure, print, print_json};
 use crate::options::IdentityOptions;
 
-pub(super) fn generate(role: Role, options: &IdentityOptions) -> Result<(), Failure> {
-    let report = generate_identity(role, &options.name, &options.out)?;
+pub(super) fn generate(role: Role, options: &IdentityOptions, teachers: u64) -> Result<(), Failure> {
+    let report = generate_party(role, &options.name, teachers, &options.out)?;
     if options.json {
         return print_json(&report);
     }
+    let teachers = if report.teachers > 1 { format!("{} teachers and ", report.teachers) } else { String::new() };
     print(&format!(
-        "{} has the key {}\n{} stays here\n{} goes into the student's roster; read the key to the other parties over another channel\n",
+        "{} has {teachers}the key {}\n{} stays here\n{} goes into the student's roster; read the key to the other parties over another channel\n",
         report.name,
         report.key,
         printable_path(&report.signing_key),

@@ -25,7 +25,10 @@ pub(super) fn plan_text(plan: &Plan) -> String {
             (None, why) => format!("none ({})", why.as_deref().unwrap_or("not known")),
         };
         let done = if row.done { ", done" } else { "" };
-        text.push_str(&format!("#   {} ({} queries{done}): {epsilon}\n", row.name, row.queries));
+        let party = row.data_independent_party;
+        let party =
+            party.map_or_else(String::new, |epsilon| format!("; all votes of one party: {}", epsilon_text(epsilon)));
+        text.push_str(&format!("#   {} ({} queries{done}): {epsilon}{party}\n", row.name, row.queries));
     }
     let largest = plan.rows.iter().filter_map(|row| row.data_independent).max_by(f64::total_cmp);
     text.extend(largest.and_then(without_protection).map(|words| format!("# {words}\n")));

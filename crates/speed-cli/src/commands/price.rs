@@ -5,7 +5,7 @@ use speed_accountant::{
     AccountError, Accountant, Delta, Price as Epsilons, PriceLimit, epsilon_text, without_protection,
 };
 use speed_core::NoisePlacement;
-use speed_roles::{RoundFile, privacy_event};
+use speed_roles::{RoundFile, party_event, privacy_event};
 
 use super::{Failure, usage};
 use crate::options::{MaxEpsilon, PriceOptions};
@@ -33,12 +33,26 @@ struct PriceOf {
     teachers: Option<usize>,
     /// Pure epsilon of a single answer.
     one_answer: Option<f64>,
-    /// Epsilon of all answers of the round.
+    /// Epsilon of all answers of the round for one teacher.
     round: Option<f64>,
+    /// The claim for all votes of the largest party, if a party has several teachers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    party: Option<PriceOfParty>,
     /// The meaning of the price, or the reason for its absence.
     claim: String,
     #[serde(skip)]
     without: Option<AccountError>,
+}
+
+/// The price of a round for neighbours that differ in all votes of one party.
+#[derive(Debug, Serialize)]
+struct PriceOfParty {
+    /// Teachers of the party.
+    teachers: u32,
+    /// Epsilon of all answers of the round.
+    round: Option<f64>,
+    /// The meaning of the price, or the reason for its absence.
+    claim: String,
 }
 
 impl PriceOf {
@@ -90,13 +104,18 @@ impl RoundPrice {
             };
             text.push_str(&match (price.one_answer, price.round) {
                 (Some(one), Some(round)) => format!(
-                    "data-independent cost {scope}: epsilon {} for one answer, {} for the round, at delta {:e}\n",
+                    "data-independent cost{} {scope}: epsilon {} for one answer, {} for the round, at delta {:e}\n",
+                    if price.party.is_some() { " for one teacher" } else { "" },
                     epsilon_text(one),
                     epsilon_text(round),
                     self.delta
                 ),
                 _ => format!("data-independent cost {scope}: none known ({})\n", price.claim),
             });
+            text.extend(price.party.as_ref().map(|party| party.to_text(&scope, self.delta)));
+        }
+        if self.of.iter().any(|price| price.party.is_some()) {
+            text.push_str(SPLITTING);
         }
         let dearest = self.of.last().and_then(|price| without_protection(price.round?));
         text.extend(dearest.map(|words| format!("{words}\n")));
@@ -104,19 +123,53 @@ impl RoundPrice {
     }
 }
 
+/// The assumption under which the claim for one teacher covers a person.
+const SPLITTING: &str = "the cost for one teacher is that for one person if every party gave all records of a person to the same teacher, and no \
+                         other party has records of that person\n";
+
+impl PriceOfParty {
+    fn new(file: &RoundFile, present: usize, delta: Delta) -> Result<Option<Self>, Failure> {
+        let shape = file.round().shape();
+        let Some(event) = party_event(file, present)? else { return Ok(None) };
+        let account = Accountant::new(event, delta).with_classes(shape.classes()).account_queries(shape.queries());
+        let teachers = event.party_teachers();
+        Ok(Some(match account {
+            Ok(account) => Self { teachers, round: Some(account.epsilon), claim: account.claim },
+            Err(error) => Self { teachers, round: None, claim: error.to_string() },
+        }))
+    }
+
+    fn to_text(&self, scope: &str, delta: f64) -> String {
+        let Self { teachers, round, claim } = self;
+        let cost = match round {
+            Some(round) => format!("epsilon {} for the round, at delta {delta:e}", epsilon_text(*round)),
+            None => format!("none known ({claim})"),
+        };
+        format!("data-independent cost for all {teachers} teachers of one party {scope}: {cost}\n")
+    }
+}
+
 fn price_of(file: &RoundFile, number: Option<usize>, delta: Delta) -> Result<PriceOf, Failure> {
     let shape = file.round().shape();
-    let event = privacy_event(file, number.unwrap_or(shape.teachers()))?;
+    let present = number.unwrap_or(shape.teachers());
+    let event = privacy_event(file, present)?;
+    let party = PriceOfParty::new(file, present, delta)?;
     Ok(match Accountant::new(event, delta).with_classes(shape.classes()).account_queries(shape.queries()) {
         Ok(all) => PriceOf {
             teachers: number,
             one_answer: Some(all.per_query_epsilon),
             round: Some(all.epsilon),
+            party,
             claim: all.claim,
             without: None,
         },
-        Err(error) => {
-            PriceOf { teachers: number, one_answer: None, round: None, claim: error.to_string(), without: Some(error) }
-        }
+        Err(error) => PriceOf {
+            teachers: number,
+            one_answer: None,
+            round: None,
+            party,
+            claim: error.to_string(),
+            without: Some(error),
+        },
     })
 }

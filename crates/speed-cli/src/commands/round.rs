@@ -17,6 +17,8 @@ pub(super) fn show(options: &ShowRoundOptions) -> Result<(), Failure> {
 fn to_json(file: &RoundFile, price: &RoundPrice) -> serde_json::Value {
     let (round, roster) = (file.round(), file.roster());
     let party = |party: &Party| json!({ "name": party.name(), "key": party.key().to_hex() });
+    let teacher =
+        |party: &Party| json!({ "name": party.name(), "key": party.key().to_hex(), "teachers": party.teachers() });
     json!({
         "round": file.id().to_hex(), "name": file.name(), "key": file.key().to_hex(), "simulation": round.is_simulation(),
         "queries": round.shape().queries(), "classes": round.shape().classes(),
@@ -25,7 +27,7 @@ fn to_json(file: &RoundFile, price: &RoundPrice) -> serde_json::Value {
         "noise_by_server": round.placement() == NoisePlacement::Central, "proof_key": round.proofs().map(|key| key.to_hex()),
         "one_teacher": Influence::of(file),
         "student": party(roster.student()), "server": party(roster.server()),
-        "teachers": roster.teachers().iter().map(party).collect::<Vec<_>>(), "price": price,
+        "teachers": roster.teachers().iter().map(teacher).collect::<Vec<_>>(), "price": price,
     })
 }
 
@@ -68,7 +70,8 @@ fn to_text(file: &RoundFile, price: &RoundPrice) -> String {
         shape.teachers(),
     );
     let mut line = |role: String, party: &Party| {
-        text.push_str(&format!("{role:<12} {}  {}\n", party.key().to_hex(), printable(party.name())));
+        let teachers = if party.teachers() > 1 { format!(", {} teachers", party.teachers()) } else { String::new() };
+        text.push_str(&format!("{role:<12} {}  {}{teachers}\n", party.key().to_hex(), printable(party.name())));
     };
     line("student".to_owned(), roster.student());
     line("server".to_owned(), roster.server());

@@ -21,7 +21,7 @@ use crate::progress::Reporter;
 
 pub(super) fn execute(command: ServerCommand) -> Result<(), Failure> {
     match command {
-        ServerCommand::Keygen(options) => identity::generate(Role::Server, &options),
+        ServerCommand::Keygen(options) => identity::generate(Role::Server, &options, 1),
         ServerCommand::Aggregate(options) => aggregate(*options),
         ServerCommand::Serve(options) => serve(*options),
         ServerCommand::Reveal(options) => reveal(&options),

@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use speed_accountant::forecast::{Agreement, AgreementForecast};
-use speed_accountant::{Delta, HonestRatio, PrivacyEvent};
+use speed_accountant::forecast::{Agreement, AgreementForecast, Forecast};
+use speed_accountant::{AccountError, Delta, HonestRatio, PrivacyEvent};
 use speed_aggregation::Parameters;
 use speed_core::{RandomnessKind, printable_path};
 use speed_roles::{Influence, Role, Roster, RoundFile, RoundRandomness, Terms, hash_query_list, student};
 
 use super::price::RoundPrice;
 use super::{
-    Failure, WITHOUT_PROOFS, client, flag, identity, influence, mark, print, print_json, round_noise, training,
+    Failure, WITHOUT_PROOFS, client, flag, identity, influence, mark, print, print_json, round_noise, training, usage,
 };
 use crate::bar::Waiting;
 use crate::options::{RoundOptions, StudentCommand};
@@ -19,7 +19,7 @@ use crate::options::{RoundOptions, StudentCommand};
 pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
     match command {
         StudentCommand::Keygen { out, range, simulation, json } => keygen(&out, &range, simulation, json),
-        StudentCommand::Identity(options) => identity::generate(Role::Student, &options),
+        StudentCommand::Identity(options) => identity::generate(Role::Student, &options, 1),
         StudentCommand::Queries(options) => training::queries(options),
         StudentCommand::Train(options) => training::train_student(*options),
         StudentCommand::Plurality(options) => training::plurality(options),
@@ -68,6 +68,10 @@ fn round(options: &RoundOptions) -> Result<(), Failure> {
     let price =
         RoundPrice::for_round(&student::terms(&terms, &options.public_key, &options.out)?, None, options.price.delta)?;
     price.check(&options.price, options.simulation)?;
+    let unanimous = unanimous(&terms)?;
+    if unanimous.loses_unanimity() && !options.accept_wrong_labels && !options.simulation {
+        return Err(wrong_labels(&terms, &unanimous));
+    }
     let forecast = options.agreement.map(|agreement| forecast(&terms, agreement)).transpose()?;
     let proof_key = options.proofs.then(|| proof_key(options));
     let round = student::RoundOptions {
@@ -87,9 +91,10 @@ fn round(options: &RoundOptions) -> Result<(), Failure> {
         return print_json(&json!({
             "round": file.id().to_hex(), "name": file.name(), "key": file.key().to_hex(),
             "simulation": options.simulation, "noise": file.noise().mechanism().identifier(),
-            "noise_bound": file.round().range().noise_bound(), "one_teacher": Influence::of(&file), "price": price, "teachers": file.roster().teachers().len(),
+            "noise_bound": file.round().range().noise_bound(), "one_teacher": Influence::of(&file), "price": price,
+            "teachers": file.round().shape().teachers(), "parties": file.round().parties(),
             "proof_key": proof_key, "out": options.out,
-            "forecast": forecast,
+            "unanimous": unanimous, "forecast": forecast,
         }));
     }
     let (mark, id) = (mark(options.simulation), file.id().to_hex());
@@ -104,18 +109,46 @@ fn round(options: &RoundOptions) -> Result<(), Failure> {
         None => WITHOUT_PROOFS.to_owned(),
     };
     let forecast = forecast.map_or_else(String::new, |forecast| format!("{forecast}\n"));
-    print(&format!("{mark}round {id} in {}\n{proofs}{}{forecast}", printable_path(&options.out), price.to_text()))
+    print(&format!(
+        "{mark}round {id} in {}\n{proofs}forecast of a unanimous vote: {unanimous}\n{}{forecast}",
+        printable_path(&options.out),
+        price.to_text()
+    ))
+}
+
+/// Returns the noise of a query of a round in which all teachers answer.
+fn whole_event(terms: &Terms) -> Result<PrivacyEvent, AccountError> {
+    let event = PrivacyEvent::new(terms.noise.mechanism(), HonestRatio::ALL);
+    #[expect(clippy::cast_precision_loss, reason = "the event refuses inexact values")]
+    terms.threshold.map_or(Ok(event), |votes| event.with_threshold(votes as f64))
 }
 
 /// Forecasts the labels of a round in which all teachers answer.
 fn forecast(terms: &Terms, agreement: Agreement) -> Result<AgreementForecast, Failure> {
-    let event = PrivacyEvent::new(terms.noise.mechanism(), HonestRatio::ALL);
-    #[expect(clippy::cast_precision_loss, reason = "the event refuses inexact values")]
-    let event = terms.threshold.map_or(Ok(event), |votes| event.with_threshold(votes as f64));
-    let teachers = terms.roster.teachers().len();
-    let forecast =
-        event.and_then(|event| AgreementForecast::new(&event, (agreement, terms.classes), teachers, terms.queries));
+    let teachers = terms.roster.teacher_count();
+    let forecast = whole_event(terms)
+        .and_then(|event| AgreementForecast::new(&event, (agreement, terms.classes), teachers, terms.queries));
     forecast.map_err(|error| flag("agreement", &error))
+}
+
+/// Forecasts the labels of a round in which all teachers answer and agree.
+fn unanimous(terms: &Terms) -> Result<Forecast, Failure> {
+    let teachers = terms.roster.teacher_count();
+    let forecast =
+        whole_event(terms).and_then(|event| Forecast::unanimous(&event, terms.classes, teachers, terms.queries));
+    forecast.map_err(|error| flag("queries", &error))
+}
+
+/// Returns the refusal of a round whose noise outweighs all votes.
+fn wrong_labels(terms: &Terms, unanimous: &Forecast) -> Failure {
+    let teachers = terms.roster.teacher_count();
+    usage(
+        "accept-wrong-labels",
+        format!(
+            "the noise is too wide for {teachers} teachers: even a unanimous vote gives only {unanimous}; use less noise, or more teachers \
+             (`speed teacher keygen --teachers`); if that is meant, allow it with --accept-wrong-labels"
+        ),
+    )
 }
 
 /// Returns the path of the proof key.
@@ -126,11 +159,11 @@ fn proof_key(options: &RoundOptions) -> PathBuf {
 /// Returns the terms from the options.
 fn terms(options: &RoundOptions) -> Result<Terms, Failure> {
     let roster = Roster::read(&options.roster)?;
-    let noise = round_noise::of_round(&options.mechanism, roster.teachers().len(), options.threshold.is_some())?;
+    let noise = round_noise::of_round(&options.mechanism, roster.teacher_count(), options.threshold.is_some())?;
     Ok(Terms {
         name: options.name.clone(),
         query_list: options.query_list.as_deref().map(|list| hash_query_list(list, options.queries)).transpose()?,
-        min_teachers: options.min_teachers.unwrap_or(roster.teachers().len()),
+        min_teachers: options.min_teachers.unwrap_or(roster.teacher_count()),
         roster,
         queries: options.queries,
         classes: options.classes,
@@ -164,6 +197,11 @@ fn verified(teachers: &[usize]) -> String {
     format!("verified by teacher {}, which computed the answers again\n", teachers.join(" and teacher "))
 }
 
+/// Returns the number of parties in words, if some have several teachers.
+fn of_parties(teachers: usize, parties: usize) -> String {
+    if teachers == parties { String::new() } else { format!(" of {parties} parties") }
+}
+
 fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), Failure> {
     let report = student::open(options)?;
     let price = RoundPrice::for_round(&RoundFile::read(&options.round)?, Some(report.counted), delta)?;
@@ -173,13 +211,14 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
         return print_json(&value);
     }
     let mut text = format!(
-        "{}{} of {} queries labelled in {}\n{} of {} teachers counted\n",
+        "{}{} of {} queries labelled in {}\n{} of {} teachers{} counted\n",
         mark(report.simulation),
         report.labelled,
         report.queries,
         printable_path(&report.out),
         report.counted,
         report.teachers,
+        of_parties(report.teachers, report.parties),
     );
     text.push_str(&match (report.key_destroyed, report.other_rounds) {
         (true, _) => "the secret key was destroyed\n".to_owned(),

@@ -12,7 +12,7 @@ use crate::options::{AnswerOptions, TeacherCommand};
 
 pub(super) fn execute(command: TeacherCommand) -> Result<(), Failure> {
     match command {
-        TeacherCommand::Keygen(options) => identity::generate(Role::Teacher, &options),
+        TeacherCommand::Keygen { identity: options, teachers } => identity::generate(Role::Teacher, &options, teachers),
         TeacherCommand::Train(options) => training::train_teachers(*options),
         TeacherCommand::Vote(options) => training::vote(options),
         TeacherCommand::Answer(options) => answer(*options),
@@ -41,7 +41,7 @@ fn check(options: &LogCheckOptions, json: bool) -> Result<(), Failure> {
 
 fn answer(options: AnswerOptions) -> Result<(), Failure> {
     let file = RoundFile::read(&options.round)?;
-    let agreed = round_noise::agreed(&options.mechanism, file.roster().teachers().len())?;
+    let agreed = round_noise::agreed(&options.mechanism, file.roster().teacher_count())?;
     let price = RoundPrice::for_round(&file, None, options.price.delta)?;
     // A file that declares a simulation has no price. The program enforces the declaration.
     price.check(&options.price, options.simulation.is_some())?;
@@ -64,10 +64,12 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
         value["price"] = json!(price);
         return print_json(&value);
     }
-    let noise = report
-        .noise
-        .as_ref()
-        .map_or("no noise of its own: the server adds it".to_owned(), |mechanism| format!("its share of {mechanism}"));
+    let noise = report.noise.as_ref().map_or("no noise of its own: the server adds it".to_owned(), |mechanism| {
+        match report.teachers {
+            1 => format!("its share of {mechanism}"),
+            teachers => format!("the votes and the shares of {mechanism} of its {teachers} teachers"),
+        }
+    });
     let repeated =
         if report.repeated { "this round was answered before: the same message is written again\n" } else { "" };
     print(&format!(

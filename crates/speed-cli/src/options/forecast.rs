@@ -13,6 +13,9 @@ pub(crate) struct PlanOptions {
     /// Number of teachers; --honest-ratio is rounded down to an integer number of teachers
     #[arg(long, value_name = "N")]
     pub(crate) teachers: usize,
+    /// Number of parties that the teachers belong to, as equal as possible: also print the epsilon of all votes of one party
+    #[arg(long, value_name = "N")]
+    pub(crate) parties: Option<usize>,
     /// Expected share of the teachers that vote for the right class, for example 0.9
     #[arg(
         long, value_name = "SHARE", value_parser = agreement, allow_negative_numbers = true, conflicts_with = "votes",

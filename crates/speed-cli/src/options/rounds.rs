@@ -163,7 +163,7 @@ pub(crate) struct RoundOptions {
     /// The parties: the cards of student, server and all teachers, one after another
     #[arg(long, value_name = "FILE")]
     pub(crate) roster: PathBuf,
-    /// Number of teachers that must answer [default: all]
+    /// Number of teachers that must answer; a party counts with all its teachers [default: all]
     #[arg(long, value_name = "M")]
     pub(crate) min_teachers: Option<usize>,
     #[command(flatten)]
@@ -189,6 +189,9 @@ pub(crate) struct RoundOptions {
     /// Expected share of the teachers that vote for the right class: also print the forecast of speed plan
     #[arg(long, value_name = "SHARE", value_parser = agreement, allow_negative_numbers = true)]
     pub(crate) agreement: Option<Agreement>,
+    /// Write a round in which even a unanimous vote gives a wrong label more than 5 % of the time
+    #[arg(long)]
+    pub(crate) accept_wrong_labels: bool,
     /// Make the round a simulation, whose keys or noise come from a seed: no privacy
     #[arg(long)]
     pub(crate) simulation: bool,
@@ -283,7 +286,13 @@ pub(crate) struct IdentityOptions {
 #[derive(Debug, Subcommand)]
 pub(crate) enum TeacherCommand {
     /// Generate this teacher's signing key, and its card for the student's roster
-    Keygen(IdentityOptions),
+    Keygen {
+        #[command(flatten)]
+        identity: IdentityOptions,
+        /// Number of teachers of this party, which its card states: models trained on disjoint parts of its records
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        teachers: u64,
+    },
     /// Train a teacher, or several on disjoint parts, on one organisation's labelled images
     Train(Box<TeacherTrainOptions>),
     /// Let models vote on public images; `teacher answer` reads the votes
@@ -341,7 +350,8 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) round: PathBuf,
     /// This teacher's votes, .npy or CSV: a label for each query, in order; `query,label` lines in any order, with query
-    /// numbers or, with --query-list, names; or one-hot histograms, queries x classes
+    /// numbers or, with --query-list, names; or one-hot histograms, queries x classes. For several teachers: a folder with
+    /// such a file for each, or one table: labels, teachers x queries, or counts, queries x classes
     #[arg(long, value_name = "FILE")]
     pub(crate) votes: PathBuf,
     /// Form of the votes, if the file is ambiguous: labels or histograms

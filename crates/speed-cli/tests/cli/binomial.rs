@@ -77,7 +77,7 @@ fn odd_coins_of_a_teacher_are_refused_with_a_threshold() {
     // Without a threshold, three coins are enough for this deviation.
     let shown = parties.succeeds("student", "round round.toml");
     assert!(shown.contains("noise binomial coins=8 (4 of each teacher)"), "{shown}");
-    let round = "student round --public-key public.key --name odd --queries 1 --classes 4 --roster roster.toml \
+    let round = "student round --accept-wrong-labels --public-key public.key --name odd --queries 1 --classes 4 --roster roster.toml \
                  --proofs off --simulation --out odd.toml --coins 3";
     for noise in ["teachers", "server"] {
         let line = format!("{round} --threshold 2 --noise {noise}");
@@ -148,7 +148,7 @@ fn a_proven_binomial_round_states_what_one_teacher_can_do() {
     parties.agree(1, 3, "--coins 4");
     let influence = "one dishonest teacher can move each noisy count by at most 3 votes, because its values are proven to \
                      be from -2 to 3";
-    let round = "student round --public-key public.key --name proven --queries 1 --classes 4 --roster roster.toml \
+    let round = "student round --accept-wrong-labels --public-key public.key --name proven --queries 1 --classes 4 --roster roster.toml \
                  --coins 4 --simulation --out proven/round.toml";
     fs::create_dir(parties.path("student", "proven")).expect("a folder");
     let text = parties.succeeds("student", round);
@@ -209,7 +209,7 @@ fn teacher_and_server_refuse_a_proof_key_of_another_range() {
     for (folder, noise, other) in [("wide", coins, "--gamma 0.5"), ("narrow", gamma, "--coins 4")] {
         fs::create_dir(parties.path("student", folder)).expect("a folder");
         let line = format!(
-            "student round --public-key public.key --name {folder} --queries 1 --classes 4 --roster roster.toml {other} \
+            "student round --accept-wrong-labels --public-key public.key --name {folder} --queries 1 --classes 4 --roster roster.toml {other} \
              --simulation --out {folder}/round.toml"
         );
         parties.succeeds("student", &line);

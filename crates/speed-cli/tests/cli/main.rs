@@ -22,6 +22,7 @@ mod network;
 mod own_files;
 mod own_images;
 mod pages;
+mod parties;
 mod plan;
 mod predict;
 mod prices;

@@ -276,7 +276,7 @@ fn the_file_of_a_round_is_written_with_the_forecast_of_its_plan() {
     let parties = Parties::new();
     parties.introduce(3);
     parties.succeeds("student", "student keygen --out . --simulation 5");
-    let line = "student round --public-key public.key --name test --queries 20 --classes 4 --roster roster.toml --proofs off \
+    let line = "student round --accept-wrong-labels --public-key public.key --name test --queries 20 --classes 4 --roster roster.toml --proofs off \
                 --simulation --coins 40";
     let round: Value =
         serde_json::from_str(&parties.succeeds("student", &format!("{line} --out a.toml --agreement 0.9 --json")))

@@ -302,7 +302,7 @@ fn a_round_is_refused_with_a_list_of_another_length() {
         ("name,group\na,2\nb,0\nc,2\n", "found 2 groups"),
     ] {
         fs::write(parties.path("student", "queries.csv"), list).expect("a list");
-        let line = "student round --public-key public.key --name test --queries 3 --classes 4 --roster roster.toml \
+        let line = "student round --accept-wrong-labels --public-key public.key --name test --queries 3 --classes 4 --roster roster.toml \
                     --proofs off --simulation --gamma 1 --query-list queries.csv --out round.toml";
         check_failure(&parties.run("student", line), 3, &["queries.csv", words]);
         assert!(!parties.path("student", "round.toml").exists());
@@ -324,7 +324,7 @@ fn a_byte_order_mark_before_a_text_is_ignored() {
     };
     let roster: String = ["student", "server", "teacher 0", "teacher 1"].into_iter().map(card).collect();
     fs::write(parties.path("student", "joined.toml"), &roster).expect("a roster");
-    let line = "student round --public-key public.key --name joined --queries 3 --classes 4 --roster joined.toml --proofs off \
+    let line = "student round --accept-wrong-labels --public-key public.key --name joined --queries 3 --classes 4 --roster joined.toml --proofs off \
                 --gamma 1 --simulation --reuse-keys --out joined-round.toml";
     parties.succeeds("student", line);
     // Cards joined by PowerShell, as UTF-16.
@@ -340,7 +340,7 @@ fn a_byte_order_mark_before_a_text_is_ignored() {
     marked(&parties.path("teacher 0", "signing.key"));
     fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n3\n").expect("votes");
     parties.succeeds("teacher 0", &format!("{ANSWER} --simulation 8 --out message"));
-    let again = "student round --public-key public.key --name third --queries 3 --classes 4 --roster roster.toml --proofs off --gamma 1 \
+    let again = "student round --accept-wrong-labels --public-key public.key --name third --queries 3 --classes 4 --roster roster.toml --proofs off --gamma 1 \
                  --simulation --reuse-keys --out third.toml";
     parties.succeeds("student", again);
 

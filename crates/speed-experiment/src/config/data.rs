@@ -129,6 +129,29 @@ pub enum DataSource {
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub struct EnsembleConfig {
     pub teachers: usize,
+    // The default value is not written, so configs that do not set this key keep their run ids.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub parties: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl EnsembleConfig {
+    /// Returns the number of teachers of each party, as equal as possible; consecutive teachers belong to one party. Empty if
+    /// every teacher is a party.
+    pub(crate) fn teachers_of_parties(&self) -> Vec<u32> {
+        let Self { teachers, parties } = *self;
+        let of = |party: usize| teachers / parties + usize::from(party < teachers % parties);
+        (0..parties).map(|party| u32::try_from(of(party)).unwrap_or(u32::MAX)).collect()
+    }
+
+    /// Returns the number of teachers of the largest party.
+    pub(crate) fn largest_party(&self) -> usize {
+        if self.parties == 0 { 1 } else { self.teachers.div_ceil(self.parties) }
+    }
 }
 
 /// The table: `[table]`.
@@ -241,6 +264,11 @@ impl DataConfig {
         }
         if let Some((key, found, min, _)) = sizes.into_iter().rev().find(|(_, found, min, _)| found < min) {
             return refuse(key, format!("found {found}, expected at least {min}"));
+        }
+        if ensemble.parties > ensemble.teachers {
+            let message =
+                format!("found {}, expected at most ensemble.teachers, {}", ensemble.parties, ensemble.teachers);
+            return refuse("ensemble.parties", message);
         }
         self.reading()?;
         if self.source.has_folder() && self.folder.is_empty() {

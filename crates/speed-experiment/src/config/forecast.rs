@@ -1,7 +1,7 @@
 //! The forecast of the labels of a config, before any vote.
 
 use speed_accountant::AccountError;
-use speed_accountant::forecast::{Agreement, AgreementForecast};
+use speed_accountant::forecast::{Agreement, AgreementForecast, Forecast};
 use speed_mechanism::HonestRatio;
 
 use super::error::ConfigError;
@@ -43,6 +43,25 @@ impl Config {
         let forecast = AgreementForecast::new(&event, (agreement, classes), teachers, queries)?;
         let choice = self.privacy.target.map(|target| self.choice_note(target, agreement, classes, &forecast));
         Ok(choice.into_iter().chain([forecast.to_string()]).collect())
+    }
+
+    /// Returns a question for every row in which even a unanimous vote gives a wrong label more than 5 % of the time.
+    ///
+    /// # Errors
+    /// If the labels cannot be forecast.
+    pub(crate) fn unanimity_notes(&self, classes: usize) -> Result<Vec<String>, AccountError> {
+        let (teachers, queries) = (self.ensemble.teachers, self.queries.count);
+        let mut notes = Vec::new();
+        for row in self.rows.iter().filter(|row| row.is_noisy()) {
+            let forecast = Forecast::unanimous(&row.noise.event(HonestRatio::ALL)?, classes, teachers, queries)?;
+            if forecast.loses_unanimity() {
+                notes.push(format!(
+                    "QUESTION: the noise of row {:?} is too wide for {teachers} teachers: even a unanimous vote gives only {forecast}",
+                    row.name
+                ));
+            }
+        }
+        Ok(notes)
     }
 
     fn choice_note(&self, target: f64, agreement: Agreement, classes: usize, forecast: &AgreementForecast) -> String {

@@ -44,6 +44,7 @@ impl RowResult {
             data_dependent: bounds.data_dependent,
             data_dependent_collusion: bounds.data_dependent_collusion,
             data_independent: bounds.data_independent,
+            data_independent_party: bounds.data_independent_party,
             paper_formulas: bounds.paper_formulas,
             without_value: bounds.without_value,
             label_accuracy: labels.label_accuracy,

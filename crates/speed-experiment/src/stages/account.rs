@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use speed_accountant::{Account, AccountError, Accountant, Adversary, Checks, Delta, Extent, PrivacyEvent};
 use speed_mechanism::Mechanism;
-use speed_report::{DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, PAPER_FORMULAS};
+use speed_report::{
+    DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, DATA_INDEPENDENT_PARTY, PAPER_FORMULAS,
+};
 
 use super::complete::complete;
 use super::context::Context;
@@ -35,6 +37,9 @@ pub(crate) struct Bounds {
     pub(crate) data_dependent_collusion: Option<Account>,
     /// The tightest claim for any votes: valid in both directions and under collusion, and may be published.
     pub(crate) data_independent: Option<Account>,
+    /// The same claim for neighbours that differ in all votes of the largest party, if teachers are grouped into parties.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) data_independent_party: Option<Account>,
     /// Algorithm 1 with the paper's formulas for continuous Laplace noise, at these votes: comparable with its tables.
     pub(crate) paper_formulas: Option<Account>,
     /// The bounds without a value, and the reasons.
@@ -46,6 +51,20 @@ impl Bounds {
     /// too large for it. The answers were already given, so a missing bound does not end the run.
     fn value(&mut self, name: &str, account: Result<Account, AccountError>) -> Option<Account> {
         account.map_err(|error| self.without_value.push(format!("{name}: {error}"))).ok()
+    }
+
+    /// Computes the claim for a party, if teachers are grouped into parties.
+    fn party(
+        &mut self,
+        config: &Config,
+        row: &RowConfig,
+        queries: usize,
+        classes: usize,
+    ) -> Result<(), ExperimentError> {
+        if let Some(account) = data_independent_party(config, row, queries, classes)? {
+            self.data_independent_party = self.value(DATA_INDEPENDENT_PARTY, account);
+        }
+        Ok(())
     }
 }
 
@@ -127,6 +146,7 @@ impl AccountStage<'_> {
         context.progress.advance(1, "");
         bounds.data_independent =
             bounds.value(DATA_INDEPENDENT, tight.account_queries(self.row.most_answers(counts.len())));
+        bounds.party(context.config, self.row, counts.len(), classes)?;
         context.progress.advance(1, "");
         // The paper covers no other noise, and no threshold.
         if let (Some(gamma), None) = (noise.mechanism().gamma(), self.row.threshold()) {
@@ -142,6 +162,7 @@ impl AccountStage<'_> {
         let account = data_independent(context.config, self.row, most, classes)?;
         let mut bounds = Bounds::default();
         bounds.data_independent = bounds.value(DATA_INDEPENDENT, account);
+        bounds.party(context.config, self.row, most, classes)?;
         let without = [DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION].map(|name| format!("{name}: {ADAPTIVE}"));
         bounds.without_value.extend(without);
         Ok(bounds)
@@ -162,10 +183,22 @@ fn tight(row: &RowConfig, event: PrivacyEvent, delta: Delta) -> Accountant {
 
 /// Returns the accountant of the tightest claims on a row's labels, samplers and checks included.
 fn accountant(config: &Config, row: &RowConfig, queries: usize, classes: usize) -> Result<Accountant, ExperimentError> {
-    let answers = event(config, row, &row.noise, row.most_answers(queries), classes)?;
+    accountant_of(1, config, row, queries, classes)
+}
+
+/// Returns the accountant for neighbours that differ in the votes of `teachers` teachers.
+fn accountant_of(
+    teachers: usize,
+    config: &Config,
+    row: &RowConfig,
+    queries: usize,
+    classes: usize,
+) -> Result<Accountant, ExperimentError> {
+    let of = |event: PrivacyEvent| event.of_party(teachers).map_err(ExperimentError::from);
+    let answers = of(event(config, row, &row.noise, row.most_answers(queries), classes)?)?;
     let accountant = tight(row, answers, config.privacy.delta);
     let Some(check) = &row.check else { return Ok(accountant) };
-    Ok(accountant.after(Checks { event: event(config, row, check, queries, classes)?, queries }))
+    Ok(accountant.after(Checks { event: of(event(config, row, check, queries, classes)?)?, queries }))
 }
 
 /// Returns the data-independent claim on a row's labels from the config alone, or the reason for its absence. After checks
@@ -180,6 +213,26 @@ pub(crate) fn data_independent(
     classes: usize,
 ) -> Result<Result<Account, AccountError>, ExperimentError> {
     Ok(accountant(config, row, queries, classes)?.account_queries(row.most_answers(queries)))
+}
+
+/// Returns the data-independent claim on a row's labels for neighbours that differ in all votes of the largest party; `None` if
+/// every teacher is a party.
+///
+/// # Errors
+/// If the noise of the config cannot be drawn or accounted for.
+pub(crate) fn data_independent_party(
+    config: &Config,
+    row: &RowConfig,
+    queries: usize,
+    classes: usize,
+) -> Result<Option<Result<Account, AccountError>>, ExperimentError> {
+    match config.ensemble.largest_party() {
+        1 => Ok(None),
+        teachers => {
+            let accountant = accountant_of(teachers, config, row, queries, classes)?;
+            Ok(Some(accountant.account_queries(row.most_answers(queries))))
+        }
+    }
 }
 
 impl Stage for AccountStage<'_> {
@@ -206,6 +259,10 @@ impl Stage for AccountStage<'_> {
             "noisy_teachers": self.row.honest_ratio.noisy_teachers(teachers)?,
             "teachers": teachers,
         });
+        // Absent if every teacher is a party, so that the fingerprints of earlier stages do not change.
+        if config.ensemble.parties > 0 {
+            inputs["parties"] = json!(config.ensemble.parties);
+        }
         match self.asked {
             Asked::Fixed(counts) => inputs["counts"] = json!(counts),
             Asked::Adaptive { most, classes } => inputs["adaptive"] = json!([most, classes]),

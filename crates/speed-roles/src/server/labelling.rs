@@ -61,7 +61,7 @@ impl Labelling<'_> {
             Some(state) => self.resume(key, &state)?,
             None => self.sum(key)?,
         };
-        charge(self.ledger, self.file, server.received())?;
+        charge(self.ledger, self.file, server.teachers_received())?;
         if let Some(copies) = self.copies {
             self.copy_messages(copies)?;
         }
@@ -160,7 +160,7 @@ impl Labelling<'_> {
                 server.note(teacher, status);
             }
         }
-        let (counted, minimum) = (server.received(), self.minimum);
+        let (counted, minimum) = (server.teachers_received(), self.minimum);
         if counted < minimum {
             let teachers = self.file.round().shape().teachers();
             return Err(RolesError::TooFew { counted, teachers, minimum, refused });

@@ -111,10 +111,10 @@ impl<'a> Reception<'a> {
         Ok(Self { server, head, kept, notes: Notes::from_log(&log), refused, is_closed: server.is_closed()? })
     }
 
-    /// Returns the number of teachers whose messages are stored.
+    /// Returns the number of teachers of the parties whose messages are stored.
     #[must_use]
     pub fn received(&self) -> usize {
-        self.kept.len()
+        self.kept.keys().map(|&party| self.server.file().round().teachers_of(party)).sum()
     }
 
     /// Returns the round.

@@ -34,7 +34,9 @@ pub struct ServerReport {
     pub teachers: usize,
     /// Number of teachers that had to answer.
     pub minimum: usize,
-    /// Number of teachers in the sum.
+    /// Number of parties of the round, each of which sends one message for its teachers.
+    pub parties: usize,
+    /// Number of teachers in the sum. A party counts with all its teachers.
     pub counted: usize,
     /// The largest honest ratio that an accountant may use: see
     /// [`AnswerList::honest_ratio`](speed_aggregation::protocol::AnswerList::honest_ratio).
@@ -47,7 +49,7 @@ pub struct ServerReport {
     pub noise_by_server: bool,
     /// Files that were not counted, with the reasons.
     pub refused: Vec<Refusal>,
-    /// Teachers without any message when the sum was closed.
+    /// Indices of the parties without any message when the sum was closed.
     pub missing: Vec<usize>,
     /// Queries that an earlier, interrupted run had answered.
     pub resumed: usize,

@@ -179,7 +179,7 @@ impl RoundServer {
     /// # Errors
     /// The errors of [`aggregate`](super::aggregate).
     pub fn evaluate_received(&self, progress: &dyn Progress) -> Result<usize, RolesError> {
-        Ok(self.evaluate(None, progress)?.result.list().counted())
+        Ok(self.file.round().teachers_counted(self.evaluate(None, progress)?.result.list().statuses()))
     }
 
     /// Sums the messages that came over a network and those of a directory, and computes the encrypted winners, or
@@ -237,10 +237,11 @@ impl RoundServer {
             name: self.file.name().to_owned(),
             simulation: list.is_simulation(),
             queries: list.shape().queries(),
-            teachers: list.shape().teachers(),
+            teachers: self.file.round().shape().teachers(),
+            parties: self.file.round().parties(),
             minimum: self.minimum,
-            counted: list.counted(),
-            honest_ratio: list.honest_ratio(),
+            counted: self.file.round().teachers_counted(list.statuses()),
+            honest_ratio: list.honest_ratio(self.file.round()),
             proven: self.file.round().proofs().is_some(),
             one_teacher: Influence::of(&self.file),
             noise_by_server: list.placement() == NoisePlacement::Central,

@@ -29,23 +29,24 @@ pub(super) struct CheckMarks {
 }
 
 impl CheckMarks {
-    /// Examines noise on the integers. Returns `None` if the tables would be too long.
-    pub(super) fn new(noise: &LatticeNoise, removed: f64) -> Option<Self> {
+    /// Examines noise on the integers, and neighbours that differ in `votes` votes. Returns `None` if the tables would be too long.
+    pub(super) fn new(noise: &LatticeNoise, votes: u32, removed: f64) -> Option<Self> {
         let log_tail = removed.ln() + BEYOND;
-        let mut length = (8.0 * noise.deviation()).ceil() as i64 + 8;
+        let votes = i64::from(votes);
+        let mut length = (8.0 * noise.deviation()).ceil() as i64 + 8 + (votes - 1);
         let (lattice, furthest) = loop {
             if length > LONGEST {
                 return None;
             }
             let lattice = noise.of_class(length as usize);
             let enough = |k: &i64| lattice.log_survival(*k).max(lattice.log_below(-*k)) <= log_tail;
-            match (1..length - 2).find(enough) {
+            match (1..length - 1 - votes).find(enough) {
                 Some(furthest) => break (lattice, furthest),
                 None => length *= 2,
             }
         };
         Some(Self {
-            marks: (-furthest..=furthest).map(|mark| integer_mark(&lattice, mark)).collect(),
+            marks: (-furthest - (votes - 1)..=furthest).map(|mark| integer_mark(&lattice, mark, votes)).collect(),
             tail: lattice.log_survival(furthest).max(lattice.log_below(-furthest)).exp(),
             ends_early: noise.support().is_some_and(|end| end <= furthest),
             rounding: ROUNDING.0 + ROUNDING.1 * length as f64,
@@ -53,8 +54,8 @@ impl CheckMarks {
     }
 
     /// Divides the line for Gaussian noise.
-    pub(super) fn of_gaussian(sigma: NoiseDeviation, tau: HonestRatio, removed: f64) -> Self {
-        let vote = 1.0 / (sigma.get() * tau.get().sqrt());
+    pub(super) fn of_gaussian(sigma: NoiseDeviation, tau: HonestRatio, votes: u32, removed: f64) -> Self {
+        let vote = f64::from(votes) / (sigma.get() * tau.get().sqrt());
         // P[X >= z] is at most e^{-z^2/2}, and marks move by a vote.
         let furthest = (-2.0 * (removed.ln() + BEYOND)).sqrt() + vote;
         let intervals = (2.0 * furthest * INTERVALS).ceil();
@@ -86,11 +87,11 @@ impl CheckMarks {
     }
 }
 
-/// Returns the outcomes at a mark: reached, and not.
-fn integer_mark(noise: &Lattice, mark: i64) -> [Answer; 2] {
+/// Returns the outcomes at a mark: reached, and not. A neighbour's mark is `votes` higher.
+fn integer_mark(noise: &Lattice, mark: i64, votes: i64) -> [Answer; 2] {
     [
-        Answer::of_logarithms(noise.log_survival(mark), noise.log_survival(mark + 1)),
-        Answer::of_logarithms(noise.log_below(mark - 1), noise.log_below(mark)),
+        Answer::of_logarithms(noise.log_survival(mark), noise.log_survival(mark + votes)),
+        Answer::of_logarithms(noise.log_below(mark - 1), noise.log_below(mark - 1 + votes)),
     ]
 }
 

@@ -164,15 +164,16 @@ impl<'a> Wins<'a> {
 }
 
 impl Integers {
-    /// Returns `None` if the tables would be too long.
-    pub(super) fn new(lattices: &LatticeNoise, removed: f64) -> Option<Self> {
+    /// Tabulates the noise for neighbours that differ in `votes` votes. Returns `None` if the tables would be too long.
+    pub(super) fn new(lattices: &LatticeNoise, votes: u32, removed: f64) -> Option<Self> {
+        let vote = i64::from(votes);
         let deviation = lattices.deviation();
         // Log-concave tails fall at least as fast as they do one deviation out.
         let reaching = |log_tail: f64, noise: &Lattice| -> Option<i64> {
             let enough = |k: i64| noise.log_survival(k).max(noise.log_below(-k)) <= log_tail;
             // Corners are a few places beyond the window. Beyond its reach a lattice has no log-concave probabilities.
-            let (mut low, mut high) = (0, noise.reach() as i64 - BEYOND_REACH);
-            if !enough(high) {
+            let (mut low, mut high) = (0, noise.reach() as i64 - BEYOND_REACH - 2 * (vote - 1));
+            if high < 1 || !enough(high) {
                 return None;
             }
             while high - low > 1 {
@@ -181,7 +182,7 @@ impl Integers {
             }
             Some(high)
         };
-        let mut length = (8.0 * deviation).ceil() as i64 + 8;
+        let mut length = (8.0 * deviation).ceil() as i64 + 8 + 2 * (vote - 1);
         let (noise, difference, window, reach) = loop {
             if length > LONGEST {
                 return None;
@@ -193,19 +194,22 @@ impl Integers {
                 reaching(removed.ln() + BEYOND_TABLES, &noise),
                 reaching(removed.ln() + BEYOND_TABLES, &difference),
             ) {
-                break (noise, difference, window + 2, reach + 4);
+                break (noise, difference, window + 1 + vote, reach + 2 + 2 * vote);
             }
             length *= 2;
         };
-        let wide = reaching(removed.ln() + BEYOND_TABLES, &difference)? + 4;
-        let tail =
-            noise.log_survival(window - 1).max(noise.log_below(1 - window)).max(difference.log_survival(wide)).exp();
+        let wide = reaching(removed.ln() + BEYOND_TABLES, &difference)? + 2 + 2 * vote;
+        let tail = noise
+            .log_survival(window - vote)
+            .max(noise.log_below(vote - window))
+            .max(difference.log_survival(wide - 2 * (vote - 1)))
+            .exp();
         Some(Self {
             noise: Tables::new(&noise, reach),
             difference: Tables::new(&difference, wide),
             window,
             tail,
-            vote: 1,
+            vote,
             deviation,
             ends_early: lattices.support().is_some_and(|end| end <= window),
         })
@@ -277,7 +281,7 @@ impl Integers {
     /// Bounds the excess where both marks are in the window.
     pub(super) fn in_window(&self, excess: &Excess) -> f64 {
         let marks = (-self.window, self.window);
-        let mut wins = Wins::new(&self.noise, self.window);
+        let mut wins = Wins::new(&self.noise, self.window + self.vote - 1);
         let tolerance = if self.noise.reach <= TABULATED { TOLERANCE } else { TOLERANCE_OF_WIDE };
         largest(Rectangle { a: marks, b: marks }, tolerance, excess, |marks| self.answers(marks, &mut wins))
     }

@@ -29,6 +29,8 @@ const LABEL: &[u8] = b"plan";
 /// The terms that determine the cost of a round.
 pub(super) struct PlannedRound {
     pub(super) teachers: usize,
+    /// The number of teachers of each party; empty if every teacher is a party.
+    pub(super) parties: Vec<u32>,
     pub(super) queries: usize,
     pub(super) classes: usize,
     pub(super) noise: Mechanism,
@@ -45,8 +47,10 @@ struct Terms {
 pub(super) struct PlannedCost {
     /// Name of the parameter set of the keys.
     parameters: &'static str,
-    /// Bytes of one teacher's message, without proofs.
+    /// Bytes of one party's message, without proofs.
     message_bytes: usize,
+    /// Bytes of the messages of all parties.
+    all_message_bytes: usize,
     public_key_bytes: usize,
     evaluation_key_bytes: usize,
     core_seconds: Option<CoreSeconds>,
@@ -80,10 +84,16 @@ impl PlannedRound {
         Ok(Ok(PlannedCost {
             parameters: parameters.name(),
             message_bytes: Message::size(self.queries, self.classes),
+            all_message_bytes: Message::size(self.queries, self.classes) * self.messages(),
             public_key_bytes: PublicKey::file_size(&parameters),
             evaluation_key_bytes: SeededEvaluationKey::file_size(&parameters),
             core_seconds,
         }))
+    }
+
+    /// Returns the number of messages: one of each party.
+    fn messages(&self) -> usize {
+        if self.parties.is_empty() { self.teachers } else { self.parties.len() }
     }
 
     /// Returns the terms of the round, and the fastest parameters that compare its counts.
@@ -93,7 +103,8 @@ impl PlannedRound {
         let bound = noise.bound(shape).map_err(|error| error.to_string())?;
         let range = VoteRange::new(self.teachers, bound);
         let parameters = Encoding::choose_parameters(self.classes, range).map_err(|error| error.to_string())?;
-        let round = Round::new(RoundSpec::new(LABEL, shape, bound)).map_err(|error| error.to_string())?;
+        let spec = RoundSpec { parties: self.parties.clone(), ..RoundSpec::new(LABEL, shape, bound) };
+        let round = Round::new(spec).map_err(|error| error.to_string())?;
         // One teacher with more noise: counts differ by as much as in the round, so they are compared at the same scales.
         let queries = self.queries.min(MEASURED_QUERIES);
         let shape = VoteShape::new(1, queries, self.classes).map_err(|error| error.to_string())?;
@@ -111,7 +122,7 @@ impl PlannedRound {
         let encrypted = Encrypted::new(parameters, randomness.clone(), LABEL, threads)?;
         let keys = clock.seconds();
 
-        let measured = self.teachers.min(MEASURED_MESSAGES);
+        let measured = self.messages().min(MEASURED_MESSAGES);
         let values = vec![0; round.shape().counts()];
         let clock = Clock::start();
         let messages = (0..measured)
@@ -128,7 +139,7 @@ impl PlannedRound {
             let message = Message::from_bytes(&message.to_bytes());
             server.add(&message.map_err(|source| AggregationError::Message { teacher, source })?)?;
         }
-        let sum = clock.seconds() * (self.teachers as f64 / measured as f64);
+        let sum = clock.seconds() * (self.messages() as f64 / measured as f64);
 
         let clock = Clock::start();
         let result = encrypted.with_label(b"plan argmax").aggregate(votes, &|_, _| {})?;
@@ -158,9 +169,10 @@ impl Clock {
 
 impl PlannedCost {
     pub(super) fn to_text(&self) -> String {
-        let Self { parameters, message_bytes, public_key_bytes, evaluation_key_bytes, core_seconds } = self;
+        let Self { parameters, message_bytes, all_message_bytes, public_key_bytes, evaluation_key_bytes, core_seconds } =
+            self;
         let mut text = format!(
-            "a teacher's message: {message_bytes} bytes, without proofs; {parameters} keys: public key {public_key_bytes} bytes, \
+            "a teacher's message: {message_bytes} bytes, all messages {all_message_bytes}, without proofs; {parameters} keys: public key {public_key_bytes} bytes, \
              evaluation key {evaluation_key_bytes} bytes\n"
         );
         if let Some(CoreSeconds { keys, encryption, sum, argmax }) = core_seconds {

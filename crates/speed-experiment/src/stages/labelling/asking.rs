@@ -99,6 +99,10 @@ impl<'a> Asking<'a> {
         if self.question.round == QuestionRound::Again {
             inputs["round"] = json!(2);
         }
+        // Absent if every teacher is a party.
+        if config.ensemble.parties > 0 {
+            inputs["parties"] = json!(config.ensemble.parties);
+        }
         // Absent where all queries are asked.
         if let Some(asked) = asked {
             inputs["asked"] = json!(asked);

@@ -49,6 +49,7 @@ impl NoisyTeachers {
             let drawn = drawn.iter().flat_map(|&value| std::iter::repeat_n(value, each)).collect();
             votes = votes.with_server_noise(drawn).map_err(Mismatch::NoisyVotes)?;
         }
+        let votes = votes.with_parties(context.config.ensemble.teachers_of_parties()).map_err(Mismatch::NoisyVotes)?;
         Ok(match query.threshold {
             Some(threshold) if query.is_check => votes.with_check(threshold),
             Some(threshold) => votes.with_threshold(threshold),

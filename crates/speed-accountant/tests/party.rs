@@ -1,0 +1,222 @@
+//! Claims for a party of several teachers, against an enumeration of all votes and of all moves of a party's votes.
+
+use speed_accountant::{AccountError, Accountant, Budget, Delta, PrivacyEvent, PrivacyFilter, QueryBatch};
+use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseCoins};
+
+fn delta(delta: f64) -> Delta {
+    Delta::new(delta).expect("a delta")
+}
+
+fn event(kind: MechanismKind, scale: f64, tau: f64) -> PrivacyEvent {
+    PrivacyEvent::new(kind.with_scale(scale).expect("in range"), HonestRatio::new(tau).expect("a ratio"))
+}
+
+fn epsilon(event: PrivacyEvent, teachers: usize, queries: usize, at: f64) -> f64 {
+    let event = event.of_party(teachers).expect("a party");
+    Accountant::new(event, delta(at)).account_queries(queries).expect("an account").epsilon
+}
+
+/// Probabilities of noise on the integers, from `-reach` to `reach`.
+struct Noise {
+    reach: i64,
+    pmf: Vec<f64>,
+}
+
+impl Noise {
+    /// Heads of `coins` fair coins, less half of them.
+    fn of_coins(coins: u64) -> Self {
+        let mut row = vec![1.0f64];
+        for _ in 0..coins {
+            let next = |i: usize| 0.5 * (row.get(i).unwrap_or(&0.0) + i.checked_sub(1).map_or(0.0, |i| row[i]));
+            row = (0..=row.len()).map(next).collect();
+        }
+        assert!(coins.is_multiple_of(2));
+        Self { reach: coins as i64 / 2, pmf: row }
+    }
+
+    fn of_laplace(gamma: f64, reach: i64) -> Self {
+        let all: f64 = (-reach..=reach).map(|k| (-gamma * k.abs() as f64).exp()).sum();
+        Self { reach, pmf: (-reach..=reach).map(|k| (-gamma * k.abs() as f64).exp() / all).collect() }
+    }
+
+    fn below(&self, k: i64) -> f64 {
+        let count = (k + self.reach + 1).clamp(0, self.pmf.len() as i64) as usize;
+        self.pmf[..count].iter().sum()
+    }
+
+    /// The probability of every winner, ties to the lowest class, and of "no answer" below a threshold.
+    fn answers(&self, votes: &[i64], threshold: Option<i64>) -> Vec<f64> {
+        let wins = |class: usize| -> f64 {
+            let of = |(i, p): (usize, &f64)| {
+                let mine = votes[class] + i as i64 - self.reach;
+                if threshold.is_some_and(|threshold| mine < threshold) {
+                    return 0.0;
+                }
+                let others = (0..votes.len()).filter(|&other| other != class);
+                p * others.map(|other| self.below(mine - votes[other] - i64::from(other < class))).product::<f64>()
+            };
+            self.pmf.iter().enumerate().map(of).sum()
+        };
+        let none = threshold.map(|threshold| votes.iter().map(|votes| self.below(threshold - 1 - votes)).product());
+        (0..votes.len()).map(wins).chain(none).collect()
+    }
+}
+
+/// All ways to place `votes` votes on `classes` classes.
+fn placements(votes: i64, classes: usize) -> Vec<Vec<i64>> {
+    if classes == 1 {
+        return vec![vec![votes]];
+    }
+    let with =
+        |first: i64| placements(votes - first, classes - 1).into_iter().map(move |rest| [vec![first], rest].concat());
+    (0..=votes).flat_map(with).collect()
+}
+
+/// The exact delta at an epsilon of `queries` queries that have the same votes and the same move.
+fn exact_delta(here: &[f64], there: &[f64], queries: usize, epsilon: f64) -> f64 {
+    let mut all = vec![(1.0, 1.0)];
+    for _ in 0..queries {
+        all = all.iter().flat_map(|(p, q)| here.iter().zip(there).map(move |(x, y)| (p * x, q * y))).collect();
+    }
+    all.iter().map(|(p, q)| f64::max(p - epsilon.exp() * q, 0.0)).sum()
+}
+
+/// The largest exact delta over all votes of the other teachers and all votes of the party, before and after.
+fn worst_delta(noise: &Noise, others: i64, party: i64, classes: usize, queries: usize, claim: f64) -> f64 {
+    let mut worst = 0.0f64;
+    for threshold in [None, Some(others)] {
+        for rest in placements(others, classes) {
+            let all: Vec<Vec<f64>> = placements(party, classes)
+                .iter()
+                .map(|own| rest.iter().zip(own).map(|(a, b)| a + b).collect::<Vec<_>>())
+                .map(|votes| noise.answers(&votes, threshold))
+                .collect();
+            for here in &all {
+                for there in &all {
+                    worst = worst.max(exact_delta(here, there, queries, claim));
+                }
+            }
+        }
+    }
+    worst
+}
+
+#[test]
+fn no_votes_and_no_moves_of_a_party_exceed_the_claim() {
+    for (coins, party, classes, queries, at) in
+        [(200, 2, 3, 1, 1e-3), (200, 3, 3, 2, 1e-2), (400, 3, 4, 1, 1e-4), (300, 4, 2, 3, 1e-3), (1_600, 4, 3, 2, 1e-5)]
+    {
+        let claim = epsilon(event(MechanismKind::Binomial, f64::from(coins), 1.0), party, queries, at);
+        let noise = Noise::of_coins(u64::from(coins as u32));
+        let found = worst_delta(&noise, 3, party as i64, classes, queries, claim);
+        assert!(found <= at, "{coins} coins, a party of {party}: delta {found:e} at epsilon {claim}, claimed {at:e}");
+        // The claim says something: a tenth of its epsilon is exceeded.
+        let less = worst_delta(&noise, 3, party as i64, classes, queries, 0.1 * claim);
+        assert!(less > at, "{coins} coins, a party of {party}: delta {less:e} at a tenth of {claim}");
+    }
+    for (gamma, party, classes, queries, at) in [(0.5, 2, 3, 1, 1e-3), (0.3, 3, 3, 2, 1e-2), (0.1, 4, 3, 1, 1e-6)] {
+        let claim = epsilon(event(MechanismKind::DiscreteLaplace, gamma, 1.0), party, queries, at);
+        let noise = Noise::of_laplace(gamma, (60.0 / gamma) as i64);
+        let found = worst_delta(&noise, 3, party as i64, classes, queries, claim);
+        assert!(found <= at, "gamma {gamma}, a party of {party}: delta {found:e} at epsilon {claim}, claimed {at:e}");
+    }
+}
+
+#[test]
+fn a_party_of_one_teacher_is_that_teacher() {
+    for event in [
+        event(MechanismKind::Binomial, 800.0, 1.0),
+        event(MechanismKind::Binomial, 800.0, 0.9),
+        event(MechanismKind::DiscreteLaplace, 0.1, 1.0),
+        event(MechanismKind::DiscreteLaplace, 0.1, 0.9),
+        event(MechanismKind::Gaussian, 40.0, 1.0),
+        event(MechanismKind::Skellam, 30.0, 0.8),
+    ] {
+        assert_eq!(event.of_party(1), Ok(event));
+    }
+    // Values of the version before parties.
+    let of =
+        |event: PrivacyEvent| Accountant::new(event, delta(1e-5)).account_queries(100).expect("an account").epsilon;
+    let coins = of(event(MechanismKind::Binomial, 800.0, 1.0));
+    assert!((coins - 3.687).abs() < 1e-3, "{coins}");
+}
+
+#[test]
+fn a_party_costs_more_than_a_teacher_and_less_than_group_privacy() {
+    for (event, queries) in [
+        (event(MechanismKind::Binomial, 14_400.0, 1.0), 20),
+        (event(MechanismKind::Binomial, 57_600.0, 0.9), 100),
+        (event(MechanismKind::Binomial, 400.0, 1.0), 2),
+        (event(MechanismKind::Skellam, 60.0, 1.0), 20),
+        (event(MechanismKind::Gaussian, 60.0, 1.0), 20),
+        (event(MechanismKind::Gaussian, 500.0, 0.7), 20),
+        (event(MechanismKind::DiscreteLaplace, 0.02, 1.0), 20),
+        (event(MechanismKind::DiscreteLaplace, 0.02, 0.9), 20),
+        (event(MechanismKind::Laplace, 0.02, 1.0), 20),
+    ] {
+        let mut before = epsilon(event, 1, queries, 1e-5);
+        for teachers in [2usize, 5, 10] {
+            // A chain of so many (epsilon, at)-private steps has the delta 1e-5.
+            let mut at: f64 = 1e-6;
+            let mut one = 0.0;
+            for _ in 0..60 {
+                one = epsilon(event, 1, queries, at);
+                let chain: f64 = (0..teachers).map(|i| (i as f64 * one).exp()).sum();
+                at = f64::max(1e-5 / chain, 1e-250);
+            }
+            let claim = epsilon(event, teachers, queries, 1e-5);
+            assert!(claim > before, "{event:?}: {claim} of {teachers}, {before} of fewer");
+            let group = teachers as f64 * one;
+            assert!(claim <= group * (1.0 + 1e-4), "{event:?}: {claim} of {teachers}, {group} by group privacy");
+            before = claim;
+        }
+    }
+}
+
+#[test]
+fn a_pure_epsilon_of_a_party_is_at_most_that_of_its_teachers_added_up() {
+    for tau in [0.3, 0.7, 0.9, 1.0] {
+        for teachers in [2usize, 7, 40] {
+            let one = event(MechanismKind::DiscreteLaplace, 0.1, tau);
+            let of = |event: PrivacyEvent| Accountant::new(event, delta(1e-9)).per_query_epsilon(10);
+            let (single, party) = (of(one), of(one.of_party(teachers).expect("a party")));
+            assert!(party <= teachers as f64 * single * (1.0 + 1e-12), "{tau} {teachers}: {party}");
+            assert!(party >= 0.2 * teachers as f64 * (1.0 - 1e-12), "{tau} {teachers}: {party}");
+        }
+    }
+}
+
+#[test]
+fn a_filter_composes_claims_of_parties() {
+    let party = event(MechanismKind::Binomial, 57_600.0, 0.9).of_party(5).expect("a party");
+    let mut filter = PrivacyFilter::new(Budget { epsilon: None, delta: delta(1e-5) });
+    filter.compose(&QueryBatch::new(party, 10, 20));
+    let (alone, account) = (filter.fixed_epsilon(), epsilon(party, 5, 20, 1e-5));
+    assert!(alone >= account && alone < 1.01 * account, "{alone} and {account}");
+    filter.compose(&QueryBatch::new(
+        event(MechanismKind::Binomial, 14_400.0, 1.0).of_party(5).expect("a party"),
+        10,
+        20,
+    ));
+    assert!(filter.fixed_epsilon() > alone && filter.fixed_epsilon().is_finite());
+}
+
+#[test]
+fn claims_that_do_not_exist_for_a_party_are_refused() {
+    let one = event(MechanismKind::DiscreteLaplace, 0.1, 1.0);
+    for found in [0usize, 1 << 21] {
+        assert!(matches!(one.of_party(found), Err(AccountError::PartyTeachers { .. })), "{found}");
+    }
+    let party = one.of_party(5).expect("a party");
+    let accountant = Accountant::new(party, delta(1e-5));
+    assert!(matches!(accountant.account(&[vec![5, 3]]), Err(AccountError::Party { .. })));
+    assert!(matches!(Accountant::paper(party, delta(1e-5)).account_queries(3), Err(AccountError::Party { .. })));
+    assert!(matches!(accountant.with_classes(257).account_queries(3), Err(AccountError::PartyClasses { .. })));
+    let coins = Mechanism::binomial(NoiseCoins::new(4).expect("coins"));
+    let few = PrivacyEvent::new(coins, HonestRatio::ALL).of_party(5).expect("a party");
+    assert!(matches!(Accountant::new(few, delta(1e-5)).account_queries(1), Err(AccountError::NotFinite { .. })));
+    let gamma = InverseScale::new(0.1).expect("a scale");
+    assert_eq!(Mechanism::discrete_laplace(gamma), party.mechanism());
+    let claim = accountant.account_queries(2).expect("an account").claim;
+    assert!(claim.contains("the votes of one party's 5 teachers on every query"), "{claim}");
+}

@@ -1,0 +1,192 @@
+//! Rounds of parties with several teachers.
+
+use std::fs;
+
+use speed_aggregation::{Aggregator as _, ClearText, NoisyVotes};
+use speed_core::VoteShape;
+use speed_roles::{RoundFile, RoundRandomness, teacher};
+
+use crate::common::check_failure;
+use crate::roles::{AGGREGATE, Parties};
+
+const QUERIES: usize = 4;
+const CLASSES: usize = 3;
+/// Teachers of each party.
+const TEACHERS: [usize; 3] = [3, 2, 1];
+const ANSWER: &str =
+    "teacher answer --signing-key signing.key --public-key public.key --round round.toml --simulation 8";
+
+/// The label of a party's teacher for each query.
+fn labels(party: usize, own: usize) -> Vec<usize> {
+    (0..QUERIES).map(|query| (query + party * (own % 2)) % CLASSES).collect()
+}
+
+/// The counts of a party, queries x classes.
+fn counts(party: usize) -> Vec<u32> {
+    let mut counts = vec![0; QUERIES * CLASSES];
+    for own in 0..TEACHERS[party] {
+        labels(party, own).iter().enumerate().for_each(|(query, label)| counts[query * CLASSES + label] += 1);
+    }
+    counts
+}
+
+fn csv<T: ToString>(rows: impl Iterator<Item = Vec<T>>) -> String {
+    let line = |row: Vec<T>| row.iter().map(ToString::to_string).collect::<Vec<_>>().join(",") + "\n";
+    rows.map(line).collect()
+}
+
+/// Creates keys, cards and a round, of which four teachers must answer.
+fn agreed() -> Parties {
+    let parties = Parties::new();
+    let mut roster = String::new();
+    for (role, party, more) in [
+        ("student identity", "student", String::new()),
+        ("server keygen", "server", String::new()),
+        ("teacher keygen", "teacher 0", " --teachers 3".into()),
+        ("teacher keygen", "teacher 1", " --teachers 2".into()),
+        ("teacher keygen", "teacher 2", String::new()),
+    ] {
+        let name = party.replace(' ', "-");
+        parties.succeeds(party, &format!("{role} --name {name} --out signing.key{more}"));
+        roster.push_str(&fs::read_to_string(parties.path(party, "signing.toml")).expect("a card"));
+    }
+    assert_eq!(roster.matches("teachers = ").count(), 2, "{roster}");
+    fs::write(parties.path("student", "roster.toml"), roster).expect("a roster");
+    parties.succeeds("student", "student keygen --out . --simulation 5");
+    let line = "student round --public-key public.key --name parties --queries 4 --classes 3 --roster roster.toml --proofs off \
+                --coins 2 --min-teachers 4 --simulation --out round.toml --json";
+    let round: serde_json::Value = serde_json::from_str(&parties.succeeds("student", line)).expect("json");
+    assert_eq!((&round["teachers"], &round["parties"]), (&6.into(), &3.into()));
+    let of = &round["price"]["of"];
+    assert_eq!((&of[0]["teachers"], &of[1]["teachers"]), (&6.into(), &4.into()), "{of}");
+    assert_eq!(of[0]["party"]["teachers"], 3, "{of}");
+    parties.send(("student", "evaluation.key"), ("server", "evaluation.key"));
+    for party in ["server", "teacher 0", "teacher 1", "teacher 2"] {
+        parties.send(("student", "round.toml"), (party, "round.toml"));
+        parties.send(("student", "public.key"), (party, "public.key"));
+    }
+    parties
+}
+
+#[test]
+fn a_partys_message_is_the_sum_of_its_teachers_votes_and_noise() {
+    let parties = agreed();
+    // A folder with one file for each teacher, and a table of labels.
+    for own in 0..3 {
+        let votes = labels(0, own).iter().map(|label| format!("{label}\n")).collect::<String>();
+        fs::write(parties.path("teacher 0/votes", &format!("teacher-{own}.csv")), votes).expect("votes");
+    }
+    fs::write(parties.path("teacher 1", "labels.csv"), csv((0..2).map(|own| labels(1, own)))).expect("votes");
+    let text = parties.succeeds("teacher 0", &format!("{ANSWER} --votes votes --out message"));
+    assert!(text.contains("the votes and the shares of") && text.contains("of its 3 teachers"), "{text}");
+    assert!(text.contains("for all 3 teachers of one party"), "{text}");
+    assert!(text.contains("if every party gave all records of a person to the same teacher"), "{text}");
+    parties.succeeds("teacher 1", &format!("{ANSWER} --votes labels.csv --out message"));
+    // The third party, with one teacher, does not answer.
+    for party in 0..2 {
+        parties.send((&format!("teacher {party}"), "message"), ("server/inbox", &format!("{party}.msg")));
+    }
+    let text = parties.succeeds("server", AGGREGATE);
+    assert!(text.contains("5 of 6 teachers"), "{text}");
+    parties.send(("server", "result"), ("student", "result"));
+    let open =
+        "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys --json";
+    let report: serde_json::Value = serde_json::from_str(&parties.succeeds("student", open)).expect("json");
+    assert_eq!((&report["teachers"], &report["counted"], &report["parties"]), (&6.into(), &5.into(), &3.into()));
+    assert_eq!(report["honest_ratio"], 5.0 / 6.0);
+    assert_eq!((&report["price"]["of"][0]["teachers"], &report["excluded"][0][0]), (&5.into(), &2.into()));
+
+    // The same sums in one process, in clear text.
+    let file = RoundFile::read(&parties.path("student", "round.toml")).expect("a round");
+    let values = (0..2).flat_map(|party| {
+        let values = teacher::party_values(&file, &counts(party), party, RoundRandomness::simulation(8));
+        values.expect("a simulation").to_vec()
+    });
+    let shape = VoteShape::new(2, QUERIES, CLASSES).expect("a shape");
+    let votes = NoisyVotes::new(shape, file.round().range().noise_bound(), values.collect()).expect("valid");
+    let expected = ClearText.aggregate(&votes, &|_, _| {}).expect("in range").labels();
+    let line = |(query, label): (usize, &Option<u8>)| format!("{query},{}\n", label.expect("a label"));
+    let expected = "query,label\n".to_owned() + &expected.iter().enumerate().map(line).collect::<String>();
+    assert_eq!(fs::read_to_string(parties.path("student", "labels.csv")).expect("labels"), expected);
+}
+
+#[test]
+fn labels_and_counts_of_a_party_give_the_same_message() {
+    let parties = agreed();
+    fs::write(parties.path("teacher 1", "labels.csv"), csv((0..2).map(|own| labels(1, own)))).expect("votes");
+    let table = counts(1);
+    let rows = || table.chunks_exact(CLASSES).map(<[u32]>::to_vec);
+    fs::write(parties.path("teacher 1", "counts.csv"), csv(rows())).expect("votes");
+    parties.succeeds("teacher 1", &format!("{ANSWER} --votes labels.csv --out first"));
+    fs::remove_file(parties.path("teacher 1", "signing.registry")).expect("a registry");
+    parties.succeeds("teacher 1", &format!("{ANSWER} --votes counts.csv --out second"));
+    let read = |file| fs::read(parties.path("teacher 1", file)).expect("a message");
+    assert_eq!(read("first"), read("second"));
+}
+
+#[test]
+fn votes_that_are_not_those_of_a_partys_teachers_are_refused() {
+    let parties = agreed();
+    let labels = |rows: usize| csv((0..rows).map(|own| labels(1, own)));
+    for (name, votes, words) in [
+        ("three.csv", labels(3), "expected"),
+        ("one.csv", labels(1), "expected"),
+        ("sums.csv", "2,0,0\n0,2,0\n0,1,0\n1,1,0\n".to_owned(), "line 3"),
+        ("negative.csv", "3,-1,0\n0,2,0\n0,1,1\n1,1,0\n".to_owned(), "expected 0 or more"),
+        ("short.csv", "2,0,0\n0,2,0\n0,1,1\n".to_owned(), "expected"),
+        ("long.csv", "2,0,0\n0,2,0\n0,1,1\n1,1,0\n1,1,0\n".to_owned(), "5 queries, the round has 4"),
+        ("class.csv", "0,1,2,3\n0,1,2,0\n".to_owned(), "expected 0 to 2"),
+    ] {
+        fs::write(parties.path("teacher 1", name), votes).expect("votes");
+        let output = parties.run("teacher 1", &format!("{ANSWER} --votes {name} --out message"));
+        check_failure(&output, 3, &[words, name]);
+    }
+    for own in 0..3 {
+        fs::write(parties.path("teacher 1/many", &format!("{own}.csv")), "0\n1\n2\n0\n").expect("votes");
+    }
+    let output = parties.run("teacher 1", &format!("{ANSWER} --votes many --out message"));
+    check_failure(&output, 3, &["3 files of votes, expected one for each of the party's 2 teachers"]);
+    // A party of one teacher has no folder.
+    parties.path("teacher 2/votes", "none");
+    check_failure(&parties.run("teacher 2", &format!("{ANSWER} --votes votes --out message")), 3, &["votes"]);
+    assert!(!parties.path("teacher 1", "message").exists());
+    for teachers in ["0", "16385"] {
+        let line = format!("teacher keygen --name many --out many.key --teachers {teachers}");
+        check_failure(&parties.run("teacher 0", &line), 2, &["expected 1 to 16384"]);
+    }
+}
+
+#[test]
+fn a_round_whose_noise_outweighs_a_unanimous_vote_needs_a_flag() {
+    let parties = Parties::new();
+    parties.introduce(3);
+    parties.succeeds("student", "student keygen --out .");
+    let line = "student round --public-key public.key --name wide --queries 2 --classes 4 --roster roster.toml --proofs off \
+                --coins 62 --out round.toml";
+    let refused = parties.run("student", line);
+    check_failure(&refused, 2, &["even a unanimous vote gives only", "--accept-wrong-labels"]);
+    assert!(!parties.path("student", "round.toml").exists());
+    let text = parties.succeeds("student", &format!("{line} --accept-wrong-labels"));
+    assert!(text.contains("forecast of a unanimous vote: "), "{text}");
+}
+
+#[test]
+fn a_plan_of_parties_has_both_epsilons() {
+    let parties = Parties::new();
+    let plan = "plan --teachers 250 --parties 10 --agreement 0.95 --classes 10 --queries 100 --epsilon 1 --mechanism binomial \
+                --without-times --json";
+    let plan: serde_json::Value = serde_json::from_str(&parties.succeeds("student", plan)).expect("json");
+    let (one, party) = (&plan["account"]["epsilon"], &plan["party_account"]["epsilon"]);
+    assert!(one.as_f64() <= Some(1.0) && party.as_f64() > Some(10.0), "{one} and {party}");
+    assert_eq!((&plan["parties"], &plan["party_account"]["party_teachers"]), (&10.into(), &25.into()));
+    assert!(plan["forecasts"][0]["right_share"].as_f64() > Some(0.98), "{}", plan["forecasts"]);
+    let (message, all) = (&plan["cost"]["message_bytes"], &plan["cost"]["all_message_bytes"]);
+    assert_eq!(all.as_u64(), message.as_u64().map(|bytes| 10 * bytes));
+    let too_many =
+        "plan --teachers 5 --parties 6 --agreement 0.9 --classes 4 --queries 2 --coins 4 --mechanism binomial";
+    check_failure(
+        &parties.run("student", too_many),
+        2,
+        &["--parties", "found 6, expected 1 to the number of teachers, 5"],
+    );
+}
