@@ -26,6 +26,12 @@ pub enum ReadFault {
     /// A directory, pipe or device.
     #[error("not a regular file")]
     NotRegular,
+    /// A secret file that other users can read, or that its group can change.
+    #[error("a secret that other users can read or change: mode {found:04o}, expected 0600 (chmod 600)")]
+    Exposed {
+        /// The permissions.
+        found: u32,
+    },
     /// A failure of reading.
     #[error("cannot read: {0}")]
     Io(#[from] std::io::Error),

@@ -45,6 +45,15 @@ impl FileKind {
     #[cfg(feature = "student")]
     pub(crate) const KEY_USE: Self = Self { name: "a list of a key's rounds", max: 4 << 20 };
 
+    /// Returns whether only its owner may read such a file.
+    pub(crate) fn is_secret(self) -> bool {
+        #[cfg(feature = "student")]
+        if self == Self::SECRET_KEY {
+            return true;
+        }
+        self == Self::SIGNING_KEY
+    }
+
     /// A teacher's message of at most `max` bytes.
     pub(crate) const fn message(max: u64) -> Self {
         Self { name: "a teacher's message", max }

@@ -43,7 +43,27 @@ fn regular_length(path: &Path) -> Result<u64, ReadFault> {
 
 /// Reads like [`read_up_to`], with an error for the user.
 pub(crate) fn read_input(path: &Path, kind: FileKind) -> Result<Vec<u8>, RolesError> {
-    read_up_to(path, kind.max).map_err(|fault| refused(path, kind, fault))
+    let read = || -> Result<Vec<u8>, ReadFault> {
+        if kind.is_secret() {
+            expect_private(path)?;
+        }
+        read_up_to(path, kind.max)
+    };
+    read().map_err(|fault| refused(path, kind, fault))
+}
+
+/// Refuses a file that users outside its group can read or change, or that its group can change. The group may read it,
+/// because a service manager may give a service its key so.
+#[cfg(unix)]
+fn expect_private(path: &Path) -> Result<(), ReadFault> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let found = fs::metadata(path)?.permissions().mode() & 0o777;
+    if found & 0o027 == 0 { Ok(()) } else { Err(ReadFault::Exposed { found }) }
+}
+
+#[cfg(not(unix))]
+fn expect_private(_: &Path) -> Result<(), ReadFault> {
+    Ok(())
 }
 
 /// Reads a file with a decoder.
@@ -182,6 +202,26 @@ mod tests {
             use std::os::unix::fs::PermissionsExt;
             assert_eq!(fs::metadata(&path).expect("file").permissions().mode() & 0o777, 0o600);
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn secrets_that_others_can_read_are_refused() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("signing.key");
+        write_new(&path, b"12345", Access::Owner).expect("new");
+        // On the commit before, 0644 was read without a word.
+        for (mode, is_read) in
+            [(0o600, true), (0o400, true), (0o440, true), (0o644, false), (0o620, false), (0o601, false)]
+        {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("permissions");
+            let read = read_input(&path, FileKind::SIGNING_KEY);
+            assert_eq!(read.is_ok(), is_read, "{mode:o}: {read:?}");
+            assert!(read_input(&path, FileKind::PUBLIC_KEY).is_ok());
+        }
+        let error = read_input(&path, FileKind::SIGNING_KEY).expect_err("exposed").to_string();
+        assert!(error.contains("mode 0601") && error.contains("chmod 600"), "{error}");
     }
 
     #[test]
