@@ -157,7 +157,10 @@ fn a_proven_binomial_round_states_what_one_teacher_can_do() {
     assert!(text.contains(influence), "{text}");
     let json = parties.succeeds("student", "round proven/round.toml --json");
     let json: serde_json::Value = serde_json::from_str(&json).expect("json");
-    assert_eq!(json["one_teacher"], serde_json::json!({ "bits": 3, "least": -2, "most": 3, "moves": 3.0 }));
+    assert_eq!(
+        json["one_teacher"],
+        serde_json::json!({ "teachers": 1, "bits": 3, "least": -2, "most": 3, "moves": 3.0 })
+    );
     for party in ["teacher 0", "teacher 1", "teacher 2", "server"] {
         for name in ["round.toml", "proof.key"] {
             parties.send(("student/proven", name), (party, name));
