@@ -108,9 +108,8 @@ impl Parameters {
     }
 
     /// Returns how many bits of the secret key may become known while the rest still has 112 bits of security: 333. The
-    /// best known attack of the lattice estimator on the ring key (dual hybrid, cost model MATZOV) takes 2^121
-    /// operations if 200 bits are known and 2^110.3 if 364 are. That is 0.065 for each bit between, so 2^112.3 for
-    /// 333. docs/threat-models.md ("Bits of the key in labels") has the model.
+    /// best known attack on the ring key (dual hybrid, cost model MATZOV) then takes 2^112.3 to 2^113.2 operations.
+    /// docs/threat-models.md ("Bits of the key in labels") has the model.
     #[must_use]
     pub fn leakage_bits(&self) -> u16 {
         self.leakage_bits

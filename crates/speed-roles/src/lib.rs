@@ -46,6 +46,7 @@ mod registry;
 mod roster;
 mod roster_file;
 mod round_file;
+mod round_queries;
 pub mod server;
 #[cfg(feature = "student")]
 pub mod student;

@@ -1,27 +1,28 @@
 //! The teacher's program: it turns votes and privacy noise into one message. A party with several teachers adds up their
 //! votes and their shares of the noise.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 use speed_aggregation::protocol::Submission;
 use speed_aggregation::{PublicKey, Teacher};
-use speed_core::{Digest, NoisePlacement};
+use speed_core::NoisePlacement;
 use speed_mechanism::{Mechanism, MechanismError};
-use speed_votes::{NamedQueries, VotesForm};
+use speed_votes::VotesForm;
 use zeroize::Zeroizing;
 
 use crate::charge::{LedgerOptions, charge, expect_budget, expect_uncharged};
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
 use crate::file_kind::FileKind;
-use crate::files::{Access, decode_input, expect_absent, hash_file, read_input, write_new};
+use crate::files::{Access, decode_input, expect_absent, hash_file, write_new};
 use crate::identity::Identity;
-use crate::party_votes;
+use crate::party_votes::PartyVotes;
 use crate::proofs;
 use crate::randomness::RoundRandomness;
 use crate::registry::RoundRegistry;
 use crate::round_file::RoundFile;
+use crate::round_queries;
 
 /// The options of a teacher.
 #[derive(Clone, Debug)]
@@ -100,7 +101,7 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
         return Err(OptionsFault::Mechanism { asked, found: noise }.into());
     }
     if let Some(list) = &options.query_list {
-        check_queries(file.round().query_list(), hash_file(list)?).map_err(RolesError::input(list))?;
+        round_queries::check(file.round().query_list(), hash_file(list)?).map_err(RolesError::input(list))?;
     }
     let identity = Identity::read(&options.signing_key)?;
     let teacher = file.roster().teacher(identity.key()).ok_or_else(|| {
@@ -151,7 +152,10 @@ fn encrypt(
     let key = decode_input(&options.public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
     file.check_key(&options.public_key, key.id())?;
     let proof_key = proofs::read(options.proof_key.as_deref(), file, key.parameters())?;
-    let counts = Zeroizing::new(party_votes::counts(options, file, teacher)?);
+    let counts = Zeroizing::new(
+        PartyVotes { votes: &options.votes, form: options.form, query_list: options.query_list.as_deref() }
+            .counts(file, teacher)?,
+    );
     let values = party_values(file, &counts, teacher, options.randomness)?;
     let (round, randomness) = (file.round(), options.randomness.keys());
     let (message, proofs) = match &proof_key {
@@ -163,23 +167,6 @@ fn encrypt(
         }
     };
     Ok(Submission::new(message, proofs, |digest| identity.sign(digest)).to_bytes())
-}
-
-/// Reads the list of the round's queries.
-pub(crate) fn queries(list: &Path, file: &RoundFile) -> Result<NamedQueries, RolesError> {
-    let bytes = read_input(list, FileKind::QUERY_LIST)?;
-    check_queries(file.round().query_list(), Digest::of(&bytes)).map_err(RolesError::input(list))?;
-    let queries = NamedQueries::parse(&bytes).and_then(|queries| queries.expect_count(file.round().shape().queries()));
-    queries.map_err(RolesError::input(list))
-}
-
-/// Checks that the teacher voted on the round's queries.
-fn check_queries(expected: Option<Digest>, found: Digest) -> Result<(), InputFault> {
-    match expected {
-        Some(expected) if expected == found => Ok(()),
-        Some(expected) => Err(InputFault::QueryList { expected, found }),
-        None => Err(InputFault::NoQueryList),
-    }
 }
 
 /// Returns the values that a teacher of the round encrypts which is a party of its own: one-hot votes (queries x classes,
