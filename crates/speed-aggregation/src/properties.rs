@@ -18,9 +18,14 @@ use crate::status::TeacherStatus;
 use crate::student::SecretKey;
 use crate::submission::{Signature, SignedResult, Submission};
 
-/// Returns words that look random and are determined by a seed.
+/// Returns words that look random and are determined by a seed: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 fn words(count: usize, seed: u64) -> Vec<u64> {
-    (0..count as u64).map(|i| (seed ^ i).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) ^ seed).collect()
+    let mixed = |state: u64| {
+        let word = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    };
+    (1..=count as u64).map(|i| mixed(seed.wrapping_add(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)))).collect()
 }
 
 fn key(seed: u64) -> KeyId {

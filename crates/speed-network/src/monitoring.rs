@@ -54,6 +54,17 @@ pub(crate) struct MonitoringConnection {
     strangers: Arc<Mutex<Strangers>>,
 }
 
+impl MonitoringConnection {
+    /// Fails once a newer connection has the place, and lets the task wake up then, whether it reads or writes.
+    fn expect_place(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        // The sender sends nothing: it is dropped with the place.
+        if self.evicted.as_mut().is_some_and(|evicted| Pin::new(evicted).poll(context).is_ready()) {
+            self.evicted = None;
+        }
+        self.evicted.as_ref().map(drop).ok_or_else(|| io::ErrorKind::ConnectionAborted.into())
+    }
+}
+
 impl Drop for MonitoringConnection {
     fn drop(&mut self) {
         self.strangers.lock().unwrap_or_else(PoisonError::into_inner).leave(self.place);
@@ -66,23 +77,19 @@ impl AsyncRead for MonitoringConnection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        // The sender sends nothing: it is dropped with the place.
-        if self.evicted.as_mut().is_some_and(|evicted| Pin::new(evicted).poll(context).is_ready()) {
-            self.evicted = None;
-        }
-        if self.evicted.is_none() {
-            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
-        }
+        self.expect_place(context)?;
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
 impl AsyncWrite for MonitoringConnection {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.expect_place(context)?;
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.expect_place(context)?;
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
@@ -101,19 +108,16 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn half_sent_heads_do_not_block_monitoring() {
-        // On the commit before, 40 of them held all 32 places for 60 s.
+    /// Serves /health with a long answer.
+    async fn serve() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        let app = Router::new().route("/health", get(async || "ok"));
+        let app = Router::new().route("/health", get(async || "ok".repeat(20_000)));
         tokio::spawn(async { axum::serve(MonitoringListener::new(listener), app).await });
-        let mut half_sent = Vec::new();
-        for _ in 0..40 {
-            let mut stream = TcpStream::connect(address).await.expect("a connection");
-            stream.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\n").await.expect("half a head");
-            half_sent.push(stream);
-        }
+        address
+    }
+
+    async fn expect_health(address: SocketAddr) {
         let answer = async {
             let mut stream = TcpStream::connect(address).await.expect("a connection");
             stream.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.expect("a head");
@@ -123,6 +127,37 @@ mod tests {
         };
         let answer = tokio::time::timeout(Duration::from_secs(10), answer).await.expect("in time");
         assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("ok"), "{answer}");
+    }
+
+    #[tokio::test]
+    async fn clients_that_never_read_are_cut_for_others() {
+        let address = serve().await;
+        let mut greedy = Vec::new();
+        for _ in 0..40 {
+            let mut stream = TcpStream::connect(address).await.expect("a connection");
+            // More requests than answers fit into the buffers of the connection, so the server waits to write.
+            let requests = b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n".repeat(2000);
+            drop(tokio::time::timeout(Duration::from_millis(50), stream.write_all(&requests)).await);
+            greedy.push(stream);
+        }
+        expect_health(address).await;
+        // The first connection was cut: its rest ends, or is reset.
+        let mut rest = Vec::new();
+        let ended = tokio::time::timeout(Duration::from_secs(20), greedy[0].read_to_end(&mut rest)).await;
+        assert!(ended.is_ok(), "the oldest connection is still open");
+    }
+
+    #[tokio::test]
+    async fn half_sent_heads_do_not_block_monitoring() {
+        // On the commit before, 40 of them held all 32 places for 60 s.
+        let address = serve().await;
+        let mut half_sent = Vec::new();
+        for _ in 0..40 {
+            let mut stream = TcpStream::connect(address).await.expect("a connection");
+            stream.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\n").await.expect("half a head");
+            half_sent.push(stream);
+        }
+        expect_health(address).await;
         // The connections that had to go see their end.
         let mut rest = Vec::new();
         let ended = tokio::time::timeout(Duration::from_secs(10), half_sent[0].read_to_end(&mut rest)).await;

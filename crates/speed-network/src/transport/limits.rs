@@ -7,11 +7,11 @@ use std::time::Duration;
 /// beyond those of handshakes takes the place of the oldest handshake from the address that has the most.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Maximum number of concurrent connections, including those in their handshake: 512.
+    /// Maximum number of concurrent connections of all peers after the handshake: 512.
     pub connections: usize,
     /// Maximum number of concurrent connections of one peer after the handshake: 4.
     pub connections_per_peer: usize,
-    /// Maximum number of concurrent handshakes, so that strangers cannot take all connections: 128.
+    /// Maximum number of concurrent handshakes, besides the connections of peers: 128.
     pub handshakes: usize,
     /// Maximum number of concurrent handshakes from one IP address (for IPv6, from one 64-bit network): 32. Behind a
     /// proxy all clients share one address, so set it to `handshakes` there.

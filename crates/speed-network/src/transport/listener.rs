@@ -77,11 +77,8 @@ pub async fn serve(
             Some(ended) = connections.join_next() => note_panic(ended),
             (stream, address) = accept(&listener) => {
                 context.counters.count_accepted();
-                if let Some((slot, evicted)) = slots.admit(address.ip()) {
-                    connections.spawn(run_connection(stream, address, slot, evicted, context.clone()));
-                } else {
-                    tracing::debug!(%address, "dropped a connection: there are too many");
-                }
+                let (slot, evicted) = slots.admit(address.ip());
+                connections.spawn(run_connection(stream, address, slot, evicted, context.clone()));
             }
         }
     }
@@ -149,7 +146,7 @@ async fn run_connection(stream: TcpStream, address: SocketAddr, mut slot: Slot, 
     };
     let Some((stream, peer)) = shaken else { return };
     if !slot.authenticate(peer) {
-        tracing::debug!(%address, %peer, "dropped a connection: its peer has too many");
+        tracing::debug!(%address, %peer, "dropped a connection: its peer or all peers have too many, or a newer one needed its place");
         return;
     }
     tracing::debug!(%address, %peer, "connected");

@@ -41,20 +41,14 @@ impl Slots {
     }
 
     /// Returns a slot for a connection before its handshake. If there is none, the oldest handshake goes, which is counted.
-    /// `None` if peers have all connections, which is counted too.
-    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<(Slot, Evicted)> {
+    /// Peers have connections of their own, so they cannot leave strangers without a place.
+    pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> (Slot, Evicted) {
         let mut held = self.held();
-        if held.count() >= self.limits.connections {
-            self.counters.count_refused_busy();
-            if !held.strangers.evict() {
-                return None;
-            }
-        }
         let (place, evicted, gone) = held.strangers.enter(address);
         (0..gone).for_each(|_| self.counters.count_refused_busy());
         self.counters.set_open(held.count());
         drop(held);
-        Some((Slot { slots: Arc::clone(self), holder: SlotHolder::Stranger(place) }, evicted))
+        (Slot { slots: Arc::clone(self), holder: SlotHolder::Stranger(place) }, evicted)
     }
 
     /// Locks the counts. They are consistent even after a panic, because no code between two changes of them can panic.
@@ -65,7 +59,11 @@ impl Slots {
 
 impl SlotsInUse {
     fn count(&self) -> usize {
-        self.strangers.len() + self.peers.values().sum::<usize>()
+        self.strangers.len() + self.of_peers()
+    }
+
+    fn of_peers(&self) -> usize {
+        self.peers.values().sum()
     }
 
     fn release(&mut self, holder: &SlotHolder) {
@@ -87,12 +85,13 @@ impl SlotsInUse {
 }
 
 impl Slot {
-    /// Exchanges the handshake slot for one of the peer's connections. Returns `false` if the peer has too many, which
-    /// is counted, or if the slot was taken back.
+    /// Exchanges the handshake slot for one of the peer's connections. Returns `false` if this peer or all peers have too
+    /// many, which is counted, or if the slot was taken back.
     pub(crate) fn authenticate(&mut self, peer: PeerKey) -> bool {
         let mut held = self.slots.held();
         let count = held.peers.get(&peer).copied().unwrap_or(0);
-        if count >= self.slots.limits.connections_per_peer {
+        let limits = &self.slots.limits;
+        if count >= limits.connections_per_peer || held.of_peers() >= limits.connections {
             self.slots.counters.count_refused_busy();
             return false;
         }
@@ -134,12 +133,12 @@ mod tests {
         let (slots, counters) = slots(ConnectionLimits::default());
         let silent: Vec<_> = (0..4)
             .flat_map(|host| (0..32).map(move |_| address(&format!("192.0.2.{host}"))))
-            .filter_map(|address| slots.admit(address))
+            .map(|address| slots.admit(address))
             .collect();
         assert_eq!((silent.len(), counters.open(), counters.refused_busy()), (128, 128, 0));
-        let (mut honest, _evicted) = slots.admit(address("192.0.2.9")).expect("a slot");
+        let (mut honest, _evicted) = slots.admit(address("192.0.2.9"));
         // The attackers come again, and drop their own connections only.
-        let again: Vec<_> = (0..400).filter_map(|k| slots.admit(address(&format!("192.0.2.{}", k % 4)))).collect();
+        let again: Vec<_> = (0..400).map(|k| slots.admit(address(&format!("192.0.2.{}", k % 4)))).collect();
         assert!(honest.authenticate(PeerKey([1; 32])));
         assert_eq!((again.len(), counters.open()), (400, 129 - 1));
         drop((silent, again, honest));
@@ -149,8 +148,8 @@ mod tests {
     #[test]
     fn a_slot_that_was_taken_back_is_none() {
         let (slots, counters) = slots(ConnectionLimits { handshakes: 1, ..Default::default() });
-        let (mut first, mut evicted) = slots.admit(address("192.0.2.1")).expect("a slot");
-        let (mut second, _evicted) = slots.admit(address("192.0.2.1")).expect("a slot");
+        let (mut first, mut evicted) = slots.admit(address("192.0.2.1"));
+        let (mut second, _evicted) = slots.admit(address("192.0.2.1"));
         assert!(evicted.try_recv().is_err_and(|error| error != tokio::sync::oneshot::error::TryRecvError::Empty));
         assert!(!first.authenticate(PeerKey([1; 32])) && second.authenticate(PeerKey([1; 32])));
         assert_eq!((counters.refused_busy(), counters.open()), (1, 1));
@@ -161,12 +160,12 @@ mod tests {
         let limits = ConnectionLimits { connections: 3, connections_per_peer: 2, handshakes: 1, ..Default::default() };
         let (slots, counters) = slots(limits);
         let enter = |peer| {
-            let (mut slot, _) = slots.admit(address("192.0.2.1"))?;
+            let (mut slot, _) = slots.admit(address("192.0.2.1"));
             slot.authenticate(PeerKey([peer; 32])).then_some(slot)
         };
         let held: Vec<_> = [1, 1, 2].into_iter().filter_map(enter).collect();
         assert_eq!((held.len(), counters.open()), (3, 3));
-        assert!(slots.admit(address("192.0.2.1")).is_none(), "peers have all connections");
+        assert!(enter(3).is_none(), "peers have all connections");
         drop(held);
         let first = [enter(1), enter(1)];
         assert!(first.iter().all(Option::is_some));

@@ -13,7 +13,8 @@ pub(crate) struct Place(u64);
 pub(crate) type Evicted = oneshot::Receiver<()>;
 
 /// The strangers of a server. A newcomer always finds a place: if there is none, the oldest connection of an address goes.
-/// So silent connections cannot keep others out, from however many addresses they come.
+/// So silent connections cannot keep others out. A flood can: one that brings as many connections as there are places in the time
+/// of a handshake, from as many networks.
 #[derive(Debug)]
 pub(crate) struct Strangers {
     most: usize,

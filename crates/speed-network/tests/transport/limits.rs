@@ -5,7 +5,7 @@ use std::time::Duration;
 use speed_network::transport::{ClientError, ConnectionLimits};
 use tokio::io::AsyncWriteExt as _;
 
-use crate::support::{Server, TEACHER, fetch, patient, read_to_end};
+use crate::support::{OTHER_TEACHER, Server, TEACHER, fetch, patient, read_to_end};
 
 /// A short time, long enough that only events that depend on it are expected after it.
 const SOON: Duration = Duration::from_millis(300);
@@ -84,35 +84,37 @@ async fn strangers_hold_no_more_than_the_handshakes() {
         strangers.push(server.connect_tcp().await);
     }
     server.until("admitted", |counters| counters.open() == 4).await;
-    assert_eq!(read_to_end(server.connect_tcp().await).await, b"");
-    assert_eq!(server.counters.refused_busy(), 1);
+    // The oldest goes for a newer one.
+    let newest = server.connect_tcp().await;
+    assert_eq!(read_to_end(strangers.remove(0)).await, b"");
+    assert_eq!((server.counters.refused_busy(), server.counters.open()), (1, 4));
     fetch(&mut peer, "/key").await.expect("a reply: who is through is not concerned");
-    strangers.pop();
+    drop(newest);
     server.until("closed", |counters| counters.open() == 3).await;
     server.expect_service().await;
 }
 
 #[tokio::test]
-async fn one_address_holds_no_more_than_its_handshakes() {
+async fn a_silent_connection_goes_for_a_newer_one_of_its_address() {
     let server = Server::start(ConnectionLimits { handshakes_per_address: 1, ..patient() }).await;
     let stranger = server.connect_tcp().await;
     server.until("admitted", |counters| counters.open() == 1).await;
-    let refused = server.get(TEACHER, "/key").await;
-    assert!(matches!(refused, Err(ClientError::BrokenOff { .. })), "{refused:?}");
-    drop(stranger);
+    server.get(TEACHER, "/key").await.expect("a reply");
+    assert_eq!(read_to_end(stranger).await, b"");
+    assert_eq!(server.counters.refused_busy(), 1);
     server.until("closed", |counters| counters.open() == 0).await;
     server.expect_service().await;
 }
 
 #[tokio::test]
-async fn the_total_holds_before_the_handshake() {
-    let server = Server::start(ConnectionLimits { connections: 2, ..patient() }).await;
-    let peer = server.connect_tls(TEACHER).await;
-    let stranger = server.connect_tcp().await;
-    server.until("admitted", |counters| counters.open() == 2).await;
-    assert_eq!(read_to_end(server.connect_tcp().await).await, b"");
-    assert_eq!((server.counters.accepted(), server.counters.refused_busy()), (3, 1));
-    drop((peer, stranger));
+async fn the_total_of_all_peers_holds() {
+    let server = Server::start(ConnectionLimits { connections: 1, ..patient() }).await;
+    let mut peer = server.connect(TEACHER).await.expect("a connection");
+    fetch(&mut peer, "/key").await.expect("a reply");
+    let refused = server.get(OTHER_TEACHER, "/key").await;
+    assert!(matches!(refused, Err(ClientError::BrokenOff { .. })), "{refused:?}");
+    assert_eq!((server.counters.accepted(), server.counters.refused_busy()), (2, 1));
+    drop(peer);
     server.until("closed", |counters| counters.open() == 0).await;
     server.expect_service().await;
 }
