@@ -43,7 +43,7 @@ pub struct Guarantee {
     /// log2 of the failure probability of one comparison, for the worst difference in the worst round.
     pub comparison_log2: f64,
     /// log2 of the failure probability of the steps after the comparisons: thresholds on numbers of wins (all pairs),
-    /// the read-outs, and the opening of the answer.
+    /// the splitting of a number of two digits, the read-outs, and the opening of the answer.
     pub read_out_log2: f64,
     /// log2 of the failure probability of one query: union bound over comparisons and read-out.
     pub query_log2: f64,

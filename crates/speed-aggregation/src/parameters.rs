@@ -107,8 +107,8 @@ impl Parameters {
         crate::scales::reach(self.scales)
     }
 
-    /// Returns how many bits of the secret key may become known while the rest still has 112 bits of security: 333. The
-    /// best known attack on the ring key (dual hybrid, cost model MATZOV) then takes 2^112.3 to 2^113.2 operations.
+    /// Returns how many bits of the secret key may become known while the rest still has about 112 bits of security: 333. The
+    /// best attack of the lattice estimator on the ring key (MATZOV's dual attack and cost model) then takes 2^112.5 operations.
     /// docs/threat-models.md ("Bits of the key in labels") has the model.
     #[must_use]
     pub fn leakage_bits(&self) -> u16 {

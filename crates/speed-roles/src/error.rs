@@ -157,7 +157,7 @@ pub enum OptionsFault {
     /// Keys that could reveal too much to a server or a teacher that lies.
     #[error(
         "the labels of {queries} queries could tell a lying server {here:.0} bits of the secret key, and the labels of the key's \
-         earlier rounds {before:.0}; if more than {most} bits are known, the key has less than 112 bits of security. New keys \
+         earlier rounds {before:.0}; if more than {most} bits are known, the key has less than about 112 bits of security. New keys \
          serve {serves} queries with as many outcomes: send fewer queries, or split them into rounds with their own keys"
     )]
     KeyWornOut {

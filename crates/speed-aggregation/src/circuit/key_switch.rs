@@ -11,7 +11,7 @@ use crate::parameters::Parameters;
 ///
 /// Words are rounded to multiples of `2^32`; the rounding error is far below their noise of at least `2^44`. So `f64`
 /// holds all products without rounding: digits are at most 4 in absolute value, rounded words are below `2^31`, and a
-/// sum of 10,240 products is below `2^47`. A fast `f64` routine can therefore compute the matrix product, and the
+/// sum of 12,288 products is below `2^47`. A fast `f64` routine can therefore compute the matrix product, and the
 /// result does not depend on the order of summation.
 pub(crate) struct KeySwitchKey {
     rows: Vec<i32>,

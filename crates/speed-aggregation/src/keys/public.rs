@@ -25,7 +25,7 @@ const MAX_CONCENTRATION: f64 = 630.0;
 ///
 /// A hash expands a seed into its mask, so the generator of a key cannot choose the mask. A body is refused if it is
 /// concentrated, itself or times a small number or a power of two: everyone could then read votes without a key, because the same multiple of a
-/// ciphertext's body would not depend on its randomness. No check can tell whether the body hides a secret key that others know, as its
+/// ciphertext's body would not depend on its randomness. The check finds faults of a generator, not malice: no check can tell whether the body hides a secret key that others know, as its
 /// generator always can tell others, so the student's key generation is trusted.
 ///
 /// On the wire (between envelope and checksum): parameter set (4 bytes), the mask's seed (32), and the body, 2048 words of 8 bytes.

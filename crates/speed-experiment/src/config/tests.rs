@@ -39,7 +39,7 @@ fn a_file_and_the_command_line_change_what_they_name() {
 }
 
 /// The run ids of the presets; finished runs are found by them.
-const PRESETS: [(&str, &str); 24] = [
+const PRESETS: [(&str, &str); 26] = [
     ("argmax-accuracy", "88d5c62e3abe"),
     ("confident", "8c9cd37c4027"),
     ("confident-svhn", "610a721d5440"),
@@ -64,6 +64,8 @@ const PRESETS: [(&str, &str); 24] = [
     ("street-digits-select", "dee073ad83f2"),
     ("svhn", "01c6f66f15af"),
     ("svhn-paper", "735085260d50"),
+    ("ten-parties", "6a7d769cb50c"),
+    ("ten-parties-one-vote", "1591ae5403c6"),
 ];
 
 #[test]
