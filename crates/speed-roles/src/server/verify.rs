@@ -61,7 +61,7 @@ pub struct VerifyReport {
     pub queries: usize,
     /// Number of teachers of the round.
     pub teachers: usize,
-    /// Number of teachers that the server counted.
+    /// Number of teachers that the server counted. A party counts with all its teachers.
     pub counted: usize,
     /// True if the server computed everything that it signed. Otherwise the files with its signatures convict it.
     pub honest: bool,
@@ -96,7 +96,7 @@ pub fn verify(options: &VerifyOptions, progress: &dyn Progress) -> Result<Verify
         simulation: round.is_simulation(),
         queries: round.shape().queries(),
         teachers: round.shape().teachers(),
-        counted: list.counted(),
+        counted: round.teachers_counted(list.statuses()),
         honest: false,
         log_differs: claim.log_differs(),
         sum_differs: true,
@@ -215,7 +215,7 @@ impl Claim {
         }
         let is_sum = refused.is_empty()
             && server.statuses() == self.result.list().statuses()
-            && server.received() >= self.file.round().min_teachers();
+            && server.teachers_received() >= self.file.round().min_teachers();
         if is_sum {
             server.close(self.file.round().min_teachers())?;
         }

@@ -14,7 +14,7 @@ use speed_aggregation::protocol::{AnswerList, AnswerSeed, ExactCircuit, Revealed
 use speed_core::{Digest, RandomnessKind};
 use speed_roles::server::{self, Progress, Refusal, RevealOptions, ServerOptions, VerifyOptions, VerifyReport};
 use speed_roles::teacher::{self, TeacherOptions};
-use speed_roles::{Identity, RolesError, RoundRandomness, student};
+use speed_roles::{Identity, RolesError, Roster, RoundRandomness, Terms, student};
 
 use crate::attacks::resigned;
 use crate::common::{RoundFolder, Silent, key_of, keys, noise, signing_key, terms};
@@ -39,11 +39,16 @@ impl Progress for Dies {
 /// their messages, and `seed` the seed.
 fn evaluated(name: &str) -> RoundFolder {
     let folder = answered(name);
+    evaluate(&folder);
+    folder
+}
+
+/// Evaluates a round as an honest server, and reveals the seed.
+fn evaluate(folder: &RoundFolder) {
     let copies = Some(folder.path("copies"));
     let options = ServerOptions { randomness: RoundRandomness::OPERATING_SYSTEM, copies, ..folder.options() };
     folder.aggregate_with(&options, &Silent).expect("enough");
-    server::reveal(&reveal_options(&folder)).expect("a result");
-    folder
+    server::reveal(&reveal_options(folder)).expect("a result");
 }
 
 /// The same round, whose server was killed between the closing of the sum and the first answer.
@@ -57,9 +62,7 @@ fn interrupted(name: &str) -> RoundFolder {
 
 /// The round before its evaluation.
 fn answered(name: &str) -> RoundFolder {
-    let mut terms = terms(name, QUERIES, 4);
-    (terms.classes, terms.noise, terms.randomness) = (CLASSES, noise(0.5), RandomnessKind::OperatingSystem);
-    let folder = RoundFolder::new(&terms);
+    let folder = RoundFolder::new(&real_terms(name));
     for teacher in 0..3 {
         let labels: String = (0..QUERIES).map(|query| format!("{}\n", (query + teacher) % CLASSES)).collect();
         fs::write(folder.path("votes.csv"), labels).expect("votes");
@@ -67,6 +70,12 @@ fn answered(name: &str) -> RoundFolder {
         teacher::answer(&TeacherOptions { randomness: RoundRandomness::OPERATING_SYSTEM, ..options }).expect("valid");
     }
     folder
+}
+
+/// The terms of a round of four teachers that is no simulation.
+fn real_terms(name: &str) -> Terms {
+    let terms = terms(name, QUERIES, 4);
+    Terms { classes: CLASSES, noise: noise(0.5), randomness: RandomnessKind::OperatingSystem, ..terms }
 }
 
 fn reveal_options(folder: &RoundFolder) -> RevealOptions {
@@ -188,7 +197,7 @@ fn a_server_that_signs_probes_of_the_key_is_convicted_before_any_label_is_writte
     let error = open(&folder, vec![folder.path("verification")], false).expect_err("of another result");
     assert!(error.exit_code().code() == 3 && error.to_string().contains("is of the result"), "{error}");
     assert!(!folder.path("labels.csv").exists());
-    // Convicted by what it signed, and no verification is made.
+    // What the server signed convicts it. No verification is written.
     fs::remove_file(folder.path("verification")).expect("a verification");
     let report = verify(&folder);
     assert!(!report.honest && !report.sum_differs && !report.log_differs, "{report:?}");
@@ -354,6 +363,27 @@ fn a_result_of_a_server_that_was_killed_is_verified() {
     assert_eq!(report.resumed, 0);
     server::reveal(&reveal_options(&folder)).expect("a result");
     assert!(verify(&folder).honest);
+}
+
+#[test]
+fn a_party_counts_with_all_its_teachers_in_a_verification() {
+    // On commit fd29d26 the parties were compared with the number of teachers, and the honest server stood convicted.
+    let mut terms = real_terms("parties");
+    let parties = terms.roster.teachers().iter().zip([3, 2, 4, 1]);
+    let parties = parties.map(|(party, teachers)| party.clone().with_teachers(teachers).expect("teachers")).collect();
+    terms.roster =
+        Roster::new(terms.roster.student().clone(), terms.roster.server().clone(), parties).expect("a roster");
+    terms.min_teachers = 9;
+    let folder = RoundFolder::new(&terms);
+    for (party, teachers) in [3, 2, 4].into_iter().enumerate() {
+        let row = (0..QUERIES).map(|query| (query % CLASSES).to_string()).collect::<Vec<_>>().join(",") + "\n";
+        fs::write(folder.path("votes.csv"), row.repeat(teachers)).expect("votes");
+        let options = folder.teacher_options(party, &folder.inbox(&format!("{party}")));
+        teacher::answer(&TeacherOptions { randomness: RoundRandomness::OPERATING_SYSTEM, ..options }).expect("valid");
+    }
+    evaluate(&folder);
+    let report = verify(&folder);
+    assert_eq!((report.honest, report.counted, report.teachers), (true, 9, 10), "{report:?}");
 }
 
 /// Opens the result of a round in which the student knows the answers to four queries.
