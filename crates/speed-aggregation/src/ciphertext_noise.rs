@@ -191,7 +191,7 @@ impl<'a> CiphertextNoise<'a> {
     }
 
     /// Returns the variances of the digits of the winner before they are read out, least significant first. Of two digits
-    /// the low one is the sum of two bootstraps, and the high one is the number less two bootstraps.
+    /// the low one is the sum of two bootstraps, and the high one is the number and two bootstraps.
     pub(crate) fn digits(&self, circuit: ExactCircuit) -> Vec<f64> {
         let (number, bootstraps) = (self.winner(circuit), 2.0 * self.bootstrap(self.p.select));
         if self.layout.digit_count() == 1 { vec![number] } else { vec![bootstraps, number + bootstraps] }

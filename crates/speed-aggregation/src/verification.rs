@@ -4,7 +4,9 @@
 use speed_core::Digest;
 
 use crate::answer_seed::AnswerSeed;
-use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Kind, Limits, Reader, Writer};
+use crate::codec::{
+    Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Kind, Limits, Reader, Writer, encode_in_order,
+};
 use crate::exact_circuit::ExactCircuit;
 use crate::ids::RoundId;
 use crate::round::Round;
@@ -110,19 +112,7 @@ impl Decode for ExactCircuit {
     }
 }
 
-impl Encode for RevealedSeed {
-    fn encoded_len(&self) -> usize {
-        Self::BYTES - ENVELOPE
-    }
-
-    fn encode(&self, writer: &mut Writer) {
-        self.round.encode(writer);
-        self.result.encode(writer);
-        self.circuit.encode(writer);
-        self.seed.encode(writer);
-        self.signature.encode(writer);
-    }
-}
+encode_in_order!(RevealedSeed: round, result, circuit, seed, signature);
 
 impl Decode for RevealedSeed {
     fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
@@ -203,18 +193,7 @@ impl Verification {
     }
 }
 
-impl Encode for Verification {
-    fn encoded_len(&self) -> usize {
-        Self::BYTES - ENVELOPE
-    }
-
-    fn encode(&self, writer: &mut Writer) {
-        self.round.encode(writer);
-        self.result.encode(writer);
-        self.teacher.encode(writer);
-        self.signature.encode(writer);
-    }
-}
+encode_in_order!(Verification: round, result, teacher, signature);
 
 impl Decode for Verification {
     fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {

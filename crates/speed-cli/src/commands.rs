@@ -25,6 +25,7 @@ mod student;
 mod submit;
 mod sweep;
 mod teacher;
+mod threads;
 mod training;
 mod verify;
 mod watch;
@@ -34,6 +35,7 @@ use failure::{flag, usage};
 use output::{WITHOUT_PROOFS, influence, mark, print, print_json, print_json_line};
 pub(crate) use output::{report, versioned_line};
 use runs::ReportFormat;
+use threads::threads;
 
 use crate::options::Command;
 

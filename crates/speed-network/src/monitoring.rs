@@ -17,7 +17,7 @@ use crate::transport::{Evicted, Place, Strangers};
 const MOST: (usize, usize) = (32, 8);
 
 /// A listener with a limited number of connections at a time. A new connection takes the place of the oldest from the
-/// address that has the most, so silent connections keep nobody out.
+/// address that has the most, so silent connections cannot block others.
 pub(crate) struct MonitoringListener {
     listener: TcpListener,
     strangers: Arc<Mutex<Strangers>>,

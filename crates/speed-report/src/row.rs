@@ -151,7 +151,7 @@ impl LabellingTimes {
         self.encrypt_seconds += other.encrypt_seconds;
         self.sum_seconds += other.sum_seconds;
         self.argmax_seconds += other.argmax_seconds;
-        // No time is measured if there is no query.
+        // Without queries, no time is measured.
         self.core_seconds = match (self.core_seconds, other.core_seconds) {
             (core, _) if other.query_seconds.is_empty() => core,
             (core, also) => core.zip(also).map(|(core, also)| core + also),

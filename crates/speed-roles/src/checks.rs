@@ -9,7 +9,7 @@ use speed_core::Digest;
 use crate::error::RolesError;
 use crate::fault::{InputFault, LogFault};
 use crate::file_kind::FileKind;
-use crate::files::read_input;
+use crate::files::{read_input, refused};
 use crate::round_file::RoundFile;
 
 /// Reads the file of a teacher's message, up to the largest size of a message of the round.
@@ -47,6 +47,14 @@ pub(crate) fn check_log_signature(log: &RoundLog, file: &RoundFile) -> Result<()
     } else {
         Err(LogFault::Unsigned { server: server.name().to_owned() })
     }
+}
+
+/// Reads the file of a round's result, checks it with [`check_result`], and returns it with the SHA-256 of the same bytes.
+pub(crate) fn read_signed_result(path: &Path, file: &RoundFile) -> Result<(SignedResult, Digest), RolesError> {
+    let bytes = read_input(path, FileKind::RESULT)?;
+    let result = SignedResult::from_bytes(&bytes).map_err(|fault| refused(path, FileKind::RESULT, fault))?;
+    check_result(&result, file).map_err(RolesError::input(path))?;
+    Ok((result, Digest::of(&bytes)))
 }
 
 /// Checks that a result belongs to the round and is signed by its server.

@@ -116,8 +116,8 @@ struct KeyBits {
 
 impl KeyBits {
     /// A label reveals at most the logarithm of the number of outcomes, whatever the server or a teacher sent.
-    /// [`student::open`](crate::student::open) refuses a result with an answer that is not one of the outcomes, so there
-    /// is no further one.
+    /// [`student::open`](crate::student::open) refuses a result with an answer that is not one of the outcomes, so a
+    /// published label has no further value.
     fn of(file: &RoundFile) -> Self {
         let round = file.round();
         let (queries, each) = (round.shape().queries(), (round.outcomes().count() as f64).log2());

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use speed_core::{Digest, Randomness, derive_key};
+use speed_core::{Randomness, derive_key};
 use speed_votes::{NamedQueries, parse_pairs};
 use zeroize::Zeroizing;
 
@@ -13,6 +13,7 @@ use crate::fault::{InputFault, KnownFault};
 use crate::file_kind::FileKind;
 use crate::files::{Access, read_input, write_new};
 use crate::round_file::RoundFile;
+use crate::round_queries;
 
 /// The student's known answers, and how many of them may be wrong.
 #[derive(Clone, Debug)]
@@ -90,14 +91,7 @@ impl KnownAnswers {
 
 /// Returns the numbers of the queries of the round's list by their names.
 fn numbers(list: &Path, file: &RoundFile) -> Result<HashMap<String, usize>, RolesError> {
-    let bytes = read_input(list, FileKind::QUERY_LIST)?;
-    let expected = file.round().query_list().ok_or_else(|| RolesError::input(list)(InputFault::NoQueryList))?;
-    let found = Digest::of(&bytes);
-    if found != expected {
-        return Err(RolesError::input(list)(InputFault::QueryList { expected, found }));
-    }
-    let names = NamedQueries::parse(&bytes).map_err(RolesError::input(list))?;
-    Ok(names.names().iter().cloned().zip(0..).collect())
+    Ok(round_queries::read(list, file)?.names().iter().cloned().zip(0..).collect())
 }
 
 fn beginning(text: &str) -> String {

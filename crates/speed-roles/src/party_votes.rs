@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use speed_votes::{AnswerError, Known, NamedQueries, QueryNames, Question, Table, VoteFile, VotesForm, parse_answer};
+use speed_votes::{
+    AnswerError, FormError, Known, NamedQueries, QueryNames, Question, Table, VoteFile, VotesForm, parse_answer,
+};
 use zeroize::Zeroizing;
 
 use crate::error::{OptionsFault, RolesError};
@@ -36,31 +38,35 @@ impl PartyVotes<'_> {
         }
         let paths = if teachers > 1 { teacher_files(self.votes, teachers)? } else { vec![self.votes.to_path_buf()] };
         let classes = file.round().shape().classes();
+        let mut list = self.query_list.map(|list| round_queries::read(list, file));
         let mut counts = vec![0; file.round().values()];
         for path in paths {
-            let labels = Zeroizing::new(self.labels(&path, file)?);
+            let labels = Zeroizing::new(self.labels(&path, file, &mut list)?);
             labels.iter().enumerate().for_each(|(query, &label)| counts[query * classes + usize::from(label)] += 1);
         }
         Ok(counts)
     }
 
-    /// Reads one teacher's label for each query.
-    fn labels(&self, path: &Path, file: &RoundFile) -> Result<Vec<u8>, RolesError> {
+    /// Reads one teacher's label for each query. If the votes need a list that could not be read, takes its error.
+    fn labels(
+        &self,
+        path: &Path,
+        file: &RoundFile,
+        list: &mut Option<Result<NamedQueries, RolesError>>,
+    ) -> Result<Vec<u8>, RolesError> {
         let shape = file.round().shape();
-        let list: Option<Result<NamedQueries, RolesError>> =
-            self.query_list.map(|list| round_queries::read(list, file));
         let question = Question {
             queries: shape.queries(),
             classes: shape.classes(),
             form: self.form,
-            names: match &list {
+            names: match &*list {
                 None => QueryNames::NoList,
                 Some(Ok(list)) => QueryNames::Known(list.names()),
                 Some(Err(_)) => QueryNames::Unreadable,
             },
         };
         let votes = Zeroizing::new(read_input(path, FileKind::VOTES)?);
-        parse_answer(&votes, &question).map_err(|fault| match (fault, list) {
+        parse_answer(&votes, &question).map_err(|fault| match (fault, list.take()) {
             (AnswerError::Undecided, _) => OptionsFault::VotesForm.into(),
             // A list of queries may have any format, unless the votes refer to queries by name.
             (AnswerError::UnreadableNames { .. }, Some(Err(error))) => error,
@@ -75,15 +81,13 @@ impl PartyVotes<'_> {
         let refuse = |fault: InputFault| refused(self.votes, FileKind::VOTES, fault);
         let table = Table::parse(&bytes).map_err(|error| refuse(InputFault::Labels(error.into())))?;
         let known = Known { teachers: Some(teachers), queries: Some(shape.queries()), classes: Some(shape.classes()) };
-        let votes = |form: Option<VotesForm>| {
-            VoteFile::new(table, form, &known).map_err(|error| refuse(InputFault::PartyVotes(Box::new(error))))
-        };
-        let votes = votes(self.form)?;
+        let of_party = |error: FormError| refuse(InputFault::PartyVotes(Box::new(error)));
+        let votes = VoteFile::new(table, self.form, &known).map_err(of_party)?;
         if votes.queries_in_file() != shape.queries() {
             return Err(refuse(InputFault::PartyQueries { expected: shape.queries(), found: votes.queries_in_file() }));
         }
         let all: Vec<usize> = (0..shape.queries()).collect();
-        let histograms = votes.histograms(&all).map_err(|error| refuse(InputFault::PartyVotes(Box::new(error))))?;
+        let histograms = votes.histograms(&all).map_err(of_party)?;
         Ok(histograms.concat())
     }
 }

@@ -10,13 +10,13 @@ use speed_aggregation::error::OpenError;
 use speed_aggregation::proofs::ProofKey;
 use speed_aggregation::protocol::{AnswerList, SignedResult, TeacherStatus, Verification};
 use speed_aggregation::{Outcome, Parameters, PublicKey, SecretKey, generate_keys};
-use speed_core::NoisePlacement;
+use speed_core::{Digest, NoisePlacement};
 
-use crate::checks::check_result;
+use crate::checks::read_signed_result;
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
 use crate::file_kind::FileKind;
-use crate::files::{Access, decode_input, expect_absent, hash_file, read_up_to, write_new};
+use crate::files::{Access, decode_input, expect_absent, read_up_to, write_new};
 use crate::key_use::{KeyUse, other_rounds};
 use crate::known_answers::KnownAnswers;
 pub use crate::known_answers::{KnownOptions, KnownReport, MixOptions, MixReport, mix};
@@ -105,8 +105,9 @@ pub struct RoundOptions {
 /// The errors of [`terms`](self::terms()) and [`write_proof_key`], and an error if the keys may not be used for the
 /// round or writing fails.
 pub fn round(terms: &Terms, options: &RoundOptions) -> Result<RoundFile, RolesError> {
-    let file = self::terms(terms, &options.public_key, &options.out)?;
+    expect_absent(&options.out)?;
     let key = decode_input(&options.public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
+    let file = RoundFile::new(terms, &key)?;
     // Keys of simulations are public, so their use is not recorded. Checked before the slow generation of the proof
     // key, and locked until the round is recorded.
     let key_use = if file.round().is_simulation() { None } else { Some(KeyUse::open(&options.public_key)?) };
@@ -114,7 +115,7 @@ pub fn round(terms: &Terms, options: &RoundOptions) -> Result<RoundFile, RolesEr
         key_use.check(&file, key.parameters(), options.reuse_keys)?;
     }
     let file = match &options.proof_key {
-        Some(path) => write_proof_key(terms, &options.public_key, path, options.randomness)?,
+        Some(path) => proven(terms, &key, path, options.randomness)?,
         None => file,
     };
     if let Some(key_use) = &key_use {
@@ -137,12 +138,16 @@ pub fn write_proof_key(
     out: &Path,
     randomness: RoundRandomness,
 ) -> Result<RoundFile, RolesError> {
+    proven(terms, &decode_input(public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?, out, randomness)
+}
+
+/// Generates a proof key and returns the round that names it.
+fn proven(terms: &Terms, public: &PublicKey, out: &Path, randomness: RoundRandomness) -> Result<RoundFile, RolesError> {
     expect_absent(out)?;
-    let public = decode_input(public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
-    let unproven = RoundFile::new(&Terms { proofs: None, ..terms.clone() }, &public)?;
+    let unproven = RoundFile::new(&Terms { proofs: None, ..terms.clone() }, public)?;
     let key: ProofKey = proofs::generate(&unproven, public.parameters(), &randomness.keys())?;
     write_new(out, key.to_bytes(), Access::Shared)?;
-    RoundFile::new(&Terms { proofs: Some(key.digest()), ..terms.clone() }, &public)
+    RoundFile::new(&Terms { proofs: Some(key.digest()), ..terms.clone() }, public)
 }
 
 /// Writes the file of a round.
@@ -213,9 +218,8 @@ pub struct OpenOptions {
     pub out: PathBuf,
 }
 
-/// Decrypts a round's result and writes `query,label` lines. The label is empty if there is no answer, and for known
-/// answers. Only its owner can
-/// read the labels' file. All answers are decrypted and checked before any label is written.
+/// Decrypts a round's result and writes `query,label` lines. Queries without an answer, and known answers, have an empty label.
+/// Only its owner can read the labels' file. All answers are decrypted and checked before any label is written.
 ///
 /// Then the secret key is destroyed, unless other rounds need it: its file is overwritten and removed. (This does not
 /// affect copies elsewhere, in backups or on disks that relocate overwritten blocks.) If it is killed in between and
@@ -232,8 +236,8 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     }
     let key = decode_input(secret_key, FileKind::SECRET_KEY, SecretKey::from_bytes)?;
     let file = RoundFile::read(round)?;
-    let signed = read_result(result, &file)?;
-    let verified_by = verified_by(options, &file)?;
+    let (signed, digest) = read_signed_result(result, &file)?;
+    let verified_by = verified_by(options, &file, digest)?;
     let list = signed.list();
     let known = options.known.as_ref().map(|known| KnownAnswers::read(known, &file)).transpose()?;
     let mut labels = decrypted(&key, list).map_err(RolesError::input(result))?;
@@ -298,33 +302,30 @@ fn decrypted(key: &SecretKey, list: &AnswerList) -> Result<Vec<Option<u8>>, Inpu
     }
 }
 
-/// Checks the verifications of a result, and returns their teachers in ascending order. Labels of answers that no teacher
+/// Checks the verifications of the result with this SHA-256, and returns their teachers in ascending order. Labels of answers that no teacher
 /// computed again may be bits of the secret key, so a round that is not a simulation needs a verification unless the
 /// student waives it.
-fn verified_by(options: &OpenOptions, file: &RoundFile) -> Result<Vec<usize>, RolesError> {
-    let OpenOptions { result, verifications, unverified, .. } = options;
+fn verified_by(options: &OpenOptions, file: &RoundFile, result: Digest) -> Result<Vec<usize>, RolesError> {
+    let OpenOptions { verifications, unverified, .. } = options;
     if verifications.is_empty() {
         let may_open = *unverified || file.round().is_simulation();
         return if may_open { Ok(Vec::new()) } else { Err(OptionsFault::Unverified.into()) };
     }
-    let digest = hash_file(result)?;
     let mut teachers = BTreeSet::new();
     for path in verifications {
         let verification = decode_input(path, FileKind::VERIFICATION, Verification::from_bytes)?;
-        let teacher = check_verification(&verification, file, digest).map_err(RolesError::input(path))?;
+        let teacher = check_verification(&verification, file, result).map_err(RolesError::input(path))?;
         teachers.insert(teacher);
     }
     Ok(teachers.into_iter().collect())
 }
 
-/// Reads the result of a round and checks it with [`check_result`].
+/// Reads the result of a round and checks it with [`check_result`](crate::check_result).
 ///
 /// # Errors
 /// [`RolesError::Input`]: the file is missing or damaged, or not the result of this round.
 pub fn read_result(path: &Path, file: &RoundFile) -> Result<SignedResult, RolesError> {
-    let result = decode_input(path, FileKind::RESULT, SignedResult::from_bytes)?;
-    check_result(&result, file).map_err(RolesError::input(path))?;
-    Ok(result)
+    Ok(read_signed_result(path, file)?.0)
 }
 
 /// Returns whether a file contains only zeros, which is the state after a kill in the middle of [`destroy`].

@@ -9,6 +9,7 @@ use speed_accountant::{
     Account, AccountError, Accountant, Adversary, Bound, HonestRatio, PrivacyEvent, round_up, without_protection,
 };
 use speed_core::VoteShape;
+use speed_experiment::config::EnsembleConfig;
 use speed_mechanism::{Mechanism, MechanismKind};
 use speed_votes::Known;
 
@@ -161,8 +162,7 @@ fn parties(options: &PlanOptions) -> Result<Vec<u32>, Failure> {
         let message = format!("found {parties}, expected 1 to the number of teachers, {}", options.teachers);
         return Err(usage("parties", message));
     }
-    let of = |party: usize| options.teachers / parties + usize::from(party < options.teachers % parties);
-    Ok((0..parties).map(|party| u32::try_from(of(party)).unwrap_or(u32::MAX)).collect())
+    Ok(EnsembleConfig { teachers: options.teachers, parties }.teachers_of_parties())
 }
 
 /// Returns the cost of the same queries if all votes of a party of this many teachers may differ.

@@ -1,6 +1,5 @@
 //! `speed predict`
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 use serde::Serialize;
@@ -11,7 +10,7 @@ use speed_experiment::training::{check_new, write_output};
 use speed_report::{Table, csv};
 
 use super::output::{SIMULATION, not_public, print_bytes, to_json};
-use super::{Failure, mark};
+use super::{Failure, mark, threads};
 use crate::bar::{Counting, line};
 use crate::options::{PredictOptions, PredictionFormat};
 use crate::terminal;
@@ -45,8 +44,7 @@ pub(super) fn predict(options: &PredictOptions) -> Result<(), Failure> {
         inputs.notes().iter().for_each(|note| line(&printable(note)));
         warnings(&model, options.format).into_iter().for_each(line);
     }
-    let all = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let threads = options.threads.and_then(|threads| NonZeroUsize::new(threads.into())).unwrap_or(all);
+    let threads = threads(options.threads);
     let predictions = {
         let images = if options.quiet { 0 } else { inputs.len() as u64 };
         let bar = (images > 0).then(|| Counting::new("images", images));

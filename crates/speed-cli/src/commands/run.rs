@@ -1,6 +1,5 @@
 //! `speed run`
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use speed_experiment::{
 
 use super::plan::plan_text;
 use super::runs::report_text;
-use super::{Failure, part, price, print, print_json, sweep};
+use super::{Failure, part, price, print, print_json, sweep, threads};
 use crate::options::RunOptions as RunArguments;
 use crate::progress::Reporter;
 use crate::slurm::quoted;
@@ -30,12 +29,10 @@ pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
 
 fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> {
     let source = Source::read(&options.experiment.config)?.with_overrides(&options.experiment.overrides)?;
-    let all = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let threads = options.threads.and_then(|threads| NonZeroUsize::new(threads.into())).unwrap_or_else(all);
     let settings = RunOptions {
         results: options.experiment.results.clone(),
         datasets: options.experiment.datasets.clone(),
-        threads,
+        threads: threads(options.threads),
         force: options.force.clone(),
         limit: price::limit(options.limit)?,
         mix_machines: options.mix_machines,

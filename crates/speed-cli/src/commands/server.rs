@@ -1,7 +1,6 @@
 //! `speed server keygen`, `aggregate`, `serve`, `reveal` and `verify`
 
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use speed_roles::server::{self, Progress, Refusal, ServerOptions, ServerReport, 
 use speed_roles::{Role, RoundRandomness};
 use tracing_subscriber::EnvFilter;
 
-use super::{Failure, WITHOUT_PROOFS, identity, influence, mark, print, print_json};
+use super::{Failure, WITHOUT_PROOFS, identity, influence, mark, print, print_json, threads};
 use crate::bar;
 use crate::options::{
     AggregateOptions, LogFormat, RevealOptions, ServeOptions, ServerCommand, ServerOptions as CommandOptions,
@@ -66,14 +65,6 @@ fn server_options(options: CommandOptions) -> ServerOptions {
         randomness: RoundRandomness::from_seed(options.simulation),
         copies: options.copy_messages,
     }
-}
-
-/// Returns the requested number of threads, or all processors.
-fn threads(asked: Option<u16>) -> NonZeroUsize {
-    asked.map_or_else(
-        || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
-        |threads| NonZeroUsize::new(threads.into()).unwrap_or(NonZeroUsize::MIN),
-    )
 }
 
 fn reveal(options: &RevealOptions) -> Result<(), Failure> {

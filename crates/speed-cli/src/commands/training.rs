@@ -1,7 +1,6 @@
 //! `speed teacher train` and `vote`, `speed student queries`, `plurality` and `train`
 
 use std::fmt::Write as _;
-use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -15,7 +14,7 @@ use speed_report::{Classification, ModelFile, Table};
 use speed_roles::hash_file;
 
 use super::card::{RoundFacts, card, card_paths};
-use super::{Failure, mark, print, print_json};
+use super::{Failure, mark, print, print_json, threads};
 use crate::options::{
     LogFormat, PluralityOptions, StudentQueriesOptions, StudentTrainOptions, TeacherTrainOptions, TeacherVoteOptions,
 };
@@ -29,11 +28,6 @@ fn reported<T>(
 ) -> Result<T, Failure> {
     let reporter = Reporter::new(LogFormat::Text, quiet);
     Ok(work(reporter.progress())?)
-}
-
-fn threads(given: Option<NonZeroU16>) -> NonZeroUsize {
-    let all = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    given.map_or(all, NonZeroUsize::from)
 }
 
 /// Prints a report: as JSON, or else as text.

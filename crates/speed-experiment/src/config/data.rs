@@ -142,7 +142,8 @@ fn is_zero(number: &usize) -> bool {
 impl EnsembleConfig {
     /// Returns the number of teachers of each party, as equal as possible; consecutive teachers belong to one party. Empty if
     /// every teacher is a party.
-    pub(crate) fn teachers_of_parties(&self) -> Vec<u32> {
+    #[must_use]
+    pub fn teachers_of_parties(&self) -> Vec<u32> {
         let Self { teachers, parties } = *self;
         let of = |party: usize| teachers / parties + usize::from(party < teachers % parties);
         (0..parties).map(|party| u32::try_from(of(party)).unwrap_or(u32::MAX)).collect()

@@ -74,7 +74,7 @@ impl SlotsInUse {
             SlotHolder::Peer(peer) => {
                 if let Some(count) = self.peers.get_mut(peer) {
                     *count -= 1;
-                    // So the map is no larger than the number of connections.
+                    // The map must not grow with peers that have left.
                     if *count == 0 {
                         self.peers.remove(peer);
                     }

@@ -15,11 +15,11 @@ use super::admission::{Admission, ProofChecks};
 use super::inbox::{FolderInbox, Inbox as _};
 use super::report::Progress;
 use super::round_server::read_evaluation_key;
-use crate::checks::{check_log_signature, check_result};
+use crate::checks::{check_log_signature, read_signed_result};
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::{InputFault, LogFault, VerificationFault};
 use crate::file_kind::FileKind;
-use crate::files::{Access, decode_input, expect_absent, read_input, refused, write_new};
+use crate::files::{Access, decode_input, expect_absent, write_new};
 use crate::identity::Identity;
 use crate::refusal::Refusal;
 use crate::round_file::RoundFile;
@@ -140,11 +140,7 @@ impl Claim {
         if file.round().placement() == NoisePlacement::Central {
             return Err(OptionsFault::CentralNoise.into());
         }
-        let bytes = read_input(&options.result, FileKind::RESULT)?;
-        let digest = Digest::of(&bytes);
-        let result =
-            SignedResult::from_bytes(&bytes).map_err(|fault| refused(&options.result, FileKind::RESULT, fault))?;
-        check_result(&result, &file).map_err(RolesError::input(&options.result))?;
+        let (result, digest) = read_signed_result(&options.result, &file)?;
         let log = decode_input(&options.log, FileKind::LOG, RoundLog::from_bytes)?;
         let log_fault = |fault| RolesError::input(&options.log)(InputFault::Log(fault));
         check_log_signature(&log, &file).map_err(log_fault)?;
