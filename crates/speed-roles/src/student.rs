@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use speed_aggregation::error::OpenError;
+use speed_aggregation::keys::SeededEvaluationKey;
 use speed_aggregation::proofs::ProofKey;
 use speed_aggregation::protocol::{AnswerList, SignedResult, TeacherStatus, Verification};
 use speed_aggregation::{Outcome, Parameters, PublicKey, SecretKey, generate_keys};
@@ -81,6 +82,18 @@ pub fn keygen(folder: &Path, parameters: &Parameters, randomness: RoundRandomnes
 pub fn terms(terms: &Terms, public_key: &Path, out: &Path) -> Result<RoundFile, RolesError> {
     expect_absent(out)?;
     RoundFile::new(terms, &decode_input(public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?)
+}
+
+/// Returns SHA-256 of an evaluation key's file, for the terms of a round under this public key.
+///
+/// # Errors
+/// If one of the files is missing or damaged, or they belong to different keys.
+pub fn evaluation_key_digest(evaluation_key: &Path, public_key: &Path) -> Result<Digest, RolesError> {
+    let public = decode_input(public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
+    decode_input(evaluation_key, FileKind::EVALUATION_KEY, |bytes| -> Result<Digest, InputFault> {
+        let (expected, found) = (public.id(), SeededEvaluationKey::from_bytes(bytes)?.id());
+        if found == expected { Ok(Digest::of(bytes)) } else { Err(InputFault::Key { expected, found }) }
+    })
 }
 
 /// The options of a round besides its terms.

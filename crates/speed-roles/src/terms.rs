@@ -29,6 +29,8 @@ pub struct Terms {
     pub threshold: Option<i64>,
     /// SHA-256 of the proof key, if messages need proofs that they are well formed.
     pub proofs: Option<Digest>,
+    /// SHA-256 of the evaluation key's file, if stated. Server and verifier refuse another file.
+    pub evaluation_key: Option<Digest>,
     /// The source of keys and noise.
     pub randomness: RandomnessKind,
 }
@@ -92,6 +94,7 @@ impl Terms {
             parties: self.roster.teachers().iter().map(Party::teachers).collect(),
             roster: Some(self.roster.digest()),
             proofs: self.proofs,
+            evaluation_key: self.evaluation_key,
             randomness: self.randomness,
             ..RoundSpec::new(name.as_bytes(), shape, noise_bound)
         })?)

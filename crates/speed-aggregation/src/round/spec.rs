@@ -52,6 +52,8 @@ pub struct RoundSpec {
     pub roster: Option<Digest>,
     /// SHA-256 of the proof key, if messages need proofs that they are well formed.
     pub proofs: Option<Digest>,
+    /// SHA-256 of the evaluation key's file, if stated.
+    pub evaluation_key: Option<Digest>,
     /// The origin of keys and privacy noise. A simulation gives no privacy.
     pub randomness: RandomnessKind,
 }
@@ -74,6 +76,7 @@ impl RoundSpec {
             kind: RoundKind::Labels,
             roster: None,
             proofs: None,
+            evaluation_key: None,
             randomness: RandomnessKind::OperatingSystem,
         }
     }

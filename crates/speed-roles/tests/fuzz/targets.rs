@@ -279,12 +279,14 @@ fn rounds(key: &PublicKey) -> Vec<Vec<u8>> {
         placement: NoisePlacement::Distributed,
         threshold: Some(-7),
         proofs: Some(Digest::from_bytes([4; 32])),
+        evaluation_key: Some(Digest::from_bytes([5; 32])),
         randomness: RandomnessKind::Simulation,
     };
     let other = Terms {
         query_list: None,
         threshold: None,
         proofs: None,
+        evaluation_key: None,
         randomness: RandomnessKind::OperatingSystem,
         noise: PrivacyNoise::of_coins(4, terms.roster.teachers().len()).expect("valid"),
         placement: NoisePlacement::Central,
