@@ -158,7 +158,7 @@ pub enum OptionsFault {
     #[error(
         "the labels of {queries} queries could tell a lying server {here:.0} bits of the secret key, and the labels of the key's \
          earlier rounds {before:.0}; if more than {most} bits are known, the key has less than about 112 bits of security. New keys \
-         serve {serves} queries with as many outcomes: send fewer queries, or split them into rounds with their own keys"
+         serve {serves} queries with as many outcomes: send fewer queries, or divide them among several key sets (`speed student keygen --sets`, and --keys)"
     )]
     KeyWornOut {
         /// Queries of the round.
