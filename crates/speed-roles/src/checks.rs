@@ -57,10 +57,11 @@ pub(crate) fn read_signed_result(path: &Path, file: &RoundFile) -> Result<(Signe
     Ok((result, Digest::of(&bytes)))
 }
 
-/// Checks that a result belongs to the round and is signed by its server.
+/// Checks that a result belongs to the round, is signed by its server, and counts enough teachers.
 ///
 /// # Errors
-/// [`InputFault`]: it belongs to another round, is not signed by the server, or contradicts the round's file.
+/// [`InputFault`]: it belongs to another round, is not signed by the server, contradicts the round's file, or counts fewer teachers than its
+/// minimum.
 pub fn check_result(result: &SignedResult, file: &RoundFile) -> Result<(), InputFault> {
     let (list, server) = (result.list(), file.roster().server());
     if list.round() != file.id() {
@@ -70,5 +71,9 @@ pub fn check_result(result: &SignedResult, file: &RoundFile) -> Result<(), Input
     if !server.key().verifies(digest, signature) {
         return Err(InputFault::Unsigned { server: server.name().to_owned() });
     }
-    if list.agrees_with(file.round()) { Ok(()) } else { Err(InputFault::Contradiction) }
+    if !list.agrees_with(file.round()) {
+        return Err(InputFault::Contradiction);
+    }
+    let (found, minimum) = (file.round().teachers_counted(list.statuses()), file.round().min_teachers());
+    if found < minimum { Err(InputFault::TooFewCounted { found, minimum }) } else { Ok(()) }
 }

@@ -133,6 +133,14 @@ pub enum InputFault {
         /// Parties found.
         found: usize,
     },
+    /// A result of fewer teachers than the round's minimum.
+    #[error("counts {found} teachers, but at least {minimum} must answer: the server signed it, which convicts it")]
+    TooFewCounted {
+        /// Teachers counted.
+        found: usize,
+        /// The round's minimum.
+        minimum: usize,
+    },
     /// A folder that does not have exactly one folder for each key set.
     #[error(
         "expected only the folders 1, 2 and so on, one for each key set (speed student keygen --sets), found {sets} of them among {found} entries"

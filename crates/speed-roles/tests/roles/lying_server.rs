@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use speed_aggregation::Server;
 use speed_aggregation::keys::SeededEvaluationKey;
 use speed_aggregation::log::{LogEntry, LogEvent, RoundLog};
-use speed_aggregation::protocol::{AnswerList, AnswerSeed, ExactCircuit, RevealedSeed, SignedResult, Submission};
+use speed_aggregation::protocol::{
+    AnswerList, AnswerSeed, ExactCircuit, RevealedSeed, SignedResult, Submission, TeacherStatus,
+};
 use speed_core::{Digest, RandomnessKind};
 use speed_roles::server::{self, Progress, Refusal, RevealOptions, ServerOptions, VerifyOptions, VerifyReport};
 use speed_roles::teacher::{self, TeacherOptions};
@@ -255,6 +257,26 @@ fn a_server_that_evaluates_one_party_instead_of_the_sum_is_convicted() {
         assert_eq!((report.honest, report.sum_differs, report.log_differs), (false, differs, false), "{report:?}");
         assert_eq!(report.answers_differ.len(), if differs { 0 } else { QUERIES });
     }
+}
+
+/// Before this check, `student open --unverified` opened the result of one teacher, whose noise alone protects its vote.
+#[test]
+fn a_result_of_fewer_teachers_than_the_minimum_is_refused() {
+    let folder = answered_with(&Terms { min_teachers: 3, ..real_terms("minimum") });
+    evaluate(&folder);
+    let honest = result_of(&folder);
+    let answers: Vec<_> = honest.list().answers().collect();
+    let mut statuses = honest.list().statuses().to_vec();
+    statuses[0] = TeacherStatus::Missing;
+    let list = AnswerList::new(folder.file.round(), honest.list().key(), statuses, &answers).expect("all answers");
+    lie(&folder, list, honest.sum());
+    let refused = |error: RolesError| {
+        let words = error.to_string();
+        assert!(error.exit_code().code() == 3 && words.contains("counts 2 teachers, but at least 3"), "{words}");
+    };
+    refused(open(&folder, Vec::new(), true).expect_err("too few"));
+    refused(server::verify(&verify_options(&folder), &Silent).expect_err("too few"));
+    assert!(!folder.path("labels.csv").exists());
 }
 
 #[test]
