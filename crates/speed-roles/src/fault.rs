@@ -133,6 +133,28 @@ pub enum InputFault {
         /// Parties found.
         found: usize,
     },
+    /// The keys of a simulation for another round.
+    #[error(
+        "is a simulation's key, which anyone who knows its seed can compute: a round with real votes needs new keys (speed student keygen)"
+    )]
+    SimulatedKey,
+    /// Real keys for a simulation.
+    #[error(
+        "is not a simulation's key (there is no SIMULATION.txt beside it), and a simulation may reveal its key: generate keys for it with \
+         `speed student keygen --simulation SEED`"
+    )]
+    RealKey,
+    /// A second result of a round.
+    #[error(
+        "the result with SHA-256 {first} of this round was opened before, and this is another one, {found}: the server signed both, which \
+         convicts it, and a second result could reveal more of the secret key"
+    )]
+    SecondResult {
+        /// SHA-256 of the result that was opened.
+        first: Digest,
+        /// SHA-256 of this result.
+        found: Digest,
+    },
     /// A result of fewer teachers than the round's minimum.
     #[error("counts {found} teachers, but at least {minimum} must answer: the server signed it, which convicts it")]
     TooFewCounted {
@@ -430,6 +452,12 @@ pub enum ResultsFault {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RoundFileFault {
+    /// A digest of zeros, which means in the round's id that nothing is stated.
+    #[error("{field} is zeros: leave it out if nothing is stated")]
+    ZeroDigest {
+        /// The key in the file.
+        field: &'static str,
+    },
     /// A file that could not be read.
     #[error(transparent)]
     Read(#[from] ReadFault),

@@ -18,7 +18,7 @@ use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
 use crate::file_kind::FileKind;
 use crate::files::{Access, decode_input, expect_absent, read_up_to, write_new};
-use crate::key_use::{KeyUse, other_rounds};
+use crate::key_use::{KeyUse, SIMULATION, are_simulated, check_kind, note_opening, other_rounds};
 use crate::known_answers::KnownAnswers;
 pub use crate::known_answers::{KnownOptions, KnownReport, MixOptions, MixReport, mix};
 use crate::proofs;
@@ -57,7 +57,7 @@ pub fn keygen(folder: &Path, parameters: &Parameters, randomness: RoundRandomnes
     let [secret, public, evaluation] = &paths;
     if randomness.is_simulation() {
         let text = b"SIMULATION: these keys come from a seed. Anyone who knows the seed knows the secret key.\n";
-        write_new(&folder.join("SIMULATION.txt"), text, Access::Shared)?;
+        write_new(&folder.join(SIMULATION), text, Access::Shared)?;
     }
     let mut files = Vec::new();
     let mut write = |path: &PathBuf, bytes: &[u8], access| {
@@ -134,7 +134,10 @@ impl PreparedRound {
         if let Some(key_use) = &self.key_use {
             key_use.note(&self.file)?;
         }
-        write_round(&self.file, &self.out)?;
+        if let Err(error) = write_round(&self.file, &self.out) {
+            self.key_use.as_ref().map_or(Ok(()), KeyUse::undo)?;
+            return Err(error);
+        }
         Ok(self.file)
     }
 }
@@ -144,6 +147,7 @@ pub(crate) fn prepare(terms: &Terms, options: &RoundOptions) -> Result<PreparedR
     expect_absent(&options.out)?;
     let key = decode_input(&options.public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
     let file = RoundFile::new(terms, &key)?;
+    check_kind(&options.public_key, &file)?;
     // Keys of simulations are public, so their use is not recorded. Checked before the slow generation of the proof
     // key, and locked until the round is recorded.
     let key_use = if file.round().is_simulation() { None } else { Some(KeyUse::open(&options.public_key)?) };
@@ -268,10 +272,17 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     }
     let key = decode_input(secret_key, FileKind::SECRET_KEY, SecretKey::from_bytes)?;
     let file = RoundFile::read(round)?;
+    if file.round().is_simulation() {
+        check_kind(secret_key, &file)?;
+    }
     let (signed, digest) = read_signed_result(result, &file)?;
     let verified_by = verified_by(options, &file, digest)?;
     let list = signed.list();
     let known = options.known.as_ref().map(|known| KnownAnswers::read(known, &file)).transpose()?;
+    // Before anything is decrypted: a refused result tells something as well.
+    if !are_simulated(secret_key) {
+        note_opening(secret_key, file.id(), digest)?;
+    }
     let mut labels = decrypted(&key, list).map_err(RolesError::input(result))?;
     let known = known.map(|known| known.check(&mut labels)).transpose().map_err(RolesError::input(result))?;
     let labelled = labels.iter().flatten().count();
@@ -283,7 +294,7 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         write_new(out, text.as_bytes(), Access::Owner)?;
     }
     // Keys of simulations are public, and their rounds are not recorded.
-    let other_rounds = match list.is_simulation() {
+    let other_rounds = match are_simulated(secret_key) {
         true => Some(0),
         false => other_rounds(&secret_key.with_file_name(KEY_FILES[1]), list.round())?,
     };

@@ -259,6 +259,38 @@ fn a_server_that_evaluates_one_party_instead_of_the_sum_is_convicted() {
     }
 }
 
+/// Every opened result may tell as many key bits as its labels have, but only one was charged: before this check, a server that signed two
+/// results of a round had both opened.
+#[test]
+fn a_second_result_of_a_round_is_not_opened() {
+    let folder = evaluated("second result");
+    // Not beside the mark of simulated keys, whose results are not recorded.
+    fs::copy(keys().join("secret.key"), folder.path("secret.key")).expect("a copy");
+    let open = |result: &str, out: &str| folder.open(&folder.path("secret.key"), result, &folder.path(out));
+    open("result", "first.csv").expect("the first");
+    fs::rename(folder.path("result"), folder.path("kept")).expect("moved");
+    let honest = SignedResult::from_bytes(&fs::read(folder.path("kept")).expect("a result")).expect("whole");
+    lie(&folder, changed(honest.list(), probes), honest.sum());
+    let error = open("result", "second.csv").expect_err("the second");
+    let words = error.to_string();
+    assert!(error.exit_code().code() == 3 && words.contains("secret.opened") && words.contains("convicts"), "{words}");
+    assert!(!folder.path("second.csv").exists());
+    // The first one again gives the same labels.
+    open("kept", "again.csv").expect("the first");
+    let read = |name: &str| fs::read(folder.path(name)).expect("labels");
+    assert_eq!(read("first.csv"), read("again.csv"));
+
+    // A result counts as opened even if its labels were refused.
+    let folder = evaluated("second refused");
+    fs::copy(keys().join("secret.key"), folder.path("secret.key")).expect("a copy");
+    let honest = result_of(&folder);
+    lie(&folder, changed(honest.list(), |words| words[WORDS - 1] = (5_u64 << 60).to_le_bytes()), honest.sum());
+    let open = || folder.open(&folder.path("secret.key"), "result", &folder.path("labels.csv"));
+    let first = open().map(|report| report.labelled).map_err(|error| error.to_string());
+    lie(&folder, changed(honest.list(), probes), honest.sum());
+    assert!(open().expect_err("the second").to_string().contains("was opened before"), "{first:?}");
+}
+
 /// Before this check, `student open --unverified` opened the result of one teacher, whose noise alone protects its vote.
 #[test]
 fn a_result_of_fewer_teachers_than_the_minimum_is_refused() {
