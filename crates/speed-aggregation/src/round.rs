@@ -56,6 +56,7 @@ impl Round {
         }
         let mut round = Self { spec };
         round.check_parties()?;
+        round.check_opener()?;
         if let Some(Mechanism::Binomial { coins }) = round.spec.mechanism {
             BinomialShare::new(coins, round.sharers())?;
         }
@@ -75,6 +76,14 @@ impl Round {
             self.spec.parties.clear();
         }
         Ok(())
+    }
+
+    fn check_opener(&self) -> Result<(), RoundError> {
+        match self.spec.opener {
+            Some(found) if found >= self.parties() => Err(RoundError::Opener { found, parties: self.parties() }),
+            Some(_) if self.spec.placement == NoisePlacement::Central => Err(RoundError::OpenerNoise),
+            _ => Ok(()),
+        }
     }
 
     fn check_threshold(&self) -> Result<(), RoundError> {
@@ -256,6 +265,12 @@ impl Round {
         self.spec.proofs
     }
 
+    /// Returns the index of the party that opens the result together with the student, if the opening is joint.
+    #[must_use]
+    pub fn opener(&self) -> Option<usize> {
+        self.spec.opener
+    }
+
     /// Returns the possible outcomes of a query.
     #[must_use]
     pub fn outcomes(&self) -> Outcomes {
@@ -307,6 +322,9 @@ impl Round {
     ///
     /// If a party has several teachers, the bytes begin with "speed/round/v4", and after the proof key follow the number of
     /// parties and the number of teachers of each (8 bytes each).
+    ///
+    /// If the opening is joint, the bytes begin with "speed/round/v4" too, and end with "/joint opener=" and the decimal index
+    /// of the opener.
     #[must_use]
     pub fn id(&self, key: KeyId) -> RoundId {
         let RoundSpec { label, shape, min_teachers, noise_bound, threshold, ref parties, .. } = self.spec;
@@ -332,6 +350,9 @@ impl Round {
         hash.update([place, u8::from(self.is_simulation()), u8::from(threshold.is_some()) + u8::from(self.is_check())]);
         hash.update(threshold.unwrap_or(0).to_le_bytes());
         hash.update(self.spec.mechanism.map_or_else(String::new, Mechanism::identifier).as_bytes());
+        if let Some(opener) = self.spec.opener {
+            hash.update(format!("/joint opener={opener}"));
+        }
         RoundId::new(Digest::from_bytes(hash.finalize().into()))
     }
 }

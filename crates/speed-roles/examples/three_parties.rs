@@ -41,6 +41,7 @@ fn announce(folder: &Path, roster: Roster) -> Result<(), Box<dyn Error>> {
         placement: NoisePlacement::Distributed,
         threshold: None,
         proofs: None,
+        opener: None,
         randomness: RandomnessKind::OperatingSystem,
     };
     let options = RoundOptions {
@@ -135,6 +136,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let labels = folder.join("labels.csv");
     let report = student::open(&OpenOptions {
         secret_key: folder.join("secret.key"),
+        part: None,
         result: folder.join("result"),
         round: folder.join("round.toml"),
         verifications: Vec::new(),

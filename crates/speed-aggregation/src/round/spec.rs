@@ -52,6 +52,8 @@ pub struct RoundSpec {
     pub roster: Option<Digest>,
     /// SHA-256 of the proof key, if messages need proofs that they are well formed.
     pub proofs: Option<Digest>,
+    /// The index of the party that opens the result together with the student, if the opening is joint.
+    pub opener: Option<usize>,
     /// The origin of keys and privacy noise. A simulation gives no privacy.
     pub randomness: RandomnessKind,
 }
@@ -74,6 +76,7 @@ impl RoundSpec {
             kind: RoundKind::Labels,
             roster: None,
             proofs: None,
+            opener: None,
             randomness: RandomnessKind::OperatingSystem,
         }
     }

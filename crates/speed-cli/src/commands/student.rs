@@ -18,7 +18,9 @@ use crate::options::{RoundOptions, StudentCommand};
 
 pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
     match command {
-        StudentCommand::Keygen { out, range, simulation, json } => keygen(&out, &range, simulation, json),
+        StudentCommand::Keygen { out, range, joint, simulation, json } => {
+            keygen(&out, &range, joint, RoundRandomness::from_seed(simulation), json)
+        }
         StudentCommand::Identity(options) => identity::generate(Role::Student, &options, 1),
         StudentCommand::Queries(options) => training::queries(options),
         StudentCommand::Train(options) => training::train_student(*options),
@@ -30,6 +32,7 @@ pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
         }
         StudentCommand::Open {
             secret_key,
+            part,
             result,
             round,
             verification: verifications,
@@ -43,20 +46,41 @@ pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
             json,
         } => {
             let known = known.map(|answers| student::KnownOptions { answers, query_list, wrong });
-            let options =
-                student::OpenOptions { secret_key, result, round, verifications, unverified, known, keep_keys, out };
+            let options = student::OpenOptions {
+                secret_key,
+                part,
+                result,
+                round,
+                verifications,
+                unverified,
+                known,
+                keep_keys,
+                out,
+            };
             open(&options, delta, json)
         }
     }
 }
 
-fn keygen(out: &Path, parameters: &Parameters, simulation: Option<u64>, json: bool) -> Result<(), Failure> {
-    let report = student::keygen(out, parameters, RoundRandomness::from_seed(simulation))?;
+fn keygen(
+    out: &Path,
+    parameters: &Parameters,
+    joint: bool,
+    randomness: RoundRandomness,
+    json: bool,
+) -> Result<(), Failure> {
+    let report = if joint {
+        student::keygen_joint(out, parameters, randomness)?
+    } else {
+        student::keygen(out, parameters, randomness)?
+    };
     if json {
         return print_json(&report);
     }
     let mut text = format!("{}key {} ({})\n", mark(report.simulation), report.key, report.parameters);
-    let destinations = ["stays with the student", "goes to every teacher", "goes to the server"];
+    let [student, teachers, server] = ["stays with the student", "goes to every teacher", "goes to the server"];
+    let opener = "goes to the opener over a confidential channel: then destroy it here, with every copy";
+    let destinations = if joint { vec![student, opener, teachers, server] } else { vec![student, teachers, server] };
     for ((path, bytes), destination) in report.files.iter().zip(destinations) {
         text.push_str(&format!("{} ({bytes} bytes) {destination}\n", printable_path(path)));
     }
@@ -93,6 +117,7 @@ fn round(options: &RoundOptions) -> Result<(), Failure> {
             "simulation": options.simulation, "noise": file.noise().mechanism().identifier(),
             "noise_bound": file.round().range().noise_bound(), "one_teacher": Influence::of(&file), "price": price,
             "teachers": file.round().shape().teachers(), "parties": file.round().parties(),
+            "opener": file.opener().map(|(_, party)| party.name()),
             "proof_key": proof_key, "out": options.out,
             "unanimous": unanimous, "forecast": forecast,
         }));
@@ -171,6 +196,7 @@ fn terms(options: &RoundOptions) -> Result<Terms, Failure> {
         placement: options.noise,
         threshold: options.threshold,
         proofs: None,
+        opener: options.opener.clone(),
         randomness: if options.simulation { RandomnessKind::Simulation } else { RandomnessKind::OperatingSystem },
     })
 }
@@ -221,6 +247,7 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
         of_parties(report.teachers, report.parties),
     );
     text.push_str(&match (report.key_destroyed, report.other_rounds) {
+        (true, _) if report.opener.is_some() => "the student's share of the secret key was destroyed\n".to_owned(),
         (true, _) => "the secret key was destroyed\n".to_owned(),
         (false, None) => {
             "the secret key was not destroyed: public.rounds, the list of its rounds, is not beside it or lacks this round. Destroy the key when no round needs it\n".to_owned()
@@ -234,6 +261,9 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
         ),
     });
     text.push_str(&verified(&report.verified_by));
+    if let Some(opener) = report.opener {
+        text.push_str(&format!("opened together with teacher {opener}\n"));
+    }
     if let Some(known) = report.known_answers {
         let (wrong, known, allowed) = (known.wrong, known.known, known.allowed);
         text.push_str(&format!("{wrong} of {known} known answers are wrong, at most {allowed} may be\n"));

@@ -196,6 +196,7 @@ fn with_key(parties: &Parties, noise: PrivacyNoise, key: &Path) -> RoundFile {
         placement: NoisePlacement::Distributed,
         threshold: None,
         proofs: Some(proof_key.digest()),
+        opener: None,
         randomness: RandomnessKind::Simulation,
     };
     RoundFile::new(&terms, &PublicKey::from_bytes(&public_key).expect("a public key")).expect("valid")

@@ -46,6 +46,7 @@ impl Round {
             placement: NoisePlacement::Distributed,
             threshold: None,
             proofs: None,
+            opener: None,
             randomness: RandomnessKind::OperatingSystem,
         };
         keygen(folder, &Parameters::WIDE_128, RANDOMNESS)?;
