@@ -135,7 +135,7 @@ proptest! {
         let bits = (0..parameters.polynomial_size).map(|bit| seed.rotate_left(bit as u32) & 1).collect();
         let secret = SecretKey::from_bits(parameters, key.id(), bits);
         check(&secret, SecretKey::from_bytes, damage)?;
-        let (student, opener) = secret.split(&Randomness::simulation([seed as u8; 32])).expect("a simulation");
+        let (student, opener) = secret.split(Digest::of(b"key"), &Randomness::simulation([seed as u8; 32])).expect("a simulation");
         check(&student, StudentShare::from_bytes, damage)?;
         check(&opener, OpenerShare::from_bytes, damage)?;
     }

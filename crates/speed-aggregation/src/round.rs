@@ -82,6 +82,7 @@ impl Round {
         match self.spec.opener {
             Some(found) if found >= self.parties() => Err(RoundError::Opener { found, parties: self.parties() }),
             Some(_) if self.spec.placement == NoisePlacement::Central => Err(RoundError::OpenerNoise),
+            Some(_) if self.spec.evaluation_key.is_none() => Err(RoundError::OpenerEvaluationKey),
             _ => Ok(()),
         }
     }
@@ -265,6 +266,12 @@ impl Round {
         self.spec.proofs
     }
 
+    /// Returns SHA-256 of the evaluation key's file, if stated.
+    #[must_use]
+    pub fn evaluation_key(&self) -> Option<Digest> {
+        self.spec.evaluation_key
+    }
+
     /// Returns the index of the party that opens the result together with the student, if the opening is joint.
     #[must_use]
     pub fn opener(&self) -> Option<usize> {
@@ -320,22 +327,27 @@ impl Round {
     /// ..     the mechanism: name, parameter and value, or nothing
     /// ```
     ///
-    /// If a party has several teachers, the bytes begin with "speed/round/v4", and after the proof key follow the number of
-    /// parties and the number of teachers of each (8 bytes each).
+    /// If the evaluation key is stated or a party has several teachers, the bytes begin with "speed/round/v4", and after the proof
+    /// key follow SHA-256 of the evaluation key or zeros, the number of parties or 0 if each has one teacher, and the number of
+    /// teachers of each (8 bytes each).
     ///
-    /// If the opening is joint, the bytes begin with "speed/round/v4" too, and end with "/joint opener=" and the decimal index
+    /// If the opening is joint, the bytes end with "/joint opener=" and the decimal index
     /// of the opener.
     #[must_use]
     pub fn id(&self, key: KeyId) -> RoundId {
-        let RoundSpec { label, shape, min_teachers, noise_bound, threshold, ref parties, .. } = self.spec;
+        let RoundSpec { label, shape, min_teachers, noise_bound, threshold, evaluation_key, ref parties, .. } =
+            self.spec;
+        let is_v3 = parties.is_empty() && evaluation_key.is_none();
+        let digest = |stated: Option<Digest>| stated.map_or([0; 32], |digest| *digest.as_bytes());
         let mut hash = Sha256::new();
-        hash.update(if parties.is_empty() { b"speed/round/v3" } else { b"speed/round/v4" });
+        hash.update(if is_v3 { b"speed/round/v3" } else { b"speed/round/v4" });
         hash.update(label.as_bytes());
         hash.update(key.as_bytes());
         for stated in [self.spec.query_list, self.spec.roster, self.spec.proofs] {
-            hash.update(stated.map_or([0; 32], |digest| *digest.as_bytes()));
+            hash.update(digest(stated));
         }
-        if !parties.is_empty() {
+        if !is_v3 {
+            hash.update(digest(evaluation_key));
             hash.update((parties.len() as u64).to_le_bytes());
             parties.iter().for_each(|&teachers| hash.update(u64::from(teachers).to_le_bytes()));
         }
@@ -392,6 +404,9 @@ mod tests {
             id(RoundSpec { query_list: Some(Digest::from_bytes([1; 32])), ..base() }),
             id(RoundSpec { roster: Some(Digest::from_bytes([1; 32])), ..base() }),
             id(RoundSpec { proofs: Some(Digest::from_bytes([1; 32])), ..base() }),
+            id(RoundSpec { evaluation_key: Some(Digest::from_bytes([1; 32])), ..base() }),
+            id(RoundSpec { evaluation_key: Some(Digest::from_bytes([1; 32])), opener: Some(0), ..base() }),
+            id(RoundSpec { evaluation_key: Some(Digest::from_bytes([1; 32])), opener: Some(1), ..base() }),
             id(RoundSpec { min_teachers: 4, ..base() }),
             id(RoundSpec { parties: vec![2, 3], ..base() }),
             id(RoundSpec { parties: vec![3, 2], ..base() }),

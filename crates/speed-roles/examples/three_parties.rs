@@ -41,6 +41,10 @@ fn announce(folder: &Path, roster: Roster) -> Result<(), Box<dyn Error>> {
         placement: NoisePlacement::Distributed,
         threshold: None,
         proofs: None,
+        evaluation_key: Some(student::evaluation_key_digest(
+            &folder.join("evaluation.key"),
+            &folder.join("public.key"),
+        )?),
         opener: None,
         randomness: RandomnessKind::OperatingSystem,
     };

@@ -91,6 +91,16 @@ pub enum InputFault {
         /// The file's key.
         found: KeyId,
     },
+    /// An evaluation key whose file is not the one that the round states.
+    #[error(
+        "has SHA-256 {found}, but the round states {expected} (evaluation.sha256): it is another evaluation key, or was changed"
+    )]
+    EvaluationKey {
+        /// SHA-256 in the round's file.
+        expected: Digest,
+        /// SHA-256 of the file.
+        found: Digest,
+    },
     /// A file that is not a signing key.
     #[error("not an Ed25519 signing key in PEM (PKCS #8), as `speed teacher keygen` and `openssl genpkey` write it")]
     SigningKey,
@@ -117,6 +127,21 @@ pub enum InputFault {
     /// Parties that do not form a roster.
     #[error(transparent)]
     Roster(#[from] RosterError),
+    /// A card that names no party or several.
+    #[error("names {found} parties, but in a folder of cards every file is the card of one party")]
+    CardOfSeveral {
+        /// Parties found.
+        found: usize,
+    },
+    /// A second card of a role that one party has.
+    #[error("is a second card of a {role}, but a round has one")]
+    SecondCard {
+        /// The role.
+        role: &'static str,
+    },
+    /// A folder of cards without the student's or the server's card.
+    #[error("needs the cards of the student, the server and every party that answers")]
+    CardsMissing,
     /// A proof key that is damaged or not the round's.
     #[error(transparent)]
     Proof(Box<ProofError>),
@@ -127,7 +152,7 @@ pub enum InputFault {
         server: String,
     },
     /// A directory that cannot be listed.
-    #[error("cannot read the folder of answers: {0}")]
+    #[error("cannot read the folder: {0}")]
     Folder(#[source] std::io::Error),
     /// A log or a receipt that belongs to another round, or has the wrong content.
     #[error(transparent)]
@@ -303,6 +328,17 @@ pub enum OpeningFault {
         expected: usize,
         /// The teacher that signed the verification.
         found: usize,
+    },
+    /// A share of a key that was generated with another evaluation key.
+    #[error(
+        "was generated with the evaluation key {expected}, the round states {found}: with another evaluation key a verified answer could read \
+         the opener's share of the key"
+    )]
+    EvaluationKey {
+        /// SHA-256 of the share's evaluation key.
+        expected: Digest,
+        /// SHA-256 of the round's evaluation key.
+        found: Digest,
     },
     /// A second result of a round.
     #[error(

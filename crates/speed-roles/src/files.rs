@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 use speed_core::Digest;
@@ -116,6 +116,25 @@ pub(crate) fn expect_absent(path: &Path) -> Result<(), RolesError> {
         Ok(_) => Err(exists(path)),
         Err(_) => Ok(()),
     }
+}
+
+/// Lists the files of a directory in the order of their names, without hidden ones (such as unfinished temporary files).
+///
+/// # Errors
+/// If the directory cannot be read.
+pub(crate) fn visible_files(folder: &Path) -> Result<Vec<PathBuf>, RolesError> {
+    let list = || -> std::io::Result<Vec<PathBuf>> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+                files.push(entry.path());
+            }
+        }
+        files.sort_unstable();
+        Ok(files)
+    };
+    list().map_err(InputFault::Folder).map_err(RolesError::input(folder))
 }
 
 fn exists(path: &Path) -> RolesError {

@@ -7,7 +7,7 @@ use speed_aggregation::OpenerShare;
 use speed_aggregation::protocol::{OpeningPart, SignedResult, Verification};
 use speed_core::Digest;
 
-use crate::checks::read_signed_result;
+use crate::checks::{check_evaluation_key, read_signed_result};
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::{InputFault, OpeningFault};
 use crate::file_kind::FileKind;
@@ -139,6 +139,7 @@ fn make(
 ) -> Result<Vec<u8>, RolesError> {
     let share = decode_input(&options.share, FileKind::OPENER_SHARE, OpenerShare::from_bytes)?;
     file.check_key(&options.share, share.id())?;
+    check_evaluation_key(file, share.evaluation_key()).map_err(RolesError::input(&options.share))?;
     let randomness = options.randomness.opener_flooding(file.id());
     let part = share.part(result.list(), (digest, opener), &randomness, |digest| identity.sign(digest))?;
     Ok(part.to_bytes())

@@ -1,6 +1,5 @@
 //! The votes of a party's teachers on the queries of a round.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use speed_votes::{
@@ -11,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
 use crate::file_kind::FileKind;
-use crate::files::{read_input, refused};
+use crate::files::{read_input, refused, visible_files};
 use crate::round_file::RoundFile;
 use crate::round_queries;
 
@@ -94,18 +93,7 @@ impl PartyVotes<'_> {
 
 /// Returns the files of a folder, in the order of their names, if there is one for each teacher. Hidden files do not count.
 fn teacher_files(folder: &Path, expected: usize) -> Result<Vec<PathBuf>, RolesError> {
-    let list = || -> std::io::Result<Vec<PathBuf>> {
-        let mut files = Vec::new();
-        for entry in fs::read_dir(folder)? {
-            let entry = entry?;
-            if !entry.file_name().to_string_lossy().starts_with('.') {
-                files.push(entry.path());
-            }
-        }
-        files.sort();
-        Ok(files)
-    };
-    let files = list().map_err(RolesError::io("read", folder))?;
+    let files = visible_files(folder)?;
     let found = files.len();
     if found == expected {
         Ok(files)

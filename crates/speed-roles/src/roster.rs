@@ -71,6 +71,16 @@ pub enum RosterError {
         /// Parties found.
         found: usize,
     },
+    /// Another number of parties that answer, or of their teachers, than the student expects.
+    #[error("{found} {what}, expected {expected}: check the cards, also the `teachers` that each states")]
+    Count {
+        /// "parties that answer", or "teachers".
+        what: &'static str,
+        /// The number that the student expects.
+        expected: usize,
+        /// The number in the roster.
+        found: usize,
+    },
     /// A number of teachers that a party cannot have.
     #[error("{name:?} has {found} teachers, expected {expected}")]
     PartyTeachers {
@@ -160,6 +170,20 @@ impl Roster {
             return Err(RosterError::Twice { first, second: party.name.clone(), what });
         }
         Ok(Self { student, server, teachers })
+    }
+
+    /// Checks the number of parties that answer, and the number of teachers of all of them. A card that names several parties, or
+    /// more teachers than agreed, would give its owner more votes.
+    ///
+    /// # Errors
+    /// [`RosterError::Count`] if one of the numbers differs.
+    pub fn expect(&self, parties: usize, teachers: usize) -> Result<(), RosterError> {
+        let counts =
+            [("parties that answer", parties, self.teachers.len()), ("teachers", teachers, self.teacher_count())];
+        match counts.into_iter().find(|(_, expected, found)| expected != found) {
+            Some((what, expected, found)) => Err(RosterError::Count { what, expected, found }),
+            None => Ok(()),
+        }
     }
 
     /// Returns the student.

@@ -8,7 +8,7 @@ use speed_core::{decode_text, without_joined_marks};
 use crate::error::RolesError;
 use crate::fault::InputFault;
 use crate::file_kind::FileKind;
-use crate::files::decode_input;
+use crate::files::{decode_input, visible_files};
 use crate::roster::{Party, Role, Roster, RosterError};
 
 impl Party {
@@ -36,12 +36,40 @@ impl Roster {
         Ok(Self::from_entries(student, server, teacher)?)
     }
 
-    /// Reads the file of a roster.
+    /// Reads a roster: a file, or a folder of cards ([`Self::read_cards`]).
     ///
     /// # Errors
     /// If it cannot be read or is not a roster.
     pub fn read(path: &Path) -> Result<Self, RolesError> {
+        if path.is_dir() {
+            return Self::read_cards(path);
+        }
         decode_input(path, FileKind::ROSTER, |bytes| Self::from_toml(decode_text(bytes)?))
+    }
+
+    /// Reads a folder with the card of each party in a file of its own. The parties that answer get their indices in the order of the
+    /// files' names. Hidden files are ignored; every other file must be a card of exactly one party.
+    ///
+    /// # Errors
+    /// If a file is not the card of one party, or the parties do not form a roster.
+    pub fn read_cards(folder: &Path) -> Result<Self, RolesError> {
+        let (mut student, mut server, mut teachers) = (Vec::new(), Vec::new(), Vec::new());
+        for path in visible_files(folder)? {
+            let card = decode_input(&path, FileKind::ROSTER, |bytes| Card::from_toml(decode_text(bytes)?))?;
+            let (parties, role) = match card.role {
+                Role::Student => (&mut student, "student"),
+                Role::Server => (&mut server, "server"),
+                Role::Teacher => (&mut teachers, "teacher"),
+            };
+            if card.role != Role::Teacher && !parties.is_empty() {
+                return Err(RolesError::input(&path)(InputFault::SecondCard { role }));
+            }
+            parties.push(card.party);
+        }
+        let (Some(student), Some(server)) = (student.pop(), server.pop()) else {
+            return Err(RolesError::input(folder)(InputFault::CardsMissing));
+        };
+        Self::new(student, server, teachers).map_err(RolesError::input(folder))
     }
 
     pub(crate) fn from_entries(student: Entry, server: Entry, teachers: Vec<Entry>) -> Result<Self, RosterError> {
@@ -86,6 +114,34 @@ impl From<&Party> for Entry {
         let teachers = (party.teachers() != 1).then(|| u64::from(party.teachers()));
         Self { name: party.name().to_owned(), key: party.key().to_hex(), teachers }
     }
+}
+
+/// The card of one party.
+struct Card {
+    role: Role,
+    party: Party,
+}
+
+impl Card {
+    fn from_toml(text: &str) -> Result<Self, InputFault> {
+        let Cards { student, server, teacher } = toml::from_str(&without_joined_marks(text)).map_err(Box::new)?;
+        let found = usize::from(student.is_some()) + usize::from(server.is_some()) + teacher.len();
+        match (student, server, teacher.into_iter().next()) {
+            (Some(entry), None, None) => Ok(Self { role: Role::Student, party: entry.party_without_teachers()? }),
+            (None, Some(entry), None) => Ok(Self { role: Role::Server, party: entry.party_without_teachers()? }),
+            (None, None, Some(entry)) if found == 1 => Ok(Self { role: Role::Teacher, party: entry.party()? }),
+            _ => Err(InputFault::CardOfSeveral { found }),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cards {
+    student: Option<Entry>,
+    server: Option<Entry>,
+    #[serde(default)]
+    teacher: Vec<Entry>,
 }
 
 #[derive(Deserialize)]

@@ -115,7 +115,8 @@ impl RoundFile {
                 coins,
                 bound: round.range().noise_bound(),
             },
-            proofs: round.proofs().map(|key| Proofs { sha256: key.to_hex() }),
+            proofs: round.proofs().map(|key| KeyFile { sha256: key.to_hex() }),
+            evaluation: round.evaluation_key().map(|key| KeyFile { sha256: key.to_hex() }),
             student: self.roster.student().into(),
             server: self.roster.server().into(),
             teacher: self.roster.teachers().iter().map(Entry::from).collect(),
@@ -206,8 +207,12 @@ struct Document {
     opener: Option<String>,
     queries: Queries,
     noise: Noise,
+    /// The key for the proofs that messages are well formed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    proofs: Option<Proofs>,
+    proofs: Option<KeyFile>,
+    /// The key with which the server computes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evaluation: Option<KeyFile>,
     student: Entry,
     server: Entry,
     teacher: Vec<Entry>,
@@ -224,10 +229,10 @@ struct Queries {
     threshold: Option<i64>,
 }
 
-/// The key for the proofs that messages are well formed.
+/// The file of a key that other parties hold.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Proofs {
+struct KeyFile {
     sha256: String,
 }
 
@@ -307,7 +312,19 @@ impl From<PlacementWord> for NoisePlacement {
 
 fn terms(document: Document) -> Result<Terms, RoundFileFault> {
     let Document {
-        name, simulation, minimum, opening, opener, queries, noise, proofs, student, server, teacher, ..
+        name,
+        simulation,
+        minimum,
+        opening,
+        opener,
+        queries,
+        noise,
+        proofs,
+        evaluation,
+        student,
+        server,
+        teacher,
+        ..
     } = document;
     match (opening, &opener) {
         (Some(OpeningWord::Joint), None) => return Err(RoundFileFault::Opening { found: "no opener" }),
@@ -327,7 +344,8 @@ fn terms(document: Document) -> Result<Terms, RoundFileFault> {
         queries: queries.count,
         classes: queries.classes,
         query_list: stated("queries.sha256", queries.sha256)?,
-        proofs: stated("proofs.sha256", proofs.map(|proofs| proofs.sha256))?,
+        proofs: stated("proofs.sha256", proofs.map(|key| key.sha256))?,
+        evaluation_key: stated("evaluation.sha256", evaluation.map(|key| key.sha256))?,
         min_teachers: minimum,
         placement: noise.place.into(),
         threshold: queries.threshold,
@@ -374,6 +392,7 @@ mod tests {
             placement: NoisePlacement::Distributed,
             threshold: Some(-7),
             proofs: Some(Digest::from_bytes([4; 32])),
+            evaluation_key: Some(Digest::from_bytes([5; 32])),
             opener: None,
             randomness: RandomnessKind::Simulation,
         }
@@ -543,6 +562,8 @@ mod tests {
             ("name = \"hospital 3\"", "name = \"hospital 3000\"", "it was changed"),
             ("sha256 = \"0404", "sha256 = \"0405", "it was changed"),
             ("[proofs]\nsha256 = \"04", "#", "it was changed"),
+            ("sha256 = \"0505", "sha256 = \"0506", "it was changed"),
+            ("[evaluation]\nsha256 = \"05", "#", "it was changed"),
             ("[student]", "[students]", "unknown field"),
             ("[server]", "[servers]", "unknown field"),
             ("minimum = 200", "minimum = 251", "251 teachers must answer"),

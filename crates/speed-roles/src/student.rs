@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use speed_aggregation::error::OpenError;
+use speed_aggregation::keys::SeededEvaluationKey;
 use speed_aggregation::proofs::ProofKey;
 use speed_aggregation::protocol::{AnswerList, OpeningPart, SignedResult, TeacherStatus, Verification};
 use speed_aggregation::{
@@ -14,7 +15,7 @@ use speed_aggregation::{
 use speed_core::{Digest, NoisePlacement};
 use zeroize::Zeroizing;
 
-use crate::checks::read_signed_result;
+use crate::checks::{check_evaluation_key, read_signed_result};
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::{InputFault, OpeningFault, VerificationFault};
 use crate::file_kind::FileKind;
@@ -78,13 +79,14 @@ pub fn keygen_joint(
     randomness: RoundRandomness,
 ) -> Result<KeygenReport, RolesError> {
     generate(folder, parameters, randomness, JOINT_KEY_FILES, |keys| {
-        let (student, opener) = keys.secret.split(&randomness.keys())?;
-        let KeySet { public, evaluation, .. } = keys;
+        let KeySet { secret, public, evaluation, .. } = keys;
+        let evaluation = evaluation.to_bytes();
+        let (student, opener) = secret.split(Digest::of(&evaluation), &randomness.keys())?;
         let files = [
             (student.to_bytes(), Access::Owner),
             (opener.to_bytes(), Access::Owner),
             (Zeroizing::new(public.to_bytes()), Access::Shared),
-            (Zeroizing::new(evaluation.to_bytes()), Access::Shared),
+            (Zeroizing::new(evaluation), Access::Shared),
         ];
         Ok(files)
     })
@@ -127,6 +129,18 @@ fn generate<const N: usize>(
 pub fn terms(terms: &Terms, public_key: &Path, out: &Path) -> Result<RoundFile, RolesError> {
     expect_absent(out)?;
     RoundFile::new(terms, &decode_input(public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?)
+}
+
+/// Returns SHA-256 of an evaluation key's file, for the terms of a round under this public key.
+///
+/// # Errors
+/// If one of the files is missing or damaged, or they belong to different keys.
+pub fn evaluation_key_digest(evaluation_key: &Path, public_key: &Path) -> Result<Digest, RolesError> {
+    let public = decode_input(public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
+    decode_input(evaluation_key, FileKind::EVALUATION_KEY, |bytes| -> Result<Digest, InputFault> {
+        let (expected, found) = (public.id(), SeededEvaluationKey::from_bytes(bytes)?.id());
+        if found == expected { Ok(Digest::of(bytes)) } else { Err(InputFault::Key { expected, found }) }
+    })
 }
 
 /// The options of a round besides its terms.
@@ -409,6 +423,7 @@ impl Opening {
             (Some(_), None) => Err(OptionsFault::PartMissing.into()),
             (Some(opener), Some(path)) => {
                 let share = decode_input(secret_key, FileKind::STUDENT_SHARE, StudentShare::from_bytes)?;
+                check_evaluation_key(file, share.evaluation_key()).map_err(RolesError::input(secret_key))?;
                 let part = decode_input(path, FileKind::OPENING_PART, OpeningPart::from_bytes)?;
                 check_part(&part, file, opener, result).map_err(RolesError::input(path))?;
                 Ok(Self::Joint(share, part))

@@ -29,6 +29,8 @@ pub struct Terms {
     pub threshold: Option<i64>,
     /// SHA-256 of the proof key, if messages need proofs that they are well formed.
     pub proofs: Option<Digest>,
+    /// SHA-256 of the evaluation key's file, if stated. Server and verifier refuse another file.
+    pub evaluation_key: Option<Digest>,
     /// The name of the party that opens the result together with the student, if the opening is joint.
     pub opener: Option<String>,
     /// The source of keys and noise.
@@ -114,6 +116,7 @@ impl Terms {
             parties: self.roster.teachers().iter().map(Party::teachers).collect(),
             roster: Some(self.roster.digest()),
             proofs: self.proofs,
+            evaluation_key: self.evaluation_key,
             opener: self.opener()?,
             randomness: self.randomness,
             ..RoundSpec::new(name.as_bytes(), shape, noise_bound)

@@ -27,6 +27,8 @@ use crate::submission::Signature;
 struct Share {
     parameters: Parameters,
     id: KeyId,
+    /// SHA-256 of the evaluation key's file.
+    evaluation_key: Digest,
     words: Zeroizing<Vec<u64>>,
 }
 
@@ -40,12 +42,13 @@ impl Share {
 
 impl Encode for Share {
     fn encoded_len(&self) -> usize {
-        self.parameters.encoded_len() + KeyId::LENGTH + self.words.encoded_len()
+        self.parameters.encoded_len() + KeyId::LENGTH + Digest::LENGTH + self.words.encoded_len()
     }
 
     fn encode(&self, writer: &mut Writer) {
         self.parameters.encode(writer);
         self.id.encode(writer);
+        self.evaluation_key.encode(writer);
         self.words.as_slice().encode(writer);
     }
 }
@@ -53,8 +56,9 @@ impl Encode for Share {
 impl Decode for Share {
     fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
         let (parameters, id): (Parameters, _) = (reader.read()?, reader.read()?);
+        let evaluation_key = reader.read()?;
         let words = Zeroizing::new(reader.read_with(parameters.polynomial_size)?);
-        Ok(Self { parameters, id, words })
+        Ok(Self { parameters, id, evaluation_key, words })
     }
 }
 
@@ -75,6 +79,13 @@ macro_rules! share_with_role {
             #[must_use]
             pub fn parameters(&self) -> &Parameters {
                 &self.0.parameters
+            }
+
+            /// Returns SHA-256 of the file of the evaluation key that was generated with the secret key. Another evaluation key
+            /// could make answers that read the share, although a verification that uses it succeeds.
+            #[must_use]
+            pub fn evaluation_key(&self) -> Digest {
+                self.0.evaluation_key
             }
 
             /// Returns the bytes of the share's file, which are secret.
@@ -124,7 +135,8 @@ share_with_role! {
     /// The opener's summand of a secret key. With it a party of the round makes its part of a result, which the student needs
     /// to open the result. Alone it decrypts nothing.
     ///
-    /// On the wire (between envelope and checksum): parameter set (4 bytes), key id (32), 2048 words of 8 bytes.
+    /// On the wire (between envelope and checksum): parameter set (4 bytes), key id (32), SHA-256 of the
+    /// evaluation key's file (32), 2048 words of 8 bytes.
     OpenerShare, Kind::OpenerShare, "OpenerShare"
 }
 
@@ -133,7 +145,8 @@ share_with_role! {
     /// The student's summand of a secret key. It opens answers together with an opener's [part](OpeningPart). Alone it decrypts
     /// nothing.
     ///
-    /// On the wire (between envelope and checksum): parameter set (4 bytes), key id (32), 2048 words of 8 bytes.
+    /// On the wire (between envelope and checksum): parameter set (4 bytes), key id (32), SHA-256 of the
+    /// evaluation key's file (32), 2048 words of 8 bytes.
     StudentShare, Kind::StudentShare, "StudentShare"
 }
 
@@ -145,7 +158,7 @@ impl OpenerShare {
     /// this share and `e` is uniform on `[-2^57, 2^57)` (the parameter sets' flooding of a part). The flooding hides the error of
     /// the answer, also from a student that colludes with the server ([`JointGuarantee`](crate::encoding::JointGuarantee)).
     ///
-    /// The caller verified that the server computed this result, whose file has the SHA-256 `result`: a ciphertext of
+    /// The caller verified, with the evaluation key of this share, that the server computed this result, whose file has the SHA-256 `result`: a ciphertext of
     /// another origin could read this share bit by bit. The caller also makes only one part of a round, because the mean of
     /// several parts of one answer would remove the flooding.
     ///
@@ -178,17 +191,22 @@ impl OpenerShare {
 #[cfg(feature = "student")]
 impl SecretKey {
     /// Splits the key into two summands modulo 2^64. The student's summand is uniform, from the operating system's generator
-    /// or a simulation's key, so each summand alone is independent of the key.
+    /// or a simulation's key, so each summand alone is independent of the key. `evaluation_key` is SHA-256 of the file of the
+    /// evaluation key that was generated with this key.
     ///
     /// # Errors
     /// If the operating system provides no randomness.
-    pub fn split(&self, randomness: &Randomness) -> Result<(StudentShare, OpenerShare), EntropyError> {
+    pub fn split(
+        &self,
+        evaluation_key: Digest,
+        randomness: &Randomness,
+    ) -> Result<(StudentShare, OpenerShare), EntropyError> {
         let (parameters, id, bits) = (self.parameters, self.id, self.big.as_ref());
         let first = uniform_words(randomness, (DOMAIN, "share of a key", id.as_bytes()), bits.len())?;
         let mut second = Zeroizing::new(Vec::with_capacity(bits.len()));
         second.extend(bits.iter().zip(first.iter()).map(|(bit, first)| bit.wrapping_sub(*first)));
-        let student = StudentShare(Share { parameters, id, words: first });
-        Ok((student, OpenerShare(Share { parameters, id, words: second })))
+        let student = StudentShare(Share { parameters, id, evaluation_key, words: first });
+        Ok((student, OpenerShare(Share { parameters, id, evaluation_key, words: second })))
     }
 }
 

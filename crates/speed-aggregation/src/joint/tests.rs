@@ -26,6 +26,10 @@ fn key(seed: u64) -> SecretKey {
     SecretKey::from_bits(P, KeyId::new(Digest::of(seed.to_le_bytes())), bits)
 }
 
+fn evaluation_key() -> Digest {
+    Digest::of(b"an evaluation key")
+}
+
 fn simulation(seed: u64) -> Randomness {
     let mut key = [9; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -68,11 +72,12 @@ fn part(opener: &OpenerShare, list: &AnswerList, randomness: &Randomness) -> Ope
 fn the_sum_of_the_shares_is_the_key() {
     for (seed, source) in [(1, simulation(1)), (2, Randomness::OperatingSystem)] {
         let key = key(seed);
-        let (student, opener) = key.split(&source).expect("entropy");
+        let (student, opener) = key.split(evaluation_key(), &source).expect("entropy");
         let sums = student.words().iter().zip(opener.words()).map(|(a, b)| a.wrapping_add(*b));
         assert!(sums.eq(key.big.as_ref().iter().copied()));
         assert_eq!((student.id(), opener.id()), (key.id(), key.id()));
-        let again = key.split(&source).expect("entropy");
+        assert_eq!((student.evaluation_key(), opener.evaluation_key()), (evaluation_key(), evaluation_key()));
+        let again = key.split(evaluation_key(), &source).expect("entropy");
         assert_eq!(again.0.words() == student.words(), source.is_simulation());
     }
 }
@@ -95,7 +100,8 @@ fn each_share_alone_finds_a_uniform_digit_for_every_outcome() {
         let product = share.iter().zip(&answer.words).fold(0_u64, |sum, (a, b)| sum.wrapping_add(a.wrapping_mul(*b)));
         (answer.words[WORDS - 1].wrapping_sub(product) >> 60) as usize
     };
-    let splits: Vec<_> = (0..2_000).map(|seed| key.split(&simulation(seed)).expect("a simulation")).collect();
+    let splits: Vec<_> =
+        (0..2_000).map(|seed| key.split(evaluation_key(), &simulation(seed)).expect("a simulation")).collect();
     for answer in list.answers() {
         let student = chi_square(splits.iter().map(|(student, _)| digit(student.words(), &answer)));
         let opener = chi_square(splits.iter().map(|(_, opener)| digit(opener.words(), &answer)));
@@ -122,7 +128,7 @@ fn each_share_alone_finds_a_uniform_digit_for_every_outcome() {
 #[test]
 fn a_joint_opening_gives_the_outcome_of_the_key_at_the_ends_of_all_errors() {
     let key = key(6);
-    let (student, opener) = key.split(&simulation(6)).expect("a simulation");
+    let (student, opener) = key.split(evaluation_key(), &simulation(6)).expect("a simulation");
     // The server's flooding at its end, and a ciphertext error that is still less than the opener's flooding.
     let end = (1_i64 << 58) + (1 << 57) - 1;
     for (classes, threshold, kind) in [
@@ -151,7 +157,7 @@ fn a_joint_opening_gives_the_outcome_of_the_key_at_the_ends_of_all_errors() {
 #[test]
 fn a_part_is_the_product_and_uniform_flooding() {
     let key = key(8);
-    let (_, opener) = key.split(&simulation(8)).expect("a simulation");
+    let (_, opener) = key.split(evaluation_key(), &simulation(8)).expect("a simulation");
     let queries = 4_000;
     let list = list(&key, &round(queries, 3, None, RoundKind::Labels), &vec![(Outcome::Label(2), 0); queries]);
     let flooding = |source: &Randomness| -> Vec<i64> {
@@ -179,8 +185,8 @@ fn a_part_is_the_product_and_uniform_flooding() {
 #[test]
 fn shares_and_parts_of_others_are_refused() {
     let (key, other) = (key(10), key(11));
-    let (student, opener) = key.split(&simulation(10)).expect("a simulation");
-    let (stranger, strange_opener) = other.split(&simulation(11)).expect("a simulation");
+    let (student, opener) = key.split(evaluation_key(), &simulation(10)).expect("a simulation");
+    let (stranger, strange_opener) = other.split(evaluation_key(), &simulation(11)).expect("a simulation");
     let list = list(&key, &round(2, 3, None, RoundKind::Labels), &[(Outcome::Label(0), 0), (Outcome::Label(1), 0)]);
     let made = part(&opener, &list, &simulation(1));
     let refused = strange_opener.part(&list, (Digest::of(b""), 0), &simulation(1), sign);

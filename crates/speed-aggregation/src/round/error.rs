@@ -44,6 +44,12 @@ pub enum RoundError {
         /// Number of parties.
         parties: usize,
     },
+    /// A joint opening without a stated evaluation key.
+    #[error(
+        "a joint opening needs the SHA-256 of the evaluation key: with another evaluation key a verified answer could read the opener's \
+         share of the key"
+    )]
+    OpenerEvaluationKey,
     /// A joint opening of a round whose result no party can verify.
     #[error(
         "a joint opening needs noise from the teachers: if the server adds it, the opener cannot verify the result, and an unverified \

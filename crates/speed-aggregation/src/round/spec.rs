@@ -52,6 +52,8 @@ pub struct RoundSpec {
     pub roster: Option<Digest>,
     /// SHA-256 of the proof key, if messages need proofs that they are well formed.
     pub proofs: Option<Digest>,
+    /// SHA-256 of the evaluation key's file, if stated.
+    pub evaluation_key: Option<Digest>,
     /// The index of the party that opens the result together with the student, if the opening is joint.
     pub opener: Option<usize>,
     /// The origin of keys and privacy noise. A simulation gives no privacy.
@@ -76,6 +78,7 @@ impl RoundSpec {
             kind: RoundKind::Labels,
             roster: None,
             proofs: None,
+            evaluation_key: None,
             opener: None,
             randomness: RandomnessKind::OperatingSystem,
         }

@@ -15,7 +15,8 @@ fn sign(_: Digest) -> Signature {
 /// Both openings of the answers of a round whose teachers send counts at random.
 fn compare(parameters: &Parameters, spec: RoundSpec) -> Vec<Outcome> {
     let keys = generate_keys(parameters, &SOURCE).expect("a simulation needs no entropy");
-    let (student, opener) = keys.secret.split(&SOURCE).expect("a simulation needs no entropy");
+    let (student, opener) =
+        keys.secret.split(Digest::of(keys.evaluation.to_bytes()), &SOURCE).expect("a simulation needs no entropy");
     let round = Round::new(spec).expect("valid");
     let mut server = Server::new(keys.evaluation.expand(), round.clone())
         .expect("valid")

@@ -36,8 +36,11 @@ fn the_documented_bytes() {
         .collect();
     messages.iter().for_each(|message| server.add(message).expect("valid"));
     server.close(2).expect("all");
-    let (student, opener) = keys.secret.split(&SOURCE).expect("a simulation needs no entropy");
-    let joint = Round::new(RoundSpec { opener: Some(1), ..example_spec() }).expect("valid");
+    let (student, opener) =
+        keys.secret.split(Digest::of(keys.evaluation.to_bytes()), &SOURCE).expect("a simulation needs no entropy");
+    let joint =
+        Round::new(RoundSpec { opener: Some(1), evaluation_key: Some(student.evaluation_key()), ..example_spec() })
+            .expect("valid");
     let wide = generate_keys(&Parameters::WIDE_128, &SOURCE).expect("a simulation needs no entropy");
     let vectors = [
         ("key id", keys.public.id().to_hex()),

@@ -25,6 +25,7 @@ fn to_json(file: &RoundFile, price: &RoundPrice) -> serde_json::Value {
         "query_list": round.query_list().map(|list| list.to_hex()), "threshold": round.threshold(),
         "minimum": round.min_teachers(), "noise": file.noise().mechanism().identifier(),
         "noise_by_server": round.placement() == NoisePlacement::Central, "proof_key": round.proofs().map(|key| key.to_hex()),
+        "evaluation_key": round.evaluation_key().map(|key| key.to_hex()),
         "one_teacher": Influence::of(file), "opener": file.opener().map(|(_, party)| party.name()),
         "student": party(roster.student()), "server": party(roster.server()),
         "teachers": roster.teachers().iter().map(teacher).collect::<Vec<_>>(), "price": price,
@@ -56,8 +57,12 @@ fn to_text(file: &RoundFile, price: &RoundPrice) -> String {
         }
         None => WITHOUT_PROOFS.to_owned(),
     };
+    let evaluation = match round.evaluation_key() {
+        Some(key) => format!("with SHA-256 {}", key.to_hex()),
+        None => "not stated: the server accepts any evaluation.key of this encryption key".to_owned(),
+    };
     let mut text = format!(
-        "{}round {:?}\nid {}\nencryption key (public.key) {}\n{} queries of {} classes, {list}\nnoise {}{coins}: {noise}\n{threshold}{} of {} \
+        "{}round {:?}\nid {}\nencryption key (public.key) {}\nevaluation key {evaluation}\n{} queries of {} classes, {list}\nnoise {}{coins}: {noise}\n{threshold}{} of {} \
          teachers must answer\n{proofs}\n",
         mark(round.is_simulation()),
         file.name(),

@@ -7,7 +7,7 @@ use speed_accountant::forecast::{Agreement, AgreementForecast, Forecast};
 use speed_accountant::{AccountError, Delta, HonestRatio, PrivacyEvent};
 use speed_aggregation::Parameters;
 use speed_core::{RandomnessKind, printable_path};
-use speed_roles::{Influence, Role, Roster, RoundFile, RoundRandomness, Terms, hash_query_list, student};
+use speed_roles::{Influence, Role, RolesError, Roster, RoundFile, RoundRandomness, Terms, hash_query_list, student};
 
 use super::price::RoundPrice;
 use super::{
@@ -181,9 +181,18 @@ fn proof_key(options: &RoundOptions) -> PathBuf {
     options.proof_key.clone().unwrap_or_else(|| options.out.with_file_name("proof.key"))
 }
 
+/// Returns the path of the evaluation key.
+fn evaluation_key(options: &RoundOptions) -> PathBuf {
+    options.evaluation_key.clone().unwrap_or_else(|| options.public_key.with_file_name("evaluation.key"))
+}
+
 /// Returns the terms from the options.
 fn terms(options: &RoundOptions) -> Result<Terms, Failure> {
     let roster = Roster::read(&options.roster)?;
+    if let Some(parties) = options.parties {
+        let expected = roster.expect(parties, options.teachers.unwrap_or(parties));
+        expected.map_err(|error| RolesError::input(&options.roster)(error))?;
+    }
     let noise = round_noise::of_round(&options.mechanism, roster.teacher_count(), options.threshold.is_some())?;
     Ok(Terms {
         name: options.name.clone(),
@@ -196,6 +205,7 @@ fn terms(options: &RoundOptions) -> Result<Terms, Failure> {
         placement: options.noise,
         threshold: options.threshold,
         proofs: None,
+        evaluation_key: Some(student::evaluation_key_digest(&evaluation_key(options), &options.public_key)?),
         opener: options.opener.clone(),
         randomness: if options.simulation { RandomnessKind::Simulation } else { RandomnessKind::OperatingSystem },
     })

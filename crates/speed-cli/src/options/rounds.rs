@@ -155,6 +155,9 @@ pub(crate) struct RoundOptions {
     /// The public.key that teachers will encrypt under
     #[arg(long, value_name = "FILE")]
     pub(crate) public_key: PathBuf,
+    /// The evaluation.key of the same keys, whose SHA-256 enters the round's id [default: evaluation.key beside the public key]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) evaluation_key: Option<PathBuf>,
     /// Name of the round; two rounds with the same key need different names
     #[arg(long)]
     pub(crate) name: String,
@@ -167,9 +170,15 @@ pub(crate) struct RoundOptions {
     /// Number of classes
     #[arg(long, value_name = "K")]
     pub(crate) classes: usize,
-    /// The parties: the cards of student, server and all teachers, one after another
-    #[arg(long, value_name = "FILE")]
+    /// The parties: a folder with the card of each in a file of its own, or a file with all cards one after another
+    #[arg(long, value_name = "FOLDER")]
     pub(crate) roster: PathBuf,
+    /// Number of parties that answer; a roster with another number is refused
+    #[arg(long, value_name = "N", required_unless_present = "simulation")]
+    pub(crate) parties: Option<usize>,
+    /// Number of teachers of all parties together; a roster with another number is refused [default: one of each party]
+    #[arg(long, value_name = "N", requires = "parties")]
+    pub(crate) teachers: Option<usize>,
     /// Number of teachers that must answer; a party counts with all its teachers [default: all]
     #[arg(long, value_name = "M")]
     pub(crate) min_teachers: Option<usize>,

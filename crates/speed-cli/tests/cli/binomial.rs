@@ -196,6 +196,7 @@ fn with_key(parties: &Parties, noise: PrivacyNoise, key: &Path) -> RoundFile {
         placement: NoisePlacement::Distributed,
         threshold: None,
         proofs: Some(proof_key.digest()),
+        evaluation_key: None,
         opener: None,
         randomness: RandomnessKind::Simulation,
     };

@@ -7,7 +7,7 @@ use crate::json::documented;
 use crate::roles::{Parties, labels};
 
 const QUERIES: usize = 3;
-const ROUND: &str = "student round --public-key public.key --name test --queries 3 --classes 4 --roster roster.toml --gamma 3 --proofs off \
+const ROUND: &str = "student round --public-key public.key --name test --queries 3 --classes 4 --roster roster.toml --parties 3 --gamma 3 --proofs off \
                      --out round.toml --json";
 const VERIFY: &str = "server verify --evaluation-key evaluation.key --round round.toml --result result --log log --seed seed \
                       --messages copies --signing-key signing.key --out verification";
@@ -20,7 +20,7 @@ fn evaluated() -> Parties {
     let parties = Parties::new();
     parties.introduce(3);
     let text = parties.succeeds("student", "student keygen --joint --out .");
-    assert!(text.contains("opener.share (16448 bytes) goes to the opener over a confidential channel"), "{text}");
+    assert!(text.contains("opener.share (16480 bytes) goes to the opener over a confidential channel"), "{text}");
     assert!(!parties.path("student", "secret.key").exists());
     check_failure(&parties.run("student", ROUND), 2, &["these keys are split", "--opener"]);
     check_failure(

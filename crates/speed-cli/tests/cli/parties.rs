@@ -4,7 +4,7 @@ use std::fs;
 
 use speed_aggregation::{Aggregator as _, ClearText, NoisyVotes};
 use speed_core::VoteShape;
-use speed_roles::{RoundFile, RoundRandomness, teacher};
+use speed_roles::{Party, RoundFile, RoundRandomness, teacher};
 
 use crate::common::check_failure;
 use crate::roles::{AGGREGATE, Parties};
@@ -161,7 +161,7 @@ fn a_round_whose_noise_outweighs_a_unanimous_vote_needs_a_flag() {
     let parties = Parties::new();
     parties.introduce(3);
     parties.succeeds("student", "student keygen --out .");
-    let line = "student round --public-key public.key --name wide --queries 2 --classes 4 --roster roster.toml --proofs off \
+    let line = "student round --public-key public.key --name wide --queries 2 --classes 4 --roster roster.toml --parties 3 --proofs off \
                 --coins 62 --out round.toml";
     let refused = parties.run("student", line);
     check_failure(&refused, 2, &["even a unanimous vote gives only", "--accept-wrong-labels"]);
@@ -189,4 +189,71 @@ fn a_plan_of_parties_has_both_epsilons() {
         2,
         &["--parties", "found 6, expected 1 to the number of teachers, 5"],
     );
+}
+
+/// A hospital's card decides its index and its number of votes, so it must be one card. Before this check, a card with six
+/// `[[teacher]]` blocks got six seats.
+#[test]
+fn a_card_that_takes_several_seats_or_more_teachers_is_refused() {
+    let parties = Parties::new();
+    parties.introduce(3);
+    parties.succeeds("student", "student keygen --out .");
+    let cards = |file: &str| parties.path("student/cards", file);
+    fs::create_dir(parties.path("student", "cards")).expect("a folder");
+    for (party, file) in [
+        ("student", "u.toml"),
+        ("server", "s.toml"),
+        ("teacher 0", "a.toml"),
+        ("teacher 1", "b.toml"),
+        ("teacher 2", "c.toml"),
+    ] {
+        fs::copy(parties.path(party, "signing.toml"), cards(file)).expect("a card");
+    }
+    let round = |roster: &str, more: &str| {
+        let line = format!(
+            "student round --public-key public.key --name r --queries 2 --classes 4 --roster {roster} --proofs off --gamma 3 --out \
+             round.toml {more}"
+        );
+        parties.run("student", &line)
+    };
+    check_failure(&round("cards", "--json"), 2, &["--parties"]);
+    check_failure(&round("cards", "--parties 2"), 3, &["cards", "3 parties that answer, expected 2"]);
+
+    // Six seats in one card.
+    let card = fs::read_to_string(cards("b.toml")).expect("a card");
+    let seats: String = (0..5)
+        .map(|seat| {
+            parties.succeeds("teacher 1", &format!("teacher keygen --name seat-{seat} --out seat-{seat}.key"));
+            fs::read_to_string(parties.path("teacher 1", &format!("seat-{seat}.toml"))).expect("a card")
+        })
+        .collect();
+    fs::write(cards("b.toml"), format!("{card}{seats}")).expect("a card");
+    check_failure(&round("cards", "--parties 3"), 3, &["b.toml", "names 6 parties"]);
+    let joined: String = ["u", "s", "a", "b", "c"]
+        .map(|name| fs::read_to_string(cards(&format!("{name}.toml"))).expect("a card"))
+        .concat();
+    fs::write(parties.path("student", "joined.toml"), joined).expect("a roster");
+    check_failure(&round("joined.toml", "--parties 3"), 3, &["joined.toml", "8 parties that answer, expected 3"]);
+
+    // More teachers than agreed.
+    fs::write(cards("b.toml"), format!("{}teachers = 9\n", card.trim_end().to_owned() + "\n")).expect("a card");
+    check_failure(&round("cards", "--parties 3"), 3, &["cards", "11 teachers, expected 3"]);
+    check_failure(&round("cards", "--parties 3 --teachers 10"), 3, &["11 teachers, expected 10"]);
+
+    // Other files, and missing cards.
+    fs::write(cards("b.toml"), "").expect("a card");
+    check_failure(&round("cards", "--parties 3"), 3, &["b.toml", "names 0 parties"]);
+    fs::copy(cards("u.toml"), cards("b.toml")).expect("a card");
+    check_failure(&round("cards", "--parties 3"), 3, &["u.toml", "second card of a student"]);
+    fs::write(cards("b.toml"), card).expect("a card");
+    fs::rename(cards("s.toml"), cards(".s.toml")).expect("hidden");
+    check_failure(&round("cards", "--parties 3"), 3, &["cards", "the cards of the student, the server"]);
+    fs::rename(cards(".s.toml"), cards("s.toml")).expect("visible");
+    assert!(!parties.path("student", "round.toml").exists());
+
+    let output = round("cards", "--parties 3 --json");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let file = RoundFile::read(&parties.path("student", "round.toml")).expect("a round");
+    let names: Vec<&str> = file.roster().teachers().iter().map(Party::name).collect();
+    assert_eq!(names, ["hospital-0", "hospital-1", "hospital-2"]);
 }

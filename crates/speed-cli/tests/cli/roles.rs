@@ -268,7 +268,7 @@ fn a_killed_server_resumes_to_the_same_bytes() {
 #[test]
 fn a_round_has_a_price_for_all_who_take_part() {
     let parties = Parties::new();
-    let round = "student round --accept-wrong-labels --public-key public.key --name n --queries 3 --classes 4 --roster roster.toml \
+    let round = "student round --accept-wrong-labels --public-key public.key --name n --queries 3 --classes 4 --roster roster.toml --parties 4 \
                  --min-teachers 3 --proofs off --gamma 0.4";
     parties.introduce(4);
     parties.succeeds("student", "student keygen --out .");
@@ -323,7 +323,7 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     parties.agree(2, 2, "--gamma 1.0");
     let student = |line: &str, code, words: &[&str]| check_failure(&parties.run("student", line), code, words);
     student("student keygen --out .", 4, &["secret.key", "already exists"]);
-    let round = "student round --accept-wrong-labels --public-key public.key --name n --queries 2 --classes 4 --roster roster.toml --proofs off \
+    let round = "student round --accept-wrong-labels --public-key public.key --name n --queries 2 --classes 4 --roster roster.toml --parties 2 --proofs off \
                  --out other.toml";
     student(&format!("{round} --gamma 0"), 2, &["gamma is 0"]);
     student(&format!("{round} --gamma 1 --mechanism gaussian"), 2, &["gaussian", "discrete-laplace"]);

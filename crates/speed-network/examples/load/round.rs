@@ -46,6 +46,7 @@ impl Round {
             placement: NoisePlacement::Distributed,
             threshold: None,
             proofs: None,
+            evaluation_key: None,
             opener: None,
             randomness: RandomnessKind::OperatingSystem,
         };

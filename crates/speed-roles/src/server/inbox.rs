@@ -7,8 +7,8 @@ use speed_aggregation::protocol::RoundId;
 use speed_core::printable;
 
 use crate::error::RolesError;
-use crate::fault::{InputFault, ReadFault};
-use crate::files::read_up_to;
+use crate::fault::ReadFault;
+use crate::files::{read_up_to, visible_files};
 use crate::refusal::{MessageFault, Refusal, Rejection};
 use crate::registry::RoundRegistry;
 
@@ -37,19 +37,7 @@ impl FolderInbox {
     /// # Errors
     /// If the directory cannot be read.
     pub(super) fn open(folder: &Path) -> Result<Self, RolesError> {
-        let list = || -> std::io::Result<Vec<PathBuf>> {
-            let mut files = Vec::new();
-            for entry in std::fs::read_dir(folder)? {
-                let entry = entry?;
-                if !entry.file_name().as_encoded_bytes().starts_with(b".") {
-                    files.push(entry.path());
-                }
-            }
-            files.sort_unstable();
-            Ok(files)
-        };
-        let files = list().map_err(InputFault::Folder).map_err(RolesError::input(folder))?;
-        Ok(Self { files })
+        Ok(Self { files: visible_files(folder)? })
     }
 }
 

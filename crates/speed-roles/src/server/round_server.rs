@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use speed_aggregation::keys::SeededEvaluationKey;
 use speed_aggregation::log::RoundLog;
 use speed_aggregation::protocol::{SignedResult, TeacherStatus};
-use speed_core::{Circuit, NoisePlacement};
+use speed_core::{Circuit, Digest, NoisePlacement};
 
 use super::admission::{Admission, ProofChecks};
 use super::inbox::{FolderInbox, RegistryInbox};
@@ -16,6 +16,7 @@ use super::report::{Progress, ServerReport};
 use super::reveal::server_identity;
 use crate::charge::{LedgerOptions, expect_budget, expect_uncharged, expect_writable};
 use crate::error::{OptionsFault, RolesError};
+use crate::fault::InputFault;
 use crate::file_kind::FileKind;
 use crate::files::decode_input;
 use crate::identity::Identity;
@@ -263,9 +264,18 @@ impl ProofChecks {
     }
 }
 
-/// Reads the evaluation key. It is large, so it is not kept in memory.
+/// Reads the round's evaluation key. It is large, so it is not kept in memory.
 pub(super) fn read_evaluation_key(path: &Path, file: &RoundFile) -> Result<SeededEvaluationKey, RolesError> {
-    let key = decode_input(path, FileKind::EVALUATION_KEY, SeededEvaluationKey::from_bytes)?;
+    let key = decode_input(path, FileKind::EVALUATION_KEY, |bytes| -> Result<_, InputFault> {
+        // Checked before any of it is decoded.
+        if let Some(expected) = file.round().evaluation_key() {
+            let found = Digest::of(bytes);
+            if found != expected {
+                return Err(InputFault::EvaluationKey { expected, found });
+            }
+        }
+        Ok(SeededEvaluationKey::from_bytes(bytes)?)
+    })?;
     file.check_key(path, key.id())?;
     Ok(key)
 }

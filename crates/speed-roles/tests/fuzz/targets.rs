@@ -231,7 +231,7 @@ fn verification() -> (Target, Target) {
 
 /// Creates the shares of a secret key, and the opener's parts of the results of both rounds.
 fn joint() -> (Target, Target, Target) {
-    let (student, opener) = keys().secret.split(&SOURCE).expect("a simulation needs no entropy");
+    let (student, opener) = keys().secret.split(Digest::of(b"key"), &SOURCE).expect("a simulation needs no entropy");
     let part = |result: &Vec<u8>| {
         let list = SignedResult::from_bytes(result).expect("a result").list().clone();
         let sign = |_| Signature::from_bytes([9; 64]);
@@ -299,6 +299,7 @@ fn rounds(key: &PublicKey) -> Vec<Vec<u8>> {
         placement: NoisePlacement::Distributed,
         threshold: Some(-7),
         proofs: Some(Digest::from_bytes([4; 32])),
+        evaluation_key: Some(Digest::from_bytes([5; 32])),
         opener: None,
         randomness: RandomnessKind::Simulation,
     };
@@ -306,6 +307,7 @@ fn rounds(key: &PublicKey) -> Vec<Vec<u8>> {
         query_list: None,
         threshold: None,
         proofs: None,
+        evaluation_key: None,
         opener: None,
         randomness: RandomnessKind::OperatingSystem,
         noise: PrivacyNoise::of_coins(4, terms.roster.teachers().len()).expect("valid"),

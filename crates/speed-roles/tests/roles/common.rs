@@ -85,9 +85,19 @@ pub(crate) fn terms(name: &str, queries: usize, teachers: usize) -> Terms {
         placement: NoisePlacement::Distributed,
         threshold: None,
         proofs: None,
+        evaluation_key: Some(evaluation_key()),
         opener: None,
         randomness: RandomnessKind::Simulation,
     }
+}
+
+/// Returns SHA-256 of the evaluation key's file.
+fn evaluation_key() -> Digest {
+    static DIGEST: OnceLock<Digest> = OnceLock::new();
+    *DIGEST.get_or_init(|| {
+        let [evaluation, public] = ["evaluation.key", "public.key"].map(|name| keys().join(name));
+        student::evaluation_key_digest(&evaluation, &public).expect("keys of one student")
+    })
 }
 
 static CALLS: AtomicUsize = AtomicUsize::new(0);

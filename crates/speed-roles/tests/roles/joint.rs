@@ -43,11 +43,17 @@ fn labels() -> Vec<u8> {
 
 /// A round whose result the opener verified.
 fn verified(name: &str) -> RoundFolder {
-    let folder = RoundFolder::new(&joint_terms(name));
+    verified_with(&joint_terms(name), &keys().join("evaluation.key"))
+}
+
+/// A round whose server and verifier use this evaluation key.
+fn verified_with(terms: &Terms, evaluation_key: &Path) -> RoundFolder {
+    let folder = RoundFolder::new(terms);
     for teacher in 0..3 {
         folder.answer(teacher, &labels(), &folder.inbox(&format!("{teacher}")));
     }
-    let options = server::ServerOptions { copies: Some(folder.path("copies")), ..folder.options() };
+    let (copies, evaluation) = (Some(folder.path("copies")), evaluation_key.to_path_buf());
+    let options = server::ServerOptions { copies, evaluation_key: evaluation, ..folder.options() };
     folder.aggregate_with(&options, &Silent).expect("enough");
     let reveal = RevealOptions {
         signing_key: signing_key("server"),
@@ -56,16 +62,20 @@ fn verified(name: &str) -> RoundFolder {
         out: folder.path("seed"),
     };
     server::reveal(&reveal).expect("a result");
-    verify(&folder, OPENER, "verification");
+    verify_with(&folder, OPENER, "verification", evaluation_key);
     fs::copy(shares().join("student.share"), folder.path("student.share")).expect("a copy");
     fs::copy(shares().join("opener.share"), folder.path("opener.share")).expect("a copy");
     folder
 }
 
 fn verify(folder: &RoundFolder, teacher: usize, out: &str) {
+    verify_with(folder, teacher, out, &keys().join("evaluation.key"));
+}
+
+fn verify_with(folder: &RoundFolder, teacher: usize, out: &str, evaluation_key: &Path) {
     let report = server::verify(
         &VerifyOptions {
-            evaluation_key: keys().join("evaluation.key"),
+            evaluation_key: evaluation_key.to_path_buf(),
             proof_key: None,
             round: folder.path("round.toml"),
             result: folder.path("result"),
@@ -188,7 +198,7 @@ fn votes(message: &[u8], product: impl Fn(&[u64]) -> u64) -> Vec<i64> {
 /// Returns the words of a share's file.
 fn share_words(path: &Path) -> Vec<u64> {
     let bytes = fs::read(path).expect("a share");
-    bytes[48..bytes.len() - 16]
+    bytes[80..bytes.len() - 16]
         .chunks_exact(8)
         .map(|word| u64::from_le_bytes(word.try_into().expect("eight")))
         .collect()
@@ -308,6 +318,27 @@ fn an_opener_makes_no_part_of_a_result_that_it_did_not_verify() {
         "--simulation",
     );
     assert!(!folder.path("part").exists());
+}
+
+/// The key id does not cover all of the evaluation key. A student and a server that collude could state a key in the round
+/// whose circuit gives answers of their choice, and the opener's verification would succeed, as it does here.
+#[test]
+fn an_opener_makes_no_part_of_a_round_with_another_evaluation_key() {
+    let mut bytes = fs::read(keys().join("evaluation.key")).expect("a key");
+    // In the bodies of the last key, that of the packing: every packed table is another.
+    let end = bytes.len() - 16;
+    bytes[end - (1 << 20)..end].fill(0);
+    seal(&mut bytes);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let other = folder.path().join("evaluation.key");
+    fs::write(&other, &bytes).expect("a file");
+    let terms = Terms { evaluation_key: Some(Digest::of(&bytes)), ..joint_terms("evaluation key") };
+    let folder = verified_with(&terms, &other);
+    refused(opener::part(&options(&folder)), 3, "was generated with the evaluation key");
+    assert!(!folder.path("part").exists() && folder.path("opener.share").exists());
+    let terms = Terms { evaluation_key: None, ..joint_terms("no evaluation key") };
+    let stated = student::terms(&terms, &keys().join("public.key"), &folder.path("none"));
+    refused(stated, 2, "a joint opening needs the SHA-256 of the evaluation key");
 }
 
 #[test]
@@ -446,7 +477,7 @@ fn keys_are_split_if_and_only_if_the_round_has_an_opener() {
     let path = |name: &str| folder.path().join(name);
     let report = student::keygen_joint(folder.path(), &Parameters::TOURNAMENT_128, RoundRandomness::OPERATING_SYSTEM);
     let lengths: Vec<usize> = report.expect("an empty folder").files.iter().map(|(_, bytes)| *bytes).collect();
-    assert_eq!(lengths, [16_448, 16_448, 16_448, 102_539_392]);
+    assert_eq!(lengths, [16_480, 16_480, 16_448, 102_539_392]);
     assert!(!path("secret.key").exists());
     #[cfg(unix)]
     for name in ["student.share", "opener.share"] {

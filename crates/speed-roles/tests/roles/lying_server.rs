@@ -14,7 +14,7 @@ use speed_aggregation::protocol::{AnswerList, AnswerSeed, ExactCircuit, Revealed
 use speed_core::{Digest, RandomnessKind};
 use speed_roles::server::{self, Progress, Refusal, RevealOptions, ServerOptions, VerifyOptions, VerifyReport};
 use speed_roles::teacher::{self, TeacherOptions};
-use speed_roles::{Identity, RolesError, Roster, RoundRandomness, Terms, student};
+use speed_roles::{Identity, RolesError, Roster, RoundRandomness, Terms, hash_file, student};
 
 use crate::attacks::resigned;
 use crate::common::{RoundFolder, Silent, key_of, keys, noise, signing_key, terms};
@@ -45,10 +45,13 @@ fn evaluated(name: &str) -> RoundFolder {
 
 /// Evaluates a round as an honest server, and reveals the seed.
 fn evaluate(folder: &RoundFolder) {
-    let copies = Some(folder.path("copies"));
-    let options = ServerOptions { randomness: RoundRandomness::OPERATING_SYSTEM, copies, ..folder.options() };
-    folder.aggregate_with(&options, &Silent).expect("enough");
+    folder.aggregate_with(&server_options(folder), &Silent).expect("enough");
     server::reveal(&reveal_options(folder)).expect("a result");
+}
+
+fn server_options(folder: &RoundFolder) -> ServerOptions {
+    let copies = Some(folder.path("copies"));
+    ServerOptions { randomness: RoundRandomness::OPERATING_SYSTEM, copies, ..folder.options() }
 }
 
 /// The same round, whose server was killed between the closing of the sum and the first answer.
@@ -62,7 +65,11 @@ fn interrupted(name: &str) -> RoundFolder {
 
 /// The round before its evaluation.
 fn answered(name: &str) -> RoundFolder {
-    let folder = RoundFolder::new(&real_terms(name));
+    answered_with(&real_terms(name))
+}
+
+fn answered_with(terms: &Terms) -> RoundFolder {
+    let folder = RoundFolder::new(terms);
     for teacher in 0..3 {
         let labels: String = (0..QUERIES).map(|query| format!("{}\n", (query + teacher) % CLASSES)).collect();
         fs::write(folder.path("votes.csv"), labels).expect("votes");
@@ -486,4 +493,38 @@ fn known_pictures_are_mixed_in_a_secret_order() {
     fs::write(path("queries.csv"), "name,group\na,x\n").expect("a list");
     assert!(mixed("fourth", "known.csv").expect_err("groups").to_string().contains("has groups"));
     assert!(!path("third").exists() && !path("fourth").exists());
+}
+
+/// A courier may change a body of the evaluation key and correct its checksum: the key id stays, because it covers the public key
+/// only. Server and verifier then refuse the file, since the round states its SHA-256.
+#[test]
+fn an_evaluation_key_that_was_changed_on_the_way_is_refused() {
+    let folder = answered("changed evaluation key");
+    let mut bytes = fs::read(keys().join("evaluation.key")).expect("a key");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    let changed = folder.path("changed.key");
+    seal(&mut bytes);
+    fs::write(&changed, bytes).expect("a key");
+    let options = ServerOptions { evaluation_key: changed.clone(), ..server_options(&folder) };
+    let expect_refused = |error: RolesError| {
+        let words = error.to_string();
+        let [stated, found] = [folder.file.round().evaluation_key(), hash_file(&changed).ok()];
+        for digest in [stated, found] {
+            assert!(words.contains(&digest.expect("a digest").to_string()), "{words}");
+        }
+        assert!(words.contains("changed.key") && words.contains("evaluation.sha256"), "{words}");
+    };
+    expect_refused(folder.aggregate_with(&options, &Silent).expect_err("another key"));
+    // Nothing is lost: the round is evaluated with the right key. A verifier must not convict this server.
+    folder.aggregate_with(&server_options(&folder), &Silent).expect("the right key");
+    server::reveal(&reveal_options(&folder)).expect("evaluated");
+    let options = VerifyOptions { evaluation_key: changed.clone(), ..verify_options(&folder) };
+    expect_refused(server::verify(&options, &Silent).expect_err("another key"));
+    assert!(verify(&folder).honest);
+
+    // The attack on a round that does not state the key, as rounds of earlier programs.
+    let folder = answered_with(&Terms { evaluation_key: None, ..real_terms("unstated evaluation key") });
+    let options = ServerOptions { evaluation_key: changed, ..server_options(&folder) };
+    folder.aggregate_with(&options, &Silent).expect("accepted");
 }

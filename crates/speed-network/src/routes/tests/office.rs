@@ -180,6 +180,7 @@ pub(super) fn terms(roster: Roster) -> Terms {
         placement: NoisePlacement::Distributed,
         threshold: None,
         proofs: None,
+        evaluation_key: None,
         opener: None,
         randomness: RandomnessKind::Simulation,
     }
