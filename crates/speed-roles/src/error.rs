@@ -183,7 +183,7 @@ pub enum OptionsFault {
     Unverified,
     /// A joint round without the opener's part.
     #[error(
-        "this round is opened jointly: give --part FILE, which the round's opener makes with `speed teacher open-part`"
+        "this round is opened jointly: give --part FILE, which the round's opener makes with `speed teacher part`"
     )]
     PartMissing,
     /// An opener's part in a round that the student opens alone.

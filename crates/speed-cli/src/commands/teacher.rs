@@ -1,4 +1,4 @@
-//! `speed teacher keygen`, `train`, `vote`, `answer`, `send`, `log`, `check` and `open-part`
+//! `speed teacher keygen`, `train`, `vote`, `answer`, `send`, `log`, `check` and `part`
 
 use serde_json::json;
 use speed_aggregation::PrivacyNoise;
@@ -21,7 +21,7 @@ pub(super) fn execute(command: TeacherCommand) -> Result<(), Failure> {
         TeacherCommand::Check { round, message, receipt, log, json } => {
             check(&LogCheckOptions { round, message, receipt, log }, json)
         }
-        TeacherCommand::OpenPart(options) => open_part(options),
+        TeacherCommand::Part(options) => open_part(options),
     }
 }
 

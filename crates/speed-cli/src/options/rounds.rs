@@ -94,7 +94,7 @@ pub(crate) enum StudentCommand {
         /// The student's secret.key; in a joint opening student.share
         #[arg(long, value_name = "FILE")]
         secret_key: PathBuf,
-        /// The opener's part of the result (speed teacher open-part), in a joint opening
+        /// The opener's part of the result (speed teacher part), in a joint opening
         #[arg(long, value_name = "FILE")]
         part: Option<PathBuf>,
         /// The server's result
@@ -357,7 +357,7 @@ pub(crate) enum TeacherCommand {
         json: bool,
     },
     /// Make this teacher's part of the opening of a result that it verified, in a round with a joint opening
-    OpenPart(OpenPartOptions),
+    Part(OpenPartOptions),
 }
 
 #[derive(Debug, Args)]

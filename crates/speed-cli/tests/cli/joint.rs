@@ -11,7 +11,7 @@ const ROUND: &str = "student round --public-key public.key --name test --queries
                      --out round.toml --json";
 const VERIFY: &str = "server verify --evaluation-key evaluation.key --round round.toml --result result --log log --seed seed \
                       --messages copies --signing-key signing.key --out verification";
-const PART: &str = "teacher open-part --signing-key signing.key --opener-share opener.share --round round.toml --result result \
+const PART: &str = "teacher part --signing-key signing.key --opener-share opener.share --round round.toml --result result \
                     --verification verification --out part";
 const OPEN: &str = "student open --secret-key student.share --result result --round round.toml --verification verification --out labels.csv";
 
@@ -82,7 +82,7 @@ fn a_hospital_and_the_student_open_a_round_together() {
     check_failure(&parties.run("teacher 1", PART), 3, &["verification", "cannot read"]);
     parties.succeeds("teacher 1", VERIFY);
     parties.send(("teacher 1", "verification"), ("student", "verification"));
-    check_failure(&parties.run("student", OPEN), 2, &["opened jointly", "--part", "speed teacher open-part"]);
+    check_failure(&parties.run("student", OPEN), 2, &["opened jointly", "--part", "speed teacher part"]);
     // Another party is not the opener.
     for name in ["result", "verification", "opener.share"] {
         parties.send(("teacher 1", name), ("teacher 0", name));
