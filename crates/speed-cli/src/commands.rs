@@ -8,6 +8,7 @@ mod export;
 mod failure;
 mod forecast;
 mod identity;
+mod new_round;
 mod output;
 mod part;
 mod plan;

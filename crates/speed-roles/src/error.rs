@@ -161,7 +161,7 @@ pub enum OptionsFault {
     #[error(
         "the labels of {queries} queries could tell a lying server {here:.0} bits of the secret key, and the labels of the key's \
          earlier rounds {before:.0}; if more than {most} bits are known, the key has less than about 112 bits of security. New keys \
-         serve {serves} queries with as many outcomes: send fewer queries, or split them into rounds with their own keys"
+         serve {serves} queries with as many outcomes: send fewer queries, or divide them among several key sets (`speed student keygen --sets`, and --keys)"
     )]
     KeyWornOut {
         /// Queries of the round.
@@ -182,9 +182,7 @@ pub enum OptionsFault {
     )]
     Unverified,
     /// A joint round without the opener's part.
-    #[error(
-        "this round is opened jointly: give --part FILE, which the round's opener makes with `speed teacher part`"
-    )]
+    #[error("this round is opened jointly: give --part FILE, which the round's opener makes with `speed teacher part`")]
     PartMissing,
     /// An opener's part in a round that the student opens alone.
     #[error("the student opens this round alone: remove --part")]

@@ -133,6 +133,24 @@ pub enum InputFault {
         /// Parties found.
         found: usize,
     },
+    /// A folder that does not have exactly one folder for each key set.
+    #[error(
+        "expected only the folders 1, 2 and so on, one for each key set (speed student keygen --sets), found {sets} of them among {found} entries"
+    )]
+    KeySets {
+        /// Key sets found, from 1 without a gap.
+        sets: usize,
+        /// Entries of the folder.
+        found: usize,
+    },
+    /// Fewer queries than key sets.
+    #[error("has {queries} queries, expected at least one for each of {sets} key sets")]
+    FewQueries {
+        /// Queries of the list.
+        queries: usize,
+        /// Key sets.
+        sets: usize,
+    },
     /// A second card of a role that one party has.
     #[error("is a second card of a {role}, but a round has one")]
     SecondCard {

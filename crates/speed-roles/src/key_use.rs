@@ -46,7 +46,7 @@ impl KeyUse {
         if let (Some((round, _)), false) = (others().next(), reuse) {
             return Err(OptionsFault::KeyUsed { round: *round });
         }
-        let before: f64 = others().map(|(_, bits)| bits).sum();
+        let before = others().fold(0.0, |sum, (_, bits)| sum + bits);
         let (here, most) = (KeyBits::of(file), parameters.leakage_bits());
         // Not finite is refused as well.
         if before + here.labels <= f64::from(most) {

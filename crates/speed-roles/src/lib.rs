@@ -25,6 +25,8 @@
 #![cfg_attr(feature = "student", doc = "```\nuse speed_aggregation::SecretKey;\n```")]
 #![cfg_attr(not(feature = "student"), doc = "```compile_fail,E0432\nuse speed_aggregation::SecretKey;\n```")]
 
+#[cfg(feature = "student")]
+pub mod bundle;
 mod charge;
 mod checks;
 mod error;

@@ -165,6 +165,29 @@ pub struct RoundOptions {
 /// The errors of [`terms`](self::terms()) and [`write_proof_key`], and an error if the keys may not be used for the
 /// round or writing fails.
 pub fn round(terms: &Terms, options: &RoundOptions) -> Result<RoundFile, RolesError> {
+    prepare(terms, options)?.write()
+}
+
+/// A round whose file is not written yet. Its keys are locked for other rounds.
+pub(crate) struct PreparedRound {
+    file: RoundFile,
+    key_use: Option<KeyUse>,
+    out: PathBuf,
+}
+
+impl PreparedRound {
+    /// Records the use of the keys, and writes the round's file.
+    pub(crate) fn write(self) -> Result<RoundFile, RolesError> {
+        if let Some(key_use) = &self.key_use {
+            key_use.note(&self.file)?;
+        }
+        write_round(&self.file, &self.out)?;
+        Ok(self.file)
+    }
+}
+
+/// Checks the keys of a round, and writes its proof key.
+pub(crate) fn prepare(terms: &Terms, options: &RoundOptions) -> Result<PreparedRound, RolesError> {
     expect_absent(&options.out)?;
     let key = decode_input(&options.public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
     let file = RoundFile::new(terms, &key)?;
@@ -179,11 +202,7 @@ pub fn round(terms: &Terms, options: &RoundOptions) -> Result<RoundFile, RolesEr
         Some(path) => proven(terms, &key, path, options.randomness)?,
         None => file,
     };
-    if let Some(key_use) = &key_use {
-        key_use.note(&file)?;
-    }
-    write_round(&file, &options.out)?;
-    Ok(file)
+    Ok(PreparedRound { file, key_use, out: options.out.clone() })
 }
 
 /// Checks, as far as the files beside the public key tell it, that the keys of a joint round are split and others are not.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::ops::Range;
 
 use csv::StringRecord;
 use speed_core::{decode_text, is_legible, printable};
@@ -134,6 +135,21 @@ impl NamedQueries {
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
+    }
+
+    /// Returns a list of some of the queries, which [`Self::parse`] reads.
+    ///
+    /// # Panics
+    /// If a query does not exist, as for a slice.
+    #[must_use]
+    pub fn to_csv(&self, queries: Range<usize>) -> String {
+        let cell = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+        let mut text = if self.is_grouped() { format!("{NAME},{GROUP}\n") } else { format!("{NAME}\n") };
+        for query in queries {
+            let group = if self.is_grouped() { format!(",{}", cell(&self.names[query])) } else { String::new() };
+            text.extend(self.pictures(query).iter().map(|picture| cell(picture) + &group + "\n"));
+        }
+        text
     }
 
     /// Returns whether the queries are groups of pictures.
@@ -276,6 +292,19 @@ mod tests {
             assert!(!queries.is_grouped());
             assert_eq!(queries.pictures(1), ["b.png"]);
             assert!(queries.all_pictures().eq(queries.names()));
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_list_is_a_list() {
+        for text in
+            ["name\na.png\n\"b, \"\"b\"\".png\"\nc.png\n", "name,group\nd,two\na,one\ne,two\n\"b,b\",one\nc,three\n"]
+        {
+            let whole = parse(text);
+            assert_eq!(parse(&whole.to_csv(0..3)), whole);
+            let part = parse(&whole.to_csv(1..3));
+            assert_eq!((part.names(), part.is_grouped()), (&whole.names()[1..], whole.is_grouped()));
+            assert_eq!(part.pictures(1), whole.pictures(2));
         }
     }
 

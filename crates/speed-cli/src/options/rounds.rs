@@ -8,6 +8,7 @@ use speed_accountant::Delta;
 use speed_accountant::forecast::Agreement;
 use speed_aggregation::Parameters;
 use speed_core::{Circuit, NoisePlacement};
+use speed_roles::bundle::MAX_KEY_SETS;
 use speed_roles::{LedgerOptions, VotesForm, default_ledger, default_registry};
 
 use super::privacy::MaxEpsilon;
@@ -46,12 +47,15 @@ pub(crate) enum StudentCommand {
         /// Folder of the keys; existing keys are never overwritten
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
+        /// Number of key sets, in the folders 1, 2 and so on: for rounds with more labels than one key serves (student round --keys)
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MAX_KEY_SETS as i64))]
+        sets: Option<u16>,
         /// Range of noisy counts: narrow up to a difference of 2544 votes, wide up to 30000
         #[arg(long, value_name = "RANGE", default_value = "narrow", value_parser = key_range())]
         range: Parameters,
         /// Split the secret key for a joint opening: instead of secret.key, write student.share, and opener.share for one
         /// hospital (both mode 0600). The party that runs this must give opener.share away and keep no copy
-        #[arg(long)]
+        #[arg(long, conflicts_with = "sets")]
         joint: bool,
         /// Seed for the keys, for simulations only: anyone who knows the seed knows the secret key
         #[arg(long, value_name = "SEED")]
@@ -153,8 +157,14 @@ pub(crate) struct ShowRoundOptions {
 #[derive(Debug, Args)]
 pub(crate) struct RoundOptions {
     /// The public.key that teachers will encrypt under
-    #[arg(long, value_name = "FILE")]
-    pub(crate) public_key: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "keys")]
+    pub(crate) public_key: Option<PathBuf>,
+    /// A folder of several key sets (keygen --sets), among which the queries are divided: one round for each, in a folder of --out
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["public_key", "evaluation_key", "proof_key", "reuse_keys"], requires = "query_list")]
+    pub(crate) keys: Option<PathBuf>,
+    /// Known answers that `student mix` mixed into the list; each part of them is written beside its secret key
+    #[arg(long, value_name = "FILE", requires = "keys")]
+    pub(crate) known: Option<PathBuf>,
     /// The evaluation.key of the same keys, whose SHA-256 enters the round's id [default: evaluation.key beside the public key]
     #[arg(long, value_name = "FILE")]
     pub(crate) evaluation_key: Option<PathBuf>,
@@ -196,7 +206,7 @@ pub(crate) struct RoundOptions {
     pub(crate) proofs: bool,
     /// The teacher that opens the result together with the student, by its name in the roster: the holder of opener.share,
     /// for keys of speed student keygen --joint
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "keys")]
     pub(crate) opener: Option<String>,
     /// Reuse the keys of another round. All rounds of a key together may have 333 bits of labels (100 labels of ten classes)
     #[arg(long)]
@@ -215,7 +225,7 @@ pub(crate) struct RoundOptions {
     /// Make the round a simulation, whose keys or noise come from a seed: no privacy
     #[arg(long)]
     pub(crate) simulation: bool,
-    /// The round's file to write
+    /// The round's file to write; with --keys the folder of the rounds
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// Print JSON

@@ -3,6 +3,7 @@
 mod bad_input;
 mod binomial;
 mod budget;
+mod bundle;
 mod checks;
 mod circuits;
 mod classes;

@@ -1,10 +1,12 @@
-//! Checks the documents' numbers, commands, links and paths. `docs/numbers/README.md` explains how to write an entry.
+//! Checks the numbers, commands, links, paths and names of tests in the documents. `docs/numbers/README.md` explains how to write
+//! an entry.
 
 #![expect(clippy::print_stderr, reason = "a test says what it skipped and how much it compared")]
 
 mod book;
 mod check;
 mod commands;
+mod evidence;
 mod links;
 mod number;
 mod pages;
@@ -167,4 +169,23 @@ fn a_broken_link_or_path_is_found() {
         let found = links::broken(&page, &pages, &files).len() + links::missing_paths(&page, &files).len();
         assert_eq!(found, 1, "{text}");
     }
+}
+
+#[test]
+fn every_named_test_exists() {
+    let (pages, tests) = (pages::pages(), evidence::tests(&pages::files()));
+    let checked: Vec<&Page> = pages.iter().filter(|page| evidence::PAGES.contains(&page.name.as_str())).collect();
+    assert_eq!(checked.len(), evidence::PAGES.len());
+    none(&checked.iter().flat_map(|page| evidence::missing(page, &tests)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_missing_test_is_found() {
+    let tests = evidence::tests(&pages::files());
+    // A function that is not a test is no evidence, and two words or a metric are not the name of a test.
+    let text =
+        "`a_missing_test_is_found`, `a_test_that_nobody_wrote`, `pages_with_claims`, `one_teacher`, `speed_a_metric`";
+    let problems = evidence::missing(&Page { name: "page.md".to_owned(), text: text.to_owned() }, &tests);
+    let expected = ["a_test_that_nobody_wrote", "pages_with_claims"];
+    assert_eq!(problems, expected.map(|name| format!("page.md:1: no test is called {name}")));
 }
