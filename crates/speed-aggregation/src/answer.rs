@@ -40,6 +40,12 @@ pub enum OpenError {
         /// The answer's key.
         found: KeyId,
     },
+    /// The opener's part does not have a word for each digit of the answer.
+    #[error("the opener's part has no words for query {query}")]
+    Part {
+        /// The query.
+        query: usize,
+    },
     /// The answer decrypts to an outcome that the round does not have.
     #[error(
         "query {query} decrypts to outcome {code} of {outcomes}: the answer was damaged or not made by the circuit"

@@ -217,6 +217,11 @@ impl AnswerList {
         }
     }
 
+    /// Returns the ciphertexts of all answers.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
     /// Returns the answers, in the order of the queries.
     pub fn answers(&self) -> impl ExactSizeIterator<Item = EncryptedAnswer> + '_ {
         self.words

@@ -51,6 +51,35 @@ pub struct Guarantee {
     pub distance_log2: f64,
 }
 
+/// The guarantee of a query whose answer a student and an opener open together, as base-2 logarithms, in the model of
+/// [`Guarantee`]. The student and the server may collude: they know the server's flooding, so only the opener's flooding hides
+/// the error of the last bootstrap and of the last re-randomisation.
+///
+/// Let `s` be the standard deviation of this error `E`, and `L` the length of the interval of the opener's flooding. A
+/// simulator that knows only the label replaces the opener's word by a uniform one around the word without error. A shift by
+/// `E` changes a uniform distribution by `|E| / L` in total variation, so
+///
+/// ```text
+/// distance = E|E| / L = sqrt(2 / pi) s / L         for each digit
+/// ```
+///
+/// The excess is for attacks that either succeed or fail. Suppose that `|E| <= B = 14 s`, which fails with probability
+/// `2^-144`. A simulator whose interval is `B` longer at both ends gives each word with at least `L / (L + 2B)` of its real
+/// probability. So a success probability is at most `1 + 2B / L` times as large as with simulated words, for each digit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct JointGuarantee {
+    /// log2 of the failure probability of one query, the joint opening included.
+    pub query_log2: f64,
+    /// The distance of a phase, with all flooding, to the next digit, in standard deviations of the error.
+    pub margin: f64,
+    /// log2 of a bound on the total variation distance between an opener's words for an answer and words simulated from its label.
+    pub distance_log2: f64,
+    /// log2 of the excess: an opener's words for an answer multiply the success probability of an attack by at most 1 plus
+    /// this number.
+    pub excess_log2: f64,
+}
+
 /// The ciphertext noise of one layout under one parameter set.
 pub(crate) struct CiphertextNoise<'a> {
     p: &'a Parameters,
@@ -251,6 +280,27 @@ impl<'a> CiphertextNoise<'a> {
         first + (READ_OUTS - 1) as f64 * next + opening
     }
 
+    /// Returns the variance of the ciphertext noise of one public-key encryption without flooding, whose bias over keys is
+    /// included.
+    fn re_randomisation(&self) -> f64 {
+        t_uniform(self.p.glwe_noise_log) * (self.ring() + 1.0)
+    }
+
+    pub(crate) fn joint_guarantee(&self, circuit: ExactCircuit) -> JointGuarantee {
+        let deviation = (self.bootstrap(self.p.select) + self.re_randomisation()).sqrt();
+        let power = |log: u32| 2_f64.powi(log as i32);
+        let half_slot = self.ring() / 16.0 * self.bucket();
+        let margin = (half_slot - power(self.p.flooding_log) - power(self.p.part_flooding_log)) / deviation;
+        let (digits, length) = (self.layout.digit_count() as f64, power(self.p.part_flooding_log + 1));
+        let distance = (2.0 / std::f64::consts::PI).sqrt() * deviation / length;
+        JointGuarantee {
+            query_log2: (self.guarantee(circuit).query_log2.exp2() + digits * 2.0 * tail(margin)).log2(),
+            margin,
+            distance_log2: (digits * distance).log2(),
+            excess_log2: ((2.0 * REACH * deviation / length).ln_1p() * digits).exp_m1().log2(),
+        }
+    }
+
     /// Returns the failure bound of one comparison with these variances at its inputs (squared buckets), finest scale
     /// first.
     fn comparison(&self, variances: &[f64]) -> f64 {
@@ -288,6 +338,9 @@ impl<'a> CiphertextNoise<'a> {
         first.log2() + (READ_OUTS - 1) as f64 * next + last
     }
 }
+
+/// Standard deviations that a Gaussian error exceeds with a probability of less than 2^-144.
+const REACH: f64 = 14.0;
 
 /// Returns the variance of TUniform(b).
 fn t_uniform(bound_log: u32) -> f64 {
@@ -398,6 +451,54 @@ mod tests {
                 assert!(guarantee.distance_log2 < -40.0, "{circuit:?}, {outcomes} outcomes: {guarantee:?}");
             }
         }
+    }
+
+    #[test]
+    fn the_distance_of_an_opener_is_that_of_shifted_uniform_words() {
+        // Total variation and largest ratio by enumeration: a word with error `e` against one without, on a small torus.
+        let (length, reach) = (64_i64, 9_i64);
+        let uniform = |shift: i64, widened: i64, x: i64| {
+            let is_inside = (-length / 2 - widened..length / 2 + widened).contains(&(x - shift));
+            f64::from(u8::from(is_inside)) / (length + 2 * widened) as f64
+        };
+        for e in -reach..=reach {
+            let points = -2 * length..2 * length;
+            let distance: f64 = points.clone().map(|x| (uniform(e, 0, x) - uniform(0, 0, x)).abs()).sum::<f64>() / 2.0;
+            assert!((distance - e.unsigned_abs() as f64 / length as f64).abs() < 1e-12, "{e}");
+            let ratio = points.map(|x| match uniform(e, 0, x) {
+                0.0 => 0.0,
+                real => real / uniform(0, reach, x),
+            });
+            assert!((ratio.fold(0.0, f64::max) - (1.0 + 2.0 * reach as f64 / length as f64)).abs() < 1e-12, "{e}");
+        }
+        // The mean of |e| by quadrature, of a Gaussian of deviation 1.
+        let step = 1e-3;
+        let density = |x: f64| (-x * x / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
+        let mean: f64 = (0..10_000).map(|i| (f64::from(i) + 0.5) * step).map(|x| 2.0 * x * density(x) * step).sum();
+        for (p, range) in
+            [(Parameters::TOURNAMENT_128, VoteRange::new(250, 513)), (Parameters::WIDE_128, VoteRange::new(5000, 500))]
+        {
+            for (outcomes, digits) in [(10, 1.0), (100, 2.0)] {
+                let model = model(&p, outcomes, range);
+                let deviation = (model.bootstrap(p.select) + model.re_randomisation()).sqrt();
+                let joint = model.joint_guarantee(ExactCircuit::Tournament);
+                let expected = (digits * mean * deviation / 2_f64.powi(58)).log2();
+                assert!((joint.distance_log2 - expected).abs() < 1e-5, "{joint:?} {expected}");
+                let excess = (digits * 28.0 * deviation / 2_f64.powi(58)).log2();
+                assert!((joint.excess_log2 - excess).abs() < 1e-3, "{joint:?} {excess}");
+                // The margin is so wide that the joint opening does not change the failure bound.
+                let alone = model.guarantee(ExactCircuit::Tournament).query_log2;
+                assert!(joint.margin > 1000.0 && (joint.query_log2 - alone).abs() < 1e-9, "{joint:?} {alone}");
+                let values = [joint.query_log2, joint.margin, joint.distance_log2, joint.excess_log2];
+                assert!(values.iter().all(|value| value.is_finite()));
+            }
+        }
+        // The bound of the reach.
+        assert!((2.0 * tail(REACH)).log2() < -144.0);
+        // One more bit of flooding would meet the next digit.
+        let wide = Parameters { part_flooding_log: 58, ..Parameters::TOURNAMENT_128 };
+        let margin = model(&wide, 10, VoteRange::new(250, 0)).joint_guarantee(ExactCircuit::Tournament).margin;
+        assert!(margin <= 0.0, "{margin}");
     }
 
     #[test]

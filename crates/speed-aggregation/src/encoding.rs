@@ -3,7 +3,7 @@
 use speed_core::Circuit;
 
 use crate::ciphertext_noise::CiphertextNoise;
-pub use crate::ciphertext_noise::Guarantee;
+pub use crate::ciphertext_noise::{Guarantee, JointGuarantee};
 use crate::exact_circuit::{ExactCircuit, InexactCircuit};
 use crate::layout::Layout;
 use crate::parameters::Parameters;
@@ -135,6 +135,22 @@ impl Encoding {
         let circuit = ExactCircuit::try_from(circuit)?;
         let encoding = Self::new(parameters, outcomes, range)?;
         Ok(CiphertextNoise::new(parameters, encoding.layout, range).guarantee(circuit))
+    }
+
+    /// Bounds the failure probability and the leakage of a query like [`Self::guarantee`], if an opener takes part in the
+    /// opening.
+    ///
+    /// # Errors
+    /// The errors of [`Self::guarantee`].
+    pub fn joint_guarantee(
+        parameters: &Parameters,
+        circuit: Circuit,
+        outcomes: usize,
+        range: VoteRange,
+    ) -> Result<JointGuarantee, EncodingError> {
+        let circuit = ExactCircuit::try_from(circuit)?;
+        let encoding = Self::new(parameters, outcomes, range)?;
+        Ok(CiphertextNoise::new(parameters, encoding.layout, range).joint_guarantee(circuit))
     }
 
     /// Returns the number of counts that are compared: the outcomes, except for a check.

@@ -67,6 +67,7 @@ pub mod encoding;
 mod encrypted;
 mod exact_circuit;
 mod ids;
+mod joint;
 pub mod keys;
 mod layout;
 mod message;
@@ -101,6 +102,9 @@ pub use answer::EncryptedAnswer;
 pub use encoding::Encoding;
 #[cfg(feature = "student")]
 pub use encrypted::{Encrypted, OnOutcomes};
+pub use joint::OpenerShare;
+#[cfg(feature = "student")]
+pub use joint::StudentShare;
 pub use keys::{EvaluationKey, PublicKey};
 pub use message::Message;
 pub use outcome::{Outcome, Outcomes};
@@ -128,6 +132,7 @@ pub mod error {
     pub use crate::codec::DecodeError;
     pub use crate::encoding::EncodingError;
     pub use crate::exact_circuit::InexactCircuit;
+    pub use crate::joint::PartError;
     pub use crate::privacy_noise::PrivacyNoiseError;
     #[cfg(feature = "proofs")]
     pub use crate::proof::ProofError;
@@ -158,6 +163,7 @@ pub mod protocol {
     pub use crate::codec::file_kind;
     pub use crate::exact_circuit::ExactCircuit;
     pub use crate::ids::RoundId;
+    pub use crate::joint::OpeningPart;
     pub use crate::status::TeacherStatus;
     pub use crate::submission::{Signature, SignedResult, Submission};
     pub use crate::verification::{RevealedSeed, Verification};

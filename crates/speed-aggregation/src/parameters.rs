@@ -50,6 +50,8 @@ pub struct Parameters {
     pub(crate) read_out_flooding_log: u32,
     /// Flooding noise of an answer: TUniform on `[-2^b, 2^b]`.
     pub(crate) flooding_log: u32,
+    /// Flooding noise of an opener's part: uniform on `[-2^b, 2^b)`.
+    pub(crate) part_flooding_log: u32,
     /// Bits of the ring key that may be known.
     pub(crate) leakage_bits: u16,
 }
@@ -77,6 +79,7 @@ impl Parameters {
         scales: 3,
         read_out_flooding_log: 57,
         flooding_log: 58,
+        part_flooding_log: 57,
         leakage_bits: 333,
     };
 

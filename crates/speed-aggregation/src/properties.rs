@@ -3,13 +3,14 @@
 //! `speed-roles`.)
 
 use proptest::prelude::*;
-use speed_core::{Digest, NoisePlacement, RandomnessKind, VoteShape};
+use speed_core::{Digest, NoisePlacement, Randomness, RandomnessKind, VoteShape};
 use tfhe::core_crypto::prelude::{CiphertextModulus, LweCiphertextCount, LweCompactCiphertextListOwned, LweDimension};
 
 use crate::answer::{EncryptedAnswer, WORDS};
 use crate::answer_list::AnswerList;
 use crate::codec::{Content, DecodeError};
 use crate::ids::KeyId;
+use crate::joint::{OpenerShare, OpeningPart, StudentShare};
 use crate::keys::PublicKey;
 use crate::message::{Message, list_words};
 use crate::parameters::Parameters;
@@ -134,5 +135,18 @@ proptest! {
         let bits = (0..parameters.polynomial_size).map(|bit| seed.rotate_left(bit as u32) & 1).collect();
         let secret = SecretKey::from_bits(parameters, key.id(), bits);
         check(&secret, SecretKey::from_bytes, damage)?;
+        let (student, opener) = secret.split(Digest::of(b"key"), &Randomness::simulation([seed as u8; 32])).expect("a simulation");
+        check(&student, StudentShare::from_bytes, damage)?;
+        check(&opener, OpenerShare::from_bytes, damage)?;
+    }
+
+    #[test]
+    fn parts(round in rounds(), seed: u64, teacher in 0_usize..1 << 20, damage in damage()) {
+        let count = round.shape().queries() * round.outcomes().digits();
+        let of = (round.id(key(seed)), Digest::of(seed.to_le_bytes()));
+        let part = OpeningPart::new(of, teacher, words(count, seed), sign);
+        prop_assert_eq!(part.to_bytes().len(), OpeningPart::size(&round));
+        prop_assert!(part.agrees_with(&round) && part.to_bytes().len() <= OpeningPart::MAX_BYTES);
+        check(&part, OpeningPart::from_bytes, damage)?;
     }
 }

@@ -3,6 +3,7 @@
 use speed_core::{EntropyError, Randomness};
 use tfhe::core_crypto::commons::generators::DeterministicSeeder;
 use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, XofSeed};
+use zeroize::Zeroizing;
 
 pub(crate) type Seeder = DeterministicSeeder<DefaultRandomGenerator>;
 
@@ -19,6 +20,22 @@ pub(crate) fn seeder(
         if matches!(randomness, Randomness::SavedKey(_)) { &Randomness::OperatingSystem } else { randomness };
     let key = randomness.derive(b"speed/aggregation/seed/v1", purpose, index, context).key()?;
     Ok(Seeder::new(XofSeed::new(key.to_vec(), *b"speedagg")))
+}
+
+/// Draws uniform words, in parts of 32 bytes that the operating system's generator gives each. In a simulation they
+/// depend on its key, the domain, the purpose and the context only.
+pub(crate) fn uniform_words(
+    randomness: &Randomness,
+    (domain, purpose, context): (&[u8], &str, &[u8]),
+    count: usize,
+) -> Result<Zeroizing<Vec<u64>>, EntropyError> {
+    let mut words = Zeroizing::new(Vec::with_capacity(count.next_multiple_of(4)));
+    for block in 0..count.div_ceil(4) as u64 {
+        let key = randomness.derive(domain, purpose, block, context).key()?;
+        words.extend(key.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)));
+    }
+    words.truncate(count);
+    Ok(words)
 }
 
 #[cfg(test)]

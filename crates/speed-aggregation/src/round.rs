@@ -56,6 +56,7 @@ impl Round {
         }
         let mut round = Self { spec };
         round.check_parties()?;
+        round.check_opener()?;
         if let Some(Mechanism::Binomial { coins }) = round.spec.mechanism {
             BinomialShare::new(coins, round.sharers())?;
         }
@@ -75,6 +76,15 @@ impl Round {
             self.spec.parties.clear();
         }
         Ok(())
+    }
+
+    fn check_opener(&self) -> Result<(), RoundError> {
+        match self.spec.opener {
+            Some(found) if found >= self.parties() => Err(RoundError::Opener { found, parties: self.parties() }),
+            Some(_) if self.spec.placement == NoisePlacement::Central => Err(RoundError::OpenerNoise),
+            Some(_) if self.spec.evaluation_key.is_none() => Err(RoundError::OpenerEvaluationKey),
+            _ => Ok(()),
+        }
     }
 
     fn check_threshold(&self) -> Result<(), RoundError> {
@@ -262,6 +272,12 @@ impl Round {
         self.spec.evaluation_key
     }
 
+    /// Returns the index of the party that opens the result together with the student, if the opening is joint.
+    #[must_use]
+    pub fn opener(&self) -> Option<usize> {
+        self.spec.opener
+    }
+
     /// Returns the possible outcomes of a query.
     #[must_use]
     pub fn outcomes(&self) -> Outcomes {
@@ -314,6 +330,9 @@ impl Round {
     /// If the evaluation key is stated or a party has several teachers, the bytes begin with "speed/round/v4", and after the proof
     /// key follow SHA-256 of the evaluation key or zeros, the number of parties or 0 if each has one teacher, and the number of
     /// teachers of each (8 bytes each).
+    ///
+    /// If the opening is joint, the bytes end with "/joint opener=" and the decimal index
+    /// of the opener.
     #[must_use]
     pub fn id(&self, key: KeyId) -> RoundId {
         let RoundSpec { label, shape, min_teachers, noise_bound, threshold, evaluation_key, ref parties, .. } =
@@ -343,6 +362,9 @@ impl Round {
         hash.update([place, u8::from(self.is_simulation()), u8::from(threshold.is_some()) + u8::from(self.is_check())]);
         hash.update(threshold.unwrap_or(0).to_le_bytes());
         hash.update(self.spec.mechanism.map_or_else(String::new, Mechanism::identifier).as_bytes());
+        if let Some(opener) = self.spec.opener {
+            hash.update(format!("/joint opener={opener}"));
+        }
         RoundId::new(Digest::from_bytes(hash.finalize().into()))
     }
 }
@@ -383,6 +405,8 @@ mod tests {
             id(RoundSpec { roster: Some(Digest::from_bytes([1; 32])), ..base() }),
             id(RoundSpec { proofs: Some(Digest::from_bytes([1; 32])), ..base() }),
             id(RoundSpec { evaluation_key: Some(Digest::from_bytes([1; 32])), ..base() }),
+            id(RoundSpec { evaluation_key: Some(Digest::from_bytes([1; 32])), opener: Some(0), ..base() }),
+            id(RoundSpec { evaluation_key: Some(Digest::from_bytes([1; 32])), opener: Some(1), ..base() }),
             id(RoundSpec { min_teachers: 4, ..base() }),
             id(RoundSpec { parties: vec![2, 3], ..base() }),
             id(RoundSpec { parties: vec![3, 2], ..base() }),

@@ -17,9 +17,9 @@ pub(crate) use privacy::{
     MaxEpsilon, NoiseOptions, QueryOptions, ShareKind,
 };
 pub(crate) use rounds::{
-    AggregateOptions, AgreedNoiseOptions, AnswerOptions, ClientOptions, IdentityOptions, PriceOptions, RevealOptions,
-    RoundNoiseOptions, RoundOptions, ServeOptions, ServerCommand, ServerOptions, ServerVerifyOptions, ShowRoundOptions,
-    StudentCommand, TeacherCommand,
+    AggregateOptions, AgreedNoiseOptions, AnswerOptions, ClientOptions, IdentityOptions, OpenPartOptions, PriceOptions,
+    RevealOptions, RoundNoiseOptions, RoundOptions, ServeOptions, ServerCommand, ServerOptions, ServerVerifyOptions,
+    ShowRoundOptions, StudentCommand, TeacherCommand,
 };
 use speed_core::ExitCode;
 use training::MAX_SEED;

@@ -45,6 +45,7 @@ fn announce(folder: &Path, roster: Roster) -> Result<(), Box<dyn Error>> {
             &folder.join("evaluation.key"),
             &folder.join("public.key"),
         )?),
+        opener: None,
         randomness: RandomnessKind::OperatingSystem,
     };
     let options = RoundOptions {
@@ -139,6 +140,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let labels = folder.join("labels.csv");
     let report = student::open(&OpenOptions {
         secret_key: folder.join("secret.key"),
+        part: None,
         result: folder.join("result"),
         round: folder.join("round.toml"),
         verifications: Vec::new(),

@@ -7,7 +7,7 @@ use speed_aggregation::protocol::{SignedResult, Submission};
 use speed_core::Digest;
 
 use crate::error::RolesError;
-use crate::fault::{InputFault, LogFault};
+use crate::fault::{InputFault, LogFault, OpeningFault};
 use crate::file_kind::FileKind;
 use crate::files::{read_input, refused};
 use crate::round_file::RoundFile;
@@ -76,4 +76,17 @@ pub fn check_result(result: &SignedResult, file: &RoundFile) -> Result<(), Input
     }
     let (found, minimum) = (file.round().teachers_counted(list.statuses()), file.round().min_teachers());
     if found < minimum { Err(InputFault::TooFewCounted { found, minimum }) } else { Ok(()) }
+}
+
+/// Checks that the round's evaluation key is the one that was generated with a share of the secret key. With another evaluation
+/// key the circuit could make answers that read the share, and a verification with that key would still succeed.
+pub(crate) fn check_evaluation_key(file: &RoundFile, of_share: Digest) -> Result<(), InputFault> {
+    match file.round().evaluation_key() {
+        Some(found) if found == of_share => Ok(()),
+        // In the round's id, zeros mean that nothing is stated.
+        found => {
+            Err(OpeningFault::EvaluationKey { expected: of_share, found: found.unwrap_or(Digest::from_bytes([0; 32])) }
+                .into())
+        }
+    }
 }

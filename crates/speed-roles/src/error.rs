@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use speed_accountant::AccountError;
 use speed_aggregation::error::{
-    AnswerListError, EncodingError, InexactCircuit, PrivacyNoiseError, ProofError, ServerError, TeacherError,
+    AnswerListError, EncodingError, InexactCircuit, PartError, PrivacyNoiseError, ProofError, ServerError, TeacherError,
 };
 use speed_aggregation::protocol::RoundId;
 use speed_core::{EntropyError, ExitCode, printable_path, without_path};
@@ -110,6 +110,9 @@ pub enum RolesError {
     /// A proof or a proof key that cannot be created.
     #[error(transparent)]
     Proof(#[from] ProofError),
+    /// A failed part of an opener.
+    #[error(transparent)]
+    Part(#[from] PartError),
     /// Answers that do not make a result.
     #[error(transparent)]
     Answers(#[from] AnswerListError),
@@ -178,6 +181,25 @@ pub enum OptionsFault {
          which a teacher makes with `speed server verify`, or --unverified to trust the server"
     )]
     Unverified,
+    /// A joint round without the opener's part.
+    #[error("this round is opened jointly: give --part FILE, which the round's opener makes with `speed teacher part`")]
+    PartMissing,
+    /// An opener's part in a round that the student opens alone.
+    #[error("the student opens this round alone: remove --part")]
+    PartRefused,
+    /// An opener of a round that the student opens alone.
+    #[error("the student opens this round alone: it has no opener")]
+    NoOpener,
+    /// A joint round with keys that are not split.
+    #[error(
+        "secret.key is beside the public key: these keys are not split. A joint opening needs keys of `speed student keygen --joint`"
+    )]
+    WholeKey,
+    /// A round of the student alone with keys that are split.
+    #[error(
+        "student.share is beside the public key: these keys are split. Name the holder of opener.share with --opener"
+    )]
+    SplitKey,
     /// A verification of a round whose server adds the noise.
     #[error(
         "the server adds the noise of this round, and only the server knows it: no other party can compute the sum again"
@@ -220,6 +242,7 @@ impl RolesError {
             | Self::Teacher(_)
             | Self::Server(_)
             | Self::Proof(_)
+            | Self::Part(_)
             | Self::Answers(_)
             | Self::Entropy(_) => ExitCode::Computation,
         }

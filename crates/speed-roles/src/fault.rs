@@ -233,6 +233,9 @@ pub enum InputFault {
     /// A seed or a verification that is not the result's, or a message that a verification lacks.
     #[error(transparent)]
     Verification(#[from] VerificationFault),
+    /// An opener's part that is not the result's, or that the opener must not make.
+    #[error(transparent)]
+    Opening(#[from] OpeningFault),
     /// Known answers that do not fit the round, or that are wrong in its result.
     #[error(transparent)]
     Known(#[from] KnownFault),
@@ -342,6 +345,59 @@ pub enum VerificationFault {
         teacher: usize,
         /// The SHA-256 of the message.
         digest: Digest,
+    },
+}
+
+/// A fault of a joint opening.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpeningFault {
+    /// A part that the round's opener did not sign.
+    #[error("is not signed by the round's opener {opener:?}: it was changed, or another party made it")]
+    Unsigned {
+        /// The opener's name.
+        opener: String,
+    },
+    /// A part of another number of answers.
+    #[error("has {found} words, the answers of the round need {expected}")]
+    Words {
+        /// Words needed.
+        expected: usize,
+        /// Words found.
+        found: usize,
+    },
+    /// A verification by another party.
+    #[error(
+        "is a verification by teacher {found}, expected one by the opener, teacher {expected}: the opener verifies the result itself, because \
+         an unverified answer could read its share of the key"
+    )]
+    OtherVerifier {
+        /// The opener.
+        expected: usize,
+        /// The teacher that signed the verification.
+        found: usize,
+    },
+    /// A share of a key that was generated with another evaluation key.
+    #[error(
+        "was generated with the evaluation key {expected}, the round states {found}: with another evaluation key a verified answer could read \
+         the opener's share of the key"
+    )]
+    EvaluationKey {
+        /// SHA-256 of the share's evaluation key.
+        expected: Digest,
+        /// SHA-256 of the round's evaluation key.
+        found: Digest,
+    },
+    /// A second result of a round.
+    #[error(
+        "has the SHA-256 {found}, but this opener made its part of the result {expected} of the same round: it opens one result of a round. Two \
+         signed results of one round convict the server"
+    )]
+    SecondResult {
+        /// The SHA-256 of the result whose part exists.
+        expected: Digest,
+        /// The SHA-256 of this result.
+        found: Digest,
     },
 }
 
@@ -512,6 +568,12 @@ pub enum RoundFileFault {
         min: u64,
         /// The bound found.
         found: u64,
+    },
+    /// An opener and an opening that do not belong together.
+    #[error("opening: a joint opening needs opening = \"joint\" and the opener's name, found {found}")]
+    Opening {
+        /// The keys found.
+        found: &'static str,
     },
     /// A content that does not match the id.
     #[error("the id is {id}.., but the file's content has {content}..: it was changed")]

@@ -7,9 +7,7 @@ use std::path::Path;
 
 use speed_aggregation::log::{Receipt, RoundLog};
 use speed_aggregation::proofs::ProofKey;
-#[cfg(feature = "student")]
-use speed_aggregation::protocol::Verification;
-use speed_aggregation::protocol::{RevealedSeed, SignedResult, file_kind};
+use speed_aggregation::protocol::{OpeningPart, RevealedSeed, SignedResult, Verification, file_kind};
 
 /// Number of bytes at the beginning of a file that identify its kind.
 const HEAD: u64 = 4096;
@@ -34,6 +32,12 @@ impl FileKind {
     pub(crate) const LOG: Self = Self { name: "a round's log", max: RoundLog::MAX_BYTES as u64 };
     pub(crate) const REVEALED_SEED: Self = Self { name: "a revealed seed", max: RevealedSeed::BYTES as u64 };
     #[cfg(feature = "student")]
+    pub(crate) const STUDENT_SHARE: Self =
+        Self { name: "a student's share of a secret key (student.share)", max: 64 << 10 };
+    pub(crate) const OPENER_SHARE: Self =
+        Self { name: "an opener's share of a secret key (opener.share)", max: 64 << 10 };
+    pub(crate) const OPENING_PART: Self =
+        Self { name: "an opener's part of a result", max: OpeningPart::MAX_BYTES as u64 };
     pub(crate) const VERIFICATION: Self = Self { name: "a verification of a result", max: Verification::BYTES as u64 };
     pub(crate) const RECEIPT: Self = Self { name: "a receipt", max: Receipt::BYTES as u64 };
     pub(crate) const ROUND: Self = Self { name: "a round's file", max: 4 << 20 };
@@ -48,10 +52,10 @@ impl FileKind {
     /// Returns whether only its owner may read such a file.
     pub(crate) fn is_secret(self) -> bool {
         #[cfg(feature = "student")]
-        if self == Self::SECRET_KEY {
+        if self == Self::SECRET_KEY || self == Self::STUDENT_SHARE {
             return true;
         }
-        self == Self::SIGNING_KEY
+        self == Self::SIGNING_KEY || self == Self::OPENER_SHARE
     }
 
     /// A teacher's message of at most `max` bytes.

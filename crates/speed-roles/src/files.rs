@@ -191,6 +191,23 @@ pub fn write_once(path: &Path, bytes: &[u8]) -> Result<(), RolesError> {
     if is_same { Ok(()) } else { Err(RolesError::results(path, ResultsFault::Other)) }
 }
 
+/// Returns whether a secret's file contains only zeros, which is the state after a kill in the middle of [`destroy`].
+pub(crate) fn is_destroyed(path: &Path, kind: FileKind) -> bool {
+    read_up_to(path, kind.max).is_ok_and(|bytes| !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0))
+}
+
+/// Overwrites a secret's file with zeros and removes it.
+pub(crate) fn destroy(path: &Path) -> Result<(), RolesError> {
+    let overwrite = || -> std::io::Result<()> {
+        let mut file = fs::OpenOptions::new().write(true).open(path)?;
+        let length = usize::try_from(file.metadata()?.len()).unwrap_or(0);
+        file.write_all(&vec![0; length])?;
+        file.sync_all()?;
+        fs::remove_file(path)
+    };
+    overwrite().map_err(RolesError::io("destroy", path))
+}
+
 /// Locks a file, creating it if necessary, until it is dropped.
 pub(crate) fn lock(path: &Path) -> Result<File, RolesError> {
     let file = File::options().create(true).append(true).open(path).map_err(RolesError::io("open", path))?;

@@ -8,6 +8,7 @@
 //! | [`student`](mod@student) | results, with its secret key | keys, the round's file, labels |
 //! | [`teacher`] | public key, round, its own votes | one message |
 //! | [`server`] | evaluation key, round, a directory of messages | the result |
+//! | [`opener`], a teacher in a joint opening | its share of the secret key, the result | its part of the result |
 //!
 //! All parties agree on a [`RoundFile`]; its id binds every message to it. docs/protocol.md specifies the files byte by
 //! byte, and docs/threat-models.md describes the protection of each command and against whom it holds.
@@ -39,6 +40,7 @@ mod key_use;
 #[cfg(feature = "student")]
 mod known_answers;
 mod log_check;
+pub mod opener;
 mod party_key;
 mod party_votes;
 mod proofs;
@@ -58,7 +60,9 @@ mod terms;
 pub use charge::{LedgerOptions, default_ledger, party_event, privacy_event};
 pub use checks::{check_receipt, check_result, read_message};
 pub use error::{OptionsFault, RolesError};
-pub use fault::{InputFault, KnownFault, LogFault, ReadFault, ResultsFault, RoundFileFault, VerificationFault};
+pub use fault::{
+    InputFault, KnownFault, LogFault, OpeningFault, ReadFault, ResultsFault, RoundFileFault, VerificationFault,
+};
 pub use files::{hash_file, hash_query_list, write_once};
 pub use identity::{Identity, IdentityReport, generate_identity, generate_party};
 pub use influence::Influence;

@@ -42,11 +42,13 @@ const ANSWERS: InRound = TableDefinition::new("answers");
 const RESULTS: OfRound = TableDefinition::new("results");
 /// Rounds whose student has the result.
 const FETCHED: OfRound = TableDefinition::new("fetched");
+/// An opener's parts of results.
+const PARTS: OfRound = TableDefinition::new("parts");
 /// A server's logs, by entry.
 const LOG: InRound = TableDefinition::new("log");
 
 /// The registry of a party: an embedded database of the rounds that it took part in, so that nothing is released twice
-/// in different versions. A teacher keeps the message of every round. A server keeps the messages that came over a
+/// in different versions. A teacher keeps the message of every round, and an opener its part of the result. A server keeps the messages that came over a
 /// network, the closed sum, its answers, the result and the log. Only one program at a time may open it. Everything in
 /// it is encrypted under students' keys. With central noise the sum must still stay with the server, because the server
 /// knows the noise.
@@ -108,6 +110,19 @@ impl RoundRegistry {
     pub(crate) fn keep_answered(&self, round: RoundId, teacher: u32, message: &[u8]) -> Result<(), RolesError> {
         self.write(|transaction| {
             transaction.open_table(ANSWERED)?.insert((round.as_bytes(), teacher), message)?;
+            Ok(())
+        })
+    }
+
+    /// Returns an opener's part of the result of a round, if it made one.
+    pub(crate) fn part(&self, round: RoundId) -> Result<Option<Vec<u8>>, RolesError> {
+        self.get(PARTS, round)
+    }
+
+    /// Keeps an opener's part.
+    pub(crate) fn keep_part(&self, round: RoundId, part: &[u8]) -> Result<(), RolesError> {
+        self.write(|transaction| {
+            transaction.open_table(PARTS)?.insert(round.as_bytes(), part)?;
             Ok(())
         })
     }

@@ -14,7 +14,7 @@ use crate::error::{OptionsFault, RolesError};
 use crate::fault::{InputFault, RoundFileFault};
 use crate::file_kind::FileKind;
 use crate::files::read_up_to;
-use crate::roster::Roster;
+use crate::roster::{Party, Roster};
 use crate::roster_file::Entry;
 use crate::terms::{Terms, TermsError};
 
@@ -80,6 +80,14 @@ impl RoundFile {
         self.noise
     }
 
+    /// Returns the index of the party that opens the result together with the student, and the party, if the opening is
+    /// joint.
+    #[must_use]
+    pub fn opener(&self) -> Option<(usize, &Party)> {
+        let index = self.round.opener()?;
+        Some((index, self.roster.teachers().get(index)?))
+    }
+
     /// Returns the file's text.
     #[must_use]
     pub fn to_toml(&self) -> String {
@@ -92,6 +100,8 @@ impl RoundFile {
             key: self.key.to_hex(),
             simulation: round.is_simulation(),
             minimum: round.min_teachers(),
+            opening: self.opener().map(|_| OpeningWord::Joint),
+            opener: self.opener().map(|(_, party)| party.name().to_owned()),
             queries: Queries {
                 count: round.shape().queries(),
                 classes: round.shape().classes(),
@@ -189,6 +199,12 @@ struct Document {
     simulation: bool,
     /// Teachers that must answer.
     minimum: usize,
+    /// Who opens the result; without it, the student alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    opening: Option<OpeningWord>,
+    /// The name of the party that opens it with the student.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    opener: Option<String>,
     queries: Queries,
     noise: Noise,
     /// The key for the proofs that messages are well formed.
@@ -269,6 +285,13 @@ enum PlacementWord {
     Server,
 }
 
+/// The word for an opening by two parties in the file.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum OpeningWord {
+    Joint,
+}
+
 impl From<NoisePlacement> for PlacementWord {
     fn from(placement: NoisePlacement) -> Self {
         match placement {
@@ -288,8 +311,26 @@ impl From<PlacementWord> for NoisePlacement {
 }
 
 fn terms(document: Document) -> Result<Terms, RoundFileFault> {
-    let Document { name, simulation, minimum, queries, noise, proofs, evaluation, student, server, teacher, .. } =
-        document;
+    let Document {
+        name,
+        simulation,
+        minimum,
+        opening,
+        opener,
+        queries,
+        noise,
+        proofs,
+        evaluation,
+        student,
+        server,
+        teacher,
+        ..
+    } = document;
+    match (opening, &opener) {
+        (Some(OpeningWord::Joint), None) => return Err(RoundFileFault::Opening { found: "no opener" }),
+        (None, Some(_)) => return Err(RoundFileFault::Opening { found: "an opener without opening = \"joint\"" }),
+        _ => {}
+    }
     // In the round's id, zeros mean that nothing is stated.
     let stated = |field, text: Option<String>| -> Result<Option<Digest>, RoundFileFault> {
         let digest: Option<Digest> = text.map(|text| digest(field, &text)).transpose()?;
@@ -311,6 +352,7 @@ fn terms(document: Document) -> Result<Terms, RoundFileFault> {
         min_teachers: minimum,
         placement: noise.place.into(),
         threshold: queries.threshold,
+        opener,
         randomness: if simulation { RandomnessKind::Simulation } else { RandomnessKind::OperatingSystem },
     })
 }
@@ -354,8 +396,56 @@ mod tests {
             threshold: Some(-7),
             proofs: Some(Digest::from_bytes([4; 32])),
             evaluation_key: Some(Digest::from_bytes([5; 32])),
+            opener: None,
             randomness: RandomnessKind::Simulation,
         }
+    }
+
+    #[test]
+    fn a_joint_opening_is_bound_into_the_id_and_other_rounds_keep_theirs() {
+        let noise = PrivacyNoise::of_coins(4, 250).expect("valid");
+        let of = |opener: Option<&str>| {
+            let terms = Terms { opener: opener.map(str::to_owned), ..terms_with(noise) };
+            let bound = terms.noise.bound(terms.shape().expect("a shape")).expect("bounded");
+            RoundFile::build(&terms, bound, "ab".repeat(32).parse().expect("hex"))
+        };
+        let (alone, joint) = (of(None).expect("valid"), of(Some("hospital 17")).expect("valid"));
+        assert_eq!(
+            (alone.opener(), joint.opener().map(|(index, party)| (index, party.name()))),
+            (None, Some((17, "hospital 17")))
+        );
+        assert!(!alone.to_toml().contains("open"), "{}", alone.to_toml());
+        let ids = [
+            alone.id(),
+            joint.id(),
+            of(Some("hospital 1")).expect("valid").id(),
+            of(Some("hospital 7")).expect("valid").id(),
+        ];
+        assert!(ids.iter().enumerate().all(|(i, id)| !ids[..i].contains(id)));
+        let text = joint.to_toml();
+        assert!(text.contains("minimum = 200\nopening = \"joint\"\nopener = \"hospital 17\"\n"), "{text}");
+        assert_eq!(RoundFile::from_toml(&text).expect(&text), joint);
+        for (from, to, words) in [
+            ("opener = \"hospital 17\"", "opener = \"hospital 18\"", "it was changed"),
+            ("opener = \"hospital 17\"", "opener = \"server\"", "is not the name of one of the parties that answer"),
+            ("opener = \"hospital 17\"", "opener = \"student\"", "is not the name of one of the parties that answer"),
+            ("opener = \"hospital 17\"\n", "", "found no opener"),
+            ("opening = \"joint\"\n", "", "found an opener without"),
+            ("opening = \"joint\"\nopener = \"hospital 17\"\n", "", "it was changed"),
+            ("opening = \"joint\"", "opening = \"student\"", "unknown variant"),
+            ("place = \"teachers\"", "place = \"server\"", "a joint opening needs noise from the teachers"),
+        ] {
+            let changed = text.replacen(from, to, 1);
+            assert_ne!(changed, text, "{from}");
+            let error = RoundFile::from_toml(&changed).expect_err(to).to_string();
+            assert!(error.contains(words), "{to}: {error}");
+        }
+        assert!(
+            of(Some("nobody"))
+                .expect_err("unknown")
+                .to_string()
+                .contains("\"hospital 0\", \"hospital 1\", \"hospital 2\", ..")
+        );
     }
 
     #[test]

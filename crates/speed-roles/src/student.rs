@@ -2,33 +2,39 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use speed_aggregation::error::OpenError;
 use speed_aggregation::keys::SeededEvaluationKey;
 use speed_aggregation::proofs::ProofKey;
-use speed_aggregation::protocol::{AnswerList, SignedResult, TeacherStatus, Verification};
-use speed_aggregation::{Outcome, Parameters, PublicKey, SecretKey, generate_keys};
+use speed_aggregation::protocol::{AnswerList, OpeningPart, SignedResult, TeacherStatus, Verification};
+use speed_aggregation::{
+    EncryptedAnswer, KeySet, Outcome, Parameters, PublicKey, SecretKey, StudentShare, generate_keys,
+};
 use speed_core::{Digest, NoisePlacement};
+use zeroize::Zeroizing;
 
-use crate::checks::read_signed_result;
+use crate::checks::{check_evaluation_key, read_signed_result};
 use crate::error::{OptionsFault, RolesError};
-use crate::fault::InputFault;
+use crate::fault::{InputFault, OpeningFault, VerificationFault};
 use crate::file_kind::FileKind;
-use crate::files::{Access, decode_input, expect_absent, read_up_to, write_new};
+use crate::files::{Access, decode_input, destroy, expect_absent, is_destroyed, read_up_to, write_new};
 use crate::key_use::{KeyUse, SIMULATION, are_simulated, check_kind, note_opening, other_rounds};
 use crate::known_answers::KnownAnswers;
 pub use crate::known_answers::{KnownOptions, KnownReport, MixOptions, MixReport, mix};
 use crate::proofs;
 use crate::randomness::RoundRandomness;
+use crate::roster::Party;
 use crate::round_file::RoundFile;
 use crate::server::check_verification;
 use crate::terms::Terms;
 
 /// The names of the files that [`keygen`] writes, for the student, the teachers and the server.
 pub const KEY_FILES: [&str; 3] = ["secret.key", "public.key", "evaluation.key"];
+
+/// The names of the files that [`keygen_joint`] writes, for the student, the opener, the teachers and the server.
+pub const JOINT_KEY_FILES: [&str; 4] = ["student.share", "opener.share", KEY_FILES[1], KEY_FILES[2]];
 
 /// The report of a key generation.
 #[derive(Clone, Debug, Serialize)]
@@ -50,23 +56,64 @@ pub struct KeygenReport {
 /// # Errors
 /// If one of the files already exists, writing fails, or the operating system returns no randomness.
 pub fn keygen(folder: &Path, parameters: &Parameters, randomness: RoundRandomness) -> Result<KeygenReport, RolesError> {
-    let paths = KEY_FILES.map(|name| folder.join(name));
+    generate(folder, parameters, randomness, KEY_FILES, |keys| {
+        let KeySet { secret, public, evaluation, .. } = keys;
+        let files = [
+            (secret.to_bytes(), Access::Owner),
+            (Zeroizing::new(public.to_bytes()), Access::Shared),
+            (Zeroizing::new(evaluation.to_bytes()), Access::Shared),
+        ];
+        Ok(files)
+    })
+}
+
+/// Generates keys like [`keygen`] for rounds with a joint opening: instead of the secret key, it writes the student's and the
+/// opener's share of it. The secret key itself is never written and is wiped from memory. The party that runs this holds both shares
+/// until the opener's is given away: key generation is trusted.
+///
+/// # Errors
+/// The errors of [`keygen`].
+pub fn keygen_joint(
+    folder: &Path,
+    parameters: &Parameters,
+    randomness: RoundRandomness,
+) -> Result<KeygenReport, RolesError> {
+    generate(folder, parameters, randomness, JOINT_KEY_FILES, |keys| {
+        let KeySet { secret, public, evaluation, .. } = keys;
+        let evaluation = evaluation.to_bytes();
+        let (student, opener) = secret.split(Digest::of(&evaluation), &randomness.keys())?;
+        let files = [
+            (student.to_bytes(), Access::Owner),
+            (opener.to_bytes(), Access::Owner),
+            (Zeroizing::new(public.to_bytes()), Access::Shared),
+            (Zeroizing::new(evaluation), Access::Shared),
+        ];
+        Ok(files)
+    })
+}
+
+/// Generates keys and writes the files with these names.
+fn generate<const N: usize>(
+    folder: &Path,
+    parameters: &Parameters,
+    randomness: RoundRandomness,
+    names: [&str; N],
+    encode: impl FnOnce(&KeySet) -> Result<[(Zeroizing<Vec<u8>>, Access); N], RolesError>,
+) -> Result<KeygenReport, RolesError> {
+    let paths = names.map(|name| folder.join(name));
     paths.iter().try_for_each(|path| expect_absent(path))?;
     fs::create_dir_all(folder).map_err(RolesError::io("create", folder))?;
     let keys = generate_keys(parameters, &randomness.keys())?;
-    let [secret, public, evaluation] = &paths;
+    let contents = encode(&keys)?;
     if randomness.is_simulation() {
         let text = b"SIMULATION: these keys come from a seed. Anyone who knows the seed knows the secret key.\n";
         write_new(&folder.join(SIMULATION), text, Access::Shared)?;
     }
     let mut files = Vec::new();
-    let mut write = |path: &PathBuf, bytes: &[u8], access| {
-        files.push((path.clone(), bytes.len()));
-        write_new(path, bytes, access)
-    };
-    write(secret, &keys.secret.to_bytes(), Access::Owner)?;
-    write(public, &keys.public.to_bytes(), Access::Shared)?;
-    write(evaluation, &keys.evaluation.to_bytes(), Access::Shared)?;
+    for (path, (bytes, access)) in paths.into_iter().zip(contents) {
+        write_new(&path, &bytes, access)?;
+        files.push((path, bytes.len()));
+    }
     Ok(KeygenReport {
         key: keys.public.id().to_hex(),
         parameters: parameters.name(),
@@ -148,6 +195,7 @@ pub(crate) fn prepare(terms: &Terms, options: &RoundOptions) -> Result<PreparedR
     let key = decode_input(&options.public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
     let file = RoundFile::new(terms, &key)?;
     check_kind(&options.public_key, &file)?;
+    check_split(&file, &options.public_key)?;
     // Keys of simulations are public, so their use is not recorded. Checked before the slow generation of the proof
     // key, and locked until the round is recorded.
     let key_use = if file.round().is_simulation() { None } else { Some(KeyUse::open(&options.public_key)?) };
@@ -159,6 +207,16 @@ pub(crate) fn prepare(terms: &Terms, options: &RoundOptions) -> Result<PreparedR
         None => file,
     };
     Ok(PreparedRound { file, key_use, out: options.out.clone() })
+}
+
+/// Checks, as far as the files beside the public key tell it, that the keys of a joint round are split and others are not.
+fn check_split(file: &RoundFile, public_key: &Path) -> Result<(), OptionsFault> {
+    let exists = |name: &str| public_key.with_file_name(name).exists();
+    match file.opener() {
+        Some(_) if exists(KEY_FILES[0]) => Err(OptionsFault::WholeKey),
+        None if exists(JOINT_KEY_FILES[0]) && !exists(KEY_FILES[0]) => Err(OptionsFault::SplitKey),
+        _ => Ok(()),
+    }
 }
 
 /// Generates the proof key of a round, with which teachers prove that their messages are well formed, and returns the
@@ -222,9 +280,11 @@ pub struct OpenReport {
     /// The teachers that computed the result again, in ascending order. If there are none, only the server's signature
     /// vouches for the answers.
     pub verified_by: Vec<usize>,
+    /// The party that made its part of a joint opening; `None` if the student opened the result alone.
+    pub opener: Option<usize>,
     /// The comparison of the known answers, if there are any.
     pub known_answers: Option<KnownReport>,
-    /// True if the secret key was destroyed.
+    /// True if the secret key, or the student's share of it, was destroyed.
     pub key_destroyed: bool,
     /// Number of other rounds of the key, whose results cannot be decrypted without it. `None` if it is unknown,
     /// because the list of the key's rounds is missing.
@@ -236,8 +296,10 @@ pub struct OpenReport {
 /// The options for decrypting a result.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
-    /// The student's secret key.
+    /// The student's secret key; in a joint opening the student's share of it.
     pub secret_key: PathBuf,
+    /// The opener's part of the result, in a joint opening.
+    pub part: Option<PathBuf>,
     /// The server's result.
     pub result: PathBuf,
     /// The round's file.
@@ -266,16 +328,16 @@ pub struct OpenOptions {
 /// outcome of the round, or other labels already exist.
 pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     let OpenOptions { secret_key, result, round, keep_keys, out, .. } = options;
-    if is_destroyed(secret_key) && out.is_file() {
+    if is_destroyed(secret_key, FileKind::SECRET_KEY) && out.is_file() {
         fs::remove_file(secret_key).map_err(RolesError::io("remove", secret_key))?;
         return Err(RolesError::input(secret_key)(InputFault::Destroyed));
     }
-    let key = decode_input(secret_key, FileKind::SECRET_KEY, SecretKey::from_bytes)?;
     let file = RoundFile::read(round)?;
     if file.round().is_simulation() {
         check_kind(secret_key, &file)?;
     }
     let (signed, digest) = read_signed_result(result, &file)?;
+    let key = Opening::read(options, &file, digest)?;
     let verified_by = verified_by(options, &file, digest)?;
     let list = signed.list();
     let known = options.known.as_ref().map(|known| KnownAnswers::read(known, &file)).transpose()?;
@@ -315,6 +377,7 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         noise_by_server: list.placement() == NoisePlacement::Central,
         excluded: excluded.map(|(teacher, status)| (teacher, status.name())).collect(),
         verified_by,
+        opener: file.opener().map(|(index, _)| index),
         known_answers: known,
         key_destroyed: destroys,
         other_rounds,
@@ -325,7 +388,7 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
 /// Decrypts all answers: the label of each query, or none if it has no answer. An answer that is not an outcome of the
 /// round refuses all of them. The circuit makes none, so the server did not compute it, or a teacher sent values beyond
 /// the round's range; and each would be one more outcome by which labels could reveal the key.
-fn decrypted(key: &SecretKey, list: &AnswerList) -> Result<Vec<Option<u8>>, InputFault> {
+fn decrypted(key: &Opening, list: &AnswerList) -> Result<Vec<Option<u8>>, InputFault> {
     let (mut labels, mut undecodable) = (Vec::new(), Vec::new());
     for answer in list.answers() {
         labels.push(match key.open(&answer) {
@@ -371,20 +434,61 @@ pub fn read_result(path: &Path, file: &RoundFile) -> Result<SignedResult, RolesE
     Ok(read_signed_result(path, file)?.0)
 }
 
-/// Returns whether a file contains only zeros, which is the state after a kill in the middle of [`destroy`].
-fn is_destroyed(path: &Path) -> bool {
-    read_up_to(path, FileKind::SECRET_KEY.max)
-        .is_ok_and(|bytes| !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0))
+/// The secrets that decrypt answers.
+enum Opening {
+    /// The student's secret key.
+    Alone(SecretKey),
+    /// The student's share of it, and the opener's part of the result.
+    Joint(StudentShare, OpeningPart),
 }
 
-/// Overwrites a secret's file with zeros and removes it.
-fn destroy(path: &Path) -> Result<(), RolesError> {
-    let overwrite = || -> std::io::Result<()> {
-        let mut file = fs::OpenOptions::new().write(true).open(path)?;
-        let length = usize::try_from(file.metadata()?.len()).unwrap_or(0);
-        file.write_all(&vec![0; length])?;
-        file.sync_all()?;
-        fs::remove_file(path)
-    };
-    overwrite().map_err(RolesError::io("destroy", path))
+impl Opening {
+    /// Reads the secret key of a round that the student opens alone, or the student's share and the opener's part of the
+    /// result with this SHA-256.
+    fn read(options: &OpenOptions, file: &RoundFile, result: Digest) -> Result<Self, RolesError> {
+        let OpenOptions { secret_key, part, .. } = options;
+        match (file.opener(), part) {
+            (None, None) => decode_input(secret_key, FileKind::SECRET_KEY, SecretKey::from_bytes).map(Self::Alone),
+            (None, Some(_)) => Err(OptionsFault::PartRefused.into()),
+            (Some(_), None) => Err(OptionsFault::PartMissing.into()),
+            (Some(opener), Some(path)) => {
+                let share = decode_input(secret_key, FileKind::STUDENT_SHARE, StudentShare::from_bytes)?;
+                check_evaluation_key(file, share.evaluation_key()).map_err(RolesError::input(secret_key))?;
+                let part = decode_input(path, FileKind::OPENING_PART, OpeningPart::from_bytes)?;
+                check_part(&part, file, opener, result).map_err(RolesError::input(path))?;
+                Ok(Self::Joint(share, part))
+            }
+        }
+    }
+
+    fn open(&self, answer: &EncryptedAnswer) -> Result<Outcome, OpenError> {
+        match self {
+            Self::Alone(key) => key.open(answer),
+            Self::Joint(share, part) => share.open(answer, part),
+        }
+    }
+}
+
+/// Checks that the opener signed a part of the result with this SHA-256, with a word for each ciphertext.
+fn check_part(
+    part: &OpeningPart,
+    file: &RoundFile,
+    (index, opener): (usize, &Party),
+    result: Digest,
+) -> Result<(), InputFault> {
+    if part.round() != file.id() {
+        return Err(InputFault::OtherRound { expected: file.id(), found: part.round() });
+    }
+    if part.result() != result {
+        return Err(VerificationFault::OtherResult { expected: result, found: part.result() }.into());
+    }
+    let (digest, signature) = part.signed();
+    if part.teacher() != index || !opener.key().verifies(digest, signature) {
+        return Err(OpeningFault::Unsigned { opener: opener.name().to_owned() }.into());
+    }
+    if !part.agrees_with(file.round()) {
+        let expected = file.round().shape().queries() * file.round().outcomes().digits();
+        return Err(OpeningFault::Words { expected, found: part.words().len() }.into());
+    }
+    Ok(())
 }

@@ -31,6 +31,8 @@ pub struct Terms {
     pub proofs: Option<Digest>,
     /// SHA-256 of the evaluation key's file, if stated. Server and verifier refuse another file.
     pub evaluation_key: Option<Digest>,
+    /// The name of the party that opens the result together with the student, if the opening is joint.
+    pub opener: Option<String>,
     /// The source of keys and noise.
     pub randomness: RandomnessKind,
 }
@@ -47,6 +49,14 @@ pub enum TermsError {
     Name {
         /// The name, cut after 100 characters.
         found: String,
+    },
+    /// An opener that is not in the roster.
+    #[error("the opener {found:?} is not the name of one of the parties that answer: expected one of {expected}")]
+    Opener {
+        /// The name, cut after 100 characters.
+        found: String,
+        /// The first names of the roster.
+        expected: String,
     },
     /// Parties that do not form a roster.
     #[error(transparent)]
@@ -74,6 +84,18 @@ impl Terms {
         VoteShape::new(self.roster.teacher_count(), self.queries, self.classes)
     }
 
+    /// Returns the index of the opener.
+    fn opener(&self) -> Result<Option<usize>, TermsError> {
+        let Some(name) = &self.opener else { return Ok(None) };
+        let teachers = self.roster.teachers();
+        let index = teachers.iter().position(|party| party.name() == name);
+        index.map(Some).ok_or_else(|| {
+            let names: Vec<String> = teachers.iter().take(3).map(|party| format!("{:?}", party.name())).collect();
+            let more = if teachers.len() > 3 { ", .." } else { "" };
+            TermsError::Opener { found: name.chars().take(100).collect(), expected: names.join(", ") + more }
+        })
+    }
+
     /// Creates the round with these terms and a bound on its privacy noise.
     pub(crate) fn round(&self, noise_bound: u64) -> Result<Round, TermsError> {
         let name = &self.name;
@@ -95,6 +117,7 @@ impl Terms {
             roster: Some(self.roster.digest()),
             proofs: self.proofs,
             evaluation_key: self.evaluation_key,
+            opener: self.opener()?,
             randomness: self.randomness,
             ..RoundSpec::new(name.as_bytes(), shape, noise_bound)
         })?)

@@ -99,6 +99,21 @@ fn the_documented_bounds_hold() {
     let distance = |(p, outcomes, range): (Parameters, usize, VoteRange)| {
         with(&p, outcomes, range, |model| model.guarantee(ExactCircuit::Tournament).distance_log2)
     };
+    let joint = table(&page, "| round, joint opening |");
+    assert_eq!(joint.len(), rounds.len());
+    for (row, (p, outcomes, range)) in joint.iter().zip(&rounds) {
+        let set = p.name();
+        assert!(
+            row[0].starts_with(&format!("{outcomes} classes")) && row[0].ends_with(&format!("`{set}`")),
+            "{}",
+            row[0]
+        );
+        let guarantee = with(p, *outcomes, *range, |model| model.joint_guarantee(ExactCircuit::Tournament));
+        holds(&row[0], &row[1], guarantee.margin.log2());
+        holds(&row[0], &row[2], guarantee.query_log2);
+        holds(&row[0], &row[3], guarantee.distance_log2);
+        holds(&row[0], &row[4], guarantee.excess_log2);
+    }
     assert_eq!(*product, format!("2^{:.1} per answer (wide: 2^{:.1})", distance(narrow), distance(wide)));
 }
 

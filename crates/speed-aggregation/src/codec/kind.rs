@@ -19,11 +19,15 @@ pub(crate) enum Kind {
     Receipt = 12,
     RevealedSeed = 13,
     Verification = 14,
+    #[cfg(feature = "student")]
+    StudentShare = 15,
+    OpenerShare = 16,
+    OpeningPart = 17,
 }
 
 /// Returns the name of a kind, with the usual name of its file.
 pub(super) fn kind_name(kind: u16) -> Option<&'static str> {
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 17] = [
         "a message without a signature",
         "an answer to one query",
         "a list of answers without a signature",
@@ -38,6 +42,9 @@ pub(super) fn kind_name(kind: u16) -> Option<&'static str> {
         "a receipt",
         "a revealed seed",
         "a verification of a result",
+        "a student's share of a secret key (student.share)",
+        "an opener's share of a secret key (opener.share)",
+        "an opener's part of a result",
     ];
     NAMES.get(usize::from(kind).checked_sub(1)?).copied()
 }

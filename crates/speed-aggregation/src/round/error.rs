@@ -36,6 +36,26 @@ pub enum RoundError {
         /// Teachers of all parties together.
         found: u64,
     },
+    /// An opener that is not one of the parties.
+    #[error("the opener is party {found}, expected one of the {parties} parties that answer, from 0")]
+    Opener {
+        /// The index requested.
+        found: usize,
+        /// Number of parties.
+        parties: usize,
+    },
+    /// A joint opening without a stated evaluation key.
+    #[error(
+        "a joint opening needs the SHA-256 of the evaluation key: with another evaluation key a verified answer could read the opener's \
+         share of the key"
+    )]
+    OpenerEvaluationKey,
+    /// A joint opening of a round whose result no party can verify.
+    #[error(
+        "a joint opening needs noise from the teachers: if the server adds it, the opener cannot verify the result, and an unverified \
+         answer could read its share of the key"
+    )]
+    OpenerNoise,
     /// A threshold outside the range of counts, which would have no effect.
     #[error("threshold {found}: noisy counts of this round lie from {min} to {max}")]
     Threshold {

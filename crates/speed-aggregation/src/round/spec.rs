@@ -54,6 +54,8 @@ pub struct RoundSpec {
     pub proofs: Option<Digest>,
     /// SHA-256 of the evaluation key's file, if stated.
     pub evaluation_key: Option<Digest>,
+    /// The index of the party that opens the result together with the student, if the opening is joint.
+    pub opener: Option<usize>,
     /// The origin of keys and privacy noise. A simulation gives no privacy.
     pub randomness: RandomnessKind,
 }
@@ -77,6 +79,7 @@ impl RoundSpec {
             roster: None,
             proofs: None,
             evaluation_key: None,
+            opener: None,
             randomness: RandomnessKind::OperatingSystem,
         }
     }

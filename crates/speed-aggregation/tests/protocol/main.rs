@@ -3,6 +3,7 @@
 mod answers;
 mod common;
 mod exactness;
+mod joint;
 mod messages;
 mod one_teacher;
 mod refusals;

@@ -11,13 +11,16 @@ use crate::common::{P, SOURCE, protocol, sha256, spec};
 
 /// Returns a round of 3 queries, 4 classes and 2 teachers. The threshold and the list of queries affect only the id.
 fn example() -> Round {
-    Round::new(RoundSpec {
+    Round::new(example_spec()).expect("valid")
+}
+
+fn example_spec() -> RoundSpec {
+    RoundSpec {
         query_list: Some(Digest::from_bytes([7; 32])),
         threshold: Some(1),
         randomness: RandomnessKind::Simulation,
         ..spec("example", 2, 3, 4, 40)
-    })
-    .expect("valid")
+    }
 }
 
 #[test]
@@ -33,11 +36,19 @@ fn the_documented_bytes() {
         .collect();
     messages.iter().for_each(|message| server.add(message).expect("valid"));
     server.close(2).expect("all");
+    let (student, opener) =
+        keys.secret.split(Digest::of(keys.evaluation.to_bytes()), &SOURCE).expect("a simulation needs no entropy");
+    let joint =
+        Round::new(RoundSpec { opener: Some(1), evaluation_key: Some(student.evaluation_key()), ..example_spec() })
+            .expect("valid");
     let wide = generate_keys(&Parameters::WIDE_128, &SOURCE).expect("a simulation needs no entropy");
     let vectors = [
         ("key id", keys.public.id().to_hex()),
         ("round id", round.id(keys.public.id()).to_hex()),
+        ("round id, opened jointly with teacher 1", joint.id(keys.public.id()).to_hex()),
         ("secret key", sha256(&keys.secret.to_bytes())),
+        ("student's share", sha256(&student.to_bytes())),
+        ("opener's share", sha256(&opener.to_bytes())),
         ("public key", sha256(&keys.public.to_bytes())),
         ("evaluation key", sha256(&keys.evaluation.to_bytes())),
         ("evaluation key, wide", sha256(&wide.evaluation.to_bytes())),

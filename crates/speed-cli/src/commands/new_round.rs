@@ -147,6 +147,7 @@ fn to_json(file: &RoundFile, outlook: &Outlook) -> Value {
         "simulation": round.is_simulation(), "noise": file.noise().mechanism().identifier(),
         "noise_bound": round.range().noise_bound(), "one_teacher": Influence::of(file), "price": outlook.price,
         "teachers": round.shape().teachers(), "parties": round.parties(),
+        "opener": file.opener().map(|(_, party)| party.name()),
         "unanimous": outlook.unanimous, "forecast": outlook.forecast,
     })
 }
@@ -205,6 +206,7 @@ fn terms(options: &RoundOptions, keys: &KeyFiles) -> Result<Terms, Failure> {
         placement: options.noise,
         threshold: options.threshold,
         proofs: None,
+        opener: options.opener.clone(),
         evaluation_key: Some(student::evaluation_key_digest(&keys.evaluation, &keys.public)?),
         randomness: if options.simulation { RandomnessKind::Simulation } else { RandomnessKind::OperatingSystem },
     })

@@ -26,7 +26,7 @@ fn to_json(file: &RoundFile, price: &RoundPrice) -> serde_json::Value {
         "minimum": round.min_teachers(), "noise": file.noise().mechanism().identifier(),
         "noise_by_server": round.placement() == NoisePlacement::Central, "proof_key": round.proofs().map(|key| key.to_hex()),
         "evaluation_key": round.evaluation_key().map(|key| key.to_hex()),
-        "one_teacher": Influence::of(file),
+        "one_teacher": Influence::of(file), "opener": file.opener().map(|(_, party)| party.name()),
         "student": party(roster.student()), "server": party(roster.server()),
         "teachers": roster.teachers().iter().map(teacher).collect::<Vec<_>>(), "price": price,
     })
@@ -74,6 +74,12 @@ fn to_text(file: &RoundFile, price: &RoundPrice) -> String {
         round.min_teachers(),
         shape.teachers(),
     );
+    if let Some((index, opener)) = file.opener() {
+        text.push_str(&format!(
+            "the student opens the result together with teacher {index}, {}: neither can open a message alone\n\n",
+            printable(opener.name())
+        ));
+    }
     let mut line = |role: String, party: &Party| {
         let teachers = if party.teachers() > 1 { format!(", {} teachers", party.teachers()) } else { String::new() };
         text.push_str(&format!("{role:<12} {}  {}{teachers}\n", party.key().to_hex(), printable(party.name())));

@@ -16,7 +16,14 @@ use crate::options::StudentCommand;
 
 pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
     match command {
-        StudentCommand::Keygen { out, sets, range, simulation, json } => keygen(&out, sets, &range, simulation, json),
+        StudentCommand::Keygen { out, sets, joint, range, simulation, json } => {
+            let randomness = RoundRandomness::from_seed(simulation);
+            match sets {
+                Some(sets) => key_sets(&out, sets, &range, simulation, json),
+                None if joint => print_keys(&student::keygen_joint(&out, &range, randomness)?, json),
+                None => print_keys(&student::keygen(&out, &range, randomness)?, json),
+            }
+        }
         StudentCommand::Identity(options) => identity::generate(Role::Student, &options, 1),
         StudentCommand::Queries(options) => training::queries(options),
         StudentCommand::Train(options) => training::train_student(*options),
@@ -28,6 +35,7 @@ pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
         }
         StudentCommand::Open {
             secret_key,
+            part,
             result,
             round,
             verification: verifications,
@@ -41,24 +49,33 @@ pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
             json,
         } => {
             let known = known.map(|answers| student::KnownOptions { answers, query_list, wrong });
-            let options =
-                student::OpenOptions { secret_key, result, round, verifications, unverified, known, keep_keys, out };
+            let options = student::OpenOptions {
+                secret_key,
+                part,
+                result,
+                round,
+                verifications,
+                unverified,
+                known,
+                keep_keys,
+                out,
+            };
             open(&options, delta, json)
         }
     }
 }
 
-fn keygen(
+fn print_keys(report: &KeygenReport, json: bool) -> Result<(), Failure> {
+    if json { print_json(report) } else { print(&keys(report)) }
+}
+
+fn key_sets(
     out: &Path,
-    sets: Option<u16>,
+    sets: u16,
     parameters: &Parameters,
     simulation: Option<u64>,
     json: bool,
 ) -> Result<(), Failure> {
-    let Some(sets) = sets else {
-        let report = student::keygen(out, parameters, RoundRandomness::from_seed(simulation))?;
-        return if json { print_json(&report) } else { print(&keys(&report)) };
-    };
     let reports = Waiting::during("keys", || bundle::keygen(out, usize::from(sets), parameters, simulation))?;
     if json { print_json(&json!({ "sets": reports })) } else { print(&reports.iter().map(keys).collect::<String>()) }
 }
@@ -66,7 +83,10 @@ fn keygen(
 /// Returns the lines about a key set.
 fn keys(report: &KeygenReport) -> String {
     let mut text = format!("{}key {} ({})\n", mark(report.simulation), report.key, report.parameters);
-    let destinations = ["stays with the student", "goes to every teacher", "goes to the server"];
+    let [student, teachers, server] = ["stays with the student", "goes to every teacher", "goes to the server"];
+    let opener = "goes to the opener over a confidential channel: then destroy it here, with every copy";
+    let is_joint = report.files.len() == student::JOINT_KEY_FILES.len();
+    let destinations = if is_joint { vec![student, opener, teachers, server] } else { vec![student, teachers, server] };
     for ((path, bytes), destination) in report.files.iter().zip(destinations) {
         text.push_str(&format!("{} ({bytes} bytes) {destination}\n", printable_path(path)));
     }
@@ -119,6 +139,7 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
         of_parties(report.teachers, report.parties),
     );
     text.push_str(&match (report.key_destroyed, report.other_rounds) {
+        (true, _) if report.opener.is_some() => "the student's share of the secret key was destroyed\n".to_owned(),
         (true, _) => "the secret key was destroyed\n".to_owned(),
         (false, None) => {
             "the secret key was not destroyed: public.rounds, the list of its rounds, is not beside it or lacks this round. Destroy the key when no round needs it\n".to_owned()
@@ -132,6 +153,9 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
         ),
     });
     text.push_str(&verified(&report.verified_by));
+    if let Some(opener) = report.opener {
+        text.push_str(&format!("opened together with teacher {opener}\n"));
+    }
     if let Some(known) = report.known_answers {
         let (wrong, known, allowed) = (known.wrong, known.known, known.allowed);
         text.push_str(&format!("{wrong} of {known} known answers are wrong, at most {allowed} may be\n"));

@@ -1,14 +1,14 @@
-//! `speed teacher keygen`, `train`, `vote`, `answer`, `send`, `log` and `check`
+//! `speed teacher keygen`, `train`, `vote`, `answer`, `send`, `log`, `check` and `part`
 
 use serde_json::json;
 use speed_aggregation::PrivacyNoise;
 use speed_core::printable_path;
 use speed_roles::teacher::{self, TeacherOptions};
-use speed_roles::{LogCheckOptions, Role, RoundFile, RoundRandomness, check_log};
+use speed_roles::{LogCheckOptions, Role, RoundFile, RoundRandomness, check_log, opener};
 
 use super::price::RoundPrice;
 use super::{Failure, WITHOUT_PROOFS, client, identity, mark, print, print_json, round_noise, training};
-use crate::options::{AnswerOptions, TeacherCommand};
+use crate::options::{AnswerOptions, OpenPartOptions, TeacherCommand};
 
 pub(super) fn execute(command: TeacherCommand) -> Result<(), Failure> {
     match command {
@@ -21,6 +21,7 @@ pub(super) fn execute(command: TeacherCommand) -> Result<(), Failure> {
         TeacherCommand::Check { round, message, receipt, log, json } => {
             check(&LogCheckOptions { round, message, receipt, log }, json)
         }
+        TeacherCommand::Part(options) => open_part(options),
     }
 }
 
@@ -37,6 +38,39 @@ fn check(options: &LogCheckOptions, json: bool) -> Result<(), Failure> {
         format!("the message of teacher {} has not arrived over the network, and the sum is open", report.teacher)
     };
     print(&format!("{became}, according to the server's signed log of {} entries\n", report.entries))
+}
+
+fn open_part(options: OpenPartOptions) -> Result<(), Failure> {
+    let report = opener::part(&opener::OpenerOptions {
+        registry: options.registry(),
+        signing_key: options.signing_key,
+        share: options.opener_share,
+        round: options.round,
+        result: options.result,
+        verification: options.verification,
+        keep_share: options.keep_share,
+        out: options.out,
+        randomness: RoundRandomness::from_seed(options.simulation),
+    })?;
+    if options.json {
+        return print_json(&report);
+    }
+    let repeated =
+        if report.repeated { "the part of this result was made before: the same part is written again\n" } else { "" };
+    let share = if report.share_destroyed {
+        "the share was destroyed"
+    } else {
+        "the share was not destroyed: destroy it when the round is over"
+    };
+    print(&format!(
+        "{}{repeated}teacher {} opens {} queries of round {:?} with the student: {} ({} bytes)\n{share}\n",
+        mark(report.simulation),
+        report.opener,
+        report.queries,
+        report.name,
+        printable_path(&report.out),
+        report.bytes,
+    ))
 }
 
 fn answer(options: AnswerOptions) -> Result<(), Failure> {

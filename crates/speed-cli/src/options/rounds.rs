@@ -53,6 +53,10 @@ pub(crate) enum StudentCommand {
         /// Range of noisy counts: narrow up to a difference of 2544 votes, wide up to 30000
         #[arg(long, value_name = "RANGE", default_value = "narrow", value_parser = key_range())]
         range: Parameters,
+        /// Split the secret key for a joint opening: instead of secret.key, write student.share, and opener.share for one
+        /// hospital (both mode 0600). The party that runs this must give opener.share away and keep no copy
+        #[arg(long, conflicts_with = "sets")]
+        joint: bool,
         /// Seed for the keys, for simulations only: anyone who knows the seed knows the secret key
         #[arg(long, value_name = "SEED")]
         simulation: Option<u64>,
@@ -91,9 +95,12 @@ pub(crate) enum StudentCommand {
     },
     /// Decrypt a round's result
     Open {
-        /// The student's secret.key
+        /// The student's secret.key; in a joint opening student.share
         #[arg(long, value_name = "FILE")]
         secret_key: PathBuf,
+        /// The opener's part of the result (speed teacher part), in a joint opening
+        #[arg(long, value_name = "FILE")]
+        part: Option<PathBuf>,
         /// The server's result
         #[arg(long, value_name = "FILE")]
         result: PathBuf,
@@ -116,7 +123,7 @@ pub(crate) enum StudentCommand {
         /// Open a result that no teacher verified: its labels may be bits of the secret key if the server lies
         #[arg(long, conflicts_with = "verification")]
         unverified: bool,
-        /// Keep the secret key, which is otherwise destroyed after the labels are written
+        /// Keep the secret key or student.share, which is otherwise destroyed after the labels are written
         #[arg(long)]
         keep_keys: bool,
         /// Delta at which the round's epsilon is printed
@@ -197,6 +204,10 @@ pub(crate) struct RoundOptions {
     /// labels can recover the secret key from them (docs/threat-models.md)
     #[arg(long, value_name = "PROOFS", default_value = "required", value_parser = proofs(), action = ArgAction::Set)]
     pub(crate) proofs: bool,
+    /// The teacher that opens the result together with the student, by its name in the roster: the holder of opener.share,
+    /// for keys of speed student keygen --joint
+    #[arg(long, value_name = "NAME", conflicts_with = "keys")]
+    pub(crate) opener: Option<String>,
     /// Reuse the keys of another round. All rounds of a key together may have 333 bits of labels (100 labels of ten classes)
     #[arg(long)]
     pub(crate) reuse_keys: bool,
@@ -355,6 +366,48 @@ pub(crate) enum TeacherCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Make this teacher's part of the opening of a result that it verified, in a round with a joint opening
+    Part(OpenPartOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OpenPartOptions {
+    /// This teacher's signing key; the round's file names it as the opener
+    #[arg(long, value_name = "FILE")]
+    pub(crate) signing_key: PathBuf,
+    /// The opener's share of the secret key, from the student (speed student keygen --joint)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) opener_share: PathBuf,
+    /// The round's file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) round: PathBuf,
+    /// The server's result
+    #[arg(long, value_name = "FILE")]
+    pub(crate) result: PathBuf,
+    /// This teacher's own verification of the result (speed server verify)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) verification: PathBuf,
+    /// Registry of this teacher's rounds, which prevents parts of two results [default: beside the signing key]
+    #[arg(long, value_name = "FILE")]
+    registry: Option<PathBuf>,
+    /// Keep the share, which is otherwise destroyed after the part is written
+    #[arg(long)]
+    pub(crate) keep_share: bool,
+    /// Seed for the flooding, only in a simulation round
+    #[arg(long, value_name = "SEED")]
+    pub(crate) simulation: Option<u64>,
+    /// The part to write, for the student
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl OpenPartOptions {
+    pub(crate) fn registry(&self) -> PathBuf {
+        self.registry.clone().unwrap_or_else(|| default_registry(&self.signing_key))
+    }
 }
 
 #[derive(Debug, Args)]

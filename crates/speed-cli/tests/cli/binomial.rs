@@ -197,6 +197,7 @@ fn with_key(parties: &Parties, noise: PrivacyNoise, key: &Path) -> RoundFile {
         threshold: None,
         proofs: Some(proof_key.digest()),
         evaluation_key: None,
+        opener: None,
         randomness: RandomnessKind::Simulation,
     };
     RoundFile::new(&terms, &PublicKey::from_bytes(&public_key).expect("a public key")).expect("valid")

@@ -14,6 +14,7 @@ mod damage;
 mod dry_run;
 mod export;
 mod groups;
+mod joint;
 mod json;
 mod ledger;
 mod lies;

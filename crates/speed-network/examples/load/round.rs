@@ -47,6 +47,7 @@ impl Round {
             threshold: None,
             proofs: None,
             evaluation_key: None,
+            opener: None,
             randomness: RandomnessKind::OperatingSystem,
         };
         keygen(folder, &Parameters::WIDE_128, RANDOMNESS)?;

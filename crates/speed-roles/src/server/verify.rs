@@ -267,7 +267,6 @@ impl<'a> Signer<'a> {
 ///
 /// # Errors
 /// [`InputFault`]: it is of another round or result, or no teacher of the round signed it.
-#[cfg(feature = "student")]
 pub(crate) fn check_verification(
     verification: &Verification,
     file: &RoundFile,

@@ -8,11 +8,12 @@ use speed_aggregation::keys::SeededEvaluationKey;
 use speed_aggregation::log::{LogEntry, LogEvent, Receipt, RoundLog};
 use speed_aggregation::proofs::{ProofKey, Proofs};
 use speed_aggregation::protocol::{
-    AnswerList, AnswerSeed, ExactCircuit, RevealedSeed, RoundId, Signature, SignedResult, Submission, Verification,
+    AnswerList, AnswerSeed, ExactCircuit, OpeningPart, RevealedSeed, RoundId, Signature, SignedResult, Submission,
+    Verification,
 };
 use speed_aggregation::{
-    EncryptedAnswer, EvaluationKey, KeySet, Parameters, PrivacyNoise, PublicKey, Round, RoundSpec, SecretKey, Server,
-    Teacher, generate_keys,
+    EncryptedAnswer, EvaluationKey, KeySet, OpenerShare, Parameters, PrivacyNoise, PublicKey, Round, RoundSpec,
+    SecretKey, Server, StudentShare, Teacher, generate_keys,
 };
 use speed_core::{Digest, NoisePlacement, Randomness, RandomnessKind, VoteShape};
 use speed_roles::{NamedQueries, Party, QueryNames, Question, Role, Roster, RoundFile, Terms, parse_answer};
@@ -121,7 +122,7 @@ fn binary(inputs: Vec<Vec<u8>>, decode: impl Fn(&[u8]) -> bool + 'static) -> Tar
 type Named = (&'static str, fn() -> Target);
 
 /// All targets.
-pub(crate) const ALL: [Named; 17] = [
+pub(crate) const ALL: [Named; 20] = [
     ("message", messages),
     ("answer", answers),
     ("result", results),
@@ -146,6 +147,9 @@ pub(crate) const ALL: [Named; 17] = [
     ("receipt", || logs().1),
     ("revealed-seed", || verification().0),
     ("verification", || verification().1),
+    ("student-share", || joint().0),
+    ("opener-share", || joint().1),
+    ("part", || joint().2),
     ("roster", roster_file),
     ("votes", votes),
     ("query-list", query_list),
@@ -225,6 +229,22 @@ fn verification() -> (Target, Target) {
     )
 }
 
+/// Creates the shares of a secret key, and the opener's parts of the results of both rounds.
+fn joint() -> (Target, Target, Target) {
+    let (student, opener) = keys().secret.split(Digest::of(b"key"), &SOURCE).expect("a simulation needs no entropy");
+    let part = |result: &Vec<u8>| {
+        let list = SignedResult::from_bytes(result).expect("a result").list().clone();
+        let sign = |_| Signature::from_bytes([9; 64]);
+        opener.part(&list, (Digest::of(result), 3), &SOURCE, sign).expect("of this key").to_bytes()
+    };
+    let parts = answered().1.iter().map(part).collect();
+    (
+        binary(vec![student.to_bytes().to_vec()], |bytes| StudentShare::from_bytes(bytes).is_ok()),
+        binary(vec![opener.to_bytes().to_vec()], |bytes| OpenerShare::from_bytes(bytes).is_ok()),
+        binary(parts, |bytes| OpeningPart::from_bytes(bytes).is_ok()),
+    )
+}
+
 fn server_state() -> Target {
     let keys = keys();
     let key = keys.evaluation.expand();
@@ -280,6 +300,7 @@ fn rounds(key: &PublicKey) -> Vec<Vec<u8>> {
         threshold: Some(-7),
         proofs: Some(Digest::from_bytes([4; 32])),
         evaluation_key: Some(Digest::from_bytes([5; 32])),
+        opener: None,
         randomness: RandomnessKind::Simulation,
     };
     let other = Terms {
@@ -287,12 +308,14 @@ fn rounds(key: &PublicKey) -> Vec<Vec<u8>> {
         threshold: None,
         proofs: None,
         evaluation_key: None,
+        opener: None,
         randomness: RandomnessKind::OperatingSystem,
         noise: PrivacyNoise::of_coins(4, terms.roster.teachers().len()).expect("valid"),
         placement: NoisePlacement::Central,
         ..terms.clone()
     };
-    [terms, other].map(|terms| RoundFile::new(&terms, key).expect("valid").to_toml().into_bytes()).into()
+    let joint = Terms { opener: Some("hospital 7".into()), ..terms.clone() };
+    [terms, other, joint].map(|terms| RoundFile::new(&terms, key).expect("valid").to_toml().into_bytes()).into()
 }
 
 fn votes() -> Target {

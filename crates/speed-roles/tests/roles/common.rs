@@ -86,6 +86,7 @@ pub(crate) fn terms(name: &str, queries: usize, teachers: usize) -> Terms {
         threshold: None,
         proofs: None,
         evaluation_key: Some(evaluation_key()),
+        opener: None,
         randomness: RandomnessKind::Simulation,
     }
 }
@@ -216,6 +217,7 @@ impl RoundFolder {
     pub(crate) fn open(&self, secret_key: &Path, result: &str, out: &Path) -> Result<student::OpenReport, RolesError> {
         student::open(&student::OpenOptions {
             secret_key: secret_key.to_path_buf(),
+            part: None,
             result: self.path(result),
             round: self.path("round.toml"),
             verifications: Vec::new(),

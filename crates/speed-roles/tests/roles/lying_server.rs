@@ -119,6 +119,7 @@ fn open(folder: &RoundFolder, verifications: Vec<PathBuf>, unverified: bool) -> 
     let _ = fs::remove_file(&out);
     student::open(&student::OpenOptions {
         secret_key: keys().join("secret.key"),
+        part: None,
         result: folder.path("result"),
         round: folder.path("round.toml"),
         verifications,
@@ -454,6 +455,7 @@ fn open_with_known(folder: &RoundFolder, known: &str, wrong: usize) -> Result<st
     let _ = fs::remove_file(&out);
     student::open(&student::OpenOptions {
         secret_key: keys().join("secret.key"),
+        part: None,
         result: folder.path("result"),
         round: folder.path("round.toml"),
         verifications: Vec::new(),

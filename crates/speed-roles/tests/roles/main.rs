@@ -3,6 +3,7 @@
 mod attacks;
 mod common;
 mod faults;
+mod joint;
 mod lying_server;
 mod noise;
 mod state;

@@ -253,6 +253,7 @@ fn a_key_without_a_list_of_rounds_is_not_destroyed() {
     let open = |out: &str| {
         student::open(&student::OpenOptions {
             secret_key: folder.path("secret.key"),
+            part: None,
             result: folder.path("result"),
             round: folder.path("round.toml"),
             verifications: Vec::new(),
@@ -290,6 +291,7 @@ fn the_secret_key_is_destroyed_once_the_labels_are_there() {
     fs::copy(keys().join("SIMULATION.txt"), folder.path("SIMULATION.txt")).expect("a copy");
     let options = student::OpenOptions {
         secret_key: secret.clone(),
+        part: None,
         result: folder.path("result"),
         round: folder.path("round.toml"),
         verifications: Vec::new(),

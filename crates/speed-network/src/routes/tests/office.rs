@@ -181,6 +181,7 @@ pub(super) fn terms(roster: Roster) -> Terms {
         threshold: None,
         proofs: None,
         evaluation_key: None,
+        opener: None,
         randomness: RandomnessKind::Simulation,
     }
 }

@@ -1,0 +1,162 @@
+//! The opener's part of a result.
+
+use speed_core::{Digest, EntropyError};
+
+use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Kind, Limits, Reader, Writer};
+use crate::ids::{KeyId, RoundId};
+use crate::round::Round;
+use crate::submission::{Signature, digest_to_sign};
+
+/// The reason why an opener cannot make its part of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PartError {
+    /// The result is for another key.
+    #[error("the result is for key {found}, this is a share of key {expected}")]
+    Key {
+        /// The key of the share.
+        expected: KeyId,
+        /// The result's key.
+        found: KeyId,
+    },
+    /// A failure of the operating system's generator.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
+}
+
+/// An opener's part of a result: for every ciphertext of the answers one word, the flooded inner product of its mask with
+/// the opener's share of the key. The student opens the result with it.
+///
+/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
+///
+/// ```text
+/// bytes  content
+/// 32     round id
+/// 32     SHA-256 of the result's file
+/// 4      teacher: the index of the opener
+/// 4      words: queries times digits of an outcome
+/// 8 each words, queries in order, digits of a query lowest first
+/// 64     the opener's signature
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct OpeningPart {
+    round: RoundId,
+    result: Digest,
+    teacher: usize,
+    words: Vec<u64>,
+    signature: Signature,
+}
+
+/// The largest number of words: two digits for each query.
+const MAX_WORDS: usize = 2 * Round::MAX_QUERIES;
+
+/// Bytes of a part without its words.
+const FIXED: usize = ENVELOPE + RoundId::LENGTH + Digest::LENGTH + 2 * usize::LENGTH + Signature::LENGTH;
+
+impl OpeningPart {
+    /// The number of bytes of the largest part of any round.
+    pub const MAX_BYTES: usize = FIXED + MAX_WORDS * size_of::<u64>();
+
+    /// Signs the words for the result with this SHA-256.
+    pub(crate) fn new(
+        (round, result): (RoundId, Digest),
+        teacher: usize,
+        words: Vec<u64>,
+        sign: impl FnOnce(Digest) -> Signature,
+    ) -> Self {
+        let unsigned = Self { round, result, teacher, words, signature: Signature::from_bytes([0; 64]) };
+        let signature = sign(unsigned.signed().0);
+        Self { signature, ..unsigned }
+    }
+
+    /// Returns the digest that the opener signed, and its signature.
+    #[must_use]
+    pub fn signed(&self) -> (Digest, &Signature) {
+        let Self { round, result, teacher, words, signature } = self;
+        (digest_to_sign(Self::KIND, &[round, result, teacher, &words.len(), words]), signature)
+    }
+
+    /// Returns the round.
+    #[must_use]
+    pub fn round(&self) -> RoundId {
+        self.round
+    }
+
+    /// Returns the SHA-256 of the result.
+    #[must_use]
+    pub fn result(&self) -> Digest {
+        self.result
+    }
+
+    /// Returns the opener's index, which is unauthenticated until the signature is checked.
+    #[must_use]
+    pub fn teacher(&self) -> usize {
+        self.teacher
+    }
+
+    /// Returns the words, one for each ciphertext of the answers.
+    #[must_use]
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Returns whether there is one word for each ciphertext of a result of `round`.
+    #[must_use]
+    pub fn agrees_with(&self, round: &Round) -> bool {
+        self.words.len() == round.shape().queries() * round.outcomes().digits()
+    }
+
+    /// Returns the number of bytes of a round's part.
+    #[must_use]
+    pub fn size(round: &Round) -> usize {
+        FIXED + round.shape().queries() * round.outcomes().digits() * size_of::<u64>()
+    }
+
+    /// Returns the encoded bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.seal()
+    }
+
+    /// Reads a part. Memory is bounded by the length of `bytes`.
+    ///
+    /// # Errors
+    /// If the bytes are not exactly one well-formed part of this version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Self::unseal(bytes, ())
+    }
+}
+
+impl Encode for OpeningPart {
+    fn encoded_len(&self) -> usize {
+        FIXED - ENVELOPE + self.words.encoded_len()
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        self.round.encode(writer);
+        self.result.encode(writer);
+        self.teacher.encode(writer);
+        self.words.len().encode(writer);
+        self.words.encode(writer);
+        self.signature.encode(writer);
+    }
+}
+
+impl Decode for OpeningPart {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        let (round, result) = (reader.read()?, reader.read()?);
+        let teacher = reader.read_with(Limits { field: "teacher", min: 0, max: Round::MAX_TEACHERS - 1 })?;
+        let count = reader.read_with(Limits { field: "words", min: 1, max: MAX_WORDS })?;
+        Ok(Self { round, result, teacher, words: reader.read_with(count)?, signature: reader.read()? })
+    }
+}
+
+impl Content for OpeningPart {
+    const KIND: Kind = Kind::OpeningPart;
+}
+
+impl std::fmt::Debug for OpeningPart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "OpeningPart(round {}, result {}, {} words, ..)", self.round, self.result, self.words.len())
+    }
+}

@@ -1,0 +1,247 @@
+//! Shares of a secret key.
+
+#[cfg(feature = "student")]
+use speed_core::EntropyError;
+use speed_core::{Digest, Randomness};
+use zeroize::Zeroizing;
+
+use super::part::{OpeningPart, PartError};
+use crate::answer::WORDS;
+#[cfg(feature = "student")]
+use crate::answer::{EncryptedAnswer, OpenError};
+use crate::answer_list::AnswerList;
+use crate::codec::{Content, Decode, DecodeError, Encode, FixedLength, Kind, Reader, Writer};
+use crate::ids::KeyId;
+#[cfg(feature = "student")]
+use crate::layout::outcome_of_phases;
+#[cfg(feature = "student")]
+use crate::outcome::Outcome;
+use crate::parameters::Parameters;
+use crate::random::uniform_words;
+#[cfg(feature = "student")]
+use crate::student::SecretKey;
+use crate::submission::Signature;
+
+/// A summand of a secret key: a word modulo 2^64 for each bit of the key. Each share alone is uniform and independent of
+/// the key. It is neither `Clone` nor printable, and its memory is overwritten on drop.
+struct Share {
+    parameters: Parameters,
+    id: KeyId,
+    /// SHA-256 of the evaluation key's file.
+    evaluation_key: Digest,
+    words: Zeroizing<Vec<u64>>,
+}
+
+impl Share {
+    /// Returns the inner product with the mask of a ciphertext of `WORDS` words.
+    fn product(&self, ciphertext: &[u64]) -> u64 {
+        let products = self.words.iter().zip(ciphertext).map(|(share, mask)| share.wrapping_mul(*mask));
+        products.fold(0, u64::wrapping_add)
+    }
+}
+
+impl Encode for Share {
+    fn encoded_len(&self) -> usize {
+        self.parameters.encoded_len() + KeyId::LENGTH + Digest::LENGTH + self.words.encoded_len()
+    }
+
+    fn encode(&self, writer: &mut Writer) {
+        self.parameters.encode(writer);
+        self.id.encode(writer);
+        self.evaluation_key.encode(writer);
+        self.words.as_slice().encode(writer);
+    }
+}
+
+impl Decode for Share {
+    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+        let (parameters, id): (Parameters, _) = (reader.read()?, reader.read()?);
+        let evaluation_key = reader.read()?;
+        let words = Zeroizing::new(reader.read_with(parameters.polynomial_size)?);
+        Ok(Self { parameters, id, evaluation_key, words })
+    }
+}
+
+/// Defines a share with a role, which is the kind of its envelope.
+macro_rules! share_with_role {
+    ($(#[$doc:meta])* $name:ident, $kind:expr, $text:literal) => {
+        $(#[$doc])*
+        pub struct $name(Share);
+
+        impl $name {
+            /// Returns the identifier of the key set.
+            #[must_use]
+            pub fn id(&self) -> KeyId {
+                self.0.id
+            }
+
+            /// Returns the parameter set of the key.
+            #[must_use]
+            pub fn parameters(&self) -> &Parameters {
+                &self.0.parameters
+            }
+
+            /// Returns SHA-256 of the file of the evaluation key that was generated with the secret key. Another evaluation key
+            /// could make answers that read the share, although a verification that uses it succeeds.
+            #[must_use]
+            pub fn evaluation_key(&self) -> Digest {
+                self.0.evaluation_key
+            }
+
+            /// Returns the bytes of the share's file, which are secret.
+            #[must_use]
+            pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
+                Zeroizing::new(self.seal())
+            }
+
+            /// Reads a share.
+            ///
+            /// # Errors
+            /// If the bytes are not exactly one well-formed share of this role and version.
+            pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+                Self::unseal(bytes, ())
+            }
+        }
+
+        impl Encode for $name {
+            fn encoded_len(&self) -> usize {
+                self.0.encoded_len()
+            }
+
+            fn encode(&self, writer: &mut Writer) {
+                self.0.encode(writer);
+            }
+        }
+
+        impl Decode for $name {
+            fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
+                reader.read().map(Self)
+            }
+        }
+
+        impl Content for $name {
+            const KIND: Kind = $kind;
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, concat!($text, "({}, ..)"), self.0.id)
+            }
+        }
+    };
+}
+
+share_with_role! {
+    /// The opener's summand of a secret key. With it a party of the round makes its part of a result, which the student needs
+    /// to open the result. Alone it decrypts nothing.
+    ///
+    /// On the wire (between envelope and checksum): parameter set (4 bytes), key id (32), SHA-256 of the
+    /// evaluation key's file (32), 2048 words of 8 bytes.
+    OpenerShare, Kind::OpenerShare, "OpenerShare"
+}
+
+#[cfg(feature = "student")]
+share_with_role! {
+    /// The student's summand of a secret key. It opens answers together with an opener's [part](OpeningPart). Alone it decrypts
+    /// nothing.
+    ///
+    /// On the wire (between envelope and checksum): parameter set (4 bytes), key id (32), SHA-256 of the
+    /// evaluation key's file (32), 2048 words of 8 bytes.
+    StudentShare, Kind::StudentShare, "StudentShare"
+}
+
+/// The domain of the randomness of shares and parts.
+const DOMAIN: &[u8] = b"speed/aggregation/joint/v1";
+
+impl OpenerShare {
+    /// Makes the opener's part of a result: for every ciphertext `(a, b)` of its answers the word `<a, s> + e`, where `s` is
+    /// this share and `e` is uniform on `[-2^57, 2^57)` (the parameter sets' flooding of a part). The flooding hides the error of
+    /// the answer, also from a student that colludes with the server ([`JointGuarantee`](crate::encoding::JointGuarantee)).
+    ///
+    /// The caller verified, with the evaluation key of this share, that the server computed this result, whose file has the SHA-256 `result`: a ciphertext of
+    /// another origin could read this share bit by bit. The caller also makes only one part of a round, because the mean of
+    /// several parts of one answer would remove the flooding.
+    ///
+    /// # Errors
+    /// If the result is for another key, or the operating system provides no randomness.
+    pub fn part(
+        &self,
+        list: &AnswerList,
+        (result, teacher): (Digest, usize),
+        randomness: &Randomness,
+        sign: impl FnOnce(Digest) -> Signature,
+    ) -> Result<OpeningPart, PartError> {
+        let Share { parameters, id, .. } = &self.0;
+        if list.key() != *id {
+            return Err(PartError::Key { expected: *id, found: list.key() });
+        }
+        let context = [list.round().as_bytes().as_slice(), result.as_bytes()].concat();
+        let count = list.words().len() / WORDS;
+        let random = uniform_words(randomness, (DOMAIN, "flooding of a part", &context), count)?;
+        let log = parameters.part_flooding_log;
+        let ciphertexts = list.words().chunks_exact(WORDS);
+        let words = ciphertexts.zip(random.iter()).map(|(ciphertext, random)| {
+            let flooding = (random >> (u64::BITS - log - 1)).wrapping_sub(1 << log);
+            self.0.product(ciphertext).wrapping_add(flooding)
+        });
+        Ok(OpeningPart::new((list.round(), result), teacher, words.collect(), sign))
+    }
+}
+
+#[cfg(feature = "student")]
+impl SecretKey {
+    /// Splits the key into two summands modulo 2^64. The student's summand is uniform, from the operating system's generator
+    /// or a simulation's key, so each summand alone is independent of the key. `evaluation_key` is SHA-256 of the file of the
+    /// evaluation key that was generated with this key.
+    ///
+    /// # Errors
+    /// If the operating system provides no randomness.
+    pub fn split(
+        &self,
+        evaluation_key: Digest,
+        randomness: &Randomness,
+    ) -> Result<(StudentShare, OpenerShare), EntropyError> {
+        let (parameters, id, bits) = (self.parameters, self.id, self.big.as_ref());
+        let first = uniform_words(randomness, (DOMAIN, "share of a key", id.as_bytes()), bits.len())?;
+        let mut second = Zeroizing::new(Vec::with_capacity(bits.len()));
+        second.extend(bits.iter().zip(first.iter()).map(|(bit, first)| bit.wrapping_sub(*first)));
+        let student = StudentShare(Share { parameters, id, evaluation_key, words: first });
+        Ok((student, OpenerShare(Share { parameters, id, evaluation_key, words: second })))
+    }
+}
+
+#[cfg(feature = "student")]
+impl StudentShare {
+    /// Decrypts an answer with the opener's part of its result.
+    ///
+    /// # Errors
+    /// If the answer was made under another key, the part has no words for it, or it decrypts to an outcome that the round
+    /// does not have.
+    pub fn open(&self, answer: &EncryptedAnswer, part: &OpeningPart) -> Result<Outcome, OpenError> {
+        if answer.key != self.0.id {
+            return Err(OpenError::Key { expected: self.0.id, found: answer.key });
+        }
+        let (query, outcomes) = (answer.query, answer.outcomes);
+        let digits = outcomes.digits();
+        let words = part.words().chunks_exact(digits).nth(query).ok_or(OpenError::Part { query })?;
+        let phases = answer.words.chunks_exact(WORDS).zip(words).map(|(ciphertext, word)| {
+            ciphertext[WORDS - 1].wrapping_sub(self.0.product(ciphertext)).wrapping_sub(*word)
+        });
+        let code = outcome_of_phases(phases);
+        outcomes.from_code(code).ok_or(OpenError::Outcome { query, code, outcomes: outcomes.count() })
+    }
+
+    /// Returns the words of the share.
+    #[cfg(test)]
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.0.words
+    }
+}
+
+#[cfg(all(test, feature = "student"))]
+impl OpenerShare {
+    /// Returns the words of the share.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.0.words
+    }
+}

@@ -1,0 +1,135 @@
+//! A complete round with a joint opening, with the real programs.
+
+use std::fs;
+
+use crate::common::check_failure;
+use crate::json::documented;
+use crate::roles::{Parties, labels};
+
+const QUERIES: usize = 3;
+const ROUND: &str = "student round --public-key public.key --name test --queries 3 --classes 4 --roster roster.toml --parties 3 --gamma 3 --proofs off \
+                     --out round.toml --json";
+const VERIFY: &str = "server verify --evaluation-key evaluation.key --round round.toml --result result --log log --seed seed \
+                      --messages copies --signing-key signing.key --out verification";
+const PART: &str = "teacher part --signing-key signing.key --opener-share opener.share --round round.toml --result result \
+                    --verification verification --out part";
+const OPEN: &str = "student open --secret-key student.share --result result --round round.toml --verification verification --out labels.csv";
+
+/// A real round of three teachers that the server evaluated. Teacher 1 is the opener and has the files of a verifier.
+fn evaluated() -> Parties {
+    let parties = Parties::new();
+    parties.introduce(3);
+    let text = parties.succeeds("student", "student keygen --joint --out .");
+    assert!(text.contains("opener.share (16480 bytes) goes to the opener over a confidential channel"), "{text}");
+    assert!(!parties.path("student", "secret.key").exists());
+    check_failure(&parties.run("student", ROUND), 2, &["these keys are split", "--opener"]);
+    check_failure(
+        &parties.run("student", &format!("{ROUND} --opener server")),
+        2,
+        &["is not the name of one of the parties"],
+    );
+    check_failure(
+        &parties.run("student", &format!("{ROUND} --opener hospital-1 --noise server")),
+        2,
+        &["a joint opening needs noise"],
+    );
+    let report = documented(&parties.succeeds("student", &format!("{ROUND} --opener hospital-1")));
+    assert_eq!(report["opener"], "hospital-1");
+    let text = parties.succeeds("student", "round round.toml");
+    assert!(text.contains("opens the result together with teacher 1, hospital-1"), "{text}");
+    assert_eq!(documented(&parties.succeeds("student", "round round.toml --json"))["opener"], "hospital-1");
+    let toml = fs::read_to_string(parties.path("student", "round.toml")).expect("a round");
+    assert!(toml.contains("opening = \"joint\"\nopener = \"hospital-1\"\n"), "{toml}");
+
+    parties.send(("student", "evaluation.key"), ("server", "evaluation.key"));
+    parties.send(("student", "round.toml"), ("server", "round.toml"));
+    for teacher in 0..3 {
+        let party = format!("teacher {teacher}");
+        parties.send(("student", "public.key"), (&party, "public.key"));
+        parties.send(("student", "round.toml"), (&party, "round.toml"));
+        let votes: String = labels(0, QUERIES).iter().map(|label| format!("{label}\n")).collect();
+        fs::write(parties.path(&party, "votes.csv"), votes).expect("votes");
+        parties.succeeds(
+            &party,
+            "teacher answer --signing-key signing.key --public-key public.key --round round.toml --votes votes.csv --out message",
+        );
+        parties.send((&party, "message"), ("server/inbox", &format!("{teacher}")));
+    }
+    parties.succeeds(
+        "server",
+        "server aggregate --signing-key signing.key --evaluation-key evaluation.key --round round.toml --answers inbox --out result \
+         --copy-messages copies",
+    );
+    parties.succeeds("server", "server reveal --signing-key signing.key --round round.toml --out seed");
+    parties.send(("server", "result"), ("student", "result"));
+    for (file, name) in [("result", "result"), ("result.log", "log"), ("seed", "seed")] {
+        parties.send(("server", file), ("teacher 1", name));
+    }
+    parties.send(("student", "evaluation.key"), ("teacher 1", "evaluation.key"));
+    for teacher in 0..3 {
+        let name = format!("teacher-{teacher}.message");
+        parties.send(("server/copies", &name), ("teacher 1/copies", &name));
+    }
+    // The dealer gives the opener's share away and forgets it.
+    fs::rename(parties.path("student", "opener.share"), parties.path("teacher 1", "opener.share")).expect("a share");
+    parties
+}
+
+#[test]
+fn a_hospital_and_the_student_open_a_round_together() {
+    let parties = evaluated();
+    // The opener verifies first.
+    check_failure(&parties.run("teacher 1", PART), 3, &["verification", "cannot read"]);
+    parties.succeeds("teacher 1", VERIFY);
+    parties.send(("teacher 1", "verification"), ("student", "verification"));
+    check_failure(&parties.run("student", OPEN), 2, &["opened jointly", "--part", "speed teacher part"]);
+    // Another party is not the opener.
+    for name in ["result", "verification", "opener.share"] {
+        parties.send(("teacher 1", name), ("teacher 0", name));
+    }
+    check_failure(&parties.run("teacher 0", PART), 3, &["signing.key", "not the round's opener"]);
+    check_failure(&parties.run("teacher 1", &format!("{PART} --simulation 4")), 2, &["--simulation"]);
+    let swapped = PART.replace("--opener-share opener.share", "--opener-share verification");
+    check_failure(
+        &parties.run("teacher 1", &swapped),
+        3,
+        &["is a verification of a result, expected an opener's share"],
+    );
+
+    let report = documented(&parties.succeeds("teacher 1", &format!("{PART} --json")));
+    assert_eq!(
+        (&report["opener"], &report["repeated"], &report["share_destroyed"]),
+        (&1.into(), &false.into(), &true.into())
+    );
+    assert_eq!(report["bytes"], 164 + 8 * QUERIES);
+    assert!(!parties.path("teacher 1", "opener.share").exists());
+    // The same bytes again, and no second result.
+    let part = fs::read(parties.path("teacher 1", "part")).expect("a part");
+    let text = parties.succeeds("teacher 1", &PART.replace("--out part", "--out again"));
+    assert!(text.contains("was made before") && text.contains("teacher 1 opens 3 queries"), "{text}");
+    assert_eq!(fs::read(parties.path("teacher 1", "again")).expect("a part"), part);
+
+    parties.send(("teacher 1", "part"), ("student", "part"));
+    let mut changed = part.clone();
+    changed[90] ^= 1;
+    fs::write(parties.path("student", "changed"), changed).expect("a file");
+    check_failure(&parties.run("student", &format!("{OPEN} --part changed")), 3, &["changed", "checksum"]);
+    check_failure(
+        &parties.run("student", &format!("{OPEN} --part verification")),
+        3,
+        &["expected an opener's part of a result"],
+    );
+    assert!(!parties.path("student", "labels.csv").exists());
+    let report = documented(&parties.succeeds("student", &format!("{OPEN} --part part --json")));
+    assert_eq!(
+        (&report["opener"], &report["labelled"], &report["key_destroyed"]),
+        (&1.into(), &QUERIES.into(), &true.into())
+    );
+    let lines: String =
+        labels(0, QUERIES).iter().enumerate().map(|(query, label)| format!("{query},{label}\n")).collect();
+    assert_eq!(
+        fs::read_to_string(parties.path("student", "labels.csv")).expect("labels"),
+        format!("query,label\n{lines}")
+    );
+    assert!(!parties.path("student", "student.share").exists());
+}
