@@ -61,7 +61,8 @@ impl Labelling<'_> {
             Some(state) => self.resume(key, &state)?,
             None => self.sum(key)?,
         };
-        charge(self.ledger, self.file, server.teachers_received())?;
+        // The server's ledger is about all parties, so it states the largest.
+        charge(self.ledger, self.file, server.teachers_received(), self.file.round().largest_party())?;
         if let Some(copies) = self.copies {
             self.copy_messages(copies)?;
         }
