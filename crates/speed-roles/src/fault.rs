@@ -369,6 +369,30 @@ pub enum LogFault {
         /// The entry, from 0.
         entry: usize,
     },
+    /// A log that no honest server writes. The server signed it, so it convicts the server.
+    #[error(
+        "entry {entry} {is}: no honest server writes such a log, and the server signed it. Keep it, because it proves this"
+    )]
+    Form {
+        /// The entry, from 0.
+        entry: usize,
+        /// What is wrong with it.
+        is: &'static str,
+    },
+    /// A log whose counted parties are not those of the result.
+    #[error("log and result contradict each other about teacher {teacher}: only one of them counts it")]
+    Statuses {
+        /// The first such teacher.
+        teacher: usize,
+    },
+    /// A log that counts a message for another teacher than the one that signed it.
+    #[error("the log counts a message that teacher {signer} signed as one of teacher {teacher}")]
+    Signer {
+        /// The teacher that the log names.
+        teacher: usize,
+        /// The teacher that signed the message.
+        signer: usize,
+    },
     /// A log without a result.
     #[error("ends before the result: fetch the log again")]
     NoResult,

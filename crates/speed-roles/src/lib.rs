@@ -39,6 +39,7 @@ mod key_use;
 #[cfg(feature = "student")]
 mod known_answers;
 mod log_check;
+mod log_form;
 mod party_key;
 mod party_votes;
 mod proofs;

@@ -121,8 +121,12 @@ fn verified(report: &VerifyReport) -> String {
         report.teachers,
         report.queries
     );
-    if report.log_differs {
-        text.push_str("the server signed a log and a result that contradict each other\n");
+    match &report.log_fault {
+        Some(fault) => text.push_str(&format!("the server signed a false log: {fault}\n")),
+        None if report.log_differs => {
+            text.push_str("the server signed a log and a result that contradict each other\n");
+        }
+        None => {}
     }
     for refusal in &report.refused {
         text.push_str(&format!("the server counted a message that it had to refuse: {refusal}\n"));

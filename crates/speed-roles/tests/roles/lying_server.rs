@@ -39,19 +39,19 @@ impl Progress for Dies {
 
 /// The files of a round that an honest server evaluated: of four teachers, three answered. The directory `copies` has
 /// their messages, and `seed` the seed.
-fn evaluated(name: &str) -> RoundFolder {
+pub(crate) fn evaluated(name: &str) -> RoundFolder {
     let folder = answered(name);
     evaluate(&folder);
     folder
 }
 
 /// Evaluates a round as an honest server, and reveals the seed.
-fn evaluate(folder: &RoundFolder) {
+pub(crate) fn evaluate(folder: &RoundFolder) {
     folder.aggregate_with(&server_options(folder), &Silent).expect("enough");
     server::reveal(&reveal_options(folder)).expect("a result");
 }
 
-fn server_options(folder: &RoundFolder) -> ServerOptions {
+pub(crate) fn server_options(folder: &RoundFolder) -> ServerOptions {
     let copies = Some(folder.path("copies"));
     ServerOptions { randomness: RoundRandomness::OPERATING_SYSTEM, copies, ..folder.options() }
 }
@@ -66,7 +66,7 @@ fn interrupted(name: &str) -> RoundFolder {
 }
 
 /// The round before its evaluation.
-fn answered(name: &str) -> RoundFolder {
+pub(crate) fn answered(name: &str) -> RoundFolder {
     answered_with(&real_terms(name))
 }
 
@@ -82,7 +82,7 @@ fn answered_with(terms: &Terms) -> RoundFolder {
 }
 
 /// The terms of a round of four teachers that is no simulation.
-fn real_terms(name: &str) -> Terms {
+pub(crate) fn real_terms(name: &str) -> Terms {
     let terms = terms(name, QUERIES, 4);
     Terms { classes: CLASSES, noise: noise(0.5), randomness: RandomnessKind::OperatingSystem, ..terms }
 }
@@ -96,7 +96,7 @@ fn reveal_options(folder: &RoundFolder) -> RevealOptions {
     }
 }
 
-fn verify_options(folder: &RoundFolder) -> VerifyOptions {
+pub(crate) fn verify_options(folder: &RoundFolder) -> VerifyOptions {
     VerifyOptions {
         evaluation_key: keys().join("evaluation.key"),
         proof_key: None,
