@@ -310,6 +310,16 @@ pub enum VerificationFault {
         /// The teacher.
         teacher: usize,
     },
+    /// A directory of copies without all counted messages.
+    #[error(
+        "lacks the counted messages of {}: give the directory that has them with --answers, or leave --copy-messages out. A result \
+         can be verified only with all of them, and the registry deletes its own when the result exists",
+        in_words(.teachers)
+    )]
+    NoCopies {
+        /// The teachers, in ascending order.
+        teachers: Vec<usize>,
+    },
     /// A counted message that is not in the directory.
     #[error(
         "has no file with the SHA-256 {digest}, the message of teacher {teacher} that the server counted according to its log: ask \
@@ -321,6 +331,13 @@ pub enum VerificationFault {
         /// The SHA-256 of the message.
         digest: Digest,
     },
+}
+
+/// Returns a list of at most ten teachers in words.
+fn in_words(teachers: &[usize]) -> String {
+    let first: Vec<_> = teachers.iter().take(10).map(|teacher| format!("teacher {teacher}")).collect();
+    let more = teachers.len() - first.len();
+    first.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
 }
 
 /// A fault of a log or a receipt.

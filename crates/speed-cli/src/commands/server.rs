@@ -179,7 +179,7 @@ impl ServeProgress for Logged {
     }
 
     fn received(&self, count: usize, teachers: usize) {
-        tracing::info!(count, teachers, "messages kept");
+        tracing::info!(teachers_received = count, teachers, "messages kept");
     }
 }
 
@@ -210,7 +210,7 @@ fn serve(options: ServeOptions) -> Result<(), Failure> {
         (false, _) => "stopped before the result; repeat the command to resume",
     };
     let ServeReport { received, teachers, .. } = report;
-    print(&format!("{}{received} of {teachers} messages kept; {state}\n", mark(report.simulation)))
+    print(&format!("{}messages of {received} of {teachers} teachers kept; {state}\n", mark(report.simulation)))
 }
 
 /// Logs events to standard error, one JSON object a line. `SPEED_LOG` sets the level (`debug`, or
