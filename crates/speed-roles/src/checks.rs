@@ -49,10 +49,12 @@ pub(crate) fn check_log_signature(log: &RoundLog, file: &RoundFile) -> Result<()
     }
 }
 
-/// Reads the file of a round's result, checks it with [`check_result`], and returns it with the SHA-256 of the same bytes.
+/// Reads the file of a round's result, up to the size of a result of this round, checks it with [`check_result`], and returns
+/// it with the SHA-256 of the same bytes.
 pub(crate) fn read_signed_result(path: &Path, file: &RoundFile) -> Result<(SignedResult, Digest), RolesError> {
-    let bytes = read_input(path, FileKind::RESULT)?;
-    let result = SignedResult::from_bytes(&bytes).map_err(|fault| refused(path, FileKind::RESULT, fault))?;
+    let kind = FileKind::result(file.round());
+    let bytes = read_input(path, kind)?;
+    let result = SignedResult::from_bytes(&bytes).map_err(|fault| refused(path, kind, fault))?;
     check_result(&result, file).map_err(RolesError::input(path))?;
     Ok((result, Digest::of(&bytes)))
 }

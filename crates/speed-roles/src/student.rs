@@ -336,8 +336,9 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     if file.round().is_simulation() {
         check_kind(secret_key, &file)?;
     }
+    let key = Opening::read(options, &file)?;
     let (signed, digest) = read_signed_result(result, &file)?;
-    let key = Opening::read(options, &file, digest)?;
+    key.check(options, &file, digest)?;
     let verified_by = verified_by(options, &file, digest)?;
     let list = signed.list();
     let known = options.known.as_ref().map(|known| KnownAnswers::read(known, &file)).transpose()?;
@@ -443,21 +444,29 @@ enum Opening {
 }
 
 impl Opening {
-    /// Reads the secret key of a round that the student opens alone, or the student's share and the opener's part of the
-    /// result with this SHA-256.
-    fn read(options: &OpenOptions, file: &RoundFile, result: Digest) -> Result<Self, RolesError> {
+    /// Reads the secret key of a round that the student opens alone, or the student's share and the opener's part.
+    fn read(options: &OpenOptions, file: &RoundFile) -> Result<Self, RolesError> {
         let OpenOptions { secret_key, part, .. } = options;
         match (file.opener(), part) {
             (None, None) => decode_input(secret_key, FileKind::SECRET_KEY, SecretKey::from_bytes).map(Self::Alone),
             (None, Some(_)) => Err(OptionsFault::PartRefused.into()),
             (Some(_), None) => Err(OptionsFault::PartMissing.into()),
-            (Some(opener), Some(path)) => {
+            (Some(_), Some(path)) => {
                 let share = decode_input(secret_key, FileKind::STUDENT_SHARE, StudentShare::from_bytes)?;
                 check_evaluation_key(file, share.evaluation_key()).map_err(RolesError::input(secret_key))?;
                 let part = decode_input(path, FileKind::OPENING_PART, OpeningPart::from_bytes)?;
-                check_part(&part, file, opener, result).map_err(RolesError::input(path))?;
                 Ok(Self::Joint(share, part))
             }
+        }
+    }
+
+    /// Checks that the opener's part, if there is one, is of the result with this SHA-256.
+    fn check(&self, options: &OpenOptions, file: &RoundFile, result: Digest) -> Result<(), RolesError> {
+        match (self, file.opener(), &options.part) {
+            (Self::Joint(_, part), Some(opener), Some(path)) => {
+                check_part(part, file, opener, result).map_err(RolesError::input(path))
+            }
+            _ => Ok(()),
         }
     }
 

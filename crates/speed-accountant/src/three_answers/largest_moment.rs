@@ -39,6 +39,9 @@ const LEAST_REMOVED: f64 = 1e-140;
 /// Rectangles are divided for a party only if the noise has at least this deviation, in votes of the party: for narrower
 /// noise the largest moments are at the edge of the removed answers.
 const WIDE_FOR_A_PARTY: f64 = 5.0;
+/// The largest deviation of noise on the integers for which a party's account computes largest moments and searches for
+/// group privacy: beyond it that takes minutes, and two counts are compared.
+pub(crate) const WIDEST_FOR_A_PARTY: f64 = 128.0;
 
 /// The probability of an answer, as a part of that of the outcomes left out, which an outcome that is kept loses when its
 /// answers are left out given the other counts.
@@ -114,7 +117,8 @@ impl LargestMoment {
             }
             _ => {
                 let noise = LatticeNoise::new(event).filter(LatticeNoise::is_log_concave)?;
-                if is_of_party && noise.deviation() < WIDE_FOR_A_PARTY * f64::from(votes) {
+                let suits_a_party = WIDE_FOR_A_PARTY * f64::from(votes)..=WIDEST_FOR_A_PARTY;
+                if is_of_party && !suits_a_party.contains(&noise.deviation()) {
                     return None;
                 }
                 Integers::new(&noise, votes, removed)?

@@ -60,7 +60,7 @@ fn agreed_with(noise: &str, keys: &str) -> Parties {
     parties.succeeds("student", &format!("student keygen --out .{keys}"));
     let line = format!(
         "student round --public-key public.key --name parties --queries 4 --classes 3 --roster roster.toml --proofs off \
-         --min-teachers 4 --out round.toml --json {noise}"
+         --parties 3 --teachers 6 --min-teachers 4 --out round.toml --json {noise}"
     );
     let round: serde_json::Value = serde_json::from_str(&parties.succeeds("student", &line)).expect("json");
     assert_eq!((&round["teachers"], &round["parties"]), (&6.into(), &3.into()));
