@@ -3,7 +3,6 @@
 use speed_mechanism::{HonestRatio, Mechanism};
 
 use crate::error::AccountError;
-use crate::three_answers::MAX_PARTY_CLASSES;
 
 /// One query of the noisy argmax, or one check, which is repeated for every row of votes.
 ///
@@ -45,7 +44,7 @@ impl PrivacyEvent {
     pub const MAX_PARTY: u32 = 1 << 20;
 
     /// The largest number of classes of a query whose neighbours differ in several teachers.
-    pub const MAX_PARTY_CLASSES: usize = MAX_PARTY_CLASSES;
+    pub const MAX_PARTY_CLASSES: usize = 256;
 
     /// Returns the number of teachers whose votes differ between neighbours.
     #[must_use]

@@ -30,9 +30,6 @@ use integers::{ESTIMATED, Integers};
 pub(crate) use integers::{LONGEST, ROUNDING};
 pub(crate) use two_counts::TwoCounts;
 
-/// The largest number of classes of a query whose neighbours differ in several teachers.
-pub(crate) const MAX_PARTY_CLASSES: usize = 256;
-
 /// Products of two smaller probabilities may be subnormal.
 const LEAST_REMOVED: f64 = 1e-140;
 
@@ -52,7 +49,7 @@ const REST: f64 = 1e-9;
 /// answer". Given the other counts, answers of the outcomes that are kept are left out only if they are less likely by the
 /// factor [`REST`], which [`log_of_rest`] pays for.
 fn part_of_party(event: &PrivacyEvent, removed: f64) -> f64 {
-    if event.is_of_party() { REST * removed * (2.0 / (MAX_PARTY_CLASSES + 1) as f64) } else { removed }
+    if event.is_of_party() { REST * removed * (2.0 / (PrivacyEvent::MAX_PARTY_CLASSES + 1) as f64) } else { removed }
 }
 
 /// Returns a bound of the logarithm by which the moment of order `l` of the outcomes kept exceeds that of their answers kept:

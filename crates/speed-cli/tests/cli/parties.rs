@@ -2,12 +2,14 @@
 
 use std::fs;
 
+use image::{GrayImage, Luma};
 use speed_aggregation::{Aggregator as _, ClearText, NoisyVotes};
 use speed_core::VoteShape;
 use speed_roles::{Party, RoundFile, RoundRandomness, teacher};
 
 use crate::common::check_failure;
 use crate::roles::{AGGREGATE, Parties};
+use crate::verify::forge;
 
 const QUERIES: usize = 4;
 const CLASSES: usize = 3;
@@ -103,6 +105,7 @@ fn a_partys_message_is_the_sum_of_its_teachers_votes_and_noise() {
     assert_eq!(report["honest_ratio"], 5.0 / 6.0);
     assert_eq!((&report["price"]["of"][0]["teachers"], &report["excluded"][0][0]), (&5.into(), &2.into()));
 
+    check_card(&parties);
     // The same sums in one process, in clear text.
     let file = RoundFile::read(&parties.path("student", "round.toml")).expect("a round");
     let values = (0..2).flat_map(|party| {
@@ -115,6 +118,37 @@ fn a_partys_message_is_the_sum_of_its_teachers_votes_and_noise() {
     let line = |(query, label): (usize, &Option<u8>)| format!("{query},{}\n", label.expect("a label"));
     let expected = "query,label\n".to_owned() + &expected.iter().enumerate().map(line).collect::<String>();
     assert_eq!(fs::read_to_string(parties.path("student", "labels.csv")).expect("labels"), expected);
+}
+
+/// Trains a student on the labels, and checks that its card has the claim for a party and that no other is accepted.
+fn check_card(parties: &Parties) {
+    for image in 0..20_u8 {
+        let picture = GrayImage::from_fn(16, 16, |x, y| Luma([(x * 3 + y * 5) as u8 + 7 * image]));
+        picture.save(parties.path("student/pool", &format!("{image:02}.png"))).expect("a picture");
+    }
+    let train = "student train --pool pool --labels labels.csv --round round.toml --result result --classes a,b,c --epochs 1 --seed 1 \
+                 --out model.safetensors";
+    parties.succeeds("student", train);
+    let verify = "verify model-card.json --round round.toml --result result";
+    let told = parties.succeeds("student", verify);
+    for words in
+        ["for all votes of a party of 3 teachers", "if every party gave all records of a person to the same teacher"]
+    {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let path = parties.path("student", "model-card.json");
+    let original = fs::read(&path).expect("a card");
+    type Change = fn(&mut serde_json::Value);
+    let changes: [(Change, &str); 3] = [
+        (|card| drop(card["privacy"].as_object_mut().expect("noise").remove("party")), "privacy.party: expected {"),
+        (|card| card["privacy"]["party"]["teachers"] = 2.into(), "privacy.party.teachers: expected 3, found 2"),
+        (|card| card["privacy"]["party"]["data_independent"] = 0.into(), "expected the card of a model"),
+    ];
+    for (change, words) in changes {
+        forge(&path, change);
+        check_failure(&parties.run("student", verify), 3, &["model-card.json", words]);
+        fs::write(&path, &original).expect("a card");
+    }
 }
 
 #[test]

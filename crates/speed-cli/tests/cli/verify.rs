@@ -16,7 +16,7 @@ fn sha256(text: &str) -> String {
 }
 
 /// Writes a card that was changed on purpose, with a correct checksum and without its Markdown form.
-fn forge(path: &Path, change: impl FnOnce(&mut Value)) {
+pub(crate) fn forge(path: &Path, change: impl FnOnce(&mut Value)) {
     let mut card: Value = serde_json::from_slice(&fs::read(path).expect("a card")).expect("JSON");
     card.as_object_mut().expect("an object").remove("sha256");
     change(&mut card);
