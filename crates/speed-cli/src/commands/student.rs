@@ -120,12 +120,23 @@ fn of_parties(teachers: usize, parties: usize) -> String {
     if teachers == parties { String::new() } else { format!(" of {parties} parties") }
 }
 
+/// Returns the price of the round for the teachers that the result counts; `None` if round or result cannot be read, whose
+/// fault [`student::open`] names.
+fn price_of_result(options: &student::OpenOptions, delta: Delta) -> Result<Option<RoundPrice>, Failure> {
+    let Ok(file) = RoundFile::read(&options.round) else { return Ok(None) };
+    let Ok(result) = student::read_result(&options.result, &file) else { return Ok(None) };
+    let counted = file.round().teachers_counted(result.list().statuses());
+    RoundPrice::for_round(&file, Some(counted), delta).map(Some)
+}
+
 fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), Failure> {
     // Before the secret key is destroyed, so that a failure loses nothing.
-    let file = RoundFile::read(&options.round)?;
-    let counted = file.round().teachers_counted(student::read_result(&options.result, &file)?.list().statuses());
-    let price = RoundPrice::for_round(&file, Some(counted), delta)?;
+    let price = price_of_result(options, delta)?;
     let report = student::open(options)?;
+    let price = match price {
+        Some(price) => price,
+        None => RoundPrice::for_round(&RoundFile::read(&options.round)?, Some(report.counted), delta)?,
+    };
     if json {
         let mut value = json!(report);
         value["price"] = json!(price);
