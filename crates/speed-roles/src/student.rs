@@ -328,9 +328,10 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         fs::remove_file(secret_key).map_err(RolesError::io("remove", secret_key))?;
         return Err(RolesError::input(secret_key)(InputFault::Destroyed));
     }
+    let secret = Secret::read(secret_key)?;
     let file = RoundFile::read(round)?;
     let (signed, digest) = read_signed_result(result, &file)?;
-    let key = Opening::read(options, &file, digest)?;
+    let key = Opening::new(secret, options, &file, digest)?;
     let verified_by = verified_by(options, &file, digest)?;
     let list = signed.list();
     let known = options.known.as_ref().map(|known| KnownAnswers::read(known, &file)).transpose()?;
@@ -423,6 +424,21 @@ pub fn read_result(path: &Path, file: &RoundFile) -> Result<SignedResult, RolesE
     Ok(read_signed_result(path, file)?.0)
 }
 
+/// A student's secret: the whole key, or its share of it.
+enum Secret {
+    Key(SecretKey),
+    Share(StudentShare),
+}
+
+impl Secret {
+    fn read(path: &Path) -> Result<Self, RolesError> {
+        if FileKind::SECRET_KEY.other(path) == Some(FileKind::STUDENT_SHARE.name) {
+            return decode_input(path, FileKind::STUDENT_SHARE, StudentShare::from_bytes).map(Self::Share);
+        }
+        decode_input(path, FileKind::SECRET_KEY, SecretKey::from_bytes).map(Self::Key)
+    }
+}
+
 /// The secrets that decrypt answers.
 enum Opening {
     /// The student's secret key.
@@ -432,16 +448,21 @@ enum Opening {
 }
 
 impl Opening {
-    /// Reads the secret key of a round that the student opens alone, or the student's share and the opener's part of the
+    /// Combines the secret key of a round that the student opens alone, or the student's share and the opener's part of the
     /// result with this SHA-256.
-    fn read(options: &OpenOptions, file: &RoundFile, result: Digest) -> Result<Self, RolesError> {
+    fn new(secret: Secret, options: &OpenOptions, file: &RoundFile, result: Digest) -> Result<Self, RolesError> {
         let OpenOptions { secret_key, part, .. } = options;
-        match (file.opener(), part) {
-            (None, None) => decode_input(secret_key, FileKind::SECRET_KEY, SecretKey::from_bytes).map(Self::Alone),
-            (None, Some(_)) => Err(OptionsFault::PartRefused.into()),
-            (Some(_), None) => Err(OptionsFault::PartMissing.into()),
-            (Some(opener), Some(path)) => {
-                let share = decode_input(secret_key, FileKind::STUDENT_SHARE, StudentShare::from_bytes)?;
+        let other = |expected: FileKind, found: FileKind| {
+            let fault = InputFault::OtherKind { expected: expected.name, found: found.name };
+            Err(RolesError::input(secret_key)(fault))
+        };
+        match (secret, file.opener(), part) {
+            (_, None, Some(_)) => Err(OptionsFault::PartRefused.into()),
+            (_, Some(_), None) => Err(OptionsFault::PartMissing.into()),
+            (Secret::Key(key), None, None) => Ok(Self::Alone(key)),
+            (Secret::Share(_), None, None) => other(FileKind::SECRET_KEY, FileKind::STUDENT_SHARE),
+            (Secret::Key(_), Some(_), Some(_)) => other(FileKind::STUDENT_SHARE, FileKind::SECRET_KEY),
+            (Secret::Share(share), Some(opener), Some(path)) => {
                 check_evaluation_key(file, share.evaluation_key()).map_err(RolesError::input(secret_key))?;
                 let part = decode_input(path, FileKind::OPENING_PART, OpeningPart::from_bytes)?;
                 check_part(&part, file, opener, result).map_err(RolesError::input(path))?;
