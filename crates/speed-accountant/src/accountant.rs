@@ -25,7 +25,6 @@ use crate::release::{Release, ReleaseOptions};
 use crate::sampler::SharedDelta;
 use crate::smooth_release::MomentRelease;
 use crate::sound::larger;
-use crate::three_answers::MAX_PARTY_CLASSES;
 use crate::votes::CheckedCounts;
 
 /// An account at given votes is compared with the data-independent bounds only if it is at least this fraction of the
@@ -216,8 +215,9 @@ impl Accountant {
         if let Some(found) = self.classes.filter(|classes| *classes < 2) {
             return Err(AccountError::TooFewClasses { row: 0, found });
         }
-        if let Some(found) = self.classes.filter(|classes| self.event.is_of_party() && *classes > MAX_PARTY_CLASSES) {
-            return Err(AccountError::PartyClasses { found, max: MAX_PARTY_CLASSES });
+        let max = PrivacyEvent::MAX_PARTY_CLASSES;
+        if let Some(found) = self.classes.filter(|classes| self.event.is_of_party() && *classes > max) {
+            return Err(AccountError::PartyClasses { found, max });
         }
         let classes = self.classes.unwrap_or(usize::MAX);
         let epsilon = self.per_query_epsilon(classes);

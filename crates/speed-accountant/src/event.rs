@@ -43,6 +43,9 @@ impl PrivacyEvent {
     /// The largest number of teachers of a party.
     pub const MAX_PARTY: u32 = 1 << 20;
 
+    /// The largest number of classes of a query whose neighbours differ in several teachers.
+    pub const MAX_PARTY_CLASSES: usize = 256;
+
     /// Returns the number of teachers whose votes differ between neighbours.
     #[must_use]
     pub fn party_teachers(&self) -> u32 {
@@ -153,9 +156,14 @@ impl PrivacyEvent {
         [if self.is_check { -1.0 - kind } else { kind }, self.mechanism.scale(), self.tau.get(), f64::from(self.moved)]
     }
 
+    /// Returns the query without its sampler.
+    pub(crate) fn without_sampler(self) -> Self {
+        Self { sampling_total_variation: 0.0, ..self }
+    }
+
     /// Returns the query without its sampler, and without its threshold, on which no bound for any votes depends.
     pub(crate) fn for_any_votes(self) -> Self {
-        Self { threshold: None, sampling_total_variation: 0.0, ..self }
+        Self { threshold: None, ..self.without_sampler() }
     }
 
     /// Returns the divergence of the noisy counts that a neighbour moves by one vote each, as a part of that of two counts:

@@ -1,8 +1,6 @@
 //! An accountant with the field's verbs: events are composed, and epsilon is computed for a delta or delta for an
 //! epsilon.
 
-use speed_mechanism::{HonestRatio, Mechanism};
-
 use crate::accountant::Accountant;
 use crate::delta::Delta;
 use crate::error::AccountError;
@@ -118,9 +116,9 @@ impl EventAccountant {
     }
 }
 
-/// Returns everything that distinguishes the kinds of queries.
-fn kind(batch: &QueryBatch) -> (Mechanism, HonestRatio, Option<f64>, Option<usize>) {
-    (batch.event.mechanism(), batch.event.tau(), batch.event.threshold(), batch.classes)
+/// Returns everything that distinguishes the kinds of queries: all but their number and their sampler.
+fn kind(batch: &QueryBatch) -> (PrivacyEvent, Option<usize>) {
+    (batch.event.without_sampler(), batch.classes)
 }
 
 fn epsilon_of_several_kinds(kinds: &[QueryBatch], delta: Delta) -> Result<f64, AccountError> {
@@ -135,7 +133,7 @@ fn epsilon_of_several_kinds(kinds: &[QueryBatch], delta: Delta) -> Result<f64, A
 
 #[cfg(test)]
 mod tests {
-    use speed_mechanism::{InverseScale, NoiseCoins, NoiseDeviation};
+    use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseCoins, NoiseDeviation};
 
     use super::*;
     use crate::composition::gaussian_delta;

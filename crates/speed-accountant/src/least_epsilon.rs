@@ -12,13 +12,14 @@ use crate::data_dependent::{DataDependentCosts, Total};
 use crate::epsilon_bound::{CompositionMethod, EpsilonBound, ROUNDING};
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
+use crate::lattice_noise::LatticeNoise;
 use crate::moments::paper_without_votes;
 use crate::orders::{Best, MAX_REAL_ORDER, best_real, best_whole};
 use crate::per_query::tight_per_query_epsilon;
 use crate::query_group::QueryGroup;
 use crate::renyi::{SkellamCurve, gaussian_rdp};
 use crate::sound::larger;
-use crate::three_answers::LargestMoment;
+use crate::three_answers::{LargestMoment, WIDEST_FOR_A_PARTY};
 use speed_mechanism::Mechanism;
 
 /// The largest moment order of the paper: "it captures the best moments accountant in every case" (Algorithm 1).
@@ -221,7 +222,7 @@ impl LeastEpsilon {
 
     /// Returns an epsilon by group privacy: a party's move is a chain of moves of one vote, so if one teacher has
     /// (epsilon, `at`), a party of M has (M epsilon, `at` times the sum of `e^(i epsilon)` for i below M). Returns infinity if
-    /// none below `least` is found.
+    /// none below `least` is found, or if each account for one teacher takes long.
     fn of_group_privacy(
         &self,
         event: &PrivacyEvent,
@@ -230,6 +231,10 @@ impl LeastEpsilon {
         least: f64,
     ) -> Result<f64, AccountError> {
         let one = event.of_one_teacher();
+        let is_wide = |noise: LatticeNoise| noise.deviation() > WIDEST_FOR_A_PARTY;
+        if event.mechanism().gamma().is_none() && LatticeNoise::new(&one).is_some_and(is_wide) {
+            return Ok(f64::INFINITY);
+        }
         let (pure, teachers) = (tight_per_query_epsilon(&one, classes), f64::from(event.party_teachers()));
         let mut at = self.delta / teachers;
         for _ in 0..CHAINS {

@@ -112,6 +112,7 @@ pub use account::Account;
 pub use accountant::Accountant;
 pub use assumption::{Adversary, Bound, Extent, NeighbouringRelation};
 pub use checks::{AccountedChecks, Checks};
+pub use claim::UNDIVIDED;
 pub use delta::Delta;
 pub use epsilon_bound::CompositionMethod;
 pub use error::AccountError;

@@ -59,7 +59,7 @@ pub struct QueryBatch {
     /// The privacy event of each query.
     pub event: PrivacyEvent,
     /// Number of classes that the queries choose between; `None` if it is not known, so that the claim holds for any
-    /// number.
+    /// number, or for up to [`PrivacyEvent::MAX_PARTY_CLASSES`] if neighbours differ in several teachers.
     pub classes: Option<usize>,
     /// Number of queries.
     pub queries: usize,
@@ -140,7 +140,7 @@ impl PrivacyFilter {
     ///
     /// # Errors
     /// [`AccountError::OverBudget`] if they would exceed the budget, [`AccountError::Queries`] if the total is more
-    /// than can be composed.
+    /// than can be composed, [`AccountError::PartyClasses`] for queries of a party between too many classes.
     pub fn try_compose(&mut self, batches: &[QueryBatch]) -> Result<(), AccountError> {
         // An empty batch is always allowed, even if earlier queries exceed the budget.
         if batches.is_empty() {
@@ -150,6 +150,11 @@ impl PrivacyFilter {
         let found = queries.saturating_add(self.queries());
         if found > MAX_QUERIES {
             return Err(AccountError::Queries { found });
+        }
+        let max = PrivacyEvent::MAX_PARTY_CLASSES;
+        let of_parties = batches.iter().filter(|batch| batch.event.is_of_party());
+        if let Some(found) = of_parties.filter_map(|batch| batch.classes).find(|classes| *classes > max) {
+            return Err(AccountError::PartyClasses { found, max });
         }
         let mut after = self.clone();
         batches.iter().for_each(|batch| after.compose(batch));

@@ -24,6 +24,6 @@ mod profile;
 mod rows;
 
 pub(crate) use envelope::Envelope;
-pub(crate) use largest_moment::{Answer, Excess, LONGEST, LargestMoment, MAX_PARTY_CLASSES, ROUNDING, TwoCounts};
+pub(crate) use largest_moment::{Answer, Excess, LONGEST, LargestMoment, ROUNDING, TwoCounts, WIDEST_FOR_A_PARTY};
 pub(crate) use profile::{MIN_SCALE_OF_THREE_ANSWERS, ThreeAnswers};
 pub(crate) use rows::for_each_row;

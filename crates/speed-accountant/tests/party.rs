@@ -1,6 +1,8 @@
 //! Claims for a party of several teachers, against an enumeration of all votes and of all moves of a party's votes.
 
-use speed_accountant::{AccountError, Accountant, Budget, Delta, PrivacyEvent, PrivacyFilter, QueryBatch};
+use speed_accountant::{
+    AccountError, Accountant, Budget, Delta, EventAccountant, PrivacyEvent, PrivacyFilter, QueryBatch,
+};
 use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseCoins};
 
 fn delta(delta: f64) -> Delta {
@@ -199,6 +201,35 @@ fn a_filter_composes_claims_of_parties() {
         20,
     ));
     assert!(filter.fixed_epsilon() > alone && filter.fixed_epsilon().is_finite());
+    let many = filter.try_compose(&[QueryBatch::new(party, 257, 1)]);
+    assert!(matches!(many, Err(AccountError::PartyClasses { found: 257, .. })), "{many:?}");
+}
+
+#[test]
+fn queries_of_other_neighbours_are_of_another_kind() {
+    // Pure epsilons of a few queries add up: gamma for each of the two counts and each vote that moves.
+    let of = |teachers| event(MechanismKind::DiscreteLaplace, 0.01, 1.0).of_party(teachers).expect("a party");
+    let mut both = EventAccountant::new();
+    both.compose(of(2), 1).compose(of(5), 2);
+    let found = both.epsilon(delta(1e-9)).expect("an epsilon");
+    assert!((found - 0.02 * (2.0 + 2.0 * 5.0)).abs() < 1e-3, "{found}");
+    // A check is of another kind than an answer with the same threshold.
+    let noise = MechanismKind::Skellam.with_scale(150.0).expect("in range");
+    let check = PrivacyEvent::check(noise, HonestRatio::ALL, 200.0).expect("a check");
+    let answer = PrivacyEvent::new(noise, HonestRatio::ALL).with_threshold(200.0).expect("a threshold");
+    let of = |events: [PrivacyEvent; 2]| {
+        let mut accountant = EventAccountant::new();
+        for event in events {
+            accountant.compose(event, 100);
+        }
+        accountant.epsilon(delta(1e-5)).expect("an epsilon")
+    };
+    let [checks, mixed, reversed, answers] =
+        [[check, check], [check, answer], [answer, check], [answer, answer]].map(of);
+    assert!(
+        checks < 0.99 * mixed && mixed == reversed && mixed < 0.99 * answers,
+        "{checks} {mixed} {reversed} {answers}"
+    );
 }
 
 #[test]
@@ -219,4 +250,25 @@ fn claims_that_do_not_exist_for_a_party_are_refused() {
     assert_eq!(Mechanism::discrete_laplace(gamma), party.mechanism());
     let claim = accountant.account_queries(2).expect("an account").claim;
     assert!(claim.contains("the votes of one party's 5 teachers on every query"), "{claim}");
+}
+
+/// Before the limit, the claims of these rounds took more than a hundred seconds each.
+#[test]
+fn the_account_of_a_party_with_wide_noise_is_quick_and_sound() {
+    let below = |x: f64| speed_mechanism::log_normal_survival(-x).exp();
+    for (coins, votes) in [(655_360, 5), (480_000, 400), (1_048_576, 8_000)] {
+        let begin = std::time::Instant::now();
+        let found = epsilon(event(MechanismKind::Binomial, f64::from(coins), 1.0), votes, 1, 1e-5);
+        assert!(begin.elapsed().as_secs() < 20, "{coins} {votes}: {:?}", begin.elapsed());
+        let (votes, deviation) = (votes as f64, f64::from(coins).sqrt() / 2.0);
+        // Two classes: the answer is the sign of a nearly normal difference, whose mean a party moves by twice its votes.
+        let (mean, one) = (2.0 * votes / deviation / 2f64.sqrt(), 0.01);
+        let exact = |lead: f64| below(lead + mean) - found.exp() * below(lead);
+        let largest = (-900..900).map(|step| exact(one * f64::from(step))).fold(0.0, f64::max);
+        assert!(largest <= 1.001e-5, "{coins} {votes}: {found} has delta {largest:e}");
+        // Two normal counts cost nearly as much as the claim.
+        let mu = 2f64.sqrt() * votes / deviation;
+        let delta = |at: f64| below(mu / 2.0 - at / mu) - at.exp() * below(-mu / 2.0 - at / mu);
+        assert!(delta(found / 1.25) > 1e-5, "{coins} {votes}: {found} is far above two counts");
+    }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use speed_accountant::{Budget, PrivacyEvent, QueryBatch};
 use speed_mechanism::{HonestRatio, Mechanism};
 
-use crate::error::Refusal;
+use crate::error::{PartyFault, Refusal};
 
 /// Queries of one kind that were charged together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,13 @@ pub struct Charge {
     /// The spent epsilon is always recomputed.
     #[serde(deserialize_with = "null_as_infinity")]
     pub per_query_epsilon: f64,
+    /// Number of teachers of the party that the ledger is of, whose votes may all differ in the claim for a party. 1 in
+    /// ledgers of earlier versions, which do not state it.
+    #[serde(default = "one_teacher", skip_serializing_if = "is_one_teacher")]
+    pub party_teachers: u32,
+    /// Number of teachers of all parties. Stated if the party has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub teachers: Option<u32>,
     /// The caller's digest of the question. Empty in older ledgers.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub question: String,
@@ -48,18 +55,29 @@ pub struct Charge {
 pub struct ChargeRequest<'a> {
     /// The purpose of the queries.
     pub label: &'a str,
-    /// The privacy event of one query.
+    /// The privacy event of one query, for neighbours that differ in one teacher.
     pub event: &'a PrivacyEvent,
     /// Number of classes. `None` if it may be any number.
     pub classes: Option<usize>,
     /// Number of queries.
     pub queries: usize,
+    /// The size of the party, for the claim on all of its votes. `None` if it has one teacher.
+    pub party: Option<PartySize>,
     /// [`Charge::question`], or empty.
     pub question: &'a str,
     /// [`Charge::noise_digest`], or empty. If a charge has the same digest, the queries are already charged.
     pub noise_digest: &'a str,
     /// An additional limit of the caller's.
     pub limit: Option<Budget>,
+}
+
+/// The numbers of teachers of a party and of all parties.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartySize {
+    /// Teachers of the party.
+    pub party_teachers: usize,
+    /// Teachers of all parties together.
+    pub teachers: usize,
 }
 
 impl ChargeRequest<'_> {
@@ -73,6 +91,11 @@ impl Charge {
     pub(crate) fn new(request: &ChargeRequest<'_>) -> Result<Self, Refusal> {
         let event = request.event;
         check(&request.batch())?;
+        let party = request.party.filter(|party| party.party_teachers != 1);
+        let party_teachers = party.map_or(1, |party| party.party_teachers);
+        let teachers = party.map(|party| party.teachers);
+        check_party(party_teachers, teachers, request.classes)?;
+        let of_file = |teachers: usize| u32::try_from(teachers).unwrap_or(u32::MAX);
         Ok(Self {
             label: request.label.to_owned(),
             queries: request.queries,
@@ -83,6 +106,8 @@ impl Charge {
             is_check: event.is_check(),
             sampling_total_variation: event.sampling_total_variation(),
             per_query_epsilon: request.batch().per_query_epsilon(),
+            party_teachers: of_file(party_teachers),
+            teachers: teachers.map(of_file),
             question: request.question.to_owned(),
             noise_digest: request.noise_digest.to_owned(),
         })
@@ -110,11 +135,51 @@ impl Charge {
         }
     }
 
+    /// Returns the same queries for neighbours that differ in all votes of the party.
+    pub(crate) fn batch_of_party(&self) -> QueryBatch {
+        let batch = self.batch();
+        // Other numbers are refused when the line is read.
+        let event = batch.event.of_party(self.party_teachers as usize);
+        QueryBatch { event: event.unwrap_or(batch.event), ..batch }
+    }
+
     /// Returns whether the charge states the distance of its samplers from exact noise.
     #[must_use]
     pub fn names_sampler(&self) -> bool {
         self.sampling_total_variation > 0.0 || self.mechanism.has_exact_sampler()
     }
+}
+
+/// Checks the numbers of teachers of a party and of all parties: at least one, not more than all, and if several, between a
+/// number of classes for which a party has claims.
+pub(crate) fn check_party(
+    party_teachers: usize,
+    teachers: Option<usize>,
+    classes: Option<usize>,
+) -> Result<(), PartyFault> {
+    let max = teachers.unwrap_or(usize::MAX).min(PrivacyEvent::MAX_PARTY as usize);
+    if !(1..=max).contains(&party_teachers) {
+        return Err(PartyFault::Teachers { found: party_teachers, max });
+    }
+    if party_teachers == 1 {
+        return Ok(());
+    }
+    if teachers.is_none() {
+        return Err(PartyFault::NoTeachers { party_teachers });
+    }
+    match classes {
+        Some(2..=PrivacyEvent::MAX_PARTY_CLASSES) => Ok(()),
+        found => Err(PartyFault::Classes { found }),
+    }
+}
+
+fn one_teacher() -> u32 {
+    1
+}
+
+/// Takes a reference, as serde requires.
+fn is_one_teacher(teachers: &u32) -> bool {
+    *teachers == 1
 }
 
 /// Checks that queries can be charged: at least one query, at least two classes, and noise that this program draws or

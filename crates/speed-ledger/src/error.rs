@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use speed_accountant::{AccountError, CompositionRule};
+use speed_accountant::{AccountError, CompositionRule, PrivacyEvent};
 use speed_core::{ExitCode, printable_path};
 use speed_mechanism::Mechanism;
 
@@ -159,6 +159,9 @@ pub enum Damage {
         /// The value in the line.
         found: f64,
     },
+    /// Numbers of teachers without a claim for the party.
+    #[error(transparent)]
+    Party(#[from] PartyFault),
     /// The last line is incomplete.
     #[error(
         "only {bytes} bytes are left of it: a crash cut it short and its queries were never answered (the next charge \
@@ -167,6 +170,38 @@ pub enum Damage {
     Torn {
         /// Number of bytes present.
         bytes: u64,
+    },
+}
+
+/// A charge whose numbers of teachers have no claim for a party.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PartyFault {
+    /// The party has no teacher, more than all parties, or too many.
+    #[error("party_teachers is {found}, expected 1 to {max}")]
+    Teachers {
+        /// The party's number.
+        found: usize,
+        /// The largest possible number.
+        max: usize,
+    },
+    /// The party has several teachers, and the number of all teachers is unknown.
+    #[error(
+        "party_teachers is {party_teachers}, but teachers is missing: expected the number of teachers of all parties"
+    )]
+    NoTeachers {
+        /// The party's number.
+        party_teachers: usize,
+    },
+    /// The claim for a party of several teachers does not hold for this number of classes.
+    #[error(
+        "classes is {}, expected 2 to {} for a party of several teachers",
+        found.map_or_else(|| "unknown".to_owned(), |found| found.to_string()),
+        PrivacyEvent::MAX_PARTY_CLASSES
+    )]
+    Classes {
+        /// The number of classes.
+        found: Option<usize>,
     },
 }
 
@@ -197,6 +232,9 @@ pub enum Refusal {
         /// Their noise.
         mechanism: Mechanism,
     },
+    /// Numbers of teachers without a claim for the party.
+    #[error(transparent)]
+    Party(#[from] PartyFault),
     /// The noise was used for another question.
     #[error("this noise is charged for other answers")]
     OtherAnswers,

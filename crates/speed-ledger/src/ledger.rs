@@ -12,7 +12,7 @@ use crate::charge::{self, Charge, ChargeRequest};
 use crate::error::{LedgerError, Refusal};
 use crate::lines::{Contents, Entry, FORMAT};
 use crate::room::Room;
-use crate::statement::{Statement, claim};
+use crate::statement::{PartyCost, Statement, claim};
 
 /// A ledger file.
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ impl Ledger {
     /// written.
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
         let ledger = Self { path: path.to_path_buf() };
-        ledger.statement()?;
+        ledger.read_shared()?;
         Ok(ledger)
     }
 
@@ -94,13 +94,17 @@ impl Ledger {
         let filter = filter(budget, &charges);
         let spent = filter.spent();
         let (queries, fixed_epsilon) = (filter.queries(), filter.fixed_epsilon());
+        let party = PartyCost::new(budget.delta, &charges);
+        let claims =
+            [Some(claim(&budget, &charges, spent, fixed_epsilon)), party.as_ref().map(|party| party.1.clone())];
         Ok(Statement {
             budget,
             queries,
             spent_epsilon: spent.epsilon,
             fixed_epsilon,
             samplers_included: spent.samplers.are_included(),
-            claim: claim(&budget, &charges, spent, fixed_epsilon),
+            party: party.map(|party| party.0),
+            claim: claims.into_iter().flatten().collect::<Vec<_>>().join(" "),
             charges,
             torn,
         })
@@ -121,7 +125,8 @@ impl Ledger {
         queries: usize,
     ) -> Result<Statement, LedgerError> {
         let classes = classes.into();
-        let request = ChargeRequest { label, event, classes, queries, question: "", noise_digest: "", limit: None };
+        let (party, limit) = (None, None);
+        let request = ChargeRequest { label, event, classes, queries, party, question: "", noise_digest: "", limit };
         self.charge_once(&request)
     }
 
@@ -139,6 +144,8 @@ impl Ledger {
         if let Some(same) = contents.charges.iter().find(|other| is_same(other)) {
             let is_whole = same.question == charge.question && same.queries == charge.queries && same.tau == charge.tau;
             let is_kind = same.mechanism == charge.mechanism && same.classes == charge.classes;
+            // A charge of a larger party costs as much as one of any of its parts.
+            let is_kind = is_kind && same.party_teachers >= charge.party_teachers;
             if !is_whole || !is_kind || same.threshold != charge.threshold || same.is_check != charge.is_check {
                 return Err(self.refused(Refusal::OtherAnswers));
             }

@@ -11,6 +11,9 @@
 //! crash the ledger may count an answer that was not given, but it never misses an answer. The file is locked while it
 //! is read and extended, so two processes cannot spend the same budget.
 //!
+//! A charge of a party with several teachers states their number. The statement then has the cost of all charges for one
+//! teacher, which the budget limits, and for all votes of the party together.
+//!
 //! Charges are composed without votes, in the worst case ([`PrivacyFilter`](speed_accountant::PrivacyFilter)): the
 //! ledger may be published, and refusing a query reveals nothing about votes. The budget also holds if charges are
 //! chosen after looking at answers (docs/privacy.md, "Calibration, ledger, audit").
@@ -38,11 +41,11 @@ mod lines;
 mod room;
 mod statement;
 
-pub use charge::{Charge, ChargeRequest};
-pub use error::{Damage, LedgerError, Refusal};
+pub use charge::{Charge, ChargeRequest, PartySize};
+pub use error::{Damage, LedgerError, PartyFault, Refusal};
 pub use ledger::{Ledger, would_allow};
 pub use room::{Fit, Room};
-pub use statement::{Statement, TornLine};
+pub use statement::{PartyCost, Statement, TornLine};
 
 /// The README's examples, compiled and run with the tests.
 #[cfg(doctest)]

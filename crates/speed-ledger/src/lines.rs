@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use speed_accountant::composition::MAX_QUERIES;
 use speed_accountant::{Budget, PrivacyEvent};
 
-use crate::charge::Charge;
+use crate::charge::{Charge, check_party};
 use crate::error::Damage;
 use crate::statement::TornLine;
 
@@ -96,6 +96,7 @@ fn check(charge: &Charge, charged: usize) -> Result<(), Damage> {
     if charge.is_check && charge.threshold.is_none() {
         return Err(Damage::CheckThreshold);
     }
+    check_party(charge.party_teachers as usize, charge.teachers.map(|teachers| teachers as usize), charge.classes)?;
     let found = charge.sampling_total_variation;
     if (0.0..=1.0).contains(&found) { Ok(()) } else { Err(Damage::TotalVariation { found }) }
 }
@@ -111,6 +112,7 @@ mod tests {
     use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
 
     use super::*;
+    use crate::error::PartyFault;
 
     fn charges() -> impl Strategy<Value = Vec<Charge>> {
         let charge =
@@ -127,6 +129,8 @@ mod tests {
             is_check: classes.is_some_and(|classes| classes % 2 == 0),
             sampling_total_variation: distance,
             per_query_epsilon: 2.0 * gamma,
+            party_teachers: classes.map_or(1, |classes| classes as u32 / 2),
+            teachers: classes.filter(|classes| *classes > 3).map(|_| 10),
         });
         proptest::collection::vec(charge, 0..5)
     }
@@ -158,6 +162,8 @@ mod tests {
             is_check: false,
             sampling_total_variation: 0.0,
             per_query_epsilon: 0.2,
+            party_teachers: 1,
+            teachers: None,
             question: String::new(),
             noise_digest: String::new(),
         };
@@ -168,6 +174,56 @@ mod tests {
         }
         let check = Charge { threshold: None, is_check: true, ..charge(30.0) };
         assert!(matches!(Contents::parse(&file(&[check])).err(), Some((2, Damage::CheckThreshold))));
+    }
+
+    #[test]
+    fn a_party_without_a_claim_is_refused() {
+        let mechanism = Mechanism::discrete_laplace(InverseScale::new(0.1).expect("in range"));
+        let charge = |party_teachers, teachers, classes| Charge {
+            label: String::new(),
+            queries: 1,
+            mechanism,
+            tau: HonestRatio::ALL,
+            classes,
+            threshold: None,
+            is_check: false,
+            sampling_total_variation: 0.0,
+            per_query_epsilon: 0.2,
+            party_teachers,
+            teachers,
+            question: String::new(),
+            noise_digest: String::new(),
+        };
+        for charge in [charge(1, None, None), charge(25, Some(25), Some(256)), charge(1 << 20, Some(u32::MAX), Some(2))]
+        {
+            assert!(Contents::parse(&file(&[charge])).is_ok());
+        }
+        let too_many = (1 << 20) + 1;
+        for (found, max) in [(0, 5), (6, 5), (u32::MAX, 5), (too_many, 1 << 20)] {
+            let teachers = if max == 5 { 5 } else { u32::MAX };
+            let refused = Contents::parse(&file(&[charge(found, Some(teachers), Some(10))])).err();
+            let Some((2, Damage::Party(fault))) = refused else { panic!("{found}") };
+            assert_eq!(fault, PartyFault::Teachers { found: found as usize, max });
+        }
+        for (bad, expected) in [
+            (charge(0, None, None), PartyFault::Teachers { found: 0, max: 1 << 20 }),
+            (charge(1, Some(0), None), PartyFault::Teachers { found: 1, max: 0 }),
+            (charge(2, None, Some(10)), PartyFault::NoTeachers { party_teachers: 2 }),
+            (charge(2, Some(2), None), PartyFault::Classes { found: None }),
+            (charge(2, Some(2), Some(257)), PartyFault::Classes { found: Some(257) }),
+        ] {
+            let Some((2, Damage::Party(fault))) = Contents::parse(&file(&[bad])).err() else { panic!("{expected}") };
+            assert_eq!(fault, expected);
+        }
+        // Numbers that are none.
+        let good = Entry::Charge(charge(25, Some(250), Some(10))).to_line("").expect("a line");
+        let (good, _) = good.trim_end().rsplit_once(' ').expect("a checksum");
+        for other in ["-1", "2.5", "4294967296", "\"25\"", "null"] {
+            let text = good.replace("\"party_teachers\":25", &format!("\"party_teachers\":{other}"));
+            assert_ne!(text, good);
+            let bad = entry(&format!("{text} {}", chained("", &text)), &mut String::new());
+            assert!(matches!(bad.err(), Some(Damage::Entry(_))), "{other}");
+        }
     }
 
     proptest! {

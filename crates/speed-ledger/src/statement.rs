@@ -1,7 +1,7 @@
 //! The content of a ledger at one moment, with its claim.
 
 use serde::{Deserialize, Serialize};
-use speed_accountant::{Budget, Samplers, Spent, round_up};
+use speed_accountant::{Budget, Delta, PrivacyFilter, Samplers, Spent, UNDIVIDED, round_up};
 
 use crate::charge::{Charge, null_as_infinity};
 
@@ -40,7 +40,10 @@ pub struct Statement {
     /// epsilons are for exact noise.
     #[serde(default)]
     pub samplers_included: bool,
-    /// The claim: the meaning of both epsilons.
+    /// The cost for all votes of the party, if a charge names several teachers of it. No budget limits it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub party: Option<PartyCost>,
+    /// The claim: the meaning of all epsilons.
     pub claim: String,
     /// An incomplete last line. If a crash cut it short, its queries were never answered; otherwise a charge is
     /// missing.
@@ -48,7 +51,64 @@ pub struct Statement {
     pub torn: Option<TornLine>,
 }
 
-/// Describes the meaning of the epsilons.
+/// The cost of all charges for neighbours that differ in all votes of one party on every query.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PartyCost {
+    /// The largest number of teachers of the party in a charge.
+    pub teachers: u32,
+    /// A budget, fixed before the first answer, that would have allowed all charges at the delta of the ledger's budget, also if
+    /// they were chosen by looking at earlier answers. Infinite, and null in JSON, if no finite epsilon is known.
+    #[serde(deserialize_with = "null_as_infinity")]
+    pub spent_epsilon: f64,
+    /// The epsilon of all charges if their number and kinds were fixed before the first answer.
+    #[serde(deserialize_with = "null_as_infinity")]
+    pub fixed_epsilon: f64,
+    /// True if every charge states the distance of its samplers from exact noise, and delta covers it.
+    pub samplers_included: bool,
+}
+
+impl PartyCost {
+    /// Composes charges for all votes of the party; returns also the claim in words. `None` if every charge is of a party of one
+    /// teacher.
+    pub(crate) fn new(delta: Delta, charges: &[Charge]) -> Option<(Self, String)> {
+        let teachers = charges.iter().map(|charge| charge.party_teachers).max().filter(|most| *most > 1)?;
+        let mut filter = PrivacyFilter::new(Budget { epsilon: None, delta });
+        charges.iter().for_each(|charge| filter.compose(&charge.batch_of_party()));
+        let (spent, fixed_epsilon) = (filter.spent(), filter.fixed_epsilon());
+        let samplers_included = spent.samplers.are_included();
+        let cost = Self { teachers, spent_epsilon: spent.epsilon, fixed_epsilon, samplers_included };
+        Some((cost, cost.claim(delta, charges, spent.samplers)))
+    }
+
+    fn claim(&self, delta: Delta, charges: &[Charge], included: Samplers) -> String {
+        let least = charges.iter().map(|charge| charge.party_teachers).min().unwrap_or(1);
+        let teachers = match self.teachers {
+            most if most == least => format!("{most} teachers"),
+            most => format!("{least} to {most} teachers, as the charges state"),
+        };
+        let delta = delta.get();
+        let guarantee = if self.spent_epsilon.is_finite() {
+            let [spent, fixed] = [self.spent_epsilon, self.fixed_epsilon].map(|epsilon| round_up(epsilon, 4));
+            format!(
+                "({fixed}, {delta:e})-DP of the same answers if all charges were fixed before the first answer; a budget of {spent} \
+                 at delta {delta:e}, fixed before the first answer, would have allowed these charges, also if chosen by looking at \
+                 earlier answers; no budget limits this cost. {}Whatever the votes are, in both directions. Noise of the other \
+                 teachers may be missing or known. May be published.",
+                samplers(charges, included)
+            )
+        } else {
+            format!("no finite epsilon is known at delta {delta:e}.")
+        };
+        format!(
+            "For all votes of the party together, if neighbours differ in the votes of all its teachers on every query ({teachers}): \
+             {guarantee} The claim for one teacher covers one person {UNDIVIDED}, in every charge; the claim for the party assumes \
+             nothing about the division of its records."
+        )
+    }
+}
+
+/// Describes the meaning of the epsilons for one teacher.
 pub(crate) fn claim(budget: &Budget, charges: &[Charge], spent: Spent, fixed: f64) -> String {
     let [shown, fixed] = [spent.epsilon, fixed].map(|epsilon| round_up(epsilon, 4));
     let delta = budget.delta.get();

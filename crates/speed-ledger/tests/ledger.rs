@@ -5,8 +5,8 @@ use std::path::Path;
 
 use speed_accountant::Accountant;
 use speed_accountant::composition::optimal_epsilon;
-use speed_accountant::{AccountError, Budget, Delta, PrivacyEvent, QueryBatch};
-use speed_ledger::{ChargeRequest, Ledger, LedgerError, Room, TornLine};
+use speed_accountant::{AccountError, Budget, Delta, EventAccountant, PrivacyEvent, QueryBatch};
+use speed_ledger::{ChargeRequest, Ledger, LedgerError, PartySize, Room, TornLine};
 use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseCoins, NoiseDeviation};
 
 fn event(tau: f64) -> PrivacyEvent {
@@ -24,7 +24,7 @@ fn fresh(folder: &Path, epsilon: f64) -> Ledger {
 
 /// A hundred queries between ten classes.
 fn request<'a>(label: &'a str, event: &'a PrivacyEvent, limit: Option<Budget>) -> ChargeRequest<'a> {
-    ChargeRequest { label, event, classes: Some(10), queries: 100, question: "", noise_digest: "", limit }
+    ChargeRequest { label, event, classes: Some(10), queries: 100, party: None, question: "", noise_digest: "", limit }
 }
 
 #[test]
@@ -387,6 +387,7 @@ fn checks_are_charged_from_the_file_for_less_than_answers() {
         event,
         classes: Some(10),
         queries: 640,
+        party: None,
         question: "one",
         noise_digest: "two",
         limit: None,
@@ -396,4 +397,109 @@ fn checks_are_charged_from_the_file_for_less_than_answers() {
     assert!(matches!(ledger.charge_once(&request(&argmax)), Err(LedgerError::Refused { .. })));
     let both = ledger.charge("answers", &argmax, 10, 100).expect("within");
     assert!(both.spent_epsilon > checks && both.charges.len() == 2);
+}
+
+/// A request of a party.
+fn of_party<'a>(label: &'a str, event: &'a PrivacyEvent, queries: usize, sizes: [usize; 2]) -> ChargeRequest<'a> {
+    let [party_teachers, teachers] = sizes;
+    ChargeRequest { queries, party: Some(PartySize { party_teachers, teachers }), ..request(label, event, None) }
+}
+
+#[test]
+fn rounds_of_a_party_compose_for_one_teacher_and_for_all_its_votes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger");
+    let open = || Ledger::open_or_create(&path, Budget { epsilon: None, ..budget(1.0) }).expect("a ledger");
+    let (first, second, delta) = (coins(57_600), coins(14_400), Delta::new(1e-5).expect("a delta"));
+    let teachers = |event: PrivacyEvent, teachers| event.of_party(teachers).expect("a party");
+    let one = open().charge_once(&of_party("first", &first, 20, [5, 250])).expect("no limit");
+    // One kind gets nine tenths of delta, less the samplers' thousandth.
+    let at = Delta::new(0.9 * 0.999 * 1e-5).expect("a delta");
+    let account = |event| Accountant::new(event, at).with_classes(10).account_queries(20).expect("queries").epsilon;
+    let party = one.party.expect("a party");
+    assert!((one.spent_epsilon / account(first) - 1.0).abs() < 0.01, "{}", one.claim);
+    assert!((party.spent_epsilon / account(teachers(first, 5)) - 1.0).abs() < 0.01, "{}", one.claim);
+    assert!(party.teachers == 5 && party.samplers_included && party.spent_epsilon > 3.0 * one.spent_epsilon);
+
+    let both = open().charge_once(&of_party("second", &second, 10, [2, 100])).expect("no limit");
+    let direct = |sizes: [usize; 2]| {
+        let mut accountant = EventAccountant::new();
+        for ((event, queries), size) in [(first, 20), (second, 10)].into_iter().zip(sizes) {
+            accountant.compose_batch(QueryBatch::new(teachers(event, size), 10, queries));
+        }
+        accountant.epsilon(delta).expect("an epsilon")
+    };
+    let party = both.party.expect("a party");
+    assert!((both.fixed_epsilon / direct([1, 1]) - 1.0).abs() < 1e-9, "{}", both.claim);
+    assert!((party.fixed_epsilon / direct([5, 2]) - 1.0).abs() < 1e-9, "{}", both.claim);
+    // The sizes of the two rounds are not exchanged, and neither is taken for both.
+    assert!(direct([2, 5]) != direct([5, 2]) && direct([2, 2]) < direct([5, 2]) && direct([5, 2]) < direct([5, 5]));
+    let words = ["For all votes of the party together", "2 to 5 teachers", "neighbours differ in one teacher's vote"];
+    let assumption = "if every party gave all records of a person to the same teacher";
+    assert!(words.into_iter().chain([assumption]).all(|words| both.claim.contains(words)), "{}", both.claim);
+    let charges = Ledger::open(&path).and_then(|ledger| ledger.statement()).expect("readable").charges;
+    assert_eq!(
+        charges.iter().map(|charge| (charge.party_teachers, charge.teachers)).collect::<Vec<_>>(),
+        [(5, Some(250)), (2, Some(100))]
+    );
+}
+
+#[test]
+fn pure_epsilons_of_a_party_add_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // At such a delta, moments do not help.
+    let small = Budget { delta: Delta::new(1e-60).expect("a delta"), ..budget(5.0) };
+    let ledger = Ledger::create(&folder.path().join("ledger"), small).expect("a new ledger");
+    let gamma = InverseScale::new(0.01).expect("a scale");
+    let event = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), HonestRatio::ALL);
+    ledger.charge_once(&of_party("first", &event, 1, [7, 70])).expect("within");
+    // A charge without a number is of one teacher.
+    ledger.charge("second", &event, 10, 1).expect("within");
+    let statement = ledger.charge_once(&of_party("third", &event, 2, [3, 30])).expect("within");
+    // Each vote that moves costs gamma at each of two counts.
+    let (one, all) = (0.02 * 4.0, 0.02 * (7.0 + 1.0 + 2.0 * 3.0));
+    let party = statement.party.expect("a party");
+    assert!((statement.spent_epsilon / one - 1.0).abs() < 1e-6, "{}", statement.spent_epsilon);
+    assert!((party.spent_epsilon / all - 1.0).abs() < 1e-6 && party.fixed_epsilon <= party.spent_epsilon, "{party:?}");
+    assert!(statement.claim.contains("1 to 7 teachers, as the charges state"), "{}", statement.claim);
+}
+
+#[test]
+fn a_ledger_of_one_teacher_keeps_its_bytes_and_its_claim() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
+    let event = event(0.9);
+    let without = Ledger::create(&old, budget(10.0)).and_then(|ledger| ledger.charge("q", &event, 10, 100));
+    let with =
+        Ledger::create(&new, budget(10.0)).and_then(|ledger| ledger.charge_once(&of_party("q", &event, 100, [1, 250])));
+    let without = without.expect("within");
+    assert_eq!(without, with.expect("within"));
+    assert_eq!(std::fs::read(&old).expect("a ledger"), std::fs::read(&new).expect("a ledger"));
+    assert!(without.party.is_none() && !without.claim.contains("party"), "{}", without.claim);
+    let text = std::fs::read_to_string(&old).expect("a ledger");
+    assert!(!text.contains("teachers"), "{text}");
+}
+
+#[test]
+fn a_party_without_a_claim_is_not_charged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (ledger, event) = (fresh(folder.path(), 100.0), event(0.9));
+    for (sizes, classes, words) in [
+        ([0, 5], Some(10), "party_teachers is 0, expected 1 to 5"),
+        ([6, 5], Some(10), "party_teachers is 6, expected 1 to 5"),
+        ([(1 << 20) + 1, usize::MAX], Some(10), "expected 1 to 1048576"),
+        ([2, 5], None, "classes is unknown, expected 2 to 256"),
+        ([2, 5], Some(257), "classes is 257, expected 2 to 256"),
+    ] {
+        let request = ChargeRequest { classes, ..of_party("q", &event, 1, sizes) };
+        let refused = ledger.charge_once(&request).expect_err(words).to_string();
+        assert!(refused.contains(words), "{refused}");
+    }
+    assert_eq!(ledger.statement().expect("readable").queries, 0);
+    // The same noise for a larger party than the one that was charged.
+    let same = |teachers| ChargeRequest { noise_digest: "a", ..of_party("q", &event, 1, [teachers, 5]) };
+    ledger.charge_once(&same(3)).expect("within");
+    assert!([3, 2].into_iter().all(|teachers| ledger.charge_once(&same(teachers)).is_ok()));
+    assert!(matches!(ledger.charge_once(&same(4)), Err(LedgerError::Refused { .. })));
+    assert_eq!(ledger.statement().expect("readable").queries, 1);
 }

@@ -7,7 +7,13 @@
 //! Starts `speed server serve` as a process and uploads the messages of 1000 teachers (100 queries of ten classes, without
 //! proofs), 100 at a time. It does so twice: once undisturbed, and once while the server is killed ten times and a
 //! hundred parties of the roster send messages that are malformed, stolen, too long or too slow. Prints a table; fails
-//! if a message is lost or counted twice. `--teachers N` changes the number of teachers.
+//! if a message is lost or counted twice.
+//!
+//! | option | meaning |
+//! |---|---|
+//! | `--teachers N`, `--queries N` | other numbers of teachers and queries |
+//! | `--proofs` | every message has a proof of its own teacher, which the server verifies before the receipt; needs the feature `proofs` |
+//! | `--folder DIR` | keeps keys and messages in this directory, and uses those that are there: making a thousand proofs takes long |
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that reports")]
 
 mod load {
@@ -17,12 +23,14 @@ mod load {
 }
 
 use std::error::Error;
+use std::fs;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use load::hostile;
 use load::round::Round;
-use load::server::Server;
+use load::server::{Server, Used};
 use speed_aggregation::log::{LogEvent, RoundLog};
 
 /// Concurrent uploads.
@@ -37,20 +45,44 @@ struct Measured {
     /// Seconds of every upload, from the connection to the receipt, sorted.
     times: Vec<f64>,
     connections: usize,
-    peak_mib: u64,
+    used: Used,
     hostile: Vec<(&'static str, usize)>,
 }
 
+/// The options.
+struct Options {
+    teachers: usize,
+    queries: usize,
+    proofs: bool,
+    folder: Option<PathBuf>,
+}
+
+fn options() -> Result<Options, Box<dyn Error>> {
+    let mut options = Options { teachers: 1000, queries: 100, proofs: false, folder: None };
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let mut value = || arguments.next().ok_or(format!("{argument}: expected a value"));
+        match argument.as_str() {
+            "--teachers" => options.teachers = value()?.parse()?,
+            "--queries" => options.queries = value()?.parse()?,
+            "--folder" => options.folder = Some(value()?.into()),
+            "--proofs" => options.proofs = true,
+            _ => return Err("usage: round-load [--teachers N] [--queries N] [--proofs] [--folder DIR]".into()),
+        }
+    }
+    if options.teachers < 10 {
+        return Err("--teachers: expected at least 10".into());
+    }
+    Ok(options)
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let teachers = match arguments.as_slice() {
-        [] => 1000,
-        [option, number] if option == "--teachers" => number.parse()?,
-        _ => return Err("usage: round-load [--teachers N]".into()),
-    };
+    let Options { teachers, queries, proofs, folder: kept } = options()?;
     let folder = tempfile::tempdir()?;
-    eprintln!("making a round of {teachers} teachers, and {} hostile ones", teachers / 10);
-    let round = Round::make(folder.path(), teachers, teachers / 10)?;
+    let proven = if proofs { ", with proofs" } else { "" };
+    eprintln!("making a round of {teachers} teachers, and {} hostile ones{proven}", teachers / 10);
+    let round = Round::make(kept.as_deref().unwrap_or(folder.path()), [teachers, teachers / 10, queries], proofs)?;
+    println!("a message has {} bytes\n", fs::metadata(round.message(0))?.len());
     let calm = run(&round, "calm", 0)?;
     let rough = run(&round, "rough", KILLS)?;
     println!("| | undisturbed | with {KILLS} kills (kill -9) and {} hostile parties |\n|---|---:|---:|", teachers / 10);
@@ -60,7 +92,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     row("upload, median, ms", &|run| format!("{:.0}", 1e3 * run.quantile(0.5)));
     row("upload, 99th percentile, ms", &|run| format!("{:.0}", 1e3 * run.quantile(0.99)));
     row("connections", &|run| run.connections.to_string());
-    row("server's peak memory, MiB", &|run| run.peak_mib.to_string());
+    row("server's peak memory, MiB", &|run| run.used.peak_mib.to_string());
+    row("server's processor time, core-seconds", &|run| format!("{:.1}", run.used.core_seconds));
     for (index, (name, _)) in rough.hostile.iter().enumerate() {
         row(&format!("hostile: {name}"), &|run| {
             run.hostile.get(index).map_or("-".into(), |(_, count)| count.to_string())
@@ -125,8 +158,8 @@ fn run(round: &Round, name: &str, kills: usize) -> Result<Measured, Box<dyn Erro
     let seconds = start.elapsed().as_secs_f64();
     let log = round.log(&address, name)?;
     check(round, &log)?;
-    let peak_mib = server.stop()?;
-    Ok(Measured { uploads: times.len(), seconds, times, connections: connections.into_inner(), peak_mib, hostile })
+    let used = server.stop()?;
+    Ok(Measured { uploads: times.len(), seconds, times, connections: connections.into_inner(), used, hostile })
 }
 
 /// Checks that the log has the message of every honest teacher once, and no other.

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use speed_accountant::{Account, epsilon_text, round_up, without_protection};
+use speed_accountant::{Account, UNDIVIDED, epsilon_text, round_up, without_protection};
 use speed_core::{Digest, printable};
 
 use crate::classification::Classification;
@@ -146,10 +146,43 @@ pub struct Privacy {
     pub data_independent: Option<Account>,
     /// The claim at the given votes, which depends on them; only in simulations.
     pub data_dependent: Option<Account>,
+    /// The protection of all votes of a party together; absent if every party has one teacher.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub party: Option<PartyPrivacy>,
     /// Facts that no claim covers.
     pub unprotected_quantities: String,
     /// What may be done with the model without further cost.
     pub post_processing: String,
+}
+
+/// The protection of all votes of a party with several teachers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartyPrivacy {
+    /// The number of teachers of the largest party.
+    pub teachers: u32,
+    /// The protected unit.
+    pub privacy_unit: String,
+    /// The assumption under which the claim for one teacher is one for a person.
+    pub one_person: String,
+    /// The claim for any votes, with epsilon and delta; `None` if no finite one is known.
+    pub data_independent: Option<Account>,
+}
+
+impl PartyPrivacy {
+    /// Returns the protection of the votes of a party with this many teachers; `None` for one teacher.
+    #[must_use]
+    pub fn of_votes(teachers: u32, data_independent: Option<Account>) -> Option<Self> {
+        (teachers > 1).then(|| Self {
+            teachers,
+            privacy_unit: format!(
+                "all votes of the {teachers} teachers of the largest party in these queries; neighbours differ in the votes of all \
+                 teachers of one party on every query"
+            ),
+            one_person: format!("the claim for one teacher covers one person {UNDIVIDED}"),
+            data_independent,
+        })
+    }
 }
 
 impl Privacy {
@@ -170,6 +203,7 @@ impl Privacy {
             mechanism,
             data_independent,
             data_dependent: None,
+            party: None,
             unprotected_quantities: "the queries, the number of teachers, and who took part".into(),
             post_processing:
                 "the model depends on the teachers only through the labels, so it costs no more than they do".into(),
@@ -375,24 +409,15 @@ impl ModelCard {
         let _ = writeln!(text, "- Privacy unit: {}", privacy.privacy_unit);
         let _ = writeln!(text, "- Deployment model: {}", privacy.deployment_model);
         let _ = writeln!(text, "- Mechanism: {}", escaped(&privacy.mechanism));
-        let accounts = [("Data-independent", &privacy.data_independent), ("Data-dependent", &privacy.data_dependent)];
-        for (name, account) in accounts {
-            match account {
-                Some(Account { epsilon, delta, claim, .. }) => {
-                    let warning =
-                        without_protection(round_up(*epsilon, 2)).map_or_else(String::new, |words| format!(" {words}"));
-                    let claim = escaped(claim);
-                    let _ = writeln!(
-                        text,
-                        "- {name}: epsilon {} at delta {delta:e}. {claim}{warning}",
-                        epsilon_text(*epsilon)
-                    );
-                }
-                None if name == "Data-independent" => {
-                    text.push_str("- Data-independent: no finite epsilon is known.\n")
-                }
-                None => text.push_str("- Data-dependent: not stated, because it depends on the secret votes.\n"),
-            }
+        text.push_str(&claim_line("Data-independent", privacy.data_independent.as_ref()));
+        if let Some(party) = &privacy.party {
+            text.push_str(&claim_line("Data-independent, all votes of one party", party.data_independent.as_ref()));
+            let _ = writeln!(text, "- Privacy unit of that claim: {}", escaped(&party.privacy_unit));
+            let _ = writeln!(text, "- One person: {}", escaped(&party.one_person));
+        }
+        match &privacy.data_dependent {
+            None => text.push_str("- Data-dependent: not stated, because it depends on the secret votes.\n"),
+            account => text.push_str(&claim_line("Data-dependent", account.as_ref())),
         }
         let _ = writeln!(text, "- Unprotected quantities: {}", privacy.unprotected_quantities);
         let _ = writeln!(text, "- Post-processing: {}", privacy.post_processing);
@@ -446,6 +471,15 @@ impl ModelCard {
     }
 }
 
+/// Returns a claim as one line of Markdown.
+fn claim_line(name: &str, account: Option<&Account>) -> String {
+    let Some(Account { epsilon, delta, claim, .. }) = account else {
+        return format!("- {name}: no finite epsilon is known.\n");
+    };
+    let warning = without_protection(round_up(*epsilon, 2)).map_or_else(String::new, |words| format!(" {words}"));
+    format!("- {name}: epsilon {} at delta {delta:e}. {}{warning}\n", epsilon_text(*epsilon), escaped(claim))
+}
+
 /// Returns untrusted text for a line of Markdown.
 fn escaped(text: &str) -> String {
     markdown(text).replace('|', "\\|")
@@ -463,7 +497,18 @@ fn checksum(card: &Value) -> String {
 fn compare(place: &str, expected: &Value, found: &Value) -> Result<(), CardFault> {
     let below = |key: &str| if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") };
     match (expected, found) {
-        (Value::Object(expected), Value::Object(found)) if expected.keys().eq(found.keys()) => {
+        (Value::Object(expected), Value::Object(found)) => {
+            let field = |key: &String, expected: &str, found: &str| CardFault::Field {
+                field: below(key),
+                expected: expected.to_owned(),
+                found: found.to_owned(),
+            };
+            if let Some(key) = expected.keys().find(|key| !found.contains_key(*key)) {
+                return Err(field(key, &expected[key].to_string(), "nothing"));
+            }
+            if let Some(key) = found.keys().find(|key| !expected.contains_key(*key)) {
+                return Err(field(key, "nothing", &found[key].to_string()));
+            }
             expected.iter().try_for_each(|(key, expected)| compare(&below(key), expected, &found[key]))
         }
         (Value::Array(expected), Value::Array(found)) if expected.len() == found.len() => {
@@ -544,6 +589,41 @@ mod tests {
         found.privacy = None;
         let fault = found.differing_field(&expected).expect_err("no claim");
         assert!(fault.to_string().starts_with("privacy: expected {"), "{fault}");
+    }
+
+    #[test]
+    fn a_card_of_parties_has_both_claims_and_a_missing_or_changed_one_is_named() {
+        assert_eq!(PartyPrivacy::of_votes(1, None), None);
+        let with = |teachers| {
+            let mut card = card();
+            card.privacy.as_mut().expect("noise").party = PartyPrivacy::of_votes(teachers, None);
+            card
+        };
+        let expected = with(25);
+        assert_eq!(ModelCard::from_json(expected.to_json().as_bytes()), Ok(expected.clone()));
+        let text = expected.to_markdown("model-card.json");
+        for words in [
+            "- Data-independent: no finite",
+            "- Data-independent, all votes of one party: no finite",
+            "all votes of the 25 teachers of the largest party",
+            "if every party gave all records of a person to the same teacher",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        let differs = |found: &ModelCard, expected: &ModelCard| {
+            found.differing_field(expected).expect_err("another claim").to_string()
+        };
+        assert!(differs(&card(), &expected).starts_with("privacy.party: expected {"));
+        assert!(differs(&card(), &expected).ends_with("found nothing"));
+        assert!(differs(&expected, &card()).starts_with("privacy.party: expected nothing, found {"));
+        assert!(differs(&with(24), &expected).starts_with("privacy.party.privacy_unit: expected"));
+        // A card without parties has no such key, and null is not the same.
+        let json = card().to_json();
+        assert!(!json.contains("party"), "{json}");
+        let mut null = serde_json::to_value(card()).expect("JSON");
+        null["privacy"]["party"] = Value::Null;
+        null[CHECKSUM] = checksum(&null).into();
+        assert_eq!(ModelCard::from_json(format!("{null:#}\n").as_bytes()), Err(CardFault::Changed));
     }
 
     #[test]

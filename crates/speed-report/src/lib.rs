@@ -34,8 +34,8 @@ mod text;
 
 pub use asked::{AskedAgain, AskedQueries, RowAnswers, SecondQuestion};
 pub use card::{
-    CARD_FORMAT, CardFault, CardSource, MAX_CARD_DELTA, ModelCard, ModelFile, NoiseSource, Participants, Privacy, Task,
-    TrainingData, Versions, covers_labels,
+    CARD_FORMAT, CardFault, CardSource, MAX_CARD_DELTA, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy,
+    Privacy, Task, TrainingData, Versions, covers_labels,
 };
 pub use classification::{ClassResult, Classification, ClassificationError, check_class_names};
 pub use columns::{DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, DATA_INDEPENDENT_PARTY, PAPER_FORMULAS};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use speed_accountant::{Budget, Delta, PrivacyEvent, QueryBatch};
 use speed_core::NoisePlacement;
-use speed_ledger::{ChargeRequest, Ledger};
+use speed_ledger::{ChargeRequest, Ledger, PartySize};
 use speed_mechanism::HonestRatio;
 
 use crate::error::RolesError;
@@ -98,8 +98,14 @@ pub(crate) fn expect_writable(options: &LedgerOptions, file: &RoundFile) -> Resu
     writable.map_err(RolesError::io("write", &options.path))
 }
 
-/// Charges a round to a ledger before it is answered, unless it is already charged. Simulations cost nothing.
-pub(crate) fn charge(options: &LedgerOptions, file: &RoundFile, present: usize) -> Result<(), RolesError> {
+/// Charges a round to a ledger before it is answered, unless it is already charged. The ledger is of a party with
+/// `party_teachers` teachers. Simulations cost nothing.
+pub(crate) fn charge(
+    options: &LedgerOptions,
+    file: &RoundFile,
+    present: usize,
+    party_teachers: usize,
+) -> Result<(), RolesError> {
     if file.round().is_simulation() {
         return Ok(());
     }
@@ -110,6 +116,7 @@ pub(crate) fn charge(options: &LedgerOptions, file: &RoundFile, present: usize) 
         event: &privacy_event(file, present)?,
         classes: Some(shape.classes()),
         queries: shape.queries(),
+        party: Some(PartySize { party_teachers, teachers: shape.teachers() }),
         question: &file.round().query_list().map_or_else(String::new, |list| list.to_hex()),
         // A round is answered once, so its id identifies its noise.
         noise_digest: &file.id().to_hex(),

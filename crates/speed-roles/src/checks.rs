@@ -49,18 +49,21 @@ pub(crate) fn check_log_signature(log: &RoundLog, file: &RoundFile) -> Result<()
     }
 }
 
-/// Reads the file of a round's result, checks it with [`check_result`], and returns it with the SHA-256 of the same bytes.
+/// Reads the file of a round's result, up to the size of a result of this round, checks it with [`check_result`], and returns
+/// it with the SHA-256 of the same bytes.
 pub(crate) fn read_signed_result(path: &Path, file: &RoundFile) -> Result<(SignedResult, Digest), RolesError> {
-    let bytes = read_input(path, FileKind::RESULT)?;
-    let result = SignedResult::from_bytes(&bytes).map_err(|fault| refused(path, FileKind::RESULT, fault))?;
+    let kind = FileKind::result(file.round());
+    let bytes = read_input(path, kind)?;
+    let result = SignedResult::from_bytes(&bytes).map_err(|fault| refused(path, kind, fault))?;
     check_result(&result, file).map_err(RolesError::input(path))?;
     Ok((result, Digest::of(&bytes)))
 }
 
-/// Checks that a result belongs to the round and is signed by its server.
+/// Checks that a result belongs to the round, is signed by its server, and counts enough teachers.
 ///
 /// # Errors
-/// [`InputFault`]: it belongs to another round, is not signed by the server, or contradicts the round's file.
+/// [`InputFault`]: it belongs to another round, is not signed by the server, contradicts the round's file, or counts fewer teachers than its
+/// minimum.
 pub fn check_result(result: &SignedResult, file: &RoundFile) -> Result<(), InputFault> {
     let (list, server) = (result.list(), file.roster().server());
     if list.round() != file.id() {
@@ -70,7 +73,11 @@ pub fn check_result(result: &SignedResult, file: &RoundFile) -> Result<(), Input
     if !server.key().verifies(digest, signature) {
         return Err(InputFault::Unsigned { server: server.name().to_owned() });
     }
-    if list.agrees_with(file.round()) { Ok(()) } else { Err(InputFault::Contradiction) }
+    if !list.agrees_with(file.round()) {
+        return Err(InputFault::Contradiction);
+    }
+    let (found, minimum) = (file.round().teachers_counted(list.statuses()), file.round().min_teachers());
+    if found < minimum { Err(InputFault::TooFewCounted { found, minimum }) } else { Ok(()) }
 }
 
 /// Checks that the round's evaluation key is the one that was generated with a share of the secret key. With another evaluation

@@ -133,6 +133,36 @@ pub enum InputFault {
         /// Parties found.
         found: usize,
     },
+    /// The keys of a simulation for another round.
+    #[error(
+        "is a simulation's key, which anyone who knows its seed can compute: a round with real votes needs new keys (speed student keygen)"
+    )]
+    SimulatedKey,
+    /// Real keys for a simulation.
+    #[error(
+        "is not a simulation's key (there is no SIMULATION.txt beside it), and a simulation may reveal its key: generate keys for it with \
+         `speed student keygen --simulation SEED`"
+    )]
+    RealKey,
+    /// A second result of a round.
+    #[error(
+        "the result with SHA-256 {first} of this round was opened before, and this is another one, {found}: the server signed both, which \
+         convicts it, and a second result could reveal more of the secret key"
+    )]
+    SecondResult {
+        /// SHA-256 of the result that was opened.
+        first: Digest,
+        /// SHA-256 of this result.
+        found: Digest,
+    },
+    /// A result of fewer teachers than the round's minimum.
+    #[error("counts {found} teachers, but at least {minimum} must answer: the server signed it, which convicts it")]
+    TooFewCounted {
+        /// Teachers counted.
+        found: usize,
+        /// The round's minimum.
+        minimum: usize,
+    },
     /// A folder that does not have exactly one folder for each key set.
     #[error(
         "expected only the folders 1, 2 and so on, one for each key set (speed student keygen --sets), found {sets} of them among {found} entries"
@@ -305,6 +335,16 @@ pub enum VerificationFault {
         /// The teacher.
         teacher: usize,
     },
+    /// A directory of copies without all counted messages.
+    #[error(
+        "lacks the counted messages of {}: give the directory that has them with --answers, or leave --copy-messages out. A result \
+         can be verified only with all of them, and the registry deletes its own when the result exists",
+        in_words(.teachers)
+    )]
+    NoCopies {
+        /// The teachers, in ascending order.
+        teachers: Vec<usize>,
+    },
     /// A counted message that is not in the directory.
     #[error(
         "has no file with the SHA-256 {digest}, the message of teacher {teacher} that the server counted according to its log: ask \
@@ -371,6 +411,13 @@ pub enum OpeningFault {
     },
 }
 
+/// Returns a list of at most ten teachers in words.
+fn in_words(teachers: &[usize]) -> String {
+    let first: Vec<_> = teachers.iter().take(10).map(|teacher| format!("teacher {teacher}")).collect();
+    let more = teachers.len() - first.len();
+    first.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+}
+
 /// A fault of a log or a receipt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -416,6 +463,30 @@ pub enum LogFault {
     Contradiction {
         /// The entry, from 0.
         entry: usize,
+    },
+    /// A log that no honest server writes. The server signed it, so it convicts the server.
+    #[error(
+        "entry {entry} {is}: no honest server writes such a log, and the server signed it. Keep it, because it proves this"
+    )]
+    Form {
+        /// The entry, from 0.
+        entry: usize,
+        /// What is wrong with it.
+        is: &'static str,
+    },
+    /// A log whose counted parties are not those of the result.
+    #[error("log and result contradict each other about teacher {teacher}: only one of them counts it")]
+    Statuses {
+        /// The first such teacher.
+        teacher: usize,
+    },
+    /// A log that counts a message for another teacher than the one that signed it.
+    #[error("the log counts a message that teacher {signer} signed as one of teacher {teacher}")]
+    Signer {
+        /// The teacher that the log names.
+        teacher: usize,
+        /// The teacher that signed the message.
+        signer: usize,
     },
     /// A log without a result.
     #[error("ends before the result: fetch the log again")]
@@ -478,6 +549,12 @@ pub enum ResultsFault {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RoundFileFault {
+    /// A digest of zeros, which means in the round's id that nothing is stated.
+    #[error("{field} is zeros: leave it out if nothing is stated")]
+    ZeroDigest {
+        /// The key in the file.
+        field: &'static str,
+    },
     /// A file that could not be read.
     #[error(transparent)]
     Read(#[from] ReadFault),

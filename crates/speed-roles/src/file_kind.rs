@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
+use speed_aggregation::Round;
 use speed_aggregation::log::{Receipt, RoundLog};
 use speed_aggregation::proofs::ProofKey;
 use speed_aggregation::protocol::{OpeningPart, RevealedSeed, SignedResult, Verification, file_kind};
@@ -28,7 +29,6 @@ impl FileKind {
     pub(crate) const PUBLIC_KEY: Self = Self { name: "a public key (public.key)", max: 64 << 10 };
     pub(crate) const EVALUATION_KEY: Self = Self { name: "an evaluation key (evaluation.key)", max: 512 << 20 };
     pub(crate) const PROOF_KEY: Self = Self { name: "a proof key (proof.key)", max: ProofKey::MAX_BYTES as u64 };
-    pub(crate) const RESULT: Self = Self { name: "a round's result", max: SignedResult::MAX_BYTES as u64 };
     pub(crate) const LOG: Self = Self { name: "a round's log", max: RoundLog::MAX_BYTES as u64 };
     pub(crate) const REVEALED_SEED: Self = Self { name: "a revealed seed", max: RevealedSeed::BYTES as u64 };
     #[cfg(feature = "student")]
@@ -56,6 +56,11 @@ impl FileKind {
             return true;
         }
         self == Self::SIGNING_KEY || self == Self::OPENER_SHARE
+    }
+
+    /// The result of a round.
+    pub(crate) fn result(round: &Round) -> Self {
+        Self { name: "a round's result", max: SignedResult::size(round) as u64 }
     }
 
     /// A teacher's message of at most `max` bytes.

@@ -1,4 +1,4 @@
-//! The rounds that use a student's keys.
+//! The rounds that use a student's keys, and the results that were opened with them.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -6,13 +6,61 @@ use std::path::{Path, PathBuf};
 
 use speed_aggregation::Parameters;
 use speed_aggregation::protocol::RoundId;
-use speed_core::decode_text;
+use speed_core::{Digest, decode_text};
 
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
 use crate::file_kind::FileKind;
 use crate::files::{lock, read_input};
 use crate::round_file::RoundFile;
+
+/// The file beside keys that come from a seed.
+pub(crate) const SIMULATION: &str = "SIMULATION.txt";
+
+/// Returns whether the keys come from a seed, so that they are public.
+pub(crate) fn are_simulated(key: &Path) -> bool {
+    key.with_file_name(SIMULATION).is_file()
+}
+
+/// Checks that a simulation has keys of a simulation, and another round has other keys. The labels of a simulation are not charged to
+/// its key, and its result needs no verification, so under a real key a lying server could read the key from them.
+pub(crate) fn check_kind(key: &Path, file: &RoundFile) -> Result<(), RolesError> {
+    match (file.round().is_simulation(), are_simulated(key)) {
+        (true, false) => Err(RolesError::input(key)(InputFault::RealKey)),
+        (false, true) => Err(RolesError::input(key)(InputFault::SimulatedKey)),
+        _ => Ok(()),
+    }
+}
+
+/// Records durably that a result is opened with a secret key, in a text file beside the key with the extension `opened`: lines of a round's
+/// id and SHA-256 of a result.
+///
+/// # Errors
+/// If another result of the round was opened before: every opened result may tell a lying server as many bits of the key as the round's
+/// labels have. An error as well if the file is damaged or cannot be written.
+pub(crate) fn note_opening(secret_key: &Path, round: RoundId, result: Digest) -> Result<(), RolesError> {
+    let path = secret_key.with_extension("opened");
+    let file = lock(&path)?;
+    let (results, end) = read(&path, |line| {
+        let (id, result) = line.split_once(' ')?;
+        Some((id.parse::<RoundId>().ok()?, result.parse::<Digest>().ok()?))
+    })?;
+    match results.iter().find(|(id, _)| *id == round) {
+        Some((_, first)) if *first == result => Ok(()),
+        Some((_, first)) => Err(RolesError::input(&path)(InputFault::SecondResult { first: *first, found: result })),
+        None => append(&file, &path, end, &format!("{} {}\n", round.to_hex(), result.to_hex())),
+    }
+}
+
+/// Appends a line durably. What a crash left behind the complete lines is removed.
+fn append(mut file: &File, path: &Path, end: u64, line: &str) -> Result<(), RolesError> {
+    let mut write = || -> std::io::Result<()> {
+        file.set_len(end)?;
+        file.write_all(line.as_bytes())?;
+        file.sync_all()
+    };
+    write().map_err(RolesError::io("write", path))
+}
 
 /// The rounds of a key set: a text file beside the public key, with the extension `rounds`. Each line contains a
 /// round's id and the number of bits of the secret key that a lying party could read out of its labels: at most the
@@ -31,13 +79,13 @@ impl KeyUse {
     pub(crate) fn open(public_key: &Path) -> Result<Self, RolesError> {
         let path = path_of(public_key);
         let file = lock(&path)?;
-        let (rounds, end) = read(&path)?;
+        let (rounds, end) = read(&path, round_and_bits)?;
         Ok(Self { path, rounds, end, file })
     }
 
     /// Checks that the keys may be used for another round. Either no other round uses them or `reuse` allows it, and the
     /// keys stay secure after all that their labels could reveal ([`Parameters::leakage_bits`]). Keys of simulations are
-    /// not checked, because they are public.
+    /// not checked, because they are public ([`check_kind`]).
     pub(crate) fn check(&self, file: &RoundFile, parameters: &Parameters, reuse: bool) -> Result<(), OptionsFault> {
         if file.round().is_simulation() {
             return Ok(());
@@ -68,13 +116,12 @@ impl KeyUse {
         }
         let bits = KeyBits::of(file).labels;
         let line = format!("{} {bits:.3}\n", file.id().to_hex());
-        let append = || -> std::io::Result<()> {
-            // Half a line left by a crash: its round's file was never written.
-            self.file.set_len(self.end)?;
-            (&self.file).write_all(line.as_bytes())?;
-            self.file.sync_all()
-        };
-        append().map_err(RolesError::io("write", &self.path))
+        append(&self.file, &self.path, self.end, &line)
+    }
+
+    /// Removes the record of a round whose file could not be written, so nobody has it.
+    pub(crate) fn undo(&self) -> Result<(), RolesError> {
+        append(&self.file, &self.path, self.end, "")
     }
 }
 
@@ -82,7 +129,7 @@ impl KeyUse {
 /// because it may then lack others too.
 pub(crate) fn other_rounds(public_key: &Path, round: RoundId) -> Result<Option<usize>, RolesError> {
     let path = path_of(public_key);
-    let rounds = if path.exists() { read(&path)?.0 } else { Vec::new() };
+    let rounds = if path.exists() { read(&path, round_and_bits)?.0 } else { Vec::new() };
     let is_listed = rounds.iter().any(|(id, _)| *id == round);
     Ok(is_listed.then(|| rounds.iter().filter(|(id, _)| *id != round).count()))
 }
@@ -91,17 +138,18 @@ fn path_of(public_key: &Path) -> PathBuf {
     public_key.with_extension("rounds")
 }
 
-/// Reads the complete lines of a list of rounds, and returns their length in bytes.
-fn read(path: &Path) -> Result<(Vec<(RoundId, f64)>, u64), RolesError> {
+fn round_and_bits(line: &str) -> Option<(RoundId, f64)> {
+    let (id, bits) = line.split_once(' ')?;
+    Some((id.parse().ok()?, bits.parse().ok().filter(|bits: &f64| *bits >= 0.0)?))
+}
+
+/// Reads the complete lines of a list about a key's rounds, and returns their length in bytes.
+fn read<T>(path: &Path, parse: fn(&str) -> Option<T>) -> Result<(Vec<T>, u64), RolesError> {
     let bytes = read_input(path, FileKind::KEY_USE)?;
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-    let round = |line: &str| -> Option<(RoundId, f64)> {
-        let (id, bits) = line.split_once(' ')?;
-        Some((id.parse().ok()?, bits.parse().ok().filter(|bits: &f64| *bits >= 0.0)?))
-    };
-    let rounds = decode_text(&bytes[..whole]).ok().and_then(|text| text.lines().map(round).collect());
-    let rounds = rounds.ok_or(InputFault::KeyUse).map_err(RolesError::input(path))?;
-    Ok((rounds, whole as u64))
+    let lines = decode_text(&bytes[..whole]).ok().and_then(|text| text.lines().map(parse).collect());
+    let lines = lines.ok_or(InputFault::KeyUse).map_err(RolesError::input(path))?;
+    Ok((lines, whole as u64))
 }
 
 /// The bits of the secret key that the labels of a round may reveal.

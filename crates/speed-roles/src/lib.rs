@@ -40,6 +40,7 @@ mod key_use;
 #[cfg(feature = "student")]
 mod known_answers;
 mod log_check;
+mod log_form;
 pub mod opener;
 mod party_key;
 mod party_votes;

@@ -12,6 +12,7 @@ use crate::error::RolesError;
 use crate::fault::{InputFault, LogFault};
 use crate::file_kind::FileKind;
 use crate::files::{decode_input, refused};
+use crate::log_form::LogForm;
 use crate::round_file::RoundFile;
 
 /// The options of a log check.
@@ -41,18 +42,18 @@ pub struct LogCheckReport {
     pub received: bool,
     /// True if the server states that the message is in the sum.
     pub counted: bool,
-    /// Number of teachers whose messages are in the sum, according to the server.
+    /// Number of parties whose messages are in the sum, according to the server.
     pub teachers_counted: usize,
     /// Number of entries of the log.
     pub entries: usize,
 }
 
 /// Checks the treatment of a teacher's message: that the round's server signed the log, that the log agrees with the
-/// server's receipt, and that the message is counted if the sum is closed.
+/// server's receipt, that the message is counted if the sum is closed, and that an honest server writes such a log.
 ///
 /// # Errors
-/// If a file is missing or damaged; [`LogFault`] if the log is another round's, contradicts the receipt, or lacks the
-/// message.
+/// If a file is missing or damaged; [`LogFault`] if the log is another round's, contradicts the receipt, lacks the
+/// message, or has entries that no honest server writes.
 pub fn check_log(options: &LogCheckOptions) -> Result<LogCheckReport, RolesError> {
     let file = RoundFile::read(&options.round)?;
     let message = read_message(&options.message, &file)?;
@@ -104,13 +105,14 @@ fn read_log(
     if closed && !counted {
         return Err(LogFault::NotCounted { teacher });
     }
+    let form = LogForm::read(log.entries(), file.round())?;
     Ok(LogCheckReport {
         round: file.id().to_hex(),
         teacher,
         closed,
         received,
         counted,
-        teachers_counted: of(LogEvent::Counted).count(),
+        teachers_counted: form.counted().len(),
         entries: log.entries().len(),
     })
 }

@@ -334,7 +334,10 @@ fn terms(document: Document) -> Result<Terms, RoundFileFault> {
     // In the round's id, zeros mean that nothing is stated.
     let stated = |field, text: Option<String>| -> Result<Option<Digest>, RoundFileFault> {
         let digest: Option<Digest> = text.map(|text| digest(field, &text)).transpose()?;
-        Ok(digest.filter(|digest| *digest.as_bytes() != [0; 32]))
+        match digest {
+            Some(digest) if *digest.as_bytes() == [0; 32] => Err(RoundFileFault::ZeroDigest { field }),
+            digest => Ok(digest),
+        }
     };
     let roster = Roster::from_entries(student, server, teacher).map_err(TermsError::from)?;
     Ok(Terms {
@@ -564,6 +567,16 @@ mod tests {
             ("[proofs]\nsha256 = \"04", "#", "it was changed"),
             ("sha256 = \"0505", "sha256 = \"0506", "it was changed"),
             ("[evaluation]\nsha256 = \"05", "#", "it was changed"),
+            (
+                &format!("sha256 = \"{}\"", "04".repeat(32)),
+                &format!("sha256 = \"{}\"", "00".repeat(32)),
+                "proofs.sha256 is zeros",
+            ),
+            (
+                &format!("sha256 = \"{}\"", "05".repeat(32)),
+                &format!("sha256 = \"{}\"", "00".repeat(32)),
+                "evaluation.sha256 is zeros",
+            ),
             ("[student]", "[students]", "unknown field"),
             ("[server]", "[servers]", "unknown field"),
             ("minimum = 200", "minimum = 251", "251 teachers must answer"),

@@ -47,7 +47,8 @@ fn beside(out: &Path, suffix: &str) -> PathBuf {
 ///
 /// # Errors
 /// If an input is missing or does not fit the round, too few teachers gave a usable answer, the ledger has no budget
-/// for the round, another file is in the result's place, or something cannot be written. Refused messages are not an
+/// for the round, another file is in the result's place, copies of counted messages are asked for and one is missing, or
+/// something cannot be written. Refused messages are not an
 /// error.
 pub fn aggregate(
     options: &ServerOptions,
@@ -64,9 +65,12 @@ pub fn aggregate(
             return Err(RolesError::results(path, ResultsFault::Other));
         }
     }
-    let labelled = server.evaluate(Some(&FolderInbox::open(answers)?), progress)?;
+    let inbox = FolderInbox::open(answers)?;
+    let labelled = server.evaluate(Some(&inbox), progress)?;
     write_once(out, &labelled.bytes)?;
     write_once(&log_of(out), &server.log()?.to_bytes())?;
+    // The result may be of an earlier call, without copies or without all of them.
+    server.copy_messages(&inbox)?;
     Ok(server.report(labelled, out))
 }
 

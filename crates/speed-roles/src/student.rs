@@ -20,7 +20,7 @@ use crate::error::{OptionsFault, RolesError};
 use crate::fault::{InputFault, OpeningFault, VerificationFault};
 use crate::file_kind::FileKind;
 use crate::files::{Access, decode_input, destroy, expect_absent, is_destroyed, read_up_to, write_new};
-use crate::key_use::{KeyUse, other_rounds};
+use crate::key_use::{KeyUse, SIMULATION, are_simulated, check_kind, note_opening, other_rounds};
 use crate::known_answers::KnownAnswers;
 pub use crate::known_answers::{KnownOptions, KnownReport, MixOptions, MixReport, mix};
 use crate::proofs;
@@ -107,7 +107,7 @@ fn generate<const N: usize>(
     let contents = encode(&keys)?;
     if randomness.is_simulation() {
         let text = b"SIMULATION: these keys come from a seed. Anyone who knows the seed knows the secret key.\n";
-        write_new(&folder.join("SIMULATION.txt"), text, Access::Shared)?;
+        write_new(&folder.join(SIMULATION), text, Access::Shared)?;
     }
     let mut files = Vec::new();
     for (path, (bytes, access)) in paths.into_iter().zip(contents) {
@@ -181,7 +181,10 @@ impl PreparedRound {
         if let Some(key_use) = &self.key_use {
             key_use.note(&self.file)?;
         }
-        write_round(&self.file, &self.out)?;
+        if let Err(error) = write_round(&self.file, &self.out) {
+            self.key_use.as_ref().map_or(Ok(()), KeyUse::undo)?;
+            return Err(error);
+        }
         Ok(self.file)
     }
 }
@@ -191,6 +194,7 @@ pub(crate) fn prepare(terms: &Terms, options: &RoundOptions) -> Result<PreparedR
     expect_absent(&options.out)?;
     let key = decode_input(&options.public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
     let file = RoundFile::new(terms, &key)?;
+    check_kind(&options.public_key, &file)?;
     check_split(&file, &options.public_key)?;
     // Keys of simulations are public, so their use is not recorded. Checked before the slow generation of the proof
     // key, and locked until the round is recorded.
@@ -328,13 +332,20 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         fs::remove_file(secret_key).map_err(RolesError::io("remove", secret_key))?;
         return Err(RolesError::input(secret_key)(InputFault::Destroyed));
     }
-    let secret = Secret::read(secret_key)?;
     let file = RoundFile::read(round)?;
+    if file.round().is_simulation() {
+        check_kind(secret_key, &file)?;
+    }
+    let key = Opening::read(options, &file)?;
     let (signed, digest) = read_signed_result(result, &file)?;
-    let key = Opening::new(secret, options, &file, digest)?;
+    key.check(options, &file, digest)?;
     let verified_by = verified_by(options, &file, digest)?;
     let list = signed.list();
     let known = options.known.as_ref().map(|known| KnownAnswers::read(known, &file)).transpose()?;
+    // Before anything is decrypted: a refused result tells something as well.
+    if !are_simulated(secret_key) {
+        note_opening(secret_key, file.id(), digest)?;
+    }
     let mut labels = decrypted(&key, list).map_err(RolesError::input(result))?;
     let known = known.map(|known| known.check(&mut labels)).transpose().map_err(RolesError::input(result))?;
     let labelled = labels.iter().flatten().count();
@@ -346,7 +357,7 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         write_new(out, text.as_bytes(), Access::Owner)?;
     }
     // Keys of simulations are public, and their rounds are not recorded.
-    let other_rounds = match list.is_simulation() {
+    let other_rounds = match are_simulated(secret_key) {
         true => Some(0),
         false => other_rounds(&secret_key.with_file_name(KEY_FILES[1]), list.round())?,
     };
@@ -424,21 +435,6 @@ pub fn read_result(path: &Path, file: &RoundFile) -> Result<SignedResult, RolesE
     Ok(read_signed_result(path, file)?.0)
 }
 
-/// A student's secret: the whole key, or its share of it.
-enum Secret {
-    Key(SecretKey),
-    Share(StudentShare),
-}
-
-impl Secret {
-    fn read(path: &Path) -> Result<Self, RolesError> {
-        if FileKind::SECRET_KEY.other(path) == Some(FileKind::STUDENT_SHARE.name) {
-            return decode_input(path, FileKind::STUDENT_SHARE, StudentShare::from_bytes).map(Self::Share);
-        }
-        decode_input(path, FileKind::SECRET_KEY, SecretKey::from_bytes).map(Self::Key)
-    }
-}
-
 /// The secrets that decrypt answers.
 enum Opening {
     /// The student's secret key.
@@ -448,26 +444,29 @@ enum Opening {
 }
 
 impl Opening {
-    /// Combines the secret key of a round that the student opens alone, or the student's share and the opener's part of the
-    /// result with this SHA-256.
-    fn new(secret: Secret, options: &OpenOptions, file: &RoundFile, result: Digest) -> Result<Self, RolesError> {
+    /// Reads the secret key of a round that the student opens alone, or the student's share and the opener's part.
+    fn read(options: &OpenOptions, file: &RoundFile) -> Result<Self, RolesError> {
         let OpenOptions { secret_key, part, .. } = options;
-        let other = |expected: FileKind, found: FileKind| {
-            let fault = InputFault::OtherKind { expected: expected.name, found: found.name };
-            Err(RolesError::input(secret_key)(fault))
-        };
-        match (secret, file.opener(), part) {
-            (_, None, Some(_)) => Err(OptionsFault::PartRefused.into()),
-            (_, Some(_), None) => Err(OptionsFault::PartMissing.into()),
-            (Secret::Key(key), None, None) => Ok(Self::Alone(key)),
-            (Secret::Share(_), None, None) => other(FileKind::SECRET_KEY, FileKind::STUDENT_SHARE),
-            (Secret::Key(_), Some(_), Some(_)) => other(FileKind::STUDENT_SHARE, FileKind::SECRET_KEY),
-            (Secret::Share(share), Some(opener), Some(path)) => {
+        match (file.opener(), part) {
+            (None, None) => decode_input(secret_key, FileKind::SECRET_KEY, SecretKey::from_bytes).map(Self::Alone),
+            (None, Some(_)) => Err(OptionsFault::PartRefused.into()),
+            (Some(_), None) => Err(OptionsFault::PartMissing.into()),
+            (Some(_), Some(path)) => {
+                let share = decode_input(secret_key, FileKind::STUDENT_SHARE, StudentShare::from_bytes)?;
                 check_evaluation_key(file, share.evaluation_key()).map_err(RolesError::input(secret_key))?;
                 let part = decode_input(path, FileKind::OPENING_PART, OpeningPart::from_bytes)?;
-                check_part(&part, file, opener, result).map_err(RolesError::input(path))?;
                 Ok(Self::Joint(share, part))
             }
+        }
+    }
+
+    /// Checks that the opener's part, if there is one, is of the result with this SHA-256.
+    fn check(&self, options: &OpenOptions, file: &RoundFile, result: Digest) -> Result<(), RolesError> {
+        match (self, file.opener(), &options.part) {
+            (Self::Joint(_, part), Some(opener), Some(path)) => {
+                check_part(part, file, opener, result).map_err(RolesError::input(path))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -125,7 +125,7 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
     };
     // The charge follows the storage and precedes the release of the message, so a charge without a stored message
     // proves that the registry was lost.
-    charge(&options.ledger, &file, file.round().min_teachers())?;
+    charge(&options.ledger, &file, file.round().min_teachers(), file.round().teachers_of(teacher))?;
     write_new(&options.out, &submission, Access::Shared)?;
     Ok(TeacherReport {
         round: file.id().to_hex(),

@@ -30,15 +30,15 @@ use integers::{ESTIMATED, Integers};
 pub(crate) use integers::{LONGEST, ROUNDING};
 pub(crate) use two_counts::TwoCounts;
 
-/// The largest number of classes of a query whose neighbours differ in several teachers.
-pub(crate) const MAX_PARTY_CLASSES: usize = 256;
-
 /// Products of two smaller probabilities may be subnormal.
 const LEAST_REMOVED: f64 = 1e-140;
 
 /// Rectangles are divided for a party only if the noise has at least this deviation, in votes of the party: for narrower
 /// noise the largest moments are at the edge of the removed answers.
 const WIDE_FOR_A_PARTY: f64 = 5.0;
+/// The largest deviation of noise on the integers for which a party's account computes largest moments and searches for
+/// group privacy: beyond it that takes minutes, and two counts are compared.
+pub(crate) const WIDEST_FOR_A_PARTY: f64 = 128.0;
 
 /// The probability of an answer, as a part of that of the outcomes left out, which an outcome that is kept loses when its
 /// answers are left out given the other counts.
@@ -49,7 +49,7 @@ const REST: f64 = 1e-9;
 /// answer". Given the other counts, answers of the outcomes that are kept are left out only if they are less likely by the
 /// factor [`REST`], which [`log_of_rest`] pays for.
 fn part_of_party(event: &PrivacyEvent, removed: f64) -> f64 {
-    if event.is_of_party() { REST * removed * (2.0 / (MAX_PARTY_CLASSES + 1) as f64) } else { removed }
+    if event.is_of_party() { REST * removed * (2.0 / (PrivacyEvent::MAX_PARTY_CLASSES + 1) as f64) } else { removed }
 }
 
 /// Returns a bound of the logarithm by which the moment of order `l` of the outcomes kept exceeds that of their answers kept:
@@ -114,7 +114,8 @@ impl LargestMoment {
             }
             _ => {
                 let noise = LatticeNoise::new(event).filter(LatticeNoise::is_log_concave)?;
-                if is_of_party && noise.deviation() < WIDE_FOR_A_PARTY * f64::from(votes) {
+                let suits_a_party = WIDE_FOR_A_PARTY * f64::from(votes)..=WIDEST_FOR_A_PARTY;
+                if is_of_party && !suits_a_party.contains(&noise.deviation()) {
                     return None;
                 }
                 Integers::new(&noise, votes, removed)?

@@ -8,11 +8,11 @@ use speed_experiment::model::Description;
 use speed_experiment::training::{RoundOrigin, StudentReport};
 use speed_experiment::{current_environment, task};
 use speed_report::{
-    CARD_FORMAT, CardSource, MAX_CARD_DELTA, ModelCard, ModelFile, NoiseSource, Participants, Privacy, TrainingData,
-    Versions, covers_labels,
+    CARD_FORMAT, CardSource, MAX_CARD_DELTA, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy, Privacy,
+    TrainingData, Versions, covers_labels,
 };
 use speed_roles::student::read_result;
-use speed_roles::{Party, RoundFile, privacy_event};
+use speed_roles::{Party, RoundFile, party_event, privacy_event};
 
 use super::{Failure, usage};
 
@@ -41,6 +41,10 @@ impl RoundFacts {
             result.as_ref().map_or(round.min_teachers(), |result| round.teachers_counted(result.list().statuses()));
         let event = privacy_event(&file, counted)?;
         let account = Accountant::new(event, delta).with_classes(shape.classes()).account_queries(shape.queries()).ok();
+        let party = party_event(&file, counted)?.and_then(|event| {
+            let accountant = Accountant::new(event, delta).with_classes(shape.classes());
+            PartyPrivacy::of_votes(event.party_teachers(), accountant.account_queries(shape.queries()).ok())
+        });
         let noise_source = match round.placement() {
             NoisePlacement::Distributed => NoiseSource::Teachers,
             NoisePlacement::Central => NoiseSource::Server,
@@ -62,7 +66,10 @@ impl RoundFacts {
                 sum: result.map(|result| result.sum().to_hex()),
             },
             participants: Participants { teachers: shape.teachers(), counted, names },
-            privacy: Privacy::of_votes(file.noise().mechanism().identifier(), noise_source, account),
+            privacy: Privacy {
+                party,
+                ..Privacy::of_votes(file.noise().mechanism().identifier(), noise_source, account)
+            },
         })
     }
 }

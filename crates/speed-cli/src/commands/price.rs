@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use speed_accountant::{
-    AccountError, Accountant, Delta, Price as Epsilons, PriceLimit, epsilon_text, without_protection,
+    AccountError, Accountant, Delta, Price as Epsilons, PriceLimit, UNDIVIDED, epsilon_text, without_protection,
 };
 use speed_core::NoisePlacement;
 use speed_roles::{RoundFile, party_event, privacy_event};
@@ -115,17 +115,13 @@ impl RoundPrice {
             text.extend(price.party.as_ref().map(|party| party.to_text(&scope, self.delta)));
         }
         if self.of.iter().any(|price| price.party.is_some()) {
-            text.push_str(SPLITTING);
+            text.push_str(&format!("the cost for one teacher is that for one person {UNDIVIDED}\n"));
         }
         let dearest = self.of.last().and_then(|price| without_protection(price.round?));
         text.extend(dearest.map(|words| format!("{words}\n")));
         text
     }
 }
-
-/// The assumption under which the claim for one teacher covers a person.
-const SPLITTING: &str = "the cost for one teacher is that for one person if every party gave all records of a person to the same teacher, and no \
-                         other party has records of that person\n";
 
 impl PriceOfParty {
     fn new(file: &RoundFile, present: usize, delta: Delta) -> Result<Option<Self>, Failure> {

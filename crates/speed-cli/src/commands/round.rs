@@ -10,8 +10,13 @@ use crate::options::ShowRoundOptions;
 
 pub(super) fn show(options: &ShowRoundOptions) -> Result<(), Failure> {
     let file = RoundFile::read(&options.round)?;
-    let price = RoundPrice::for_round(&file, None, options.delta)?;
-    if options.json { print_json(&to_json(&file, &price)) } else { print(&to_text(&file, &price)) }
+    let price = || RoundPrice::for_round(&file, None, options.delta);
+    if options.json {
+        return print_json(&to_json(&file, &price()?));
+    }
+    // Costs of wide noise take seconds.
+    print(&to_text(&file))?;
+    print(&price()?.to_text())
 }
 
 fn to_json(file: &RoundFile, price: &RoundPrice) -> serde_json::Value {
@@ -32,7 +37,7 @@ fn to_json(file: &RoundFile, price: &RoundPrice) -> serde_json::Value {
     })
 }
 
-fn to_text(file: &RoundFile, price: &RoundPrice) -> String {
+fn to_text(file: &RoundFile) -> String {
     let (round, roster) = (file.round(), file.roster());
     let shape = round.shape();
     let list = match round.query_list() {
@@ -89,5 +94,5 @@ fn to_text(file: &RoundFile, price: &RoundPrice) -> String {
     for (index, teacher) in roster.teachers().iter().enumerate() {
         line(format!("teacher {index}"), teacher);
     }
-    text + "\n" + &price.to_text()
+    text + "\n"
 }

@@ -121,8 +121,12 @@ fn verified(report: &VerifyReport) -> String {
         report.teachers,
         report.queries
     );
-    if report.log_differs {
-        text.push_str("the server signed a log and a result that contradict each other\n");
+    match &report.log_fault {
+        Some(fault) => text.push_str(&format!("the server signed a false log: {fault}\n")),
+        None if report.log_differs => {
+            text.push_str("the server signed a log and a result that contradict each other\n");
+        }
+        None => {}
     }
     for refusal in &report.refused {
         text.push_str(&format!("the server counted a message that it had to refuse: {refusal}\n"));
@@ -175,7 +179,7 @@ impl ServeProgress for Logged {
     }
 
     fn received(&self, count: usize, teachers: usize) {
-        tracing::info!(count, teachers, "messages kept");
+        tracing::info!(teachers_received = count, teachers, "messages kept");
     }
 }
 
@@ -206,7 +210,7 @@ fn serve(options: ServeOptions) -> Result<(), Failure> {
         (false, _) => "stopped before the result; repeat the command to resume",
     };
     let ServeReport { received, teachers, .. } = report;
-    print(&format!("{}{received} of {teachers} messages kept; {state}\n", mark(report.simulation)))
+    print(&format!("{}messages of {received} of {teachers} teachers kept; {state}\n", mark(report.simulation)))
 }
 
 /// Logs events to standard error, one JSON object a line. `SPEED_LOG` sets the level (`debug`, or

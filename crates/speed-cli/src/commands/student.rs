@@ -121,8 +121,11 @@ fn of_parties(teachers: usize, parties: usize) -> String {
 }
 
 fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), Failure> {
+    // Before the secret key is destroyed, so that a failure loses nothing.
+    let file = RoundFile::read(&options.round)?;
+    let counted = file.round().teachers_counted(student::read_result(&options.result, &file)?.list().statuses());
+    let price = RoundPrice::for_round(&file, Some(counted), delta)?;
     let report = student::open(options)?;
-    let price = RoundPrice::for_round(&RoundFile::read(&options.round)?, Some(report.counted), delta)?;
     if json {
         let mut value = json!(report);
         value["price"] = json!(price);

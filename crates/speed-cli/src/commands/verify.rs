@@ -7,7 +7,7 @@ use speed_experiment::model::{Description, Network};
 use speed_experiment::{
     CardedModel, ExperimentError, InputFault, check_card, models_of_card, read_card, task, verify_run_card,
 };
-use speed_report::{CardFault, CardSource, ModelCard, TrainingData};
+use speed_report::{CardFault, CardSource, ModelCard, PartyPrivacy, TrainingData};
 
 use super::card::RoundFacts;
 use super::output::{mark, print, print_json};
@@ -28,8 +28,18 @@ struct Output {
     /// The epsilon of the labels for any votes, computed again; `None` if there is none or nothing to compute it from.
     epsilon: Option<f64>,
     delta: Option<f64>,
+    /// The same for all votes of the largest party, computed again; only if parties have several teachers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    party: Option<PartyOutput>,
     /// The fields that are statements of the card's author, or of the run's report.
     unchecked: Vec<&'static str>,
+}
+
+/// The cost for all votes of the largest party.
+#[derive(Serialize)]
+struct PartyOutput {
+    teachers: u32,
+    epsilon: Option<f64>,
 }
 
 /// The fields of a student's card that are the student's own statements: also that the model learned from these labels.
@@ -55,6 +65,8 @@ pub(super) fn verify(options: &VerifyOptions) -> Result<(), Failure> {
             ("labels", None, [&["training.queries"], &OF_STUDENT[..]].concat())
         }
     };
+    // The verified card has the values that were computed again.
+    let party = card.privacy.as_ref().and_then(|privacy| privacy.party.as_ref());
     let output = Output {
         card: path.display().to_string(),
         simulation: card.simulation,
@@ -63,6 +75,10 @@ pub(super) fn verify(options: &VerifyOptions) -> Result<(), Failure> {
         models: card.models.len(),
         epsilon: account.as_ref().map(|account| account.epsilon),
         delta: account.as_ref().map(|account| account.delta),
+        party: party.map(|party| PartyOutput {
+            teachers: party.teachers,
+            epsilon: party.data_independent.as_ref().map(|account| account.epsilon),
+        }),
         unchecked,
     };
     if *json { print_json(&output) } else { print(&text(&output, &card, account.as_ref())) }
@@ -138,6 +154,17 @@ fn text(output: &Output, card: &ModelCard, account: Option<&Account>) -> String 
         (None, _, None) => "no epsilon: the labels have no noise\n".to_owned(),
         (None, _, Some(_)) => "no finite epsilon is known for this noise, as the card says\n".to_owned(),
     });
+    if let Some(party) = card.privacy.as_ref().and_then(|privacy| privacy.party.as_ref()) {
+        let PartyPrivacy { teachers, data_independent, one_person, .. } = party;
+        text.push_str(&match data_independent {
+            Some(Account { epsilon, delta, claim, .. }) => format!(
+                "for all votes of a party of {teachers} teachers: epsilon {} at delta {delta:e}, computed again. {claim}\n",
+                epsilon_text(*epsilon)
+            ),
+            None => format!("for all votes of a party of {teachers} teachers: no finite epsilon is known, as the card says\n"),
+        });
+        text.push_str(&format!("{one_person}\n"));
+    }
     let (files, author) = match output.source {
         "run" => {
             ("The files of a run have no signature, so they only show that they fit together. ", "the run's report")

@@ -318,6 +318,10 @@ pub(crate) enum LedgerCommand {
         /// includes the distance of their sampler from exact noise
         #[arg(long, value_name = "N")]
         teachers: Option<usize>,
+        /// Number of teachers of the party that the ledger is of. The ledger then also states the cost for all votes of the
+        /// party together; the budget limits the cost for one teacher
+        #[arg(long, value_name = "M", requires = "teachers", requires = "classes")]
+        party_teachers: Option<usize>,
         #[command(flatten)]
         limit: MaxEpsilon,
         /// Purpose of the queries, in your own words

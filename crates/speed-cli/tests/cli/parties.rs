@@ -2,12 +2,14 @@
 
 use std::fs;
 
+use image::{GrayImage, Luma};
 use speed_aggregation::{Aggregator as _, ClearText, NoisyVotes};
 use speed_core::VoteShape;
 use speed_roles::{Party, RoundFile, RoundRandomness, teacher};
 
 use crate::common::check_failure;
 use crate::roles::{AGGREGATE, Parties};
+use crate::verify::forge;
 
 const QUERIES: usize = 4;
 const CLASSES: usize = 3;
@@ -35,8 +37,13 @@ fn csv<T: ToString>(rows: impl Iterator<Item = Vec<T>>) -> String {
     rows.map(line).collect()
 }
 
-/// Creates keys, cards and a round, of which four teachers must answer.
+/// Creates keys, cards and a simulated round, of which four teachers must answer.
 fn agreed() -> Parties {
+    agreed_with("--coins 2 --simulation", " --simulation 5")
+}
+
+/// Creates keys with the options `keys`, cards, and a round with the options `noise`, of which four teachers must answer.
+fn agreed_with(noise: &str, keys: &str) -> Parties {
     let parties = Parties::new();
     let mut roster = String::new();
     for (role, party, more) in [
@@ -52,10 +59,12 @@ fn agreed() -> Parties {
     }
     assert_eq!(roster.matches("teachers = ").count(), 2, "{roster}");
     fs::write(parties.path("student", "roster.toml"), roster).expect("a roster");
-    parties.succeeds("student", "student keygen --out . --simulation 5");
-    let line = "student round --public-key public.key --name parties --queries 4 --classes 3 --roster roster.toml --proofs off \
-                --coins 2 --min-teachers 4 --simulation --out round.toml --json";
-    let round: serde_json::Value = serde_json::from_str(&parties.succeeds("student", line)).expect("json");
+    parties.succeeds("student", &format!("student keygen --out .{keys}"));
+    let line = format!(
+        "student round --public-key public.key --name parties --queries 4 --classes 3 --roster roster.toml --proofs off \
+         --parties 3 --teachers 6 --min-teachers 4 --out round.toml --json {noise}"
+    );
+    let round: serde_json::Value = serde_json::from_str(&parties.succeeds("student", &line)).expect("json");
     assert_eq!((&round["teachers"], &round["parties"]), (&6.into(), &3.into()));
     let of = &round["price"]["of"];
     assert_eq!((&of[0]["teachers"], &of[1]["teachers"]), (&6.into(), &4.into()), "{of}");
@@ -96,6 +105,7 @@ fn a_partys_message_is_the_sum_of_its_teachers_votes_and_noise() {
     assert_eq!(report["honest_ratio"], 5.0 / 6.0);
     assert_eq!((&report["price"]["of"][0]["teachers"], &report["excluded"][0][0]), (&5.into(), &2.into()));
 
+    check_card(&parties);
     // The same sums in one process, in clear text.
     let file = RoundFile::read(&parties.path("student", "round.toml")).expect("a round");
     let values = (0..2).flat_map(|party| {
@@ -108,6 +118,37 @@ fn a_partys_message_is_the_sum_of_its_teachers_votes_and_noise() {
     let line = |(query, label): (usize, &Option<u8>)| format!("{query},{}\n", label.expect("a label"));
     let expected = "query,label\n".to_owned() + &expected.iter().enumerate().map(line).collect::<String>();
     assert_eq!(fs::read_to_string(parties.path("student", "labels.csv")).expect("labels"), expected);
+}
+
+/// Trains a student on the labels, and checks that its card has the claim for a party and that no other is accepted.
+fn check_card(parties: &Parties) {
+    for image in 0..20_u8 {
+        let picture = GrayImage::from_fn(16, 16, |x, y| Luma([(x * 3 + y * 5) as u8 + 7 * image]));
+        picture.save(parties.path("student/pool", &format!("{image:02}.png"))).expect("a picture");
+    }
+    let train = "student train --pool pool --labels labels.csv --round round.toml --result result --classes a,b,c --epochs 1 --seed 1 \
+                 --out model.safetensors";
+    parties.succeeds("student", train);
+    let verify = "verify model-card.json --round round.toml --result result";
+    let told = parties.succeeds("student", verify);
+    for words in
+        ["for all votes of a party of 3 teachers", "if every party gave all records of a person to the same teacher"]
+    {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let path = parties.path("student", "model-card.json");
+    let original = fs::read(&path).expect("a card");
+    type Change = fn(&mut serde_json::Value);
+    let changes: [(Change, &str); 3] = [
+        (|card| drop(card["privacy"].as_object_mut().expect("noise").remove("party")), "privacy.party: expected {"),
+        (|card| card["privacy"]["party"]["teachers"] = 2.into(), "privacy.party.teachers: expected 3, found 2"),
+        (|card| card["privacy"]["party"]["data_independent"] = 0.into(), "expected the card of a model"),
+    ];
+    for (change, words) in changes {
+        forge(&path, change);
+        check_failure(&parties.run("student", verify), 3, &["model-card.json", words]);
+        fs::write(&path, &original).expect("a card");
+    }
 }
 
 #[test]
@@ -256,4 +297,60 @@ fn a_card_that_takes_several_seats_or_more_teachers_is_refused() {
     let file = RoundFile::read(&parties.path("student", "round.toml")).expect("a round");
     let names: Vec<&str> = file.roster().teachers().iter().map(Party::name).collect();
     assert_eq!(names, ["hospital-0", "hospital-1", "hospital-2"]);
+}
+
+#[test]
+fn a_partys_ledger_states_the_cost_for_one_teacher_and_for_all_its_votes() {
+    let parties = agreed_with("--coins 400 --accept-wrong-labels", "");
+    let answer =
+        "teacher answer --signing-key signing.key --public-key public.key --round round.toml --votes labels.csv";
+    for party in [0, 2] {
+        let name = format!("teacher {party}");
+        let rows = (0..TEACHERS[party]).map(|own| labels(party, own));
+        fs::write(parties.path(&name, "labels.csv"), csv(rows)).expect("votes");
+        parties.succeeds(&name, &format!("{answer} --out message"));
+    }
+    let json = |party: &str, line: &str| -> serde_json::Value {
+        serde_json::from_str(&parties.succeeds(party, line)).expect("json")
+    };
+    let shown = json("teacher 0", "ledger show signing.ledger --json");
+    let charge = &shown["charges"][0];
+    assert_eq!((&charge["party_teachers"], &charge["teachers"]), (&3.into(), &6.into()), "{charge}");
+    let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+    // The price of the round at the smallest number of teachers, which the ledger charges with a thousandth of delta less.
+    let price = json("teacher 0", &format!("{answer} --out again --json"));
+    let price = &price["price"]["of"][1];
+    for (ledger, price) in
+        [(&shown["fixed_epsilon"], &price["round"]), (&shown["party"]["fixed_epsilon"], &price["party"]["round"])]
+    {
+        let (ledger, price) = (number(ledger), number(price));
+        assert!(ledger >= price && ledger < 1.01 * price, "{ledger} {price}");
+    }
+    assert!(number(&shown["party"]["spent_epsilon"]) > 2.0 * number(&shown["spent_epsilon"]), "{shown}");
+    let text = parties.succeeds("teacher 0", "ledger show signing.ledger");
+    for words in [
+        "3 of 6",
+        "for one teacher",
+        "for all votes of the party of up to 3 teachers",
+        "if every party gave all records",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    // A party with one teacher has a ledger of one claim, as before.
+    let one = json("teacher 2", "ledger show signing.ledger --json");
+    assert!(one.get("party").is_none() && one["charges"][0].get("party_teachers").is_none(), "{one}");
+    // A changed number of teachers is found, with a correct checksum too.
+    let path = parties.path("teacher 0", "signing.ledger");
+    let good = fs::read_to_string(&path).expect("a ledger");
+    fs::write(&path, good.replace("\"party_teachers\":3", "\"party_teachers\":2")).expect("a ledger");
+    check_failure(&parties.run("teacher 0", "ledger show signing.ledger"), 3, &["line 2", "checksum"]);
+    let lines: Vec<&str> = good.lines().collect();
+    let [(_, first), (charge, _)] = [0, 1].map(|line| lines[line].rsplit_once(' ').expect("a checksum"));
+    for (found, words) in [("0", "party_teachers is 0, expected 1 to 6"), ("7", "party_teachers is 7, expected 1 to 6")]
+    {
+        let charge = charge.replace("\"party_teachers\":3", &format!("\"party_teachers\":{found}"));
+        let checksum = speed_core::Digest::of(format!("{first}\n{charge}").as_bytes()).to_hex();
+        fs::write(&path, format!("{}\n{charge} {checksum}\n", lines[0])).expect("a ledger");
+        check_failure(&parties.run("teacher 0", "ledger show signing.ledger"), 3, &["line 2", words]);
+    }
 }

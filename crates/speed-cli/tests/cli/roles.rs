@@ -374,6 +374,45 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     assert!(!Path::new(&parties.path("server", "result")).exists());
 }
 
+/// A real round: a seed would make its noise predictable, and a ledger limits what it may cost.
+#[test]
+fn a_real_round_refuses_seeds_and_costs_beyond_the_budget() {
+    let parties = Parties::new();
+    parties.introduce(1);
+    parties.succeeds("student", "student keygen --out .");
+    let round = "student round --accept-wrong-labels --public-key public.key --name n --queries 2 --classes 4 --roster roster.toml --parties 1 \
+                 --proofs off --gamma 0.4 --out round.toml";
+    parties.succeeds("student", round);
+    for (party, file) in [("teacher 0", "public.key"), ("server", "evaluation.key")] {
+        parties.send(("student", file), (party, file));
+        parties.send(("student", "round.toml"), (party, "round.toml"));
+    }
+    fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n").expect("votes");
+    check_failure(
+        &parties.run("teacher 0", &format!("{ANSWER} --simulation 8 --out message")),
+        2,
+        &["not a simulation", "remove --simulation"],
+    );
+    for (party, answer) in
+        [("teacher 0", format!("{ANSWER} --out message")), ("server", AGGREGATE.replace(" --simulation 13", ""))]
+    {
+        let ledger = "ledger create signing.ledger --delta 1e-5 --epsilon";
+        parties.succeeds(party, &format!("{ledger} 0.5"));
+        if party == "server" {
+            parties.send(("teacher 0", "message"), ("server/inbox", "0.msg"));
+            check_failure(&parties.run(party, AGGREGATE), 2, &["not a simulation", "remove --simulation"]);
+        }
+        check_failure(&parties.run(party, &answer), 6, &["signing.ledger", "0.5"]);
+        let out = if party == "server" { "result" } else { "message" };
+        assert!(!parties.path(party, out).exists());
+        assert!(!parties.succeeds(party, "ledger show signing.ledger --json").contains("\"noise\""));
+        fs::remove_file(parties.path(party, "signing.ledger")).expect("a ledger");
+        parties.succeeds(party, &format!("{ledger} 5"));
+        parties.succeeds(party, &answer);
+        assert!(parties.path(party, out).exists());
+    }
+}
+
 #[test]
 fn proofs_are_the_default() {
     let parties = Parties::new();
@@ -394,10 +433,26 @@ fn proofs_are_the_default() {
         fs::write(parties.path(party, "votes.csv"), "3\n").expect("votes");
         let answer = format!("{ANSWER} --simulation 8 --out message");
         check_failure(&parties.run(party, &answer), 2, &["asks for proofs", "--proof-key"]);
+        // Another file is refused before it is decoded.
+        let mut other = fs::read(parties.path(party, "proof.key")).expect("a proof key");
+        let middle = other.len() / 2;
+        other[middle] ^= 1;
+        fs::write(parties.path(party, "other.key"), other).expect("another key");
+        check_failure(
+            &parties.run(party, &format!("{answer} --proof-key other.key")),
+            3,
+            &["other.key", "the round's key"],
+        );
         let text = parties.succeeds(party, &format!("{answer} --proof-key proof.key"));
         assert!(!text.contains("without proofs"), "{text}");
         parties.send((party, "message"), ("server/inbox", party));
     }
+    parties.send(("teacher 0", "other.key"), ("server", "other.key"));
+    check_failure(
+        &parties.run("server", &format!("{AGGREGATE} --proof-key other.key")),
+        3,
+        &["other.key", "the round's key"],
+    );
     let text = parties.succeeds("server", &format!("{AGGREGATE} --proof-key proof.key"));
     assert!(text.contains("2 of 2 teachers") && !text.contains("without proofs"), "{text}");
     parties.send(("server", "result"), ("student", "result"));

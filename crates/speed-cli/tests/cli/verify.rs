@@ -16,7 +16,7 @@ fn sha256(text: &str) -> String {
 }
 
 /// Writes a card that was changed on purpose, with a correct checksum and without its Markdown form.
-fn forge(path: &Path, change: impl FnOnce(&mut Value)) {
+pub(crate) fn forge(path: &Path, change: impl FnOnce(&mut Value)) {
     let mut card: Value = serde_json::from_slice(&fs::read(path).expect("a card")).expect("JSON");
     card.as_object_mut().expect("an object").remove("sha256");
     change(&mut card);
@@ -147,6 +147,56 @@ fn the_card_of_a_run_is_verified_and_every_change_is_refused() {
     let refused = place.speed(&["verify", text(&card)]);
     assert!(!refused.status.success());
     assert!(String::from_utf8_lossy(&refused.stderr).contains("config.toml"));
+}
+
+#[test]
+fn the_card_of_a_run_of_parties_has_both_claims() {
+    let one_row = TINY.replace("repeats = 2\n", "repeats = 1\n");
+    let place = Workplace::new(&one_row);
+    place.succeeds(&["run", "config.toml", "--set", "ensemble.parties=2", "--set", "noise.source=operating-system"]);
+    let run = place.run_folder("results", "tiny");
+    let card = run.join("models/tau-0-8/model-card.json");
+    let report: Value =
+        serde_json::from_slice(&fs::read(run.join("tables/report.json")).expect("a report")).expect("JSON");
+    let found: Value = serde_json::from_str(&place.succeeds(&["verify", text(&card), "--json"])).expect("JSON");
+    let expected = &report["rows"][2]["data_independent_party"]["epsilon"];
+    assert_eq!(found["party"], json!({ "teachers": 3, "epsilon": expected }));
+    let told = place.succeeds(&["verify", text(&card)]);
+    let page = fs::read_to_string(card.with_extension("md")).expect("a card");
+    for words in ["if every party gave all records of a person to the same teacher", "one party's 3 teachers"] {
+        assert!(told.contains(words) && page.contains(words), "{words}: {told} {page}");
+    }
+    // The ledger of the run states the party too.
+    let ledger = place.succeeds(&["ledger", "show", "results/tiny/ledger"]);
+    assert!(ledger.contains("for all votes of the party of up to 3 teachers"), "{ledger}");
+    // A missing claim, a changed one, one for other teachers, and one where there is none.
+    let original = fs::read_to_string(&card).expect("a card");
+    type Change = fn(&mut Value);
+    let changes: [(Change, &str); 6] = [
+        (|card| drop(card["privacy"].as_object_mut().expect("noise").remove("party")), "privacy.party: expected {"),
+        (|card| card["privacy"]["party"]["teachers"] = json!(2), "privacy.party.teachers: expected 3, found 2"),
+        (
+            |card| card["privacy"]["party"]["data_independent"] = Value::Null,
+            "privacy.party.data_independent: expected {",
+        ),
+        (|card| card["privacy"]["party"]["data_independent"]["epsilon"] = json!(0.1), "party.data_independent.epsilon"),
+        (
+            |card| card["privacy"]["party"]["data_independent"] = card["privacy"]["data_independent"].clone(),
+            "party.data_independent",
+        ),
+        (|card| card["privacy"]["party"]["one_person"] = json!("always"), "privacy.party.one_person"),
+    ];
+    for (change, words) in changes {
+        forge(&card, change);
+        place.fails(&["verify", text(&card)], 3, &["model-card.json", words]);
+        fs::write(&card, &original).expect("a card");
+    }
+    // The claim does not come from the report.
+    let path = run.join("tables/report.json");
+    let mut lie = report.clone();
+    lie["rows"][2]["data_independent_party"] = Value::Null;
+    fs::write(&path, lie.to_string()).expect("a report");
+    place.succeeds(&["verify", text(&card)]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use speed_accountant::{PrivacyEvent, QueryBatch, round_up};
-use speed_ledger::{ChargeRequest, LedgerError, Statement};
+use speed_ledger::{ChargeRequest, LedgerError, PartySize, Statement};
 use speed_mechanism::MechanismError;
 
 use super::event::{event, limit, record};
@@ -168,11 +168,13 @@ impl Payment<'_> {
         let secret = files.secret_or_new()?;
         let ledger = files.open_or_create(record(self.config))?;
         let before = ledger.statement().map_err(ExperimentError::from)?.queries;
+        let ensemble = &self.config.ensemble;
         let charged = ledger.charge_once(&ChargeRequest {
             label: &format!("{}: {}{}", self.store.id(), self.row.name, self.label_end),
             event: &self.event()?,
             classes: Some(self.classes),
             queries: self.queries,
+            party: Some(PartySize { party_teachers: ensemble.largest_party(), teachers: ensemble.teachers }),
             question: &secret.hide(self.question()),
             noise_digest,
             limit: limit(self.config),
@@ -186,12 +188,21 @@ impl Payment<'_> {
 
     fn note(&self, before: usize, statement: &Statement) {
         let of = if statement.samplers_included { "" } else { " of exact noise" };
+        let party = statement.party.map_or_else(String::new, |party| match party.spent_epsilon {
+            epsilon if !epsilon.is_finite() => " for one teacher, none known for a party".to_owned(),
+            epsilon => {
+                let of = if party.samplers_included { "" } else { " of exact noise" };
+                format!(" for one teacher, {}{of} for all votes of a party", round_up(epsilon, 2))
+            }
+        });
         let (queries, spent) = (self.queries, format!("{}{of}", round_up(statement.spent_epsilon, 2)));
         let what = if self.noise.is_check { "checks" } else { "answers" };
         self.progress.note(&if statement.queries == before {
-            format!("ledger: the {queries} {what} were charged before they were interrupted, epsilon {spent} in all")
+            format!(
+                "ledger: the {queries} {what} were charged before they were interrupted, epsilon {spent} in all{party}"
+            )
         } else {
-            format!("ledger: {queries} {what} charged, epsilon {spent} in all")
+            format!("ledger: {queries} {what} charged, epsilon {spent} in all{party}")
         });
     }
 

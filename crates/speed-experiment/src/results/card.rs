@@ -7,15 +7,15 @@ use speed_accountant::Account;
 use speed_core::Digest;
 use speed_data::ImageShape;
 use speed_report::{
-    CARD_FORMAT, CardSource, ModelCard, ModelFile, NoiseSource, Participants, Privacy, Report, Task, TrainingData,
-    Versions, covers_labels,
+    CARD_FORMAT, CardSource, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy, Privacy, Report, Task,
+    TrainingData, Versions, covers_labels,
 };
 
 use super::file::read_report;
 use crate::config::{AggregationKind, Config, RowConfig};
 use crate::error::{ExperimentError, InputFault, ModelFault};
 use crate::model::{Description, MAX_FILE, Model, Network, Origin, of_weights_to_bytes};
-use crate::stages::{data_independent, kept_weights};
+use crate::stages::{data_independent, data_independent_party, kept_weights};
 use crate::store::{RunStore, config_path, is_one_name, model_name, read_large, read_small, run_of_card};
 
 /// The name of a card in JSON.
@@ -88,8 +88,10 @@ pub(super) fn card_of_row(
     } else {
         NoiseSource::Teachers
     };
+    let largest_party = u32::try_from(config.ensemble.largest_party()).unwrap_or(u32::MAX);
     let privacy = source.is_noisy().then(|| Privacy {
         data_dependent: row.data_dependent.clone().filter(|_| config.is_simulation()),
+        party: PartyPrivacy::of_votes(largest_party, row.data_independent_party.clone()),
         ..Privacy::of_votes(mechanism_of(source), noise_source, row.data_independent.clone())
     });
     ModelCard {
@@ -191,7 +193,7 @@ const OF_REPORT: [&str; 5] =
     ["training.pool_images", "training.labelled", "privacy.data_dependent", "evaluation", "versions"];
 
 /// Verifies the card of a row of a run: the models beside it, and the run's config, report and kept weights. The
-/// data-independent epsilon is computed again from the config alone. Returns that claim, and the fields that only the report
+/// data-independent epsilons are computed again from the config alone. Returns the claim for one teacher, and the fields that only the report
 /// gives.
 ///
 /// # Errors
@@ -213,12 +215,14 @@ pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Res
     let models = models_of_card(path, card)?;
     let first = models[0].description.clone();
     let source = &config.rows[config.labels_of(index)];
-    report.rows[index].data_independent = if source.is_noisy() {
-        data_independent(&config, source, config.queries.most(source), first.classes.len())?.ok()
+    let (queries, classes) = (config.queries.most(source), first.classes.len());
+    let [claim, party] = if source.is_noisy() {
+        let claim = data_independent(&config, source, queries, classes)?.ok();
+        [claim, data_independent_party(&config, source, queries, classes)?.and_then(Result::ok)]
     } else {
-        None
+        [None, None]
     };
-    let claim = report.rows[index].data_independent.clone();
+    (report.rows[index].data_independent, report.rows[index].data_independent_party) = (claim.clone(), party);
     for model in &models {
         check_model(&RunOfCard { run: &run, config: &config, report: &report, index }, path, model, &first)?;
     }

@@ -17,8 +17,8 @@ use super::notes::Notes;
 use super::report::Progress;
 use crate::charge::{LedgerOptions, charge, expect_uncharged};
 use crate::error::RolesError;
-use crate::fault::InputFault;
-use crate::files::write_once;
+use crate::fault::{InputFault, VerificationFault};
+use crate::files::{hash_file, write_once};
 use crate::identity::Identity;
 use crate::randomness::RoundRandomness;
 use crate::refusal::{Refusal, Rejection};
@@ -55,15 +55,17 @@ pub(super) struct EvaluatedRound {
 }
 
 impl Labelling<'_> {
-    /// Sums, computes the argmax, and assembles the result. A step that is in the registry is not repeated.
+    /// Sums, copies the counted messages, computes the argmax, and assembles the result. A step that is in the registry is
+    /// not repeated. Without all copies there is no result, because the registry deletes the messages with it.
     pub(super) fn run(&self, key: EvaluationKey) -> Result<EvaluatedRound, RolesError> {
         let (server, sum, refused) = match self.registry.sum(self.file.id())? {
             Some(state) => self.resume(key, &state)?,
             None => self.sum(key)?,
         };
-        charge(self.ledger, self.file, server.teachers_received())?;
+        // The server's ledger is about all parties, so it states the largest.
+        charge(self.ledger, self.file, server.teachers_received(), self.file.round().largest_party())?;
         if let Some(copies) = self.copies {
-            self.copy_messages(copies)?;
+            copy_messages(copies, self.file, self.inbox, self.registry)?;
         }
         let (answers, resumed) = self.answer(&server)?;
         let list = AnswerList::new(self.file.round(), self.file.key(), server.statuses().to_vec(), &answers)?;
@@ -103,28 +105,6 @@ impl Labelling<'_> {
         entries.push(LogEntry::of_round(LogEvent::Closed, sum));
         self.registry.close(self.file.id(), (&state, (circuit, &seed)), &entries)?;
         Ok((server, sum, refused))
-    }
-
-    /// Copies the counted messages of the inbox to a directory, which is created if necessary. A copy that is there
-    /// already is kept.
-    fn copy_messages(&self, copies: &Path) -> Result<(), RolesError> {
-        std::fs::create_dir_all(copies).map_err(RolesError::io("create", copies))?;
-        let counted = self.registry.counted(self.file.id())?;
-        let mut written = Ok(());
-        let copy = |bytes: &[u8]| -> Result<(), RolesError> {
-            let digest = Digest::of(bytes);
-            match counted.iter().find(|(_, counted)| **counted == digest) {
-                Some((teacher, _)) => write_once(&copies.join(format!("teacher-{teacher}.message")), bytes),
-                None => Ok(()),
-            }
-        };
-        self.inbox.offer(Submission::max_size(self.file.round()), &mut |bytes, _| {
-            if written.is_ok() {
-                written = copy(bytes);
-            }
-            Ok(())
-        })?;
-        written
     }
 
     /// Adds every usable message, and returns the refusals of the others and the log entries about both.
@@ -199,6 +179,39 @@ impl Labelling<'_> {
         }
         Ok((answers.into_iter().flatten().collect(), kept))
     }
+}
+
+/// Copies the counted messages of the inbox to a directory, which is created if necessary. A copy that is there already is
+/// kept.
+///
+/// # Errors
+/// [`VerificationFault::NoCopies`] if the directory then lacks a counted message, and errors of reading and writing.
+pub(super) fn copy_messages(
+    copies: &Path,
+    file: &RoundFile,
+    inbox: &dyn Inbox,
+    registry: &RoundRegistry,
+) -> Result<(), RolesError> {
+    std::fs::create_dir_all(copies).map_err(RolesError::io("create", copies))?;
+    let counted = registry.counted(file.id())?;
+    let path_of = |teacher: usize| copies.join(format!("teacher-{teacher}.message"));
+    let by_digest: HashMap<Digest, usize> = counted.iter().map(|(teacher, digest)| (*digest, *teacher)).collect();
+    let mut written = Ok(());
+    inbox.offer(Submission::max_size(file.round()), &mut |bytes, _| {
+        if let (true, Some(teacher)) = (written.is_ok(), by_digest.get(&Digest::of(bytes))) {
+            written = write_once(&path_of(*teacher), bytes);
+        }
+        Ok(())
+    })?;
+    written?;
+    let lacks = |teacher: usize, digest: &Digest| !hash_file(&path_of(teacher)).is_ok_and(|found| found == *digest);
+    let missing = counted.iter().filter(|(teacher, digest)| lacks(**teacher, digest));
+    let mut teachers: Vec<usize> = missing.map(|(teacher, _)| *teacher).collect();
+    teachers.sort_unstable();
+    if teachers.is_empty() {
+        return Ok(());
+    }
+    Err(RolesError::input(copies)(VerificationFault::NoCopies { teachers }))
 }
 
 /// Returns whether a message was refused because it is already in the sum: the same file came by two ways.

@@ -11,7 +11,7 @@ use speed_core::{Circuit, Digest, NoisePlacement};
 
 use super::admission::{Admission, ProofChecks};
 use super::inbox::{FolderInbox, RegistryInbox};
-use super::labelling::{EvaluatedRound, Labelling, late};
+use super::labelling::{EvaluatedRound, Labelling, copy_messages, late};
 use super::report::{Progress, ServerReport};
 use super::reveal::server_identity;
 use crate::charge::{LedgerOptions, expect_budget, expect_uncharged, expect_writable};
@@ -212,6 +212,17 @@ impl RoundServer {
             progress,
         };
         labelling.run(read_evaluation_key(&self.options.evaluation_key, &self.file)?.expand())
+    }
+
+    /// Copies the counted messages that are in a directory, for a result that exists, if copies are asked for.
+    ///
+    /// # Errors
+    /// If a copy is then missing or cannot be written.
+    pub(super) fn copy_messages(&self, inbox: &FolderInbox) -> Result<(), RolesError> {
+        match &self.options.copies {
+            Some(copies) => copy_messages(copies, &self.file, inbox, &self.registry),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn registry(&self) -> &RoundRegistry {

@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 use speed_aggregation::Server;
-use speed_aggregation::log::{LogEvent, RoundLog};
-use speed_aggregation::protocol::{RevealedSeed, SignedResult, Submission, Verification};
+use speed_aggregation::log::RoundLog;
+use speed_aggregation::protocol::{RevealedSeed, SignedResult, Submission, TeacherStatus, Verification};
 use speed_core::{Digest, NoisePlacement};
 
 use super::admission::{Admission, ProofChecks};
@@ -21,6 +21,7 @@ use crate::fault::{InputFault, LogFault, VerificationFault};
 use crate::file_kind::FileKind;
 use crate::files::{Access, decode_input, expect_absent, write_new};
 use crate::identity::Identity;
+use crate::log_form::LogForm;
 use crate::refusal::Refusal;
 use crate::round_file::RoundFile;
 
@@ -65,8 +66,11 @@ pub struct VerifyReport {
     pub counted: usize,
     /// True if the server computed everything that it signed. Otherwise the files with its signatures convict it.
     pub honest: bool,
-    /// True if log and result name different sums or different results.
+    /// True if log and result name different sums, results or counted parties, or no honest server writes such a log.
     pub log_differs: bool,
+    /// The fault of the log, unless it is another sum or result. If its entries are none that an honest server writes, it
+    /// does not determine the counted messages, and neither sum nor answers are computed.
+    pub log_fault: Option<String>,
     /// True if the counted messages do not have the sum that the server signed. Then no answers are computed.
     pub sum_differs: bool,
     /// Counted messages that a server must refuse, with the reasons.
@@ -98,18 +102,28 @@ pub fn verify(options: &VerifyOptions, progress: &dyn Progress) -> Result<Verify
         teachers: round.shape().teachers(),
         counted: round.teachers_counted(list.statuses()),
         honest: false,
-        log_differs: claim.log_differs(),
-        sum_differs: true,
+        log_differs: true,
+        log_fault: None,
+        sum_differs: false,
         refused: Vec::new(),
         answers_differ: Vec::new(),
         verification: None,
     };
-    let (server, refused) = claim.sum(options, progress)?;
-    report.refused = refused;
-    if let Some(server) = server {
-        report.sum_differs = Digest::of(server.state()?) != claim.result.sum();
-        if !report.sum_differs {
-            report.answers_differ = claim.differing(&server, options.threads, progress)?;
+    match &claim.form {
+        Err(fault) => report.log_fault = Some(fault.to_string()),
+        Ok(form) => {
+            let Summed { server, refused, signer } = claim.sum(form, options, progress)?;
+            let fault = claim.other_party(form).or(signer);
+            report.log_differs = claim.log_differs(form) || fault.is_some();
+            report.log_fault = fault.map(|fault| fault.to_string());
+            report.refused = refused;
+            report.sum_differs = match &server {
+                Some(server) => Digest::of(server.state()?) != claim.result.sum(),
+                None => true,
+            };
+            if let (Some(server), false) = (server, report.sum_differs) {
+                report.answers_differ = claim.differing(&server, options.threads, progress)?;
+            }
         }
     }
     report.honest =
@@ -129,8 +143,18 @@ struct Claim {
     result: SignedResult,
     /// SHA-256 of the result's file.
     digest: Digest,
-    log: RoundLog,
+    /// The log, or the reason why no honest server writes it.
+    form: Result<LogForm, LogFault>,
     seed: RevealedSeed,
+}
+
+/// The sum of the counted messages.
+struct Summed {
+    /// `None` if the messages cannot be the sum.
+    server: Option<Server>,
+    refused: Vec<Refusal>,
+    /// The first message that the log names as another teacher's.
+    signer: Option<LogFault>,
 }
 
 impl Claim {
@@ -144,7 +168,8 @@ impl Claim {
         let log = decode_input(&options.log, FileKind::LOG, RoundLog::from_bytes)?;
         let log_fault = |fault| RolesError::input(&options.log)(InputFault::Log(fault));
         check_log_signature(&log, &file).map_err(log_fault)?;
-        if !log.entries().iter().any(|entry| entry.event() == LogEvent::Result) {
+        let form = LogForm::read(log.entries(), file.round());
+        if form.as_ref().is_ok_and(|form| form.result().is_none()) {
             return Err(log_fault(LogFault::NoResult));
         }
         let seed = decode_input(&options.seed, FileKind::REVEALED_SEED, RevealedSeed::from_bytes)?;
@@ -160,43 +185,46 @@ impl Claim {
             let fault = VerificationFault::OtherResult { expected: digest, found: seed.result() };
             return Err(seed_fault(fault.into()));
         }
-        Ok(Self { file, result, digest, log, seed })
+        Ok(Self { file, result, digest, form, seed })
     }
 
     /// Returns whether the log names another result or another sum than the result.
-    fn log_differs(&self) -> bool {
-        self.log.entries().iter().any(|entry| match entry.event() {
-            LogEvent::Result => entry.digest() != self.digest,
-            LogEvent::Closed => entry.digest() != self.result.sum(),
-            _ => false,
-        })
+    fn log_differs(&self, form: &LogForm) -> bool {
+        form.result() != Some(self.digest) || form.sum() != Some(self.result.sum())
     }
 
-    /// Returns the digests of the messages that the log names as counted, by teacher.
-    fn counted(&self) -> HashMap<Digest, usize> {
-        let counted = self.log.entries().iter().filter(|entry| entry.event() == LogEvent::Counted);
-        counted.filter_map(|entry| Some((entry.digest(), entry.teacher()?))).collect()
+    /// Returns the first party that only one of log and result counts.
+    fn other_party(&self, form: &LogForm) -> Option<LogFault> {
+        let statuses = self.result.list().statuses().iter().enumerate();
+        let mut differing = statuses
+            .filter(|(party, status)| (**status == TeacherStatus::Counted) != form.counted().contains_key(party));
+        differing.next().map(|(teacher, _)| LogFault::Statuses { teacher })
     }
 
     /// Adds the counted messages, with all checks of a server, and closes the sum. Returns no server if the messages
     /// cannot be the sum: one is refused, or the result has other statuses.
-    fn sum(
-        &self,
-        options: &VerifyOptions,
-        progress: &dyn Progress,
-    ) -> Result<(Option<Server>, Vec<Refusal>), RolesError> {
+    fn sum(&self, form: &LogForm, options: &VerifyOptions, progress: &dyn Progress) -> Result<Summed, RolesError> {
         let checks = ProofChecks::read(&options.evaluation_key, options.proof_key.as_deref(), &self.file)?;
         let admission = Admission { file: &self.file, checks: Some(&checks) };
         let key = read_evaluation_key(&options.evaluation_key, &self.file)?.expand();
         let mut server = Server::new(key, self.file.round().clone())?
             .with_circuit(self.seed.circuit().into())?
             .with_answer_seed(self.seed.seed().clone());
-        let mut missing = self.counted();
+        // The form counts no message twice.
+        let mut missing: HashMap<Digest, usize> =
+            form.counted().iter().map(|(party, digest)| (*digest, *party)).collect();
+        let mut signer = None;
         let inbox = FolderInbox::open(&options.messages)?;
         let refused = inbox.offer(Submission::max_size(self.file.round()), &mut |bytes, _| match missing
             .remove(&Digest::of(bytes))
         {
-            Some(_) => admission.admit(&mut server, bytes, false).map(drop),
+            Some(teacher) => {
+                let found = admission.admit(&mut server, bytes, false)?;
+                if found != teacher && signer.is_none() {
+                    signer = Some(LogFault::Signer { teacher, signer: found });
+                }
+                Ok(())
+            }
             None => Ok(()),
         })?;
         // Files that cannot be read are not the server's fault.
@@ -215,7 +243,7 @@ impl Claim {
         if is_sum {
             server.close(self.file.round().min_teachers())?;
         }
-        Ok((is_sum.then_some(server), refused))
+        Ok(Summed { server: is_sum.then_some(server), refused, signer })
     }
 
     /// Returns the queries whose signed answers differ from the computed ones.

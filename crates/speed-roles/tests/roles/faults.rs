@@ -55,7 +55,7 @@ fn forged(folder: &RoundFolder, teacher: usize, change: impl FnOnce(&mut Vec<u8>
 /// Teacher 8 answers under another student's key.
 fn answer_under_another_key(folder: &RoundFolder) {
     let other_keys = folder.path("other keys");
-    student::keygen(&other_keys, &speed_aggregation::Parameters::TOURNAMENT_128, RoundRandomness::OPERATING_SYSTEM)
+    student::keygen(&other_keys, &speed_aggregation::Parameters::TOURNAMENT_128, RoundRandomness::simulation(77))
         .expect("an empty folder");
     let (round, public_key) = (folder.path("other-round.toml"), other_keys.join("public.key"));
     student::round(&terms("faults", 2, 20), &round_options(&public_key, &round)).expect("valid");

@@ -398,7 +398,7 @@ fn the_student_refuses_parts_that_are_missing_changed_or_of_others() {
     refused(
         open(&folder, "opener.share", Some("part")),
         3,
-        "is an opener's share of a secret key (opener.share), expected a secret key (secret.key)",
+        "is an opener's share of a secret key (opener.share), expected a student's",
     );
     refused(open(&folder, "student.share", Some("result")), 3, "is a round's result, expected an opener's part");
     let write = |name: &str, bytes: &[u8]| fs::write(folder.path(name), bytes).expect("a file");

@@ -10,7 +10,9 @@ use std::path::PathBuf;
 use speed_aggregation::Server;
 use speed_aggregation::keys::SeededEvaluationKey;
 use speed_aggregation::log::{LogEntry, LogEvent, RoundLog};
-use speed_aggregation::protocol::{AnswerList, AnswerSeed, ExactCircuit, RevealedSeed, SignedResult, Submission};
+use speed_aggregation::protocol::{
+    AnswerList, AnswerSeed, ExactCircuit, RevealedSeed, SignedResult, Submission, TeacherStatus,
+};
 use speed_core::{Digest, RandomnessKind};
 use speed_roles::server::{self, Progress, Refusal, RevealOptions, ServerOptions, VerifyOptions, VerifyReport};
 use speed_roles::teacher::{self, TeacherOptions};
@@ -37,19 +39,19 @@ impl Progress for Dies {
 
 /// The files of a round that an honest server evaluated: of four teachers, three answered. The directory `copies` has
 /// their messages, and `seed` the seed.
-fn evaluated(name: &str) -> RoundFolder {
+pub(crate) fn evaluated(name: &str) -> RoundFolder {
     let folder = answered(name);
     evaluate(&folder);
     folder
 }
 
 /// Evaluates a round as an honest server, and reveals the seed.
-fn evaluate(folder: &RoundFolder) {
+pub(crate) fn evaluate(folder: &RoundFolder) {
     folder.aggregate_with(&server_options(folder), &Silent).expect("enough");
     server::reveal(&reveal_options(folder)).expect("a result");
 }
 
-fn server_options(folder: &RoundFolder) -> ServerOptions {
+pub(crate) fn server_options(folder: &RoundFolder) -> ServerOptions {
     let copies = Some(folder.path("copies"));
     ServerOptions { randomness: RoundRandomness::OPERATING_SYSTEM, copies, ..folder.options() }
 }
@@ -64,7 +66,7 @@ fn interrupted(name: &str) -> RoundFolder {
 }
 
 /// The round before its evaluation.
-fn answered(name: &str) -> RoundFolder {
+pub(crate) fn answered(name: &str) -> RoundFolder {
     answered_with(&real_terms(name))
 }
 
@@ -80,7 +82,7 @@ fn answered_with(terms: &Terms) -> RoundFolder {
 }
 
 /// The terms of a round of four teachers that is no simulation.
-fn real_terms(name: &str) -> Terms {
+pub(crate) fn real_terms(name: &str) -> Terms {
     let terms = terms(name, QUERIES, 4);
     Terms { classes: CLASSES, noise: noise(0.5), randomness: RandomnessKind::OperatingSystem, ..terms }
 }
@@ -94,7 +96,7 @@ fn reveal_options(folder: &RoundFolder) -> RevealOptions {
     }
 }
 
-fn verify_options(folder: &RoundFolder) -> VerifyOptions {
+pub(crate) fn verify_options(folder: &RoundFolder) -> VerifyOptions {
     VerifyOptions {
         evaluation_key: keys().join("evaluation.key"),
         proof_key: None,
@@ -258,6 +260,58 @@ fn a_server_that_evaluates_one_party_instead_of_the_sum_is_convicted() {
     }
 }
 
+/// Every opened result may tell as many key bits as its labels have, but only one was charged: before this check, a server that signed two
+/// results of a round had both opened.
+#[test]
+fn a_second_result_of_a_round_is_not_opened() {
+    let folder = evaluated("second result");
+    // Not beside the mark of simulated keys, whose results are not recorded.
+    fs::copy(keys().join("secret.key"), folder.path("secret.key")).expect("a copy");
+    let open = |result: &str, out: &str| folder.open(&folder.path("secret.key"), result, &folder.path(out));
+    open("result", "first.csv").expect("the first");
+    fs::rename(folder.path("result"), folder.path("kept")).expect("moved");
+    let honest = SignedResult::from_bytes(&fs::read(folder.path("kept")).expect("a result")).expect("whole");
+    lie(&folder, changed(honest.list(), probes), honest.sum());
+    let error = open("result", "second.csv").expect_err("the second");
+    let words = error.to_string();
+    assert!(error.exit_code().code() == 3 && words.contains("secret.opened") && words.contains("convicts"), "{words}");
+    assert!(!folder.path("second.csv").exists());
+    // The first one again gives the same labels.
+    open("kept", "again.csv").expect("the first");
+    let read = |name: &str| fs::read(folder.path(name)).expect("labels");
+    assert_eq!(read("first.csv"), read("again.csv"));
+
+    // A result counts as opened even if its labels were refused.
+    let folder = evaluated("second refused");
+    fs::copy(keys().join("secret.key"), folder.path("secret.key")).expect("a copy");
+    let honest = result_of(&folder);
+    lie(&folder, changed(honest.list(), |words| words[WORDS - 1] = (5_u64 << 60).to_le_bytes()), honest.sum());
+    let open = || folder.open(&folder.path("secret.key"), "result", &folder.path("labels.csv"));
+    let first = open().map(|report| report.labelled).map_err(|error| error.to_string());
+    lie(&folder, changed(honest.list(), probes), honest.sum());
+    assert!(open().expect_err("the second").to_string().contains("was opened before"), "{first:?}");
+}
+
+/// Before this check, `student open --unverified` opened the result of one teacher, whose noise alone protects its vote.
+#[test]
+fn a_result_of_fewer_teachers_than_the_minimum_is_refused() {
+    let folder = answered_with(&Terms { min_teachers: 3, ..real_terms("minimum") });
+    evaluate(&folder);
+    let honest = result_of(&folder);
+    let answers: Vec<_> = honest.list().answers().collect();
+    let mut statuses = honest.list().statuses().to_vec();
+    statuses[0] = TeacherStatus::Missing;
+    let list = AnswerList::new(folder.file.round(), honest.list().key(), statuses, &answers).expect("all answers");
+    lie(&folder, list, honest.sum());
+    let refused = |error: RolesError| {
+        let words = error.to_string();
+        assert!(error.exit_code().code() == 3 && words.contains("counts 2 teachers, but at least 3"), "{words}");
+    };
+    refused(open(&folder, Vec::new(), true).expect_err("too few"));
+    refused(server::verify(&verify_options(&folder), &Silent).expect_err("too few"));
+    assert!(!folder.path("labels.csv").exists());
+}
+
 #[test]
 fn two_results_and_incomplete_files_are_told_apart() {
     let folder = evaluated("files");
@@ -371,6 +425,63 @@ fn a_result_of_a_server_that_was_killed_is_verified() {
     assert_eq!(report.resumed, 0);
     server::reveal(&reveal_options(&folder)).expect("a result");
     assert!(verify(&folder).honest);
+}
+
+/// Before this check, the server ended without an error and without copies, and had deleted the messages of the network.
+#[test]
+fn a_server_that_lacks_copies_of_counted_messages_says_so_before_it_forgets_them() {
+    let folder = answered("copies");
+    // Teacher 2 sends its message over the network only.
+    let from = Identity::read(&key_of(2)).expect("a key").key();
+    let round = server::RoundServer::open(server_options(&folder)).expect("fitting files");
+    let message = round.check_message(fs::read(folder.inbox("2")).expect("a message"), from).expect("its own");
+    assert!(server::Reception::open(&round).expect("readable").keep(&[message], &[]).expect("kept")[0].is_ok());
+    drop(round);
+    fs::remove_file(folder.inbox("2")).expect("a message");
+    let without = ServerOptions { copies: None, ..server_options(&folder) };
+    assert!(catch_unwind(AssertUnwindSafe(|| folder.aggregate_with(&without, &Dies))).is_err());
+    fs::create_dir(folder.path("empty")).expect("a folder");
+    let aggregate =
+        |inbox: &str| server::aggregate(&server_options(&folder), &folder.path(inbox), &folder.path("result"), &Silent);
+    let lacks = |error: RolesError, which: &str| {
+        let words = error.to_string();
+        assert!(error.exit_code().code() == 3 && words.contains(which) && words.contains("--answers"), "{words}");
+    };
+    lacks(aggregate("empty").expect_err("no messages"), "messages of teacher 0, teacher 1:");
+    assert!(!folder.path("result").exists());
+    aggregate("inbox").expect("all messages");
+    server::reveal(&reveal_options(&folder)).expect("a result");
+    assert!(verify(&folder).honest);
+    // After the result the messages of the inbox can be copied, and those of the network are deleted.
+    fs::rename(folder.path("copies").join("teacher-2.message"), folder.inbox("2 again")).expect("a copy");
+    fs::remove_dir_all(folder.path("copies")).expect("copies");
+    aggregate("inbox").expect("all messages");
+    assert_eq!(fs::read_dir(folder.path("copies")).expect("copies").count(), 3);
+    fs::remove_file(folder.inbox("2 again")).expect("a message");
+    fs::remove_dir_all(folder.path("copies")).expect("copies");
+    lacks(aggregate("inbox").expect_err("a message is gone"), "messages of teacher 2:");
+    assert_eq!(fs::read_dir(folder.path("copies")).expect("copies").count(), 2);
+}
+
+/// Before this check, a gigabyte was read and decoded for a round of twelve queries.
+#[test]
+fn a_file_longer_than_the_result_of_the_round_is_not_read() {
+    let folder = answered("long");
+    let file = fs::File::create(folder.path("result")).expect("a file");
+    file.set_len(1_070_000_000).expect("a sparse file");
+    let error = open(&folder, Vec::new(), true).expect_err("too long");
+    let expected = format!("1070000000 bytes, expected at most {}", SignedResult::size(folder.file.round()));
+    assert!(error.exit_code().code() == 3 && error.to_string().contains(&expected), "{error}");
+}
+
+/// Before this check, a wrong name created an empty registry.
+#[test]
+fn a_seed_is_not_revealed_from_a_registry_that_does_not_exist() {
+    let folder = answered("typo");
+    let options = RevealOptions { registry: folder.path("typo.registry"), ..reveal_options(&folder) };
+    let error = server::reveal(&options).expect_err("absent");
+    assert!(error.exit_code().code() == 5 && error.to_string().contains("typo.registry"), "{error}");
+    assert!(!folder.path("typo.registry").exists());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod common;
+mod false_logs;
 mod faults;
 mod joint;
 mod lying_server;

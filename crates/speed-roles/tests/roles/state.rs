@@ -201,12 +201,15 @@ fn a_receipt_and_a_log_convict_a_server_that_changed_it_and_no_other() {
     }
     // A position beyond any log of the round does not help the server.
     let end = LogEntry::of_round(LogEvent::Closed, Digest::of("sum"));
-    let counted = LogEntry::of_message(LogEvent::Counted, 1, Digest::of(message(1)));
+    let [other, counted] =
+        [0, 1].map(|teacher| LogEntry::of_message(LogEvent::Counted, teacher, Digest::of(message(teacher))));
     let far = receipt((0..50).fold(empty, |head, _| head.then(&zero)), 1);
     for log in [&[zero, one, counted, end][..], &[zero, one, end]] {
         assert_eq!(check(far, log), Err(LogFault::Contradiction { entry: 50 }));
     }
-    assert_eq!(check(genuine, &[zero, one, counted, end]), Ok(true));
+    assert_eq!(check(genuine, &[zero, one, other, counted, end]), Ok(true));
+    let too_few = LogFault::Form { entry: 3, is: "closes a sum of fewer teachers than the round's minimum" };
+    assert_eq!(check(genuine, &[zero, one, counted, end]), Err(too_few));
     assert_eq!(check(genuine, &[zero, one, end]), Err(LogFault::NotCounted { teacher: 1 }));
     // Not evidence against the server: receipts for other messages, and receipts forged from an older head of an honest
     // log.

@@ -8,7 +8,7 @@ use speed_roles::server::ServerOptions;
 use speed_roles::teacher::{self, TeacherOptions};
 use speed_roles::{Identity, RolesError, RoundRandomness, student};
 
-use crate::common::{RoundFolder, SEED, Silent, key_of, keys, noise, roster, round_options, signing_key, terms};
+use crate::common::{RoundFolder, Silent, key_of, keys, noise, roster, round_options, signing_key, terms};
 use crate::faults::seal;
 
 #[test]
@@ -160,7 +160,8 @@ fn an_answer_that_is_no_outcome_refuses_the_result_and_labels_are_private() {
 fn keys_are_for_one_round_and_every_label_wears_them_out() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name);
-    student::keygen(folder.path(), &Parameters::TOURNAMENT_128, SEED).expect("an empty folder");
+    let randomness = RoundRandomness::OPERATING_SYSTEM;
+    student::keygen(folder.path(), &Parameters::TOURNAMENT_128, randomness).expect("an empty folder");
     let round = |name: &str, queries, reuse_keys| {
         let mut terms = terms(name, queries, 2);
         terms.randomness = speed_core::RandomnessKind::OperatingSystem;
@@ -193,12 +194,46 @@ fn keys_are_for_one_round_and_every_label_wears_them_out() {
     let error = round("third", 1, true).expect_err("worn out").to_string();
     assert!(error.contains("3 bits") && error.contains("earlier rounds 332"), "{error}");
     assert!(!path("third").exists() && !path("too many").exists());
+    // A round whose file cannot be written is not charged.
+    let before = fs::read(path("public.rounds")).expect("a list");
+    fs::write(path("public.rounds"), "").expect("a list");
+    assert!(round("absent/fourth", 1, false).is_err());
+    assert_eq!(fs::read(path("public.rounds")).expect("a list"), b"");
+    fs::write(path("public.rounds"), &before).expect("a list");
     // Half a line, as after a crash, is ignored.
     let list = fs::read_to_string(path("public.rounds")).expect("a list");
     fs::write(path("public.rounds"), format!("{list}{}", &list[..80])).expect("a list");
     assert!(round("third", 1, true).is_err(), "the whole lines are read");
     fs::write(path("public.rounds"), "rubbish\n").expect("a list");
     assert!(matches!(round("fourth", 1, true), Err(RolesError::Input { .. })));
+}
+
+/// A simulation is charged nothing and needs no verification. Before this check, a rehearsal under real keys let a lying server read 2,000
+/// of 2,000 bits of the secret key from its labels, and opening it destroyed the key.
+#[test]
+fn simulations_never_use_real_keys_and_real_rounds_never_simulated_ones() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name);
+    student::keygen(folder.path(), &Parameters::TOURNAMENT_128, RoundRandomness::OPERATING_SYSTEM).expect("new keys");
+    let public = path("public.key");
+    let error = student::round(&terms("rehearsal", 2000, 2), &round_options(&public, &path("rehearsal.toml")));
+    let error = error.expect_err("real keys");
+    assert!(error.exit_code().code() == 3 && error.to_string().contains("not a simulation's key"), "{error}");
+    let mut real = terms("real", 1, 2);
+    real.randomness = speed_core::RandomnessKind::OperatingSystem;
+    let error = student::round(&real, &round_options(&keys().join("public.key"), &path("real.toml")));
+    assert!(error.expect_err("simulated keys").to_string().contains("is a simulation's key"));
+    assert!(!path("rehearsal.toml").exists() && !path("real.toml").exists() && !path("public.rounds").exists());
+
+    // A student that gets such a round's file from elsewhere.
+    let simulated = RoundFolder::new(&terms("from elsewhere", 1, 2));
+    simulated.answer(0, &[2], &simulated.inbox("teacher-0.msg"));
+    simulated.aggregate().expect("enough");
+    fs::copy(keys().join("secret.key"), path("secret.key"))
+        .and_then(|_| fs::remove_file(&public))
+        .expect("an unmarked key");
+    let error = simulated.open(&path("secret.key"), "result", &path("labels.csv")).expect_err("an unmarked key");
+    assert!(error.to_string().contains("not a simulation's key") && path("secret.key").exists(), "{error}");
 }
 
 #[test]
@@ -253,6 +288,7 @@ fn the_secret_key_is_destroyed_once_the_labels_are_there() {
     folder.aggregate().expect("enough");
     let (secret, out) = (folder.path("secret.key"), folder.path("labels.csv"));
     fs::copy(keys().join("secret.key"), &secret).expect("a copy");
+    fs::copy(keys().join("SIMULATION.txt"), folder.path("SIMULATION.txt")).expect("a copy");
     let options = student::OpenOptions {
         secret_key: secret.clone(),
         part: None,

@@ -3,7 +3,7 @@
 use serde_json::json;
 use speed_accountant::{AccountError, Budget, Delta, Price, PriceLimit, QueryBatch, round_up};
 use speed_core::{printable, printable_path};
-use speed_ledger::{Damage, Ledger, LedgerError, Statement};
+use speed_ledger::{ChargeRequest, Damage, Ledger, LedgerError, PartyCost, PartySize, Statement};
 use speed_report::Table;
 
 use super::budget::{QueryTerms, refused};
@@ -26,6 +26,7 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
             check,
             noise: options,
             teachers,
+            party_teachers,
             limit,
             label,
             json,
@@ -37,7 +38,18 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
             let room = ledger.room(None).ok();
             let batch = terms.batch(room.as_ref(), noise, *queries).map_err(|error| refused(&error))?;
             check_price(price::limit(*limit)?, &batch, ledger.statement()?.budget.delta)?;
-            show(&ledger.charge(label, &batch.event, batch.classes, batch.queries)?, *json)
+            let size = |party_teachers| Some(PartySize { party_teachers, teachers: (*teachers)? });
+            let statement = ledger.charge_once(&ChargeRequest {
+                label,
+                event: &batch.event,
+                classes: batch.classes,
+                queries: batch.queries,
+                party: party_teachers.and_then(size),
+                question: "",
+                noise_digest: "",
+                limit: None,
+            })?;
+            show(&statement, *json)
         }
         LedgerCommand::Show { file, json } => show(&Ledger::open(file).and_then(|ledger| ledger.statement())?, *json),
         LedgerCommand::Check { file, json } => {
@@ -73,10 +85,11 @@ fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
     if json {
         return print_json(statement);
     }
-    let mut table =
-        Table::new(["label", "queries", "classes", "threshold", "noise", "tau", "epsilon per query", "sampler"]);
+    let party = statement.party;
+    let own = ["label", "queries", "classes", "threshold", "noise", "tau", "epsilon per query", "sampler"];
+    let mut table = Table::new(own.into_iter().chain(party.map(|_| "teachers of the party")));
     for charge in &statement.charges {
-        table.push(vec![
+        let mut row = vec![
             printable(&charge.label),
             charge.queries.to_string(),
             charge.classes.map_or_else(|| "any".to_owned(), |classes| classes.to_string()),
@@ -92,19 +105,37 @@ fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
                 _ => "none".to_owned(),
             },
             if charge.names_sampler() { "named" } else { "not named" }.to_owned(),
-        ]);
+        ];
+        row.extend(party.map(|_| match charge.teachers {
+            Some(teachers) => format!("{} of {teachers}", charge.party_teachers),
+            None => charge.party_teachers.to_string(),
+        }));
+        table.push(row);
     }
     print(&format!(
-        "{}\nspent: epsilon {:.4}{} at delta {:e}; {:.4} if all charges were fixed before the first answer\n{}\n",
+        "{}\nspent{}: epsilon {:.4}{} at delta {:e}; {:.4} if all charges were fixed before the first answer\n{}{}\n",
         terminal::table(&table),
+        if party.is_some() { " for one teacher" } else { "" },
         round_up(statement.spent_epsilon, 4),
         statement.budget.epsilon.map_or_else(String::new, |budget| format!(" of {budget}")),
         statement.budget.delta.get(),
         round_up(statement.fixed_epsilon, 4),
+        party.map_or_else(String::new, |party| party_text(&party)),
         statement.claim
     ))?;
     match statement.torn {
         Some(torn) => print(&format!("line {}: {}\n", torn.line, Damage::Torn { bytes: torn.bytes })),
         None => Ok(()),
     }
+}
+
+/// Returns the cost for all votes of the party in one line.
+fn party_text(party: &PartyCost) -> String {
+    let PartyCost { teachers, spent_epsilon, fixed_epsilon, .. } = *party;
+    let whose = format!("for all votes of the party of up to {teachers} teachers");
+    if !spent_epsilon.is_finite() {
+        return format!("spent {whose}: no finite epsilon is known\n");
+    }
+    let [spent, fixed] = [spent_epsilon, fixed_epsilon].map(|epsilon| round_up(epsilon, 4));
+    format!("spent {whose}: epsilon {spent:.4}; {fixed:.4} if all charges were fixed before the first answer\n")
 }
