@@ -84,7 +84,7 @@ pub(crate) enum StudentCommand {
         json: bool,
     },
     /// Write the file of a round, which goes to everyone
-    Round(RoundOptions),
+    Round(Box<RoundOptions>),
     /// Fetch a round's result from its server, as soon as it is available
     Fetch {
         #[command(flatten)]
