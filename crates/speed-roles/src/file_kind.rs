@@ -36,6 +36,7 @@ impl FileKind {
         Self { name: "a student's share of a secret key (student.share)", max: 64 << 10 };
     pub(crate) const OPENER_SHARE: Self =
         Self { name: "an opener's share of a secret key (opener.share)", max: 64 << 10 };
+    #[cfg(feature = "student")]
     pub(crate) const OPENING_PART: Self =
         Self { name: "an opener's part of a result", max: OpeningPart::MAX_BYTES as u64 };
     pub(crate) const VERIFICATION: Self = Self { name: "a verification of a result", max: Verification::BYTES as u64 };

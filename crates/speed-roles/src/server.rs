@@ -24,7 +24,6 @@ pub use reception::{Admitted, Reception};
 pub use report::{Progress, ServerReport};
 pub use reveal::{RevealOptions, RevealReport, reveal};
 pub use round_server::{RoundServer, ServerOptions};
-#[cfg(feature = "student")]
 pub(crate) use verify::check_verification;
 pub use verify::{VerifyOptions, VerifyReport, verify};
 
