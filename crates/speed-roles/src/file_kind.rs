@@ -8,7 +8,7 @@ use std::path::Path;
 use speed_aggregation::Round;
 use speed_aggregation::log::{Receipt, RoundLog};
 use speed_aggregation::proofs::ProofKey;
-use speed_aggregation::protocol::{OpeningPart, RevealedSeed, SignedResult, Verification, file_kind};
+use speed_aggregation::protocol::{RevealedSeed, SignedResult, Verification, file_kind};
 
 /// Number of bytes at the beginning of a file that identify its kind.
 const HEAD: u64 = 4096;
@@ -38,7 +38,7 @@ impl FileKind {
         Self { name: "an opener's share of a secret key (opener.share)", max: 64 << 10 };
     #[cfg(feature = "student")]
     pub(crate) const OPENING_PART: Self =
-        Self { name: "an opener's part of a result", max: OpeningPart::MAX_BYTES as u64 };
+        Self { name: "an opener's part of a result", max: speed_aggregation::protocol::OpeningPart::MAX_BYTES as u64 };
     pub(crate) const VERIFICATION: Self = Self { name: "a verification of a result", max: Verification::BYTES as u64 };
     pub(crate) const RECEIPT: Self = Self { name: "a receipt", max: Receipt::BYTES as u64 };
     pub(crate) const ROUND: Self = Self { name: "a round's file", max: 4 << 20 };

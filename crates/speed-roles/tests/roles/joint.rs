@@ -64,6 +64,7 @@ fn verified_with(terms: &Terms, evaluation_key: &Path) -> RoundFolder {
     server::reveal(&reveal).expect("a result");
     verify_with(&folder, OPENER, "verification", evaluation_key);
     fs::copy(shares().join("student.share"), folder.path("student.share")).expect("a copy");
+    fs::copy(keys().join("SIMULATION.txt"), folder.path("SIMULATION.txt")).expect("a copy");
     fs::copy(shares().join("opener.share"), folder.path("opener.share")).expect("a copy");
     folder
 }
@@ -475,7 +476,7 @@ fn the_student_refuses_parts_that_are_missing_changed_or_of_others() {
 fn keys_are_split_if_and_only_if_the_round_has_an_opener() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name);
-    let report = student::keygen_joint(folder.path(), &Parameters::TOURNAMENT_128, RoundRandomness::OPERATING_SYSTEM);
+    let report = student::keygen_joint(folder.path(), &Parameters::TOURNAMENT_128, SEED);
     let lengths: Vec<usize> = report.expect("an empty folder").files.iter().map(|(_, bytes)| *bytes).collect();
     assert_eq!(lengths, [16_480, 16_480, 16_448, 102_539_392]);
     assert!(!path("secret.key").exists());
