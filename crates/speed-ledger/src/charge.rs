@@ -138,9 +138,8 @@ impl Charge {
     /// Returns the same queries for neighbours that differ in all votes of the party.
     pub(crate) fn batch_of_party(&self) -> QueryBatch {
         let batch = self.batch();
-        // Other numbers are refused when the line is read.
         let event = batch.event.of_party(self.party_teachers as usize);
-        QueryBatch { event: event.unwrap_or(batch.event), ..batch }
+        QueryBatch { event: event.expect("check_party refuses other numbers in files and in requests"), ..batch }
     }
 
     /// Returns whether the charge states the distance of its samplers from exact noise.

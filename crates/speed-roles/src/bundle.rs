@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use speed_aggregation::Parameters;
 use speed_core::Digest;
-use speed_votes::{NamedQueries, parse_pairs};
+use speed_votes::{NamedQueries, csv_cell, parse_pairs};
 use zeroize::Zeroizing;
 
 use crate::error::RolesError;
@@ -179,9 +179,8 @@ impl<'a> Parts<'a> {
     /// Writes the known answers of a part beside its secret key, if it has any.
     fn write_known(&self, part: usize) -> Result<(), RolesError> {
         let names: HashSet<&String> = self.queries.names()[self.range(part)].iter().collect();
-        let cell = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
         let own = self.known.iter().filter(|(name, _)| names.contains(name));
-        let lines: String = own.map(|(name, label)| format!("{},{}\n", cell(name), cell(label))).collect();
+        let lines: String = own.map(|(name, label)| format!("{},{}\n", csv_cell(name), csv_cell(label))).collect();
         if lines.is_empty() {
             return Ok(());
         }

@@ -471,7 +471,7 @@ pub enum LogFault {
     Form {
         /// The entry, from 0.
         entry: usize,
-        /// What is wrong with it.
+        /// The fault, in words.
         is: &'static str,
     },
     /// A log whose counted parties are not those of the result.

@@ -52,7 +52,7 @@ pub(crate) fn note_opening(secret_key: &Path, round: RoundId, result: Digest) ->
     }
 }
 
-/// Appends a line durably. What a crash left behind the complete lines is removed.
+/// Appends a line durably. Half a line that a crash left at the end is removed first.
 fn append(mut file: &File, path: &Path, end: u64, line: &str) -> Result<(), RolesError> {
     let mut write = || -> std::io::Result<()> {
         file.set_len(end)?;
@@ -119,7 +119,7 @@ impl KeyUse {
         append(&self.file, &self.path, self.end, &line)
     }
 
-    /// Removes the record of a round whose file could not be written, so nobody has it.
+    /// Removes the record of a round whose file could not be written, so that no party has it.
     pub(crate) fn undo(&self) -> Result<(), RolesError> {
         append(&self.file, &self.path, self.end, "")
     }

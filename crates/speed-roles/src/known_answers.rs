@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use speed_core::{Randomness, derive_key};
-use speed_votes::{NamedQueries, parse_pairs};
+use speed_votes::{NamedQueries, csv_cell, parse_pairs};
 use zeroize::Zeroizing;
 
 use crate::error::RolesError;
@@ -142,8 +142,8 @@ pub fn mix(options: &MixOptions) -> Result<MixReport, RolesError> {
         .map(|name| (derive_key(b"speed/known-answers/v1", key.as_slice(), "order", 0, name.as_bytes()), name))
         .collect();
     names.sort_unstable();
-    let cell = |name: &str| format!("\"{}\"\n", name.replace('"', "\"\""));
-    let text: String = std::iter::once("name\n".to_owned()).chain(names.iter().map(|(_, name)| cell(name))).collect();
+    let lines = names.iter().map(|(_, name)| csv_cell(name) + "\n");
+    let text: String = std::iter::once("name\n".to_owned()).chain(lines).collect();
     // Also refuses a picture that is in both files.
     let read = NamedQueries::parse(text.as_bytes()).map_err(RolesError::input(&options.known))?;
     debug_assert!(read.names().iter().eq(names.iter().map(|(_, name)| name)));

@@ -8,7 +8,7 @@ use csv::StringRecord;
 use speed_core::{decode_text, is_legible, printable};
 
 use crate::error::TableError;
-use crate::records::Records;
+use crate::records::{Records, csv_cell};
 
 /// Largest list of queries that is read, in bytes.
 pub const MAX_QUERY_LIST: u64 = 16 << 20;
@@ -143,11 +143,10 @@ impl NamedQueries {
     /// If a query does not exist, as for a slice.
     #[must_use]
     pub fn to_csv(&self, queries: Range<usize>) -> String {
-        let cell = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
         let mut text = if self.is_grouped() { format!("{NAME},{GROUP}\n") } else { format!("{NAME}\n") };
         for query in queries {
-            let group = if self.is_grouped() { format!(",{}", cell(&self.names[query])) } else { String::new() };
-            text.extend(self.pictures(query).iter().map(|picture| cell(picture) + &group + "\n"));
+            let group = if self.is_grouped() { format!(",{}", csv_cell(&self.names[query])) } else { String::new() };
+            text.extend(self.pictures(query).iter().map(|picture| csv_cell(picture) + &group + "\n"));
         }
         text
     }

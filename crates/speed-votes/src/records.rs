@@ -11,6 +11,12 @@ use crate::error::TableError;
 /// The separators of columns.
 const DELIMITERS: [char; 3] = [',', ';', '\t'];
 
+/// Returns a text as a quoted cell of CSV.
+#[must_use]
+pub fn csv_cell(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\"\""))
+}
+
 /// A reader of records that tracks their lines.
 pub(crate) struct Records<'a> {
     text: &'a str,

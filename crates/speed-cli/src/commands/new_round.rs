@@ -194,6 +194,11 @@ fn terms(options: &RoundOptions, keys: &KeyFiles) -> Result<Terms, Failure> {
         let expected = roster.expect(parties, options.teachers.unwrap_or(parties));
         expected.map_err(|error| RolesError::input(&options.roster)(error))?;
     }
+    // Each of several key sets has an evaluation key of its own.
+    let evaluation_key = match options.keys {
+        Some(_) => None,
+        None => Some(student::evaluation_key_digest(&keys.evaluation, &keys.public)?),
+    };
     let noise = round_noise::of_round(&options.mechanism, roster.teacher_count(), options.threshold.is_some())?;
     Ok(Terms {
         name: options.name.clone(),
@@ -207,7 +212,7 @@ fn terms(options: &RoundOptions, keys: &KeyFiles) -> Result<Terms, Failure> {
         threshold: options.threshold,
         proofs: None,
         opener: options.opener.clone(),
-        evaluation_key: Some(student::evaluation_key_digest(&keys.evaluation, &keys.public)?),
+        evaluation_key,
         randomness: if options.simulation { RandomnessKind::Simulation } else { RandomnessKind::OperatingSystem },
     })
 }

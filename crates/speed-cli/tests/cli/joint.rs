@@ -41,20 +41,7 @@ fn evaluated() -> Parties {
     let toml = fs::read_to_string(parties.path("student", "round.toml")).expect("a round");
     assert!(toml.contains("opening = \"joint\"\nopener = \"hospital-1\"\n"), "{toml}");
 
-    parties.send(("student", "evaluation.key"), ("server", "evaluation.key"));
-    parties.send(("student", "round.toml"), ("server", "round.toml"));
-    for teacher in 0..3 {
-        let party = format!("teacher {teacher}");
-        parties.send(("student", "public.key"), (&party, "public.key"));
-        parties.send(("student", "round.toml"), (&party, "round.toml"));
-        let votes: String = labels(0, QUERIES).iter().map(|label| format!("{label}\n")).collect();
-        fs::write(parties.path(&party, "votes.csv"), votes).expect("votes");
-        parties.succeeds(
-            &party,
-            "teacher answer --signing-key signing.key --public-key public.key --round round.toml --votes votes.csv --out message",
-        );
-        parties.send((&party, "message"), ("server/inbox", &format!("{teacher}")));
-    }
+    parties.agree_in_votes(3, &labels(0, QUERIES));
     parties.succeeds(
         "server",
         "server aggregate --signing-key signing.key --evaluation-key evaluation.key --round round.toml --answers inbox --out result \

@@ -23,20 +23,7 @@ fn evaluated(queries: usize) -> Parties {
          --proofs off --out round.toml"
     );
     parties.succeeds("student", &round);
-    parties.send(("student", "evaluation.key"), ("server", "evaluation.key"));
-    parties.send(("student", "round.toml"), ("server", "round.toml"));
-    for teacher in 0..3 {
-        let party = format!("teacher {teacher}");
-        parties.send(("student", "public.key"), (&party, "public.key"));
-        parties.send(("student", "round.toml"), (&party, "round.toml"));
-        let votes: String = labels(0, queries).iter().map(|label| format!("{label}\n")).collect();
-        fs::write(parties.path(&party, "votes.csv"), votes).expect("votes");
-        parties.succeeds(
-            &party,
-            "teacher answer --signing-key signing.key --public-key public.key --round round.toml --votes votes.csv --out message",
-        );
-        parties.send((&party, "message"), ("server/inbox", &format!("{teacher}")));
-    }
+    parties.agree_in_votes(3, &labels(0, queries));
     parties.succeeds("server", AGGREGATE);
     parties.send(("server", "result"), ("student", "result"));
     parties.send(("server", "result"), ("teacher 1", "result"));

@@ -81,12 +81,29 @@ impl Parties {
              --proofs off --simulation --out round.toml {terms}"
         );
         self.succeeds("student", &line);
+        self.announce(teachers);
+    }
+
+    /// Gives the student's keys and the round to server and teachers.
+    fn announce(&self, teachers: usize) {
         self.send(("student", "evaluation.key"), ("server", "evaluation.key"));
         self.send(("student", "round.toml"), ("server", "round.toml"));
         for teacher in 0..teachers {
             let party = format!("teacher {teacher}");
             self.send(("student", "public.key"), (&party, "public.key"));
             self.send(("student", "round.toml"), (&party, "round.toml"));
+        }
+    }
+
+    /// Gives a real round to server and teachers, who all answer with the same labels.
+    pub(crate) fn agree_in_votes(&self, teachers: usize, labels: &[u8]) {
+        self.announce(teachers);
+        let votes: String = labels.iter().map(|label| format!("{label}\n")).collect();
+        for teacher in 0..teachers {
+            let party = format!("teacher {teacher}");
+            fs::write(self.path(&party, "votes.csv"), &votes).expect("votes");
+            self.succeeds(&party, &format!("{ANSWER} --out message"));
+            self.send((&party, "message"), ("server/inbox", &format!("{teacher}")));
         }
     }
 
@@ -374,7 +391,7 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     assert!(!Path::new(&parties.path("server", "result")).exists());
 }
 
-/// A real round: a seed would make its noise predictable, and a ledger limits what it may cost.
+/// In a real round a seed would make the noise predictable, and a ledger limits the cost.
 #[test]
 fn a_real_round_refuses_seeds_and_costs_beyond_the_budget() {
     let parties = Parties::new();

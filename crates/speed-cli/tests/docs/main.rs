@@ -182,7 +182,7 @@ fn every_named_test_exists() {
 #[test]
 fn a_missing_test_is_found() {
     let tests = evidence::tests(&pages::files());
-    // A function that is not a test is no evidence, and two words or a metric are not the name of a test.
+    // Only tests count: other functions are refused, and metrics and names of two words are not taken for tests.
     let text =
         "`a_missing_test_is_found`, `a_test_that_nobody_wrote`, `pages_with_claims`, `one_teacher`, `speed_a_metric`";
     let problems = evidence::missing(&Page { name: "page.md".to_owned(), text: text.to_owned() }, &tests);

@@ -44,8 +44,8 @@ struct Keys<'a> {
 }
 
 impl Round {
-    /// Creates keys, a roster, a round and the messages of the honest teachers, all in one directory. What is there from an earlier
-    /// test with the same numbers is used again.
+    /// Creates keys, a roster, a round and the messages of the honest teachers, all in one directory. Files of an earlier
+    /// test with the same numbers are used again.
     pub(crate) fn make(
         folder: &Path,
         [teachers, hostile, queries]: [usize; 3],

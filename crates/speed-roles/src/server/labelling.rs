@@ -56,7 +56,7 @@ pub(super) struct EvaluatedRound {
 
 impl Labelling<'_> {
     /// Sums, copies the counted messages, computes the argmax, and assembles the result. A step that is in the registry is
-    /// not repeated. Without all copies there is no result, because the registry deletes the messages with it.
+    /// not repeated. If a copy is missing, no result is made, because the registry deletes the messages when it stores the result.
     pub(super) fn run(&self, key: EvaluationKey) -> Result<EvaluatedRound, RolesError> {
         let (server, sum, refused) = match self.registry.sum(self.file.id())? {
             Some(state) => self.resume(key, &state)?,

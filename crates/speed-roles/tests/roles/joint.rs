@@ -1,8 +1,7 @@
 //! Joint openings: the student and the opener together open a result, and neither opens a teacher's message alone. The same
-//! attacks succeed with the student's whole key.
+//! attacks succeed with the complete secret key.
 
 use std::fs;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -16,6 +15,7 @@ use tempfile::TempDir;
 
 use crate::common::{RoundFolder, SEED, Silent, key_of, keys, signing_key, terms};
 use crate::faults::seal;
+use crate::lying_server::{reveal_options, verify_options};
 
 const QUERIES: usize = 12;
 const OPENER: usize = 1;
@@ -55,13 +55,7 @@ fn verified_with(terms: &Terms, evaluation_key: &Path) -> RoundFolder {
     let (copies, evaluation) = (Some(folder.path("copies")), evaluation_key.to_path_buf());
     let options = server::ServerOptions { copies, evaluation_key: evaluation, ..folder.options() };
     folder.aggregate_with(&options, &Silent).expect("enough");
-    let reveal = RevealOptions {
-        signing_key: signing_key("server"),
-        registry: folder.path("server.registry"),
-        round: folder.path("round.toml"),
-        out: folder.path("seed"),
-    };
-    server::reveal(&reveal).expect("a result");
+    server::reveal(&reveal_options(&folder)).expect("a result");
     verify_with(&folder, OPENER, "verification", evaluation_key);
     fs::copy(shares().join("student.share"), folder.path("student.share")).expect("a copy");
     fs::copy(keys().join("SIMULATION.txt"), folder.path("SIMULATION.txt")).expect("a copy");
@@ -77,14 +71,8 @@ fn verify_with(folder: &RoundFolder, teacher: usize, out: &str, evaluation_key: 
     let report = server::verify(
         &VerifyOptions {
             evaluation_key: evaluation_key.to_path_buf(),
-            proof_key: None,
-            round: folder.path("round.toml"),
-            result: folder.path("result"),
-            log: folder.path("result.log"),
-            seed: folder.path("seed"),
-            messages: folder.path("copies"),
-            threads: NonZeroUsize::new(2).expect("not zero"),
             sign: Some((key_of(teacher), folder.path(out))),
+            ..verify_options(folder)
         },
         &Silent,
     );
@@ -214,7 +202,7 @@ fn a_student_that_colludes_with_the_server_opens_no_message() {
     let folder = verified("collusion");
     part(&folder);
     let message = fs::read(folder.inbox("0")).expect("a message");
-    // With the whole key the pair reads the vote of every query: the noise of gamma 5 is almost always 0.
+    // With the complete key the two read the vote of every query: the noise of gamma 5 is almost always 0.
     let file = fs::read(keys().join("secret.key")).expect("a key");
     let bits = &file[file.len() - 16 - 256..file.len() - 16];
     let whole: Vec<u64> = (0..2048).map(|bit| u64::from(bits[bit / 8] >> (bit % 8) & 1)).collect();
@@ -233,10 +221,10 @@ fn a_student_that_colludes_with_the_server_opens_no_message() {
     let share = share_words(&shares().join("opener.share"));
     let read = votes(&message, |mask| inner(&share, mask));
     assert!(read.iter().filter(|vote| vote.abs() < 400).count() <= 10, "{read:?}");
-    // Nor does any file of the pair contain the whole key.
+    // The result is encrypted under this key, which none of their files contains.
     let key = SecretKey::from_bytes(&file).expect("a key");
     let list = SignedResult::from_bytes(&fs::read(folder.path("result")).expect("a result")).expect("whole");
-    assert!(list.list().answers().all(|answer| key.open(&answer).is_ok()), "the whole key opens the result");
+    assert!(list.list().answers().all(|answer| key.open(&answer).is_ok()), "the complete key opens the result");
 }
 
 /// A result of the server's choice with its own signature: each answer is an encryption of a bit of the key, as in a probe.
@@ -360,12 +348,7 @@ fn an_opener_makes_a_part_of_one_result_of_a_round() {
         ..folder.options()
     };
     folder.aggregate_with(&server, &Silent).expect("enough");
-    let reveal = RevealOptions {
-        signing_key: signing_key("server"),
-        registry: folder.path("second.registry"),
-        round: folder.path("round.toml"),
-        out: folder.path("seed"),
-    };
+    let reveal = RevealOptions { registry: folder.path("second.registry"), ..reveal_options(&folder) };
     server::reveal(&reveal).expect("a result");
     assert!(RevealedSeed::from_bytes(&fs::read(folder.path("seed")).expect("a seed")).is_ok());
     assert_ne!(
@@ -469,7 +452,7 @@ fn the_student_refuses_parts_that_are_missing_changed_or_of_others() {
         2,
         "it has no opener",
     );
-    open_alone(whole, None).expect("the whole key");
+    open_alone(whole, None).expect("the complete key");
 }
 
 #[test]

@@ -87,7 +87,7 @@ pub(crate) fn real_terms(name: &str) -> Terms {
     Terms { classes: CLASSES, noise: noise(0.5), randomness: RandomnessKind::OperatingSystem, ..terms }
 }
 
-fn reveal_options(folder: &RoundFolder) -> RevealOptions {
+pub(crate) fn reveal_options(folder: &RoundFolder) -> RevealOptions {
     RevealOptions {
         signing_key: signing_key("server"),
         registry: folder.path("server.registry"),
