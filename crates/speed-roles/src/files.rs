@@ -142,13 +142,21 @@ fn exists(path: &Path) -> RolesError {
 }
 
 /// Writes a new file atomically: through a temporary file in the same directory that is synced before it gets its name.
-/// After a kill or a full disk, the file is complete or absent.
+/// After a kill or a full disk, the file is complete or absent. On Linux the temporary file has no name, so a kill leaves no part of a
+/// secret behind.
 ///
 /// # Errors
 /// If something has that name already, or writing fails.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], access: Access) -> Result<(), RolesError> {
     expect_absent(path)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    #[cfg(target_os = "linux")]
+    match write_unnamed(folder, path, bytes, access) {
+        Ok(()) => return Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Err(exists(path)),
+        // Not every file system has files without names; the other way reports all other failures.
+        Err(_) => {}
+    }
     let write = || -> std::io::Result<Result<(), tempfile::PersistError>> {
         let mut builder = tempfile::Builder::new();
         builder.prefix(".writing-");
@@ -169,6 +177,23 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], access: Access) -> Result<(),
         std::io::ErrorKind::AlreadyExists => exists(path),
         _ => RolesError::io("write", path)(error.error),
     })
+}
+
+/// Writes a file that gets its name when it is complete, and had none before.
+#[cfg(target_os = "linux")]
+fn write_unnamed(folder: &Path, path: &Path, bytes: &[u8], access: Access) -> std::io::Result<()> {
+    use std::os::fd::AsRawFd as _;
+
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
+    let mode = if access == Access::Owner { 0o600 } else { 0o666 };
+    let mut file =
+        File::from(open(folder, OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC, Mode::from_raw_mode(mode))?);
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
+    linkat(CWD, opened.as_str(), CWD, path, AtFlags::SYMLINK_FOLLOW)?;
+    sync_folder(folder);
+    Ok(())
 }
 
 /// Syncs a directory, because a new name is durable only once its directory is. Where a directory cannot be synced, the
@@ -196,14 +221,16 @@ pub(crate) fn is_destroyed(path: &Path, kind: FileKind) -> bool {
     read_up_to(path, kind.max).is_ok_and(|bytes| !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0))
 }
 
-/// Overwrites a secret's file with zeros and removes it.
+/// Overwrites a secret's file with zeros and removes it, also if `path` is a symbolic link to it. The link is removed too.
 pub(crate) fn destroy(path: &Path) -> Result<(), RolesError> {
     let overwrite = || -> std::io::Result<()> {
-        let mut file = fs::OpenOptions::new().write(true).open(path)?;
+        let (target, is_link) = (fs::canonicalize(path)?, fs::symlink_metadata(path)?.is_symlink());
+        let mut file = fs::OpenOptions::new().write(true).open(&target)?;
         let length = usize::try_from(file.metadata()?.len()).unwrap_or(0);
         file.write_all(&vec![0; length])?;
         file.sync_all()?;
-        fs::remove_file(path)
+        fs::remove_file(&target)?;
+        if is_link { fs::remove_file(path) } else { Ok(()) }
     };
     overwrite().map_err(RolesError::io("destroy", path))
 }
@@ -258,6 +285,17 @@ mod tests {
         }
         let error = read_input(&path, FileKind::SIGNING_KEY).expect_err("exposed").to_string();
         assert!(error.contains("mode 0601") && error.contains("chmod 600"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_secret_behind_a_link_is_destroyed_with_the_link() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (path, link) = (folder.path().join("secret.key"), folder.path().join("link"));
+        write_new(&path, b"12345", Access::Owner).expect("new");
+        std::os::unix::fs::symlink(&path, &link).expect("a link");
+        destroy(&link).expect("writable");
+        assert!(!path.exists() && fs::symlink_metadata(&link).is_err());
     }
 
     #[test]
