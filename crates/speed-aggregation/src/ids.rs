@@ -18,6 +18,12 @@ macro_rules! identifier {
                 Self(digest)
             }
 
+            /// Returns the identifier with these bytes.
+            #[must_use]
+            pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+                Self(Digest::from_bytes(bytes))
+            }
+
             /// Returns the digest.
             #[must_use]
             pub const fn digest(&self) -> Digest {

@@ -187,6 +187,12 @@ pub enum OptionsFault {
     /// An opener's part in a round that the student opens alone.
     #[error("the student opens this round alone: remove --part")]
     PartRefused,
+    /// A joint round without proofs.
+    #[error(
+        "a joint opening needs proofs: without them a student that colludes with the server and one teacher can read other teachers' votes, or \
+         the complete secret key, from the labels"
+    )]
+    JointWithoutProofs,
     /// An opener of a round that the student opens alone.
     #[error("the student opens this round alone: it has no opener")]
     NoOpener,

@@ -241,8 +241,8 @@ pub enum InputFault {
     Known(#[from] KnownFault),
     /// Answers that are not outcomes of the round.
     #[error(
-        "{count} of its answers are not outcomes of the round, the first for query {first}: the server did not compute them, or a \
-         teacher sent values beyond the round's range. No label was written"
+        "{count} of its answers are not outcomes of the round, the first for query {first}: the server did not compute them, a \
+         teacher sent values beyond the round's range, or the opener of a joint round changed its part. No label was written"
     )]
     Undecodable {
         /// The number of such answers.
@@ -408,6 +408,26 @@ pub enum OpeningFault {
         expected: Digest,
         /// The SHA-256 of this result.
         found: Digest,
+    },
+    /// A second part of a result.
+    #[error(
+        "says that this result was opened with the part with SHA-256 {first}, and this part has {found}. An honest opener makes one part of a \
+         result: two parts with the opener's signature convict it"
+    )]
+    SecondPart {
+        /// SHA-256 of the part that was used.
+        first: Digest,
+        /// SHA-256 of this part.
+        found: Digest,
+    },
+    /// A round that the opener did not answer.
+    #[error(
+        "has no message of this opener to round {round}: an opener opens a round only if it answered it, because it agreed to the round \
+         when it answered"
+    )]
+    NotAnswered {
+        /// The round.
+        round: RoundId,
     },
 }
 
@@ -611,7 +631,7 @@ pub enum RoundFileFault {
         found: u64,
     },
     /// An opener and an opening that do not belong together.
-    #[error("opening: a joint opening needs opening = \"joint\" and the opener's name, found {found}")]
+    #[error("opening: a joint opening needs opening = \"joint\", the opener's name and proofs, found {found}")]
     Opening {
         /// The keys found.
         found: &'static str,

@@ -9,46 +9,58 @@ use speed_aggregation::protocol::RoundId;
 use speed_core::{Digest, decode_text};
 
 use crate::error::{OptionsFault, RolesError};
-use crate::fault::InputFault;
+use crate::fault::{InputFault, OpeningFault};
 use crate::file_kind::FileKind;
 use crate::files::{lock, read_input};
+use crate::key_bits::KeyBits;
 use crate::round_file::RoundFile;
 
-/// The file beside keys that come from a seed.
-pub(crate) const SIMULATION: &str = "SIMULATION.txt";
-
-/// Returns whether the keys come from a seed, so that they are public.
-pub(crate) fn are_simulated(key: &Path) -> bool {
-    key.with_file_name(SIMULATION).is_file()
+/// What a student opens.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Opened {
+    pub(crate) round: RoundId,
+    /// SHA-256 of the result.
+    pub(crate) result: Digest,
+    /// SHA-256 of the opener's part, in a joint opening.
+    pub(crate) part: Option<Digest>,
 }
 
-/// Checks that a simulation has keys of a simulation, and another round has other keys. The labels of a simulation are not charged to
-/// its key, and its result needs no verification, so under a real key a lying server could read the key from them.
-pub(crate) fn check_kind(key: &Path, file: &RoundFile) -> Result<(), RolesError> {
-    match (file.round().is_simulation(), are_simulated(key)) {
-        (true, false) => Err(RolesError::input(key)(InputFault::RealKey)),
-        (false, true) => Err(RolesError::input(key)(InputFault::SimulatedKey)),
+/// Records durably that a result is opened with a secret key, in a text file beside the key with the extension `opened`: lines of a round's
+/// id and SHA-256 of a result, and in a joint opening of the opener's part.
+///
+/// # Errors
+/// If another result of the round was opened before: every opened result may tell a lying server as many bits of the key as the round's
+/// labels have. If another part of the result was used before: from the student's refusals of parts that it changed, an opener would learn
+/// labels. An error as well if the file is damaged or cannot be written.
+pub(crate) fn note_opening(secret_key: &Path, opened: Opened) -> Result<(), RolesError> {
+    let path = secret_key.with_extension("opened");
+    let file = lock(&path)?;
+    let (all, end) = read(&path, Opened::parse)?;
+    let Some(first) = all.iter().find(|first| first.round == opened.round) else {
+        return append(&file, &path, end, &opened.line());
+    };
+    match (first.part, opened.part) {
+        _ if first.result != opened.result => {
+            Err(RolesError::input(&path)(InputFault::SecondResult { first: first.result, found: opened.result }))
+        }
+        (Some(first), Some(found)) if first != found => {
+            Err(RolesError::input(&path)(InputFault::from(OpeningFault::SecondPart { first, found })))
+        }
         _ => Ok(()),
     }
 }
 
-/// Records durably that a result is opened with a secret key, in a text file beside the key with the extension `opened`: lines of a round's
-/// id and SHA-256 of a result.
-///
-/// # Errors
-/// If another result of the round was opened before: every opened result may tell a lying server as many bits of the key as the round's
-/// labels have. An error as well if the file is damaged or cannot be written.
-pub(crate) fn note_opening(secret_key: &Path, round: RoundId, result: Digest) -> Result<(), RolesError> {
-    let path = secret_key.with_extension("opened");
-    let file = lock(&path)?;
-    let (results, end) = read(&path, |line| {
-        let (id, result) = line.split_once(' ')?;
-        Some((id.parse::<RoundId>().ok()?, result.parse::<Digest>().ok()?))
-    })?;
-    match results.iter().find(|(id, _)| *id == round) {
-        Some((_, first)) if *first == result => Ok(()),
-        Some((_, first)) => Err(RolesError::input(&path)(InputFault::SecondResult { first: *first, found: result })),
-        None => append(&file, &path, end, &format!("{} {}\n", round.to_hex(), result.to_hex())),
+impl Opened {
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split(' ');
+        let (round, result) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let part = words.next().map(str::parse).transpose().ok()?;
+        words.next().is_none().then_some(Self { round, result, part })
+    }
+
+    fn line(&self) -> String {
+        let part = self.part.map_or_else(String::new, |part| format!(" {}", part.to_hex()));
+        format!("{} {}{part}\n", self.round.to_hex(), self.result.to_hex())
     }
 }
 
@@ -94,19 +106,7 @@ impl KeyUse {
         if let (Some((round, _)), false) = (others().next(), reuse) {
             return Err(OptionsFault::KeyUsed { round: *round });
         }
-        let before = others().fold(0.0, |sum, (_, bits)| sum + bits);
-        let (here, most) = (KeyBits::of(file), parameters.leakage_bits());
-        // Not finite is refused as well.
-        if before + here.labels <= f64::from(most) {
-            return Ok(());
-        }
-        Err(OptionsFault::KeyWornOut {
-            queries: here.queries,
-            here: here.labels,
-            before,
-            most,
-            serves: here.serves(most),
-        })
+        KeyBits::check(file, parameters, others().fold(0.0, |sum, (_, bits)| sum + bits))
     }
 
     /// Records a round durably before its file is given to anyone.
@@ -114,7 +114,7 @@ impl KeyUse {
         if file.round().is_simulation() || self.rounds.iter().any(|(id, _)| *id == file.id()) {
             return Ok(());
         }
-        let bits = KeyBits::of(file).labels;
+        let bits = KeyBits::of(file).labels();
         let line = format!("{} {bits:.3}\n", file.id().to_hex());
         append(&self.file, &self.path, self.end, &line)
     }
@@ -150,32 +150,4 @@ fn read<T>(path: &Path, parse: fn(&str) -> Option<T>) -> Result<(Vec<T>, u64), R
     let lines = decode_text(&bytes[..whole]).ok().and_then(|text| text.lines().map(parse).collect());
     let lines = lines.ok_or(InputFault::KeyUse).map_err(RolesError::input(path))?;
     Ok((lines, whole as u64))
-}
-
-/// The bits of the secret key that the labels of a round may reveal.
-struct KeyBits {
-    /// Number of queries of the round.
-    queries: usize,
-    /// The logarithm of the number of outcomes of a query.
-    each: f64,
-    /// All bits of the round.
-    labels: f64,
-}
-
-impl KeyBits {
-    /// A label reveals at most the logarithm of the number of outcomes, whatever the server or a teacher sent.
-    /// [`student::open`](crate::student::open) refuses a result with an answer that is not one of the outcomes, so a
-    /// published label has no further value.
-    fn of(file: &RoundFile) -> Self {
-        let round = file.round();
-        let (queries, each) = (round.shape().queries(), (round.outcomes().count() as f64).log2());
-        Self { queries, each, labels: queries as f64 * each }
-    }
-
-    /// Returns the number of such queries that unused keys serve.
-    fn serves(&self, most: u16) -> usize {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 333")]
-        let queries = (f64::from(most) / self.each) as usize;
-        queries
-    }
 }

@@ -35,6 +35,7 @@ mod file_kind;
 mod files;
 mod identity;
 mod influence;
+mod key_bits;
 #[cfg(feature = "student")]
 mod key_use;
 #[cfg(feature = "student")]
@@ -53,6 +54,7 @@ mod roster_file;
 mod round_file;
 mod round_queries;
 pub mod server;
+mod simulated_keys;
 #[cfg(feature = "student")]
 pub mod student;
 pub mod teacher;

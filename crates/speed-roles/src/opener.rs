@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use speed_aggregation::OpenerShare;
-use speed_aggregation::protocol::{OpeningPart, SignedResult, Verification};
+use speed_aggregation::protocol::{OpeningPart, Verification};
 use speed_core::Digest;
 
 use crate::checks::{check_evaluation_key, read_signed_result};
@@ -13,10 +13,11 @@ use crate::fault::{InputFault, OpeningFault};
 use crate::file_kind::FileKind;
 use crate::files::{decode_input, destroy, is_destroyed, write_once};
 use crate::identity::Identity;
-use crate::randomness::RoundRandomness;
+use crate::key_bits::KeyBits;
 use crate::registry::RoundRegistry;
 use crate::round_file::RoundFile;
 use crate::server::check_verification;
+use crate::simulated_keys::check_kind;
 
 /// The options of an opener.
 #[derive(Clone, Debug)]
@@ -35,10 +36,10 @@ pub struct OpenerOptions {
     pub registry: PathBuf,
     /// True if the share is kept after the part is written.
     pub keep_share: bool,
+    /// True if a part may be made although the opener opened another round of the same key.
+    pub reuse_keys: bool,
     /// The part's file to create.
     pub out: PathBuf,
-    /// The source of the part's flooding.
-    pub randomness: RoundRandomness,
 }
 
 /// The report of an opener.
@@ -51,18 +52,31 @@ pub struct OpenerReport {
     pub name: String,
     /// The opener's index.
     pub opener: usize,
-    /// True if the flooding comes from a seed.
+    /// True if the round is a simulation.
     pub simulation: bool,
     /// Number of queries.
     pub queries: usize,
     /// True if the part was made before. Then the stored part is written again.
     pub repeated: bool,
-    /// True if the share was destroyed.
-    pub share_destroyed: bool,
+    /// What became of the share.
+    pub share: ShareState,
     /// The part's file.
     pub out: PathBuf,
     /// The length of the part's file in bytes.
     pub bytes: usize,
+}
+
+/// What became of an opener's share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ShareState {
+    /// Its file was overwritten and removed.
+    Destroyed,
+    /// There was no file at its path: it was destroyed before, or is elsewhere.
+    Missing,
+    /// It was kept, as the options ask.
+    Kept,
 }
 
 /// Makes the opener's part of a result that the opener verified. A part is made once for each round: it is stored in the
@@ -70,16 +84,18 @@ pub struct OpenerReport {
 /// the round is refused, because the flooding of two parts would not hide the errors of their answers, and the answers of a
 /// second result may be chosen by an attacker.
 ///
+/// The student may be the attacker, so the opener checks the round's terms itself: it answered the round, the labels cannot reveal too much
+/// of the key, and no other round was opened with the key, unless `reuse_keys` is set.
+///
 /// Then the share is destroyed unless `keep_share` is set: its file is overwritten and removed. So the part of another
 /// result cannot be made, even if the registry is lost.
 ///
 /// # Errors
-/// If the round has no opener, this party is not the opener, an input is missing or damaged, the opener did not verify
-/// this result, or it made its part of another result of the round.
+/// If the round has no opener, this party is not the opener or did not answer the round, an input is missing or damaged, the opener did not
+/// verify this result, it made its part of another result of the round, or the key was used or is worn out.
 pub fn part(options: &OpenerOptions) -> Result<OpenerReport, RolesError> {
     let file = RoundFile::read(&options.round)?;
     let (opener, party) = file.opener().ok_or(OptionsFault::NoOpener)?;
-    file.check_randomness(options.randomness.kind())?;
     let identity = Identity::read(&options.signing_key)?;
     if identity.key() != party.key() {
         let fault = InputFault::Party { found: identity.key().into(), is: "not the round's opener" };
@@ -100,24 +116,58 @@ pub fn part(options: &OpenerOptions) -> Result<OpenerReport, RolesError> {
             kept
         }
         None => {
-            let part = make(options, &file, (&result, digest), (opener, &identity))?;
-            registry.keep_part(file.id(), &part)?;
+            let share = read_share(&options.share, &file)?;
+            check_terms(&file, opener, &share, &registry, options.reuse_keys)?;
+            let part = share.part(result.list(), (digest, opener), |digest| identity.sign(digest))?.to_bytes();
+            registry.keep_part(file.id(), (share.id(), KeyBits::of(&file).labels()), &part)?;
             part
         }
     };
     write_once(&options.out, &part)?;
-    let share_destroyed = !options.keep_share && destroy_share(&options.share, &file)?;
+    let share = if options.keep_share { ShareState::Kept } else { destroy_share(&options.share, &file)? };
     Ok(OpenerReport {
         round: file.id().to_hex(),
         name: file.name().to_owned(),
         opener,
-        simulation: options.randomness.is_simulation(),
+        simulation: file.round().is_simulation(),
         queries: file.round().shape().queries(),
         repeated,
-        share_destroyed,
+        share,
         out: options.out.clone(),
         bytes: part.len(),
     })
+}
+
+/// Reads the share of the round's key.
+fn read_share(path: &Path, file: &RoundFile) -> Result<OpenerShare, RolesError> {
+    let share = decode_input(path, FileKind::OPENER_SHARE, OpenerShare::from_bytes)?;
+    check_kind(path, file)?;
+    file.check_key(path, share.id())?;
+    check_evaluation_key(file, share.evaluation_key()).map_err(RolesError::input(path))?;
+    Ok(share)
+}
+
+/// Checks that the opener agreed to the round when it answered it, and that the key stays secure after the labels of this round and of those
+/// that the opener opened before.
+fn check_terms(
+    file: &RoundFile,
+    opener: usize,
+    share: &OpenerShare,
+    registry: &RoundRegistry,
+    reuse_keys: bool,
+) -> Result<(), RolesError> {
+    let before = match registry.opened_with(share.id())? {
+        Some((round, _)) if !reuse_keys => return Err(OptionsFault::KeyUsed { round }.into()),
+        opened => opened.map_or(0.0, |(_, bits)| bits),
+    };
+    KeyBits::check(file, share.parameters(), before)?;
+    match registry.answered(file.id(), u32::try_from(opener).unwrap_or(u32::MAX))? {
+        Some(_) => Ok(()),
+        None => {
+            let fault = OpeningFault::NotAnswered { round: file.id() };
+            Err(RolesError::input(registry.path())(InputFault::from(fault)))
+        }
+    }
 }
 
 /// Checks that the opener itself verified the result with this SHA-256.
@@ -130,25 +180,10 @@ fn check_own_verification(path: &Path, file: &RoundFile, (opener, result): (usiz
     Err(RolesError::input(path)(InputFault::from(OpeningFault::OtherVerifier { expected: opener, found })))
 }
 
-/// Makes and signs the part.
-fn make(
-    options: &OpenerOptions,
-    file: &RoundFile,
-    (result, digest): (&SignedResult, Digest),
-    (opener, identity): (usize, &Identity),
-) -> Result<Vec<u8>, RolesError> {
-    let share = decode_input(&options.share, FileKind::OPENER_SHARE, OpenerShare::from_bytes)?;
-    file.check_key(&options.share, share.id())?;
-    check_evaluation_key(file, share.evaluation_key()).map_err(RolesError::input(&options.share))?;
-    let randomness = options.randomness.opener_flooding(file.id());
-    let part = share.part(result.list(), (digest, opener), &randomness, |digest| identity.sign(digest))?;
-    Ok(part.to_bytes())
-}
-
 /// Destroys the share of the round's key, if its file still exists.
-fn destroy_share(path: &Path, file: &RoundFile) -> Result<bool, RolesError> {
+fn destroy_share(path: &Path, file: &RoundFile) -> Result<ShareState, RolesError> {
     if !path.exists() {
-        return Ok(true);
+        return Ok(ShareState::Missing);
     }
     if !is_destroyed(path, FileKind::OPENER_SHARE) {
         // No other file is destroyed by mistake.
@@ -156,5 +191,5 @@ fn destroy_share(path: &Path, file: &RoundFile) -> Result<bool, RolesError> {
         file.check_key(path, share.id())?;
     }
     destroy(path)?;
-    Ok(true)
+    Ok(ShareState::Destroyed)
 }

@@ -56,12 +56,6 @@ impl RoundRandomness {
         self.derive("teacher noise", round.as_bytes(), teacher as u64)
     }
 
-    /// Returns the randomness of an opener's part of a result.
-    #[must_use]
-    pub fn opener_flooding(self, round: RoundId) -> Randomness {
-        self.derive("opener flooding", round.as_bytes(), 0)
-    }
-
     /// Returns the randomness of the server's privacy noise in a round.
     #[must_use]
     pub fn server_noise(self, round: RoundId) -> Randomness {

@@ -329,6 +329,11 @@ fn terms(document: Document) -> Result<Terms, RoundFileFault> {
     match (opening, &opener) {
         (Some(OpeningWord::Joint), None) => return Err(RoundFileFault::Opening { found: "no opener" }),
         (None, Some(_)) => return Err(RoundFileFault::Opening { found: "an opener without opening = \"joint\"" }),
+        (Some(OpeningWord::Joint), Some(_)) if proofs.is_none() && !simulation => {
+            return Err(RoundFileFault::Opening {
+                found: "no [proofs], without which the labels could reveal the key",
+            });
+        }
         _ => {}
     }
     // In the round's id, zeros mean that nothing is stated.

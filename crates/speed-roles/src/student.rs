@@ -20,7 +20,7 @@ use crate::error::{OptionsFault, RolesError};
 use crate::fault::{InputFault, OpeningFault, VerificationFault};
 use crate::file_kind::FileKind;
 use crate::files::{Access, decode_input, destroy, expect_absent, is_destroyed, read_up_to, write_new};
-use crate::key_use::{KeyUse, SIMULATION, are_simulated, check_kind, note_opening, other_rounds};
+use crate::key_use::{KeyUse, Opened, note_opening, other_rounds};
 use crate::known_answers::KnownAnswers;
 pub use crate::known_answers::{KnownOptions, KnownReport, MixOptions, MixReport, mix};
 use crate::proofs;
@@ -28,6 +28,7 @@ use crate::randomness::RoundRandomness;
 use crate::roster::Party;
 use crate::round_file::RoundFile;
 use crate::server::check_verification;
+use crate::simulated_keys::{SIMULATION, are_simulated, check_kind};
 use crate::terms::Terms;
 
 /// The names of the files that [`keygen`] writes, for the student, the teachers and the server.
@@ -196,6 +197,9 @@ pub(crate) fn prepare(terms: &Terms, options: &RoundOptions) -> Result<PreparedR
     let file = RoundFile::new(terms, &key)?;
     check_kind(&options.public_key, &file)?;
     check_split(&file, &options.public_key)?;
+    if options.proof_key.is_none() && file.opener().is_some() && !file.round().is_simulation() {
+        return Err(OptionsFault::JointWithoutProofs.into());
+    }
     // Keys of simulations are public, so their use is not recorded. Checked before the slow generation of the proof
     // key, and locked until the round is recorded.
     let key_use = if file.round().is_simulation() { None } else { Some(KeyUse::open(&options.public_key)?) };
@@ -344,7 +348,7 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     let known = options.known.as_ref().map(|known| KnownAnswers::read(known, &file)).transpose()?;
     // Before anything is decrypted: a refused result tells something as well.
     if !are_simulated(secret_key) {
-        note_opening(secret_key, file.id(), digest)?;
+        note_opening(secret_key, Opened { round: file.id(), result: digest, part: key.part_digest() })?;
     }
     let mut labels = decrypted(&key, list).map_err(RolesError::input(result))?;
     let known = known.map(|known| known.check(&mut labels)).transpose().map_err(RolesError::input(result))?;
@@ -467,6 +471,14 @@ impl Opening {
                 check_part(part, file, opener, result).map_err(RolesError::input(path))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Returns SHA-256 of the opener's part, in a joint opening.
+    fn part_digest(&self) -> Option<Digest> {
+        match self {
+            Self::Alone(_) => None,
+            Self::Joint(_, part) => Some(Digest::of(&part.to_bytes())),
         }
     }
 

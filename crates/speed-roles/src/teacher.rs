@@ -17,6 +17,7 @@ use crate::fault::InputFault;
 use crate::file_kind::FileKind;
 use crate::files::{Access, decode_input, expect_absent, hash_file, write_new};
 use crate::identity::Identity;
+use crate::key_bits::KeyBits;
 use crate::party_votes::PartyVotes;
 use crate::proofs;
 use crate::randomness::RoundRandomness;
@@ -151,6 +152,7 @@ fn encrypt(
 ) -> Result<Vec<u8>, RolesError> {
     let key = decode_input(&options.public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
     file.check_key(&options.public_key, key.id())?;
+    KeyBits::check(file, key.parameters(), 0.0)?;
     let proof_key = proofs::read(options.proof_key.as_deref(), file, key.parameters())?;
     let counts = Zeroizing::new(
         PartyVotes { votes: &options.votes, form: options.form, query_list: options.query_list.as_deref() }

@@ -113,6 +113,9 @@ fn the_documented_bounds_hold() {
         holds(&row[0], &row[2], guarantee.query_log2);
         holds(&row[0], &row[3], guarantee.distance_log2);
         holds(&row[0], &row[4], guarantee.excess_log2);
+        let answers = (f64::from(p.leakage_bits()) / (*outcomes as f64).log2()).floor();
+        holds(&row[0], &row[5], guarantee.distance_log2 + answers.log2());
+        holds(&row[0], &row[6], (guarantee.excess_log2.exp2().ln_1p() * answers).exp_m1().log2());
     }
     assert_eq!(*product, format!("2^{:.1} per answer (wide: 2^{:.1})", distance(narrow), distance(wide)));
 }

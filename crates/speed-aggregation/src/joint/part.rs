@@ -1,6 +1,6 @@
 //! The opener's part of a result.
 
-use speed_core::{Digest, EntropyError};
+use speed_core::Digest;
 
 use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Kind, Limits, Reader, Writer};
 use crate::ids::{KeyId, RoundId};
@@ -19,9 +19,6 @@ pub enum PartError {
         /// The result's key.
         found: KeyId,
     },
-    /// A failure of the operating system's generator.
-    #[error(transparent)]
-    Entropy(#[from] EntropyError),
 }
 
 /// An opener's part of a result: for every ciphertext of the answers one word, the flooded inner product of its mask with

@@ -1,8 +1,8 @@
 //! Shares of a secret key.
 
+use speed_core::{Digest, derive_key};
 #[cfg(feature = "student")]
-use speed_core::EntropyError;
-use speed_core::{Digest, Randomness};
+use speed_core::{EntropyError, Randomness};
 use zeroize::Zeroizing;
 
 use super::part::{OpeningPart, PartError};
@@ -17,6 +17,7 @@ use crate::layout::outcome_of_phases;
 #[cfg(feature = "student")]
 use crate::outcome::Outcome;
 use crate::parameters::Parameters;
+#[cfg(feature = "student")]
 use crate::random::uniform_words;
 #[cfg(feature = "student")]
 use crate::student::SecretKey;
@@ -150,25 +151,30 @@ share_with_role! {
     StudentShare, Kind::StudentShare, "StudentShare"
 }
 
-/// The domain of the randomness of shares and parts.
-const DOMAIN: &[u8] = b"speed/aggregation/joint/v1";
+/// The domain of the randomness of shares.
+#[cfg(feature = "student")]
+const SHARES: &[u8] = b"speed/aggregation/joint/v1";
+
+/// The domain of the flooding of parts, whose key is an opener's share.
+const FLOODING: &[u8] = b"speed/aggregation/joint/flooding/v1";
 
 impl OpenerShare {
     /// Makes the opener's part of a result: for every ciphertext `(a, b)` of its answers the word `<a, s> + e`, where `s` is
     /// this share and `e` is uniform on `[-2^57, 2^57)` (the parameter sets' flooding of a part). The flooding hides the error of
     /// the answer, also from a student that colludes with the server ([`JointGuarantee`](crate::encoding::JointGuarantee)).
     ///
+    /// The flooding is a pseudorandom function of round and result, and its key is this share. So every part of one result is the same, and the
+    /// mean of several parts cannot remove the flooding, even if the opener lost its registry and kept a copy of the share.
+    ///
     /// The caller verified, with the evaluation key of this share, that the server computed this result, whose file has the SHA-256 `result`: a ciphertext of
-    /// another origin could read this share bit by bit. The caller also makes only one part of a round, because the mean of
-    /// several parts of one answer would remove the flooding.
+    /// another origin could read this share bit by bit.
     ///
     /// # Errors
-    /// If the result is for another key, or the operating system provides no randomness.
+    /// If the result is for another key.
     pub fn part(
         &self,
         list: &AnswerList,
         (result, teacher): (Digest, usize),
-        randomness: &Randomness,
         sign: impl FnOnce(Digest) -> Signature,
     ) -> Result<OpeningPart, PartError> {
         let Share { parameters, id, .. } = &self.0;
@@ -176,8 +182,7 @@ impl OpenerShare {
             return Err(PartError::Key { expected: *id, found: list.key() });
         }
         let context = [list.round().as_bytes().as_slice(), result.as_bytes()].concat();
-        let count = list.words().len() / WORDS;
-        let random = uniform_words(randomness, (DOMAIN, "flooding of a part", &context), count)?;
+        let random = self.random_words(&context, list.words().len() / WORDS);
         let log = parameters.part_flooding_log;
         let ciphertexts = list.words().chunks_exact(WORDS);
         let words = ciphertexts.zip(random.iter()).map(|(ciphertext, random)| {
@@ -185,6 +190,19 @@ impl OpenerShare {
             self.0.product(ciphertext).wrapping_add(flooding)
         });
         Ok(OpeningPart::new((list.round(), result), teacher, words.collect(), sign))
+    }
+
+    /// Returns pseudorandom words for a context: SHA-256 of the share, the context and the index of four words.
+    fn random_words(&self, context: &[u8], count: usize) -> Zeroizing<Vec<u64>> {
+        let mut share = Zeroizing::new(Vec::with_capacity(self.0.words.len() * size_of::<u64>()));
+        share.extend(self.0.words.iter().flat_map(|word| word.to_le_bytes()));
+        let mut words = Zeroizing::new(Vec::with_capacity(count.next_multiple_of(4)));
+        for block in 0..count.div_ceil(4) as u64 {
+            let bytes = Zeroizing::new(derive_key(FLOODING, &share, "flooding of a part", block, context));
+            words.extend(bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)));
+        }
+        words.truncate(count);
+        words
     }
 }
 
@@ -202,7 +220,7 @@ impl SecretKey {
         randomness: &Randomness,
     ) -> Result<(StudentShare, OpenerShare), EntropyError> {
         let (parameters, id, bits) = (self.parameters, self.id, self.big.as_ref());
-        let first = uniform_words(randomness, (DOMAIN, "share of a key", id.as_bytes()), bits.len())?;
+        let first = uniform_words(randomness, (SHARES, "share of a key", id.as_bytes()), bits.len())?;
         let mut second = Zeroizing::new(Vec::with_capacity(bits.len()));
         second.extend(bits.iter().zip(first.iter()).map(|(bit, first)| bit.wrapping_sub(*first)));
         let student = StudentShare(Share { parameters, id, evaluation_key, words: first });

@@ -64,8 +64,8 @@ fn list(key: &SecretKey, round: &Round, answers: &[(Outcome, i64)]) -> AnswerLis
     AnswerList::new(round, id, vec![crate::status::TeacherStatus::Counted; 3], &answers).expect("in order")
 }
 
-fn part(opener: &OpenerShare, list: &AnswerList, randomness: &Randomness) -> OpeningPart {
-    opener.part(list, (Digest::of(list.to_bytes()), 1), randomness, sign).expect("of this key")
+fn part(opener: &OpenerShare, list: &AnswerList) -> OpeningPart {
+    opener.part(list, (Digest::of(list.to_bytes()), 1), sign).expect("of this key")
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_joint_opening_gives_the_outcome_of_the_key_at_the_ends_of_all_errors() {
         for error in [-end, 0, end] {
             let answers: Vec<_> = all.iter().map(|outcome| (*outcome, error)).collect();
             let list = list(&key, &round(all.len(), classes, threshold, kind), &answers);
-            let part = part(&opener, &list, &simulation(7));
+            let part = part(&opener, &list);
             for (answer, expected) in list.answers().zip(&all) {
                 assert_eq!(student.open(&answer, &part), Ok(*expected), "{classes} {threshold:?} {error}");
                 assert_eq!(key.open(&answer), Ok(*expected));
@@ -160,18 +160,25 @@ fn a_part_is_the_product_and_uniform_flooding() {
     let (_, opener) = key.split(evaluation_key(), &simulation(8)).expect("a simulation");
     let queries = 4_000;
     let list = list(&key, &round(queries, 3, None, RoundKind::Labels), &vec![(Outcome::Label(2), 0); queries]);
-    let flooding = |source: &Randomness| -> Vec<i64> {
-        let part = part(&opener, &list, source);
+    let flooding = |opener: &OpenerShare, result: &[u8]| -> Vec<i64> {
+        let part = opener.part(&list, (Digest::of(result), 1), sign).expect("of this key");
         let ciphertexts = list.words().chunks_exact(WORDS).zip(part.words());
         let product = |ciphertext: &[u64]| {
             opener.words().iter().zip(ciphertext).fold(0_u64, |sum, (a, b)| sum.wrapping_add(a.wrapping_mul(*b)))
         };
         ciphertexts.map(|(ciphertext, word)| word.wrapping_sub(product(ciphertext)).cast_signed()).collect()
     };
-    let mut drawn = flooding(&simulation(1));
-    assert_eq!(drawn, flooding(&simulation(1)));
-    assert_ne!(drawn, flooding(&simulation(2)));
-    assert_ne!(flooding(&Randomness::OperatingSystem), flooding(&Randomness::OperatingSystem));
+    let mut drawn = flooding(&opener, b"result");
+    // The parts of one result are the same, so their mean shows no more than one of them.
+    assert_eq!(drawn, flooding(&opener, b"result"));
+    // Another result or another share has independent flooding.
+    let (_, other) = key.split(evaluation_key(), &simulation(9)).expect("a simulation");
+    for other in [flooding(&opener, b"other result"), flooding(&other, b"result")] {
+        let pairs = drawn.iter().zip(&other).map(|(a, b)| (*a as f64 / 2_f64.powi(57)) * (*b as f64 / 2_f64.powi(57)));
+        // The product of two uniform numbers on [-1, 1) has the deviation 1/3: beyond 4.5 deviations with probability 7e-6.
+        let mean = pairs.sum::<f64>() / queries as f64;
+        assert!(mean.abs() < 4.5 / 3.0 / (queries as f64).sqrt(), "{mean}");
+    }
     drawn.sort_unstable();
     let (least, length) = (-2_f64.powi(57), 2_f64.powi(58));
     assert!(drawn[0] >= -(1 << 57) && drawn[queries - 1] < 1 << 57);
@@ -188,8 +195,8 @@ fn shares_and_parts_of_others_are_refused() {
     let (student, opener) = key.split(evaluation_key(), &simulation(10)).expect("a simulation");
     let (stranger, strange_opener) = other.split(evaluation_key(), &simulation(11)).expect("a simulation");
     let list = list(&key, &round(2, 3, None, RoundKind::Labels), &[(Outcome::Label(0), 0), (Outcome::Label(1), 0)]);
-    let made = part(&opener, &list, &simulation(1));
-    let refused = strange_opener.part(&list, (Digest::of(b""), 0), &simulation(1), sign);
+    let made = part(&opener, &list);
+    let refused = strange_opener.part(&list, (Digest::of(b""), 0), sign);
     assert_eq!(refused, Err(PartError::Key { expected: other.id(), found: key.id() }));
     let answer = list.answers().nth(1).expect("two");
     assert_eq!(stranger.open(&answer, &made), Err(OpenError::Key { expected: other.id(), found: key.id() }));

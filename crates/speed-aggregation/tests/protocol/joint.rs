@@ -31,7 +31,7 @@ fn compare(parameters: &Parameters, spec: RoundSpec) -> Vec<Outcome> {
     let answers = server.argmax(threads(2), &|_, _| {}).expect("complete");
     let list = AnswerList::new(&round, keys.public.id(), server.statuses().to_vec(), &answers).expect("complete");
     let of = (Digest::of(list.to_bytes()), 0);
-    let part = opener.part(&list, of, &Randomness::OperatingSystem, sign).expect("of this key");
+    let part = opener.part(&list, of, sign).expect("of this key");
     assert_eq!(part.to_bytes().len(), OpeningPart::size(&round));
     let part = OpeningPart::from_bytes(&part.to_bytes()).expect("intact");
     assert!(part.agrees_with(&round) && part.round() == list.round());

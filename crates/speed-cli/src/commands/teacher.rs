@@ -3,8 +3,9 @@
 use serde_json::json;
 use speed_aggregation::PrivacyNoise;
 use speed_core::printable_path;
+use speed_roles::opener::{self, ShareState};
 use speed_roles::teacher::{self, TeacherOptions};
-use speed_roles::{LogCheckOptions, Role, RoundFile, RoundRandomness, check_log, opener};
+use speed_roles::{LogCheckOptions, Role, RoundFile, RoundRandomness, check_log};
 
 use super::price::RoundPrice;
 use super::{Failure, WITHOUT_PROOFS, client, identity, mark, print, print_json, round_noise, training};
@@ -41,6 +42,7 @@ fn check(options: &LogCheckOptions, json: bool) -> Result<(), Failure> {
 }
 
 fn open_part(options: OpenPartOptions) -> Result<(), Failure> {
+    let share = printable_path(&options.opener_share);
     let report = opener::part(&opener::OpenerOptions {
         registry: options.registry(),
         signing_key: options.signing_key,
@@ -49,18 +51,18 @@ fn open_part(options: OpenPartOptions) -> Result<(), Failure> {
         result: options.result,
         verification: options.verification,
         keep_share: options.keep_share,
+        reuse_keys: options.reuse_keys,
         out: options.out,
-        randomness: RoundRandomness::from_seed(options.simulation),
     })?;
     if options.json {
         return print_json(&report);
     }
     let repeated =
         if report.repeated { "the part of this result was made before: the same part is written again\n" } else { "" };
-    let share = if report.share_destroyed {
-        "the share was destroyed"
-    } else {
-        "the share was not destroyed: destroy it when the round is over"
+    let share = match report.share {
+        ShareState::Destroyed => "the share was destroyed".to_owned(),
+        ShareState::Missing => format!("there is no share at {share}: destroy every copy of it"),
+        _ => "the share was not destroyed: destroy it when the last round of its key is open".to_owned(),
     };
     print(&format!(
         "{}{repeated}teacher {} opens {} queries of round {:?} with the student: {} ({} bytes)\n{share}\n",

@@ -393,9 +393,9 @@ pub(crate) struct OpenPartOptions {
     /// Keep the share, which is otherwise destroyed after the part is written
     #[arg(long)]
     pub(crate) keep_share: bool,
-    /// Seed for the flooding, only in a simulation round
-    #[arg(long, value_name = "SEED")]
-    pub(crate) simulation: Option<u64>,
+    /// Make the part although this teacher opened another round of the same keys (student round --reuse-keys)
+    #[arg(long)]
+    pub(crate) reuse_keys: bool,
     /// The part to write, for the student
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,

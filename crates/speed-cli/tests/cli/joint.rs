@@ -7,9 +7,9 @@ use crate::json::documented;
 use crate::roles::{Parties, labels};
 
 const QUERIES: usize = 3;
-const ROUND: &str = "student round --public-key public.key --name test --queries 3 --classes 4 --roster roster.toml --parties 3 --gamma 3 --proofs off \
+const ROUND: &str = "student round --public-key public.key --name test --queries 3 --classes 4 --roster roster.toml --parties 3 --gamma 3 \
                      --out round.toml --json";
-const VERIFY: &str = "server verify --evaluation-key evaluation.key --round round.toml --result result --log log --seed seed \
+const VERIFY: &str = "server verify --evaluation-key evaluation.key --proof-key proof.key --round round.toml --result result --log log --seed seed \
                       --messages copies --signing-key signing.key --out verification";
 const PART: &str = "teacher part --signing-key signing.key --opener-share opener.share --round round.toml --result result \
                     --verification verification --out part";
@@ -33,6 +33,11 @@ fn evaluated() -> Parties {
         2,
         &["a joint opening needs noise"],
     );
+    check_failure(
+        &parties.run("student", &format!("{ROUND} --opener hospital-1 --proofs off")),
+        2,
+        &["a joint opening needs proofs"],
+    );
     let report = documented(&parties.succeeds("student", &format!("{ROUND} --opener hospital-1")));
     assert_eq!(report["opener"], "hospital-1");
     let text = parties.succeeds("student", "round round.toml");
@@ -42,9 +47,10 @@ fn evaluated() -> Parties {
     assert!(toml.contains("opening = \"joint\"\nopener = \"hospital-1\"\n"), "{toml}");
 
     parties.agree_in_votes(3, &labels(0, QUERIES));
+    parties.send(("student", "proof.key"), ("server", "proof.key"));
     parties.succeeds(
         "server",
-        "server aggregate --signing-key signing.key --evaluation-key evaluation.key --round round.toml --answers inbox --out result \
+        "server aggregate --signing-key signing.key --evaluation-key evaluation.key --proof-key proof.key --round round.toml --answers inbox --out result \
          --copy-messages copies",
     );
     parties.succeeds("server", "server reveal --signing-key signing.key --round round.toml --out seed");
@@ -75,7 +81,8 @@ fn a_hospital_and_the_student_open_a_round_together() {
         parties.send(("teacher 1", name), ("teacher 0", name));
     }
     check_failure(&parties.run("teacher 0", PART), 3, &["signing.key", "not the round's opener"]);
-    check_failure(&parties.run("teacher 1", &format!("{PART} --simulation 4")), 2, &["--simulation"]);
+    let other_registry = format!("{PART} --registry other.registry");
+    check_failure(&parties.run("teacher 1", &other_registry), 3, &["has no message of this opener to round"]);
     let swapped = PART.replace("--opener-share opener.share", "--opener-share verification");
     check_failure(
         &parties.run("teacher 1", &swapped),
@@ -85,8 +92,8 @@ fn a_hospital_and_the_student_open_a_round_together() {
 
     let report = documented(&parties.succeeds("teacher 1", &format!("{PART} --json")));
     assert_eq!(
-        (&report["opener"], &report["repeated"], &report["share_destroyed"]),
-        (&1.into(), &false.into(), &true.into())
+        (&report["opener"], &report["repeated"], &report["share"]),
+        (&1.into(), &false.into(), &"destroyed".into())
     );
     assert_eq!(report["bytes"], 164 + 8 * QUERIES);
     assert!(!parties.path("teacher 1", "opener.share").exists());
@@ -94,6 +101,7 @@ fn a_hospital_and_the_student_open_a_round_together() {
     let part = fs::read(parties.path("teacher 1", "part")).expect("a part");
     let text = parties.succeeds("teacher 1", &PART.replace("--out part", "--out again"));
     assert!(text.contains("was made before") && text.contains("teacher 1 opens 3 queries"), "{text}");
+    assert!(text.contains("there is no share at opener.share"), "{text}");
     assert_eq!(fs::read(parties.path("teacher 1", "again")).expect("a part"), part);
 
     parties.send(("teacher 1", "part"), ("student", "part"));

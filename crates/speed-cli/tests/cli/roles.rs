@@ -102,7 +102,12 @@ impl Parties {
         for teacher in 0..teachers {
             let party = format!("teacher {teacher}");
             fs::write(self.path(&party, "votes.csv"), &votes).expect("votes");
-            self.succeeds(&party, &format!("{ANSWER} --out message"));
+            let mut line = format!("{ANSWER} --out message");
+            if self.path("student", "proof.key").exists() {
+                self.send(("student", "proof.key"), (&party, "proof.key"));
+                line += " --proof-key proof.key";
+            }
+            self.succeeds(&party, &line);
             self.send((&party, "message"), ("server/inbox", &format!("{teacher}")));
         }
     }

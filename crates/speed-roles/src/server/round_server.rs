@@ -21,6 +21,7 @@ use crate::file_kind::FileKind;
 use crate::files::decode_input;
 use crate::identity::Identity;
 use crate::influence::Influence;
+use crate::key_bits::KeyBits;
 use crate::proofs;
 use crate::randomness::RoundRandomness;
 use crate::registry::RoundRegistry;
@@ -288,6 +289,7 @@ pub(super) fn read_evaluation_key(path: &Path, file: &RoundFile) -> Result<Seede
         Ok(SeededEvaluationKey::from_bytes(bytes)?)
     })?;
     file.check_key(path, key.id())?;
+    KeyBits::check(file, key.public_key().parameters(), 0.0)?;
     Ok(key)
 }
 

@@ -235,7 +235,7 @@ fn joint() -> (Target, Target, Target) {
     let part = |result: &Vec<u8>| {
         let list = SignedResult::from_bytes(result).expect("a result").list().clone();
         let sign = |_| Signature::from_bytes([9; 64]);
-        opener.part(&list, (Digest::of(result), 3), &SOURCE, sign).expect("of this key").to_bytes()
+        opener.part(&list, (Digest::of(result), 3), sign).expect("of this key").to_bytes()
     };
     let parts = answered().1.iter().map(part).collect();
     (

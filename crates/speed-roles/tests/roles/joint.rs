@@ -8,21 +8,21 @@ use std::sync::OnceLock;
 use speed_aggregation::protocol::{AnswerList, OpeningPart, RevealedSeed, SignedResult, Submission, Verification};
 use speed_aggregation::{EncryptedAnswer, OpenerShare, Parameters, SecretKey, StudentShare};
 use speed_core::Digest;
-use speed_roles::opener::{self, OpenerOptions, OpenerReport};
+use speed_roles::opener::{self, OpenerOptions, OpenerReport, ShareState};
 use speed_roles::server::{self, RevealOptions, VerifyOptions};
-use speed_roles::{Identity, RolesError, RoundFile, RoundRandomness, Terms, student};
+use speed_roles::{Identity, RolesError, RoundFile, RoundRandomness, Terms, student, teacher};
 use tempfile::TempDir;
 
 use crate::common::{RoundFolder, SEED, Silent, key_of, keys, signing_key, terms};
 use crate::faults::seal;
 use crate::lying_server::{reveal_options, verify_options};
 
-const QUERIES: usize = 12;
-const OPENER: usize = 1;
+pub(crate) const QUERIES: usize = 12;
+pub(crate) const OPENER: usize = 1;
 const WORDS: usize = 2049;
 
 /// The two shares of the key of [`keys`]: a simulation's keys are the same in both forms.
-fn shares() -> &'static Path {
+pub(crate) fn shares() -> &'static Path {
     static SHARES: OnceLock<TempDir> = OnceLock::new();
     SHARES
         .get_or_init(|| {
@@ -33,16 +33,16 @@ fn shares() -> &'static Path {
         .path()
 }
 
-fn joint_terms(name: &str) -> Terms {
+pub(crate) fn joint_terms(name: &str) -> Terms {
     Terms { opener: Some(format!("hospital {OPENER}")), ..terms(name, QUERIES, 3) }
 }
 
-fn labels() -> Vec<u8> {
+pub(crate) fn labels() -> Vec<u8> {
     (0..QUERIES).map(|query| (query * 5 % 3) as u8).collect()
 }
 
 /// A round whose result the opener verified.
-fn verified(name: &str) -> RoundFolder {
+pub(crate) fn verified(name: &str) -> RoundFolder {
     verified_with(&joint_terms(name), &keys().join("evaluation.key"))
 }
 
@@ -50,7 +50,7 @@ fn verified(name: &str) -> RoundFolder {
 fn verified_with(terms: &Terms, evaluation_key: &Path) -> RoundFolder {
     let folder = RoundFolder::new(terms);
     for teacher in 0..3 {
-        folder.answer(teacher, &labels(), &folder.inbox(&format!("{teacher}")));
+        answer(&folder, teacher, SEED, &folder.path("opener.registry"));
     }
     let (copies, evaluation) = (Some(folder.path("copies")), evaluation_key.to_path_buf());
     let options = server::ServerOptions { copies, evaluation_key: evaluation, ..folder.options() };
@@ -63,14 +63,27 @@ fn verified_with(terms: &Terms, evaluation_key: &Path) -> RoundFolder {
     folder
 }
 
+/// A teacher's message; the opener has this registry.
+pub(crate) fn answer(folder: &RoundFolder, teacher: usize, randomness: RoundRandomness, opener: &Path) {
+    fs::write(folder.path("votes.csv"), labels().iter().map(|label| format!("{label}\n")).collect::<String>())
+        .expect("votes");
+    let mut options = folder.teacher_options(teacher, &folder.inbox(&format!("{teacher}")));
+    options.randomness = randomness;
+    if teacher == OPENER {
+        options.registry = opener.to_path_buf();
+    }
+    teacher::answer(&options).expect("valid");
+}
+
 fn verify(folder: &RoundFolder, teacher: usize, out: &str) {
     verify_with(folder, teacher, out, &keys().join("evaluation.key"));
 }
 
-fn verify_with(folder: &RoundFolder, teacher: usize, out: &str, evaluation_key: &Path) {
+pub(crate) fn verify_with(folder: &RoundFolder, teacher: usize, out: &str, evaluation_key: &Path) {
     let report = server::verify(
         &VerifyOptions {
             evaluation_key: evaluation_key.to_path_buf(),
+            proof_key: folder.options().proof_key,
             sign: Some((key_of(teacher), folder.path(out))),
             ..verify_options(folder)
         },
@@ -79,7 +92,7 @@ fn verify_with(folder: &RoundFolder, teacher: usize, out: &str, evaluation_key: 
     assert!(report.expect("complete files").honest);
 }
 
-fn options(folder: &RoundFolder) -> OpenerOptions {
+pub(crate) fn options(folder: &RoundFolder) -> OpenerOptions {
     OpenerOptions {
         signing_key: key_of(OPENER),
         share: folder.path("opener.share"),
@@ -88,8 +101,8 @@ fn options(folder: &RoundFolder) -> OpenerOptions {
         verification: folder.path("verification"),
         registry: folder.path("opener.registry"),
         keep_share: false,
+        reuse_keys: false,
         out: folder.path("part"),
-        randomness: SEED,
     }
 }
 
@@ -115,7 +128,7 @@ fn open(folder: &RoundFolder, key: &str, part: Option<&str>) -> Result<String, R
 }
 
 #[track_caller]
-fn refused<T: std::fmt::Debug>(result: Result<T, RolesError>, code: u8, words: &str) {
+pub(crate) fn refused<T: std::fmt::Debug>(result: Result<T, RolesError>, code: u8, words: &str) {
     let error = result.expect_err(words);
     assert!(error.to_string().contains(words), "{error}");
     assert_eq!(error.exit_code().code(), code, "{error}");
@@ -131,8 +144,8 @@ fn student_and_opener_open_a_round_together() {
     );
     let report = part(&folder);
     assert_eq!(
-        (report.opener, report.queries, report.repeated, report.share_destroyed),
-        (OPENER, QUERIES, false, true)
+        (report.opener, report.queries, report.repeated, report.share),
+        (OPENER, QUERIES, false, ShareState::Destroyed)
     );
     assert!(!folder.path("opener.share").exists());
     let bytes = fs::read(folder.path("part")).expect("a part");
@@ -142,7 +155,7 @@ fn student_and_opener_open_a_round_together() {
     assert_eq!(text, format!("query,label\n{lines}"));
     // Again without the share: the same bytes, also at another path.
     let again = opener::part(&OpenerOptions { out: folder.path("again"), ..options(&folder) }).expect("the same");
-    assert!(again.repeated && again.share_destroyed);
+    assert!(again.repeated && again.share == ShareState::Missing);
     assert_eq!(fs::read(folder.path("again")).expect("a part"), bytes);
     assert!(part(&folder).repeated, "the same file is accepted");
     // The student's share is destroyed with its labels.
@@ -258,7 +271,7 @@ fn an_opener_makes_no_part_of_a_result_that_it_did_not_verify() {
     // If the opener made a part of it, the words would be bits of its share, through any flooding below a half.
     let share = OpenerShare::from_bytes(&fs::read(folder.path("opener.share")).expect("a share")).expect("a share");
     let list = SignedResult::from_bytes(&probe).expect("whole");
-    let leaked = share.part(list.list(), (Digest::of(&probe), OPENER), &SEED.keys(), |_| {
+    let leaked = share.part(list.list(), (Digest::of(&probe), OPENER), |_| {
         speed_aggregation::protocol::Signature::from_bytes([0; 64])
     });
     let words = share_words(&folder.path("opener.share"));
@@ -301,11 +314,6 @@ fn an_opener_makes_no_part_of_a_result_that_it_did_not_verify() {
         3,
         "is a student's share of a secret key (student.share), expected an opener's share",
     );
-    refused(
-        opener::part(&OpenerOptions { randomness: RoundRandomness::OPERATING_SYSTEM, ..options(&folder) }),
-        2,
-        "--simulation",
-    );
     assert!(!folder.path("part").exists());
 }
 
@@ -334,7 +342,7 @@ fn an_opener_makes_no_part_of_a_round_with_another_evaluation_key() {
 fn an_opener_makes_a_part_of_one_result_of_a_round() {
     let folder = verified("twice");
     let kept = OpenerOptions { keep_share: true, ..options(&folder) };
-    assert!(!opener::part(&kept).expect("verified").share_destroyed);
+    assert_eq!(opener::part(&kept).expect("verified").share, ShareState::Kept);
     let first = fs::read(folder.path("part")).expect("a part");
     // A second evaluation of the same messages, with a fresh registry: another valid result, which the opener verifies too.
     for name in ["result", "result.log", "seed", "verification"] {
@@ -407,10 +415,7 @@ fn the_student_refuses_parts_that_are_missing_changed_or_of_others() {
     let list = SignedResult::from_bytes(&result).expect("whole");
     let part_by = |signer: usize, named: usize, digest: Digest| {
         let identity = Identity::read(&key_of(signer)).expect("a key");
-        share
-            .part(list.list(), (digest, named), &SEED.keys(), |digest| identity.sign(digest))
-            .expect("a part")
-            .to_bytes()
+        share.part(list.list(), (digest, named), |digest| identity.sign(digest)).expect("a part").to_bytes()
     };
     for (signer, named) in [(2, 2), (2, OPENER), (OPENER, 2)] {
         write("other", &part_by(signer, named, Digest::of(&result)));

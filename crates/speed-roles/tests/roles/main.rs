@@ -7,5 +7,6 @@ mod faults;
 mod joint;
 mod lying_server;
 mod noise;
+mod opener;
 mod state;
 mod student;
