@@ -18,6 +18,7 @@ use crate::limits::Limits;
 use crate::minimum_rate::MinimumRate;
 use office::{Answer, NORTH, Office};
 
+mod checks;
 mod office;
 
 /// A progress display that shows nothing.
