@@ -19,6 +19,7 @@ use crate::minimum_rate::MinimumRate;
 use office::{Answer, NORTH, Office};
 
 mod checks;
+mod false_receipt;
 mod office;
 
 /// A progress display that shows nothing.
