@@ -4,11 +4,13 @@
 //! The statistical tests have a fixed seed, so they are deterministic. Their threshold is a false-alarm rate of 10^-6:
 //! the chance that a freshly chosen seed would refuse a correct sampler.
 
-use rand::Rng;
+use std::convert::Infallible;
+
+use rand::{Rng, TryCryptoRng, TryRng};
 use speed_core::Randomness;
 use speed_mechanism::{
-    DiscreteGaussian, DiscreteLaplace, HonestRatio, InverseScale, MechanismError, NoiseDeviation, NoiseGenerator,
-    NoiseShare, Skellam, SkellamShare,
+    BinomialShare, DiscreteGaussian, DiscreteLaplace, HonestRatio, InverseScale, MechanismError, NoiseCoins,
+    NoiseDeviation, NoiseGenerator, NoiseShare, Skellam, SkellamShare,
 };
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
@@ -135,6 +137,51 @@ fn a_draw_takes_the_same_number_of_random_words() {
         plain.next_u64();
     }
     assert_eq!(sampled.next_u64(), plain.next_u64());
+}
+
+/// A generator of equal words that counts them.
+struct EqualWords {
+    word: u64,
+    drawn: u32,
+}
+
+impl TryRng for EqualWords {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        unreachable!("coins are tossed 64 at a time")
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        self.drawn += 1;
+        Ok(self.word)
+    }
+
+    fn try_fill_bytes(&mut self, _: &mut [u8]) -> Result<(), Infallible> {
+        unreachable!("coins are tossed 64 at a time")
+    }
+}
+
+impl TryCryptoRng for EqualWords {}
+
+#[test]
+fn a_binomial_draw_takes_a_number_of_random_words_that_depends_on_the_coins_only() {
+    for coins in [1_u32, 2, 34, 63, 64, 65, 400] {
+        let all = NoiseCoins::new(3 * u64::from(coins)).expect("coins");
+        let share = BinomialShare::new(all, 3).expect("a valid share");
+        // The smallest and the largest draw, and one between.
+        for word in [0, u64::MAX, 0x0123_4567_89ab_cdef] {
+            let mut words = EqualWords { word, drawn: 0 };
+            let heads = share.sample(&mut words);
+            assert_eq!(words.drawn, coins.div_ceil(64), "{coins} coins, {heads} heads");
+            let expected = match word {
+                0 => 0..=0,
+                u64::MAX => i64::from(coins)..=i64::from(coins),
+                _ => 0..=i64::from(coins),
+            };
+            assert!(expected.contains(&heads), "{coins} coins, {heads} heads");
+        }
+    }
 }
 
 #[test]

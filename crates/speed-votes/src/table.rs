@@ -17,8 +17,8 @@ const NAMES_OF_ROWS: [&str; 8] = ["", "row", "index", "id", "name", "teacher", "
 /// Least number of columns or rows whose consecutive numbers may be names.
 const COUNTS: usize = 3;
 
-/// A table of integers, in row-major order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A table of integers, in row-major order. They may be votes: `Debug` shows sizes only.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Table {
     pub(crate) rows: usize,
     pub(crate) columns: usize,
@@ -198,6 +198,12 @@ pub(crate) fn number(cell: &str) -> Option<i64> {
         #[expect(clippy::cast_possible_truncation, reason = "an integer below 2^53")]
         (value.fract() == 0.0 && value.abs() <= MAX_EXACT).then_some(value as i64)
     })
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Table({} x {}, ..)", self.rows, self.columns)
+    }
 }
 
 #[cfg(test)]

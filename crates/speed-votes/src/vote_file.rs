@@ -237,6 +237,21 @@ mod tests {
     }
 
     #[test]
+    fn debug_of_votes_shows_their_sizes_only() {
+        let rows: &[&[i64]] = &[&[71, 82], &[93, 60]];
+        let known = Known { teachers: Some(153), queries: Some(2), classes: Some(2) };
+        let file = VoteFile::new(table(rows), None, &known).expect("histograms");
+        let shape = VoteShape::new(153, 2, 2).expect("a shape");
+        let counts = VoteCounts::new(shape, vec![71, 82, 93, 60]).expect("counts");
+        for text in [format!("{:?}", table(rows)), format!("{file:?}"), format!("{counts:?}")] {
+            assert!(
+                text.contains(", ..") && !rows.concat().iter().any(|vote| text.contains(&vote.to_string())),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
     fn a_form_is_decided_only_where_the_other_is_impossible() {
         let undecided = |rows: &[&[i64]], known| assert!(matches!(form(rows, known), Err(FormError::Undecided(_))));
         // Unanimous teachers, disagreeing teachers, and histograms with and without an error.

@@ -1,10 +1,14 @@
 //! Server, teachers and student as processes over mutual TLS on loopback.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
+
+use serde_json::Value;
+use speed_roles::Identity;
 
 use crate::common::check_failure;
 use crate::roles::{ANSWER, Parties, in_process, labels};
@@ -13,19 +17,27 @@ use crate::roles::{ANSWER, Parties, in_process, labels};
 struct Server {
     child: Child,
     stderr: BufReader<ChildStderr>,
+    /// The lines read so far.
+    log: String,
 }
 
 impl Server {
     /// Starts the server and waits until it listens.
     fn start(parties: &Parties, port: u16) -> Self {
+        Self::start_as("server", parties, port, "info")
+    }
+
+    /// Starts the server in a party's directory, with this level of its log.
+    fn start_as(party: &str, parties: &Parties, port: u16, level: &str) -> Self {
         let line = format!(
             "server serve --signing-key signing.key --evaluation-key evaluation.key --round round.toml --listen 127.0.0.1:{port} \
              --watch 127.0.0.1:0 --threads 1 --until-fetched --simulation 13 --json"
         );
-        let mut command = parties.command("server", &line);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
+        let mut command = parties.command(party, &line);
+        command.env("SPEED_LOG", level).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary starts");
         let stderr = BufReader::new(child.stderr.take().expect("piped"));
-        let mut server = Self { child, stderr };
+        let mut server = Self { child, stderr, log: String::new() };
         server.until("listening");
         server
     }
@@ -40,6 +52,7 @@ impl Server {
                 0,
                 "the server ended before it said {words:?}"
             );
+            self.log.push_str(&line);
         }
         line
     }
@@ -147,4 +160,127 @@ fn a_round_over_the_network_gives_the_labels_of_the_in_process_path_through_kill
     let written = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
     assert_eq!(written, in_process(&parties, queries, teachers));
     assert!(!parties.path("student", "secret.key").exists(), "keys live as long as a round");
+}
+
+/// Returns the metrics of a server that is listening, without the numbers of connections.
+fn metrics(server: &Server) -> String {
+    let listening = server.log.lines().find(|line| line.contains("listening")).expect("a line");
+    let line: Value = serde_json::from_str(listening).expect("JSON");
+    let mut stream = TcpStream::connect(line["fields"]["watchers"].as_str().expect("an address")).expect("a listener");
+    stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("sent");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("metrics");
+    let lines = text.lines().filter(|line| line.contains("speed_") && !line.contains("connections"));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// Serves a round in which all teachers give the same labels, with noise from this seed. Returns the server's log, the lines
+/// of the server about the round (without times, addresses and numbers of connections), the metrics and the labels.
+fn observed(parties: &Parties, party: &str, seed: u64, votes: &str) -> (String, BTreeSet<String>, String, String) {
+    let port = free_port();
+    let mut server = Server::start_as(party, parties, port, "debug");
+    server.until("\"teachers_received\":0");
+    let answer = |teacher: &str, votes: &str, out: &str| {
+        fs::write(parties.path(teacher, "votes.csv"), votes).expect("votes");
+        parties.succeeds(teacher, &format!("{ANSWER} --simulation {seed} --registry {party}-{out} --out {out}"));
+    };
+    for teacher in 0..3 {
+        let name = format!("teacher {teacher}");
+        let _ = fs::remove_file(parties.path(&name, "message"));
+        answer(&name, votes, "message");
+        asks(parties, port, &name, &format!("teacher send --message message --receipt {party}.receipt"));
+        server.until(&format!("\"teachers_received\":{}", teacher + 1));
+        if teacher == 0 {
+            // A second message, which is refused.
+            let _ = fs::remove_file(parties.path(&name, "second"));
+            answer(&name, &votes.replace(['0', '1'], "3"), "second");
+            let second = ask(parties, port, &name, "teacher send --message second --receipt none").output();
+            check_failure(&second.expect("the binary starts"), 3, &["duplicate"]);
+        }
+    }
+    server.until("the result is there");
+    let metrics = metrics(&server);
+    let _ = fs::remove_file(parties.path("student", "result"));
+    asks(parties, port, "student", "student fetch --out result");
+    server.stderr.read_to_string(&mut server.log).expect("a log");
+    let log = std::mem::take(&mut server.log);
+    server.ends();
+    let _ = fs::remove_file(parties.path("student", "labels.csv"));
+    let open = "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys";
+    parties.succeeds("student", open);
+    let labels = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
+    let of_round = |line: &str| {
+        let mut line: Value = serde_json::from_str(line).expect("JSON");
+        let is_own = line["target"].as_str().expect("a target").starts_with("speed") && line["level"] != "DEBUG";
+        for name in ["parties", "watchers", "open"] {
+            line["fields"].as_object_mut().expect("fields").remove(name);
+        }
+        is_own.then(|| line["fields"].to_string())
+    };
+    let lines = log.lines().filter_map(of_round).collect();
+    (log, lines, metrics, labels)
+}
+
+/// Votes, noise, messages and labels of the two rounds differ. The server's lines and its metrics are the same, so they tell
+/// nothing about them.
+#[test]
+fn log_and_metrics_of_a_server_are_the_same_for_all_votes_and_contain_no_key() {
+    let parties = Parties::new();
+    parties.agree(4, 3, "--mechanism discrete-laplace --gamma 2");
+    for file in ["evaluation.key", "round.toml", "signing.key"] {
+        parties.send(("server", file), ("other", file));
+    }
+    let (log, lines, metrics, labels) = observed(&parties, "server", 8, "0\n1\n0\n1\n");
+    let message = fs::read(parties.path("teacher 1", "message")).expect("a message");
+    let (other_log, other_lines, other_metrics, other_labels) = observed(&parties, "other", 9, "1\n1\n1\n0\n");
+    assert_ne!(labels, other_labels);
+    assert_ne!(message, fs::read(parties.path("teacher 1", "message")).expect("a message"));
+    assert!(lines.len() > 6 && lines.iter().any(|line| line.contains("duplicate")), "{lines:#?}");
+    assert_eq!(lines, other_lines);
+    assert!(
+        metrics.contains("speed_queries_answered 4\n") && metrics.contains("{reason=\"duplicate\"} 1\n"),
+        "{metrics}"
+    );
+    assert_eq!(metrics, other_metrics);
+
+    let secret = fs::read(parties.path("student", "secret.key")).expect("a key");
+    let mut secrets = vec![secret[100..116].to_vec(), message[100..116].to_vec()];
+    for party in ["server", "student", "teacher 1"] {
+        let pem = fs::read_to_string(parties.path(party, "signing.key")).expect("a key");
+        let key = pem.lines().nth(1).expect("base64");
+        assert!(!log.contains(key) && !other_log.contains(key), "the key of {party}");
+        let key = Identity::read(&parties.path(party, "signing.key")).expect("a key");
+        secrets.push(key.signing_key().to_bytes().to_vec());
+    }
+    for secret in secrets {
+        let hexadecimal: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+        let list: Vec<String> = secret.iter().map(ToString::to_string).collect();
+        for text in [&log, &other_log, &metrics, &other_metrics] {
+            assert!(!text.to_lowercase().contains(&hexadecimal) && !text.contains(&list.join(", ")));
+        }
+    }
+}
+
+#[test]
+fn a_client_sends_nothing_to_the_server_of_another_round() {
+    let (parties, port) = (Parties::new(), free_port());
+    parties.agree(2, 1, "--gamma 2");
+    let server = Server::start(&parties, port);
+    // The same parties and keys.
+    let other = "student round --accept-wrong-labels --public-key public.key --name other --queries 2 --classes 4 --roster roster.toml \
+                 --proofs off --simulation --gamma 2 --reuse-keys --out other.toml";
+    parties.succeeds("student", other);
+    parties.send(("student", "other.toml"), ("teacher 0", "round.toml"));
+    fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n").expect("votes");
+    parties.succeeds("teacher 0", &format!("{ANSWER} --simulation 8 --out message"));
+    for line in ["teacher send --message message --receipt receipt", "teacher log --out log"] {
+        let refused = ask(&parties, port, "teacher 0", line).output().expect("the binary starts");
+        check_failure(&refused, 3, &["serves round", "expected"]);
+    }
+    let metrics = metrics(&server);
+    assert!(metrics.contains("speed_messages_received 0\n") && !metrics.contains("reason="), "{metrics}");
+    // With the server's round the teacher is served.
+    parties.send(("student", "round.toml"), ("teacher 0", "round.toml"));
+    asks(&parties, port, "teacher 0", "teacher log --out log");
+    server.kill();
 }

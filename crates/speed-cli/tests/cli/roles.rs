@@ -435,6 +435,69 @@ fn a_real_round_refuses_seeds_and_costs_beyond_the_budget() {
     }
 }
 
+/// A simulation protects nothing, so it may cost anything. A real round has a limit for the student and for every teacher, and
+/// a seed on a command line does not make it a simulation.
+#[test]
+fn limits_on_the_price_of_a_round_exempt_simulations_and_no_real_round() {
+    let parties = Parties::new();
+    parties.introduce(2);
+    parties.succeeds("student", "student keygen --out . --simulation 5");
+    parties.succeeds("student", "student keygen --out real");
+    fs::write(parties.path("teacher 0", "votes.csv"), "1\n3\n").expect("votes");
+    let answer = format!("{ANSWER} --out message");
+    for (gamma, words) in [("6", "one answer may cost epsilon 12.00"), ("50", "no epsilon is known")] {
+        let round = |keys: &str, name: &str, more: &str| {
+            format!(
+                "student round --accept-wrong-labels --public-key {keys}public.key --name {name} --queries 2 --classes 4 \
+                 --roster roster.toml --parties 2 --proofs off --gamma {gamma} --out {name}.toml{more}"
+            )
+        };
+        let give = |name: &str, keys: &str| {
+            parties.send(("student", &format!("{name}.toml")), ("teacher 0", "round.toml"));
+            parties.send((&format!("student/{keys}"), "public.key"), ("teacher 0", "public.key"));
+            let _ = fs::remove_file(parties.path("teacher 0", "message"));
+        };
+        let (real, simulated) = (format!("real-{gamma}"), format!("simulated-{gamma}"));
+        for limit in ["", " --max-epsilon 1"] {
+            let refused = parties.run("student", &round("real/", &real, limit));
+            check_failure(&refused, 2, &[if limit.is_empty() { words } else { "max-epsilon" }]);
+        }
+        assert!(!parties.path("student", &format!("{real}.toml")).exists());
+        let text = parties.succeeds("student", &round("", &simulated, " --simulation --reuse-keys"));
+        assert!(text.starts_with("SIMULATION"), "{text}");
+        give(&simulated, "");
+        parties.succeeds("teacher 0", &format!("{answer} --simulation 8"));
+        // A real round whose student accepts any cost: teachers are asked too.
+        parties.succeeds("student", &round("real/", &real, " --max-epsilon inf --reuse-keys"));
+        give(&real, "real");
+        check_failure(&parties.run("teacher 0", &answer), 2, &[words]);
+        check_failure(&parties.run("teacher 0", &format!("{answer} --simulation 8")), 2, &["not a simulation"]);
+        assert!(!parties.path("teacher 0", "message").exists());
+        parties.succeeds("teacher 0", &format!("{answer} --max-epsilon inf"));
+    }
+}
+
+#[test]
+fn a_missing_ledger_is_created_without_a_budget() {
+    let parties = Parties::new();
+    parties.introduce(1);
+    parties.succeeds("student", "student keygen --out .");
+    let round = "student round --accept-wrong-labels --public-key public.key --name n --queries 2 --classes 4 --roster roster.toml --parties 1 \
+                 --proofs off --gamma 0.4 --out round.toml";
+    parties.succeeds("student", round);
+    parties.agree_in_votes(1, &[1, 2]);
+    parties.succeeds("server", &AGGREGATE.replace(" --simulation 13", ""));
+    for party in ["teacher 0", "server"] {
+        let ledger = parties.succeeds(party, "ledger show signing.ledger --json");
+        let ledger: serde_json::Value = serde_json::from_str(&ledger).expect("json");
+        assert_eq!(
+            (&ledger["budget"]["epsilon"], &ledger["queries"]),
+            (&serde_json::Value::Null, &2.into()),
+            "{ledger}"
+        );
+    }
+}
+
 #[test]
 fn proofs_are_the_default() {
     let parties = Parties::new();

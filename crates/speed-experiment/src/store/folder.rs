@@ -376,6 +376,22 @@ mod tests {
         assert_eq!(counts(&second), (true, true));
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_noise_key_is_for_its_owner_only() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let stages = tempfile::tempdir().expect("a temporary folder");
+        let identity = Identity::new("aggregate", "aggregate", 1, json!({}));
+        let mut folder = StageFolder::join(stages.path().join("aggregate"), &identity, true).expect("a folder");
+        let key = |byte| NoiseKey::from_bytes(&[byte; 32], identity.fingerprint).expect("32 bytes");
+        // A new file, and one in place of another.
+        for (new, seen) in [(key(1), None), (key(2), Some(key(1)))] {
+            folder.keep_noise_key(new, seen.as_ref()).expect("written");
+            let mode = fs::metadata(folder.path().join(noise_key::FILE)).expect("a key").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
     #[test]
     fn a_key_of_another_process_is_not_replaced() {
         let stages = tempfile::tempdir().expect("a folder");

@@ -18,6 +18,8 @@ use crate::limits::Limits;
 use crate::minimum_rate::MinimumRate;
 use office::{Answer, NORTH, Office};
 
+mod checks;
+mod false_receipt;
 mod office;
 
 /// A progress display that shows nothing.

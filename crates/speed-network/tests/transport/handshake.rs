@@ -173,3 +173,43 @@ async fn a_client_proves_its_key_and_does_not_only_name_it() {
     assert!(matches!(refused, Err(ClientError::Handshake { .. })), "{refused:?}");
     server.until("refused", |counters| counters.refused_handshake() == 1).await;
 }
+
+/// A ClientHello (RFC 8446, section 4.1.2) of version 1.3 that supports one group of key exchange and sends no share yet.
+fn hello_with_group(group: u16) -> Vec<u8> {
+    let [high, low] = group.to_be_bytes();
+    let extensions = [
+        [0, 10, 0, 4, 0, 2, high, low].as_slice(), // supported_groups
+        &[0, 13, 0, 4, 0, 2, 8, 7],                // signature_algorithms: ed25519
+        &[0, 43, 0, 3, 2, 3, 4],                   // supported_versions: 1.3
+        &[0, 51, 0, 2, 0, 0],                      // key_share: none
+        &[0, 19, 0, 2, 1, 2],                      // client_certificate_type: raw public key
+        &[0, 20, 0, 2, 1, 2],                      // server_certificate_type: raw public key
+    ]
+    .concat();
+    let start = [[3, 3].as_slice(), &[9; 32], &[0], &[0, 2, 0x13, 0x01], &[1, 0]].concat();
+    let body = [start, vec![0, byte(extensions.len())], extensions].concat();
+    let message = [vec![1, 0, 0, byte(body.len())], body].concat();
+    [vec![22, 3, 1, 0, byte(message.len())], message].concat()
+}
+
+#[tokio::test]
+async fn only_x25519_is_accepted_for_the_key_exchange() {
+    let server = Server::start(patient()).await;
+    let answer = async |group| {
+        let mut stream = server.connect_tcp().await;
+        stream.write_all(&hello_with_group(group)).await.expect("written");
+        let mut answer = [0; 7];
+        stream.read_exact(&mut answer).await.expect("an answer");
+        answer
+    };
+    // X25519: a handshake message, which asks for the share.
+    assert_eq!(answer(29).await[0], 22);
+    // P-256, P-384, P-521, X448, X25519 with ML-KEM-768: a fatal alert "handshake_failure" (RFC 8446, section 6.2).
+    for group in [23, 24, 25, 30, 4588] {
+        assert_eq!(answer(group).await, [21, 3, 3, 0, 2, 2, 40], "group {group}");
+    }
+    // The client offers no other group either.
+    let tls = tls(TEACHER);
+    let groups: Vec<_> = tls.crypto_provider().kx_groups.iter().map(|group| group.name()).collect();
+    assert_eq!(groups, [rustls::NamedGroup::X25519]);
+}

@@ -126,3 +126,21 @@ fn with_proofs_neither_a_probe_nor_a_copy_is_counted() {
         student::write_proof_key(&terms("again", 2, 2), &keys().join("public.key"), &folder.path("proof.key"), SEED);
     assert_eq!(again.expect_err("never overwritten").exit_code().code(), 4);
 }
+
+/// A check of proofs takes time, so a teacher that sends many messages must not cause many checks.
+#[test]
+fn a_second_message_is_a_duplicate_whatever_its_proofs_are() {
+    let folder = RoundFolder::with_proofs(&terms("second", 2, 2));
+    (0..2).for_each(|teacher| folder.answer(teacher, &[2, 1], &folder.path(&format!("{teacher}"))));
+    let unproven = |teacher: usize| {
+        let message = fs::read(folder.path(&format!("{teacher}"))).expect("a message");
+        let message = Submission::from_bytes(&message).expect("a submission");
+        resigned(&message, teacher, |bytes| bytes[HEADER + 7] ^= 0x10)
+    };
+    // The inbox is read in the order of names. The same change makes a first message unproven.
+    fs::copy(folder.path("0"), folder.inbox("0")).expect("a copy");
+    fs::write(folder.inbox("1"), unproven(0)).expect("inbox");
+    fs::write(folder.inbox("2"), unproven(1)).expect("inbox");
+    let report = folder.aggregate().expect("one is enough");
+    assert_eq!(reasons(&report), [(Some(0), "duplicate"), (Some(1), "unproven")], "{:#?}", report.refused);
+}

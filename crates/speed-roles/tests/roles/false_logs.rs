@@ -151,3 +151,52 @@ fn a_log_with_refused_and_second_and_received_messages_convicts_no_server() {
     assert!(report.honest && report.log_fault.is_none(), "{report:?}");
     assert_eq!(checked(&folder), Ok(3));
 }
+
+/// The bytes of a log's entries: its file has 48 bytes before them, and signature and checksum after them.
+fn entry_bytes(log: &[u8]) -> &[u8] {
+    &log[48..log.len() - 80]
+}
+
+#[test]
+fn a_later_log_of_an_honest_server_begins_with_the_entries_of_an_earlier_one() {
+    let folder = answered("growing");
+    let round = server::RoundServer::open(server_options(&folder)).expect("fitting files");
+    let log = || round.log().expect("a registry").to_bytes();
+    let mut logs = vec![log()];
+    let mut reception = server::Reception::open(&round).expect("readable");
+    for teacher in [2, 0] {
+        let message = fs::read(folder.inbox(&format!("{teacher}"))).expect("a message");
+        let from = Identity::read(&crate::common::key_of(teacher)).expect("a key").key();
+        let message = round.check_message(message, from).expect("its own");
+        assert!(reception.keep(&[message], &[]).expect("kept")[0].is_ok());
+        logs.push(log());
+        assert_eq!(logs.last(), Some(&log()), "the same file for all hospitals");
+    }
+    drop(reception);
+    drop(round);
+    evaluate(&folder);
+    logs.push(fs::read(folder.path("result.log")).expect("a log"));
+    // After the result it does not grow.
+    let round = server::RoundServer::open(server_options(&folder)).expect("fitting files");
+    let message = fs::read(folder.inbox("1")).expect("a message");
+    let from = Identity::read(&crate::common::key_of(1)).expect("a key").key();
+    let message = round.check_message(message, from).expect("its own");
+    let mut reception = server::Reception::open(&round).expect("readable");
+    assert!(reception.keep(&[message], &[]).expect("decided")[0].is_err());
+    assert_eq!(logs.last(), Some(&round.log().expect("a registry").to_bytes()));
+    for (index, later) in logs.iter().enumerate() {
+        for earlier in &logs[..index] {
+            assert!(later.len() > earlier.len() && entry_bytes(later).starts_with(entry_bytes(earlier)));
+            assert!(!later.starts_with(earlier), "the number of entries and the signature differ");
+        }
+    }
+    // A log for another hospital with the first two messages in another order. The server signed both.
+    let mut entries = entries_of(&folder);
+    entries.swap(0, 1);
+    assert!(verified(&folder, &entries).honest, "alone it is a possible log");
+    let other = fs::read(folder.path("false.log")).expect("a log");
+    for log in &logs[2..] {
+        let (one, two) = (entry_bytes(log), entry_bytes(&other));
+        assert!(!one.starts_with(two) && !two.starts_with(one));
+    }
+}

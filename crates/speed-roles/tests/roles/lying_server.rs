@@ -11,9 +11,9 @@ use speed_aggregation::Server;
 use speed_aggregation::keys::SeededEvaluationKey;
 use speed_aggregation::log::{LogEntry, LogEvent, RoundLog};
 use speed_aggregation::protocol::{
-    AnswerList, AnswerSeed, ExactCircuit, RevealedSeed, SignedResult, Submission, TeacherStatus,
+    AnswerList, AnswerSeed, ExactCircuit, RevealedSeed, SignedResult, Submission, TeacherStatus, Verification,
 };
-use speed_core::{Digest, RandomnessKind};
+use speed_core::{Digest, NoisePlacement, RandomnessKind};
 use speed_roles::server::{self, Progress, Refusal, RevealOptions, ServerOptions, VerifyOptions, VerifyReport};
 use speed_roles::teacher::{self, TeacherOptions};
 use speed_roles::{Identity, RolesError, Roster, RoundRandomness, Terms, hash_file, student};
@@ -258,6 +258,63 @@ fn a_server_that_evaluates_one_party_instead_of_the_sum_is_convicted() {
         assert_eq!((report.honest, report.sum_differs, report.log_differs), (false, differs, false), "{report:?}");
         assert_eq!(report.answers_differ.len(), if differs { 0 } else { QUERIES });
     }
+}
+
+/// The sum, the answers and the log are honest, and the server signs a seed from which these answers do not follow.
+#[test]
+fn a_server_that_signs_another_seed_is_convicted_by_it_alone() {
+    let folder = evaluated("wrong seed");
+    assert!(verify(&folder).honest);
+    fs::remove_file(folder.path("verification")).expect("a verification");
+    let seed = RevealedSeed::from_bytes(&fs::read(folder.path("seed")).expect("a seed")).expect("whole");
+    let server = Identity::read(&signing_key("server")).expect("a key");
+    let parts = (seed.circuit(), AnswerSeed::from_bytes([5; 32]));
+    let wrong = RevealedSeed::new(seed.round(), seed.result(), parts, |digest| server.sign(digest));
+    fs::write(folder.path("seed"), wrong.to_bytes()).expect("a seed");
+    let report = verify(&folder);
+    assert!(!report.honest && !report.sum_differs && !report.log_differs && report.refused.is_empty(), "{report:?}");
+    assert_eq!(report.answers_differ, (0..QUERIES).collect::<Vec<_>>());
+    assert!(!folder.path("verification").exists());
+}
+
+/// A verifier that colludes with the server signs a lie. The student asks another verifier as well, and one honest one is enough.
+#[test]
+fn every_verification_that_the_student_gets_must_be_of_the_result() {
+    let folder = evaluated("two verifiers");
+    assert!(verify(&folder).honest);
+    let result = result_of(&folder);
+    // Two answers exchanged: all labels are valid.
+    let list = changed(result.list(), |words| {
+        let (one, two) = words.split_at_mut(WORDS);
+        one.swap_with_slice(&mut two[..WORDS]);
+    });
+    lie(&folder, list, result.sum());
+    let colluder = Identity::read(&key_of(0)).expect("a key");
+    let digest = Digest::of(fs::read(folder.path("result")).expect("a result"));
+    let signed = Verification::new(folder.file.id(), digest, 0, |digest| colluder.sign(digest));
+    fs::write(folder.path("colluding"), signed.to_bytes()).expect("a file");
+    let verifications = ["colluding", "verification"].map(|name| folder.path(name));
+    for order in [verifications.to_vec(), verifications.iter().rev().cloned().collect()] {
+        let error = open(&folder, order, false).expect_err("another result").to_string();
+        assert!(error.contains("verification: is of the result"), "{error}");
+        assert!(!folder.path("labels.csv").exists());
+    }
+    // With the colluder's alone the student opens the result.
+    let labels = open(&folder, vec![folder.path("colluding")], false).expect("a teacher of the round signed it");
+    assert_eq!(labels.lines().count(), 1 + QUERIES);
+}
+
+/// Only the server knows its noise, so no other party can compute the sum.
+#[test]
+fn a_round_with_noise_from_the_server_is_not_verified_and_opens_only_unverified() {
+    let folder = answered_with(&Terms { placement: NoisePlacement::Central, ..real_terms("central") });
+    evaluate(&folder);
+    let error = server::verify(&verify_options(&folder), &Silent).expect_err("central noise");
+    assert!(error.exit_code().code() == 2 && error.to_string().contains("only the server knows it"), "{error}");
+    assert!(!folder.path("verification").exists());
+    let error = open(&folder, Vec::new(), false).expect_err("unverified");
+    assert!(error.exit_code().code() == 2 && error.to_string().contains("no teacher verified"), "{error}");
+    assert_eq!(open(&folder, Vec::new(), true).expect("labels").lines().count(), 1 + QUERIES);
 }
 
 /// Every opened result may tell as many key bits as its labels have, but only one was charged: before this check, a server that signed two

@@ -3,13 +3,15 @@
 use std::fs;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 
+use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _, TableDefinition};
 use speed_aggregation::log::{LogEntry, LogEvent, LogHead, Receipt, RoundLog};
 use speed_core::{Digest, NoisePlacement};
 use speed_roles::server::{self, Progress, Refusal, ServerOptions, log_of};
 use speed_roles::{InputFault, LogCheckOptions, LogFault, ResultsFault, RolesError, RoundRegistry, check_log};
 
-use crate::common::{RoundFolder, Silent, noise, reasons, signing_key, terms};
+use crate::common::{RoundFolder, SEED, Silent, key_of, noise, reasons, signing_key, terms};
 
 /// Simulates a crash with a panic when the first queries are answered.
 struct Dies;
@@ -312,4 +314,90 @@ fn names_of_files_cannot_move_the_cursor() {
     let report = folder.aggregate().expect("enough");
     let line = report.refused[0].to_string();
     assert!(!line.chars().any(char::is_control) && line.contains("\\u{1b}[2J\\u{a}teacher 0"), "{line}");
+}
+
+/// The number of rows of a registry's tables, of which the first ones have a row for each part of a round.
+fn rows(folder: &RoundFolder) -> Vec<(&'static str, u64)> {
+    let registry = Database::open(folder.path("server.registry")).expect("a registry");
+    let registry = registry.begin_read().expect("a registry");
+    let parts = ["received", "refused", "answers", "log"].map(|name| {
+        let table: TableDefinition<'_, (&[u8; 32], u32), &[u8]> = TableDefinition::new(name);
+        (name, registry.open_table(table).map_or(0, |table| table.len().expect("a table")))
+    });
+    let rounds = ["sums", "seeds", "results"].map(|name| {
+        let table: TableDefinition<'_, &[u8; 32], &[u8]> = TableDefinition::new(name);
+        (name, registry.open_table(table).map_or(0, |table| table.len().expect("a table")))
+    });
+    [&parts[..], &rounds].concat()
+}
+
+#[test]
+fn the_registry_deletes_messages_sum_and_answers_when_it_stores_the_result() {
+    let folder = round_folder("deleted");
+    let server = server::RoundServer::open(folder.options()).expect("fitting files");
+    let mut reception = server::Reception::open(&server).expect("readable");
+    for teacher in 0..2 {
+        let bytes = fs::read(folder.inbox(&format!("teacher-{teacher}.msg"))).expect("a message");
+        let from = speed_roles::Identity::read(&key_of(teacher)).expect("a key").key();
+        let message = server.check_message(bytes, from).expect("its own");
+        assert!(reception.keep(&[message], &[]).expect("kept")[0].is_ok());
+    }
+    drop(reception);
+    drop(server);
+    interrupt(&folder);
+    let before = rows(&folder);
+    assert_eq!((before[0], before[4], before[6]), (("received", 2), ("sums", 1), ("results", 0)));
+    assert!(before[2].1 > 0, "{before:?}");
+    folder.aggregate().expect("goes on");
+    let after =
+        [("received", 0), ("refused", 0), ("answers", 0), ("log", 6), ("sums", 0), ("seeds", 1), ("results", 1)];
+    assert_eq!(rows(&folder), after);
+}
+
+/// All files below a directory.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    paths.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn neither_the_servers_noise_nor_its_key_is_written_to_a_file() {
+    let folder = round_folder("noise on disk");
+    let randomness = SEED.server_noise(folder.file.id());
+    let share = folder.file.noise().share_of(1).expect("one party");
+    let noise = share.draw(folder.file.round().values(), &randomness).expect("a simulation");
+    assert!(noise.iter().any(|value| value.unsigned_abs() > 2), "{noise:?}");
+    let bytes = |encode: &dyn Fn(i64) -> Vec<u8>| noise.iter().flat_map(|value| encode(*value)).collect::<Vec<u8>>();
+    let text = |between: &str| {
+        let values: Vec<String> = noise.iter().map(ToString::to_string).collect();
+        values.join(between).into_bytes()
+    };
+    let forms = [
+        randomness.key().expect("a simulation").to_vec(),
+        bytes(&|value| value.to_le_bytes().to_vec()),
+        bytes(&|value| (value << 50).to_le_bytes().to_vec()),
+        bytes(&|value| (value as i32).to_le_bytes().to_vec()),
+        bytes(&|value| (value as i16).to_le_bytes().to_vec()),
+        bytes(&|value| vec![value as u8]),
+        text(","),
+        text(", "),
+        text("\n"),
+    ];
+    let found = || -> Vec<(PathBuf, usize)> {
+        let files = files_below(&folder.path(""));
+        let in_file = |path: PathBuf| {
+            let file = fs::read(&path).expect("a file");
+            let has = |form: &Vec<u8>| file.windows(form.len()).any(|window| window == form);
+            let found: Vec<_> = forms.iter().enumerate().filter(|(_, form)| has(form)).collect();
+            found.into_iter().map(|(form, _)| (path.clone(), form)).collect::<Vec<_>>()
+        };
+        files.into_iter().flat_map(in_file).collect()
+    };
+    // While the registry has the sum, and when the result is there.
+    interrupt(&folder);
+    assert_eq!(found(), []);
+    folder.aggregate().expect("goes on");
+    assert_eq!(found(), []);
+    fs::write(folder.path("written"), forms.concat()).expect("a file");
+    assert_eq!(found().len(), forms.len(), "the search finds every form");
 }
