@@ -76,6 +76,7 @@ fn answer(folder: &Path, inbox: &Path, name: &str, votes: &str) -> Result<(), Bo
         mechanism: None,
         registry: folder.join(format!("{name}.registry")),
         ledger: ledger(folder, name)?,
+        reuse_keys: false,
         randomness: RANDOMNESS,
     })?;
     println!("{name} sends {} bytes", report.bytes);

@@ -157,11 +157,20 @@ pub enum OptionsFault {
         /// That round.
         round: RoundId,
     },
+    /// A second round of a key for one teacher.
+    #[error(
+        "this party already answered round {round} under the same key, and keys are for one round: a student that was corrupted after that round \
+         could use another one to read its votes. Ask the student for new keys; --reuse-keys takes the risk"
+    )]
+    KeyAnswered {
+        /// The other round.
+        round: RoundId,
+    },
     /// Keys that could reveal too much to a server or a teacher that lies.
     #[error(
         "the labels of {queries} queries could tell a lying server {here:.0} bits of the secret key, and the labels of the key's \
          earlier rounds {before:.0}; if more than {most} bits are known, the key has less than about 112 bits of security. New keys \
-         serve {serves} queries with as many outcomes: send fewer queries, or divide them among several key sets (`speed student keygen --sets`, and --keys)"
+         serve {serves} queries with as many outcomes: send fewer queries, or, without a joint opening, divide them among several key sets (`speed student keygen --sets`, and --keys)"
     )]
     KeyWornOut {
         /// Queries of the round.

@@ -142,7 +142,7 @@ fn exists(path: &Path) -> RolesError {
 }
 
 /// Writes a new file atomically: through a temporary file in the same directory that is synced before it gets its name.
-/// After a kill or a full disk, the file is complete or absent. On Linux the temporary file has no name, so a kill leaves no part of a
+/// After a kill or a full disk, the file is complete or absent. On Linux the temporary file has no name if the file system allows it, so a kill leaves no part of a
 /// secret behind.
 ///
 /// # Errors

@@ -2,7 +2,8 @@
 
 use speed_aggregation::Parameters;
 
-use crate::error::OptionsFault;
+use crate::error::{OptionsFault, RolesError};
+use crate::registry::RoundRegistry;
 use crate::round_file::RoundFile;
 
 /// The bits of the secret key that the labels of a round may reveal.
@@ -41,6 +42,24 @@ impl KeyBits {
         }
         let (queries, serves) = (here.queries, here.serves(most));
         Err(OptionsFault::KeyWornOut { queries, here: here.labels, before, most, serves })
+    }
+
+    /// The same with all rounds of the key that a teacher answered according to its registry. Another round is refused unless `reuse` is
+    /// set: a student that was corrupted after the first one would know the trapdoor of the second one's proof key.
+    pub(crate) fn check_rounds(
+        file: &RoundFile,
+        parameters: &Parameters,
+        registry: &RoundRegistry,
+        reuse: bool,
+    ) -> Result<(), RolesError> {
+        if file.round().is_simulation() {
+            return Ok(());
+        }
+        let before = match registry.other_round(file.key(), file.id())? {
+            Some((round, _)) if !reuse => return Err(OptionsFault::KeyAnswered { round }.into()),
+            other => other.map_or(0.0, |(_, bits)| bits),
+        };
+        Ok(Self::check(file, parameters, before)?)
     }
 
     /// Returns the number of such queries that unused keys serve.

@@ -43,6 +43,8 @@ pub(crate) fn note_opening(secret_key: &Path, opened: Opened) -> Result<(), Role
         _ if first.result != opened.result => {
             Err(RolesError::input(&path)(InputFault::SecondResult { first: first.result, found: opened.result }))
         }
+        // Lines of a joint opening have a part.
+        (first, found) if first.is_some() != found.is_some() => Err(RolesError::input(&path)(InputFault::KeyUse)),
         (Some(first), Some(found)) if first != found => {
             Err(RolesError::input(&path)(InputFault::from(OpeningFault::SecondPart { first, found })))
         }

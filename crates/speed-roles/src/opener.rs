@@ -17,7 +17,7 @@ use crate::key_bits::KeyBits;
 use crate::registry::RoundRegistry;
 use crate::round_file::RoundFile;
 use crate::server::check_verification;
-use crate::simulated_keys::check_kind;
+use crate::simulated_keys::check_share;
 
 /// The options of an opener.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub struct OpenerOptions {
     pub registry: PathBuf,
     /// True if the share is kept after the part is written.
     pub keep_share: bool,
-    /// True if a part may be made although the opener opened another round of the same key.
+    /// True if a part may be made although the opener answered another round of the same key.
     pub reuse_keys: bool,
     /// The part's file to create.
     pub out: PathBuf,
@@ -85,7 +85,7 @@ pub enum ShareState {
 /// second result may be chosen by an attacker.
 ///
 /// The student may be the attacker, so the opener checks the round's terms itself: it answered the round, the labels cannot reveal too much
-/// of the key, and no other round was opened with the key, unless `reuse_keys` is set.
+/// of the key, and it answered no other round of the key, unless `reuse_keys` is set.
 ///
 /// Then the share is destroyed unless `keep_share` is set: its file is overwritten and removed. So the part of another
 /// result cannot be made, even if the registry is lost.
@@ -119,7 +119,7 @@ pub fn part(options: &OpenerOptions) -> Result<OpenerReport, RolesError> {
             let share = read_share(&options.share, &file)?;
             check_terms(&file, opener, &share, &registry, options.reuse_keys)?;
             let part = share.part(result.list(), (digest, opener), |digest| identity.sign(digest))?.to_bytes();
-            registry.keep_part(file.id(), (share.id(), KeyBits::of(&file).labels()), &part)?;
+            registry.keep_part(file.id(), &part)?;
             part
         }
     };
@@ -141,14 +141,14 @@ pub fn part(options: &OpenerOptions) -> Result<OpenerReport, RolesError> {
 /// Reads the share of the round's key.
 fn read_share(path: &Path, file: &RoundFile) -> Result<OpenerShare, RolesError> {
     let share = decode_input(path, FileKind::OPENER_SHARE, OpenerShare::from_bytes)?;
-    check_kind(path, file)?;
+    check_share(path, share.is_simulation(), file)?;
     file.check_key(path, share.id())?;
     check_evaluation_key(file, share.evaluation_key()).map_err(RolesError::input(path))?;
     Ok(share)
 }
 
-/// Checks that the opener agreed to the round when it answered it, and that the key stays secure after the labels of this round and of those
-/// that the opener opened before.
+/// Checks that the opener agreed to the round when it answered it, and that the key stays secure after the labels of this round and of the others
+/// that the opener answered.
 fn check_terms(
     file: &RoundFile,
     opener: usize,
@@ -156,11 +156,7 @@ fn check_terms(
     registry: &RoundRegistry,
     reuse_keys: bool,
 ) -> Result<(), RolesError> {
-    let before = match registry.opened_with(share.id())? {
-        Some((round, _)) if !reuse_keys => return Err(OptionsFault::KeyUsed { round }.into()),
-        opened => opened.map_or(0.0, |(_, bits)| bits),
-    };
-    KeyBits::check(file, share.parameters(), before)?;
+    KeyBits::check_rounds(file, share.parameters(), registry, reuse_keys)?;
     match registry.answered(file.id(), u32::try_from(opener).unwrap_or(u32::MAX))? {
         Some(_) => Ok(()),
         None => {
@@ -182,8 +178,9 @@ fn check_own_verification(path: &Path, file: &RoundFile, (opener, result): (usiz
 
 /// Destroys the share of the round's key, if its file still exists.
 fn destroy_share(path: &Path, file: &RoundFile) -> Result<ShareState, RolesError> {
-    if !path.exists() {
-        return Ok(ShareState::Missing);
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(ShareState::Missing),
+        found => drop(found.map_err(RolesError::io("destroy", path))?),
     }
     if !is_destroyed(path, FileKind::OPENER_SHARE) {
         // No other file is destroyed by mistake.

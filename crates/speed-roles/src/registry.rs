@@ -45,7 +45,7 @@ const RESULTS: OfRound = TableDefinition::new("results");
 const FETCHED: OfRound = TableDefinition::new("fetched");
 /// An opener's parts of results.
 const PARTS: OfRound = TableDefinition::new("parts");
-/// The rounds that an opener opened, by key: for each a round's id and the bits of the key that its labels may reveal (8 bytes).
+/// The rounds that a teacher answered, by key, and the bits of the key that the labels of each may reveal.
 const KEY_ROUNDS: TableDefinition<(Key, Key), f64> = TableDefinition::new("key_rounds");
 /// A server's logs, by entry.
 const LOG: InRound = TableDefinition::new("log");
@@ -109,10 +109,17 @@ impl RoundRegistry {
         read().map_err(RolesError::registry(&self.path))
     }
 
-    /// Keeps a teacher's message.
-    pub(crate) fn keep_answered(&self, round: RoundId, teacher: u32, message: &[u8]) -> Result<(), RolesError> {
+    /// Keeps a teacher's message, and that its round uses this key, whose labels may reveal these bits of it.
+    pub(crate) fn keep_answered(
+        &self,
+        round: RoundId,
+        teacher: u32,
+        (key, bits): (KeyId, f64),
+        message: &[u8],
+    ) -> Result<(), RolesError> {
         self.write(|transaction| {
             transaction.open_table(ANSWERED)?.insert((round.as_bytes(), teacher), message)?;
+            transaction.open_table(KEY_ROUNDS)?.insert((key.as_bytes(), round.as_bytes()), bits)?;
             Ok(())
         })
     }
@@ -122,17 +129,16 @@ impl RoundRegistry {
         self.get(PARTS, round)
     }
 
-    /// Keeps an opener's part, and that its round uses this key, whose labels may reveal these bits of it.
-    pub(crate) fn keep_part(&self, round: RoundId, (key, bits): (KeyId, f64), part: &[u8]) -> Result<(), RolesError> {
+    /// Keeps an opener's part.
+    pub(crate) fn keep_part(&self, round: RoundId, part: &[u8]) -> Result<(), RolesError> {
         self.write(|transaction| {
             transaction.open_table(PARTS)?.insert(round.as_bytes(), part)?;
-            transaction.open_table(KEY_ROUNDS)?.insert((key.as_bytes(), round.as_bytes()), bits)?;
             Ok(())
         })
     }
 
-    /// Returns a round that an opener opened with this key, and the bits of the key that the labels of all such rounds may reveal.
-    pub(crate) fn opened_with(&self, key: KeyId) -> Result<Option<(RoundId, f64)>, RolesError> {
+    /// Returns another round of this key that a teacher answered, and the bits of the key that the labels of all such rounds may reveal.
+    pub(crate) fn other_round(&self, key: KeyId, round: RoundId) -> Result<Option<(RoundId, f64)>, RolesError> {
         let read = || -> Result<Option<(RoundId, f64)>, redb::Error> {
             let table = match self.database.begin_read()?.open_table(KEY_ROUNDS) {
                 Err(TableError::TableDoesNotExist(_)) => return Ok(None),
@@ -142,8 +148,11 @@ impl RoundRegistry {
             let mut found = None;
             for entry in table.range((key.as_bytes(), &first)..=(key.as_bytes(), &last))? {
                 let (at, bits) = entry?;
-                let round = found.map_or_else(|| RoundId::from_bytes(*at.value().1), |(round, _)| round);
-                found = Some((round, found.map_or(0.0, |(_, sum)| sum) + bits.value()));
+                let other = RoundId::from_bytes(*at.value().1);
+                if other != round {
+                    let (first, sum) = found.unwrap_or((other, 0.0));
+                    found = Some((first, sum + bits.value()));
+                }
             }
             Ok(found)
         };

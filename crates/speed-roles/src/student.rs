@@ -28,7 +28,7 @@ use crate::randomness::RoundRandomness;
 use crate::roster::Party;
 use crate::round_file::RoundFile;
 use crate::server::check_verification;
-use crate::simulated_keys::{SIMULATION, are_simulated, check_kind};
+use crate::simulated_keys::{SIMULATION, check_kind, check_share};
 use crate::terms::Terms;
 
 /// The names of the files that [`keygen`] writes, for the student, the teachers and the server.
@@ -337,7 +337,8 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         return Err(RolesError::input(secret_key)(InputFault::Destroyed));
     }
     let file = RoundFile::read(round)?;
-    if file.round().is_simulation() {
+    let is_simulation = file.round().is_simulation();
+    if file.opener().is_none() {
         check_kind(secret_key, &file)?;
     }
     let key = Opening::read(options, &file)?;
@@ -347,7 +348,7 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     let list = signed.list();
     let known = options.known.as_ref().map(|known| KnownAnswers::read(known, &file)).transpose()?;
     // Before anything is decrypted: a refused result tells something as well.
-    if !are_simulated(secret_key) {
+    if !is_simulation {
         note_opening(secret_key, Opened { round: file.id(), result: digest, part: key.part_digest() })?;
     }
     let mut labels = decrypted(&key, list).map_err(RolesError::input(result))?;
@@ -361,7 +362,7 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         write_new(out, text.as_bytes(), Access::Owner)?;
     }
     // Keys of simulations are public, and their rounds are not recorded.
-    let other_rounds = match are_simulated(secret_key) {
+    let other_rounds = match is_simulation {
         true => Some(0),
         false => other_rounds(&secret_key.with_file_name(KEY_FILES[1]), list.round())?,
     };
@@ -457,6 +458,7 @@ impl Opening {
             (Some(_), None) => Err(OptionsFault::PartMissing.into()),
             (Some(_), Some(path)) => {
                 let share = decode_input(secret_key, FileKind::STUDENT_SHARE, StudentShare::from_bytes)?;
+                check_share(secret_key, share.is_simulation(), file)?;
                 check_evaluation_key(file, share.evaluation_key()).map_err(RolesError::input(secret_key))?;
                 let part = decode_input(path, FileKind::OPENING_PART, OpeningPart::from_bytes)?;
                 Ok(Self::Joint(share, part))

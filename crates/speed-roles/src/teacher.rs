@@ -51,6 +51,8 @@ pub struct TeacherOptions {
     pub registry: PathBuf,
     /// The ledger that the round is charged to.
     pub ledger: LedgerOptions,
+    /// True if the teacher may answer another round of the same key.
+    pub reuse_keys: bool,
     /// The source of noise and encryption randomness.
     pub randomness: RoundRandomness,
 }
@@ -119,8 +121,8 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
             expect_uncharged(&options.ledger, &file, registry.path())?;
             // No message is created without a budget for it, so the votes can still be corrected.
             expect_budget(&options.ledger, &file, file.round().min_teachers())?;
-            let submission = encrypt(options, &file, &identity, teacher)?;
-            registry.keep_answered(file.id(), index, &submission)?;
+            let submission = encrypt(options, &file, (&identity, teacher), &registry)?;
+            registry.keep_answered(file.id(), index, (file.key(), KeyBits::of(&file).labels()), &submission)?;
             submission
         }
     };
@@ -147,12 +149,12 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
 fn encrypt(
     options: &TeacherOptions,
     file: &RoundFile,
-    identity: &Identity,
-    teacher: usize,
+    (identity, teacher): (&Identity, usize),
+    registry: &RoundRegistry,
 ) -> Result<Vec<u8>, RolesError> {
     let key = decode_input(&options.public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
     file.check_key(&options.public_key, key.id())?;
-    KeyBits::check(file, key.parameters(), 0.0)?;
+    KeyBits::check_rounds(file, key.parameters(), registry, options.reuse_keys)?;
     let proof_key = proofs::read(options.proof_key.as_deref(), file, key.parameters())?;
     let counts = Zeroizing::new(
         PartyVotes { votes: &options.votes, form: options.form, query_list: options.query_list.as_deref() }

@@ -10,7 +10,7 @@ use crate::answer::WORDS;
 #[cfg(feature = "student")]
 use crate::answer::{EncryptedAnswer, OpenError};
 use crate::answer_list::AnswerList;
-use crate::codec::{Content, Decode, DecodeError, Encode, FixedLength, Kind, Reader, Writer};
+use crate::codec::{Content, Decode, DecodeError, Encode, FixedLength, Kind, Limits, Reader, Writer};
 use crate::ids::KeyId;
 #[cfg(feature = "student")]
 use crate::layout::outcome_of_phases;
@@ -28,8 +28,11 @@ use crate::submission::Signature;
 struct Share {
     parameters: Parameters,
     id: KeyId,
+    is_simulation: bool,
     /// SHA-256 of the evaluation key's file.
     evaluation_key: Digest,
+    /// The key of an opener's flooding, which only the opener has: zeros in the student's share.
+    flooding_key: Zeroizing<[u8; 32]>,
     words: Zeroizing<Vec<u64>>,
 }
 
@@ -43,13 +46,16 @@ impl Share {
 
 impl Encode for Share {
     fn encoded_len(&self) -> usize {
-        self.parameters.encoded_len() + KeyId::LENGTH + Digest::LENGTH + self.words.encoded_len()
+        let flags = usize::LENGTH;
+        self.parameters.encoded_len() + KeyId::LENGTH + flags + 2 * Digest::LENGTH + self.words.encoded_len()
     }
 
     fn encode(&self, writer: &mut Writer) {
         self.parameters.encode(writer);
         self.id.encode(writer);
+        usize::from(self.is_simulation).encode(writer);
         self.evaluation_key.encode(writer);
+        Digest::from_bytes(*self.flooding_key).encode(writer);
         self.words.as_slice().encode(writer);
     }
 }
@@ -57,9 +63,12 @@ impl Encode for Share {
 impl Decode for Share {
     fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
         let (parameters, id): (Parameters, _) = (reader.read()?, reader.read()?);
+        let flags: usize = reader.read_with(Limits { field: "flags", min: 0, max: 1 })?;
+        let is_simulation = flags == 1;
         let evaluation_key = reader.read()?;
+        let flooding_key = Zeroizing::new(*reader.read::<Digest>()?.as_bytes());
         let words = Zeroizing::new(reader.read_with(parameters.polynomial_size)?);
-        Ok(Self { parameters, id, evaluation_key, words })
+        Ok(Self { parameters, id, is_simulation, evaluation_key, flooding_key, words })
     }
 }
 
@@ -80,6 +89,12 @@ macro_rules! share_with_role {
             #[must_use]
             pub fn parameters(&self) -> &Parameters {
                 &self.0.parameters
+            }
+
+            /// Returns whether the key comes from a seed, so that it is public.
+            #[must_use]
+            pub fn is_simulation(&self) -> bool {
+                self.0.is_simulation
             }
 
             /// Returns SHA-256 of the file of the evaluation key that was generated with the secret key. Another evaluation key
@@ -136,8 +151,8 @@ share_with_role! {
     /// The opener's summand of a secret key. With it a party of the round makes its part of a result, which the student needs
     /// to open the result. Alone it decrypts nothing.
     ///
-    /// On the wire (between envelope and checksum): parameter set (4 bytes), key id (32), SHA-256 of the
-    /// evaluation key's file (32), 2048 words of 8 bytes.
+    /// On the wire (between envelope and checksum): parameter set (4 bytes), key id (32), flags (4; bit 0: simulation), SHA-256 of the
+    /// evaluation key's file (32), key of the flooding (32), 2048 words of 8 bytes.
     OpenerShare, Kind::OpenerShare, "OpenerShare"
 }
 
@@ -146,8 +161,7 @@ share_with_role! {
     /// The student's summand of a secret key. It opens answers together with an opener's [part](OpeningPart). Alone it decrypts
     /// nothing.
     ///
-    /// On the wire (between envelope and checksum): parameter set (4 bytes), key id (32), SHA-256 of the
-    /// evaluation key's file (32), 2048 words of 8 bytes.
+    /// On the wire (between envelope and checksum): as an [`OpenerShare`], with zeros as the key of the flooding.
     StudentShare, Kind::StudentShare, "StudentShare"
 }
 
@@ -155,7 +169,7 @@ share_with_role! {
 #[cfg(feature = "student")]
 const SHARES: &[u8] = b"speed/aggregation/joint/v1";
 
-/// The domain of the flooding of parts, whose key is an opener's share.
+/// The domain of the flooding of parts.
 const FLOODING: &[u8] = b"speed/aggregation/joint/flooding/v1";
 
 impl OpenerShare {
@@ -163,8 +177,8 @@ impl OpenerShare {
     /// this share and `e` is uniform on `[-2^57, 2^57)` (the parameter sets' flooding of a part). The flooding hides the error of
     /// the answer, also from a student that colludes with the server ([`JointGuarantee`](crate::encoding::JointGuarantee)).
     ///
-    /// The flooding is a pseudorandom function of round and result, and its key is this share. So every part of one result is the same, and the
-    /// mean of several parts cannot remove the flooding, even if the opener lost its registry and kept a copy of the share.
+    /// The flooding is a pseudorandom function of the ciphertext, whose key is in this share. So one ciphertext always has the same flooding,
+    /// and the mean of several parts cannot remove it.
     ///
     /// The caller verified, with the evaluation key of this share, that the server computed this result, whose file has the SHA-256 `result`: a ciphertext of
     /// another origin could read this share bit by bit.
@@ -181,28 +195,20 @@ impl OpenerShare {
         if list.key() != *id {
             return Err(PartError::Key { expected: *id, found: list.key() });
         }
-        let context = [list.round().as_bytes().as_slice(), result.as_bytes()].concat();
-        let random = self.random_words(&context, list.words().len() / WORDS);
         let log = parameters.part_flooding_log;
-        let ciphertexts = list.words().chunks_exact(WORDS);
-        let words = ciphertexts.zip(random.iter()).map(|(ciphertext, random)| {
-            let flooding = (random >> (u64::BITS - log - 1)).wrapping_sub(1 << log);
+        let words = list.words().chunks_exact(WORDS).map(|ciphertext| {
+            let flooding = (self.random_word(ciphertext) >> (u64::BITS - log - 1)).wrapping_sub(1 << log);
             self.0.product(ciphertext).wrapping_add(flooding)
         });
         Ok(OpeningPart::new((list.round(), result), teacher, words.collect(), sign))
     }
 
-    /// Returns pseudorandom words for a context: SHA-256 of the share, the context and the index of four words.
-    fn random_words(&self, context: &[u8], count: usize) -> Zeroizing<Vec<u64>> {
-        let mut share = Zeroizing::new(Vec::with_capacity(self.0.words.len() * size_of::<u64>()));
-        share.extend(self.0.words.iter().flat_map(|word| word.to_le_bytes()));
-        let mut words = Zeroizing::new(Vec::with_capacity(count.next_multiple_of(4)));
-        for block in 0..count.div_ceil(4) as u64 {
-            let bytes = Zeroizing::new(derive_key(FLOODING, &share, "flooding of a part", block, context));
-            words.extend(bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)));
-        }
-        words.truncate(count);
-        words
+    /// Returns a pseudorandom word for a ciphertext: the first eight bytes of SHA-256 of the flooding's key and the ciphertext. All
+    /// inputs have the same length.
+    fn random_word(&self, ciphertext: &[u64]) -> u64 {
+        let bytes: Vec<u8> = ciphertext.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let hash = Zeroizing::new(derive_key(FLOODING, &*self.0.flooding_key, "flooding of a part", 0, &bytes));
+        u64::from_le_bytes(*hash.first_chunk().expect("32 bytes"))
     }
 }
 
@@ -223,8 +229,10 @@ impl SecretKey {
         let first = uniform_words(randomness, (SHARES, "share of a key", id.as_bytes()), bits.len())?;
         let mut second = Zeroizing::new(Vec::with_capacity(bits.len()));
         second.extend(bits.iter().zip(first.iter()).map(|(bit, first)| bit.wrapping_sub(*first)));
-        let student = StudentShare(Share { parameters, id, evaluation_key, words: first });
-        Ok((student, OpenerShare(Share { parameters, id, evaluation_key, words: second })))
+        let flooding_key = randomness.derive(SHARES, "flooding of an opener", 0, id.as_bytes()).key()?;
+        let is_simulation = randomness.is_simulation();
+        let share = |flooding_key, words| Share { parameters, id, is_simulation, evaluation_key, flooding_key, words };
+        Ok((StudentShare(share(Zeroizing::new([0; 32]), first)), OpenerShare(share(flooding_key, second))))
     }
 }
 

@@ -159,21 +159,23 @@ fn a_part_is_the_product_and_uniform_flooding() {
     let key = key(8);
     let (_, opener) = key.split(evaluation_key(), &simulation(8)).expect("a simulation");
     let queries = 4_000;
-    let list = list(&key, &round(queries, 3, None, RoundKind::Labels), &vec![(Outcome::Label(2), 0); queries]);
-    let flooding = |opener: &OpenerShare, result: &[u8]| -> Vec<i64> {
-        let part = opener.part(&list, (Digest::of(result), 1), sign).expect("of this key");
+    let of_label =
+        |label| list(&key, &round(queries, 3, None, RoundKind::Labels), &vec![(Outcome::Label(label), 0); queries]);
+    let (results, others) = (of_label(2), of_label(1));
+    let flooding = |opener: &OpenerShare, list: &AnswerList, result: &[u8]| -> Vec<i64> {
+        let part = opener.part(list, (Digest::of(result), 1), sign).expect("of this key");
         let ciphertexts = list.words().chunks_exact(WORDS).zip(part.words());
         let product = |ciphertext: &[u64]| {
             opener.words().iter().zip(ciphertext).fold(0_u64, |sum, (a, b)| sum.wrapping_add(a.wrapping_mul(*b)))
         };
         ciphertexts.map(|(ciphertext, word)| word.wrapping_sub(product(ciphertext)).cast_signed()).collect()
     };
-    let mut drawn = flooding(&opener, b"result");
-    // The parts of one result are the same, so their mean shows no more than one of them.
-    assert_eq!(drawn, flooding(&opener, b"result"));
-    // Another result or another share has independent flooding.
+    let mut drawn = flooding(&opener, &results, b"result");
+    // The parts of the same ciphertexts are the same, in every result, so their mean shows no more than one of them.
+    assert_eq!(drawn, flooding(&opener, &results, b"another result"));
+    // Other ciphertexts and other shares have independent flooding.
     let (_, other) = key.split(evaluation_key(), &simulation(9)).expect("a simulation");
-    for other in [flooding(&opener, b"other result"), flooding(&other, b"result")] {
+    for other in [flooding(&opener, &others, b"result"), flooding(&other, &results, b"result")] {
         let pairs = drawn.iter().zip(&other).map(|(a, b)| (*a as f64 / 2_f64.powi(57)) * (*b as f64 / 2_f64.powi(57)));
         // The product of two uniform numbers on [-1, 1) has the deviation 1/3: beyond 4.5 deviations with probability 7e-6.
         let mean = pairs.sum::<f64>() / queries as f64;

@@ -93,6 +93,7 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
         out: options.out,
         query_list: options.query_list,
         mechanism: agreed.map(PrivacyNoise::mechanism),
+        reuse_keys: options.reuse_keys,
         randomness: RoundRandomness::from_seed(options.simulation),
     })?;
     if options.json {

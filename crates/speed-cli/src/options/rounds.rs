@@ -393,7 +393,7 @@ pub(crate) struct OpenPartOptions {
     /// Keep the share, which is otherwise destroyed after the part is written
     #[arg(long)]
     pub(crate) keep_share: bool,
-    /// Make the part although this teacher opened another round of the same keys (student round --reuse-keys)
+    /// Make the part although this teacher answered another round of the same keys (student round --reuse-keys)
     #[arg(long)]
     pub(crate) reuse_keys: bool,
     /// The part to write, for the student
@@ -442,6 +442,10 @@ pub(crate) struct AnswerOptions {
     pub(crate) records: RecordOptions,
     #[command(flatten)]
     pub(crate) price: PriceOptions,
+    /// Answer although this teacher answered another round of the same keys (student round --reuse-keys): a student
+    /// that was corrupted in between could read this teacher's votes of the first round
+    #[arg(long)]
+    pub(crate) reuse_keys: bool,
     /// Seed for noise and encryption, only in a simulation round
     #[arg(long, value_name = "SEED")]
     pub(crate) simulation: Option<u64>,

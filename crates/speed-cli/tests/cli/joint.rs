@@ -20,7 +20,7 @@ fn evaluated() -> Parties {
     let parties = Parties::new();
     parties.introduce(3);
     let text = parties.succeeds("student", "student keygen --joint --out .");
-    assert!(text.contains("opener.share (16480 bytes) goes to the opener over a confidential channel"), "{text}");
+    assert!(text.contains("opener.share (16516 bytes) goes to the opener over a confidential channel"), "{text}");
     assert!(!parties.path("student", "secret.key").exists());
     check_failure(&parties.run("student", ROUND), 2, &["these keys are split", "--opener"]);
     check_failure(

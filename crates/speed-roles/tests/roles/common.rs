@@ -176,6 +176,7 @@ impl RoundFolder {
             // A new registry for each call, so a teacher can answer twice.
             registry: self.path(&format!("teacher-{}.registry", CALLS.fetch_add(1, Ordering::Relaxed))),
             ledger: self.ledger(&format!("teacher-{teacher}")),
+            reuse_keys: false,
             randomness: SEED,
         }
     }

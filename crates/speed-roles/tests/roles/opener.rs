@@ -21,7 +21,7 @@ fn real(terms: Terms) -> Terms {
 }
 
 /// A joint round that is no simulation, with proofs, whose result the opener verified. The opener has this registry. The keys come from a seed, but the
-/// file that says so is missing.
+/// shares do not say so.
 fn real_round(name: &str, opener: &Path) -> RoundFolder {
     let folder = RoundFolder::with_proofs(&real(joint_terms(name)));
     let randomness = RoundRandomness::OPERATING_SYSTEM;
@@ -30,10 +30,22 @@ fn real_round(name: &str, opener: &Path) -> RoundFolder {
     folder.aggregate_with(&options, &Silent).expect("enough");
     server::reveal(&reveal_options(&folder)).expect("a result");
     verify_with(&folder, OPENER, "verification", &keys().join("evaluation.key"));
-    for name in ["student.share", "opener.share"] {
-        fs::copy(shares().join(name), folder.path(name)).expect("a copy");
-    }
+    ["student.share", "opener.share"].iter().for_each(|name| copy_real_share(&folder, name));
     folder
+}
+
+/// Copies a share without the flag of a simulation.
+fn copy_real_share(folder: &RoundFolder, name: &str) {
+    let mut bytes = fs::read(shares().join(name)).expect("a share");
+    assert_eq!(bytes[48], 1);
+    bytes[48] = 0;
+    seal(&mut bytes);
+    fs::write(folder.path(name), bytes).expect("a file");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(folder.path(name), fs::Permissions::from_mode(0o600)).expect("permissions");
+    }
 }
 
 fn open(folder: &RoundFolder, part: &str, known: Option<KnownOptions>) -> Result<OpenReport, RolesError> {
@@ -71,8 +83,11 @@ fn an_opener_opens_one_round_of_a_key_and_no_more_bits_than_it_has() {
         reuse_keys: false,
         ..options(round)
     };
-    assert_eq!(opener::part(&of(&rounds[0])).expect("the first").share, ShareState::Kept);
-    refused(opener::part(&of(&rounds[1])), 2, &format!("already used for round {}", rounds[0].file.id()));
+    // Both rounds were answered, so neither is the only one of the key.
+    refused(opener::part(&of(&rounds[0])), 2, &format!("already answered round {}", rounds[1].file.id()));
+    let first = OpenerOptions { reuse_keys: true, ..of(&rounds[0]) };
+    assert_eq!(opener::part(&first).expect("2 times 19 bits").share, ShareState::Kept);
+    refused(opener::part(&of(&rounds[1])), 2, &format!("already answered round {}", rounds[0].file.id()));
     assert!(!rounds[1].path("part").exists());
     let allowed = OpenerOptions { reuse_keys: true, ..of(&rounds[1]) };
     opener::part(&allowed).expect("2 times 19 bits");
@@ -107,7 +122,7 @@ fn worn_out() -> RoundFolder {
     let verification = Verification::new(folder.file.id(), Digest::of(&result), OPENER, |digest| identity.sign(digest));
     fs::write(folder.path("result"), result).expect("a file");
     fs::write(folder.path("verification"), verification.to_bytes()).expect("a file");
-    fs::copy(shares().join("opener.share"), folder.path("opener.share")).expect("a copy");
+    copy_real_share(&folder, "opener.share");
     folder
 }
 
@@ -149,11 +164,22 @@ fn a_joint_round_needs_proofs() {
 #[test]
 fn a_real_share_opens_no_simulation() {
     let folder = verified("kind");
-    fs::remove_file(folder.path("SIMULATION.txt")).expect("a file");
+    copy_real_share(&folder, "opener.share");
     refused(opener::part(&options(&folder)), 3, "opener.share");
-    assert!(!folder.path("part").exists());
-    fs::copy(keys().join("SIMULATION.txt"), folder.path("SIMULATION.txt")).expect("a copy");
+    assert!(!folder.path("part").exists() && folder.path("opener.share").exists());
+    fs::copy(shares().join("opener.share"), folder.path("opener.share")).expect("a copy");
     opener::part(&options(&folder)).expect("a simulated share");
+    copy_real_share(&folder, "student.share");
+    refused(open(&folder, "part", None), 3, "student.share");
+    // And the other way round.
+    let real = tempfile::tempdir().expect("a temporary folder");
+    let real = real_round("real kind", &real.path().join("opener.registry"));
+    for name in ["student.share", "opener.share"] {
+        fs::copy(shares().join(name), real.path(name)).expect("a copy");
+    }
+    refused(opener::part(&options(&real)), 3, "opener.share");
+    fs::copy(folder.path("part"), real.path("part")).expect("a copy");
+    refused(open(&real, "part", None), 3, "student.share");
 }
 
 /// Returns the part that adds a number of outcomes to the label of every query, signed by the opener.

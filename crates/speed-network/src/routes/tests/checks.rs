@@ -1,7 +1,7 @@
 //! The order of checks, and the limits on checks, on lines of the log and on the time of a request.
 
+use std::cell::RefCell;
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
 
 use super::*;
 
@@ -77,13 +77,17 @@ async fn a_request_is_cut_after_its_time_and_its_bytes_are_kept() {
     assert_eq!(office.ask(north, asked, Body::empty()).await, (StatusCode::OK, Bytes::from_static(b"1000")));
 }
 
-/// The program's log of this thread.
-#[derive(Clone, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
+thread_local! {
+    /// The program's log of this thread.
+    static LOG: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
-impl Write for Written {
+/// Writes to the log of the current thread.
+struct OfThread;
+
+impl Write for OfThread {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+        LOG.with_borrow_mut(|log| log.write(bytes))
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -91,18 +95,16 @@ impl Write for Written {
     }
 }
 
-impl Written {
-    fn count(&self, words: &str) -> usize {
-        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).matches(words).count()
-    }
+/// Returns how often the log of this thread has these words.
+fn in_log(words: &str) -> usize {
+    LOG.with_borrow(|log| String::from_utf8_lossy(log).matches(words).count())
 }
 
 #[tokio::test]
 async fn refusals_of_a_party_take_eight_lines_and_one_a_minute_and_all_are_counted() {
-    let written = Written::default();
-    let log = written.clone();
-    let subscriber = tracing_subscriber::fmt().json().with_writer(move || log.clone()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    // For all threads: a test that writes a line first, on a thread without a subscriber, would turn the line off for all.
+    let subscriber = tracing_subscriber::fmt().json().with_writer(|| OfThread).finish();
+    tracing::subscriber::set_global_default(subscriber).expect("no other test sets one");
     let office = Office::open(patient());
     let [north, south] = ["north", "south"].map(|party| office.key(party));
     for party in [[north; 20].as_slice(), &[south]].concat() {
@@ -110,9 +112,9 @@ async fn refusals_of_a_party_take_eight_lines_and_one_a_minute_and_all_are_count
         assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
     }
     let lines = [north, south].map(|party| {
-        written.count(&office.served.server.name_of(crate::routes::party(party).expect("a key")).replace('"', "\\\""))
+        in_log(&office.served.server.name_of(crate::routes::party(party).expect("a key")).replace('"', "\\\""))
     });
-    assert_eq!((lines, written.count("message refused")), ([8, 1], 9));
+    assert_eq!((lines, in_log("message refused")), ([8, 1], 9));
     let metrics = office.served.metrics.to_text(&state(&office.served), &office.served.connections);
     assert!(metrics.contains("speed_messages_refused_total{reason=\"oversized\"} 21\n"), "{metrics}");
     // A minute later there is one line more.

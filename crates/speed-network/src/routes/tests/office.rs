@@ -114,6 +114,7 @@ impl Office {
             mechanism: None,
             registry: path(&format!("{party}.{registry}")),
             ledger: LedgerOptions { path: path(&format!("{party}.{registry}.ledger")), ..ledger(&self.folder) },
+            reuse_keys: false,
             randomness: RANDOMNESS,
         })
         .expect("valid");
