@@ -3,6 +3,7 @@
 use speed_core::{EntropyError, Randomness};
 use tfhe::core_crypto::commons::generators::DeterministicSeeder;
 use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, XofSeed};
+#[cfg(any(feature = "student", test))]
 use zeroize::Zeroizing;
 
 pub(crate) type Seeder = DeterministicSeeder<DefaultRandomGenerator>;
@@ -24,6 +25,7 @@ pub(crate) fn seeder(
 
 /// Draws uniform words, in parts of 32 bytes that the operating system's generator gives each. In a simulation they
 /// depend on its key, the domain, the purpose and the context only.
+#[cfg(any(feature = "student", test))]
 pub(crate) fn uniform_words(
     randomness: &Randomness,
     (domain, purpose, context): (&[u8], &str, &[u8]),

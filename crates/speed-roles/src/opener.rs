@@ -178,9 +178,11 @@ fn check_own_verification(path: &Path, file: &RoundFile, (opener, result): (usiz
 
 /// Destroys the share of the round's key, if its file still exists.
 fn destroy_share(path: &Path, file: &RoundFile) -> Result<ShareState, RolesError> {
-    match std::fs::symlink_metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(ShareState::Missing),
-        found => drop(found.map_err(RolesError::io("destroy", path))?),
+    if let Err(error) = std::fs::symlink_metadata(path) {
+        return match error.kind() {
+            std::io::ErrorKind::NotFound => Ok(ShareState::Missing),
+            _ => Err(RolesError::io("destroy", path)(error)),
+        };
     }
     if !is_destroyed(path, FileKind::OPENER_SHARE) {
         // No other file is destroyed by mistake.

@@ -445,7 +445,7 @@ enum Opening {
     /// The student's secret key.
     Alone(SecretKey),
     /// The student's share of it, and the opener's part of the result.
-    Joint(StudentShare, OpeningPart),
+    Joint(Box<StudentShare>, OpeningPart),
 }
 
 impl Opening {
@@ -461,7 +461,7 @@ impl Opening {
                 check_share(secret_key, share.is_simulation(), file)?;
                 check_evaluation_key(file, share.evaluation_key()).map_err(RolesError::input(secret_key))?;
                 let part = decode_input(path, FileKind::OPENING_PART, OpeningPart::from_bytes)?;
-                Ok(Self::Joint(share, part))
+                Ok(Self::Joint(Box::new(share), part))
             }
         }
     }
@@ -480,7 +480,7 @@ impl Opening {
     fn part_digest(&self) -> Option<Digest> {
         match self {
             Self::Alone(_) => None,
-            Self::Joint(_, part) => Some(Digest::of(&part.to_bytes())),
+            Self::Joint(_, part) => Some(Digest::of(part.to_bytes())),
         }
     }
 
