@@ -116,7 +116,9 @@ pub enum InputFault {
     #[error("was destroyed when its labels were written; the labels are in the output file")]
     Destroyed,
     /// A damaged list of a key's rounds.
-    #[error("expected one line for each round of the key: its id and a number of bits")]
+    #[error(
+        "expected one line for each round of the key: its id, and a number of bits (.rounds) or the SHA-256 of what was opened (.opened)"
+    )]
     KeyUse,
     /// Bytes that are not text.
     #[error(transparent)]
@@ -140,7 +142,7 @@ pub enum InputFault {
     SimulatedKey,
     /// Real keys for a simulation.
     #[error(
-        "is not a simulation's key (there is no SIMULATION.txt beside it), and a simulation may reveal its key: generate keys for it with \
+        "is not a simulation's key (a share says so itself, other keys have SIMULATION.txt beside them), and a simulation may reveal its key: generate keys for it with \
          `speed student keygen --simulation SEED`"
     )]
     RealKey,

@@ -109,17 +109,19 @@ impl RoundRegistry {
         read().map_err(RolesError::registry(&self.path))
     }
 
-    /// Keeps a teacher's message, and that its round uses this key, whose labels may reveal these bits of it.
+    /// Keeps a teacher's message, and for a round that is no simulation, its key and the bits of it that the labels may reveal.
     pub(crate) fn keep_answered(
         &self,
         round: RoundId,
         teacher: u32,
-        (key, bits): (KeyId, f64),
+        key: Option<(KeyId, f64)>,
         message: &[u8],
     ) -> Result<(), RolesError> {
         self.write(|transaction| {
             transaction.open_table(ANSWERED)?.insert((round.as_bytes(), teacher), message)?;
-            transaction.open_table(KEY_ROUNDS)?.insert((key.as_bytes(), round.as_bytes()), bits)?;
+            if let Some((key, bits)) = key {
+                transaction.open_table(KEY_ROUNDS)?.insert((key.as_bytes(), round.as_bytes()), bits)?;
+            }
             Ok(())
         })
     }
