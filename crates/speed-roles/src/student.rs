@@ -338,7 +338,7 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     }
     let file = RoundFile::read(round)?;
     let is_simulation = file.round().is_simulation();
-    if file.opener().is_none() {
+    if is_simulation && file.opener().is_none() {
         check_kind(secret_key, &file)?;
     }
     let key = Opening::read(options, &file)?;

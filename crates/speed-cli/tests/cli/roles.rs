@@ -473,7 +473,7 @@ fn limits_on_the_price_of_a_round_exempt_simulations_and_no_real_round() {
         check_failure(&parties.run("teacher 0", &answer), 2, &[words]);
         check_failure(&parties.run("teacher 0", &format!("{answer} --simulation 8")), 2, &["not a simulation"]);
         assert!(!parties.path("teacher 0", "message").exists());
-        parties.succeeds("teacher 0", &format!("{answer} --max-epsilon inf"));
+        parties.succeeds("teacher 0", &format!("{answer} --max-epsilon inf --reuse-keys"));
     }
 }
 
