@@ -28,7 +28,7 @@ use crate::randomness::RoundRandomness;
 use crate::roster::Party;
 use crate::round_file::RoundFile;
 use crate::server::check_verification;
-use crate::simulated_keys::{SIMULATION, check_kind, check_share};
+use crate::simulated_keys::{SIMULATION, are_simulated, check_kind, check_share};
 use crate::terms::Terms;
 
 /// The names of the files that [`keygen`] writes, for the student, the teachers and the server.
@@ -337,8 +337,7 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         return Err(RolesError::input(secret_key)(InputFault::Destroyed));
     }
     let file = RoundFile::read(round)?;
-    let is_simulation = file.round().is_simulation();
-    if is_simulation && file.opener().is_none() {
+    if file.round().is_simulation() && file.opener().is_none() {
         check_kind(secret_key, &file)?;
     }
     let key = Opening::read(options, &file)?;
@@ -348,7 +347,7 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     let list = signed.list();
     let known = options.known.as_ref().map(|known| KnownAnswers::read(known, &file)).transpose()?;
     // Before anything is decrypted: a refused result tells something as well.
-    if !is_simulation {
+    if !key.is_simulated(secret_key) {
         note_opening(secret_key, Opened { round: file.id(), result: digest, part: key.part_digest() })?;
     }
     let mut labels = decrypted(&key, list).map_err(RolesError::input(result))?;
@@ -362,7 +361,7 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         write_new(out, text.as_bytes(), Access::Owner)?;
     }
     // Keys of simulations are public, and their rounds are not recorded.
-    let other_rounds = match is_simulation {
+    let other_rounds = match key.is_simulated(secret_key) {
         true => Some(0),
         false => other_rounds(&secret_key.with_file_name(KEY_FILES[1]), list.round())?,
     };
@@ -473,6 +472,14 @@ impl Opening {
                 check_part(part, file, opener, result).map_err(RolesError::input(path))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Returns whether the key comes from a seed. A share says so itself, a secret key has a file beside it.
+    fn is_simulated(&self, secret_key: &Path) -> bool {
+        match self {
+            Self::Alone(_) => are_simulated(secret_key),
+            Self::Joint(share, _) => share.is_simulation(),
         }
     }
 
