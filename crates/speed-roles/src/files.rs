@@ -142,8 +142,8 @@ fn exists(path: &Path) -> RolesError {
 }
 
 /// Writes a new file atomically: through a temporary file in the same directory that is synced before it gets its name.
-/// After a kill or a full disk, the file is complete or absent. On Linux the temporary file has no name if the file system allows it, so a kill leaves no part of a
-/// secret behind.
+/// After a kill or a full disk, the file is complete or absent. If the file system allows it, the temporary file has no name on Linux, so
+/// that a kill does not leave a part of a secret.
 ///
 /// # Errors
 /// If something has that name already, or writing fails.

@@ -15,7 +15,7 @@ use crate::files::{lock, read_input};
 use crate::key_bits::KeyBits;
 use crate::round_file::RoundFile;
 
-/// What a student opens.
+/// A result that a student opens.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Opened {
     pub(crate) round: RoundId,

@@ -81,8 +81,7 @@ pub enum ShareState {
 
 /// Makes the opener's part of a result that the opener verified. A part is made once for each round: it is stored in the
 /// opener's registry before it is written, and every later call for the same result writes it again. Another result of
-/// the round is refused, because the flooding of two parts would not hide the errors of their answers, and the answers of a
-/// second result may be chosen by an attacker.
+/// the round is refused: two signed results convict the server, and the part of a second one would tell more about the key.
 ///
 /// The student may be the attacker, so the opener checks the round's terms itself: it answered the round, the labels cannot reveal too much
 /// of the key, and it answered no other round of the key, unless `reuse_keys` is set.

@@ -109,7 +109,7 @@ impl RoundRegistry {
         read().map_err(RolesError::registry(&self.path))
     }
 
-    /// Keeps a teacher's message, and for a round that is no simulation, its key and the bits of it that the labels may reveal.
+    /// Keeps a teacher's message and, in a real round, the round's key and the bits of it that the labels may reveal.
     pub(crate) fn keep_answered(
         &self,
         round: RoundId,

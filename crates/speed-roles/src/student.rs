@@ -337,9 +337,6 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
         return Err(RolesError::input(secret_key)(InputFault::Destroyed));
     }
     let file = RoundFile::read(round)?;
-    if file.round().is_simulation() && file.opener().is_none() {
-        check_kind(secret_key, &file)?;
-    }
     let key = Opening::read(options, &file)?;
     let (signed, digest) = read_signed_result(result, &file)?;
     key.check(options, &file, digest)?;
@@ -452,7 +449,12 @@ impl Opening {
     fn read(options: &OpenOptions, file: &RoundFile) -> Result<Self, RolesError> {
         let OpenOptions { secret_key, part, .. } = options;
         match (file.opener(), part) {
-            (None, None) => decode_input(secret_key, FileKind::SECRET_KEY, SecretKey::from_bytes).map(Self::Alone),
+            (None, None) => {
+                if file.round().is_simulation() {
+                    check_kind(secret_key, file)?;
+                }
+                decode_input(secret_key, FileKind::SECRET_KEY, SecretKey::from_bytes).map(Self::Alone)
+            }
             (None, Some(_)) => Err(OptionsFault::PartRefused.into()),
             (Some(_), None) => Err(OptionsFault::PartMissing.into()),
             (Some(_), Some(path)) => {

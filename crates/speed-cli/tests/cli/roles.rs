@@ -396,15 +396,21 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     assert!(!Path::new(&parties.path("server", "result")).exists());
 }
 
-/// In a real round a seed would make the noise predictable, and a ledger limits the cost.
-#[test]
-fn a_real_round_refuses_seeds_and_costs_beyond_the_budget() {
+/// The student's keys and file of a real round of one teacher.
+fn real_round_of_one() -> Parties {
     let parties = Parties::new();
     parties.introduce(1);
     parties.succeeds("student", "student keygen --out .");
     let round = "student round --accept-wrong-labels --public-key public.key --name n --queries 2 --classes 4 --roster roster.toml --parties 1 \
                  --proofs off --gamma 0.4 --out round.toml";
     parties.succeeds("student", round);
+    parties
+}
+
+/// In a real round a seed would make the noise predictable, and a ledger limits the cost.
+#[test]
+fn a_real_round_refuses_seeds_and_costs_beyond_the_budget() {
+    let parties = real_round_of_one();
     for (party, file) in [("teacher 0", "public.key"), ("server", "evaluation.key")] {
         parties.send(("student", file), (party, file));
         parties.send(("student", "round.toml"), (party, "round.toml"));
@@ -479,12 +485,7 @@ fn limits_on_the_price_of_a_round_exempt_simulations_and_no_real_round() {
 
 #[test]
 fn a_missing_ledger_is_created_without_a_budget() {
-    let parties = Parties::new();
-    parties.introduce(1);
-    parties.succeeds("student", "student keygen --out .");
-    let round = "student round --accept-wrong-labels --public-key public.key --name n --queries 2 --classes 4 --roster roster.toml --parties 1 \
-                 --proofs off --gamma 0.4 --out round.toml";
-    parties.succeeds("student", round);
+    let parties = real_round_of_one();
     parties.agree_in_votes(1, &[1, 2]);
     parties.succeeds("server", &AGGREGATE.replace(" --simulation 13", ""));
     for party in ["teacher 0", "server"] {

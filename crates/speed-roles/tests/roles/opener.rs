@@ -1,4 +1,4 @@
-//! What an opener refuses, because the student may collude with the server; and what a student refuses of its opener.
+//! Openers refuse rounds of a student that colludes with the server, and students refuse parts that their opener changed.
 
 use std::fs;
 use std::path::Path;
@@ -15,12 +15,12 @@ use crate::faults::seal;
 use crate::joint::{OPENER, QUERIES, answer, joint_terms, labels, options, refused, shares, verified, verify_with};
 use crate::lying_server::reveal_options;
 
-/// The terms of a round that is no simulation.
+/// The terms of a real round.
 fn real(terms: Terms) -> Terms {
     Terms { randomness: RandomnessKind::OperatingSystem, ..terms }
 }
 
-/// A joint round that is no simulation, with proofs, whose result the opener verified. The opener has this registry. The keys come from a seed, but the
+/// A real joint round with proofs, whose result the opener verified. The opener has this registry. The keys come from a seed, but the
 /// shares do not say so.
 fn real_round(name: &str, opener: &Path) -> RoundFolder {
     let folder = RoundFolder::with_proofs(&real(joint_terms(name)));
@@ -207,7 +207,7 @@ fn an_opener_that_changes_its_part_is_found_by_known_answers_and_has_one_try() {
     opener::part(&OpenerOptions { registry, ..options(&folder) }).expect("answered and verified");
     let part = fs::read(folder.path("part")).expect("a part");
     let labels = labels();
-    // 15 more than 0 is no outcome. The share is kept, but the opener learns nothing from a second try.
+    // 0 and 15 add up to a number that is not an outcome. The share is kept, but a second part is refused.
     fs::write(folder.path("refused"), shifted(&part, |_| 15)).expect("a file");
     refused(open(&folder, "refused", None), 3, "the opener of a joint round changed its part");
     refused(open(&folder, "part", None), 3, "two parts with the opener's signature convict it");
