@@ -249,7 +249,8 @@ fn the_searches_find_the_largest_ratio_of_a_grid() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+    // A case may calibrate a million queries.
+    #![proptest_config(ProptestConfig { cases: cases() / 6, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn noise_that_is_calibrated_can_be_drawn(

@@ -19,7 +19,7 @@ use crate::processor_time::processor_time;
 use crate::range::RangeError;
 use crate::round::{Round, RoundKind, RoundSpec};
 use crate::server::{Server, ServerError};
-use crate::student::{SecretKey, generate_keys};
+use crate::student::{KeySet, SecretKey, generate_keys};
 use crate::teacher::Teacher;
 use crate::threads;
 use crate::votes::NoisyVotes;
@@ -50,18 +50,32 @@ impl Encrypted {
         label: &[u8],
         threads: NonZeroUsize,
     ) -> Result<Self, AggregationError> {
+        let start = Instant::now();
+        let keys = threads::pool(threads)?.install(|| generate_keys(parameters, &randomness))?;
+        let generated = start.elapsed();
+        let mut protocol = Self::with_keys(keys, randomness, label, threads)?;
+        protocol.key_generation += generated;
+        Ok(protocol)
+    }
+
+    /// Uses existing keys; otherwise like [`Encrypted::new`].
+    ///
+    /// # Errors
+    /// If the operating system provides no threads.
+    pub fn with_keys(
+        keys: KeySet,
+        randomness: Randomness,
+        label: &[u8],
+        threads: NonZeroUsize,
+    ) -> Result<Self, AggregationError> {
         let pool = threads::pool(threads)?;
         let start = Instant::now();
-        let (secret, public, evaluation) = pool.install(|| {
-            let keys = generate_keys(parameters, &randomness)?;
-            Ok::<_, AggregationError>((Arc::new(keys.secret), keys.public, keys.evaluation.expand()))
-        })?;
-        let key_generation = start.elapsed();
+        let evaluation = pool.install(|| keys.evaluation.expand());
         Ok(Self {
-            secret,
-            public,
+            secret: Arc::new(keys.secret),
+            public: keys.public,
             evaluation,
-            key_generation,
+            key_generation: start.elapsed(),
             randomness,
             circuit: Circuit::default(),
             label: label.to_vec(),

@@ -83,11 +83,18 @@ fn check<T: Content>(
     Ok(())
 }
 
+/// Returns the number of cases: a few in every run, or the number in `PROPTEST_CASES`.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(24)
+}
+
 fn damage() -> impl Strategy<Value = (f64, f64, u8)> {
     (0.0..1.0, 0.0..1.0, 0_u8..8)
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
+
     #[test]
     fn messages(round in rounds(), seed: u64, teacher in 0_usize..1 << 20, damage in damage()) {
         let dimension = LweDimension(Parameters::TOURNAMENT_128.polynomial_size);

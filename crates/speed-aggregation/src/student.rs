@@ -7,6 +7,7 @@ mod generate;
 mod secret_key;
 
 #[cfg(test)]
-pub(crate) use generate::generate_with_small_key;
+#[cfg(test)]
+pub(crate) use generate::small_key;
 pub use generate::{KeySet, generate_keys};
 pub use secret_key::SecretKey;

@@ -35,6 +35,8 @@ mod counts;
 mod digest;
 mod error;
 mod exit_code;
+#[doc(hidden)]
+pub mod fixture;
 mod name;
 #[cfg(feature = "npy")]
 pub mod npy;

@@ -6,8 +6,8 @@ use std::fmt;
 use speed_accountant::{AccountError, Accountant, Adversary, Bound, Delta, Extent, NeighbouringRelation, PrivacyEvent};
 use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseCoins, NoiseDeviation};
 
-use crate::random::Random;
-use crate::tails::NoiseKind;
+use crate::oracle::random::Random;
+use crate::oracle::tails::NoiseKind;
 
 /// Number of teachers whose noise is secret, and number of others whose noise the adversary knows. The noise of the
 /// rest is missing.

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use speed_accountant::{Account, AccountError, Delta, EventAccountant, PrivacyFilter, QueryBatch};
 
-use crate::case::Case;
-use crate::excess::Excess;
-use crate::truth;
+use crate::oracle::case::Case;
+use crate::oracle::excess::Excess;
+use crate::oracle::truth;
 
 /// Margin for rounding, relative and absolute.
 const ROUNDING: (f64, f64) = (1e-9, 1e-12);

@@ -2,9 +2,9 @@
 
 use speed_accountant::{Adversary, Bound, Extent, NeighbouringRelation};
 
-use crate::case::{Case, Kind};
-use crate::random::Random;
-use crate::tails::NoiseKind;
+use crate::oracle::case::{Case, Kind};
+use crate::oracle::random::Random;
+use crate::oracle::tails::NoiseKind;
 
 /// Draws a random case of this kind.
 pub(crate) fn draw(kind: Kind, name: String, random: &mut Random) -> Case {

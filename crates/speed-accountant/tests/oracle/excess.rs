@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use speed_accountant::Bound;
 
-use crate::case::Kind;
-use crate::tails::NoiseKind;
+use crate::oracle::case::Kind;
+use crate::oracle::tails::NoiseKind;
 
 /// The number of claims whose relative excess is above each of these values is shown.
 const COUNTED: [f64; 3] = [0.01, 0.1, 1.0];

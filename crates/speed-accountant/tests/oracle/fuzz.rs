@@ -8,8 +8,8 @@ use speed_accountant::{
 use speed_core::Randomness;
 use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseDeviation, NoiseGenerator};
 
-use crate::check::{Report, error_name, timed};
-use crate::random::Random;
+use crate::oracle::check::{Report, error_name, timed};
+use crate::oracle::random::Random;
 
 /// The smallest gamma that is tried: with wider integer noise, an account takes a minute.
 const NARROWEST: f64 = 1e-3;

@@ -4,7 +4,7 @@
 //! This is post-processing, so the least epsilon gets smaller, by very little. Groups are composed by a transform of
 //! tilted masses, minus a bound on the transform's error.
 
-use crate::composition::{Losses, Outcome};
+use crate::oracle::composition::{Losses, Outcome};
 
 /// Number of grid places up to the largest loss of a query, if they fit.
 const FINEST: f64 = 2_000.0;

@@ -4,7 +4,7 @@
 //! `(1 - p)^shape c_j p^j`. So `P[X >= t] = (1 - p)^(2 shape) p^t sum_j c_j p^(2j) sum_i c_(j+t+i) p^i` for `t >= 0`:
 //! all terms are positive, and the factor of `p^t` neither overflows nor underflows.
 
-use crate::composition::log_factorial;
+use crate::oracle::composition::log_factorial;
 
 /// Parts of a sum below `e^-REACH` times the sum are left out.
 const REACH: f64 = 45.0;

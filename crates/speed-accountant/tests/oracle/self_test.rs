@@ -1,11 +1,11 @@
 //! Checks the oracle against closed forms, and against plain enumeration where possible.
 
-use crate::composition::{Losses, Outcome, log_factorial, outcomes};
-use crate::grid;
-use crate::noise::{Noise, Table};
-use crate::tails::{Difference, NoiseKind, laplace, normal};
-use crate::truth::neighbours;
-use crate::view::{Law, View};
+use crate::oracle::composition::{Losses, Outcome, log_factorial, outcomes};
+use crate::oracle::grid;
+use crate::oracle::noise::{Noise, Table};
+use crate::oracle::tails::{Difference, NoiseKind, laplace, normal};
+use crate::oracle::truth::neighbours;
+use crate::oracle::view::{Law, View};
 
 fn close(a: f64, b: f64, most: f64) -> bool {
     (a - b).abs() <= most

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use crate::case::Kind;
-use crate::check::Report;
-use crate::excess::Tally;
+use crate::oracle::case::Kind;
+use crate::oracle::check::Report;
+use crate::oracle::excess::Tally;
 
 /// At most this many failures are shown; more are only counted.
 const MAX_SHOWN: usize = 20;

@@ -1,7 +1,7 @@
 //! Tails of the difference of two classes' noise, for every kind of noise except the integer Laplace noise.
 
-use crate::composition::log_factorial;
-use crate::noise::{Noise, log_complement};
+use crate::oracle::composition::log_factorial;
+use crate::oracle::noise::{Noise, log_complement};
 
 /// Kind of the noise of a class; for Gaussian and Skellam noise the field gamma is the standard deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,9 +3,9 @@
 
 use speed_accountant::{Accountant, Adversary, Bound, Delta, Extent, NeighbouringRelation, PrivacyFilter, QueryBatch};
 
-use crate::case::{Case, Kind, Setting};
-use crate::tails::NoiseKind;
-use crate::truth;
+use crate::oracle::case::{Case, Kind, Setting};
+use crate::oracle::tails::NoiseKind;
+use crate::oracle::truth;
 
 const QUERIES: usize = 100;
 

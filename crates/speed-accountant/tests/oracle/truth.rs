@@ -2,10 +2,10 @@
 
 use speed_accountant::NeighbouringRelation;
 
-use crate::case::{Case, Setting};
-use crate::composition::{Losses, Outcome, outcomes};
-use crate::grid;
-use crate::view::{Law, View};
+use crate::oracle::case::{Case, Setting};
+use crate::oracle::composition::{Losses, Outcome, outcomes};
+use crate::oracle::grid;
+use crate::oracle::view::{Law, View};
 
 /// One run of equal queries: the probabilities of each view at the votes and at each neighbour.
 struct Run {

@@ -1,7 +1,7 @@
 //! The adversary's view of one query (the answer, and the known noise if there is any) and its probability.
 
-use crate::noise::Table;
-use crate::tails::{Difference, NoiseKind};
+use crate::oracle::noise::Table;
+use crate::oracle::tails::{Difference, NoiseKind};
 
 /// Noise less likely than `e^-REACH` times the noise that matters is left out of sums.
 const REACH: f64 = 45.0;

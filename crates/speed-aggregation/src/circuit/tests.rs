@@ -2,9 +2,12 @@
 //! simulated with a fixed seed, so each statistical test gives the same verdict in every run; stated rates are over
 //! seeds.
 
+use std::fs;
 use std::sync::OnceLock;
 
+use speed_core::fixture::{draws, fixture_of_this_test};
 use speed_core::{Randomness, VoteShape};
+use tfhe::core_crypto::commons::math::random::Seeder as _;
 use tfhe::core_crypto::prelude::*;
 
 use super::engine::{Engine, rounded};
@@ -12,17 +15,20 @@ use super::lwe::{Lwe, add_constant, difference};
 use super::{READ_OUTS, SUM_STEP};
 use crate::ciphertext_noise::CiphertextNoise;
 use crate::exact_circuit::ExactCircuit;
-use crate::keys::{EvaluationKey, PublicKey};
+use crate::keys::{EvaluationKey, PublicKey, SeededEvaluationKey};
 use crate::layout::{Layout, digit_code};
 use crate::parameters::Parameters;
+use crate::random::seeder;
 use crate::range::VoteRange;
 use crate::round::{Round, RoundSpec};
 use crate::server::Server;
-use crate::student::{SecretKey, generate_with_small_key};
+use crate::student::{SecretKey, generate_keys, small_key};
 use crate::teacher::Teacher;
 
 const P: Parameters = Parameters::TOURNAMENT_128;
 const SOURCE: Randomness = Randomness::simulation([3; 32]);
+
+const FILES: [&str; 3] = ["secret.key", "public.key", "evaluation.key"];
 
 struct Keys {
     secret: SecretKey,
@@ -32,20 +38,33 @@ struct Keys {
 }
 
 impl Keys {
-    fn generate(p: &Parameters) -> Self {
-        let (keys, small) = generate_with_small_key(p, &SOURCE).expect("a simulation needs no entropy");
-        Self { secret: keys.secret, small, public: keys.public, evaluation: keys.evaluation.expand() }
+    /// Returns the simulated keys of these parameters, which are made once for a build.
+    fn of(p: &Parameters) -> Self {
+        let folder = fixture_of_this_test(&format!("keys-{}", p.name()), |folder| {
+            let keys = generate_keys(p, &SOURCE).expect("a simulation needs no entropy");
+            let bytes = [keys.secret.to_bytes().to_vec(), keys.public.to_bytes(), keys.evaluation.to_bytes()];
+            FILES.iter().zip(bytes).for_each(|(name, bytes)| fs::write(folder.join(name), bytes).expect("a key"));
+        });
+        let [secret, public, evaluation] = FILES.map(|name| fs::read(folder.join(name)).expect("a key"));
+        // The first draw of the generation of keys.
+        let seed = seeder(&SOURCE, "keys", 0, p.name.as_bytes()).expect("a simulation needs no entropy").seed();
+        Self {
+            secret: SecretKey::from_bytes(&secret).expect("a key"),
+            small: small_key(p, &mut SecretRandomGenerator::new(seed)),
+            public: PublicKey::from_bytes(&public).expect("a key"),
+            evaluation: SeededEvaluationKey::from_bytes(&evaluation).expect("a key").expand(),
+        }
     }
 }
 
 fn keys() -> &'static Keys {
     static KEYS: OnceLock<Keys> = OnceLock::new();
-    KEYS.get_or_init(|| Keys::generate(&P))
+    KEYS.get_or_init(|| Keys::of(&P))
 }
 
 fn wide_keys() -> &'static Keys {
     static KEYS: OnceLock<Keys> = OnceLock::new();
-    KEYS.get_or_init(|| Keys::generate(&Parameters::WIDE_128))
+    KEYS.get_or_init(|| Keys::of(&Parameters::WIDE_128))
 }
 
 /// Returns the engine of a round of `teachers` teachers, with counts in the widest range of the keys.
@@ -192,9 +211,9 @@ fn noise_at_the_inputs_of_a_comparison_follows_the_formula() {
 }
 
 /// Checks the noise of selections, of sums of signs, and at the inputs of the bootstraps that read them.
-fn assert_selection_noise(keys: &Keys, queries: i64) {
+fn assert_selection_noise(keys: &Keys, queries: usize) {
     let (mut engine, model) = engine(keys, 16, 3);
-    let counts: Vec<Vec<i64>> = (0..queries).map(|q| vec![q % 7, q % 5]).collect();
+    let counts: Vec<Vec<i64>> = (0..queries as i64).map(|q| vec![q % 7, q % 5]).collect();
     let pairs = encrypt(keys, "winner", &counts, 3);
     let brackets: Vec<Vec<[Lwe; 2]>> =
         pairs.iter().map(|pair| (0..2).map(|k| contestant(&engine, &pair[k], 9 * k)).collect()).collect();
@@ -223,15 +242,15 @@ fn assert_selection_noise(keys: &Keys, queries: i64) {
 
 #[test]
 fn noise_of_a_selection_follows_the_formula() {
-    assert_selection_noise(keys(), 80);
-    assert_selection_noise(wide_keys(), 40);
+    assert_selection_noise(keys(), draws(40));
+    assert_selection_noise(wide_keys(), draws(20));
 }
 
 #[test]
 fn numbers_of_two_digits_are_split_and_their_noise_follows_the_formula() {
     let keys = keys();
     let (mut engine, model) = engine(keys, 128, 1);
-    let zeros = encrypt(keys, "numbers", &vec![vec![0; 128]; 2], 1);
+    let zeros = encrypt(keys, "numbers", &vec![vec![0; 128]; draws(1)], 1);
     let mut numbers: Vec<Lwe> = zeros.concat();
     let class = |position: usize| position % 128;
     (0..).zip(&mut numbers).for_each(|(k, number)| add_constant(number, engine.layout.number(class(k))));
@@ -250,7 +269,7 @@ fn numbers_of_two_digits_are_split_and_their_noise_follows_the_formula() {
 fn noise_of_a_read_out_follows_the_formula() {
     let keys = keys();
     let (mut engine, model) = engine(keys, 16, 1);
-    let zeros = encrypt(keys, "read-out", &vec![vec![0; 16]; 8], 1);
+    let zeros = encrypt(keys, "read-out", &vec![vec![0; 16]; draws(4)], 1);
     let mut digits: Vec<Lwe> = zeros.concat();
     let code = |position: usize| digit_code(position % 16);
     (0..).zip(&mut digits).for_each(|(position, digit)| add_constant(digit, code(position)));
@@ -302,7 +321,7 @@ fn noise_of_a_sum_of_public_key_encryptions_stays_below_the_formula() {
 fn both_circuits_give_the_same_digits() {
     // 2^46 is at least ten standard deviations of the error of either circuit.
     let keys = keys();
-    for (counts, class) in [(vec![5, 9, 9], 1), (vec![-1, -2, -3], 0), ((0..19).map(|k| k * k % 19).collect(), 6)] {
+    for (counts, class) in [(vec![5, 9, 9], 1), (vec![-1, -2, -3], 0), ((0..17).map(|k| k * k % 17).collect(), 4)] {
         let (mut engine, _) = engine(keys, counts.len(), 1);
         let ciphertexts = encrypt(keys, "digits", &[counts], 1);
         for circuit in ExactCircuit::ALL {
@@ -348,7 +367,7 @@ fn an_answer_does_not_reveal_the_losing_count() {
     let range = VoteRange::new(13, 0);
     let layout = Layout::new(&P, 2, range).expect("one scale");
     let mut engine = Engine::new(&keys.evaluation, layout);
-    let n = 120;
+    let n = draws(60);
     let mut errors = |label: &str, counts: [i64; 2]| {
         let round = round(label, 1, n, 2, 6);
         let mut server = Server::new(keys.evaluation.clone(), round.clone()).expect("valid");

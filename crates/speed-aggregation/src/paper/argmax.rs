@@ -252,6 +252,8 @@ fn zero() -> Lwe {
 
 #[cfg(test)]
 mod tests {
+    use speed_core::fixture::exhaustive;
+
     use super::*;
 
     fn paper() -> PaperArgmax {
@@ -261,17 +263,16 @@ mod tests {
     #[test]
     fn a_clear_winner_is_found_wherever_it_stands() {
         let paper = paper();
-        for (query, counts) in [
-            vec![220, 3, -7, 12, 0, -40, 5, 1, 2, 8],
-            vec![3, -7, 60, 205, 12, 20, -40, 18, 0, 1],
-            vec![-300, -500, -400, -310, -900, -350, -420, -333, -380, -120],
-            vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 1100],
-            vec![40, -30],
-            vec![-30, 40, -90],
-        ]
-        .into_iter()
-        .enumerate()
-        {
+        let mut queries =
+            vec![vec![-300, -500, -400, -310, -900, -350, -420, -333, -380, -120], vec![40, -30], vec![-30, 40, -90]];
+        if exhaustive() {
+            queries.extend([
+                vec![220, 3, -7, 12, 0, -40, 5, 1, 2, 8],
+                vec![3, -7, 60, 205, 12, 20, -40, 18, 0, 1],
+                vec![0, 0, 0, 0, 0, 0, 0, 0, 0, 1100],
+            ]);
+        }
+        for (query, counts) in queries.into_iter().enumerate() {
             let answer = paper.argmax(query as u64, &counts).expect("a simulation needs no entropy");
             let highest = counts.iter().max();
             assert_eq!(answer.winner(), counts.iter().position(|count| Some(count) == highest), "{counts:?}");

@@ -14,7 +14,6 @@ use crate::random::{Seeder, seeder};
 
 /// The keys of one student, one for each role.
 #[derive(Debug)]
-#[non_exhaustive]
 pub struct KeySet {
     /// The student's own key.
     pub secret: SecretKey,
@@ -30,22 +29,10 @@ pub struct KeySet {
 /// # Errors
 /// If the operating system provides no randomness.
 pub fn generate_keys(parameters: &Parameters, randomness: &Randomness) -> Result<KeySet, EntropyError> {
-    let (keys, mut small) = generate_with_small_key(parameters, randomness)?;
-    small.as_mut().zeroize();
-    Ok(keys)
-}
-
-/// Generates keys like [`generate_keys`], and also returns the small secret key. It has no use after generation except
-/// in noise tests.
-pub(crate) fn generate_with_small_key(
-    parameters: &Parameters,
-    randomness: &Randomness,
-) -> Result<(KeySet, LweSecretKeyOwned<u64>), EntropyError> {
     let p = parameters;
     let mut seeder = seeder(randomness, "keys", 0, p.name.as_bytes())?;
-    let mut secret_generator = SecretRandomGenerator::<DefaultRandomGenerator>::new(seeder.seed());
-
-    let small = allocate_and_generate_new_binary_lwe_secret_key(p.small_dimension(), &mut secret_generator);
+    let mut secret_generator = SecretRandomGenerator::new(seeder.seed());
+    let mut small = small_key(p, &mut secret_generator);
     let mut ring = allocate_and_generate_new_binary_glwe_secret_key(GlweDimension(1), p.ring(), &mut secret_generator);
     let big = ring.clone().into_lwe_secret_key();
     let public = public_key(p, &big, &mut seeder);
@@ -61,13 +48,21 @@ pub(crate) fn generate_with_small_key(
     );
     let parts = SeededParts { key_switch, bootstrap, select, trace };
     ring.as_mut().zeroize();
+    small.as_mut().zeroize();
 
-    let keys = KeySet {
+    Ok(KeySet {
         secret: SecretKey { parameters: *p, id: public.id(), big },
         evaluation: SeededEvaluationKey { public: public.clone(), parts },
         public,
-    };
-    Ok((keys, small))
+    })
+}
+
+/// Generates the small secret key. It has no use after the generation of keys except in noise tests.
+pub(crate) fn small_key(
+    p: &Parameters,
+    generator: &mut SecretRandomGenerator<DefaultRandomGenerator>,
+) -> LweSecretKeyOwned<u64> {
+    allocate_and_generate_new_binary_lwe_secret_key(p.small_dimension(), generator)
 }
 
 /// Generates a compact public key as tfhe does, except that a hash generates the mask.

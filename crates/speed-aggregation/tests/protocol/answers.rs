@@ -5,7 +5,7 @@ use speed_aggregation::protocol::{AnswerList, TeacherStatus};
 use speed_aggregation::{EncryptedAnswer, Outcome, Round, RoundSpec, Server, Teacher};
 use speed_core::{NoisePlacement, RandomnessKind};
 
-use crate::common::{SOURCE, protocol, sealed, spec, threads, with_field};
+use crate::protocol::common::{SOURCE, protocol, sealed, spec, threads, with_field};
 
 #[test]
 fn an_answer_survives_the_wire_and_opens_with_its_key_only() {

@@ -1,11 +1,18 @@
-//! Keys, generated once per process, and small rounds.
+//! Keys, made once for a build, and small rounds.
 
+use std::fs;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 
 use rand::RngExt;
 use sha2::{Digest, Sha256};
-use speed_aggregation::{Aggregator, ClearText, Encrypted, Message, NoisyVotes, Parameters, Round, RoundSpec, Teacher};
+use speed_aggregation::keys::SeededEvaluationKey;
+use speed_aggregation::{
+    Aggregator, ClearText, Encrypted, KeySet, Message, NoisyVotes, Parameters, PublicKey, Round, RoundSpec, SecretKey,
+    Teacher, generate_keys,
+};
+use speed_core::fixture::fixture_of_this_test;
 use speed_core::random::Stream;
 use speed_core::{Randomness, VoteShape};
 
@@ -16,9 +23,33 @@ pub(crate) fn threads(n: usize) -> NonZeroUsize {
     NonZeroUsize::new(n).expect("not zero")
 }
 
+/// The files of a set of keys.
+pub(crate) const KEY_FILES: [&str; 3] = ["secret.key", "public.key", "evaluation.key"];
+
+/// Returns the folder with the simulated keys of these parameters, which are made once for a build.
+pub(crate) fn key_folder(parameters: &Parameters) -> PathBuf {
+    fixture_of_this_test(&format!("keys-{}", parameters.name()), |folder| {
+        let keys = generate_keys(parameters, &SOURCE).expect("a simulation needs no entropy");
+        let bytes = [keys.secret.to_bytes().to_vec(), keys.public.to_bytes(), keys.evaluation.to_bytes()];
+        KEY_FILES.iter().zip(bytes).for_each(|(name, bytes)| fs::write(folder.join(name), bytes).expect("a key"));
+    })
+}
+
+/// Returns the simulated keys of these parameters.
+pub(crate) fn keys(parameters: &Parameters) -> KeySet {
+    let folder = key_folder(parameters);
+    let [secret, public, evaluation] = KEY_FILES.map(|name| fs::read(folder.join(name)).expect("a key"));
+    KeySet {
+        secret: SecretKey::from_bytes(&secret).expect("a key"),
+        public: PublicKey::from_bytes(&public).expect("a key"),
+        evaluation: SeededEvaluationKey::from_bytes(&evaluation).expect("a key"),
+    }
+}
+
+/// Returns the protocol with the keys of [`P`].
 pub(crate) fn protocol() -> &'static Encrypted {
     static PROTOCOL: OnceLock<Encrypted> = OnceLock::new();
-    PROTOCOL.get_or_init(|| Encrypted::new(&P, SOURCE, b"tests", threads(2)).expect("a simulation needs no entropy"))
+    PROTOCOL.get_or_init(|| Encrypted::with_keys(keys(&P), SOURCE, b"tests", threads(2)).expect("threads"))
 }
 
 /// Splits the counts of each query over teachers; the last teacher sends the remainder.

@@ -2,11 +2,12 @@
 
 use rand::RngExt;
 use speed_aggregation::protocol::{AnswerList, OpeningPart, Signature};
-use speed_aggregation::{Outcome, Parameters, Round, RoundKind, RoundSpec, Server, Teacher, generate_keys};
+use speed_aggregation::{Outcome, Parameters, Round, RoundKind, RoundSpec, Server, Teacher};
+use speed_core::fixture::draws;
 use speed_core::random::Streams;
 use speed_core::{Digest, Randomness};
 
-use crate::common::{SOURCE, spec, threads};
+use crate::protocol::common::{SOURCE, keys, spec, threads};
 
 fn sign(_: Digest) -> Signature {
     Signature::from_bytes([9; 64])
@@ -14,7 +15,7 @@ fn sign(_: Digest) -> Signature {
 
 /// Both openings of the answers of a round whose teachers send counts at random.
 fn compare(parameters: &Parameters, spec: RoundSpec) -> Vec<Outcome> {
-    let keys = generate_keys(parameters, &SOURCE).expect("a simulation needs no entropy");
+    let keys = keys(parameters);
     let (student, opener) =
         keys.secret.split(Digest::of(keys.evaluation.to_bytes()), &SOURCE).expect("a simulation needs no entropy");
     let round = Round::new(spec).expect("valid");
@@ -44,13 +45,13 @@ fn compare(parameters: &Parameters, spec: RoundSpec) -> Vec<Outcome> {
 #[test]
 fn a_joint_opening_of_computed_answers_gives_the_outcome_of_the_key() {
     let narrow = Parameters::TOURNAMENT_128;
-    let labels = compare(&narrow, spec("ten classes", 3, 12, 10, 100));
+    let labels = compare(&narrow, spec("ten classes", 3, draws(4), 10, 100));
     assert!(labels.iter().any(|label| label != &labels[0]), "{labels:?}");
-    let thresholds = compare(&narrow, RoundSpec { threshold: Some(32), ..spec("threshold", 3, 12, 4, 100) });
+    let thresholds = compare(&narrow, RoundSpec { threshold: Some(32), ..spec("threshold", 3, draws(4), 4, 100) });
     assert!(thresholds.contains(&Outcome::NoAnswer) && thresholds.iter().any(|outcome| outcome.label().is_some()));
-    let digits = compare(&narrow, spec("two digits", 3, 4, 40, 100));
+    let digits = compare(&narrow, spec("two digits", 3, draws(4), 40, 100));
     assert!(digits.iter().any(|outcome| outcome.label() > Some(15)), "{digits:?}");
-    let check = RoundSpec { threshold: Some(32), kind: RoundKind::Check, ..spec("check", 3, 8, 4, 100) };
+    let check = RoundSpec { threshold: Some(32), kind: RoundKind::Check, ..spec("check", 3, draws(4), 4, 100) };
     assert!(compare(&narrow, check).contains(&Outcome::NoAnswer));
-    compare(&Parameters::WIDE_128, spec("wide", 3, 2, 10, 2_000));
+    compare(&Parameters::WIDE_128, spec("wide", 3, draws(1), 10, 2_000));
 }

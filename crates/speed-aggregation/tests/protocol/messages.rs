@@ -3,7 +3,7 @@
 use speed_aggregation::error::DecodeError;
 use speed_aggregation::{EncryptedAnswer, Message, Round, Teacher};
 
-use crate::common::{SOURCE, message, protocol, sealed, spec, with_field};
+use crate::protocol::common::{SOURCE, message, protocol, sealed, spec, with_field};
 
 #[test]
 fn a_message_survives_the_wire_and_has_the_documented_size() {

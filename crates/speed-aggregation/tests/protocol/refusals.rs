@@ -4,7 +4,7 @@ use speed_aggregation::error::{AggregationError, EncodingError, RangeError, Serv
 use speed_aggregation::protocol::TeacherStatus;
 use speed_aggregation::{Aggregator, Message, NoisyVotes, Outcome, Round, RoundSpec, Server, Teacher};
 
-use crate::common::{SOURCE, message, protocol, round, sealed, shape, spec, threads, with_field};
+use crate::protocol::common::{SOURCE, message, protocol, round, sealed, shape, spec, threads, with_field};
 
 #[test]
 fn the_server_refuses_and_names_the_teacher_and_keeps_its_sum() {

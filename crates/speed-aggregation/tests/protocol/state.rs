@@ -7,7 +7,7 @@ use speed_aggregation::protocol::TeacherStatus;
 use speed_aggregation::{EncryptedAnswer, Round, RoundSpec, Server, Teacher};
 use speed_core::NoisePlacement;
 
-use crate::common::{SOURCE, protocol, spec, threads, with_field};
+use crate::protocol::common::{SOURCE, protocol, spec, threads, with_field};
 
 fn round(label: &str) -> Round {
     let terms = RoundSpec { min_teachers: 2, placement: NoisePlacement::Central, ..spec(label, 3, 5, 3, 30) };

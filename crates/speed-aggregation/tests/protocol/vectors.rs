@@ -4,10 +4,12 @@
 //! because they depend on Fourier transforms in floating point.) If a vector changes, the format, a seed derivation or
 //! a parameter has changed: raise the format's version, and update the document.
 
+use std::fs;
+
 use speed_aggregation::{Parameters, Round, RoundSpec, Server, Teacher, generate_keys};
 use speed_core::{Digest, RandomnessKind};
 
-use crate::common::{P, SOURCE, protocol, sha256, spec};
+use crate::protocol::common::{KEY_FILES, P, SOURCE, key_folder, protocol, sha256, spec};
 
 /// Returns a round of 3 queries, 4 classes and 2 teachers. The threshold and the list of queries affect only the id.
 fn example() -> Round {
@@ -26,8 +28,12 @@ fn example_spec() -> RoundSpec {
 #[test]
 fn the_documented_bytes() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocol.md");
-    let document = std::fs::read_to_string(path).expect("the repository's docs");
+    let document = fs::read_to_string(path).expect("the repository's docs");
     let keys = generate_keys(&P, &SOURCE).expect("a simulation needs no entropy");
+    let anew = [keys.secret.to_bytes().to_vec(), keys.public.to_bytes(), keys.evaluation.to_bytes()];
+    for (name, bytes) in KEY_FILES.iter().zip(anew) {
+        assert!(fs::read(key_folder(&P).join(name)).expect("a key") == bytes, "{name}: the other tests have old keys");
+    }
     let round = example();
     let mut server = Server::new(protocol().evaluation_key().clone(), round.clone()).expect("valid");
     let values = [[1, 0, 0, 0, -2, 1, 0, 3, 0, 0, 1, 0], [0, 1, 0, 0, 0, 1, 5, -9, 0, 0, 0, 1]];

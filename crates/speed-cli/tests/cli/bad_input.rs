@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::common::{TINY, Workplace, check_failure, determined};
+use crate::cli::common::{TINY, Workplace, check_failure, determined};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -187,8 +187,7 @@ fn two_runs_in_one_folder() {
 #[test]
 #[cfg(unix)]
 fn a_disk_that_fills_up_loses_nothing() {
-    let undisturbed = Workplace::new(TINY);
-    undisturbed.succeeds(&["run", "config.toml"]);
+    let undisturbed = Workplace::finished(TINY);
     let expected = determined(&undisturbed.run_folder("results", "tiny"));
 
     let place = Workplace::new(TINY);

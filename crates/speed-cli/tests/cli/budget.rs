@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use speed_core::fixture::exhaustive;
 
-use crate::bad_input::npy;
-use crate::common::{Workplace, check_failure, determined};
+use crate::cli::bad_input::npy;
+use crate::cli::common::{Workplace, check_failure, determined};
 
-/// Rows with real noise, one of them on ciphertexts, without images. Their names differ only in characters that
-/// directory names do not keep.
+/// Rows with real noise, without images. Their names differ only in characters that directory names do not keep.
 pub(crate) const REAL: &str = r#"
 name = "real"
 seed = 5
@@ -47,13 +47,20 @@ honest_ratio = 0.8
 
 [[row]]
 name = "甲"
-aggregation = "encrypted"
+aggregation = "trusted"
+honest_ratio = 0.4
 
 [[row]]
 name = "乙"
-aggregation = "encrypted"
+aggregation = "trusted"
 honest_ratio = 0.6
 "#;
+
+/// Returns [`REAL`] with two rows on ciphertexts.
+pub(crate) fn encrypted() -> String {
+    let (first, last) = REAL.split_at(REAL.find("name = \"甲\"").expect("a row"));
+    first.to_owned() + &last.replace("trusted", "encrypted")
+}
 
 pub(crate) const RUN: [&str; 2] = ["run", "config.toml"];
 pub(crate) const ROWS: usize = 4;
@@ -97,8 +104,7 @@ fn stage(place: &Workplace, fewer: usize) -> PathBuf {
 
 #[test]
 fn rows_whose_names_look_alike_have_folders_of_their_own() {
-    let place = Workplace::new(REAL);
-    place.succeeds(&RUN);
+    let place = Workplace::finished(REAL);
     assert_eq!((charged(&place), stages(&place).len()), (16, ROWS));
     let first = determined(&place.run_folder("results", "real"));
     for _ in 0..2 {
@@ -120,17 +126,17 @@ fn rows_whose_names_look_alike_have_folders_of_their_own() {
 #[test]
 fn kills_spend_no_budget() {
     // An undisturbed run measures the duration of a run and the budget that it needs.
-    let place = Workplace::new(REAL);
+    let place = Workplace::new(&encrypted());
     let started = Instant::now();
     place.succeeds(&RUN);
     let duration = started.elapsed();
     let spent = ledger(&place)["spent_epsilon"].as_f64().expect("a number");
 
-    let place = Workplace::new(REAL);
+    let place = Workplace::new(&encrypted());
     // Enough for every row once, but for no row twice.
     let budget = format!("privacy.budget={spent}");
     let arguments = [&RUN[..], &["--set", &budget]].concat();
-    let kills: u32 = std::env::var("SPEED_KILLS").map_or(5, |kills| kills.parse().expect("a number of kills"));
+    let kills: u32 = std::env::var("SPEED_KILLS").map_or(1, |kills| kills.parse().expect("a number of kills"));
     // A simple generator of moments, which are the same in every run of CI.
     let mut state = 0x5eed_u64 + u64::from(kills);
     for _ in 0..kills {
@@ -174,8 +180,7 @@ fn labels(place: &Workplace) -> Vec<Vec<u8>> {
 
 #[test]
 fn only_the_charged_noise_key_repeats_charged_answers() {
-    let place = Workplace::new(REAL);
-    place.succeeds(&RUN);
+    let place = Workplace::finished(REAL);
     // The state after a kill between answers and record, except that the key is missing, so the stage cannot resume.
     let stage = stage(&place, 4);
     fs::remove_file(stage.join("stage.json")).expect("unfinished");
@@ -194,8 +199,7 @@ fn only_the_charged_noise_key_repeats_charged_answers() {
 
 #[test]
 fn a_run_stops_at_changed_or_lost_charged_answers() {
-    let place = Workplace::new(REAL);
-    place.succeeds(&RUN);
+    let place = Workplace::finished(REAL);
     let stage = stage(&place, 4);
     let name = stage.file_name().expect("a name").to_string_lossy().into_owned();
     let path = stage.join("labels.csv");
@@ -226,8 +230,7 @@ fn a_run_stops_at_changed_or_lost_charged_answers() {
 
 #[test]
 fn a_ledger_that_was_cut_or_lost_is_noticed() {
-    let place = Workplace::new(REAL);
-    place.succeeds(&RUN);
+    let place = Workplace::finished(REAL);
     let path = place.path("results/real/ledger");
     let good = fs::read(&path).expect("a ledger");
     let check = ["ledger", "check", "results/real/ledger"];
@@ -250,8 +253,7 @@ fn a_ledger_that_was_cut_or_lost_is_noticed() {
 
 #[test]
 fn another_experiment_reports_an_existing_ledger() {
-    let place = Workplace::new(REAL);
-    place.succeeds(&RUN);
+    let place = Workplace::finished(REAL);
     let output = place.speed(&[&RUN[..], &["--set", "name=other"]].concat());
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && words.contains("another ledger: results/real/ledger (16 answers"), "{words}");
@@ -259,8 +261,7 @@ fn another_experiment_reports_an_existing_ledger() {
 
 #[test]
 fn a_ledger_that_may_be_published_says_nothing_about_votes() {
-    let place = Workplace::new(REAL);
-    place.succeeds(&RUN);
+    let place = Workplace::finished(REAL);
     let stages = stages(&place);
     let published = [
         fs::read_to_string(place.path("results/real/ledger")).expect("a ledger"),
@@ -288,8 +289,7 @@ fn a_ledger_that_may_be_published_says_nothing_about_votes() {
 
 #[test]
 fn a_refused_force_sets_nothing_aside() {
-    let place = Workplace::new(REAL);
-    place.succeeds(&RUN);
+    let place = Workplace::finished(REAL);
     let stage = stage(&place, 4);
     let name = stage.file_name().expect("a name").to_string_lossy().into_owned();
     place.fails(&[&RUN[..], &["--force", &name, "--force", "typo"]].concat(), 2, &["typo"]);
@@ -334,14 +334,14 @@ fn two_runs_at_once_charge_the_same_answers_once() {
 
 #[test]
 fn a_kill_while_forced_answers_are_given_pays_once_for_them() {
-    let place = Workplace::new(REAL);
+    let place = Workplace::new(&encrypted());
     let started = Instant::now();
     place.succeeds(&RUN);
     let duration = started.elapsed();
     let name = stage(&place, 4).file_name().expect("a name").to_string_lossy().into_owned();
     let forced = [&RUN[..], &["--force", &name]].concat();
     let mut paid = 16;
-    for part in 1..4u32 {
+    for part in if exhaustive() { 1..8u32 } else { 3..4 } {
         kill_after(&place, &forced, duration * part / 8);
         // Answers that were charged but not given are given without --force and without a charge.
         let before = charged(&place);
@@ -355,8 +355,7 @@ fn a_kill_while_forced_answers_are_given_pays_once_for_them() {
 
 #[test]
 fn remains_of_killed_writes_are_removed() {
-    let place = Workplace::new(REAL);
-    place.succeeds(&RUN);
+    let place = Workplace::finished(REAL);
     let stage = stage(&place, 4);
     let left =
         [stage.join(".writing-abc"), stage.with_file_name(".copying-abc"), place.path("results/real/.writing-x")];
@@ -386,7 +385,8 @@ fn a_refused_charge_leaves_no_key_behind() {
 
 #[test]
 fn the_papers_inexact_circuit_refuses_real_noise() {
-    let config = REAL.replacen("aggregation = \"encrypted\"", "aggregation = \"encrypted\"\ncircuit = \"paper\"", 1);
+    let config =
+        encrypted().replacen("aggregation = \"encrypted\"", "aggregation = \"encrypted\"\ncircuit = \"paper\"", 1);
     let place = Workplace::new(&config);
     place.fails(&RUN, 2, &["circuit", "noise.source = \"simulation\""]);
 }

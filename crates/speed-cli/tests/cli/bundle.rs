@@ -4,9 +4,9 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::check_failure;
-use crate::json::documented;
-use crate::roles::{AGGREGATE, ANSWER, Parties};
+use crate::cli::common::check_failure;
+use crate::cli::json::documented;
+use crate::cli::roles::{AGGREGATE, ANSWER, Parties};
 
 const ROUND: &str = "student round --keys keys --roster roster.toml --parties 2 --name year --classes 4 --gamma 3 --proofs off --out rounds";
 

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
+use speed_core::fixture::exhaustive;
 
-use crate::common::{Workplace, determined};
-use crate::shards::{ended, start};
+use crate::cli::common::{Workplace, determined};
+use crate::cli::shards::{ended, start};
 
 const HEAD: &str = r#"
 name = "checks"
@@ -138,14 +139,15 @@ fn only_queries_that_pass_their_check_are_answered_and_ciphertexts_agree() {
     assert!(epsilon(&few, "data_independent") < epsilon(&clear, "data_independent"));
     assert!(epsilon(&clear, "data_dependent") <= epsilon(&clear, "data_independent"));
 
-    place.succeeds(&["run", "config.toml", "--results", "two", "--threads", "1"]);
-    assert_eq!(determined(&place.run_folder("two", "checks")), determined(&run), "threads changed the results");
+    if exhaustive() {
+        place.succeeds(&["run", "config.toml", "--results", "two", "--threads", "1"]);
+        assert_eq!(determined(&place.run_folder("two", "checks")), determined(&run), "threads changed the results");
+    }
 }
 
 #[test]
 fn shards_share_checks_and_answers_and_give_the_bytes_of_one_process() {
-    let row = "[[row]]\nname = \"encrypted\"\naggregation = \"encrypted\"\ncheck_sigma = 3.0\n\
-               [[row]]\nname = \"again\"\naggregation = \"encrypted\"\ncheck_sigma = 4.0\nanswers = 3\n";
+    let row = "[[row]]\nname = \"encrypted\"\naggregation = \"encrypted\"\ncheck_sigma = 3.0\n";
     let place = Workplace::new(&config("simulation", row));
     place.succeeds(&["run", "config.toml", "--results", "one"]);
     let expected = determined(&place.run_folder("one", "checks"));
@@ -153,7 +155,7 @@ fn shards_share_checks_and_answers_and_give_the_bytes_of_one_process() {
         place.succeeds(&["run", "config.toml", "--results", "two", "--stage", before]);
         let shards = ["2/2", "1/2"].map(|share| start(&place, "two", stage, share)).map(ended);
         let units: u64 = shards.iter().filter_map(|report| report["units"].as_u64()).sum();
-        assert!(if stage == "check" { units == 16 } else { (1..16).contains(&units) }, "{stage}: {units}");
+        assert!(if stage == "check" { units == 8 } else { (1..8).contains(&units) }, "{stage}: {units}");
     }
     place.succeeds(&["run", "config.toml", "--results", "two"]);
     assert_eq!(determined(&place.run_folder("two", "checks")), expected);

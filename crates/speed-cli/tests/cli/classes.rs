@@ -5,11 +5,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::bad_input::npy;
-use crate::common::Workplace;
-use crate::own_images;
-use crate::pages::check_alone;
-use crate::predict::{students, text};
+use crate::cli::bad_input::npy;
+use crate::cli::common::Workplace;
+use crate::cli::own_images;
+use crate::cli::pages::check_alone;
+use crate::cli::predict::{students, text};
 
 /// Options for a run without encryption, with all baselines.
 const WITH_BASELINES: [&str; 4] = ["--set", "row.0.aggregation=trusted", "--set", "table.baselines=true"];

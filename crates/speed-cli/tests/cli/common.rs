@@ -5,9 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use speed_core::Digest;
+use speed_core::fixture::{copy_folder, fixture};
 use tempfile::TempDir;
 
-/// A config for an experiment from images to table in a few seconds, encryption included.
+/// A config for an experiment from images to table in a few seconds. The generation of keys would take most of the time, so
+/// only [`encrypted`] answers on ciphertexts.
 pub(crate) const TINY: &str = r#"
 name = "tiny"
 seed = 3
@@ -60,7 +63,7 @@ aggregation = "trusted"
 
 [[row]]
 name = "tau = 0.8"
-aggregation = "encrypted"
+aggregation = "trusted"
 honest_ratio = 0.8
 
 [[row]]
@@ -68,6 +71,12 @@ name = "tau = 0.8, ours"
 labels_of = "tau = 0.8"
 student = "pseudo-labels"
 "#;
+
+/// Returns [`TINY`] with a row on ciphertexts.
+pub(crate) fn encrypted() -> String {
+    let row = "name = \"tau = 0.8\"\naggregation = ";
+    TINY.replace(&format!("{row}\"trusted\""), &format!("{row}\"encrypted\""))
+}
 
 /// A directory with a config, in which the binary runs.
 pub(crate) struct Workplace {
@@ -79,6 +88,21 @@ impl Workplace {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::write(folder.path().join("config.toml"), config).expect("a config");
         Self { folder }
+    }
+
+    /// Makes a directory in which `speed run config.toml` has ended. The run happens once for a build of the program, and
+    /// its results are copied.
+    #[track_caller]
+    pub(crate) fn finished(config: &str) -> Self {
+        let name = format!("run-{}", &Digest::of(config));
+        let results = fixture(Path::new(env!("CARGO_BIN_EXE_speed")), &name, |folder| {
+            let first = Self::new(config);
+            first.succeeds(&["run", "config.toml"]);
+            copy_folder(&first.path("results"), folder);
+        });
+        let place = Self::new(config);
+        copy_folder(&results, &place.path("results"));
+        place
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::Workplace;
+use crate::cli::common::Workplace;
 
 /// True labels instead of votes, and two small students: a very short run.
 const SMALL: &str = r#"
@@ -49,8 +49,7 @@ const PUBLISHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results");
 
 #[test]
 fn two_runs_and_the_paper() {
-    let place = Workplace::new(SMALL);
-    place.succeeds(&["run", "config.toml"]);
+    let place = Workplace::finished(SMALL);
     let first = place.run_folder("results", "small");
     place.succeeds(&["run", "config.toml", "--set", "seed=4", "--set", "student.epochs=3"]);
     let first = first.to_str().expect("a path");

@@ -4,9 +4,9 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::bad_input::npy;
-use crate::budget::{REAL, ROWS, RUN, charged, ledger};
-use crate::common::Workplace;
+use crate::cli::bad_input::npy;
+use crate::cli::budget::{REAL, ROWS, RUN, charged, encrypted, ledger};
+use crate::cli::common::Workplace;
 
 #[test]
 fn a_dry_run_names_the_price_and_spends_nothing() {
@@ -90,8 +90,7 @@ fn every_preset_prints_its_plan_and_cost() {
 
 #[test]
 fn a_dry_run_counts_forced_stages_and_prints_the_total_cost() {
-    let place = Workplace::new(REAL);
-    place.succeeds(&RUN);
+    let place = Workplace::finished(&encrypted());
     let plan = |more: &[&str]| {
         let arguments = [&RUN[..], &["--dry-run", "--json"], more].concat();
         serde_json::from_str::<Value>(&place.succeeds(&arguments)).expect("JSON")

@@ -7,8 +7,8 @@ use serde_json::Value;
 use speed_data::ImageShape;
 use speed_onnx::{PixelType, Runtime};
 
-use crate::common::Workplace;
-use crate::predict::{digits, one_student, text, write};
+use crate::cli::common::Workplace;
+use crate::cli::predict::{digits, one_student, text, write};
 
 const SHAPE: ImageShape = ImageShape { channels: 1, height: 28, width: 28 };
 

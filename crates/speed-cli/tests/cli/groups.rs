@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 
-use crate::common::{Workplace, check_failure};
-use crate::roles::{AGGREGATE, ANSWER, Parties};
-use crate::way::{json, picture, place, train};
+use crate::cli::common::{Workplace, check_failure};
+use crate::cli::roles::{AGGREGATE, ANSWER, Parties};
+use crate::cli::way::{json, picture, place, train};
 
 /// A list of queries as the test itself reads it: the groups in order, each with its images.
 fn groups(text: &str) -> Vec<(String, Vec<String>)> {

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use crate::common::check_failure;
-use crate::json::documented;
-use crate::roles::{Parties, labels};
+use crate::cli::common::check_failure;
+use crate::cli::json::documented;
+use crate::cli::roles::{Parties, labels};
 
 const QUERIES: usize = 3;
 const ROUND: &str = "student round --public-key public.key --name test --queries 3 --classes 4 --roster roster.toml --parties 3 --gamma 3 \

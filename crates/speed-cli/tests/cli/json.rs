@@ -5,8 +5,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::bad_input::npy;
-use crate::common::{TINY, Workplace};
+use crate::cli::bad_input::npy;
+use crate::cli::common::{TINY, Workplace, encrypted};
 
 const DOCUMENTED: &str = include_str!("../../../../docs/json.md");
 
@@ -41,7 +41,7 @@ pub(crate) fn documented(text: &str) -> Value {
 
 #[test]
 fn outputs_of_runs_have_a_version_and_are_documented() {
-    let place = Workplace::new(TINY);
+    let place = Workplace::new(&encrypted());
     let json = |arguments: &[&str]| documented(&place.succeeds(&[arguments, &["--json"]].concat()));
     let plan = json(&["run", "config.toml", "--dry-run"]);
     assert_eq!(plan["stages"][0], serde_json::json!({ "name": "data", "done": false }));

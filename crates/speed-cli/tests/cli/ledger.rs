@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::common::Workplace;
+use crate::cli::common::Workplace;
 
 fn json(place: &Workplace, arguments: &[&str]) -> Value {
     serde_json::from_str(&place.succeeds(arguments)).expect("JSON")
@@ -154,7 +154,7 @@ fn a_claim_includes_samplers_only_if_delta_does() {
 
 #[test]
 fn a_dry_run_says_that_delta_does_not_include_the_samplers() {
-    let place = Workplace::new(crate::budget::REAL);
+    let place = Workplace::new(crate::cli::budget::REAL);
     let dry = |delta: &str| {
         let set = format!("privacy.delta={delta}");
         let text = place.succeeds(&["run", "config.toml", "--dry-run", "--set", &set]);
@@ -220,8 +220,7 @@ fn noise_calibrated_for_a_budget_is_accepted() {
 
 #[test]
 fn a_ledger_without_a_budget_is_calibrated_to_a_limit() {
-    let place = Workplace::new(crate::budget::REAL);
-    place.succeeds(&["run", "config.toml"]);
+    let place = Workplace::finished(crate::cli::budget::REAL);
     let file = "results/real/ledger";
     place.fails(&["calibrate", "--ledger", file, "--queries", "5"], 2, &["no budget of its own", "--epsilon"]);
     let found = json(&place, &["calibrate", "--ledger", file, "--queries", "5", "--epsilon", "40", "--json"]);

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use crate::common::check_failure;
-use crate::json::documented;
-use crate::roles::{Parties, labels};
+use crate::cli::common::check_failure;
+use crate::cli::json::documented;
+use crate::cli::roles::{Parties, labels};
 
 const AGGREGATE: &str = "server aggregate --signing-key signing.key --evaluation-key evaluation.key --round round.toml --answers inbox \
                          --out result --copy-messages copies";
@@ -17,7 +17,7 @@ const OPEN: &str = "student open --secret-key secret.key --result result --round
 fn evaluated(queries: usize) -> Parties {
     let parties = Parties::new();
     parties.introduce(3);
-    parties.succeeds("student", "student keygen --out .");
+    parties.keygen("student", "", "");
     let round = format!(
         "student round --public-key public.key --name test --queries {queries} --classes 4 --roster roster.toml --parties 3 --gamma 3 \
          --proofs off --out round.toml"

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::{TINY, Workplace};
+use crate::cli::common::{TINY, Workplace};
 
 /// Digests of everything that networks computed (scripts/check-portable compares an emulated processor with this file).
 /// With `SPEED_RENEW=1` in the environment, the test rewrites the file.
@@ -47,8 +47,7 @@ fn portable_arithmetic_requires_the_cpu() {
 
 #[test]
 fn a_run_says_which_kind_of_machine_trained() {
-    let place = Workplace::new(TINY);
-    place.succeeds(&["run", "config.toml"]);
+    let place = Workplace::finished(TINY);
     let run = place.run_folder("results", "tiny");
     let report: Value =
         serde_json::from_slice(&fs::read(run.join("tables/report.json")).expect("a report")).expect("json");

@@ -4,9 +4,9 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::bad_input::npy;
-use crate::common::{TINY, Workplace};
-use crate::roles::Parties;
+use crate::cli::bad_input::npy;
+use crate::cli::common::{TINY, Workplace};
+use crate::cli::roles::Parties;
 
 #[test]
 fn a_misspelt_key_or_value_gets_a_suggestion() {
@@ -111,17 +111,16 @@ fn a_start_that_fails_leaves_no_folder() {
         assert!(!place.path("results/tiny").exists(), "{changes:?}");
     }
     // An unreadable ledger is detected after the directory is opened.
-    let place = Workplace::new(crate::budget::REAL);
+    let place = Workplace::new(crate::cli::budget::REAL);
     fs::create_dir_all(place.path("results/real")).expect("a folder");
     fs::write(place.path("results/real/ledger"), "no ledger").expect("a file");
-    place.fails(&crate::budget::RUN, 3, &["ledger"]);
+    place.fails(&crate::cli::budget::RUN, 3, &["ledger"]);
     assert_eq!(fs::read_dir(place.path("results/real")).expect("a folder").count(), 1);
 }
 
 #[test]
 fn a_list_has_dates_states_epsilons_and_accuracies() {
-    let place = Workplace::new(TINY);
-    place.succeeds(&["run", "config.toml"]);
+    let place = Workplace::finished(TINY);
     place.succeeds(&["run", "config.toml", "--set", "seed=4", "--stage", "votes"]);
     let list = place.succeeds(&["list"]);
     assert!(["date (UTC)", "epsilon", "student %", "labels %"].iter().all(|head| list.contains(head)), "{list}");

@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde_json::Value;
 use speed_roles::Identity;
 
-use crate::common::check_failure;
-use crate::roles::{ANSWER, Parties, in_process, labels};
+use crate::cli::common::check_failure;
+use crate::cli::roles::{ANSWER, Parties, in_process, labels};
 
 /// A server that is killed when the test ends.
 struct Server {

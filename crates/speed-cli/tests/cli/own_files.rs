@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::bad_input::npy;
-use crate::common::Workplace;
-use crate::own_images::{picture, place};
+use crate::cli::bad_input::npy;
+use crate::cli::common::Workplace;
+use crate::cli::own_images::{picture, place};
 
 const RUN: [&str; 2] = ["run", "config.toml"];
 const DRY: [&str; 4] = ["run", "config.toml", "--dry-run", "--json"];

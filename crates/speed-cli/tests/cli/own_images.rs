@@ -6,8 +6,8 @@ use std::fs;
 use image::{Rgb, RgbImage};
 use serde_json::Value;
 
-use crate::bad_input::npy;
-use crate::common::Workplace;
+use crate::cli::bad_input::npy;
+use crate::cli::common::Workplace;
 
 const CONFIG: &str = r#"
 name = "shapes"

@@ -4,14 +4,14 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::{TINY, Workplace};
+use crate::cli::common::{TINY, Workplace};
 
 /// Markup that would load or run something.
 const FOREIGN: [&str; 8] = ["http:", "https:", "<script", "<link", "<iframe", "<form", "@import", "javascript:"];
 
 /// A run with all kinds of rows in clear text, one with markup as its name.
 fn tiny() -> String {
-    TINY.replace("encrypted", "trusted").replace("name = \"Trusted\"", "name = \"<script>alert(1)</script> & <b>\"")
+    TINY.replace("name = \"Trusted\"", "name = \"<script>alert(1)</script> & <b>\"")
 }
 
 #[track_caller]
@@ -33,8 +33,7 @@ fn texts(page: &str, element: &str) -> Vec<String> {
 
 #[test]
 fn a_page_holds_the_table_the_plots_and_every_query() {
-    let place = Workplace::new(&tiny());
-    place.succeeds(&["run", "config.toml"]);
+    let place = Workplace::finished(&tiny());
     let run = place.run_folder("results", "tiny");
     let page = fs::read_to_string(run.join("tables/report.html")).expect("a page");
     check_alone(&page);
@@ -142,8 +141,7 @@ fn a_page_does_not_show_rows_without_a_claim() {
 
 #[test]
 fn untrusted_files_in_a_run_do_not_enter_its_page() {
-    let place = Workplace::new(&tiny());
-    place.succeeds(&["run", "config.toml"]);
+    let place = Workplace::finished(&tiny());
     let tables = place.run_folder("results", "tiny").join("tables");
     for (name, content) in [("queries.json", ""), ("queries.json", "[]"), ("queries.png", "not a picture")] {
         let kept = fs::read(tables.join(name)).expect("a file");

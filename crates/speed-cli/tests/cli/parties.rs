@@ -7,9 +7,9 @@ use speed_aggregation::{Aggregator as _, ClearText, NoisyVotes};
 use speed_core::VoteShape;
 use speed_roles::{Party, RoundFile, RoundRandomness, teacher};
 
-use crate::common::check_failure;
-use crate::roles::{AGGREGATE, Parties};
-use crate::verify::forge;
+use crate::cli::common::check_failure;
+use crate::cli::roles::{AGGREGATE, Parties};
+use crate::cli::verify::forge;
 
 const QUERIES: usize = 4;
 const CLASSES: usize = 3;
@@ -59,7 +59,7 @@ fn agreed_with(noise: &str, keys: &str) -> Parties {
     }
     assert_eq!(roster.matches("teachers = ").count(), 2, "{roster}");
     fs::write(parties.path("student", "roster.toml"), roster).expect("a roster");
-    parties.succeeds("student", &format!("student keygen --out .{keys}"));
+    parties.keygen("student", "", keys.trim());
     let line = format!(
         "student round --public-key public.key --name parties --queries 4 --classes 3 --roster roster.toml --proofs off \
          --parties 3 --teachers 6 --min-teachers 4 --out round.toml --json {noise}"
@@ -201,7 +201,7 @@ fn votes_that_are_not_those_of_a_partys_teachers_are_refused() {
 fn a_round_whose_noise_outweighs_a_unanimous_vote_needs_a_flag() {
     let parties = Parties::new();
     parties.introduce(3);
-    parties.succeeds("student", "student keygen --out .");
+    parties.keygen("student", "", "");
     let line = "student round --public-key public.key --name wide --queries 2 --classes 4 --roster roster.toml --parties 3 --proofs off \
                 --coins 62 --out round.toml";
     let refused = parties.run("student", line);
@@ -238,7 +238,7 @@ fn a_plan_of_parties_has_both_epsilons() {
 fn a_card_that_takes_several_seats_or_more_teachers_is_refused() {
     let parties = Parties::new();
     parties.introduce(3);
-    parties.succeeds("student", "student keygen --out .");
+    parties.keygen("student", "", "");
     let cards = |file: &str| parties.path("student/cards", file);
     fs::create_dir(parties.path("student", "cards")).expect("a folder");
     for (party, file) in [

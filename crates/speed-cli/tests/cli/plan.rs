@@ -4,9 +4,9 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::bad_input::npy;
-use crate::common::Workplace;
-use crate::roles::Parties;
+use crate::cli::bad_input::npy;
+use crate::cli::common::Workplace;
+use crate::cli::roles::Parties;
 
 const PLAN: [&str; 11] = [
     "plan",
@@ -275,7 +275,7 @@ fn a_dry_run_forecasts_labels_if_an_agreement_is_known() {
 fn the_file_of_a_round_is_written_with_the_forecast_of_its_plan() {
     let parties = Parties::new();
     parties.introduce(3);
-    parties.succeeds("student", "student keygen --out . --simulation 5");
+    parties.keygen("student", "", "--simulation 5");
     let line = "student round --accept-wrong-labels --public-key public.key --name test --queries 20 --classes 4 --roster roster.toml --proofs off \
                 --simulation --coins 40";
     let round: Value =

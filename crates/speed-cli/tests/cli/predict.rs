@@ -10,9 +10,9 @@ use speed_core::random::Streams;
 use speed_data::Split;
 use speed_data::digits::{DigitsConfig, generate};
 
-use crate::bad_input::npy;
-use crate::common::{TINY, Workplace, models};
-use crate::own_images;
+use crate::cli::bad_input::npy;
+use crate::cli::common::{TINY, Workplace, models};
+use crate::cli::own_images;
 
 /// The public digits of [`TINY`]: a pool of 100 images, and 50 test images.
 pub(crate) fn digits() -> Split {
@@ -57,8 +57,7 @@ pub(crate) fn students(run: &Path) -> BTreeMap<PathBuf, (f64, String)> {
 
 #[test]
 fn kept_students_have_the_accuracy_of_the_table_and_teachers_give_their_votes() {
-    let place = Workplace::new(TINY);
-    place.succeeds(&["run", "config.toml"]);
+    let place = Workplace::finished(TINY);
     let run = place.run_folder("results", "tiny");
     let all = digits();
     let (pool, test) = (all.slice(0..100), all.slice(100..150));
@@ -159,8 +158,7 @@ fn a_run_that_finds_students_without_weights_says_so_and_trains_them_on_request(
 
 #[test]
 fn students_are_not_kept_if_the_config_says_so() {
-    let place = Workplace::new(&TINY.replace("repeats = 2\n", "repeats = 1\nkeep_students = false\n"));
-    place.succeeds(&["run", "config.toml"]);
+    let place = Workplace::finished(&TINY.replace("repeats = 2\n", "repeats = 1\nkeep_students = false\n"));
     let run = place.run_folder("results", "tiny");
     assert!(!students(&run).is_empty());
     assert!(models(&run).is_empty());
@@ -186,8 +184,7 @@ fn students_are_not_kept_if_the_config_says_so() {
 pub(crate) fn one_student() -> (Workplace, PathBuf) {
     let start = TINY.split("[[row]]").next().expect("a start").replace("repeats = 2", "repeats = 1");
     let row = "[[row]]\nname = \"ours\"\naggregation = \"non-private\"\nstudent = \"pseudo-labels\"\n";
-    let place = Workplace::new(&format!("{start}{row}"));
-    place.succeeds(&["run", "config.toml"]);
+    let place = Workplace::finished(&format!("{start}{row}"));
     let model = students(&place.run_folder("results", "tiny")).into_keys().next().expect("a student");
     (place, model)
 }

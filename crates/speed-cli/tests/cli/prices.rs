@@ -4,10 +4,10 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::budget::{REAL, RUN, charged};
-use crate::common::Workplace;
+use crate::cli::budget::{REAL, RUN, charged};
+use crate::cli::common::Workplace;
 
-/// The rows of [`REAL`] that are not encrypted, with too little noise to hide anything.
+/// The first rows of [`REAL`], with too little noise to hide anything.
 fn config() -> String {
     let rows = REAL.find("[[row]]\nname = \"甲\"").expect("a row");
     REAL[..rows].replace("gamma = 0.5", "gamma = 200.0").replace("count = 4", "count = 1")

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::bad_input::npy;
-use crate::common::Workplace;
+use crate::cli::bad_input::npy;
+use crate::cli::common::Workplace;
 
 const NOISE: [&str; 4] = ["--gamma", "0.1", "--delta", "1e-5"];
 

@@ -3,11 +3,13 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::common::{TINY, Workplace, check_failure, determined, models};
+use speed_core::fixture::exhaustive;
+
+use crate::cli::common::{TINY, Workplace, check_failure, determined, encrypted, models};
 
 #[test]
 fn kill_and_resume_give_the_bytes_of_an_undisturbed_run_on_any_number_of_threads() {
-    undisturbed_killed_and_resumed(TINY);
+    undisturbed_killed_and_resumed(&encrypted());
 }
 
 #[test]
@@ -21,30 +23,30 @@ fn the_same_holds_with_a_pool_smaller_than_a_batch_and_epochs_that_are_not_passe
 }
 
 fn undisturbed_killed_and_resumed(config: &str) {
-    let place = Workplace::new(config);
-    let started = Instant::now();
-    place.succeeds(&["run", "config.toml", "--results", "one", "--threads", "1"]);
-    let duration = started.elapsed();
-    let expected = determined(&place.run_folder("one", "tiny"));
+    let place = Workplace::finished(config);
+    let expected = determined(&place.run_folder("results", "tiny"));
     assert!(expected.keys().any(|name| name.contains("labels.csv")));
     let students = |name: &str| expected.keys().filter(|key| key.starts_with(name) && key.contains(".json")).count();
     // Rows with equal labels share students. Students of the other method are never shared.
     assert!(students("student-") > students("student-pseudo-labels-"));
     assert_eq!(students("student-pseudo-labels-"), 2);
 
-    let kept = models(&place.run_folder("one", "tiny"));
+    let kept = models(&place.run_folder("results", "tiny"));
     assert_eq!(kept.len(), 4 * 2, "every student of every row is kept");
 
-    place.succeeds(&["run", "config.toml", "--results", "two", "--threads", "2"]);
-    assert_eq!(determined(&place.run_folder("two", "tiny")), expected, "threads changed the results");
-    assert!(models(&place.run_folder("two", "tiny")) == kept, "threads changed the models");
+    let started = Instant::now();
+    place.succeeds(&["run", "config.toml", "--results", "one", "--threads", "1"]);
+    let duration = started.elapsed();
+    assert_eq!(determined(&place.run_folder("one", "tiny")), expected, "threads changed the results");
+    assert!(models(&place.run_folder("one", "tiny")) == kept, "threads changed the models");
 
-    // Kills the run five times, each time a little later. Every attempt resumes the one before.
-    for k in 1..=5u32 {
+    // Kills the run, each time a little later. Every attempt resumes the one before.
+    let kills = if exhaustive() { 20 } else { 2 };
+    for k in 1..=kills {
         let arguments = ["run", "config.toml", "--results", "killed", "--threads", "2"];
         let mut child =
             place.command(&arguments).stderr(std::process::Stdio::null()).spawn().expect("the binary starts");
-        std::thread::sleep(Duration::from_millis(30) + duration * k / 12);
+        std::thread::sleep(Duration::from_millis(30) + duration * k / (2 * kills));
         child.kill().expect("kill -9");
         child.wait().expect("ended");
     }
@@ -55,7 +57,7 @@ fn undisturbed_killed_and_resumed(config: &str) {
 
 #[test]
 fn a_finished_run_is_shown_listed_and_not_done_again() {
-    let place = Workplace::new(TINY);
+    let place = Workplace::new(&encrypted());
     let table = place.succeeds(&["run", "config.toml"]);
     assert!(table.contains("SIMULATION"), "{table}");
     for name in ["Non-private", "Trusted", "tau = 0.8", "4/4", "GAN", "ours"] {
@@ -96,8 +98,7 @@ fn a_finished_run_is_shown_listed_and_not_done_again() {
 
 #[test]
 fn a_damaged_checkpoint_is_reported_and_its_training_restarts() {
-    let place = Workplace::new(TINY);
-    place.succeeds(&["run", "config.toml"]);
+    let place = Workplace::finished(TINY);
     let run = place.run_folder("results", "tiny");
     let (expected, kept) = (determined(&run), models(&run));
     let mut students = 0;

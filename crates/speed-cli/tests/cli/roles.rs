@@ -1,18 +1,18 @@
 //! Teacher, server and student as separate programs in directories that hold only their own files.
 
 use std::fs;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _, TableDefinition};
-use speed_aggregation::{Aggregator, ClearText, Encrypted, NoisyVotes, Parameters};
-use speed_core::{Randomness, VoteShape};
+use speed_aggregation::{Aggregator, ClearText, NoisyVotes};
+use speed_core::VoteShape;
+use speed_core::fixture::{copy_folder, fixture};
 use speed_roles::{RoundFile, RoundRandomness, teacher};
 use tempfile::TempDir;
 
-use crate::common::check_failure;
+use crate::cli::common::check_failure;
 
 /// Directories of the parties. The test copies files between them, like a courier.
 pub(crate) struct Parties(TempDir);
@@ -58,6 +58,20 @@ impl Parties {
         names
     }
 
+    /// Gives a party keys in its folder `keys`, as `student keygen` makes them with these options: once for a build of the
+    /// program.
+    #[track_caller]
+    pub(crate) fn keygen(&self, party: &str, keys: &str, options: &str) {
+        let program = Path::new(env!("CARGO_BIN_EXE_speed"));
+        let made = fixture(program, &format!("keys{}", options.replace(' ', "")), |folder| {
+            let mut command = Command::new(program);
+            command.args(["student", "keygen", "--out"]).arg(folder).args(options.split_whitespace());
+            let output = command.output().expect("the binary starts");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        });
+        copy_folder(&made, &self.path(party, keys));
+    }
+
     /// Lets server and teachers create their signing keys, and combines their cards in the student's roster.
     pub(crate) fn introduce(&self, teachers: usize) {
         let mut roster = String::new();
@@ -75,7 +89,7 @@ impl Parties {
     /// Creates keys and a round of four classes, and gives them to everyone.
     pub(crate) fn agree(&self, queries: usize, teachers: usize, terms: &str) {
         self.introduce(teachers);
-        assert!(self.succeeds("student", "student keygen --out . --simulation 5").starts_with("SIMULATION"));
+        self.keygen("student", "", "--simulation 5");
         let line = format!(
             "student round --accept-wrong-labels --public-key public.key --name test --queries {queries} --classes 4 --roster roster.toml \
              --proofs off --simulation --out round.toml {terms}"
@@ -188,12 +202,7 @@ pub(crate) fn in_process(parties: &Parties, queries: usize, teachers: usize) -> 
     let shape = VoteShape::new(teachers, queries, shape.classes()).expect("a shape");
     let votes = NoisyVotes::new(shape, bound, values.collect()).expect("valid");
     let votes = file.round().threshold().into_iter().fold(votes, NoisyVotes::with_threshold);
-    let threads = NonZeroUsize::new(2).expect("not zero");
-    let encrypted =
-        Encrypted::new(&Parameters::TOURNAMENT_128, Randomness::simulation([1; 32]), b"in process", threads)
-            .expect("a simulation");
-    let winners = encrypted.aggregate(&votes, &|_, _| {}).expect("in range").labels();
-    assert_eq!(winners, ClearText.aggregate(&votes, &|_, _| {}).expect("in range").labels());
+    let winners = ClearText.aggregate(&votes, &|_, _| {}).expect("in range").labels();
     let label = |(query, label): (usize, &Option<u8>)| {
         format!("{query},{}\n", label.map_or_else(String::new, |label| label.to_string()))
     };
@@ -293,7 +302,7 @@ fn a_round_has_a_price_for_all_who_take_part() {
     let round = "student round --accept-wrong-labels --public-key public.key --name n --queries 3 --classes 4 --roster roster.toml --parties 4 \
                  --min-teachers 3 --proofs off --gamma 0.4";
     parties.introduce(4);
-    parties.succeeds("student", "student keygen --out .");
+    parties.keygen("student", "", "");
     let text = parties.succeeds("student", &format!("{round} --out round.toml"));
     assert!(text.contains("the noise of 4 teachers is present and secret: epsilon 0.80 for one answer, 2.1"), "{text}");
     assert!(text.contains("the noise of 3 teachers"), "{text}");
@@ -400,7 +409,7 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
 fn real_round_of_one() -> Parties {
     let parties = Parties::new();
     parties.introduce(1);
-    parties.succeeds("student", "student keygen --out .");
+    parties.keygen("student", "", "");
     let round = "student round --accept-wrong-labels --public-key public.key --name n --queries 2 --classes 4 --roster roster.toml --parties 1 \
                  --proofs off --gamma 0.4 --out round.toml";
     parties.succeeds("student", round);
@@ -447,8 +456,8 @@ fn a_real_round_refuses_seeds_and_costs_beyond_the_budget() {
 fn limits_on_the_price_of_a_round_exempt_simulations_and_no_real_round() {
     let parties = Parties::new();
     parties.introduce(2);
-    parties.succeeds("student", "student keygen --out . --simulation 5");
-    parties.succeeds("student", "student keygen --out real");
+    parties.keygen("student", "", "--simulation 5");
+    parties.keygen("student", "real", "");
     fs::write(parties.path("teacher 0", "votes.csv"), "1\n3\n").expect("votes");
     let answer = format!("{ANSWER} --out message");
     for (gamma, words) in [("6", "one answer may cost epsilon 12.00"), ("50", "no epsilon is known")] {
@@ -503,7 +512,7 @@ fn a_missing_ledger_is_created_without_a_budget() {
 fn proofs_are_the_default() {
     let parties = Parties::new();
     parties.agree(1, 2, "--gamma 5");
-    parties.succeeds("student", "student keygen --out keys --simulation 6");
+    parties.keygen("student", "keys", "--simulation 6");
     let round = "student round --accept-wrong-labels --public-key keys/public.key --name proven --queries 1 --classes 4 --roster roster.toml \
                  --gamma 5 --simulation --out proven/round.toml";
     fs::create_dir(parties.path("student", "proven")).expect("a folder");

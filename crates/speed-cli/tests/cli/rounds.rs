@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::bad_input::npy;
-use crate::common::{Workplace, determined};
+use crate::cli::bad_input::npy;
+use crate::cli::common::{Workplace, determined};
 
 /// Three classes of noisy bars, nine clusters, and a small student. The noise is large enough for wrong labels.
 const ROUNDS: &str = r#"

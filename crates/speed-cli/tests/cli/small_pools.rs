@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::common::Workplace;
+use crate::cli::common::Workplace;
 
 /// True labels instead of votes, and one student with the default settings of its method.
 const SMALL: &str = r#"

@@ -11,11 +11,11 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use self::fake::Cluster;
-use crate::common::{TINY, determined};
+use crate::cli::common::{TINY, determined, encrypted};
 
 #[test]
 fn steps_are_submitted_in_order_each_depending_on_the_previous() {
-    let cluster = Cluster::new("place", TINY);
+    let cluster = Cluster::new("place", &encrypted());
     let said = cluster.submits(&["--shards", "3", "--at-once", "2", "--partition", "long", "--account=abc-1"]);
     assert!(said.contains("teachers: job 2, 1-3 of 3 shards\n"), "{said}");
     let calls = cluster.calls("sbatch");
@@ -59,7 +59,7 @@ fn steps_are_submitted_in_order_each_depending_on_the_previous() {
 
 #[test]
 fn scripts_do_the_experiment_from_a_folder_of_any_name() {
-    let cluster = Cluster::new("it's a \"folder\" $(touch harm) %j & more", TINY);
+    let cluster = Cluster::new("it's a \"folder\" $(touch harm) %j & more", &encrypted());
     cluster.at_once();
     cluster.submits(&["--shards", "2", "--set", "seed=9"]);
     let run = cluster.run_folder();
@@ -92,7 +92,7 @@ fn scripts_do_the_experiment_from_a_folder_of_any_name() {
 
 #[test]
 fn scripts_run_by_hand() {
-    let cluster = Cluster::new("place", TINY);
+    let cluster = Cluster::new("place", &encrypted());
     cluster.submits(&["--shards", "2"]);
     let scripts = cluster.run_folder().join("slurm");
     let by_hand = |name: &str, shard: Option<&str>| {
@@ -109,7 +109,7 @@ fn scripts_run_by_hand() {
 
 #[test]
 fn a_dry_run_prints_everything_and_leaves_nothing() {
-    let cluster = Cluster::new("place", TINY);
+    let cluster = Cluster::new("place", &encrypted());
     let said = cluster.submits(&["--shards", "2", "--dry-run"]);
     assert!(said.contains("#!/bin/bash") && said.contains("--stage queries"), "{said}");
     assert!(said.contains("--dependency=afterok:${teachers%%;*}"), "{said}");
@@ -122,7 +122,7 @@ fn a_dry_run_prints_everything_and_leaves_nothing() {
 
 #[test]
 fn only_what_is_missing_is_submitted_again() {
-    let cluster = Cluster::new("place", TINY);
+    let cluster = Cluster::new("place", &encrypted());
     cluster.at_once();
     // The second shard of the teachers ends at once; all jobs that depend on it are cancelled, as Slurm does.
     cluster.fails("teachers", 2);
@@ -146,7 +146,7 @@ fn only_what_is_missing_is_submitted_again() {
 
 #[test]
 fn live_jobs_are_kept_and_jobs_that_wait_in_vain_replaced() {
-    let cluster = Cluster::new("place", TINY);
+    let cluster = Cluster::new("place", &encrypted());
     cluster.submits(&["--shards", "3"]);
     let results = cluster.path("results");
     let results = results.to_str().expect("text");
@@ -171,7 +171,7 @@ fn live_jobs_are_kept_and_jobs_that_wait_in_vain_replaced() {
         "{said}"
     );
     let other = cluster.submit(&["--shards", "2"]);
-    crate::common::check_failure(&other, 2, &["--shards", "job 2 with 3", "scancel 2"]);
+    crate::cli::common::check_failure(&other, 2, &["--shards", "job 2 with 3", "scancel 2"]);
 
     // The shard was done by hand meanwhile, but its task failed, so no job can depend on the complete array.
     let by_hand = ["run", "config.toml", "--results", results, "--stage", "teachers", "--shard", "1/3"];
@@ -185,7 +185,7 @@ fn live_jobs_are_kept_and_jobs_that_wait_in_vain_replaced() {
 
 #[test]
 fn one_of_two_concurrent_submissions_is_refused() {
-    let cluster = Cluster::new("place", TINY);
+    let cluster = Cluster::new("place", &encrypted());
     let waits = "touch \"$fake/here\"; for _ in {1..3000}; do [ ! -e \"$fake/go\" ] || break; sleep 0.01; done; echo 1";
     cluster.program("sbatch", waits);
     let results = cluster.path("results");
@@ -195,7 +195,7 @@ fn one_of_two_concurrent_submissions_is_refused() {
         assert!(first.try_wait().expect("a process").is_none(), "it ended before it submitted");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    crate::common::check_failure(&cluster.submit(&[]), 4, &["slurm", "another `speed`", "wait for it"]);
+    crate::cli::common::check_failure(&cluster.submit(&[]), 4, &["slurm", "another `speed`", "wait for it"]);
     cluster.submits(&["--dry-run"]);
     fs::write(cluster.path("fake/go"), "").expect("written");
     assert!(first.wait().expect("a process").success());
@@ -204,7 +204,7 @@ fn one_of_two_concurrent_submissions_is_refused() {
 
 #[test]
 fn options_are_passed_through_or_refused_by_name() {
-    let cluster = Cluster::new("place", TINY);
+    let cluster = Cluster::new("place", &encrypted());
     cluster.submits(&[
         "--sbatch=--gres=gpu:1",
         "--sbatch",
@@ -234,32 +234,32 @@ fn options_are_passed_through_or_refused_by_name() {
         ("--stage=teachers", ["unexpected", "--stage", "submit"]),
     ] {
         let refused = cluster.submit(&[option]);
-        crate::common::check_failure(&refused, 2, &words);
+        crate::cli::common::check_failure(&refused, 2, &words);
     }
     let without = cluster.place.speed(&["submit", "config.toml"]);
-    crate::common::check_failure(&without, 2, &["--slurm"]);
+    crate::cli::common::check_failure(&without, 2, &["--slurm"]);
 }
 
 #[test]
 fn a_missing_or_refusing_cluster_is_reported() {
-    let cluster = Cluster::new("place", TINY);
+    let cluster = Cluster::new("place", &encrypted());
     let mut command = cluster.place.command(&["submit", "config.toml", "--slurm"]);
     let output = command.env("PATH", cluster.path("nothing")).output().expect("the binary starts");
-    crate::common::check_failure(&output, 5, &["sbatch", "PATH", "slurm-client", "--dry-run"]);
+    crate::cli::common::check_failure(&output, 5, &["sbatch", "PATH", "slurm-client", "--dry-run"]);
     cluster.program("sbatch", "echo 'sbatch: error: invalid partition' >&2; exit 1");
     let refused = cluster.submit(&["--shards", "2"]);
-    crate::common::check_failure(&refused, 5, &["sbatch", "code 1", "invalid partition"]);
+    crate::cli::common::check_failure(&refused, 5, &["sbatch", "code 1", "invalid partition"]);
     // The number of shards is still recorded.
     let said = cluster.submits(&["--dry-run", "--json"]);
     let said: Value = serde_json::from_str(&said).expect("JSON");
     assert_eq!((&said["steps"][1]["shards"], &said["refused"]), (&2.into(), &Value::Null));
     cluster.program("sbatch", "echo 'welcome to the cluster'");
-    crate::common::check_failure(&cluster.submit(&[]), 5, &["sbatch", "welcome", "expected a job's number"]);
+    crate::cli::common::check_failure(&cluster.submit(&[]), 5, &["sbatch", "welcome", "expected a job's number"]);
 }
 
 #[test]
 fn a_sweep_is_submitted_as_one() {
-    let tiny = TINY.replace("encrypted", "trusted").replace("repeats = 2", "repeats = 1");
+    let tiny = TINY.replace("repeats = 2", "repeats = 1");
     let (head, rows) = tiny.split_at(tiny.find("[[row]]").expect("rows"));
     let cluster = Cluster::new("a sweep", &format!("{head}[sweep]\ngamma = [0.5, 1.0]\n\n{rows}"));
     cluster.at_once();
@@ -285,7 +285,8 @@ fn a_sweep_is_submitted_as_one() {
 
 #[test]
 fn a_sweep_that_did_not_begin_has_nothing_done() {
-    let (head, rows) = TINY.split_at(TINY.find("[[row]]").expect("rows"));
+    let tiny = encrypted();
+    let (head, rows) = tiny.split_at(tiny.find("[[row]]").expect("rows"));
     let cluster = Cluster::new("a sweep", &format!("{head}[sweep]\ngamma = [0.5, 1.0]\n\n{rows}"));
     let said: Value = serde_json::from_str(&cluster.submits(&["--shards", "2", "--json"])).expect("JSON");
     let folder = Path::new(said["folder"].as_str().expect("a folder"));

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::common::{TINY, Workplace, determined};
+use crate::cli::common::{TINY, Workplace, determined};
 
 /// Runs the binary as in a terminal with this number of columns.
 fn in_columns(place: &Workplace, columns: &str, arguments: &[&str]) -> String {

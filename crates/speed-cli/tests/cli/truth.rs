@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::Workplace;
+use crate::cli::common::Workplace;
 
 const TRUTH: &str = r#"
 name = "truth"

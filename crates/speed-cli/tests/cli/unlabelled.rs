@@ -5,9 +5,9 @@ use std::fs;
 use image::GrayImage;
 use serde_json::Value;
 
-use crate::bad_input::npy;
-use crate::common::Workplace;
-use crate::own_images::picture;
+use crate::cli::bad_input::npy;
+use crate::cli::common::Workplace;
+use crate::cli::own_images::picture;
 
 const CONFIG: &str = r#"
 name = "unlabelled"

@@ -6,9 +6,9 @@ use std::path::Path;
 use image::{GrayImage, Luma};
 use serde_json::{Value, json};
 
-use crate::common::{TINY, Workplace};
-use crate::predict::text;
-use crate::roles::{AGGREGATE, Parties, labels};
+use crate::cli::common::{TINY, Workplace};
+use crate::cli::predict::text;
+use crate::cli::roles::{AGGREGATE, Parties, labels};
 
 /// Returns the SHA-256 of a text.
 fn sha256(text: &str) -> String {
@@ -201,8 +201,7 @@ fn the_card_of_a_run_of_parties_has_both_claims() {
 
 #[test]
 fn cards_of_simulations_and_of_rows_without_noise_say_so() {
-    let place = Workplace::new(&TINY.replace("repeats = 2\n", "repeats = 1\n"));
-    place.succeeds(&["run", "config.toml"]);
+    let place = Workplace::finished(&TINY.replace("repeats = 2\n", "repeats = 1\n"));
     let models = place.run_folder("results", "tiny").join("models");
     let verified = |row: &str| place.succeeds(&["verify", text(&models.join(row).join("model-card.json"))]);
     assert!(verified("tau-0-8").starts_with("SIMULATION"));

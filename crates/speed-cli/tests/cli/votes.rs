@@ -4,9 +4,9 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::bad_input::npy;
-use crate::common::{Workplace, check_failure};
-use crate::roles::{ANSWER, Parties};
+use crate::cli::bad_input::npy;
+use crate::cli::common::{Workplace, check_failure};
+use crate::cli::roles::{ANSWER, Parties};
 
 const NOISE: [&str; 4] = ["--gamma", "0.4", "--delta", "1e-5"];
 
@@ -295,7 +295,7 @@ fn lists_of_another_form_are_for_votes_in_their_order_only() {
 fn a_round_is_refused_with_a_list_of_another_length() {
     let parties = Parties::new();
     parties.introduce(2);
-    parties.succeeds("student", "student keygen --out . --simulation 5");
+    parties.keygen("student", "", "--simulation 5");
     for (list, words) in [
         ("file\n2\n0\n1\n", "needs the column name"),
         ("name\n2\n0\n", "found 2 names"),

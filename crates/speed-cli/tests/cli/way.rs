@@ -6,8 +6,8 @@ use std::path::Path;
 use image::{GrayImage, Luma};
 use serde_json::Value;
 
-use crate::bad_input::npy;
-use crate::common::Workplace;
+use crate::cli::bad_input::npy;
+use crate::cli::common::Workplace;
 
 /// Settings of a quick training that learns bars from frames.
 const QUICK: [&str; 2] = ["--set", "teacher.shift=1"];

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use regex::Regex;
 use serde::Deserialize;
 
-use crate::number::Rounding;
-use crate::pages;
+use crate::docs::number::Rounding;
+use crate::docs::pages;
 
 /// The combined content of all files in `docs/numbers`.
 #[derive(Debug, Default, Deserialize)]

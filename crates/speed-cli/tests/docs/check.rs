@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use regex::Regex;
 
-use crate::book::{Book, Claim, Table};
-use crate::number::{NUMBER, Printed, Rounding, measurements, numbers};
-use crate::pages::Page;
-use crate::sources::{Sources, cells, headings};
+use crate::docs::book::{Book, Claim, Table};
+use crate::docs::number::{NUMBER, Printed, Rounding, measurements, numbers};
+use crate::docs::pages::Page;
+use crate::docs::sources::{Sources, cells, headings};
 
 /// The result of a page's check.
 #[derive(Debug, Default)]

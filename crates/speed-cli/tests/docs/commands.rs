@@ -2,9 +2,9 @@
 
 use regex::Regex;
 
-use crate::book::Book;
-use crate::pages::{Page, files};
-use crate::shell::{Outcome, Shell};
+use crate::docs::book::Book;
+use crate::docs::pages::{Page, files};
+use crate::docs::shell::{Outcome, Shell};
 
 /// A way to try a command.
 enum Trial {

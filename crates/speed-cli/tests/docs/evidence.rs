@@ -5,7 +5,7 @@ use std::fs;
 
 use regex::Regex;
 
-use crate::pages::{self, Page};
+use crate::docs::pages::{self, Page};
 
 /// The pages on which every name of at least three words is the name of a test.
 pub(crate) const PAGES: [&str; 4] = ["SECURITY.md", "docs/hospitals.md", "docs/protocol.md", "docs/threat-models.md"];

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use regex::Regex;
 
-use crate::pages::Page;
+use crate::docs::pages::Page;
 
 /// Returns a page's links to missing files and headings.
 pub(crate) fn broken(page: &Page, pages: &[Page], files: &[String]) -> Vec<String> {

@@ -8,7 +8,7 @@ use std::process::Command;
 use regex::{Captures, Regex};
 use tempfile::TempDir;
 
-use crate::pages;
+use crate::docs::pages;
 
 /// A temporary copy of parts of the repository, in which commands run and write their files.
 pub(crate) struct Shell {

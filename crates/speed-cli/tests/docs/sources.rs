@@ -7,9 +7,9 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use regex::Regex;
 use serde_json::Value;
 
-use crate::number::{NUMBER, Printed};
-use crate::pages;
-use crate::shell::{Outcome, Shell};
+use crate::docs::number::{NUMBER, Printed};
+use crate::docs::pages;
+use crate::docs::shell::{Outcome, Shell};
 
 /// A source's text; `None` if it needs data that this machine lacks.
 type Text = Result<Option<Arc<str>>, String>;

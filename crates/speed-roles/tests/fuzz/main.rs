@@ -1,9 +1,9 @@
 //! Fuzzing of every decoder: mutations of valid files must neither panic nor make a decoder allocate beyond its limit.
 //!
 //! ```text
-//! cargo test --release --workspace --test fuzz -- [--seconds N] [--seed S] [TARGET...]
+//! cargo test --release -p speed-roles --test fuzz -- [--seconds N] [--seed S] [TARGET...]
 //! ```
-//! runs every target (or those whose names contain one of the words) for `N` seconds of processor time, by default 1. A
+//! runs every target (or those whose names contain one of the words) for `N` seconds of processor time, by default 0.2. A
 //! run depends only on its seed, up to the point where the time ends. A finding names the seed and the iteration; an
 //! input that takes more than [`MAX_SECONDS`] is a finding too.
 
@@ -30,12 +30,20 @@ static ALLOCATOR: limit::Counting = limit::Counting;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    let (mut seconds, mut seed, mut words) = (1.0, 1, Vec::new());
+    // A smoke test; longer runs name their seconds.
+    let (mut seconds, mut seed, mut words) = (0.2, 1, Vec::new());
+    let exact = std::env::args().any(|argument| argument == "--exact");
     while let Some(argument) = arguments.next() {
         let mut number = || arguments.next().and_then(|value| value.parse::<f64>().ok());
         match argument.as_str() {
             "--seconds" => seconds = number().expect("--seconds needs a number"),
             "--seed" => seed = number().expect("--seed needs a number") as u64,
+            // cargo-nextest asks for the tests and for ignored ones, then runs one a process, by its name.
+            "--list" => {
+                let ignored = std::env::args().any(|argument| argument == "--ignored");
+                targets::ALL.iter().filter(|_| !ignored).for_each(|(name, _)| say(&format!("{name}: test")));
+                return ExitCode::SUCCESS;
+            }
             // Options of the standard test harness, which `cargo test` passes to every test.
             option if option.starts_with("--") => {}
             word => words.push(word.to_owned()),
@@ -43,7 +51,8 @@ fn main() -> ExitCode {
     }
     let mut good = true;
     for (name, make) in targets::ALL {
-        if words.is_empty() || words.iter().any(|word| name.contains(word.as_str())) {
+        let is_named = |word: &String| if exact { word == name } else { name.contains(word.as_str()) };
+        if words.is_empty() || words.iter().any(is_named) {
             good &= fuzz(name, &make(), seconds, seed);
         }
     }

@@ -1,4 +1,4 @@
-//! Keys, generated once per process, and small simulated rounds.
+//! Keys, made once for a build, and small simulated rounds.
 
 use std::fs;
 use std::io::Write;
@@ -12,6 +12,7 @@ use ed25519_dalek::pkcs8::EncodePrivateKey;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use speed_accountant::Delta;
 use speed_aggregation::{Parameters, PrivacyNoise};
+use speed_core::fixture::{copy_folder, fixture_of_this_test};
 use speed_core::{Circuit, Digest, NoisePlacement, RandomnessKind};
 use speed_roles::server::{self, Progress, Refusal, ServerOptions, ServerReport};
 use speed_roles::teacher::{self, TeacherOptions, TeacherReport};
@@ -24,11 +25,27 @@ pub(crate) const SEED: RoundRandomness = RoundRandomness::simulation(7);
 pub(crate) fn keys() -> &'static Path {
     static KEYS: OnceLock<TempDir> = OnceLock::new();
     KEYS.get_or_init(|| {
+        let made = fixture_of_this_test("keys", |folder| {
+            student::keygen(folder, &Parameters::TOURNAMENT_128, SEED).expect("an empty folder");
+        });
         let folder = tempfile::tempdir().expect("a temporary folder");
-        student::keygen(folder.path(), &Parameters::TOURNAMENT_128, SEED).expect("an empty folder");
+        copy_folder(&made, folder.path());
         folder
     })
     .path()
+}
+
+/// Writes the proof key of a round to `out`, and returns the round that names it. The key is made once for a build.
+fn proven(terms: &Terms, public: &Path, out: &Path) -> Result<RoundFile, RolesError> {
+    let unproven = student::terms(&Terms { proofs: None, ..terms.clone() }, public, out)?;
+    let (shape, bits) = (unproven.round().shape(), unproven.round().proof_range().bits());
+    let name = format!("proof-key-{}-{}-{}-{bits}", shape.teachers(), shape.queries(), shape.classes());
+    let made = fixture_of_this_test(&name, |folder| {
+        student::write_proof_key(terms, public, &folder.join("proof.key"), SEED).expect("a proof key");
+    });
+    let key = fs::read(made.join("proof.key")).expect("a proof key");
+    fs::write(out, &key).expect("a copy");
+    student::terms(&Terms { proofs: Some(Digest::of(key)), ..terms.clone() }, public, out)
 }
 
 /// Returns the file of a party's signing key, which is derived from its name, so rounds are the same in every run.
@@ -131,11 +148,7 @@ impl RoundFolder {
         let [public, out, key] =
             [keys().join("public.key"), folder.path().join("round.toml"), folder.path().join("proof.key")];
         // Not with `student::round`, because all tests share these keys.
-        let file = if proofs {
-            student::write_proof_key(terms, &public, &key, SEED)
-        } else {
-            student::terms(terms, &public, &out)
-        };
+        let file = if proofs { proven(terms, &public, &key) } else { student::terms(terms, &public, &out) };
         let file = file.expect("valid");
         student::write_round(&file, &out).expect("a new file");
         fs::create_dir(folder.path().join("inbox")).expect("an inbox");

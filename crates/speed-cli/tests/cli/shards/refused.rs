@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{ended, start};
-use crate::common::{TINY, Workplace, check_failure};
+use crate::cli::common::{Workplace, check_failure, encrypted};
 
 const TEACHERS: [&str; 6] = ["run", "config.toml", "--stage", "teachers", "--shard", "1/2"];
 
 #[test]
 fn bad_shares_and_stages_are_named() {
-    let place = Workplace::new(TINY);
+    let place = Workplace::new(&encrypted());
     let run = |stage: &'static str, share: &'static str| ["run", "config.toml", "--stage", stage, "--shard", share];
     for share in ["0/3", "4/3", "x/3", "3", "1/0", "-1/3", "1/2/3"] {
         place.fails(
@@ -40,7 +40,7 @@ fn bad_shares_and_stages_are_named() {
 
 #[test]
 fn a_missing_earlier_stage_is_named() {
-    let place = Workplace::new(TINY);
+    let place = Workplace::new(&encrypted());
     place.fails(&TEACHERS, 4, &["stages/data", "speed run CONFIG --stage data"]);
     assert!(!place.path("results").exists(), "something was written");
     place.succeeds(&["run", "config.toml", "--stage", "data"]);
@@ -54,7 +54,7 @@ fn a_missing_earlier_stage_is_named() {
 
 #[test]
 fn a_shard_waits_for_an_earlier_stage_that_appears_late() {
-    let place = Workplace::new(TINY);
+    let place = Workplace::new(&encrypted());
     let waiting = |seconds: &'static str| [&TEACHERS[..], &["--threads", "1", "--latency-wait", seconds]].concat();
     place.fails(&waiting("1"), 4, &["data is not seen done yet: waiting up to 1 s", "speed run CONFIG --stage data"]);
 
@@ -70,7 +70,7 @@ fn a_shard_waits_for_an_earlier_stage_that_appears_late() {
 
 #[test]
 fn another_config_is_refused_with_what_differs() {
-    let place = Workplace::new(TINY);
+    let place = Workplace::new(&encrypted());
     place.succeeds(&["run", "config.toml", "--stage", "data"]);
     let run = place.run_folder("results", "tiny");
     let id = run.file_name().expect("an id").to_str().expect("text");
@@ -93,7 +93,7 @@ fn another_config_is_refused_with_what_differs() {
 
 #[test]
 fn a_shard_checks_again_after_an_earlier_step_was_repeated() {
-    let place = Workplace::new(TINY);
+    let place = Workplace::new(&encrypted());
     place.succeeds(&["run", "config.toml", "--stage", "data"]);
     assert_eq!(ended(start(&place, "results", "teachers", "1/2"))["done_here"], 3);
     assert_eq!(ended(start(&place, "results", "teachers", "1/2"))["units"], Value::Null);
@@ -105,7 +105,7 @@ fn a_shard_checks_again_after_an_earlier_step_was_repeated() {
 
 #[test]
 fn another_binary_is_refused_without_an_override() {
-    let place = Workplace::new(TINY);
+    let place = Workplace::new(&encrypted());
     place.succeeds(&["run", "config.toml", "--stage", "data"]);
     ended(start(&place, "results", "teachers", "1/2"));
     let other = place.path("speed");
@@ -139,7 +139,7 @@ fn lease(stage: &Path, pid: u32, started: u64, elsewhere: bool) {
 
 #[test]
 fn leases_of_dead_processes_are_taken_over_and_others_awaited() {
-    let place = Workplace::new(TINY);
+    let place = Workplace::new(&encrypted());
     place.succeeds(&["run", "config.toml", "--stage", "data"]);
     ended(start(&place, "results", "teachers", "2/2"));
     let stage = place.run_folder("results", "tiny").join("stages/teachers");

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::common::Workplace;
+use crate::cli::common::Workplace;
 
 /// A workplace with a fake cluster first on PATH. Its state is in files in `fake/`: `number`, the number of the last
 /// job; `queue`, the output of squeue; `fails`, the step and the shard that fail; `now`, if jobs run at once.

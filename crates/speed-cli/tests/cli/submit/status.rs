@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::fake::Cluster;
-use crate::common::{TINY, check_failure};
+use crate::cli::common::{check_failure, encrypted};
 
 fn status(cluster: &Cluster, run: &str) -> Value {
     let output = cluster.command(&["status", run, "--json"]).output().expect("the binary starts");
@@ -15,7 +15,7 @@ fn status(cluster: &Cluster, run: &str) -> Value {
 
 #[test]
 fn units_jobs_and_the_logs_of_failed_ones_are_shown() {
-    let cluster = Cluster::new("place", TINY);
+    let cluster = Cluster::new("place", &encrypted());
     cluster.submits(&["--shards", "3"]);
     let run = cluster.run_folder();
     let name = run.to_str().expect("text");
@@ -73,7 +73,7 @@ fn units_jobs_and_the_logs_of_failed_ones_are_shown() {
 
 #[test]
 fn without_slurm_units_alone_are_shown() {
-    let cluster = Cluster::new("place", TINY);
+    let cluster = Cluster::new("place", &encrypted());
     cluster.place.succeeds(&["run", "config.toml", "--results", "place/results"]);
     let run = cluster.run_folder();
     let name = run.to_str().expect("text");

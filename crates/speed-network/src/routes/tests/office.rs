@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use speed_accountant::Delta;
 use speed_aggregation::{Parameters, PrivacyNoise};
+use speed_core::fixture::{copy_folder, fixture_of_this_test};
 use speed_core::{Circuit, NoisePlacement, RandomnessKind};
 use speed_roles::server::{RoundServer, ServerOptions};
 use speed_roles::teacher::TeacherOptions;
@@ -55,7 +56,10 @@ impl Office {
             vec![party(Role::Teacher, "north"), party(Role::Teacher, "south")],
         );
         let terms = terms(roster.expect("four parties"));
-        student::keygen(folder.path(), &Parameters::TOURNAMENT_128, RANDOMNESS).expect("an empty folder");
+        let keys = fixture_of_this_test("keys", |keys| {
+            student::keygen(keys, &Parameters::TOURNAMENT_128, RANDOMNESS).expect("an empty folder");
+        });
+        copy_folder(&keys, folder.path());
         let options = student::RoundOptions {
             public_key: path("public.key"),
             proof_key: None,

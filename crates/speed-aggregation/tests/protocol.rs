@@ -1,7 +1,7 @@
 //! The protocol through the public interface.
 
 mod answers;
-mod common;
+pub(crate) mod common;
 mod exactness;
 mod joint;
 mod messages;

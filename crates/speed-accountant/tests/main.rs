@@ -1,0 +1,12 @@
+//! The accountant through its public interface.
+
+mod audit;
+mod bad_input;
+mod checks;
+mod enumeration;
+mod forecast;
+mod oracle;
+mod party;
+mod properties;
+mod published_votes;
+mod reference;

@@ -1,0 +1,5 @@
+//! The noise through the public interface.
+
+mod parameters;
+mod reference;
+mod sampler;
