@@ -61,6 +61,7 @@ fn student_mean(report: &str) -> f64 {
 }
 
 #[test]
+#[ignore = "minutes; .ci/nightly students"]
 fn the_default_student_of_400_images_is_trained_as_long_as_one_of_9000() {
     let place = Workplace::new(SMALL);
     let accuracy = student_mean(&place.succeeds(&["run", "config.toml", "--json"]));

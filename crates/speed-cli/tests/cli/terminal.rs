@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::cli::common::{TINY, Workplace, determined};
+use crate::cli::common::{TINY, Workplace, determined, encrypted};
 
 /// Runs the binary as in a terminal with this number of columns.
 fn in_columns(place: &Workplace, columns: &str, arguments: &[&str]) -> String {
@@ -14,7 +14,7 @@ fn in_columns(place: &Workplace, columns: &str, arguments: &[&str]) -> String {
 
 #[test]
 fn tables_fit_the_terminal_and_files_do_not_depend_on_it() {
-    let place = Workplace::new(TINY);
+    let place = Workplace::new(&encrypted());
     let arguments = ["run", "config.toml", "--results"];
     in_columns(&place, "40", &[&arguments[..], &["narrow"]].concat());
     place.succeeds(&[&arguments[..], &["results"]].concat());
