@@ -44,8 +44,9 @@ fn proven(terms: &Terms, public: &Path, out: &Path) -> Result<RoundFile, RolesEr
         student::write_proof_key(terms, public, &folder.join("proof.key"), SEED).expect("a proof key");
     });
     let key = fs::read(made.join("proof.key")).expect("a proof key");
-    fs::write(out, &key).expect("a copy");
-    student::terms(&Terms { proofs: Some(Digest::of(key)), ..terms.clone() }, public, out)
+    let file = student::terms(&Terms { proofs: Some(Digest::of(&key)), ..terms.clone() }, public, out)?;
+    fs::write(out, key).expect("a copy");
+    Ok(file)
 }
 
 /// Returns the file of a party's signing key, which is derived from its name, so rounds are the same in every run.
