@@ -53,7 +53,7 @@ fn secret_bits() -> Vec<bool> {
     (0..DEGREE).map(|bit| bits[bit / 8] >> (bit % 8) & 1 == 1).collect()
 }
 
-const QUERIES: usize = 20;
+const QUERIES: usize = 10;
 
 /// Returns the labels that honest teachers agree on.
 fn labels() -> Vec<u8> {
