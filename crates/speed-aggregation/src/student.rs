@@ -7,7 +7,6 @@ mod generate;
 mod secret_key;
 
 #[cfg(test)]
-#[cfg(test)]
 pub(crate) use generate::small_key;
 pub use generate::{KeySet, generate_keys};
 pub use secret_key::SecretKey;

@@ -1,6 +1,6 @@
 //! Snapshots of the binary's output: help, claims and errors, each with its exit code.
 //!
-//! `TRYCMD=overwrite cargo test --release --workspace --test snapshots` rewrites them; read the
+//! `TRYCMD=overwrite cargo test --release -p speed-cli --test cli snapshots` rewrites them; read the
 //! difference.
 
 #[test]

@@ -163,7 +163,7 @@ fn a_proven_binomial_round_states_what_one_teacher_can_do() {
         json["one_teacher"],
         serde_json::json!({ "teachers": 1, "bits": 3, "least": -2, "most": 3, "moves": 3.0 })
     );
-    // `proofs_are_the_default` goes on to labels, with other noise.
+    // The test `proofs_are_the_default` continues to the labels, with other noise.
     if !exhaustive() {
         return;
     }
