@@ -1,6 +1,7 @@
 //! The teachers' key.
 
-use std::sync::Arc;
+use std::f64::consts::TAU;
+use std::sync::{Arc, LazyLock};
 
 use sha2::Digest as _;
 use speed_core::{Digest, derive_key};
@@ -138,11 +139,12 @@ impl Decode for PublicKey {
 }
 
 /// Returns the sum of the cosines of a body's words, each times a number, as angles on the torus: the number of words if
-/// all multiples are close to zero, and about its root for words at random.
+/// all multiples are close to zero, and about its root for words at random. An angle is rounded to the middle of the
+/// interval of its first twelve bits, so a word at random still has a mean of zero.
 fn concentration(body: &[u64], by: u64) -> f64 {
-    // 2^-63 pi: a word in radians.
-    let angle = |word: &u64| word.wrapping_mul(by).cast_signed() as f64 * (std::f64::consts::PI / 2_f64.powi(63));
-    body.iter().map(|word| angle(word).cos()).sum()
+    static COSINES: LazyLock<[f64; 1 << 12]> =
+        LazyLock::new(|| std::array::from_fn(|interval| ((interval as f64 + 0.5) * TAU / f64::from(1 << 12)).cos()));
+    body.iter().map(|word| COSINES[(word.wrapping_mul(by) >> 52) as usize]).sum()
 }
 
 impl Content for PublicKey {

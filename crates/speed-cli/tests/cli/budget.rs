@@ -25,6 +25,7 @@ teachers = 5
 
 [votes]
 source = "uniform"
+classes = 3
 
 [queries]
 count = 4

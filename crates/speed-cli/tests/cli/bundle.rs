@@ -8,7 +8,7 @@ use crate::cli::common::check_failure;
 use crate::cli::json::documented;
 use crate::cli::roles::{AGGREGATE, ANSWER, Parties};
 
-const ROUND: &str = "student round --keys keys --roster roster.toml --parties 2 --name year --classes 4 --gamma 3 --proofs off --out rounds";
+const ROUND: &str = "student round --keys keys --roster roster.toml --parties 2 --name year --classes 4 --gamma 9 --proofs off --out rounds";
 
 /// Gives the student a list of so many pictures, p0 to the last.
 fn list(parties: &Parties, pictures: usize) {
@@ -33,7 +33,7 @@ fn two_key_sets_give_two_rounds_whose_labels_are_those_of_all_queries() {
     assert_eq!((&bundle["rounds"][0]["queries"], &bundle["rounds"][1]["queries"]), (&2.into(), &3.into()));
     assert_ne!(bundle["rounds"][0]["key"], bundle["rounds"][1]["key"]);
     // Together they cost as much as one round of five queries.
-    let one = "student round --public-key keys/1/public.key --roster roster.toml --parties 2 --name one --classes 4 --gamma 3 --proofs off \
+    let one = "student round --public-key keys/1/public.key --roster roster.toml --parties 2 --name one --classes 4 --gamma 9 --proofs off \
                --queries 5 --simulation --out one.toml --json";
     assert_eq!(bundle["price"], documented(&parties.succeeds("student", one))["price"]);
     assert_eq!(read(&parties, "student", "keys/1/known.csv"), "name,label\n\"p1\",\"1\"\n");
@@ -77,7 +77,7 @@ fn a_bundle_serves_what_its_keys_serve_and_is_written_as_a_unit() {
     parties.introduce(2);
     list(&parties, 400);
     parties.succeeds("student", "student keygen --sets 2 --out keys");
-    let round = ROUND.replace("--gamma 3", "--gamma 0.05 --accept-wrong-labels --max-epsilon 10000");
+    let round = ROUND.replace("--gamma 9", "--gamma 0.05 --accept-wrong-labels --max-epsilon 10000");
     let make = |more: &str| parties.run("student", &format!("{round} {more}"));
     let fails = |more: &str, code: i32, words: &[&str]| {
         check_failure(&make(more), code, words);

@@ -22,6 +22,7 @@ teachers = 20
 
 [votes]
 source = "uniform"
+classes = 4
 
 [queries]
 count = 8
@@ -29,7 +30,7 @@ count = 8
 [noise]
 mechanism = "skellam"
 sigma = 2.0
-threshold = 4
+threshold = 8
 source = "SOURCE"
 
 [table]
@@ -130,7 +131,7 @@ fn only_queries_that_pass_their_check_are_answered_and_ciphertexts_agree() {
     let account = &few["data_independent"];
     assert_eq!(
         account["checks"],
-        serde_json::json!({ "noise": "skellam", "sigma": 3.0, "threshold": 4.0, "queries": 8 })
+        serde_json::json!({ "noise": "skellam", "sigma": 3.0, "threshold": 8.0, "queries": 8 })
     );
     assert!(account["queries"] == 2 && account["sigma"] == 2.0 && account["threshold"].is_null(), "{account}");
     assert!(account["claim"].as_str().is_some_and(|claim| claim.contains("8 checks and of at most 2 answers")));
@@ -180,7 +181,7 @@ fn real_checks_are_charged_before_the_answers_and_once() {
     let checks: Vec<bool> = charges.iter().map(|charge| charge["check"] == true).collect();
     assert_eq!(checks[..2], [true, true], "{charges:?}");
     assert_eq!((&charges[0]["queries"], &charges[1]["queries"]), (&8.into(), &4.into()));
-    assert!(charges[..2].iter().all(|charge| charge["sigma"] == 3.0 && charge["threshold"] == 4.0), "{charges:?}");
+    assert!(charges[..2].iter().all(|charge| charge["sigma"] == 3.0 && charge["threshold"] == 8.0), "{charges:?}");
     let answered: Vec<usize> = ["clear", "encrypted"].into_iter().map(passed).filter(|passed| *passed > 0).collect();
     let charged: Vec<usize> =
         charges[2..].iter().map(|charge| charge["queries"].as_u64().expect("a number") as usize).collect();
@@ -212,7 +213,7 @@ fn keys_of_checks_that_mean_nothing_are_refused_by_name() {
         let place = Workplace::new(&config("simulation", &format!("[[row]]\nname = \"odd\"\n{row}\n")));
         place.fails(&["run", "config.toml"], 2, &words);
     }
-    let without = HEAD.replace("threshold = 4\n", "").replace("SOURCE", "simulation");
+    let without = HEAD.replace("threshold = 8\n", "").replace("SOURCE", "simulation");
     Workplace::new(&without).fails(&["run", "config.toml"], 2, &["row.0.threshold", "found 0"]);
 }
 

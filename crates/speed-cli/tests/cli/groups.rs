@@ -202,7 +202,7 @@ fn an_encrypted_round_labels_groups() {
     }
     let list = "name,group\n04.png,right\n00.png,left\n01.png,right\n03.png,left\n02.png,7\n05.png,7\n08.png,7\n";
     fs::write(parties.path("student", "queries.csv"), list).expect("a list");
-    parties.agree(3, 2, "--gamma 4 --query-list queries.csv");
+    parties.agree(3, 2, "--gamma 9 --query-list queries.csv");
     for (teacher, votes) in ["name,label\n7,2\nleft,0\nright,1\n", "right,1\nleft,0\n7,2\n"].into_iter().enumerate() {
         let party = format!("teacher {teacher}");
         parties.send(("student", "queries.csv"), (&party, "queries.csv"));

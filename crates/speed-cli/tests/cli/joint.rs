@@ -7,7 +7,7 @@ use crate::cli::json::documented;
 use crate::cli::roles::{Parties, labels};
 
 const QUERIES: usize = 3;
-const ROUND: &str = "student round --public-key public.key --name test --queries 3 --classes 4 --roster roster.toml --parties 3 --gamma 3 \
+const ROUND: &str = "student round --public-key public.key --name test --queries 3 --classes 4 --roster roster.toml --parties 3 --gamma 9 --max-epsilon 100 \
                      --out round.toml --json";
 const VERIFY: &str = "server verify --evaluation-key evaluation.key --proof-key proof.key --round round.toml --result result --log log --seed seed \
                       --messages copies --signing-key signing.key --out verification";

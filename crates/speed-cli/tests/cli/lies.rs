@@ -19,7 +19,7 @@ fn evaluated(queries: usize) -> Parties {
     parties.introduce(3);
     parties.keygen("student", "", "");
     let round = format!(
-        "student round --public-key public.key --name test --queries {queries} --classes 4 --roster roster.toml --parties 3 --gamma 3 \
+        "student round --public-key public.key --name test --queries {queries} --classes 4 --roster roster.toml --parties 3 --gamma 9 --max-epsilon 100 \
          --proofs off --out round.toml"
     );
     parties.succeeds("student", &round);

@@ -1,11 +1,11 @@
 //! Commands of the documents, run in a copy of the files that they read.
 
 use std::env;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use regex::{Captures, Regex};
+use speed_core::fixture::copy_folder;
 use tempfile::TempDir;
 
 use crate::docs::pages;
@@ -31,7 +31,7 @@ impl Shell {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         for name in ["configs", "results/published"] {
-            copy(&pages::root().join(name), &folder.path().join(name));
+            copy_folder(&pages::root().join(name), &folder.path().join(name));
         }
         Self { folder }
     }
@@ -82,20 +82,7 @@ impl Shell {
         bytes.extend(header.as_bytes());
         (0..times).for_each(|_| counts.iter().for_each(|count| bytes.extend(count.to_le_bytes())));
         let path = self.folder.path().join("rows.npy");
-        fs::write(&path, bytes).expect("a file");
+        std::fs::write(&path, bytes).expect("a file");
         path.to_string_lossy().into_owned()
-    }
-}
-
-fn copy(from: &Path, to: &PathBuf) {
-    fs::create_dir_all(to).expect("a folder");
-    for entry in fs::read_dir(from).expect("a folder") {
-        let entry = entry.expect("an entry");
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).expect("a copy");
-        }
     }
 }

@@ -114,8 +114,9 @@ pub(super) fn known_classes(data: &DataConfig, votes: &RawVotes, given: Option<u
     let names = Some(data.classes.len()).filter(|found| *found > 0);
     let of_images = data.facts().map(|facts| facts.classes).or(names);
     let of_votes = match votes.source {
+        _ if votes.classes > 0 => Some(votes.classes),
         VotesSourceKind::Uniform if data.source == DataSource::None => Some(UNIFORM_CLASSES),
-        _ => Some(votes.classes).filter(|found| *found > 0),
+        _ => None,
     };
     match (of_images.or(of_votes), given) {
         (Some(expected), Some(found)) if found != expected => refuse(

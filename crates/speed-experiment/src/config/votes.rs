@@ -9,7 +9,7 @@ use speed_votes::VotesForm;
 use super::data::{DataConfig, DataSource};
 use super::fault::{Fault, refuse};
 
-/// The number of classes of random votes without images.
+/// The number of classes of random votes without images, unless the config gives one.
 pub(crate) const UNIFORM_CLASSES: usize = 10;
 
 /// `[votes]` as written.
@@ -53,8 +53,8 @@ pub enum VotesSource {
     Teachers,
     /// A file of labels or histograms.
     File(VotesInFile),
-    /// A random class for each teacher and query.
-    Uniform,
+    /// A random class for each teacher and query, of this number of classes if there are no images.
+    Uniform(Option<usize>),
     /// The pool's true label from every teacher.
     Truth,
     /// The label of each teacher's own image that is nearest in the map of the pool.
@@ -76,12 +76,13 @@ impl RawVotes {
     /// Checks the section against the images.
     pub(super) fn check(&self, data: &DataConfig) -> Result<VotesSource, Fault> {
         let has_images = data.source != DataSource::None;
-        let file = self.check_file(has_images)?;
+        let file = self.check_file()?;
+        let classes = self.check_classes(has_images)?;
         match (self.source, self.file.as_str()) {
             (VotesSourceKind::File, "") => {
                 refuse("votes.file", "votes.source = \"file\" needs the path of an .npy or CSV file")
             }
-            (VotesSourceKind::File, _) => Ok(VotesSource::File(file)),
+            (VotesSourceKind::File, _) => Ok(VotesSource::File(VotesInFile { classes, ..file })),
             (_, path) if !path.is_empty() => refuse("votes.file", "is read only with votes.source = \"file\""),
             (VotesSourceKind::Teachers | VotesSourceKind::Neighbours, _) if !has_images => refuse(
                 "votes.source",
@@ -89,7 +90,7 @@ impl RawVotes {
             ),
             (VotesSourceKind::Teachers, _) => Ok(VotesSource::Teachers),
             (VotesSourceKind::Neighbours, _) => Ok(VotesSource::Neighbours),
-            (VotesSourceKind::Uniform, _) => Ok(VotesSource::Uniform),
+            (VotesSourceKind::Uniform, _) => Ok(VotesSource::Uniform(classes)),
             (VotesSourceKind::Truth, _) => match data.without_truth() {
                 None => Ok(VotesSource::Truth),
                 Some(reason) => refuse("votes.source", format!("{reason}: use another source of votes")),
@@ -97,39 +98,40 @@ impl RawVotes {
         }
     }
 
-    /// Checks the keys that describe a file.
-    fn check_file(&self, has_images: bool) -> Result<VotesInFile, Fault> {
+    /// Checks the keys that describe a file, except for the number of classes.
+    fn check_file(&self) -> Result<VotesInFile, Fault> {
         let is_file = self.source == VotesSourceKind::File;
         let form = match self.form.as_str() {
             "" => None,
             _ if !is_file => return refuse("votes.form", "is read only with votes.source = \"file\""),
             form => Some(form.parse::<VotesForm>().map_err(|message| Fault::new("votes.form", message))?),
         };
-        let classes = match self.classes {
-            0 => None,
-            _ if !is_file => return refuse("votes.classes", "is read only with votes.source = \"file\""),
+        Ok(VotesInFile { path: self.file.as_str().into(), form, classes: None })
+    }
+
+    fn check_classes(&self, has_images: bool) -> Result<Option<usize>, Fault> {
+        let is_read = matches!(self.source, VotesSourceKind::File | VotesSourceKind::Uniform);
+        match self.classes {
+            0 => Ok(None),
+            _ if !is_read => refuse("votes.classes", "is read only with votes.source = \"file\" or \"uniform\""),
             _ if has_images => {
-                return refuse(
-                    "votes.classes",
-                    "is read only with data.source = \"none\": images determine their number",
-                );
+                refuse("votes.classes", "is read only with data.source = \"none\": images determine their number")
             }
             found if !(2..=VoteShape::MAX_CLASSES).contains(&found) => {
-                return refuse("votes.classes", format!("found {found}, expected 2 to {}", VoteShape::MAX_CLASSES));
+                refuse("votes.classes", format!("found {found}, expected 2 to {}", VoteShape::MAX_CLASSES))
             }
-            found => Some(found),
-        };
-        Ok(VotesInFile { path: self.file.as_str().into(), form, classes })
+            found => Ok(Some(found)),
+        }
     }
 }
 
 impl From<&VotesSource> for RawVotes {
     fn from(votes: &VotesSource) -> Self {
-        let source = match votes {
-            VotesSource::Teachers => VotesSourceKind::Teachers,
-            VotesSource::Uniform => VotesSourceKind::Uniform,
-            VotesSource::Truth => VotesSourceKind::Truth,
-            VotesSource::Neighbours => VotesSourceKind::Neighbours,
+        let (source, classes) = match votes {
+            VotesSource::Teachers => (VotesSourceKind::Teachers, None),
+            VotesSource::Uniform(classes) => (VotesSourceKind::Uniform, *classes),
+            VotesSource::Truth => (VotesSourceKind::Truth, None),
+            VotesSource::Neighbours => (VotesSourceKind::Neighbours, None),
             VotesSource::File(VotesInFile { path, form, classes }) => {
                 return Self {
                     source: VotesSourceKind::File,
@@ -139,6 +141,6 @@ impl From<&VotesSource> for RawVotes {
                 };
             }
         };
-        Self { source, file: String::new(), form: String::new(), classes: 0 }
+        Self { source, file: String::new(), form: String::new(), classes: classes.unwrap_or(0) }
     }
 }

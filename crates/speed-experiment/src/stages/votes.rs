@@ -120,6 +120,9 @@ impl<'a> VotesStage<'a> {
             (VotesSource::Teachers, Some(images), Some(teachers)) => VoteOrigin::Teachers(teachers, images),
             (VotesSource::Truth, Some(images), _) => VoteOrigin::Truth(images),
             (VotesSource::Neighbours, Some(images), _) => VoteOrigin::Neighbours(outputs.get(), images),
+            (VotesSource::Uniform(classes), None, _) => {
+                VoteOrigin::Uniform { classes: classes.unwrap_or(UNIFORM_CLASSES) }
+            }
             // A checked config has images if its votes need them.
             (..) => VoteOrigin::Uniform { classes: images.map_or(UNIFORM_CLASSES, |images| images.pool.classes()) },
         };
@@ -364,6 +367,7 @@ pub(crate) fn planned_classes(config: &Config, of_images: Option<usize>) -> Resu
             let votes = npy::parse_votes(file, &npy::read_bytes(&file.path)?, config, of_images)?;
             votes.classes().unwrap_or(UNIFORM_CLASSES)
         }
+        VotesSource::Uniform(classes) => of_images.or(*classes).unwrap_or(UNIFORM_CLASSES),
         _ => of_images.unwrap_or(UNIFORM_CLASSES),
     };
     config.check_classes(classes)?;

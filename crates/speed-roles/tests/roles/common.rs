@@ -39,7 +39,7 @@ pub(crate) fn keys() -> &'static Path {
 fn proven(terms: &Terms, public: &Path, out: &Path) -> Result<RoundFile, RolesError> {
     let unproven = student::terms(&Terms { proofs: None, ..terms.clone() }, public, out)?;
     let (shape, bits) = (unproven.round().shape(), unproven.round().proof_range().bits());
-    let name = format!("proof-key-{}-{}-{}-{bits}", shape.teachers(), shape.queries(), shape.classes());
+    let name = format!("proof-key-{}-{}-{bits}", shape.queries(), shape.classes());
     let made = fixture_of_this_test(&name, |folder| {
         student::write_proof_key(terms, public, &folder.join("proof.key"), SEED).expect("a proof key");
     });

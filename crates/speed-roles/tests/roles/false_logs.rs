@@ -8,7 +8,7 @@ use speed_roles::server::{self, VerifyReport};
 use speed_roles::{Identity, InputFault, LogCheckOptions, LogFault, RolesError, check_log};
 
 use crate::common::{RoundFolder, Silent, signing_key};
-use crate::lying_server::{answered, evaluate, evaluated, real_terms, server_options, verify_options};
+use crate::lying_server::{QUERIES, answered, evaluate, evaluated, real_terms, server_options, verify_options};
 
 /// The entries of the round's log.
 fn entries_of(folder: &RoundFolder) -> Vec<LogEntry> {
@@ -111,12 +111,12 @@ fn a_log_with_refused_and_second_and_received_messages_convicts_no_server() {
     let folder = answered("refusals");
     // A message of another round, and a second one of a teacher; the inbox is read in the order of names.
     let other = RoundFolder::new(&real_terms("another round"));
-    fs::write(other.path("votes.csv"), "0\n".repeat(12)).expect("votes");
+    fs::write(other.path("votes.csv"), "0\n".repeat(QUERIES)).expect("votes");
     let options = other.teacher_options(3, &folder.inbox("00"));
     let randomness = speed_roles::RoundRandomness::OPERATING_SYSTEM;
     let options = speed_roles::teacher::TeacherOptions { randomness, ..options };
     speed_roles::teacher::answer(&options).expect("valid");
-    fs::write(folder.path("votes.csv"), "3\n".repeat(12)).expect("votes");
+    fs::write(folder.path("votes.csv"), "3\n".repeat(QUERIES)).expect("votes");
     let options = folder.teacher_options(0, &folder.inbox("05"));
     let registry = folder.path("second.registry");
     let ledger = speed_roles::LedgerOptions { path: folder.path("second.ledger"), ..options.ledger.clone() };

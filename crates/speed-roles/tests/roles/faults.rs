@@ -207,11 +207,11 @@ fn central_noise_is_drawn_by_the_server_and_decides() {
     // a threshold.
     let coins = PrivacyNoise::of_coins(200, 2).expect("valid");
     for (noise, threshold) in [(noise(0.05), None), (coins, Some(8))] {
-        let mut terms = terms("central", 12, 2);
+        let mut terms = terms("central", 8, 2);
         (terms.placement, terms.noise, terms.threshold) = (NoisePlacement::Central, noise, threshold);
         let folder = RoundFolder::new(&terms);
         for teacher in 0..2 {
-            folder.answer(teacher, &[1; 12], &folder.inbox(&format!("teacher-{teacher}.msg")));
+            folder.answer(teacher, &[1; 8], &folder.inbox(&format!("teacher-{teacher}.msg")));
         }
         let report = folder.aggregate().expect("all");
         assert!(report.noise_by_server);
@@ -220,12 +220,12 @@ fn central_noise_is_drawn_by_the_server_and_decides() {
         let drawn = match noise.mechanism() {
             // The heads of all coins, less half of the coins.
             Mechanism::Binomial { coins } => {
-                let mut heads = vec![0; 36];
+                let mut heads = vec![0; 24];
                 let mut generator = NoiseGenerator::new(&seed).expect("a simulation");
                 BinomialShare::new(coins, 1).expect("one party").fill(&mut generator, &mut heads);
                 heads.iter().map(|heads| heads - 200).collect()
             }
-            _ => noise.share_of(1).expect("one party").draw(36, &seed).expect("a simulation").to_vec(),
+            _ => noise.share_of(1).expect("one party").draw(24, &seed).expect("a simulation").to_vec(),
         };
         let mut expected = String::from("query,label\n");
         for (query, noise) in drawn.chunks(3).enumerate() {

@@ -8,29 +8,27 @@ use std::sync::OnceLock;
 use speed_aggregation::protocol::{AnswerList, OpeningPart, RevealedSeed, SignedResult, Submission, Verification};
 use speed_aggregation::{EncryptedAnswer, OpenerShare, Parameters, SecretKey, StudentShare};
 use speed_core::Digest;
+use speed_core::fixture::fixture_of_this_test;
 use speed_roles::opener::{self, OpenerOptions, OpenerReport, ShareState};
 use speed_roles::server::{self, RevealOptions, VerifyOptions};
 use speed_roles::{Identity, RolesError, RoundFile, RoundRandomness, Terms, student, teacher};
-use tempfile::TempDir;
 
 use crate::common::{RoundFolder, SEED, Silent, key_of, keys, signing_key, terms};
 use crate::faults::seal;
 use crate::lying_server::{reveal_options, verify_options};
 
-pub(crate) const QUERIES: usize = 12;
+pub(crate) const QUERIES: usize = 6;
 pub(crate) const OPENER: usize = 1;
 const WORDS: usize = 2049;
 
 /// The two shares of the key of [`keys`]: a simulation's keys are the same in both forms.
 pub(crate) fn shares() -> &'static Path {
-    static SHARES: OnceLock<TempDir> = OnceLock::new();
-    SHARES
-        .get_or_init(|| {
-            let folder = tempfile::tempdir().expect("a temporary folder");
-            student::keygen_joint(folder.path(), &Parameters::TOURNAMENT_128, SEED).expect("an empty folder");
-            folder
+    static SHARES: OnceLock<PathBuf> = OnceLock::new();
+    SHARES.get_or_init(|| {
+        fixture_of_this_test("shares", |folder| {
+            student::keygen_joint(folder, &Parameters::TOURNAMENT_128, SEED).expect("an empty folder");
         })
-        .path()
+    })
 }
 
 pub(crate) fn joint_terms(name: &str) -> Terms {

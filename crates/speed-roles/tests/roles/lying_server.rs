@@ -22,8 +22,8 @@ use crate::attacks::resigned;
 use crate::common::{RoundFolder, Silent, key_of, keys, noise, signing_key, terms};
 use crate::faults::seal;
 
-const QUERIES: usize = 12;
-const CLASSES: usize = 10;
+pub(crate) const QUERIES: usize = 6;
+const CLASSES: usize = 4;
 const WORDS: usize = 2049;
 
 /// Simulates a crash with a panic when the argmax begins.
@@ -166,24 +166,24 @@ fn changed(list: &AnswerList, change: impl FnOnce(&mut [[u8; 8]])) -> AnswerList
     AnswerList::from_bytes(&bytes).expect("well formed")
 }
 
-/// Replaces every answer by a probe: a ciphertext whose label is three bits of the secret key.
+/// Replaces every answer by a probe: a ciphertext whose label is two bits of the secret key.
 fn probes(words: &mut [[u8; 8]]) {
     for (query, words) in words.chunks_exact_mut(WORDS).enumerate() {
         words.fill([0; 8]);
-        for place in 0..3 {
+        for place in 0..2 {
             let step = 1_u64 << (60 + place);
-            words[3 * query + place] = step.wrapping_neg().to_le_bytes();
+            words[2 * query + place] = step.wrapping_neg().to_le_bytes();
         }
         words[WORDS - 1] = (1_u64 << 59).to_le_bytes();
     }
 }
 
-/// Returns the bits of the secret key, lowest first, three at a time as a number.
+/// Returns the bits of the secret key, lowest first, two at a time as a number.
 fn bits_of_key() -> Vec<usize> {
     let file = fs::read(keys().join("secret.key")).expect("a key");
     let bits = &file[file.len() - 16 - 256..file.len() - 16];
     let bit = |bit: usize| usize::from(bits[bit / 8] >> (bit % 8) & 1);
-    (0..QUERIES).map(|query| (0..3).map(|place| bit(3 * query + place) << place).sum()).collect()
+    (0..QUERIES).map(|query| (0..2).map(|place| bit(2 * query + place) << place).sum()).collect()
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn a_server_that_signs_probes_of_the_key_is_convicted_before_any_label_is_writte
 
     let result = result_of(&folder);
     lie(&folder, changed(result.list(), probes), result.sum());
-    // The attack: all labels are valid, and each is three bits of the key.
+    // The attack: all labels are valid, and each is two bits of the key.
     let labels = open(&folder, Vec::new(), true).expect("the server signed it");
     let labels: Vec<usize> =
         labels.lines().skip(1).map(|line| line.split_once(',').expect("a pair").1.parse().expect("a label")).collect();
@@ -224,12 +224,12 @@ fn a_server_that_signs_other_answers_of_its_own_is_convicted_by_query() {
         for word in 0..WORDS {
             words.swap(2 * WORDS + word, 5 * WORDS + word);
         }
-        let body = &mut words[8 * WORDS - 1];
+        let body = &mut words[5 * WORDS - 1];
         *body = u64::from_le_bytes(*body).wrapping_add(1 << 60).to_le_bytes();
     });
     lie(&folder, list, result.sum());
     let report = verify(&folder);
-    assert_eq!((report.honest, report.answers_differ), (false, vec![2, 5, 7]));
+    assert_eq!((report.honest, report.answers_differ), (false, vec![2, 4, 5]));
 }
 
 #[test]
@@ -425,11 +425,11 @@ fn two_results_and_incomplete_files_are_told_apart() {
 /// A server that colludes with a teacher counts this teacher's malformed message, and computes everything else properly.
 #[test]
 fn a_server_that_counts_an_unproven_message_is_convicted() {
-    let mut terms = terms("unproven", 2, 3);
+    let mut terms = terms("unproven", QUERIES, 3);
     terms.noise = noise(5.0);
     let folder = RoundFolder::with_proofs(&terms);
     for teacher in 0..3 {
-        folder.answer(teacher, &[2, 1], &folder.inbox(&format!("{teacher}")));
+        folder.answer(teacher, &[2, 1, 0, 1, 2, 0], &folder.inbox(&format!("{teacher}")));
     }
     folder.aggregate().expect("enough");
     server::reveal(&reveal_options(&folder)).expect("a result");
@@ -520,7 +520,7 @@ fn a_server_that_lacks_copies_of_counted_messages_says_so_before_it_forgets_them
     assert_eq!(fs::read_dir(folder.path("copies")).expect("copies").count(), 2);
 }
 
-/// Before this check, a gigabyte was read and decoded for a round of twelve queries.
+/// Before this check, a gigabyte was read and decoded for a small round.
 #[test]
 fn a_file_longer_than_the_result_of_the_round_is_not_read() {
     let folder = answered("long");
@@ -589,23 +589,23 @@ fn known_answers_refuse_replaced_labels_before_any_is_written() {
         let lines: Vec<&str> = honest.lines().skip(1).collect();
         std::iter::once("query,label\n".to_owned()).chain(queries.iter().map(|q| format!("{}\n", lines[*q]))).collect()
     };
-    let four = known(&[0, 3, 7, 11]);
+    let four = known(&[0, 2, 3, 5]);
     let report = open_with_known(&folder, &four, 0).expect("all right");
     let compared = report.known_answers.expect("known answers");
     assert_eq!((compared.known, compared.wrong, report.labelled), (4, 0, QUERIES - 4));
     let text = fs::read_to_string(folder.path("labels.csv")).expect("labels");
     let (without, all): (Vec<&str>, Vec<&str>) = (text.lines().skip(1).collect(), honest.lines().skip(1).collect());
     for query in 0..QUERIES {
-        let expected = if [0, 3, 7, 11].contains(&query) { format!("{query},") } else { all[query].to_owned() };
+        let expected = if [0, 2, 3, 5].contains(&query) { format!("{query},") } else { all[query].to_owned() };
         assert_eq!(without[query], expected);
     }
     // The server moves two of the known answers, and one that is not known.
     let result = result_of(&folder);
     let list = changed(result.list(), |words| {
-        for query in [3, 5, 11] {
+        for query in [3, 4, 5] {
             let body = &mut words[(query + 1) * WORDS - 1];
             // The next class, or the class before if there is none.
-            let step = if all[query].ends_with('9') { (1_u64 << 60).wrapping_neg() } else { 1 << 60 };
+            let step = if all[query].ends_with('3') { (1_u64 << 60).wrapping_neg() } else { 1 << 60 };
             *body = u64::from_le_bytes(*body).wrapping_add(step).to_le_bytes();
         }
     });
@@ -614,14 +614,14 @@ fn known_answers_refuse_replaced_labels_before_any_is_written() {
     assert!(error.exit_code().code() == 3 && error.to_string().contains("2 of 4 known answers are wrong"), "{error}");
     assert!(!folder.path("labels.csv").exists() && keys().join("secret.key").exists());
     // Probes that happen to hit no known query are not caught, and neither is a lie within the allowance.
-    open_with_known(&folder, &known(&[0, 7]), 0).expect("the lie is elsewhere");
+    open_with_known(&folder, &known(&[0, 2]), 0).expect("the lie is elsewhere");
     open_with_known(&folder, &four, 2).expect("two may be wrong");
     for (text, wrong, words) in [
         ("query,label\n0,1\n0,2\n", 0, "occurs on line 2 already"),
-        ("query,label\n12,1\n", 0, "line 2: expected a query of the round"),
+        ("query,label\n6,1\n", 0, "line 2: expected a query of the round"),
         ("query,label\n00,1\n", 0, "line 2: expected a query of the round"),
-        ("query,label\n0,10\n", 0, "line 2: expected a class from 0 to 9"),
-        ("query,label\n0,\n", 0, "line 2: expected a class from 0 to 9"),
+        ("query,label\n0,4\n", 0, "line 2: expected a class from 0 to 3"),
+        ("query,label\n0,\n", 0, "line 2: expected a class from 0 to 3"),
         ("name,label\na.png,1\n", 0, "--query-list"),
         ("query,label\n0,1\n", 1, "fewer wrong ones than known ones"),
     ] {
