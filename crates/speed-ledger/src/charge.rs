@@ -67,6 +67,8 @@ pub struct ChargeRequest<'a> {
     pub question: &'a str,
     /// [`Charge::noise_digest`], or empty. If a charge has the same digest, the queries are already charged.
     pub noise_digest: &'a str,
+    /// Whether only one noise may be charged for the question.
+    pub is_only: bool,
     /// An additional limit of the caller's.
     pub limit: Option<Budget>,
 }

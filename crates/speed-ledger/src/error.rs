@@ -238,6 +238,11 @@ pub enum Refusal {
     /// The noise was used for another question.
     #[error("this noise is charged for other answers")]
     OtherAnswers,
+    /// Answers to a question that may be answered once.
+    #[error(
+        "other bytes with other noise are charged for this round: a second version of the same answers would halve the noise"
+    )]
+    Released,
     /// An entry cannot be written as JSON.
     #[error("{0}")]
     Entry(#[from] serde_json::Error),

@@ -126,7 +126,17 @@ impl Ledger {
     ) -> Result<Statement, LedgerError> {
         let classes = classes.into();
         let (party, limit) = (None, None);
-        let request = ChargeRequest { label, event, classes, queries, party, question: "", noise_digest: "", limit };
+        let request = ChargeRequest {
+            label,
+            event,
+            classes,
+            queries,
+            party,
+            question: "",
+            noise_digest: "",
+            is_only: false,
+            limit,
+        };
         self.charge_once(&request)
     }
 
@@ -151,6 +161,10 @@ impl Ledger {
             }
             drop(file);
             return self.statement();
+        }
+        let mut of_question = contents.charges.iter().filter(|other| other.question == charge.question);
+        if request.is_only && of_question.next().is_some() {
+            return Err(self.refused(Refusal::Released));
         }
         self.check(contents.budget, &contents.charges, &[request.batch()], request.limit)?;
         // Removes an incomplete line that a crash left; its queries were never answered.

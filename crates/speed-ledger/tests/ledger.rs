@@ -24,7 +24,17 @@ fn fresh(folder: &Path, epsilon: f64) -> Ledger {
 
 /// A hundred queries between ten classes.
 fn request<'a>(label: &'a str, event: &'a PrivacyEvent, limit: Option<Budget>) -> ChargeRequest<'a> {
-    ChargeRequest { label, event, classes: Some(10), queries: 100, party: None, question: "", noise_digest: "", limit }
+    ChargeRequest {
+        label,
+        event,
+        classes: Some(10),
+        queries: 100,
+        party: None,
+        question: "",
+        noise_digest: "",
+        is_only: false,
+        limit,
+    }
 }
 
 #[test]
@@ -269,6 +279,11 @@ fn answers_with_the_same_noise_are_charged_once() {
         [charge("a"), charge("a"), charge("b"), charge("a"), charge(""), charge("")],
         [100, 100, 200, 200, 300, 400]
     );
+    // A question that may be answered once.
+    let second = ChargeRequest { question: "q", noise_digest: "z", is_only: true, ..request("row", &event, None) };
+    let refused = ledger.charge_once(&second).expect_err("a second noise").to_string();
+    assert!(refused.contains("would halve the noise"), "{refused}");
+    ledger.charge_once(&ChargeRequest { noise_digest: "a", ..second }).expect("charged already");
     // Reusing the noise for another question, or for other outcomes, would expose the votes on both.
     let same = ChargeRequest { question: "q", noise_digest: "a", ..request("row", &event, None) };
     let silent = event.with_threshold(30.0).expect("a threshold");
@@ -390,6 +405,7 @@ fn checks_are_charged_from_the_file_for_less_than_answers() {
         party: None,
         question: "one",
         noise_digest: "two",
+        is_only: false,
         limit: None,
     };
     ledger.charge_once(&request(&check)).expect("within");

@@ -4,12 +4,13 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 use speed_accountant::{Budget, Delta, PrivacyEvent, QueryBatch};
-use speed_core::NoisePlacement;
+use speed_core::{Digest, NoisePlacement};
 use speed_ledger::{ChargeRequest, Ledger, PartySize};
 use speed_mechanism::HonestRatio;
 
 use crate::error::RolesError;
 use crate::fault::ResultsFault;
+use crate::files::beside;
 use crate::round_file::RoundFile;
 
 /// A party's ledger.
@@ -22,10 +23,10 @@ pub struct LedgerOptions {
     pub delta: Delta,
 }
 
-/// Returns the default ledger of the party with this signing key: the key's path with the extension `ledger`.
+/// Returns the default ledger of the party with this signing key: the key's path with the extension `ledger` in place of `key`.
 #[must_use]
 pub fn default_ledger(signing_key: &Path) -> PathBuf {
-    signing_key.with_extension("ledger")
+    beside(signing_key, "ledger")
 }
 
 /// Returns the privacy event of a query of a round in which the noise of `present` teachers is present and secret. If
@@ -69,7 +70,7 @@ pub(crate) fn expect_uncharged(options: &LedgerOptions, file: &RoundFile, regist
     }
     let id = file.id().to_hex();
     let charges = Ledger::open(&options.path)?.statement()?.charges;
-    if charges.iter().any(|charge| charge.noise_digest == id) {
+    if charges.iter().any(|charge| charge.question == id) {
         return Err(RolesError::results(registry, ResultsFault::Forgotten));
     }
     Ok(())
@@ -81,7 +82,7 @@ pub(crate) fn expect_budget(options: &LedgerOptions, file: &RoundFile, present: 
         return Ok(());
     }
     let (ledger, id) = (Ledger::open(&options.path)?, file.id().to_hex());
-    if ledger.statement()?.charges.iter().any(|charge| charge.noise_digest == id) {
+    if ledger.statement()?.charges.iter().any(|charge| charge.question == id) {
         return Ok(());
     }
     let shape = file.round().shape();
@@ -98,13 +99,15 @@ pub(crate) fn expect_writable(options: &LedgerOptions, file: &RoundFile) -> Resu
     writable.map_err(RolesError::io("write", &options.path))
 }
 
-/// Charges a round to a ledger before it is answered, unless it is already charged. The ledger is of a party with
-/// `party_teachers` teachers. Simulations cost nothing.
+/// Charges a round to a ledger before `released`, the digest of the party's message or sum, leaves it, unless it is already charged. A second
+/// digest for a round is refused, also if another process with another registry made it. The ledger is of a party with `party_teachers`
+/// teachers. Simulations cost nothing.
 pub(crate) fn charge(
     options: &LedgerOptions,
     file: &RoundFile,
     present: usize,
     party_teachers: usize,
+    released: Digest,
 ) -> Result<(), RolesError> {
     if file.round().is_simulation() {
         return Ok(());
@@ -117,9 +120,9 @@ pub(crate) fn charge(
         classes: Some(shape.classes()),
         queries: shape.queries(),
         party: Some(PartySize { party_teachers, teachers: shape.teachers() }),
-        question: &file.round().query_list().map_or_else(String::new, |list| list.to_hex()),
-        // A round is answered once, so its id identifies its noise.
-        noise_digest: &file.id().to_hex(),
+        question: &file.id().to_hex(),
+        noise_digest: &released.to_hex(),
+        is_only: true,
         limit: None,
     })?;
     Ok(())

@@ -83,15 +83,18 @@ pub(crate) fn refused(path: &Path, kind: FileKind, fault: impl Into<InputFault>)
     }
 }
 
-/// Returns SHA-256 of a regular file, which is read in pieces.
+/// Returns SHA-256 of a regular file of at most `max` bytes, which is read in pieces.
 ///
 /// # Errors
-/// If it cannot be read.
-pub fn hash_file(path: &Path) -> Result<Digest, RolesError> {
+/// If it is longer or cannot be read.
+pub fn hash_file(path: &Path, max: u64) -> Result<Digest, RolesError> {
     let hash = || -> Result<Digest, ReadFault> {
-        regular_length(path)?;
+        let found = regular_length(path)?;
+        if found > max {
+            return Err(ReadFault::TooLong { found, max });
+        }
         let mut hash = Sha256::new();
-        std::io::copy(&mut File::open(path)?, &mut hash)?;
+        std::io::copy(&mut File::open(path)?.take(max), &mut hash)?;
         Ok(Digest::from_bytes(hash.finalize().into()))
     };
     hash().map_err(RolesError::input(path))
@@ -108,6 +111,18 @@ pub fn hash_query_list(path: &Path, queries: usize) -> Result<Digest, RolesError
         list.expect_count(queries).map_err(RolesError::input(path))?;
     }
     Ok(Digest::of(&bytes))
+}
+
+/// Returns the path of a file that belongs to a key: the key's, with this extension in place of `key` or `share`. Another name keeps its end, so
+/// that keys with different names have different files.
+pub(crate) fn beside(key: &Path, extension: &str) -> PathBuf {
+    if key.extension().is_some_and(|found| found == "key" || found == "share") {
+        return key.with_extension(extension);
+    }
+    let mut path = key.as_os_str().to_owned();
+    path.push(".");
+    path.push(extension);
+    path.into()
 }
 
 /// Refuses a path at which something exists.
@@ -209,8 +224,13 @@ pub(crate) fn sync_folder(folder: &Path) {
 /// # Errors
 /// If something else has that name, or writing fails.
 pub fn write_once(path: &Path, bytes: &[u8]) -> Result<(), RolesError> {
+    write_once_for(path, bytes, Access::Shared)
+}
+
+/// Like [`write_once`], for these readers.
+pub(crate) fn write_once_for(path: &Path, bytes: &[u8], access: Access) -> Result<(), RolesError> {
     if !path.is_file() {
-        return write_new(path, bytes, Access::Shared);
+        return write_new(path, bytes, access);
     }
     let is_same = read_up_to(path, bytes.len() as u64).is_ok_and(|found| found == bytes);
     if is_same { Ok(()) } else { Err(RolesError::results(path, ResultsFault::Other)) }
@@ -248,6 +268,15 @@ pub(crate) fn lock(path: &Path) -> Result<File, RolesError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_with_different_names_have_different_files() {
+        let of = |key: &str| beside(Path::new(key), "registry").to_string_lossy().into_owned();
+        assert_eq!(
+            ["a/st.key", "a/st.a", "st.b", "st"].map(of),
+            ["a/st.registry", "a/st.a.registry", "st.b.registry", "st.registry"]
+        );
+    }
 
     #[test]
     fn files_are_read_up_to_their_limit_and_never_overwritten() {

@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 use crate::error::RolesError;
 use crate::fault::InputFault;
 use crate::file_kind::FileKind;
-use crate::files::{Access, decode_input, expect_absent, write_new};
+use crate::files::{Access, beside, decode_input, expect_absent, write_new};
 use crate::party_key::PartyKey;
 use crate::roster::{Party, Role};
 
@@ -107,7 +107,7 @@ pub fn generate_identity(role: Role, name: &str, out: &Path) -> Result<IdentityR
 /// If the name is invalid, one of the files already exists, writing fails, or the operating system returns no
 /// randomness.
 pub fn generate_party(role: Role, name: &str, teachers: u64, out: &Path) -> Result<IdentityReport, RolesError> {
-    let card = out.with_extension("toml");
+    let card = beside(out, "toml");
     [out, &card].into_iter().try_for_each(expect_absent)?;
     let identity = Identity::generate()?;
     let party = Party::new(name, identity.key())?.with_teachers(teachers)?;

@@ -11,7 +11,7 @@ use speed_core::{Digest, decode_text};
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::{InputFault, OpeningFault};
 use crate::file_kind::FileKind;
-use crate::files::{lock, read_input};
+use crate::files::{beside, lock, read_input};
 use crate::key_bits::KeyBits;
 use crate::round_file::RoundFile;
 
@@ -33,7 +33,7 @@ pub(crate) struct Opened {
 /// labels have. If another part of the result was used before: from the student's refusals of parts that it changed, an opener would learn
 /// labels. An error as well if the file is damaged or cannot be written.
 pub(crate) fn note_opening(secret_key: &Path, opened: Opened) -> Result<(), RolesError> {
-    let path = secret_key.with_extension("opened");
+    let path = beside(secret_key, "opened");
     let file = lock(&path)?;
     let (all, end) = read(&path, Opened::parse)?;
     let Some(first) = all.iter().find(|first| first.round == opened.round) else {
@@ -137,7 +137,7 @@ pub(crate) fn other_rounds(public_key: &Path, round: RoundId) -> Result<Option<u
 }
 
 fn path_of(public_key: &Path) -> PathBuf {
-    public_key.with_extension("rounds")
+    beside(public_key, "rounds")
 }
 
 fn round_and_bits(line: &str) -> Option<(RoundId, f64)> {

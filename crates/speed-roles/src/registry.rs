@@ -19,7 +19,7 @@ use speed_core::Digest;
 
 use crate::error::RolesError;
 use crate::fault::ResultsFault;
-use crate::files::sync_folder;
+use crate::files::{beside, sync_folder};
 
 type Key = &'static [u8; 32];
 type OfRound = TableDefinition<'static, Key, &'static [u8]>;
@@ -65,7 +65,7 @@ pub struct RoundRegistry {
 /// Returns the default registry of the party with this signing key: the key's name with the extension `registry`.
 #[must_use]
 pub fn default_registry(signing_key: &Path) -> PathBuf {
-    signing_key.with_extension("registry")
+    beside(signing_key, "registry")
 }
 
 impl RoundRegistry {

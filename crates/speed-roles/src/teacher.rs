@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use speed_aggregation::protocol::Submission;
 use speed_aggregation::{PublicKey, Teacher};
-use speed_core::NoisePlacement;
+use speed_core::{Digest, NoisePlacement};
 use speed_mechanism::{Mechanism, MechanismError};
 use speed_votes::VotesForm;
 use zeroize::Zeroizing;
@@ -104,7 +104,8 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
         return Err(OptionsFault::Mechanism { asked, found: noise }.into());
     }
     if let Some(list) = &options.query_list {
-        round_queries::check(file.round().query_list(), hash_file(list)?).map_err(RolesError::input(list))?;
+        round_queries::check(file.round().query_list(), hash_file(list, FileKind::QUERY_LIST.max)?)
+            .map_err(RolesError::input(list))?;
     }
     let identity = Identity::read(&options.signing_key)?;
     let teacher = file.roster().teacher(identity.key()).ok_or_else(|| {
@@ -129,7 +130,13 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
     };
     // The charge follows the storage and precedes the release of the message, so a charge without a stored message
     // proves that the registry was lost.
-    charge(&options.ledger, &file, file.round().min_teachers(), file.round().teachers_of(teacher))?;
+    charge(
+        &options.ledger,
+        &file,
+        file.round().min_teachers(),
+        file.round().teachers_of(teacher),
+        Digest::of(&submission),
+    )?;
     write_new(&options.out, &submission, Access::Shared)?;
     Ok(TeacherReport {
         round: file.id().to_hex(),

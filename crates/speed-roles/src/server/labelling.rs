@@ -18,7 +18,7 @@ use super::report::Progress;
 use crate::charge::{LedgerOptions, charge, expect_uncharged};
 use crate::error::RolesError;
 use crate::fault::{InputFault, VerificationFault};
-use crate::files::{hash_file, write_once};
+use crate::files::{Access, hash_file, write_once_for};
 use crate::identity::Identity;
 use crate::randomness::RoundRandomness;
 use crate::refusal::{Refusal, Rejection};
@@ -63,7 +63,7 @@ impl Labelling<'_> {
             None => self.sum(key)?,
         };
         // The server's ledger is about all parties, so it states the largest.
-        charge(self.ledger, self.file, server.teachers_received(), self.file.round().largest_party())?;
+        charge(self.ledger, self.file, server.teachers_received(), self.file.round().largest_party(), sum)?;
         if let Some(copies) = self.copies {
             copy_messages(copies, self.file, self.inbox, self.registry)?;
         }
@@ -181,8 +181,8 @@ impl Labelling<'_> {
     }
 }
 
-/// Copies the counted messages of the inbox to a directory, which is created if necessary. A copy that is there already is
-/// kept.
+/// Copies the counted messages of the inbox to a directory, which is created if necessary, for its owner only: together with the
+/// secret key they are votes. A copy that is there already is kept.
 ///
 /// # Errors
 /// [`VerificationFault::NoCopies`] if the directory then lacks a counted message, and errors of reading and writing.
@@ -192,19 +192,25 @@ pub(super) fn copy_messages(
     inbox: &dyn Inbox,
     registry: &RoundRegistry,
 ) -> Result<(), RolesError> {
-    std::fs::create_dir_all(copies).map_err(RolesError::io("create", copies))?;
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(copies).map_err(RolesError::io("create", copies))?;
+    let longest = Submission::max_size(file.round());
     let counted = registry.counted(file.id())?;
     let path_of = |teacher: usize| copies.join(format!("teacher-{teacher}.message"));
     let by_digest: HashMap<Digest, usize> = counted.iter().map(|(teacher, digest)| (*digest, *teacher)).collect();
     let mut written = Ok(());
-    inbox.offer(Submission::max_size(file.round()), &mut |bytes, _| {
+    inbox.offer(longest, &mut |bytes, _| {
         if let (true, Some(teacher)) = (written.is_ok(), by_digest.get(&Digest::of(bytes))) {
-            written = write_once(&path_of(*teacher), bytes);
+            written = write_once_for(&path_of(*teacher), bytes, Access::Owner);
         }
         Ok(())
     })?;
     written?;
-    let lacks = |teacher: usize, digest: &Digest| !hash_file(&path_of(teacher)).is_ok_and(|found| found == *digest);
+    let lacks = |teacher: usize, digest: &Digest| {
+        !hash_file(&path_of(teacher), longest as u64).is_ok_and(|found| found == *digest)
+    };
     let missing = counted.iter().filter(|(teacher, digest)| lacks(**teacher, digest));
     let mut teachers: Vec<usize> = missing.map(|(teacher, _)| *teacher).collect();
     teachers.sort_unstable();

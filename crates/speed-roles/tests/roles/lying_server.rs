@@ -531,6 +531,52 @@ fn a_file_longer_than_the_result_of_the_round_is_not_read() {
     assert!(error.exit_code().code() == 3 && error.to_string().contains(&expected), "{error}");
 }
 
+/// On commit b3db769 both succeeded, with one charge: two messages with the same votes and different noise.
+#[test]
+fn two_simultaneous_answers_with_one_ledger_release_one_message() {
+    let folder = RoundFolder::new(&real_terms("simultaneous"));
+    fs::write(folder.path("votes.csv"), "0\n".repeat(QUERIES)).expect("votes");
+    let outs = ["first", "second"].map(|out| folder.path(out));
+    let answers = outs
+        .each_ref()
+        .map(|out| TeacherOptions { randomness: RoundRandomness::OPERATING_SYSTEM, ..folder.teacher_options(0, out) });
+    assert_ne!(answers[0].registry, answers[1].registry);
+    let results = std::thread::scope(|scope| {
+        answers
+            .each_ref()
+            .map(|options| scope.spawn(|| teacher::answer(options)))
+            .map(|thread| thread.join().expect("no panic"))
+    });
+    let refused: Vec<&RolesError> = results.iter().filter_map(|result| result.as_ref().err()).collect();
+    assert_eq!(refused.len(), 1, "{results:?}");
+    assert_eq!(outs.iter().filter(|out| out.exists()).count(), 1);
+}
+
+/// On commit b3db769 others could read the copies, and a list of terabytes was hashed for hours.
+#[cfg(unix)]
+#[test]
+fn copies_are_for_their_owner_and_no_file_of_any_length_is_hashed() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = answered("copies for their owner");
+    folder.aggregate_with(&server_options(&folder), &Silent).expect("enough");
+    let mode = |path: PathBuf| fs::metadata(path).expect("a file").permissions().mode() & 0o777;
+    assert_eq!(mode(folder.path("copies")), 0o700);
+    assert_eq!(mode(folder.path("copies").join("teacher-1.message")), 0o600);
+    let long = |name: &str| fs::File::create(folder.path(name)).and_then(|file| file.set_len(1 << 42)).expect("sparse");
+    long("list");
+    let options = folder.teacher_options(3, &folder.path("message"));
+    let options = TeacherOptions { query_list: Some(folder.path("list")), ..options };
+    let randomness = RoundRandomness::OPERATING_SYSTEM;
+    let error = teacher::answer(&TeacherOptions { randomness, ..options }).expect_err("too long").to_string();
+    assert!(error.contains("list") && error.contains("expected at most"), "{error}");
+    // A copy that another program made longer is none.
+    fs::remove_file(folder.path("copies").join("teacher-1.message")).expect("a copy");
+    fs::remove_file(folder.inbox("1")).expect("a message");
+    long("copies/teacher-1.message");
+    let error = folder.aggregate_with(&server_options(&folder), &Silent).expect_err("no copy").to_string();
+    assert!(error.contains("teacher 1"), "{error}");
+}
+
 /// Before this check, a wrong name created an empty registry.
 #[test]
 fn a_seed_is_not_revealed_from_a_registry_that_does_not_exist() {
@@ -677,7 +723,7 @@ fn an_evaluation_key_that_was_changed_on_the_way_is_refused() {
     let options = ServerOptions { evaluation_key: changed.clone(), ..server_options(&folder) };
     let expect_refused = |error: RolesError| {
         let words = error.to_string();
-        let [stated, found] = [folder.file.round().evaluation_key(), hash_file(&changed).ok()];
+        let [stated, found] = [folder.file.round().evaluation_key(), hash_file(&changed, 1 << 30).ok()];
         for digest in [stated, found] {
             assert!(words.contains(&digest.expect("a digest").to_string()), "{words}");
         }

@@ -172,6 +172,18 @@ fn a_real_share_opens_no_simulation() {
     opener::part(&options(&folder)).expect("a simulated share");
     copy_real_share(&folder, "student.share");
     refused(open(&folder, "part", None), 3, "student.share");
+    // On commit b3db769 the key of the flooding, which is zero in the student's share and random in the opener's, was not checked.
+    for (name, key) in [("student.share", 1), ("opener.share", 0)] {
+        let mut bytes = fs::read(shares().join(name)).expect("a share");
+        bytes[84..116].fill(key);
+        seal(&mut bytes);
+        fs::write(folder.path(name), bytes).expect("a file");
+    }
+    refused(open(&folder, "part", None), 3, "a key of the flooding is 1");
+    fs::remove_file(folder.path("part")).expect("a part");
+    refused(opener::part(&options(&folder)), 3, "a key of the flooding is 0");
+    fs::copy(shares().join("opener.share"), folder.path("opener.share")).expect("a copy");
+    opener::part(&options(&folder)).expect("a simulated share");
     // And the other way round.
     let real = tempfile::tempdir().expect("a temporary folder");
     let real = real_round("real kind", &real.path().join("opener.registry"));

@@ -90,7 +90,7 @@ fn a_teacher_answers_the_queries_that_it_voted_on() {
     let list = tempfile::NamedTempFile::new().expect("a temporary file");
     fs::write(list.path(), "image 17\nimage 4\n").expect("queries");
     let mut terms = terms("queries", 2, 3);
-    terms.query_list = Some(speed_roles::hash_file(list.path()).expect("a file"));
+    terms.query_list = Some(speed_roles::hash_file(list.path(), 1 << 20).expect("a file"));
     let folder = RoundFolder::new(&terms);
     fs::write(folder.path("votes.csv"), "0\n2\n").expect("votes");
     let answer = |list: &std::path::Path| {
