@@ -74,7 +74,7 @@ impl Decode for Share {
 
 /// Defines a share with a role, which is the kind of its envelope.
 macro_rules! share_with_role {
-    ($(#[$doc:meta])* $name:ident, $kind:expr, $text:literal) => {
+    ($(#[$doc:meta])* $name:ident, $kind:expr, $text:literal, floods: $floods:literal) => {
         $(#[$doc])*
         pub struct $name(Share);
 
@@ -131,7 +131,15 @@ macro_rules! share_with_role {
 
         impl Decode for $name {
             fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
-                reader.read().map(Self)
+                let share: Share = reader.read()?;
+                // Parts without flooding would show the circuit's error; a student's share that has the key is no share of this role.
+                let found = u64::from(share.flooding_key.iter().any(|byte| *byte != 0));
+                let expected = u64::from($floods);
+                if found != expected {
+                    let field = "the presence of a key of the flooding";
+                    return Err(DecodeError::Field { field, found, min: expected, max: expected });
+                }
+                Ok(Self(share))
             }
         }
 
@@ -153,7 +161,7 @@ share_with_role! {
     ///
     /// On the wire (between envelope and checksum): parameter set (4 bytes), key id (32), flags (4; bit 0: simulation), SHA-256 of the
     /// evaluation key's file (32), key of the flooding (32), 2048 words of 8 bytes.
-    OpenerShare, Kind::OpenerShare, "OpenerShare"
+    OpenerShare, Kind::OpenerShare, "OpenerShare", floods: true
 }
 
 #[cfg(feature = "student")]
@@ -162,7 +170,7 @@ share_with_role! {
     /// nothing.
     ///
     /// On the wire (between envelope and checksum): as an [`OpenerShare`], with zeros as the key of the flooding.
-    StudentShare, Kind::StudentShare, "StudentShare"
+    StudentShare, Kind::StudentShare, "StudentShare", floods: false
 }
 
 /// The domain of the randomness of shares.

@@ -4,7 +4,8 @@ use serde::Serialize;
 use speed_accountant::{
     AccountError, Accountant, Delta, Price as Epsilons, PriceLimit, UNDIVIDED, epsilon_text, without_protection,
 };
-use speed_core::NoisePlacement;
+use speed_aggregation::{Encoding, Parameters};
+use speed_core::{Circuit, NoisePlacement};
 use speed_roles::{RoundFile, party_event, privacy_event};
 
 use super::{Failure, usage};
@@ -25,6 +26,9 @@ pub(super) struct RoundPrice {
     delta: f64,
     /// Prices by the number of teachers whose noise is present and secret, beginning with the cheapest.
     of: Vec<PriceOf>,
+    /// Delta of the epsilons for the round against the student and the server together, if an opener takes part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta_of_student_and_server: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -79,8 +83,11 @@ impl RoundPrice {
             }
             (NoisePlacement::Distributed, None) => vec![Some(teachers)],
         };
-        let of = numbers.into_iter().map(|number| price_of(file, number, delta)).collect::<Result<_, _>>()?;
-        Ok(Self { delta: delta.get(), of })
+        let of: Vec<PriceOf> =
+            numbers.into_iter().map(|number| price_of(file, number, delta)).collect::<Result<_, _>>()?;
+        let dearest = of.iter().filter_map(|price| price.round).fold(0.0, f64::max);
+        let delta_of_student_and_server = round.opener().map(|_| joint_delta(file, dearest, delta));
+        Ok(Self { delta: delta.get(), of, delta_of_student_and_server })
     }
 
     /// Refuses a price above the limit of the options. A simulation is never refused.
@@ -114,6 +121,16 @@ impl RoundPrice {
             });
             text.extend(price.party.as_ref().map(|party| party.to_text(&scope, self.delta)));
         }
+        if let Some(delta) = self.delta_of_student_and_server {
+            text.push_str(&format!(
+                "against the student and the server together, delta is {} instead: the opener's parts hide the circuit's error only up to a \
+                 distance (docs/homomorphic-argmax.md)\n",
+                match delta {
+                    delta if delta < 1.0 => format!("{:.1e}", round_up_digits(delta)),
+                    _ => "1, no protection by these epsilons,".to_owned(),
+                }
+            ));
+        }
         if self.of.iter().any(|price| price.party.is_some()) {
             text.push_str(&format!("the cost for one teacher is that for one person {UNDIVIDED}\n"));
         }
@@ -143,6 +160,26 @@ impl PriceOfParty {
         };
         format!("data-independent cost for all {teachers} teachers of one party {scope}: {cost}\n")
     }
+}
+
+/// Returns delta of the claim with this epsilon against the student and the server together, in a round with an opener: the pair sees
+/// parts that are within a total variation distance `d` of words that follow from the labels, so `(1 + e^epsilon) d` is added.
+/// The file does not state the parameter set of the keys, so `d` is that of the worst set that serves the round.
+fn joint_delta(file: &RoundFile, epsilon: f64, delta: Delta) -> f64 {
+    let round = file.round();
+    let (outcomes, range) = (round.candidates(), round.range());
+    let of_set = |parameters| {
+        let guarantee = Encoding::joint_guarantee(parameters, Circuit::Tournament, outcomes, range).ok()?;
+        Some(guarantee.distance_log2.exp2())
+    };
+    let worst = Parameters::ALL.iter().filter_map(of_set).fold(0.0, f64::max);
+    (delta.get() + (1.0 + epsilon.exp()) * worst * round.shape().queries() as f64).min(1.0)
+}
+
+/// Rounds a number up to two significant digits.
+fn round_up_digits(number: f64) -> f64 {
+    let unit = 10_f64.powf(number.log10().floor() - 1.0);
+    (number / unit).ceil() * unit
 }
 
 fn price_of(file: &RoundFile, number: Option<usize>, delta: Delta) -> Result<PriceOf, Failure> {

@@ -81,7 +81,7 @@ fn to_text(file: &RoundFile) -> String {
     );
     if let Some((index, opener)) = file.opener() {
         text.push_str(&format!(
-            "the student opens the result together with teacher {index}, {}: neither can open a message alone\n\n",
+            "the student opens the result together with teacher {index}, {}: neither can open the result alone\n\n",
             printable(opener.name())
         ));
     }
