@@ -7,6 +7,7 @@ mod bar;
 mod commands;
 mod figure;
 mod options;
+mod process;
 mod processor;
 mod progress;
 mod slurm;
@@ -42,6 +43,7 @@ fn run(prepare: impl FnOnce()) -> std::process::ExitCode {
         commands::report(ExitCode::Processor, &message, json);
         return ExitCode::Processor.into();
     }
+    process::begin();
     prepare();
     let arguments = arguments::with_negative_numbers(std::env::args_os());
     let command = match options::CommandLine::try_parse_from(arguments) {

@@ -75,7 +75,7 @@ Exit codes:";
 
 /// Returns the text after the help: first steps, and the exit codes.
 fn after_help() -> String {
-    let code = |code: ExitCode| format!("\n  {}  {}", code.code(), code.meaning());
+    let code = |code: ExitCode| format!("\n  {:>3}  {}", code.code(), code.meaning());
     format!("{FIRST_STEPS}{}", ExitCode::ALL.map(code).concat())
 }
 

@@ -18,12 +18,25 @@ pub enum ExitCode {
     Computation = 6,
     /// A binary for another processor.
     Processor = 7,
+    /// Ended by SIGINT, as after Ctrl-C. The same command resumes its work.
+    Interrupted = 130,
+    /// Ended by SIGTERM, as by a service manager. The same command resumes its work.
+    Terminated = 143,
 }
 
 impl ExitCode {
     /// All exit codes, in order.
-    pub const ALL: [Self; 7] =
-        [Self::Done, Self::Usage, Self::Input, Self::Results, Self::InputOutput, Self::Computation, Self::Processor];
+    pub const ALL: [Self; 9] = [
+        Self::Done,
+        Self::Usage,
+        Self::Input,
+        Self::Results,
+        Self::InputOutput,
+        Self::Computation,
+        Self::Processor,
+        Self::Interrupted,
+        Self::Terminated,
+    ];
 
     /// Returns the number that the operating system sees.
     #[must_use]
@@ -48,6 +61,8 @@ impl ExitCode {
             Self::InputOutput => "reading or writing failed (for example, a full disk), or a server cannot be reached",
             Self::Computation => "computation failed, or would exceed a privacy budget",
             Self::Processor => "the binary was built for another processor",
+            Self::Interrupted => "ended by Ctrl-C (SIGINT); the same command resumes",
+            Self::Terminated => "ended by a service manager (SIGTERM); the same command resumes",
         }
     }
 }
@@ -64,7 +79,7 @@ mod tests {
 
     #[test]
     fn codes_are_the_documented_numbers() {
-        assert_eq!(ExitCode::ALL.map(ExitCode::code), [0, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(ExitCode::ALL.map(ExitCode::code), [0, 2, 3, 4, 5, 6, 7, 130, 143]);
         assert!(ExitCode::ALL.is_sorted());
     }
 }

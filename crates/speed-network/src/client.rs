@@ -146,15 +146,19 @@ impl Caller {
         NetworkError::Refused { server: self.server.clone(), fault: fault.into() }
     }
 
-    /// Retries until there is an answer, a refusal, or no time left. Pauses grow by a factor of 1.5 from 0.1 s to 5 s.
+    /// Retries until there is an answer, a refusal, or no time left; the time bounds every attempt too, whatever the server answers. Pauses grow
+    /// by a factor of 1.5 from 0.1 s to 5 s.
     fn ask<T>(&self, mut ask: impl AsyncFnMut(&Self) -> Result<T, Fault>) -> Result<T, NetworkError> {
         self.once(async |this| {
             let (start, mut pause) = (Instant::now(), Duration::from_millis(100));
             loop {
-                match ask(this).await {
+                // The first attempt gets a second, even without patience.
+                let left = this.patience.saturating_sub(start.elapsed()).max(Duration::from_secs(1));
+                let answer = tokio::time::timeout(left, ask(this)).await.unwrap_or(Err(Fault::Late));
+                match answer {
                     Ok(answer) => return Ok(answer),
                     Err(fault) if !fault.is_passing() => return Err(this.refused(fault)),
-                    Err(fault) if start.elapsed() + pause > this.patience => {
+                    Err(fault) if matches!(fault, Fault::Late) || start.elapsed() + pause > this.patience => {
                         return Err(NetworkError::Unreachable {
                             server: this.server.clone(),
                             fault: fault.into(),
@@ -201,6 +205,8 @@ impl Caller {
         let path = format!("/v3/messages/{}", Digest::of(bytes).to_hex());
         let reply = connection.request(Method::GET, &path, &[], Bytes::new(), SMALL).await?;
         let (mut offset, mut stuck) = (offset(&success(reply)?)?, 0);
+        // Only bytes that no answer counted before are progress: a server may alternate between offsets.
+        let mut most = offset;
         while stuck < 8 {
             let rest = bytes.get(offset..).ok_or(Fault::Answer { expected: "offset" })?;
             let headers = [(LENGTH, bytes.len().to_string()), (OFFSET, offset.to_string())];
@@ -209,8 +215,8 @@ impl Caller {
                 201 => return Receipt::from_bytes(&reply.body).map_err(|_| Fault::Answer { expected: "receipt" }),
                 202 | 409 => {
                     let found = self::offset(&reply)?;
-                    stuck = if found > offset { 0 } else { stuck + 1 };
-                    offset = found;
+                    stuck = if found > most { 0 } else { stuck + 1 };
+                    (offset, most) = (found, most.max(found));
                 }
                 _ => return Err(success(reply).err().unwrap_or(Fault::Answer { expected: "receipt" })),
             }

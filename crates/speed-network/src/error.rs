@@ -84,6 +84,9 @@ pub enum Fault {
     /// A connection that fails or breaks, or a different server.
     #[error(transparent)]
     Connection(#[from] ClientError),
+    /// Requests that the server answers, but does not bring to an end.
+    #[error("did not finish in the time of --patience")]
+    Late,
     /// A server that asks to retry later.
     #[error("is busy: {0}")]
     Busy(String),
@@ -122,7 +125,7 @@ impl Fault {
                     | ClientError::Timeout { .. }
                     | ClientError::BrokenOff { .. }
             ),
-            Self::Busy(_) => true,
+            Self::Busy(_) | Self::Late => true,
             Self::Status { .. } | Self::Answer { .. } | Self::OtherRound { .. } => false,
         }
     }

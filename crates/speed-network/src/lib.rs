@@ -31,7 +31,7 @@ pub use client::{ClientOptions, FetchReport, SendReport, connect, fetch, fetch_l
 pub use error::{Fault, NetworkError};
 pub use limits::Limits;
 pub use minimum_rate::MinimumRate;
-pub use serve::{ServeOptions, ServeProgress, ServeReport, serve};
+pub use serve::{ServeOptions, ServeProgress, ServeReport, ends_by_itself, serve};
 
 /// The README's examples, compiled and run with the tests.
 #[cfg(doctest)]

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::transport::server_config;
@@ -292,6 +293,15 @@ async fn watch_at(listener: TcpListener, app: Router, mut stop: watch::Receiver<
     let _ = axum::serve(MonitoringListener::new(listener), app).with_graceful_shutdown(stopped).await;
 }
 
+static ENDS_BY_ITSELF: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether a server of this process ends by itself once the process is told to stop (SIGTERM, SIGINT), so nobody else
+/// needs to end it. It does so as soon as it serves, but not while it loads keys.
+#[must_use]
+pub fn ends_by_itself() -> bool {
+    ENDS_BY_ITSELF.load(Ordering::Acquire)
+}
+
 /// Waits for a signal to stop the process.
 async fn stop_signal() {
     #[cfg(unix)]
@@ -300,6 +310,7 @@ async fn stop_signal() {
         if let (Ok(mut terminate), Ok(mut interrupt)) =
             (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
         {
+            ENDS_BY_ITSELF.store(true, Ordering::Release);
             tokio::select! {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}

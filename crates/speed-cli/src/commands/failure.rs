@@ -56,6 +56,7 @@ pub(crate) fn kind(code: ExitCode) -> &'static str {
         ExitCode::InputOutput => "io",
         ExitCode::Computation => "computation",
         ExitCode::Processor => "processor",
+        ExitCode::Interrupted | ExitCode::Terminated => "signal",
     }
 }
 

@@ -55,6 +55,25 @@ fn undisturbed_killed_and_resumed(config: &str) {
     assert!(models(&place.run_folder("killed", "tiny")) == kept, "kills changed the models");
 }
 
+/// As process 1 of a container, the program of commit b3db769 ignored both signals.
+#[cfg(unix)]
+#[test]
+fn signals_end_a_run_with_their_exit_codes_and_it_resumes() {
+    let place = Workplace::finished(TINY);
+    let expected = determined(&place.run_folder("results", "tiny"));
+    for (signal, code) in [("-TERM", 143), ("-INT", 130)] {
+        let arguments = ["run", "config.toml", "--results", "ended"];
+        let mut child =
+            place.command(&arguments).stderr(std::process::Stdio::null()).spawn().expect("the binary starts");
+        std::thread::sleep(Duration::from_millis(200));
+        let id = child.id().to_string();
+        assert!(std::process::Command::new("kill").args([signal, &id]).status().expect("kill").success());
+        assert_eq!(child.wait().expect("ended").code(), Some(code));
+    }
+    place.succeeds(&["run", "config.toml", "--results", "ended"]);
+    assert_eq!(determined(&place.run_folder("ended", "tiny")), expected);
+}
+
 #[test]
 fn a_finished_run_is_shown_listed_and_not_done_again() {
     let place = Workplace::new(&encrypted());
