@@ -79,11 +79,14 @@ impl Report {
 
     fn spent(&self) -> String {
         let Some(ledger) = &self.ledger else { return String::new() };
-        let of = self.config.budget.map_or_else(String::new, |budget| format!(" of {budget}"));
+        let (queries, spent) = (ledger.queries, epsilon_text(ledger.spent_epsilon));
+        // The number of charged answers may follow from earlier answers, so without a budget the charges alone allow no claim.
+        let what = match self.config.budget {
+            Some(budget) => format!("epsilon {spent} of the budget of {budget}"),
+            None => format!("a budget of epsilon {spent}, fixed before the first answer, would have allowed them"),
+        };
         format!(
-            "Ledger: {} answers charged in all runs of this experiment, data-independent epsilon {}{of} at delta {:e}{}.\n",
-            ledger.queries,
-            epsilon_text(ledger.spent_epsilon),
+            "Ledger: {queries} answers charged in all runs of this experiment: {what}, at delta {:e}{}.\n",
             ledger.budget.delta.get(),
             if ledger.samplers_included { "" } else { ", of exact noise: delta does not include the samplers" },
         )

@@ -123,8 +123,15 @@ pub(super) fn report_text(report: &Report, run: &Path, legend: bool) -> String {
         below.push_str("ε is data-independent and may be published; --legend explains every column.\n");
     }
     below.push_str(&price_text(&report.without_epsilon(), report.largest_epsilon()));
-    let pages: Vec<String> = pages(run).iter().map(|page| printable_path(page)).collect();
-    if !pages.is_empty() {
+    let mut pages: Vec<String> = pages(run).iter().map(|page| printable_path(page)).collect();
+    if report.is_protected() {
+        pages.retain(|page| page.ends_with(".html"));
+        below.push_str(&format!(
+            "May be published: {}\nSecret, because their figures depend on the votes: all other files in {}\n",
+            pages.join(" "),
+            printable_path(run)
+        ));
+    } else if !pages.is_empty() {
         below.push_str(&format!("All columns, claims, plots: {}\n", pages.join(" ")));
     }
     format!("{}\n{}\n{}", terminal::text(&report.heading()), terminal::table(&summary), terminal::text(&below))

@@ -177,6 +177,7 @@ impl Payment<'_> {
             party: Some(PartySize { party_teachers: ensemble.largest_party(), teachers: ensemble.teachers }),
             question: &secret.hide(self.question()),
             noise_digest,
+            is_only: false,
             limit: limit(self.config),
         });
         match charged {
@@ -199,10 +200,10 @@ impl Payment<'_> {
         let what = if self.noise.is_check { "checks" } else { "answers" };
         self.progress.note(&if statement.queries == before {
             format!(
-                "ledger: the {queries} {what} were charged before they were interrupted, epsilon {spent} in all{party}"
+                "ledger: the {queries} {what} were charged before they were interrupted; all charges need a budget of epsilon {spent}{party}"
             )
         } else {
-            format!("ledger: {queries} {what} charged, epsilon {spent} in all{party}")
+            format!("ledger: {queries} {what} charged; all charges need a budget of epsilon {spent}{party}")
         });
     }
 

@@ -16,20 +16,25 @@ pub(crate) struct PublishedQueries {
     pub(crate) pictures: Option<Vec<u8>>,
 }
 
-/// Writes the files of a report; the report itself is last.
+/// Writes the files of a report; the report itself is last. If noise protects the answers, only the page is for everybody: the
+/// other files have figures of secret votes, and only their owner may read them.
 ///
 /// # Errors
 /// If a file cannot be written.
 pub(crate) fn publish(store: &RunStore, report: &Report, asked: &PublishedQueries) -> Result<(), ExperimentError> {
+    let is_secret = report.is_protected();
+    let write = |name: &str, bytes: &[u8]| {
+        if is_secret { store.write_secret_table(name, bytes) } else { store.write_table(name, bytes) }
+    };
     for file in report.files() {
-        store.write_table(file.name, file.text.as_bytes())?;
+        write(file.name, file.text.as_bytes())?;
     }
-    store.write_table(ASKED_QUERIES, format!("{}\n", json!(asked.queries)).as_bytes())?;
+    write(ASKED_QUERIES, format!("{}\n", json!(asked.queries)).as_bytes())?;
     if let Some(pictures) = &asked.pictures {
-        store.write_table(ASKED_PICTURES, pictures)?;
+        write(ASKED_PICTURES, pictures)?;
     }
     store.write_table("report.html", run_page(report, store.folder())?.as_bytes())?;
-    store.write_report(format!("{:#}\n", json!(report)).as_bytes())
+    store.write_report(format!("{:#}\n", json!(report)).as_bytes(), is_secret)
 }
 
 /// Writes the files of a sweep, replacing those of an earlier completion of the same sweep.
@@ -39,7 +44,7 @@ pub(crate) fn publish(store: &RunStore, report: &Report, asked: &PublishedQuerie
 pub(crate) fn publish_sweep(report: &SweepReport, results: &Path) -> Result<(), ExperimentError> {
     let store = SweepStore::create(sweep_folder(report, results))?;
     for file in report.files() {
-        store.write(file.name, file.text.as_bytes())?;
+        store.write(file.name, file.text.as_bytes(), report.is_protected() && !file.name.ends_with(".html"))?;
     }
-    store.write_report(report)
+    store.write_report(report, report.is_protected())
 }

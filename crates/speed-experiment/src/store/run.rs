@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use speed_report::Environment;
 
-use super::atomic::{remove_unfinished_unless, write_atomic, write_json};
+use super::atomic::{folder_of, remove_unfinished_unless, write_atomic, write_json, write_secret};
 use super::fingerprint::{Fingerprint, Identity};
 use super::folder::StageFolder;
 use super::layout::{self, folders_in, is_called, name_of};
@@ -37,6 +37,8 @@ enum Access {
     Shard {
         /// The text of the config in the directory, which is created when the first unit is begun.
         config: String,
+        /// Whether noise protects the answers.
+        is_secret: bool,
         /// Whether it may resume the work of another program.
         any_program: bool,
     },
@@ -50,6 +52,20 @@ pub(crate) enum StageState {
     Outstanding(StageFolder),
 }
 
+/// Makes the directory of the stages below that of a run. Only its owner may enter it if noise protects the answers, because the
+/// stages hold teachers, votes and figures that depend on them.
+fn make_stages(run: &Path, is_secret: bool) -> Result<(), ExperimentError> {
+    let stages = layout::stages(run);
+    fs::create_dir_all(&stages).map_err(ExperimentError::io("create", &stages))?;
+    #[cfg(unix)]
+    if is_secret {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(&stages, fs::Permissions::from_mode(0o700))
+            .map_err(ExperimentError::io("protect", &stages))?;
+    }
+    Ok(())
+}
+
 impl RunStore {
     /// Opens or creates the directory of `config` below `results` and takes its lock. Saves the resolved config and
     /// `environment`, the description of the machine, before any work starts.
@@ -58,9 +74,8 @@ impl RunStore {
     /// If another process works there, the directory belongs to another config, or it cannot be written.
     pub(crate) fn open(results: &Path, config: &Config, environment: &Environment) -> Result<Self, ExperimentError> {
         let folder = Self::folder_of(results, config);
-        let stages = layout::stages(&folder);
         let is_new = !folder.exists();
-        fs::create_dir_all(&stages).map_err(ExperimentError::io("create", &folder))?;
+        make_stages(&folder, config.protects_answers())?;
         let lock = Lock::try_take(folder.join(layout::LOCK), &folder)?;
         let leases = Leases::new()?;
         // Shards may be writing here without the lock, perhaps on another machine.
@@ -109,7 +124,7 @@ impl RunStore {
     /// # Errors
     /// If the operating system gives no random bytes.
     pub(crate) fn join(results: &Path, config: &Config, any_program: bool) -> Result<Self, ExperimentError> {
-        let access = Access::Shard { config: config.to_toml(), any_program };
+        let access = Access::Shard { config: config.to_toml(), is_secret: config.protects_answers(), any_program };
         let folder = Self::folder_of(results, config);
         Ok(Self { folder, is_new: false, forced: Vec::new(), leases: Leases::new()?, access })
     }
@@ -231,9 +246,8 @@ impl RunStore {
         let folder = self.stage_folder(&identity.name);
         match &self.access {
             Access::Whole { .. } => StageFolder::open(folder, identity, &self.leases),
-            Access::Shard { config, any_program } => {
-                let stages = layout::stages(&self.folder);
-                fs::create_dir_all(&stages).map_err(ExperimentError::io("create", &stages))?;
+            Access::Shard { config, is_secret, any_program } => {
+                make_stages(&self.folder, *is_secret)?;
                 layout::make_shards_folder(&self.folder)?;
                 keep_config(&self.folder, config)?;
                 StageFolder::join(folder, identity, *any_program)
@@ -316,6 +330,16 @@ impl RunStore {
         self.write_below(&layout::table_path(&self.folder, name), bytes)
     }
 
+    /// Writes a table that only its owner may read, because it has figures of secret votes.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(crate) fn write_secret_table(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
+        let path = layout::table_path(&self.folder, name);
+        fs::create_dir_all(folder_of(&path)).map_err(ExperimentError::io("create", &path))?;
+        write_secret(&path, bytes)
+    }
+
     /// Writes a file below the run's directory, which replaces that of an earlier report of the same run.
     ///
     /// # Errors
@@ -327,12 +351,13 @@ impl RunStore {
         write_atomic(path, bytes)
     }
 
-    /// Writes the report, which marks the run as finished.
+    /// Writes the report, which marks the run as finished. Only its owner may read it if it has figures of secret votes.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(crate) fn write_report(&self, bytes: &[u8]) -> Result<(), ExperimentError> {
-        write_atomic(&layout::report_path(&self.folder), bytes)
+    pub(crate) fn write_report(&self, bytes: &[u8], is_secret: bool) -> Result<(), ExperimentError> {
+        let path = layout::report_path(&self.folder);
+        if is_secret { write_secret(&path, bytes) } else { write_atomic(&path, bytes) }
     }
 
     fn stage_folder(&self, name: &str) -> PathBuf {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::atomic::{write_atomic, write_json};
+use super::atomic::{json, write_atomic, write_secret};
 use super::layout::SWEEP_REPORT;
 use crate::error::ExperimentError;
 
@@ -27,20 +27,21 @@ impl SweepStore {
         Ok(Self(folder))
     }
 
-    /// Writes a table or plot.
+    /// Writes a table or plot. Only its owner may read it if it has figures of secret votes.
     ///
     /// # Errors
     /// If the directory cannot be written.
-    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
-        write_atomic(&self.0.join(name), bytes)
+    pub(crate) fn write(&self, name: &str, bytes: &[u8], is_secret: bool) -> Result<(), ExperimentError> {
+        let path = self.0.join(name);
+        if is_secret { write_secret(&path, bytes) } else { write_atomic(&path, bytes) }
     }
 
-    /// Writes the report, with which the sweep is finished.
+    /// Writes the report, with which the sweep is finished, as [`Self::write`].
     ///
     /// # Errors
     /// If the directory cannot be written.
-    pub(crate) fn write_report(&self, report: &impl Serialize) -> Result<(), ExperimentError> {
-        write_json(&Self::report_of(&self.0), report)
+    pub(crate) fn write_report(&self, report: &impl Serialize, is_secret: bool) -> Result<(), ExperimentError> {
+        self.write(SWEEP_REPORT, &json(&Self::report_of(&self.0), report)?, is_secret)
     }
 
     /// Returns the path of a finished sweep's report.

@@ -49,7 +49,8 @@ impl SweepReport {
     }
 
     /// Returns whether noise protects the answers of any run.
-    fn is_protected(&self) -> bool {
+    #[must_use]
+    pub fn is_protected(&self) -> bool {
         self.settings.iter().any(|setting| !setting.simulation && setting.rows.iter().any(ReportRow::is_noisy))
     }
 
