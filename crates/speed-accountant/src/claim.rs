@@ -6,9 +6,9 @@ use crate::event::PrivacyEvent;
 use crate::release::Release;
 use crate::rounding::round_up;
 
-/// The condition under which a claim for one teacher is a claim for one person, where parties have several teachers.
-pub const UNDIVIDED: &str =
-    "if every party gave all records of a person to the same teacher, and no other party has records of that person";
+/// The conditions under which a claim for one teacher is a claim for one person, where parties have several teachers.
+pub const UNDIVIDED: &str = "if every party gave all records of a person to the same teacher, no other party has records of that person, \
+                             and neither the teacher of another person nor the training of another teacher depends on that person";
 
 /// All parts of a claim.
 pub(crate) struct Claim<'a> {

@@ -5,11 +5,11 @@ mod bars;
 mod lines;
 mod ticker;
 
-use std::io::{IsTerminal, stderr};
+use std::io::{IsTerminal, Write as _, stderr};
 use std::path::Path;
 
 use speed_core::ExitCode;
-use speed_experiment::{Progress, Silent};
+use speed_experiment::Progress;
 
 pub(crate) use self::bars::Bars;
 pub(crate) use self::lines::EVERY;
@@ -24,17 +24,31 @@ pub(crate) enum Reporter {
     Lines(Lines),
     /// Writes lines for programs.
     Objects(Lines),
-    /// Reports nothing.
-    Quiet,
+    /// Reports warnings only.
+    Quiet(Warnings),
+}
+
+/// Reports warnings and nothing else.
+pub(crate) struct Warnings;
+
+impl Progress for Warnings {
+    fn begin(&self, _: &str, _: &str, _: u64, _: u64) {}
+    fn advance(&self, _: u64, _: &str) {}
+    fn end(&self, _: &str) {}
+    fn note(&self, _: &str) {}
+
+    fn warn(&self, line: &str) {
+        let _ = writeln!(stderr(), "warning: {line}");
+    }
 }
 
 impl Reporter {
-    /// Creates a reporter. With `quiet` it reports nothing to people, but still reports to programs.
+    /// Creates a reporter. With `quiet` it reports only warnings to people, but still reports to programs.
     pub(crate) fn new(format: LogFormat, quiet: bool) -> Self {
         let lines = |form| Lines::new(form, EVERY, Box::new(stderr()));
         match format {
             LogFormat::Json => Self::Objects(lines(Form::Object)),
-            LogFormat::Text if quiet => Self::Quiet,
+            LogFormat::Text if quiet => Self::Quiet(Warnings),
             LogFormat::Text if stderr().is_terminal() => Self::Bars(Bars::new()),
             LogFormat::Text => Self::Lines(lines(Form::Text)),
         }
@@ -44,7 +58,7 @@ impl Reporter {
         match self {
             Self::Bars(bars) => bars,
             Self::Lines(lines) | Self::Objects(lines) => lines,
-            Self::Quiet => &Silent,
+            Self::Quiet(warnings) => warnings,
         }
     }
 
@@ -53,7 +67,7 @@ impl Reporter {
         match self {
             Self::Objects(objects) => objects.run_finished(folder),
             Self::Bars(bars) => bars.clear(),
-            Self::Lines(_) | Self::Quiet => {}
+            Self::Lines(_) | Self::Quiet(_) => {}
         }
     }
 

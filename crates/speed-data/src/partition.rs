@@ -11,7 +11,8 @@ use std::ops::Range;
 /// Remainder: when `images % teachers = r`, the first `r` blocks get one image more than the others. (The published
 /// code drops the last `r` images instead; with 60000 images and 250 teachers `r` is 0 and both give blocks of 240.)
 ///
-/// The privacy analysis requires disjoint blocks: a change of one image then changes at most one teacher's vote.
+/// The privacy analysis requires disjoint blocks: an image that is replaced at its place then changes at most one teacher's vote. An image
+/// that is removed or added moves all later blocks, so no claim for one teacher covers it.
 ///
 /// # Errors
 /// [`DataError::NoTeachers`] for zero teachers, [`DataError::TooManyTeachers`] when a teacher would have no image.

@@ -53,6 +53,9 @@ pub struct Model {
 }
 
 impl Model {
+    /// The largest file of a model, in bytes.
+    pub const MAX_BYTES: u64 = MAX_FILE;
+
     /// Reads a model's file, or a teacher's stored weights in the directory of its run. The images in `datasets` are read
     /// only for a teacher of a run that kept no students.
     ///

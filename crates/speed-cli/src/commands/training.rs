@@ -36,12 +36,14 @@ fn print_report<R: Serialize>(json: bool, report: &R, text: impl FnOnce(&R) -> S
 }
 
 pub(super) fn train_teachers(options: TeacherTrainOptions) -> Result<(), Failure> {
-    let TeacherTrainOptions { images, labels, parts, group_by_prefix, groups, common, mut sets, .. } = options;
+    let TeacherTrainOptions { images, labels, parts, division_key, group_by_prefix, groups, common, mut sets, .. } =
+        options;
     sets.extend(options.architecture.map(|name| format!("teacher.architecture={name}")));
     let options = training::TeacherOptions {
         images: ImagesOptions { path: images, labels, size: common.size, grey: common.grey },
         classes: common.classes,
         parts,
+        division_key,
         grouping: group_by_prefix.map(Grouping::Prefix).or_else(|| groups.map(Grouping::File)),
         validation: options.validation,
         epochs: options.epochs,
@@ -55,17 +57,17 @@ pub(super) fn train_teachers(options: TeacherTrainOptions) -> Result<(), Failure
 }
 
 fn teachers_text(report: &TeachersReport) -> String {
-    let TeachersReport { seed, shape, images, groups, architecture, steps, teachers, validation, .. } = report;
+    let TeachersReport { seed, shape, images, groups, architecture, teachers, validation, .. } = report;
     let [channels, height, width] = shape;
     let of_groups = groups.map_or_else(String::new, |groups| format!(" in {groups} groups"));
-    let mut text = format!(
-        "{images} images of {channels}x{height}x{width}{of_groups}: network {architecture}, {steps} steps, seed {seed}\n"
-    );
-    let mut table = Table::new(["model", "images", "fits %", "held out", "right %"]);
-    for TeacherReport { file, images, train_accuracy, validation_images, validation_accuracy } in teachers {
+    let mut text =
+        format!("{images} images of {channels}x{height}x{width}{of_groups}: network {architecture}, seed {seed}\n");
+    let mut table = Table::new(["model", "images", "steps", "fits %", "held out", "right %"]);
+    for TeacherReport { file, images, steps, train_accuracy, validation_images, validation_accuracy } in teachers {
         table.push(vec![
             printable_path(file),
             images.to_string(),
+            steps.to_string(),
             percent(*train_accuracy),
             validation_images.to_string(),
             validation_accuracy.map_or_else(|| "-".to_owned(), percent),
@@ -106,14 +108,17 @@ pub(super) fn vote(options: TeacherVoteOptions) -> Result<(), Failure> {
 }
 
 fn vote_text(report: &VoteReport) -> String {
-    let VoteReport { out, models, queries, images, class_names } = report;
+    let VoteReport { out, models, queries, images, class_names, shares } = report;
+    let classes =
+        class_names.iter().zip(shares).map(|(name, share)| format!("{} {} %", printable(name), percent(*share)));
     let asked = if queries == images { String::new() } else { format!("{queries} groups of ") };
     format!(
-        "{} model{} voted on {asked}{images} images of {} classes: {}\nthe votes are private: only `speed teacher answer` protects them\n",
+        "{} model{} voted on {asked}{images} images of {} classes: {}\nvotes by class: {}\nthe votes are private: only `speed teacher answer` protects them\n",
         models.len(),
         if models.len() == 1 { "" } else { "s" },
         class_names.len(),
-        printable_path(out)
+        printable_path(out),
+        classes.collect::<Vec<_>>().join(", ")
     )
 }
 
@@ -196,7 +201,7 @@ pub(super) fn train_student(options: StudentTrainOptions) -> Result<(), Failure>
 
 /// Writes the card of a trained student, in JSON and in Markdown.
 fn write_card(report: &StudentReport, round: Option<&RoundFacts>, [json, text]: &[PathBuf; 2]) -> Result<(), Failure> {
-    let (model, hash) = (Model::read(&report.out, None)?, hash_file(&report.out)?);
+    let (model, hash) = (Model::read(&report.out, None)?, hash_file(&report.out, Model::MAX_BYTES)?);
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let file = ModelFile { file: name(&report.out), sha256: hash.to_hex() };
     let card = card(report, model.description(), file, round);

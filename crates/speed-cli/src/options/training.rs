@@ -45,10 +45,13 @@ pub(crate) struct TeacherTrainOptions {
     /// The labels of an array: .npy, classes from 0
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<PathBuf>,
-    /// Train this number of teachers on disjoint parts; --out is then a folder. In a round, each is a party with its own
-    /// keys
+    /// Train this number of teachers on disjoint parts; --out is then a folder. A keyed hash of a group's name decides
+    /// about its part. Needs --classes
     #[arg(long, value_name = "M")]
     pub(crate) parts: Option<NonZeroUsize>,
+    /// With --parts: the key of the division. Keep it secret, and keep it for all rounds; it is made if it is missing
+    #[arg(long, value_name = "FILE", default_value = "division.key")]
+    pub(crate) division_key: PathBuf,
     /// Keep images together whose file names have the same beginning before this separator: for example, with "_" all
     /// pictures of the patient 07 whose names begin with 07_
     #[arg(long, value_name = "SEPARATOR", conflicts_with = "groups")]
@@ -56,7 +59,7 @@ pub(crate) struct TeacherTrainOptions {
     /// Keep images together that have the same group in this CSV file with the columns file and group
     #[arg(long, value_name = "FILE")]
     pub(crate) groups: Option<PathBuf>,
-    /// Fraction of the images that is held out to measure the teacher, in equal shares of every class
+    /// Fraction of the groups of images that is held out to measure the teacher
     #[arg(long, value_name = "FRACTION", default_value_t = 0.2, allow_negative_numbers = true)]
     pub(crate) validation: f64,
     /// The network: small, small-contrast, reference or deeper [default: small]

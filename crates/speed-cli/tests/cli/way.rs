@@ -115,7 +115,7 @@ fn parts_are_teachers_of_their_own_and_patients_stay_together() {
     let report = place.succeeds(&train(
         "north",
         "parts",
-        &["--parts", "3", "--group-by-prefix", "_", "--validation", "0.4", "--json"],
+        &["--parts", "3", "--classes", "down,flat,up", "--group-by-prefix", "_", "--validation", "0.3", "--json"],
     ));
     let report = json(&report);
     let teachers = report["teachers"].as_array().expect("teachers");
@@ -248,7 +248,11 @@ fn wrong_inputs_are_refused_by_name() {
     fails(&["--group-by-prefix", "-"], 3, &["left.png", "\"-\""]);
     fs::write(place.path("groups.csv"), "file,patient\n00_left.png,1\n").expect("groups");
     fails(&["--groups", "groups.csv"], 3, &["groups.csv", "expected a column group, found file, patient"]);
-    fails(&["--parts", "13", "--group-by-prefix", "_"], 3, &["13 parts, found 12"]);
+    fails(&["--parts", "2"], 2, &["`--classes`: needed with --parts"]);
+    let parts = ["--parts", "13", "--classes", "down,flat,up", "--group-by-prefix", "_"];
+    fails(&parts, 3, &["of 13 has no image to train on", "12 groups"]);
+    fs::write(place.path("division.key"), "no key").expect("a file");
+    fails(&parts, 3, &["division.key", "64 hexadecimal digits"]);
     fails(&["--validation", "1"], 2, &["--validation"]);
     fails(&["--architecture", "large"], 2, &["teacher.architecture"]);
     fails(&["--set", "student.method=gan"], 2, &["student.method", "[teacher]"]);

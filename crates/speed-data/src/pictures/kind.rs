@@ -9,7 +9,7 @@ use crate::error::io_error;
 use crate::regular_file::open_regular;
 
 /// Number of bytes that distinguish all formats.
-const HEAD: u64 = 64;
+const HEAD: u64 = 352;
 
 /// A picture's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,8 +52,29 @@ fn other(bytes: &[u8]) -> Option<&'static str> {
         (b"\0\0\x01\0", "an icon"),
         (b"#?RADIANCE", "a Radiance picture"),
         (b"FUJIFILMCCD-RAW", "a camera's raw picture"),
+        (b"NRRD000", "an NRRD volume"),
+        (b"ObjectType = Image", "a MetaImage volume"),
+        (b"\x93NUMPY", "a NumPy array"),
+        (b"PK\x03\x04", "an archive (zip)"),
+        (b"\x1f\x8b", "a compressed file (gzip)"),
+        (b"\xfd7zXZ\0", "a compressed file (xz)"),
+        (b"\x28\xb5\x2f\xfd", "a compressed file (zstd)"),
+        (b"BZh", "a compressed file (bzip2)"),
+        (b"7z\xbc\xaf\x27\x1c", "an archive (7z)"),
+        (b"Rar!\x1a\x07", "an archive (rar)"),
     ];
     if let Some((_, name)) = starts.into_iter().find(|(start, _)| bytes.starts_with(start)) {
+        return Some(name);
+    }
+    let within = [
+        (128, &b"DICM"[..], "a DICOM picture"),
+        (344, b"n+1\0", "a NIfTI volume"),
+        (344, b"ni1\0", "a NIfTI volume"),
+        (257, b"ustar", "an archive (tar)"),
+    ];
+    let is_there =
+        |(place, word, _): &(usize, &[u8], &str)| bytes.get(*place..).is_some_and(|rest| rest.starts_with(word));
+    if let Some((_, _, name)) = within.into_iter().find(is_there) {
         return Some(name);
     }
     match bytes {
@@ -116,13 +137,14 @@ pub(super) fn kind(path: &Path, name: &str) -> Result<Kind, DataError> {
         (Some(Format::Other(what)), _) => Kind::NotRead(what),
         // The decoder will explain the fault.
         (None, Some("png" | "apng" | "jpg" | "jpeg" | "jpe" | "jfif" | "jif" | "jfi")) => Kind::Picture,
-        (None, Some(ending)) if OTHERS.contains(&ending) => Kind::NotRead("a picture in another format"),
+        (None, Some(ending)) if OTHERS.contains(&ending) => Kind::NotRead("a picture in another format or an archive"),
         (None, _) => Kind::Other,
     })
 }
 
-/// File extensions of unsupported pictures.
-const OTHERS: [&str; 26] = [
+/// File extensions of unsupported pictures and of archives.
+const OTHERS: [&str; 42] = [
+    "dcm", "dicom", "nii", "mha", "mhd", "nrrd", "nhdr", "npy", "npz", "zip", "tar", "tgz", "gz", "7z", "rar", "xz",
     "avif", "bmp", "cr2", "cr3", "dng", "exr", "gif", "heic", "heif", "hif", "j2k", "jp2", "jxl", "nef", "pam", "pbm",
     "pgm", "pnm", "ppm", "psd", "svg", "tga", "tif", "tiff", "webp", "arw",
 ];
@@ -147,6 +169,13 @@ mod tests {
             (b"P5\n4 3\n255\n", "PNM"),
             (b"P6 # made by hand\n4 3", "PNM"),
             (b"P7\nWIDTH 4\n", "PNM"),
+            (&[&[0; 128][..], b"DICM\x02\0"].concat(), "DICOM"),
+            (&[&[0; 344][..], b"n+1\0"].concat(), "NIfTI"),
+            (b"NRRD0004\n", "NRRD"),
+            (b"ObjectType = Image\nNDims = 2", "MetaImage"),
+            (b"\x93NUMPY\x01\0", "NumPy"),
+            (b"PK\x03\x04\x14\0", "zip"),
+            (b"\x1f\x8b\x08\0", "gzip"),
         ] {
             assert!(other(bytes).contains(name), "{name}: {bytes:?}");
         }
@@ -168,7 +197,8 @@ mod tests {
             assert_eq!(found(name, jpeg), Kind::Picture, "{name}");
         }
         assert_eq!(found("a.jfif", b""), Kind::Picture);
-        assert_eq!(found("a.pgm", b""), Kind::NotRead("a picture in another format"));
+        assert_eq!(found("a.pgm", b""), Kind::NotRead("a picture in another format or an archive"));
+        assert_eq!(found("a.dcm", b"12"), Kind::NotRead("a picture in another format or an archive"));
         assert_eq!(found("a.png", b"GIF89a"), Kind::NotRead("a GIF picture"));
         assert_eq!(found("labels.csv", b"1,2"), Kind::Other);
         for name in [".DS_Store", "._a.jpg", "Thumbs.db", "desktop.ini"] {

@@ -248,25 +248,22 @@ pub enum InputFault {
         /// The image.
         file: String,
     },
-    /// More parts than groups.
-    #[error("expected at least {parts} groups of images for {parts} parts, found {groups}")]
-    Parts {
-        /// Number of parts.
-        parts: usize,
-        /// Number of groups, or of images without groups.
-        groups: usize,
-    },
-    /// A part with too few groups.
+    /// A part without training images.
     #[error(
-        "part {part} has {images} images: expected enough groups to train on and to hold out; use fewer --parts, a larger \
-         --validation, or --validation 0"
+        "teacher {part} of {parts} has no image to train on: {groups} groups of images are divided by a keyed hash of their names; \
+         use fewer --parts or a smaller --validation"
     )]
-    FewForValidation {
+    EmptyPart {
         /// The part.
         part: usize,
-        /// Its images.
-        images: usize,
+        /// Number of parts.
+        parts: usize,
+        /// Number of groups, or of different images without groups.
+        groups: usize,
     },
+    /// A file that is no key of a division.
+    #[error("expected the key of a division among teachers, 64 hexadecimal digits")]
+    DivisionKey,
     /// More queries than images, or none.
     #[error("expected 1 to {images} queries of {images} images, found {found}")]
     QueryCount {

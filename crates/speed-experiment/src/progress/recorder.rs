@@ -133,4 +133,8 @@ impl Progress for Recorder<'_> {
     fn note(&self, line: &str) {
         self.to.note(line);
     }
+
+    fn warn(&self, line: &str) {
+        self.to.warn(line);
+    }
 }

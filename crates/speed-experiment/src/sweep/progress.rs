@@ -52,4 +52,8 @@ impl Progress for SettingProgress<'_> {
     fn note(&self, line: &str) {
         self.all.note(line);
     }
+
+    fn warn(&self, line: &str) {
+        self.all.warn(line);
+    }
 }

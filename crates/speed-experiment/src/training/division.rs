@@ -1,112 +1,106 @@
-//! The division of groups of images into parts with the same classes.
+//! The division of a party's images among its teachers.
 
-use rand::seq::SliceRandom;
-use speed_core::random::Stream;
+use std::num::NonZeroUsize;
+use std::path::Path;
 
-/// The weight of a part's total number of images, relative to the number of images of each class.
-const TOTAL: f64 = 0.01;
+use speed_core::{Randomness, derive_key};
+use speed_mechanism::MechanismError;
+use zeroize::Zeroizing;
 
-/// Divides images into parts. Every group is in one part, and every part gets about its share of the images of every class
-/// and of all images. `shares` sum to 1. Returns the images of each part, in their order.
+use super::{at, read_text};
+use crate::error::{ExperimentError, InputFault};
+use crate::store::write_new_secret;
+
+/// Assigns groups of images to the teachers of a party, and to the images that their teacher learns from or is measured on.
 ///
-/// The groups come in random order, larger ones first. Each goes to the part whose numbers then differ least from its
-/// shares; for groups of one image, every class is divided as exactly as rounding permits.
-pub(super) fn divide(
-    images: &[usize],
-    group_of: &[usize],
-    labels: &[u8],
-    shares: &[f64],
-    stream: &mut Stream,
-) -> Vec<Vec<usize>> {
-    let classes = images.iter().map(|&image| usize::from(labels[image]) + 1).max().unwrap_or(0);
-    // The last column counts all classes.
-    let count = |images: &[usize]| {
-        let mut counts = vec![0.0; classes + 1];
-        for &image in images {
-            counts[usize::from(labels[image])] += 1.0;
-            counts[classes] += 1.0;
-        }
-        counts
-    };
-    let totals = count(images);
-    let weights: Vec<f64> = (0..=classes).map(|class| if class == classes { TOTAL } else { 1.0 }).collect();
-    let mut parts: Vec<(Vec<usize>, Vec<f64>)> = vec![(Vec::new(), vec![0.0; classes + 1]); shares.len()];
-    for members in shuffled_groups(images, group_of, stream) {
-        let counts = count(&members);
-        let increase = |(_, held): &(Vec<usize>, Vec<f64>), share: f64| -> f64 {
-            let one = |class: usize| {
-                let excess = held[class] - share * totals[class];
-                weights[class] * counts[class] * (counts[class] + 2.0 * excess) / totals[class].max(1.0)
-            };
-            (0..=classes).map(one).sum()
-        };
-        let costs = parts.iter().zip(shares).map(|(part, &share)| increase(part, share));
-        let best = costs.enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(part, _)| part);
-        let (list, held) = &mut parts[best];
-        list.extend(members);
-        held.iter_mut().zip(counts).for_each(|(held, count)| *held += count);
-    }
-    let sorted = |(mut images, _): (Vec<usize>, Vec<f64>)| {
-        images.sort_unstable();
-        images
-    };
-    parts.into_iter().map(sorted).collect()
+/// A keyed hash of a group's name decides, and nothing else: no number, label or order of images or groups. So the images of a
+/// person change the part of that person only, and every other teacher is trained as if that person had no images.
+pub(super) struct Division {
+    key: Zeroizing<[u8; 32]>,
 }
 
-/// Returns the images of every group: larger groups first, and groups of one size in random order.
-fn shuffled_groups(images: &[usize], group_of: &[usize], stream: &mut Stream) -> Vec<Vec<usize>> {
-    let mut groups: Vec<Vec<usize>> = vec![Vec::new(); group_of.iter().max().map_or(0, |last| last + 1)];
-    images.iter().for_each(|&image| groups[group_of[image]].push(image));
-    groups.retain(|group| !group.is_empty());
-    groups.shuffle(stream);
-    groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
-    groups
+impl Division {
+    /// Returns the division with a key from a seed, for one teacher.
+    pub(super) fn of_seed(seed: u64) -> Self {
+        Self { key: Zeroizing::new(derive_key(b"speed/division/seed", b"", "", seed, b"")) }
+    }
+
+    /// Returns the division whose key is in a file: 64 hexadecimal digits. A missing file is made, with a new key. Also returns
+    /// whether it was made.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written, or has no key.
+    pub(super) fn read_or_make(path: &Path) -> Result<(Self, bool), ExperimentError> {
+        if path.symlink_metadata().is_err() {
+            let key = Randomness::fresh().map_err(MechanismError::from)?;
+            let text = Zeroizing::new(hex::encode(key.as_slice()) + "\n");
+            if write_new_secret(path, text.as_bytes())? {
+                return Ok((Self { key }, true));
+            }
+        }
+        let text = Zeroizing::new(read_text(path)?);
+        let mut key = Zeroizing::new([0; 32]);
+        let digits = text.strip_suffix(b"\n").unwrap_or(&text);
+        hex::decode_to_slice(digits, key.as_mut_slice()).map_err(|_| at(path, InputFault::DivisionKey))?;
+        Ok((Self { key }, false))
+    }
+
+    /// Returns the part of a group among the parts from 0 to `parts - 1`.
+    pub(super) fn part(&self, group: &str, parts: NonZeroUsize) -> usize {
+        let scaled = u128::from(self.hash("part", group)) * parts.get() as u128;
+        // Below `parts`.
+        (scaled >> u64::BITS) as usize
+    }
+
+    /// Returns whether a group is held out of the training, as this fraction of groups is on average.
+    pub(super) fn is_held_out(&self, group: &str, fraction: f64) -> bool {
+        (self.hash("held out", group) as f64) < fraction * 2_f64.powi(64)
+    }
+
+    fn hash(&self, purpose: &str, group: &str) -> u64 {
+        let hash = derive_key(b"speed/division", self.key.as_slice(), purpose, 0, group.as_bytes());
+        u64::from_le_bytes(*hash.first_chunk().expect("32 bytes"))
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use speed_core::random::Streams;
-
     use super::*;
 
-    fn stream(seed: u64) -> Stream {
-        Streams::new(seed).stream("division", 0)
+    #[test]
+    fn groups_are_spread_evenly_over_the_parts_and_sides() {
+        let division = Division::of_seed(1);
+        let parts = NonZeroUsize::new(10).expect("not zero");
+        let (mut of_part, mut held_out) = (vec![0; 10], 0);
+        for group in 0..10_000 {
+            let name = format!("{group}");
+            of_part[division.part(&name, parts)] += 1;
+            held_out += usize::from(division.is_held_out(&name, 0.2));
+        }
+        // Fixed by the seed; at random, six standard deviations.
+        assert!(of_part.iter().all(|groups| (820..=1180).contains(groups)), "{of_part:?}");
+        assert!((1760..=2240).contains(&held_out), "{held_out}");
+        assert!(!division.is_held_out("x", 0.0));
+        let other = Division::of_seed(2);
+        assert!((0..100).any(|group| {
+            let name = format!("{group}");
+            division.part(&name, parts) != other.part(&name, parts)
+        }));
     }
 
     #[test]
-    fn single_images_are_divided_within_rounding_in_every_class() {
-        let labels: Vec<u8> = (0..103).map(|image| [0, 0, 0, 1, 1, 2][image % 6]).collect();
-        let (images, groups): (Vec<usize>, Vec<usize>) = ((0..103).collect(), (0..103).collect());
-        for shares in [&[0.8, 0.2][..], &[0.25; 4]] {
-            let parts = divide(&images, &groups, &labels, shares, &mut stream(1));
-            assert_eq!(parts.iter().map(Vec::len).sum::<usize>(), 103);
-            for (part, share) in parts.iter().zip(shares) {
-                for class in 0..3 {
-                    let of = |images: &[usize]| images.iter().filter(|image| labels[**image] == class).count() as f64;
-                    assert!((of(part) - share * of(&images)).abs() < 1.0, "{shares:?}: {part:?}");
-                }
-                assert!((part.len() as f64 - share * 103.0).abs() < 2.0);
-            }
-            assert_eq!(parts, divide(&images, &groups, &labels, shares, &mut stream(1)));
-            assert_ne!(parts, divide(&images, &groups, &labels, shares, &mut stream(2)));
+    fn a_key_is_made_once_and_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("division.key");
+        let parts = NonZeroUsize::new(1000).expect("not zero");
+        let (first, made) = Division::read_or_make(&path).expect("a key");
+        let (again, made_again) = Division::read_or_make(&path).expect("a key");
+        assert_eq!((made, made_again), (true, false));
+        assert!((0..50).all(|group| first.part(&group.to_string(), parts) == again.part(&group.to_string(), parts)));
+        for wrong in ["", "00", &"g".repeat(64), &"0".repeat(66)] {
+            std::fs::write(&path, wrong).expect("a file");
+            let error = Division::read_or_make(&path).err().expect("no key").to_string();
+            assert!(error.contains("64 hexadecimal digits") && error.contains("division.key"), "{error}");
         }
-    }
-
-    #[test]
-    fn groups_stay_together_and_parts_are_balanced() {
-        // Forty patients of three images each, all of one class.
-        let group_of: Vec<usize> = (0..120).map(|image| image / 3).collect();
-        let labels: Vec<u8> = group_of.iter().map(|group| (group % 2) as u8).collect();
-        let images: Vec<usize> = (0..120).collect();
-        let parts = divide(&images, &group_of, &labels, &[0.25; 4], &mut stream(3));
-        for part in &parts {
-            assert_eq!(part.len(), 30);
-            assert_eq!(part.iter().filter(|image| labels[**image] == 0).count(), 15);
-            for image in part {
-                assert_eq!(part.iter().filter(|other| group_of[**other] == group_of[*image]).count(), 3);
-            }
-        }
-        let few = divide(&images[..6], &group_of, &labels, &[0.9, 0.1], &mut stream(3));
-        assert_eq!((few[0].len(), few[1].len()), (6, 0), "a tenth of six images is less than half a group");
     }
 }

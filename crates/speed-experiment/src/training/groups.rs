@@ -1,9 +1,10 @@
 //! Groups of images that stay together, such as those of one patient.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use speed_core::printable;
+use speed_core::{Digest, printable};
+use speed_data::Split;
 use speed_votes::parse_pairs;
 
 use super::{at, read_text};
@@ -20,19 +21,23 @@ pub enum Grouping {
     File(PathBuf),
 }
 
-/// Returns the number of every image's group, from 0; without a rule every image is a group. Reports names of groups that may
-/// be spellings of one name.
+/// Returns the name of every image's group; without a rule, it is the digest of the pixels, so copies stay together. Reports names
+/// of groups that may be spellings of one name, and copies in several groups.
+///
+/// Groups with copies are not merged: images of one person would then decide about the group of another.
 ///
 /// # Errors
 /// If the file of groups is wrong, or an image has no group.
 pub(super) fn groups(
     folder: &Path,
     names: &[String],
+    images: &Split,
     grouping: Option<&Grouping>,
     progress: &dyn Progress,
-) -> Result<Vec<usize>, ExperimentError> {
-    let keys: Vec<String> = match grouping {
-        None => return Ok((0..names.len()).collect()),
+) -> Result<Vec<String>, ExperimentError> {
+    let digests: Vec<String> = (0..images.len()).map(|image| Digest::of(images.pixels(image)).to_string()).collect();
+    let groups: Vec<String> = match grouping {
+        None => return Ok(digests),
         Some(Grouping::Prefix(separator)) => {
             let prefix = |name: &String| {
                 let prefix = file_name(name).split_once(separator.as_str()).map(|(prefix, _)| prefix.to_owned());
@@ -43,21 +48,30 @@ pub(super) fn groups(
         }
         Some(Grouping::File(path)) => of_file(path, names)?,
     };
-    let mut numbers = BTreeMap::new();
-    let number = |key: String| {
-        let next = numbers.len();
-        *numbers.entry(key).or_insert(next)
-    };
-    let groups: Vec<usize> = keys.into_iter().map(number).collect();
+    let distinct: BTreeSet<&String> = groups.iter().collect();
     let mut lower = BTreeMap::new();
-    for name in numbers.keys() {
+    for name in &distinct {
         if let Some(other) = lower.insert(name.to_lowercase(), name) {
             let (other, name) = (printable(other), printable(name));
-            progress.note(&format!("warning: {other} and {name} are two groups: give one patient one spelling"));
+            progress.warn(&format!("{other} and {name} are two groups: give one patient one spelling"));
         }
     }
-    if numbers.len() == names.len() && names.len() > 1 {
-        progress.note("warning: every image is a group of its own, so no images are kept together");
+    if distinct.len() == names.len() && names.len() > 1 {
+        progress.warn("every image is a group of its own, so no images are kept together");
+    }
+    let mut first: HashMap<&String, usize> = HashMap::new();
+    let copies = (0..names.len()).filter(|&image| {
+        let earlier = *first.entry(&digests[image]).or_insert(image);
+        groups[earlier] != groups[image]
+    });
+    let copies: Vec<usize> = copies.collect();
+    if let Some(&copy) = copies.first() {
+        let (earlier, copy) = (printable(&names[first[&digests[copy]]]), printable(&names[copy]));
+        progress.warn(&format!(
+            "{} images have the pixels of an image of another group, as {copy} those of {earlier}: if they show one person, \
+             this person is in several groups, and no claim for one teacher covers it",
+            copies.len()
+        ));
     }
     Ok(groups)
 }
@@ -82,6 +96,8 @@ fn file_name(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use speed_data::ImageShape;
+
     use super::*;
     use crate::progress::Silent;
 
@@ -89,16 +105,26 @@ mod tests {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
 
+    /// Images of one pixel; every second one is dark.
+    fn images(count: usize) -> Split {
+        let pixels = (0..count).map(|image| (image % 2) as u8).collect();
+        Split::new(ImageShape { channels: 1, height: 1, width: 1 }, 2, pixels, vec![0; count]).expect("images")
+    }
+
     #[test]
     fn prefixes_are_of_the_files_name() {
-        let of =
-            |files: &[&str]| groups(Path::new("images"), &names(files), Some(&Grouping::Prefix("_".into())), &Silent);
-        assert_eq!(of(&["a_b/p7_left.png", "a_b/p8_x.png", "c/p7_right_1.png"]).expect("groups"), [0, 1, 0]);
+        let of = |files: &[&str]| {
+            let rule = Grouping::Prefix("_".into());
+            groups(Path::new("images"), &names(files), &images(files.len()), Some(&rule), &Silent)
+        };
+        assert_eq!(of(&["a_b/p7_left.png", "a_b/p8_x.png", "c/p7_right_1.png"]).expect("groups"), ["p7", "p8", "p7"]);
         for name in ["a_b/left.png", "c/_left.png"] {
             let error = of(&["a/p_1.png", name]).expect_err("no prefix").to_string();
             assert!(error.contains(name) && error.contains("\"_\""), "{error}");
         }
-        assert_eq!(groups(Path::new(""), &names(&["a", "b"]), None, &Silent).expect("groups"), [0, 1]);
+        // Without a rule the pixels decide: images 0 and 2 are copies.
+        let found = groups(Path::new(""), &names(&["a", "b", "c"]), &images(3), None, &Silent).expect("groups");
+        assert!(found[0] == found[2] && found[0] != found[1], "{found:?}");
     }
 
     #[test]
@@ -107,10 +133,10 @@ mod tests {
         let path = folder.path().join("groups.csv");
         let of = |text: &str, files: &[&str]| {
             std::fs::write(&path, text).expect("a file");
-            groups(folder.path(), &names(files), Some(&Grouping::File(path.clone())), &Silent)
+            groups(folder.path(), &names(files), &images(files.len()), Some(&Grouping::File(path.clone())), &Silent)
         };
         let table = "file,group\na/1.png,x\nb/1.png,y\n2.png,x\nother.png,z\n";
-        assert_eq!(of(table, &["a/1.png", "b/1.png", "b/2.png"]).expect("groups"), [0, 1, 0]);
+        assert_eq!(of(table, &["a/1.png", "b/1.png", "b/2.png"]).expect("groups"), ["x", "y", "x"]);
         for (text, files, words) in [
             (table, &["a/2.png", "b/2.png"][..], "a/2.png"),
             (table, &["a/3.png"], "a/3.png"),

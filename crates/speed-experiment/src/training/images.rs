@@ -28,15 +28,16 @@ pub(super) struct Labelled {
     /// The paths of pictures relative to their directory, with `/`, or the positions in an array.
     pub(super) names: Vec<String>,
     pub(super) class_names: Vec<String>,
-    /// Remarks for the user.
-    pub(super) notes: Vec<String>,
+    /// What the user should know about the images.
+    pub(super) warnings: Vec<String>,
 }
 
 /// Images without labels, with their names.
 pub(super) struct Unlabelled {
     pub(super) images: Split,
     pub(super) names: Vec<String>,
-    pub(super) notes: Vec<String>,
+    /// What the user should know about the images.
+    pub(super) warnings: Vec<String>,
 }
 
 impl ImagesOptions {
@@ -77,17 +78,17 @@ impl ImagesOptions {
             let classes = classes.ok_or_else(|| missing("--classes", "an array needs the names of its classes"))?;
             let images = arrays::load_labelled(&self.path, labels, classes.len())?;
             let names = (0..images.len()).map(|index| index.to_string()).collect();
-            return Ok(Labelled { images, names, class_names: classes.to_vec(), notes: Vec::new() });
+            return Ok(Labelled { images, names, class_names: classes.to_vec(), warnings: Vec::new() });
         }
         if self.labels.is_some() {
             let message = "is read with an array (.npy) only: the folder of a picture is its class";
             return Err(missing("--labels", message).into());
         }
         let found = pictures::load_labelled(&self.path, config.reading(), classes)?;
-        let mut notes = skipped(&self.path, found.passed_over.as_ref());
-        notes.extend(found.empty.iter().map(|class| format!("no images of the class {}", printable(class))));
+        let mut warnings = skipped(&self.path, found.passed_over.as_ref());
+        warnings.extend(found.empty.iter().map(|class| format!("no images of the class {}", printable(class))));
         let names = relative(&self.path, &found.files);
-        Ok(Labelled { images: found.images, names, class_names: found.class_names, notes })
+        Ok(Labelled { images: found.images, names, class_names: found.class_names, warnings })
     }
 
     /// Reads images without labels for `classes` classes.
@@ -98,15 +99,16 @@ impl ImagesOptions {
         if self.is_array() {
             let images = arrays::load_unlabelled(&self.path, classes)?;
             let names = (0..images.len()).map(|index| index.to_string()).collect();
-            return Ok(Unlabelled { images, names, notes: Vec::new() });
+            return Ok(Unlabelled { images, names, warnings: Vec::new() });
         }
         let found = pictures::load_unlabelled(&self.path, config.reading(), classes)?;
-        let notes = skipped(&self.path, found.passed_over.as_ref());
-        Ok(Unlabelled { images: found.images, names: relative(&self.path, &found.files), notes })
+        let warnings = skipped(&self.path, found.passed_over.as_ref());
+        Ok(Unlabelled { images: found.images, names: relative(&self.path, &found.files), warnings })
     }
 }
 
-fn skipped(path: &Path, passed_over: Option<&PassedOver>) -> Vec<String> {
+/// Returns the warning about files of a directory that are not read.
+pub(super) fn skipped(path: &Path, passed_over: Option<&PassedOver>) -> Vec<String> {
     passed_over.map(|files| format!("{}: {files}", printable_path(path))).into_iter().collect()
 }
 

@@ -12,7 +12,7 @@ use speed_pool::{Cluster, Features};
 use speed_report::csv;
 use speed_votes::{MAX_QUERY_LIST, NamedQueries};
 
-use super::images::{ImagesOptions, Unlabelled, relative};
+use super::images::{ImagesOptions, Unlabelled, relative, skipped};
 use super::settings::{of_pool, settings};
 use super::{at, check_new, seed, write_output};
 use crate::error::{ExperimentError, InputFault};
@@ -73,13 +73,15 @@ pub fn choose_queries(options: &QueriesOptions, progress: &dyn Progress) -> Resu
     let streams = Streams::new(seed);
     let (pool_images, lines) = match *choice {
         QueriesChoice::Random => {
-            let names = relative(&pool.path, &find(&pool.path)?.files);
+            let found = find(&pool.path)?;
+            skipped(&pool.path, found.passed_over.as_ref()).iter().for_each(|warning| progress.warn(warning));
+            let names = relative(&pool.path, &found.files);
             check_count(pool, *count, names.len())?;
             (names.len(), random(names, *count, &streams))
         }
         QueriesChoice::Typical(features) | QueriesChoice::Groups(features) => {
             let images = read_pool(pool)?;
-            images.notes.iter().for_each(|note| progress.note(note));
+            images.warnings.iter().for_each(|warning| progress.warn(warning));
             check_count(pool, *count, images.names.len())?;
             let map = map_pool(Images::new(&images.images), features, &streams, options.threads, progress)?;
             let clusters = divide_pool(&map, *count, &streams, progress);

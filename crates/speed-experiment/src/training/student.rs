@@ -121,7 +121,7 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     let (class_names, test) = classes_and_test(options, &config, progress)?;
     check_names(&class_names).map_err(nameless)?;
     let pool = options.pool.unlabelled(&config, class_names.len())?;
-    pool.notes.iter().for_each(|note| progress.note(note));
+    pool.warnings.iter().for_each(|warning| progress.warn(warning));
     config.check_images(pool.images.shape())?;
     let Labels { images: labelled, answered, unanswered } = labels(options, &pool, class_names.len())?;
     let lesson = Work { config: &config, pool: &pool.images, labelled: &labelled, test: test.as_ref(), seed };
@@ -190,8 +190,8 @@ fn classes_and_test(
     let mut test = None;
     if let Some(path) = &options.test {
         let images = ImagesOptions { labels: options.test_labels.clone(), ..options.pool.of(path) };
-        let Labelled { images, class_names, notes, .. } = images.labelled(config, classes.as_deref())?;
-        notes.iter().for_each(|note| progress.note(note));
+        let Labelled { images, class_names, warnings, .. } = images.labelled(config, classes.as_deref())?;
+        warnings.iter().for_each(|warning| progress.warn(warning));
         (classes, test) = (Some(class_names), Some(images));
     }
     let round = options.round.as_ref().map(|round| round.classes);

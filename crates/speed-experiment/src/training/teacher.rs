@@ -1,20 +1,20 @@
 //! The teachers of one organisation: one model, or several on disjoint parts of its images.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::Device;
 use serde::Serialize;
-use speed_core::printable;
 use speed_core::random::Streams;
+use speed_core::{printable, printable_path};
 use speed_data::Split;
+use speed_nn::threads;
 use speed_report::Classification;
-use speed_teacher::{EnsembleTraining, TeacherMetrics, TrainedTeacher, train_ensemble};
+use speed_teacher::{EnsembleError, EnsembleTraining, TeacherConfig, TeacherMetrics, TrainedTeacher, train_member};
 
-use super::division::divide;
+use super::division::Division;
 use super::groups::{Grouping, groups};
 use super::images::{ImagesOptions, Labelled};
 use super::settings::settings;
@@ -34,11 +34,13 @@ pub struct TeacherOptions {
     pub classes: Option<Vec<String>>,
     /// The number of teachers on disjoint parts; `None` trains one teacher on all images.
     pub parts: Option<NonZeroUsize>,
+    /// The file of the key that divides the images into parts, which is made if it is missing; used only with `parts`.
+    pub division_key: PathBuf,
     /// The rule by which images stay together in one part, and on one side of the held-out images.
     pub grouping: Option<Grouping>,
-    /// The fraction of every part that is held out to measure its teacher, 0 to 1, without 1.
+    /// The fraction of groups that is held out to measure their teacher, 0 to 1, without 1.
     pub validation: f64,
-    /// Passes over the training images of the largest part; `None` for the default number of steps.
+    /// Passes of every teacher over its training images; `None` for the default number of steps.
     pub epochs: Option<NonZeroUsize>,
     /// The seed; `None` draws one.
     pub seed: Option<u64>,
@@ -65,8 +67,6 @@ pub struct TeachersReport {
     pub groups: Option<usize>,
     /// Name of the network.
     pub architecture: &'static str,
-    /// Steps of the optimizer of every teacher.
-    pub steps: usize,
     /// The teachers in order.
     pub teachers: Vec<TeacherReport>,
     /// The held-out images of all parts, each classified by the teacher of its part; `None` if none are held out.
@@ -80,6 +80,8 @@ pub struct TeacherReport {
     pub file: PathBuf,
     /// Number of images that it was trained on.
     pub images: usize,
+    /// Steps of its optimizer.
+    pub steps: usize,
     /// Share of them that it classifies as labelled, 0 to 1.
     pub train_accuracy: f64,
     /// Number of held-out images.
@@ -109,24 +111,35 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
     if let Some(set) = options.sets.iter().find(|set| set.trim_start().starts_with("teacher.validation")) {
         return Err(usage("--set", format!("{set}: use --validation, which holds out whole groups of images")));
     }
+    if options.parts.is_some() && options.classes.is_none() {
+        let message = "needed with --parts: the names of the folders depend on all images, and every teacher must depend on its own only";
+        return Err(usage("--classes", message.into()));
+    }
     let nameless = |fault| ExperimentError::Model { path: options.out.clone(), fault };
     options.classes.as_deref().map_or(Ok(()), check_names).map_err(nameless)?;
     let seed = seed(options.seed);
     let fixed = ["table.repeats=0".to_owned()];
-    let mut config = settings("teacher", &options.images, seed, &fixed, &options.sets)?;
+    let config = settings("teacher", &options.images, seed, &fixed, &options.sets)?;
     let data = options.images.labelled(&config, options.classes.as_deref())?;
-    data.notes.iter().for_each(|note| progress.note(note));
+    data.warnings.iter().for_each(|warning| progress.warn(warning));
     check_names(&data.class_names).map_err(nameless)?;
     config.check_images(data.images.shape())?;
-    let group_of = groups(&options.images.path, &data.names, options.grouping.as_ref(), progress)?;
-    let streams = Streams::new(seed);
-    let parts = parts(options, &data, &group_of, &streams)?;
+    let group_of = groups(&options.images.path, &data.names, &data.images, options.grouping.as_ref(), progress)?;
+    let division = match options.parts {
+        None => Division::of_seed(seed),
+        Some(_) => {
+            let (division, made) = Division::read_or_make(&options.division_key)?;
+            if made {
+                let key = printable_path(&options.division_key);
+                progress
+                    .note(&format!("{key}: a new key divides the groups among the teachers; keep it for all rounds"));
+            }
+            division
+        }
+    };
+    let parts = parts(options, &group_of, &division)?;
     note_missing_classes(&parts, &data, progress);
-    if let Some(epochs) = options.epochs {
-        let largest = parts.iter().map(|part| part.training.len()).max().unwrap_or(0);
-        config.teacher.steps = epochs.get().saturating_mul(largest).div_ceil(config.teacher.batch);
-    }
-    let finished = train(options, &config, &data, &parts, &streams, progress)?;
+    let finished = train(options, &config, &data, &parts, progress)?;
     let files = write(options, &finished)?;
 
     let pairs = parts.iter().zip(&finished).flat_map(|(part, (_, predicted, _))| {
@@ -140,6 +153,7 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
         TeacherReport {
             file,
             images: part.training.len(),
+            steps: metrics.steps,
             train_accuracy: metrics.train_accuracy,
             validation_images,
             validation_accuracy: (validation_images > 0).then(|| right as f64 / validation_images as f64),
@@ -151,9 +165,8 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
         seed,
         shape: [shape.channels, shape.height, shape.width],
         images: data.images.len(),
-        groups: options.grouping.is_some().then(|| group_of.iter().max().map_or(0, |last| last + 1)),
+        groups: options.grouping.is_some().then(|| group_of.iter().collect::<BTreeSet<_>>().len()),
         architecture: config.teacher.architecture.name(),
-        steps: config.teacher.steps,
         teachers: parts.iter().zip(files).zip(&finished).map(report).collect(),
         validation: (classification.images() > 0).then_some(classification),
     })
@@ -164,33 +177,21 @@ fn usage(key: &str, message: String) -> ExperimentError {
 }
 
 /// Divides the images into parts, and every part into training images and held-out images.
-fn parts(
-    options: &TeacherOptions,
-    data: &Labelled,
-    group_of: &[usize],
-    streams: &Streams,
-) -> Result<Vec<Part>, ExperimentError> {
-    let all: Vec<usize> = (0..data.images.len()).collect();
-    let labels = data.images.labels();
-    let number = options.parts.map_or(1, NonZeroUsize::get);
-    let groups = group_of.iter().max().map_or(0, |last| last + 1);
-    if number > groups {
-        return Err(at(&options.images.path, InputFault::Parts { parts: number, groups }));
+fn parts(options: &TeacherOptions, group_of: &[String], division: &Division) -> Result<Vec<Part>, ExperimentError> {
+    let number = options.parts.unwrap_or(NonZeroUsize::MIN);
+    let mut parts: Vec<Part> = (0..number.get()).map(|_| Part { training: Vec::new(), held_out: Vec::new() }).collect();
+    for (image, group) in group_of.iter().enumerate() {
+        let part = &mut parts[division.part(group, number)];
+        let held_out = division.is_held_out(group, options.validation);
+        if held_out { part.held_out.push(image) } else { part.training.push(image) }
     }
-    let shares = vec![1.0 / number as f64; number];
-    let parts = divide(&all, group_of, labels, &shares, &mut streams.stream("parts", 0));
-    let part = |(index, images): (usize, Vec<usize>)| {
-        let shares = [1.0 - options.validation, options.validation];
-        let mut sides = divide(&images, group_of, labels, &shares, &mut streams.stream("held-out", index as u64));
-        let held_out = sides.pop().unwrap_or_default();
-        let training = sides.pop().unwrap_or_default();
-        if training.is_empty() || (held_out.is_empty() && options.validation > 0.0) {
-            let fault = InputFault::FewForValidation { part: index, images: images.len() };
-            return Err(at(&options.images.path, fault));
+    match parts.iter().position(|part| part.training.is_empty()) {
+        None => Ok(parts),
+        Some(part) => {
+            let groups = group_of.iter().collect::<BTreeSet<_>>().len();
+            Err(at(&options.images.path, InputFault::EmptyPart { part, parts: number.get(), groups }))
         }
-        Ok(Part { training, held_out })
-    };
-    parts.into_iter().enumerate().map(part).collect()
+    }
 }
 
 /// Reports the classes that a part lacks although the organisation has images of them.
@@ -202,47 +203,58 @@ fn note_missing_classes(parts: &[Part], data: &Labelled, progress: &dyn Progress
         let lacking = parts.iter().filter(|part| !has(&part.training, class)).count();
         if lacking > 0 {
             let (of, name) = (parts.len(), printable(name));
-            progress.note(&format!("warning: {lacking} of {of} parts have no training images of the class {name}"));
+            progress.warn(&format!("{lacking} of {of} parts have no training images of the class {name}"));
         }
     }
 }
 
-/// Trains the teachers of all parts.
+/// Trains the teachers of all parts. No teacher's settings depend on the images of another.
 fn train(
     options: &TeacherOptions,
     config: &Config,
     data: &Labelled,
     parts: &[Part],
-    streams: &Streams,
     progress: &dyn Progress,
 ) -> Result<Vec<Finished>, ExperimentError> {
     let _arithmetic = config.arithmetic.hold()?;
     let (images, partitions) = consecutive(&data.images, parts);
-    let device = Device::flex();
-    let training =
-        EnsembleTraining { config: &config.teacher, data: &images, partitions: &partitions, streams, device: &device };
-    let done: Mutex<BTreeMap<usize, Finished>> = Mutex::default();
-    let on_finished = |TrainedTeacher { index, teacher, metrics, .. }: TrainedTeacher| {
+    let (device, streams) = (Device::flex(), Streams::new(config.seed));
+    let settings = |part: &Part| -> TeacherConfig {
+        let mut settings = config.teacher.clone();
+        if let Some(epochs) = options.epochs {
+            settings.steps = epochs.get().saturating_mul(part.training.len()).div_ceil(settings.batch);
+        }
+        settings
+    };
+    progress.begin("train teachers", "teachers", parts.len() as u64, 0);
+    let todo: Vec<usize> = (0..parts.len()).collect();
+    let finished = threads::map(&todo, options.threads.get(), |&index, stop| -> Result<Finished, EnsembleError<_>> {
+        let settings = settings(&parts[index]);
+        let training = EnsembleTraining {
+            config: &settings,
+            data: &images,
+            partitions: &partitions,
+            streams: &streams,
+            device: &device,
+        };
+        let TrainedTeacher { teacher, metrics, .. } = train_member(&training, index, stop)?;
         let predicted = match parts[index].held_out.as_slice() {
             [] => Vec::new(),
             held_out => teacher.predict(&data.images.select(held_out))?,
         };
-        let architecture = config.teacher.architecture;
-        let network = Network::Teacher { version: architecture.version(), config: config.teacher.clone() };
+        let network = Network::Teacher { version: settings.architecture.version(), config: settings };
         let (shape, classes) = (data.images.shape(), data.class_names.clone());
         let origin = Origin { teacher: Some(index), ..Origin::of_command(config.seed) };
         let description = Description::of_run(config, network, shape, classes, origin);
-        let bytes = to_bytes(&description, teacher.network())
-            .map_err(|fault: ModelFault| ExperimentError::Model { path: options.out.clone(), fault })?;
-        done.lock().unwrap_or_else(PoisonError::into_inner).insert(index, (metrics, predicted, bytes));
+        let bytes = to_bytes(&description, teacher.network()).map_err(|fault: ModelFault| {
+            EnsembleError::Caller(ExperimentError::Model { path: options.out.clone(), fault })
+        })?;
         progress.advance(1, &format!("teacher {index} fits {:.1} % of its images", 100.0 * metrics.train_accuracy));
-        Ok::<_, ExperimentError>(())
-    };
-    progress.begin("train teachers", "teachers", parts.len() as u64, 0);
-    let todo: Vec<usize> = (0..parts.len()).collect();
-    train_ensemble(&training, &todo, options.threads.get(), &on_finished)?;
+        Ok((metrics, predicted, bytes))
+    });
+    let finished = finished.map_err(EnsembleError::from)?;
     progress.end(&format!("{} teachers trained", parts.len()));
-    Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect())
+    Ok(finished)
 }
 
 /// Returns the training images, part after part, and the range of every part.

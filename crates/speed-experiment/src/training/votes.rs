@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use speed_core::{VoteShape, Votes, VotesError, most_frequent};
+use speed_core::{VoteShape, Votes, VotesError, most_frequent, printable, printable_path};
 use speed_data::pictures::{Preparation, find};
 use speed_report::csv;
 use speed_votes::{NamedQueries, QueryNames, Question, parse_answer, parse_numbers};
@@ -57,7 +57,12 @@ pub struct VoteReport {
     pub images: usize,
     /// The names of the classes in the order of the labels.
     pub class_names: Vec<String>,
+    /// The share of each class among the votes of all models, 0 to 1.
+    pub shares: Vec<f64>,
 }
+
+/// Number of queries from which a model that gives nearly always the same class is reported.
+const ENOUGH: usize = 20;
 
 /// Lets models vote on images, and writes the votes. A model's answer to a group is the class that it gives most often to the
 /// images of the group; the lowest on a tie.
@@ -81,19 +86,37 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
         }
         let (inputs, all) = inputs(images, queries.as_ref(), &voter.preparation())?;
         if index == 0 {
-            inputs.notes().iter().for_each(|note| progress.note(note));
+            inputs.notes().iter().for_each(|note| progress.warn(note));
             progress.begin("vote", "images", (models.len() * inputs.len()) as u64, 0);
         }
         let on_batch = |images: usize| progress.advance(images as u64, "");
         let classes = voter.predict(&inputs, *threads, &on_batch)?;
         classified = queries.as_ref().map_or(inputs.len(), |(_, queries)| queries.all_pictures().count());
         let (of_queries, labels) = in_order(images, queries.as_ref(), all, classes)?;
+        let most = most_frequent(labels.iter().copied());
+        let times = labels.iter().filter(|label| **label == most).count();
+        if labels.len() >= ENOUGH && 10 * times > 9 * labels.len() {
+            let (model, class) = (printable_path(path), printable(&found[usize::from(most)]));
+            progress.warn(&format!(
+                "{model} votes {times} of {} times for {class}: check that it expects the values of the images, such as 0 to 1 or 0 to 255",
+                labels.len()
+            ));
+        }
         (class_names, names) = (found, of_queries);
         rows.push(labels);
     }
     progress.end(&format!("{} models voted on {classified} images", models.len()));
     write(out, &models, &names, &rows, class_names.len())?;
-    Ok(VoteReport { out: out.clone(), models, queries: names.len(), images: classified, class_names })
+    let mut shares = vec![0.0; class_names.len()];
+    rows.iter().flatten().for_each(|label| shares[usize::from(*label)] += 1.0 / (rows.len() * names.len()) as f64);
+    if rows.len() * names.len() >= ENOUGH {
+        let without = shares.iter().zip(&class_names).filter(|(share, _)| **share == 0.0);
+        let without: Vec<String> = without.map(|(_, name)| printable(name)).collect();
+        if !without.is_empty() {
+            progress.warn(&format!("no vote for {}", without.join(", ")));
+        }
+    }
+    Ok(VoteReport { out: out.clone(), models, queries: names.len(), images: classified, class_names, shares })
 }
 
 /// A model that votes.

@@ -47,6 +47,7 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
                 party: party_teachers.and_then(size),
                 question: "",
                 noise_digest: "",
+                is_only: false,
                 limit: None,
             })?;
             show(&statement, *json)

@@ -1,0 +1,150 @@
+//! The unit of a claim: what the records of one person change.
+
+use std::fs;
+use std::path::Path;
+
+use crate::cli::common::{TINY, Workplace};
+use crate::cli::way::{picture, place, train};
+
+const PARTS: [&str; 8] = ["--parts", "4", "--classes", "down,flat,up", "--group-by-prefix", "_", "--validation", "0.1"];
+
+/// Trains four teachers on the pictures of north, and returns their model files.
+fn teachers(place: &Workplace, out: &str) -> Vec<Vec<u8>> {
+    place.succeeds(&train("north", out, &[&PARTS[..], &["--quiet"]].concat()));
+    (0..4)
+        .map(|teacher| fs::read(place.path(&format!("{out}/teacher-{teacher:04}.safetensors"))).expect("a model"))
+        .collect()
+}
+
+/// Returns the teachers whose files differ.
+fn changed(before: &[Vec<u8>], after: &[Vec<u8>]) -> Vec<usize> {
+    (0..4).filter(|&teacher| before[teacher] != after[teacher]).collect()
+}
+
+/// On commit b3db769 a patient less changed all models: parts were balanced by class, and steps by the largest part.
+#[test]
+fn the_records_of_a_person_change_one_teacher_and_the_division_is_kept() {
+    let place = place();
+    fs::write(place.path("division.key"), "5".repeat(64)).expect("a key");
+    let all = teachers(&place, "all");
+    assert!(changed(&all, &teachers(&place, "again")).is_empty());
+
+    // One patient less, all of this patient's pictures with another label, one more picture, and one of another size in bytes.
+    let (left, right) = (place.path("north/down/00_left.png"), place.path("north/down/00_right.png"));
+    let moved = place.path("north/up/00_left.png");
+    let kept = [&left, &right].map(|path| fs::read(path).expect("a picture"));
+    [&left, &right].iter().for_each(|path| fs::remove_file(path).expect("a picture"));
+    let without = changed(&all, &teachers(&place, "without"));
+    assert_eq!(without.len(), 1);
+    fs::write(&left, &kept[0]).expect("a picture");
+    assert_eq!(changed(&all, &teachers(&place, "one less")), without);
+    fs::write(&right, &kept[1]).expect("a picture");
+    fs::rename(&left, &moved).expect("a picture");
+    assert_eq!(changed(&all, &teachers(&place, "relabelled")), without);
+    fs::rename(&moved, &left).expect("a picture");
+    for number in 0..20 {
+        picture(&place.path(&format!("north/down/00_{number}.png")), 0, number);
+    }
+    assert_eq!(changed(&all, &teachers(&place, "twenty more")), without);
+    assert_key(&place.path("division.key"), &"5".repeat(64));
+}
+
+#[track_caller]
+fn assert_key(path: &Path, key: &str) {
+    assert_eq!(fs::read_to_string(path).expect("a key"), key);
+}
+
+/// Without a rule for groups, copies of a picture stay in one part.
+#[test]
+fn copies_of_a_picture_stay_together_or_are_reported() {
+    let place = place();
+    // Twelve patients of two different pictures each; a copy of each has another name.
+    for class in ["down", "flat", "up"] {
+        for entry in fs::read_dir(place.path(&format!("north/{class}"))).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            fs::copy(&path, path.with_file_name(format!("copy{name}"))).expect("a copy");
+        }
+    }
+    let report = place.succeeds(&train(
+        "north",
+        "alone",
+        &["--parts", "2", "--classes", "down,flat,up", "--validation", "0.3", "--json"],
+    ));
+    let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+    for teacher in report["teachers"].as_array().expect("teachers") {
+        for images in ["images", "validation_images"] {
+            assert_eq!(teacher[images].as_u64().map(|images| images % 2), Some(0), "{report}");
+        }
+    }
+    let output = place.speed(&train(
+        "north",
+        "grouped",
+        &["--parts", "2", "--classes", "down,flat,up", "--group-by-prefix", "_"],
+    ));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("24 images have the pixels of an image of another group"), "{said}");
+    let made = fs::read_to_string(place.path("division.key")).expect("a key");
+    assert_eq!(made.trim_end().len(), 64);
+}
+
+/// On commit b3db769 standard error printed the plurality's accuracy, and tables with data-dependent epsilons had the mode 0644.
+#[cfg(unix)]
+#[test]
+fn figures_of_secret_votes_are_for_their_owner() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let real = TINY.replace("source = \"simulation\"", "source = \"operating-system\"");
+    let place = Workplace::new(&real);
+    let output = place.speed(&["run", "config.toml", "--max-epsilon", "inf"]);
+    let (said, printed) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "{said}");
+    for text in [&said, &printed] {
+        assert!(!text.contains("accuracy") && !text.contains("plurality") && !text.contains("fits"), "{text}");
+    }
+    assert!(printed.contains("May be published: ") && printed.contains("report.html\n"), "{printed}");
+    let run = place.run_folder("results", "tiny");
+    let mode = |path: &Path| fs::metadata(path).expect("a file").permissions().mode() & 0o777;
+    assert_eq!(mode(&run.join("stages")), 0o700);
+    let mut tables = 0;
+    for entry in fs::read_dir(run.join("tables")).expect("tables") {
+        let path = entry.expect("an entry").path();
+        let is_page = path.file_name().is_some_and(|name| name == "report.html");
+        assert_eq!(mode(&path) & 0o077 == 0, !is_page, "{}", path.display());
+        tables += 1;
+    }
+    assert!(tables > 5);
+    // A simulation protects nothing and hides nothing.
+    let place = Workplace::new(TINY);
+    let output = place.speed(&["run", "config.toml"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("plurality"));
+    assert_ne!(mode(&place.run_folder("results", "tiny").join("tables/table.md")) & 0o077, 0);
+}
+
+/// On commit b3db769 a model that expects other values voted for one class without a word.
+#[test]
+fn a_teacher_that_always_votes_for_one_class_is_reported() {
+    let place = place();
+    // All public pictures are of one class, so an honest teacher gives one answer.
+    for number in 0..30_u8 {
+        picture(&place.path(&format!("alike/{number:02}.png")), 0, number);
+    }
+    place.succeeds(&train("north", "north.safetensors", &["--quiet"]));
+    let vote = |images: &str, out: &str| {
+        let arguments =
+            ["teacher", "vote", "--quiet", "--model", "north.safetensors", "--images", images, "--out", out];
+        let output = place.speed(&arguments);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        (text(&output.stdout), text(&output.stderr))
+    };
+    let (printed, said) = vote("alike", "alike.csv");
+    assert!(printed.contains("votes by class: ") && printed.contains(" 100.0 %"), "{printed}");
+    assert!(said.contains("warning: north.safetensors votes 30 of 30 times for"), "{said}");
+    assert!(said.contains("warning: no vote for "), "{said}");
+    let (printed, said) = vote("public", "public.csv");
+    assert!(
+        printed.contains("votes by class: down 33.3 %, flat 33.3 %, up 33.3 %") && said.is_empty(),
+        "{printed}{said}"
+    );
+}
