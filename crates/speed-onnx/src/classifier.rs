@@ -6,10 +6,10 @@ use std::sync::{Arc, Once};
 
 use prost::Message;
 use speed_data::ImageShape;
-use tract_onnx::pb::tensor_proto::DataType;
+use tract_onnx::pb::tensor_proto::{DataLocation, DataType};
 use tract_onnx::pb::tensor_shape_proto::{Dimension, dimension::Value};
 use tract_onnx::pb::type_proto::Value::TensorType;
-use tract_onnx::pb::{GraphProto, ModelProto, ValueInfoProto};
+use tract_onnx::pb::{GraphProto, ModelProto, TensorProto, ValueInfoProto};
 use tract_onnx::prelude::{
     Datum, DatumType, Framework, InferenceFact, InferenceModelExt, IntoRunnable, IntoTValue, Tensor, TypedModel,
     TypedRunnableModel, tvec,
@@ -23,6 +23,11 @@ pub const MAX_MODEL: u64 = 1 << 30;
 /// Operations whose results are drawn at random, so two votes would differ.
 const RANDOM: [&str; 6] =
     ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"];
+
+/// Number of pictures on which an optimised model is compared with the model as it was written.
+const PICTURES: u64 = 4;
+/// Largest difference of a score, as a fraction of the picture's largest score.
+const TOLERANCE: f32 = 0.02;
 
 /// A model of any program that gives a score for every class of an image. It computes one image at a time, so a score does
 /// not depend on other images.
@@ -49,9 +54,34 @@ impl Classifier {
         let graph = model.graph.as_ref().ok_or_else(|| OnnxError::Format { reason: "no graph".to_owned() })?;
         let (shape, pixels) = input(graph)?;
         check_operations(graph)?;
-        let (plan, classes) = guarded(|| plan(&model, shape, pixels))?;
-        let metadata = model.metadata_props.into_iter().map(|entry| (entry.key, entry.value)).collect();
-        Ok(Self { plan, shape, pixels, classes, metadata })
+        let is_external = |tensor: &&TensorProto| tensor.data_location == Some(DataLocation::External as i32);
+        if let Some(tensor) = graph.initializer.iter().find(is_external) {
+            return Err(OnnxError::External { tensor: tensor.name.clone() });
+        }
+        let (plans, classes) = guarded(|| plans(&model, shape, pixels))?;
+        let metadata: Vec<_> = model.metadata_props.into_iter().map(|entry| (entry.key, entry.value)).collect();
+        let [plain, optimised] = plans.map(|plan| Self { plan, shape, pixels, classes, metadata: metadata.clone() });
+        optimised.expect_scores_of(&plain)?;
+        Ok(optimised)
+    }
+
+    /// Compares the scores of a few pictures with those of the same model as it was written: the runtime's optimisation fuses operations, and
+    /// its fused form of some quantised ones computes something else.
+    fn expect_scores_of(&self, plain: &Self) -> Result<(), OnnxError> {
+        for picture in 0..PICTURES {
+            // Any pictures that differ: the multiplier of a linear congruential generator makes grey levels of all sizes.
+            let level = |pixel: u64| ((picture * 7919 + pixel).wrapping_mul(0x5851_f42d_4c95_7f2d) >> 33) as u8;
+            let image: Vec<u8> = (0..self.shape.pixels() as u64).map(level).collect();
+            // A model may be undefined on such pictures.
+            let Ok(expected) = plain.scores(&image) else { continue };
+            let found = self.scores(&image)?;
+            let largest = expected.iter().fold(0.0_f32, |largest, score| largest.max(score.abs()));
+            let differs = |(found, expected): (&f32, &f32)| (found - expected).abs() > TOLERANCE * largest;
+            if found.iter().zip(&expected).any(differs) {
+                return Err(OnnxError::Optimised { expected, found });
+            }
+        }
+        Ok(())
     }
 
     /// Returns the shape of its images.
@@ -192,12 +222,12 @@ fn check_operations(graph: &GraphProto) -> Result<(), OnnxError> {
     Ok(())
 }
 
-/// Returns the model for one image, ready to run, and its number of classes.
-fn plan(
+/// Returns the model for one image, ready to run as it was written and optimised, and its number of classes.
+fn plans(
     model: &ModelProto,
     shape: ImageShape,
     pixels: PixelType,
-) -> Result<(Arc<TypedRunnableModel>, usize), OnnxError> {
+) -> Result<([Arc<TypedRunnableModel>; 2], usize), OnnxError> {
     // The file's own shapes may be wrong, or name a variable N.
     let onnx = tract_onnx::onnx().with_ignore_output_shapes(true).with_ignore_value_info(true);
     let kind = match pixels {
@@ -210,8 +240,9 @@ fn plan(
     let model = model.into_typed().map_err(refused)?;
     check_values(&model)?;
     let classes = classes(&model)?;
-    let plan = model.into_optimized().and_then(IntoRunnable::into_runnable).map_err(refused)?;
-    Ok((plan, classes))
+    let plain = model.clone().into_runnable().map_err(refused)?;
+    let optimised = model.into_optimized().and_then(IntoRunnable::into_runnable).map_err(refused)?;
+    Ok(([plain, optimised], classes))
 }
 
 /// Refuses tensors whose size is unknown or too large.
@@ -289,6 +320,46 @@ mod tests {
 
     fn refused(graph: GraphProto) -> String {
         Classifier::new(&bytes(graph)).map(|_| ()).expect_err("refused").to_string()
+    }
+
+    /// On commit b3db769 the fused form of this Softmax gave nearly the same score to every picture.
+    #[test]
+    fn a_quantised_softmax_gives_its_scores_or_is_refused() {
+        let quantised = graph(images(DataType::Float, &[1, 2, 2]), |builder| {
+            let weights = [9.0_f32, 0.0, -9.0, 0.0, 9.0, 0.0, -9.0, 0.0, 9.0, 0.0, -9.0, 0.0];
+            builder.constant("weights".into(), DataType::Float, &[4, 3], weights.map(f32::to_le_bytes).concat());
+            let mut scale = |name: &str, scale: f32, zero: u8| {
+                builder.constant(format!("{name} scale"), DataType::Float, &[], scale.to_le_bytes().to_vec());
+                builder.constant(format!("{name} zero"), DataType::Uint8, &[], vec![zero]);
+                [format!("{name} scale"), format!("{name} zero")]
+            };
+            let (logits, shares) = (scale("logits", 0.1, 128), scale("shares", 1.0 / 255.0, 0));
+            let with = |first: String, [scale, zero]: &[String; 2]| vec![first, scale.clone(), zero.clone()];
+            let rows = builder.node("Flatten", vec!["images".into()], vec![integer("axis", 1)]);
+            let sums = builder.node("MatMul", vec![rows, "weights".into()], vec![]);
+            let rounded = builder.node("QuantizeLinear", with(sums, &logits), vec![]);
+            let sums = builder.node("DequantizeLinear", with(rounded, &logits), vec![]);
+            let softmax = builder.node("Softmax", vec![sums], vec![integer("axis", 1)]);
+            let rounded = builder.node("QuantizeLinear", with(softmax, &shares), vec![]);
+            builder.named_node("DequantizeLinear", with(rounded, &shares), vec![], "scores".into());
+        });
+        match Classifier::new(&bytes(quantised)) {
+            Err(error) => assert!(error.to_string().contains("after its optimisation"), "{error}"),
+            Ok(classifier) => {
+                for (image, best) in [([255, 0, 0, 0], 0), ([0, 255, 0, 0], 1), ([0, 0, 255, 0], 2)] {
+                    let scores = classifier.scores(&image).expect("scores");
+                    assert!(scores[best] > 0.98, "{image:?}: {scores:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn weights_in_another_file_are_refused_with_the_way_out() {
+        let mut external = graph(images(DataType::Float, &[1, 2, 2]), |builder| sums(builder, "images".into()));
+        external.initializer[0].data_location = Some(DataLocation::External as i32);
+        let error = refused(external);
+        assert!(error.contains("weights") && error.contains("external_data=False"), "{error}");
     }
 
     #[test]

@@ -62,6 +62,27 @@ pub enum OnnxError {
         /// The runtime's message.
         reason: String,
     },
+    /// The weights are in another file.
+    #[error(
+        "the weights of {} are in another file, as PyTorch saves them by default since version 2.9: save them in the model, for example with \
+         torch.onnx.export(..., external_data=False)",
+        printable(tensor)
+    )]
+    External {
+        /// The first such tensor.
+        tensor: String,
+    },
+    /// The runtime's optimised form computes other scores.
+    #[error(
+        "the runtime tract computes other scores after its optimisation: expected {expected:?}, found {found:?}; export the model without the \
+         operations that quantise its last layer"
+    )]
+    Optimised {
+        /// The scores of a picture by the model as it was written.
+        expected: Vec<f32>,
+        /// The scores after the optimisation.
+        found: Vec<f32>,
+    },
     /// The bytes are not a model in ONNX's format.
     #[error("expected a model in ONNX's format, found other or truncated bytes: {}", printable(reason))]
     Format {
