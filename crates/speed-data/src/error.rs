@@ -340,6 +340,15 @@ pub enum PictureProblem {
         /// The decoder's message.
         reason: String,
     },
+    /// A picture of 16 bits that uses a small part of their range.
+    #[error(
+        "a picture of 16 bits whose largest value is {found} of 65535: its values may have 10 to 14 bits, and would be read as nearly black; \
+         save it with values over all 16 bits, or with 8 bits"
+    )]
+    Range {
+        /// The largest value.
+        found: u16,
+    },
     /// A JPEG picture that is incomplete or of an unsupported kind.
     #[error("cannot be read as a PNG or JPEG picture: {problem}{}", .problem.next_step())]
     Jpeg {

@@ -23,16 +23,37 @@ pub(super) fn decode(bytes: Vec<u8>) -> Result<DynamicImage, PictureProblem> {
         Some(Format::Other(what)) => Err(PictureProblem::NotRead { what }),
         Some(Format::Png) => {
             check_png(&bytes)?;
-            png(bytes).map_err(|error| match error {
+            let picture = png(bytes).map_err(|error| match error {
                 ImageError::Limits(_) => HUGE,
                 other => undecoded(&other.to_string()),
-            })
+            })?;
+            match largest_of_16_bits(&picture) {
+                Some(found) if (1..FULL_RANGE).contains(&found) => Err(PictureProblem::Range { found }),
+                _ => Ok(picture),
+            }
         }
         None => Err(undecoded("expected the signature of a PNG or JPEG file, found other bytes")),
     }
 }
 
 const HUGE: PictureProblem = PictureProblem::Huge { max_side: MAX_SIDE, max_bytes: MAX_UNPACKED };
+
+/// The least largest value of a picture of 16 bits that is taken to use their range. Cameras and scanners store 10 to 14 bits in 16, and the
+/// file does not say so.
+const FULL_RANGE: u16 = 1 << 14;
+
+/// Returns the largest value of a picture of 16 bits, without its transparency.
+fn largest_of_16_bits(picture: &DynamicImage) -> Option<u16> {
+    match picture {
+        DynamicImage::ImageLuma16(pixels) => pixels.pixels().map(|pixel| pixel.0[0]).max(),
+        DynamicImage::ImageLumaA16(pixels) => pixels.pixels().map(|pixel| pixel.0[0]).max(),
+        DynamicImage::ImageRgb16(pixels) => pixels.pixels().flat_map(|pixel| pixel.0).max(),
+        DynamicImage::ImageRgba16(pixels) => {
+            pixels.pixels().flat_map(|pixel| [pixel.0[0], pixel.0[1], pixel.0[2]]).max()
+        }
+        _ => None,
+    }
+}
 
 fn undecoded(reason: &str) -> PictureProblem {
     PictureProblem::Decode { reason: reason.trim_end().to_owned() }

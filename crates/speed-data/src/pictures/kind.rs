@@ -120,8 +120,8 @@ pub(super) fn kind(path: &Path, name: &str) -> Result<Kind, DataError> {
         Err(error) if name.starts_with('.') && error.kind() == io::ErrorKind::NotFound => return Ok(Kind::Hidden),
         metadata => metadata.map_err(io_error("read", path))?,
     };
-    let is_hidden =
-        name.starts_with('.') || ["thumbs.db", "desktop.ini", "icon\r"].contains(&&*name.to_ascii_lowercase());
+    let is_hidden = name.starts_with('.')
+        || ["thumbs.db", "desktop.ini", "icon\r", "__macosx"].contains(&&*name.to_ascii_lowercase());
     if metadata.is_dir() || !metadata.is_file() {
         let what = if metadata.is_dir() { "a folder" } else { "neither a file nor a folder" };
         return Ok(if is_hidden { Kind::Hidden } else { Kind::NotRead(what) });

@@ -248,3 +248,18 @@ fn cut_pictures_are_refused_by_name() {
         }
     }
 }
+
+/// On commit b3db769 values of 12 bits in 16 were read as nearly black.
+#[test]
+fn pictures_of_16_bits_that_use_few_of_them_are_refused() {
+    let folder = folder();
+    let path = folder.path().join("train/dog/deep.png");
+    let deep = |largest: u16| {
+        let picture = image::ImageBuffer::from_fn(4, 3, |x, _| image::Luma([largest * u16::from(x == 1)]));
+        image::DynamicImage::ImageLuma16(picture).save(&path).expect("a picture");
+        load(folder.path(), Reading { is_colour: false, ..COLOUR })
+    };
+    let error = deep(4095).expect_err("12 bits").to_string();
+    assert!(error.contains("deep.png") && error.contains("4095 of 65535"), "{error}");
+    assert!(deep(65_534).is_ok() && deep(0).is_ok());
+}
