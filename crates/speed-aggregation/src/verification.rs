@@ -131,33 +131,39 @@ impl Content for RevealedSeed {
 }
 
 /// A teacher's signed statement that it computed the sum and all answers of a result again, from the messages that the
-/// server's log names, and found the same bytes.
+/// server's log names, and found the same bytes. Others compare the log: a server may sign a log for each of them.
 ///
 /// Content on the wire (after the envelope of 12 bytes, before the checksum of 16): round id (32), SHA-256 of the
-/// result's file (32), teacher (4), the teacher's signature (64).
+/// result's file (32), SHA-256 of the log's file (32), teacher (4), the teacher's signature (64).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verification {
     round: RoundId,
     result: Digest,
+    log: Digest,
     teacher: usize,
     signature: Signature,
 }
 
 impl Verification {
     /// The number of bytes of a verification.
-    pub const BYTES: usize = ENVELOPE + RoundId::LENGTH + Digest::LENGTH + usize::LENGTH + Signature::LENGTH;
+    pub const BYTES: usize = ENVELOPE + RoundId::LENGTH + 2 * Digest::LENGTH + usize::LENGTH + Signature::LENGTH;
 
-    /// Signs that a teacher verified the result with this SHA-256.
+    /// Signs that a teacher verified the result with this SHA-256 by the log with this SHA-256.
     #[must_use]
-    pub fn new(round: RoundId, result: Digest, teacher: usize, sign: impl FnOnce(Digest) -> Signature) -> Self {
-        let signature = sign(digest_to_sign(Self::KIND, &[&round, &result, &teacher]));
-        Self { round, result, teacher, signature }
+    pub fn new(
+        round: RoundId,
+        [result, log]: [Digest; 2],
+        teacher: usize,
+        sign: impl FnOnce(Digest) -> Signature,
+    ) -> Self {
+        let signature = sign(digest_to_sign(Self::KIND, &[&round, &result, &log, &teacher]));
+        Self { round, result, log, teacher, signature }
     }
 
     /// Returns the digest that the teacher signed, and its signature.
     #[must_use]
     pub fn signed(&self) -> (Digest, &Signature) {
-        (digest_to_sign(Self::KIND, &[&self.round, &self.result, &self.teacher]), &self.signature)
+        (digest_to_sign(Self::KIND, &[&self.round, &self.result, &self.log, &self.teacher]), &self.signature)
     }
 
     /// Returns the round.
@@ -170,6 +176,12 @@ impl Verification {
     #[must_use]
     pub fn result(&self) -> Digest {
         self.result
+    }
+
+    /// Returns the SHA-256 of the log.
+    #[must_use]
+    pub fn log(&self) -> Digest {
+        self.log
     }
 
     /// Returns the teacher, which is unauthenticated until the signature is checked.
@@ -193,13 +205,14 @@ impl Verification {
     }
 }
 
-encode_in_order!(Verification: round, result, teacher, signature);
+encode_in_order!(Verification: round, result, log, teacher, signature);
 
 impl Decode for Verification {
     fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
         Ok(Self {
             round: reader.read()?,
             result: reader.read()?,
+            log: reader.read()?,
             teacher: reader.read_with(Limits { field: "teacher", min: 0, max: Round::MAX_TEACHERS - 1 })?,
             signature: reader.read()?,
         })
@@ -233,11 +246,18 @@ mod tests {
         assert_eq!(&sign(read.signed().0), read.signed().1);
         let other = RevealedSeed::new(round, result, (ExactCircuit::Tournament, seed), sign);
         assert_ne!(other.signed().0, revealed.signed().0);
-        let verification = Verification::new(round, result, 3, sign);
+        let round_log = Digest::from_bytes([3; 32]);
+        let verification = Verification::new(round, [result, round_log], 3, sign);
         let bytes = verification.to_bytes();
         assert_eq!(bytes.len(), Verification::BYTES);
         assert_eq!(Verification::from_bytes(&bytes), Ok(verification.clone()));
-        assert_ne!(Verification::new(round, result, 4, sign).signed().0, verification.signed().0);
+        for other in [
+            Verification::new(round, [result, round_log], 4, sign),
+            Verification::new(round, [result, result], 3, sign),
+            Verification::new(round, [round_log, round_log], 3, sign),
+        ] {
+            assert_ne!(other.signed().0, verification.signed().0);
+        }
         for length in 0..bytes.len() {
             assert!(Verification::from_bytes(&bytes[..length]).is_err());
         }

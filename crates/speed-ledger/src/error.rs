@@ -240,7 +240,7 @@ pub enum Refusal {
     OtherAnswers,
     /// Answers to a question that may be answered once.
     #[error(
-        "other bytes with other noise are charged for this round: a second version of the same answers would halve the noise"
+        "this party's answer to the round is charged with other noise: a second version of the same answers would halve the noise; use the registry that has the first"
     )]
     Released,
     /// An entry cannot be written as JSON.

@@ -146,14 +146,13 @@ impl Caller {
         NetworkError::Refused { server: self.server.clone(), fault: fault.into() }
     }
 
-    /// Retries until there is an answer, a refusal, or no time left; the time bounds every attempt too, whatever the server answers. Pauses grow
-    /// by a factor of 1.5 from 0.1 s to 5 s.
+    /// Retries until there is an answer, a refusal, or no time left. An attempt ends with this time too, or after the time of one request if that
+    /// is longer, whatever the server answers. Pauses grow by a factor of 1.5 from 0.1 s to 5 s.
     fn ask<T>(&self, mut ask: impl AsyncFnMut(&Self) -> Result<T, Fault>) -> Result<T, NetworkError> {
         self.once(async |this| {
             let (start, mut pause) = (Instant::now(), Duration::from_millis(100));
             loop {
-                // The first attempt gets a second, even without patience.
-                let left = this.patience.saturating_sub(start.elapsed()).max(Duration::from_secs(1));
+                let left = this.patience.saturating_sub(start.elapsed()).max(TIMEOUT);
                 let answer = tokio::time::timeout(left, ask(this)).await.unwrap_or(Err(Fault::Late));
                 match answer {
                     Ok(answer) => return Ok(answer),

@@ -154,6 +154,8 @@ async fn run(
         outcome = whole => outcome,
         () = stop_signal() => Ok(()),
     };
+    // A second signal ends the process at once.
+    ENDS_BY_ITSELF.store(false, Ordering::Release);
     stop.send_replace(true);
     let _ = serving.await;
     if let Some(watching) = watching {
@@ -295,8 +297,8 @@ async fn watch_at(listener: TcpListener, app: Router, mut stop: watch::Receiver<
 
 static ENDS_BY_ITSELF: AtomicBool = AtomicBool::new(false);
 
-/// Returns whether a server of this process ends by itself once the process is told to stop (SIGTERM, SIGINT), so nobody else
-/// needs to end it. It does so as soon as it serves, but not while it loads keys.
+/// Returns whether a server of this process ends by itself once the process is told to stop (SIGTERM, SIGINT), so no other
+/// handler needs to end it. It does so while it serves, but not while it loads keys.
 #[must_use]
 pub fn ends_by_itself() -> bool {
     ENDS_BY_ITSELF.load(Ordering::Acquire)

@@ -9,7 +9,7 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use speed_accountant::Delta;
+use speed_accountant::{Delta, PriceLimit};
 use speed_aggregation::{Parameters, PrivacyNoise};
 use speed_core::{Circuit, NoisePlacement, RandomnessKind};
 use speed_roles::server::{self, Progress, Refusal, ServerOptions};
@@ -76,6 +76,7 @@ fn answer(folder: &Path, inbox: &Path, name: &str, votes: &str) -> Result<(), Bo
         mechanism: None,
         registry: folder.join(format!("{name}.registry")),
         ledger: ledger(folder, name)?,
+        limit: PriceLimit::default(),
         reuse_keys: false,
         randomness: RANDOMNESS,
     })?;

@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
-use speed_accountant::{Budget, Delta, PrivacyEvent, QueryBatch};
+use speed_accountant::{Budget, Delta, Price, PriceLimit, PrivacyEvent, QueryBatch};
 use speed_core::{Digest, NoisePlacement};
 use speed_ledger::{ChargeRequest, Ledger, PartySize};
 use speed_mechanism::HonestRatio;
@@ -11,6 +11,7 @@ use speed_mechanism::HonestRatio;
 use crate::error::RolesError;
 use crate::fault::ResultsFault;
 use crate::files::beside;
+use crate::party_key::PartyKey;
 use crate::round_file::RoundFile;
 
 /// A party's ledger.
@@ -62,27 +63,52 @@ pub fn party_event(file: &RoundFile, present: usize) -> Result<Option<PrivacyEve
     Ok(Some(privacy_event(file, present)?.of_party(teachers)?))
 }
 
+/// Refuses a round that may cost one teacher more than the limit, if only the teachers that it needs at least answer.
+pub(crate) fn expect_price(file: &RoundFile, limit: PriceLimit, delta: Delta) -> Result<(), RolesError> {
+    if file.round().is_simulation() {
+        return Ok(());
+    }
+    let shape = file.round().shape();
+    let batch = QueryBatch::new(privacy_event(file, file.round().min_teachers())?, shape.classes(), shape.queries());
+    // A round has queries.
+    let price = Price::for_batches(&[batch], delta).map(|price| price.unwrap_or(Price { one_answer: 0.0, all: 0.0 }));
+    Ok(limit.check("the round", price, delta)?)
+}
+
+/// Returns what a party is asked in a round. Parties may share a ledger.
+fn question(file: &RoundFile, party: PartyKey) -> String {
+    format!("{}/{}", file.id().to_hex(), party.to_hex())
+}
+
 /// Refuses a round that is in the ledger but not in the registry at this path, because its message or result may
 /// already be published.
-pub(crate) fn expect_uncharged(options: &LedgerOptions, file: &RoundFile, registry: &Path) -> Result<(), RolesError> {
+pub(crate) fn expect_uncharged(
+    options: &LedgerOptions,
+    (file, party): (&RoundFile, PartyKey),
+    registry: &Path,
+) -> Result<(), RolesError> {
     if file.round().is_simulation() || !options.path.exists() {
         return Ok(());
     }
-    let id = file.id().to_hex();
+    let asked = question(file, party);
     let charges = Ledger::open(&options.path)?.statement()?.charges;
-    if charges.iter().any(|charge| charge.question == id) {
+    if charges.iter().any(|charge| charge.question == asked) {
         return Err(RolesError::results(registry, ResultsFault::Forgotten));
     }
     Ok(())
 }
 
 /// Checks that a ledger has the budget for a round with this much noise, or that the round is already charged.
-pub(crate) fn expect_budget(options: &LedgerOptions, file: &RoundFile, present: usize) -> Result<(), RolesError> {
+pub(crate) fn expect_budget(
+    options: &LedgerOptions,
+    (file, party): (&RoundFile, PartyKey),
+    present: usize,
+) -> Result<(), RolesError> {
     if file.round().is_simulation() || !options.path.exists() {
         return Ok(());
     }
-    let (ledger, id) = (Ledger::open(&options.path)?, file.id().to_hex());
-    if ledger.statement()?.charges.iter().any(|charge| charge.question == id) {
+    let (ledger, asked) = (Ledger::open(&options.path)?, question(file, party));
+    if ledger.statement()?.charges.iter().any(|charge| charge.question == asked) {
         return Ok(());
     }
     let shape = file.round().shape();
@@ -104,7 +130,7 @@ pub(crate) fn expect_writable(options: &LedgerOptions, file: &RoundFile) -> Resu
 /// teachers. Simulations cost nothing.
 pub(crate) fn charge(
     options: &LedgerOptions,
-    file: &RoundFile,
+    (file, party): (&RoundFile, PartyKey),
     present: usize,
     party_teachers: usize,
     released: Digest,
@@ -120,7 +146,7 @@ pub(crate) fn charge(
         classes: Some(shape.classes()),
         queries: shape.queries(),
         party: Some(PartySize { party_teachers, teachers: shape.teachers() }),
-        question: &file.id().to_hex(),
+        question: &question(file, party),
         noise_digest: &released.to_hex(),
         is_only: true,
         limit: None,

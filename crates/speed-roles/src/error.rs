@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use speed_accountant::AccountError;
+use speed_accountant::{AccountError, PriceError};
 use speed_aggregation::error::{
     AnswerListError, EncodingError, InexactCircuit, PartError, PrivacyNoiseError, ProofError, ServerError, TeacherError,
 };
@@ -23,6 +23,9 @@ pub enum RolesError {
     /// Options that contradict the round.
     #[error(transparent)]
     Options(#[from] OptionsFault),
+    /// A round that costs more than the party's limit.
+    #[error("--max-epsilon: {0}")]
+    TooDear(#[from] PriceError),
     /// Invalid terms of a round.
     #[error(transparent)]
     Terms(#[from] TermsError),
@@ -242,6 +245,7 @@ impl RolesError {
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Self::Options(_)
+            | Self::TooDear(_)
             | Self::Terms(_)
             | Self::Roster(_)
             | Self::Encoding(_)

@@ -331,6 +331,17 @@ pub enum VerificationFault {
         /// The SHA-256 in the file.
         found: Digest,
     },
+    /// A log that is not the one of a verification.
+    #[error(
+        "this log has SHA-256 {found}, and the verifier saw the one with {expected}: fetch the log again after the result exists; if the two still \
+         differ, the server signed two logs, and they convict it"
+    )]
+    OtherLog {
+        /// The SHA-256 in the verification.
+        expected: Digest,
+        /// The SHA-256 of this log.
+        found: Digest,
+    },
     /// A verification that no teacher of the round signed.
     #[error("is not signed by teacher {teacher} of the round, which it names")]
     Unsigned {

@@ -114,7 +114,7 @@ pub fn hash_query_list(path: &Path, queries: usize) -> Result<Digest, RolesError
 }
 
 /// Returns the path of a file that belongs to a key: the key's, with this extension in place of `key` or `share`. Another name keeps its end, so
-/// that keys with different names have different files.
+/// that `st.a` and `st.b` have different files.
 pub(crate) fn beside(key: &Path, extension: &str) -> PathBuf {
     if key.extension().is_some_and(|found| found == "key" || found == "share") {
         return key.with_extension(extension);
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_with_different_names_have_different_files() {
+    fn only_the_ending_of_a_key_is_replaced() {
         let of = |key: &str| beside(Path::new(key), "registry").to_string_lossy().into_owned();
         assert_eq!(
             ["a/st.key", "a/st.a", "st.b", "st"].map(of),

@@ -4,16 +4,17 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use speed_aggregation::log::{LogEvent, Receipt, RoundLog};
-use speed_aggregation::protocol::Submission;
+use speed_aggregation::protocol::{Submission, Verification};
 use speed_core::Digest;
 
 use crate::checks::{check_log_signature, check_receipt, read_message};
 use crate::error::RolesError;
-use crate::fault::{InputFault, LogFault};
+use crate::fault::{InputFault, LogFault, VerificationFault};
 use crate::file_kind::FileKind;
-use crate::files::{decode_input, refused};
+use crate::files::{decode_input, read_input, refused};
 use crate::log_form::LogForm;
 use crate::round_file::RoundFile;
+use crate::server::check_verification;
 
 /// The options of a log check.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub struct LogCheckOptions {
     pub receipt: Option<PathBuf>,
     /// The round's log.
     pub log: PathBuf,
+    /// A teacher's verification of the result. It must be of the same log: a server may sign a log for each teacher.
+    pub verification: Option<PathBuf>,
 }
 
 /// The report of a log check.
@@ -53,7 +56,7 @@ pub struct LogCheckReport {
 ///
 /// # Errors
 /// If a file is missing or damaged; [`LogFault`] if the log is another round's, contradicts the receipt, lacks the
-/// message, or has entries that no honest server writes.
+/// message, or has entries that no honest server writes; [`VerificationFault`] if the verification is of another log.
 pub fn check_log(options: &LogCheckOptions) -> Result<LogCheckReport, RolesError> {
     let file = RoundFile::read(&options.round)?;
     let message = read_message(&options.message, &file)?;
@@ -61,7 +64,8 @@ pub fn check_log(options: &LogCheckOptions) -> Result<LogCheckReport, RolesError
     let submission =
         Submission::from_bytes(&message).map_err(|fault| refused(&options.message, FileKind::message(0), fault))?;
     let teacher = submission.message().teacher();
-    let log = decode_input(&options.log, FileKind::LOG, RoundLog::from_bytes)?;
+    let bytes = read_input(&options.log, FileKind::LOG)?;
+    let log = RoundLog::from_bytes(&bytes).map_err(|fault| refused(&options.log, FileKind::LOG, fault))?;
     let receipt = options
         .receipt
         .as_ref()
@@ -73,7 +77,16 @@ pub fn check_log(options: &LogCheckOptions) -> Result<LogCheckReport, RolesError
     }
     let receipt = receipt.map(|(_, receipt)| receipt);
     let report = read_log(&log, receipt.as_ref(), &file, teacher, digest);
-    report.map_err(|fault| RolesError::input(&options.log)(InputFault::Log(fault)))
+    let report = report.map_err(|fault| RolesError::input(&options.log)(InputFault::Log(fault)))?;
+    if let Some(path) = &options.verification {
+        let verification = decode_input(path, FileKind::VERIFICATION, Verification::from_bytes)?;
+        check_verification(&verification, &file, verification.result()).map_err(RolesError::input(path))?;
+        if verification.log() != Digest::of(&bytes) {
+            let fault = VerificationFault::OtherLog { expected: verification.log(), found: Digest::of(&bytes) };
+            return Err(RolesError::input(&options.log)(InputFault::from(fault)));
+        }
+    }
+    Ok(report)
 }
 
 /// Reads a log, and the receipt that the server signed for this message.

@@ -40,6 +40,9 @@ impl LogForm {
                     let counted: usize = form.counted.keys().map(|&party| round.teachers_of(party)).sum();
                     let enough = counted >= round.min_teachers().max(1);
                     unless(enough, "closes a sum of fewer teachers than the round's minimum")?;
+                    // The message that came over the network, or another one of the same teacher.
+                    let all = received.iter().all(|party| form.counted.contains_key(party));
+                    unless(all, "closes the sum without a message of a teacher from whom one was received")?;
                     form.sum = Some(digest);
                 }
                 LogEvent::Result => {

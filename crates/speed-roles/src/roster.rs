@@ -1,9 +1,10 @@
 //! The parties of a round.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest as _, Sha256};
 use speed_core::{Digest, is_legible};
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::party_key::{PartyKey, PartyKeyError};
 
@@ -62,7 +63,7 @@ pub enum RosterError {
         first: String,
         /// Another.
         second: String,
-        /// "name" or "key".
+        /// "name", "name to the eye" or "key".
         what: &'static str,
     },
     /// A number of parties with teachers that a round cannot have.
@@ -97,15 +98,17 @@ impl Party {
     /// The largest number of bytes of a name.
     pub const MAX_NAME: usize = 100;
 
-    /// Creates a party.
+    /// Creates a party. Its name is composed (Unicode's form NFC), so that keyboards and file systems do not make different names of one.
     ///
     /// # Errors
     /// If the name is empty, too long or not legible.
     pub fn new(name: &str, key: PartyKey) -> Result<Self, RosterError> {
-        if name.len() > Self::MAX_NAME || !is_legible(name) {
+        let is_assigned =
+            |letter: char| !matches!(letter, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..) && !is_noncharacter(letter);
+        if name.len() > Self::MAX_NAME || !is_legible(name) || !name.chars().all(is_assigned) {
             return Err(RosterError::Name { found: name.chars().take(100).collect() });
         }
-        Ok(Self { name: name.to_owned(), key, teachers: 1 })
+        Ok(Self { name: name.nfc().collect(), key, teachers: 1 })
     }
 
     /// The largest number of teachers of a party.
@@ -145,6 +148,18 @@ impl Party {
     }
 }
 
+/// Returns a text that names share which people may take for one another: they differ in case, in compatible characters (NFKC), or in
+/// characters that look alike (Unicode Technical Standard 39), such as Latin and Cyrillic ones.
+fn appearance(name: &str) -> String {
+    let folded: String = name.nfkc().collect::<String>().to_lowercase();
+    unicode_security::confusable_detection::skeleton(&folded).collect()
+}
+
+/// Returns whether a code point is reserved for internal use for ever.
+fn is_noncharacter(letter: char) -> bool {
+    matches!(letter, '\u{fdd0}'..='\u{fdef}') || u32::from(letter) & 0xfffe == 0xfffe
+}
+
 impl Roster {
     /// The largest number of parties that answer in a round between programs: its file holds them all.
     pub const MAX_TEACHERS: usize = 1 << 14;
@@ -157,15 +172,18 @@ impl Roster {
         if !(1..=Self::MAX_TEACHERS).contains(&teachers.len()) {
             return Err(RosterError::Teachers { found: teachers.len() });
         }
-        let (mut names, mut keys) = (HashSet::new(), HashSet::new());
+        let (mut names, mut keys) = (HashMap::new(), HashSet::new());
         let parties = || teachers.iter().chain([&student, &server]);
         for party in parties() {
-            let what = match (names.insert(&party.name), keys.insert(party.key)) {
+            let alike = names.insert(appearance(&party.name), &party.name);
+            let what = match (alike, keys.insert(party.key)) {
                 (_, false) => "key",
-                (false, _) => "name",
+                (Some(other), _) if *other == party.name => "name",
+                (Some(_), _) => "name to the eye",
                 _ => continue,
             };
-            let same = |other: &&Party| if what == "key" { other.key == party.key } else { other.name == party.name };
+            let looks = |other: &&Party| appearance(&other.name) == appearance(&party.name);
+            let same = |other: &&Party| if what == "key" { other.key == party.key } else { looks(other) };
             let first = parties().find(same).map_or_else(String::new, |other| other.name.clone());
             return Err(RosterError::Twice { first, second: party.name.clone(), what });
         }
@@ -232,5 +250,42 @@ impl Roster {
             }
         }
         Digest::from_bytes(hash.finalize().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ed25519_dalek::SigningKey;
+
+    use super::*;
+
+    fn party(name: &str, key: u8) -> Result<Party, RosterError> {
+        let key = SigningKey::from_bytes(&[key; 32]).verifying_key();
+        Party::new(name, PartyKey::from_bytes(key.as_bytes()).expect("a key"))
+    }
+
+    /// On commit b3db769 all of these were the names of different parties.
+    #[test]
+    fn names_that_look_alike_are_not_in_one_roster() {
+        let of = |first: &str, second: &str| {
+            let [student, server, one, two] = [("student", 1), ("server", 2), (first, 3), (second, 4)]
+                .map(|(name, key)| party(name, key).expect("a name"));
+            Roster::new(student, server, vec![one, two])
+        };
+        for (first, second) in [
+            ("Saint Étienne", "Saint E\u{301}tienne"),
+            ("St Mary's", "ST MARY'S"),
+            ("Paris", "Pаris"),
+            ("Ward 7", "Ｗａｒｄ 7"),
+            ("oﬃce", "office"),
+        ] {
+            let error = of(first, second).expect_err("alike").to_string();
+            assert!(error.contains("have the same name"), "{error}");
+        }
+        of("Paris", "Parma").expect("two names");
+        assert_eq!(party("E\u{301}", 1).expect("a name").name(), "É");
+        for name in ["ward \u{e000}", "ward \u{fdd0}", "ward \u{1ffff}", "ward \u{f0000}"] {
+            assert!(party(name, 1).is_err(), "{name:?}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use speed_accountant::PriceLimit;
 use speed_aggregation::protocol::Submission;
 use speed_aggregation::{PublicKey, Teacher};
 use speed_core::{Digest, NoisePlacement};
@@ -11,7 +12,7 @@ use speed_mechanism::{Mechanism, MechanismError};
 use speed_votes::VotesForm;
 use zeroize::Zeroizing;
 
-use crate::charge::{LedgerOptions, charge, expect_budget, expect_uncharged};
+use crate::charge::{LedgerOptions, charge, expect_budget, expect_price, expect_uncharged};
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
 use crate::file_kind::FileKind;
@@ -51,6 +52,9 @@ pub struct TeacherOptions {
     pub registry: PathBuf,
     /// The ledger that the round is charged to.
     pub ledger: LedgerOptions,
+    /// The limit on the price of the round for one teacher; the default refuses a round of which one answer may cost more than epsilon 10. A
+    /// simulation has no price.
+    pub limit: PriceLimit,
     /// True if the teacher may answer another round of the same key.
     pub reuse_keys: bool,
     /// The source of noise and encryption randomness.
@@ -119,9 +123,10 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
     let submission = match kept {
         Some(kept) => kept,
         None => {
-            expect_uncharged(&options.ledger, &file, registry.path())?;
+            expect_uncharged(&options.ledger, (&file, identity.key()), registry.path())?;
+            expect_price(&file, options.limit, options.ledger.delta)?;
             // No message is created without a budget for it, so the votes can still be corrected.
-            expect_budget(&options.ledger, &file, file.round().min_teachers())?;
+            expect_budget(&options.ledger, (&file, identity.key()), file.round().min_teachers())?;
             let submission = encrypt(options, &file, (&identity, teacher), &registry)?;
             let key = (!file.round().is_simulation()).then(|| (file.key(), KeyBits::of(&file).labels()));
             registry.keep_answered(file.id(), index, key, &submission)?;
@@ -132,7 +137,7 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
     // proves that the registry was lost.
     charge(
         &options.ledger,
-        &file,
+        (&file, identity.key()),
         file.round().min_teachers(),
         file.round().teachers_of(teacher),
         Digest::of(&submission),

@@ -132,7 +132,7 @@ macro_rules! share_with_role {
         impl Decode for $name {
             fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
                 let share: Share = reader.read()?;
-                // Parts without flooding would show the circuit's error; a student's share that has the key is no share of this role.
+                // Parts without flooding would show the circuit's error; a student's share that has the key is not a share of this role.
                 let found = u64::from(share.flooding_key.iter().any(|byte| *byte != 0));
                 let expected = u64::from($floods);
                 if found != expected {

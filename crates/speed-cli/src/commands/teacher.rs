@@ -7,7 +7,7 @@ use speed_roles::opener::{self, ShareState};
 use speed_roles::teacher::{self, TeacherOptions};
 use speed_roles::{LogCheckOptions, Role, RoundFile, RoundRandomness, check_log};
 
-use super::price::RoundPrice;
+use super::price::{self, RoundPrice};
 use super::{Failure, WITHOUT_PROOFS, client, identity, mark, print, print_json, round_noise, training};
 use crate::options::{AnswerOptions, OpenPartOptions, TeacherCommand};
 
@@ -19,8 +19,8 @@ pub(super) fn execute(command: TeacherCommand) -> Result<(), Failure> {
         TeacherCommand::Answer(options) => answer(*options),
         TeacherCommand::Send { client, message, receipt } => client::send(&client, &message, &receipt),
         TeacherCommand::Log { client, out } => client::log(&client, &out),
-        TeacherCommand::Check { round, message, receipt, log, json } => {
-            check(&LogCheckOptions { round, message, receipt, log }, json)
+        TeacherCommand::Check { round, message, receipt, log, verification, json } => {
+            check(&LogCheckOptions { round, message, receipt, log, verification }, json)
         }
         TeacherCommand::Part(options) => open_part(options),
     }
@@ -79,8 +79,6 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
     let file = RoundFile::read(&options.round)?;
     let agreed = round_noise::agreed(&options.mechanism, file.roster().teacher_count())?;
     let price = RoundPrice::for_round(&file, None, options.price.delta)?;
-    // A file that declares a simulation has no price. The program enforces the declaration.
-    price.check(&options.price, options.simulation.is_some())?;
     let report = teacher::answer(&TeacherOptions {
         registry: options.records.registry(&options.signing_key),
         ledger: options.records.ledger(&options.signing_key),
@@ -93,6 +91,7 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
         out: options.out,
         query_list: options.query_list,
         mechanism: agreed.map(PrivacyNoise::mechanism),
+        limit: price::limit(options.price.limit)?,
         reuse_keys: options.reuse_keys,
         randomness: RoundRandomness::from_seed(options.simulation),
     })?;

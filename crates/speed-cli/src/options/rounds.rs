@@ -362,6 +362,9 @@ pub(crate) enum TeacherCommand {
         /// The round's log, which the server gives to every teacher
         #[arg(long, value_name = "FILE")]
         log: PathBuf,
+        /// A verification of the result: its log must be the same as this one. Ask the verifier for it
+        #[arg(long, value_name = "FILE")]
+        verification: Option<PathBuf>,
         /// Print JSON
         #[arg(long)]
         json: bool,

@@ -98,9 +98,9 @@ impl RoundServer {
     fn expect_to_be_charged(&self) -> Result<(), RolesError> {
         let (ledger, file) = (&self.options.ledger, &self.file);
         if !self.is_closed()? {
-            expect_uncharged(ledger, file, self.registry.path())?;
+            expect_uncharged(ledger, (file, file.roster().server().key()), self.registry.path())?;
         }
-        expect_budget(ledger, file, self.minimum)?;
+        expect_budget(ledger, (file, file.roster().server().key()), self.minimum)?;
         expect_writable(ledger, file)
     }
 

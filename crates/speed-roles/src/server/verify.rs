@@ -19,7 +19,7 @@ use crate::checks::{check_log_signature, read_signed_result};
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::{InputFault, LogFault, VerificationFault};
 use crate::file_kind::FileKind;
-use crate::files::{Access, decode_input, expect_absent, write_new};
+use crate::files::{Access, decode_input, expect_absent, read_input, refused, write_new};
 use crate::identity::Identity;
 use crate::log_form::LogForm;
 use crate::refusal::Refusal;
@@ -130,7 +130,8 @@ pub fn verify(options: &VerifyOptions, progress: &dyn Progress) -> Result<Verify
         !report.log_differs && !report.sum_differs && report.refused.is_empty() && report.answers_differ.is_empty();
     if let (true, Some(signer)) = (report.honest, signer) {
         let Signer { identity, teacher, out } = signer;
-        let verification = Verification::new(claim.file.id(), claim.digest, teacher, |digest| identity.sign(digest));
+        let verification =
+            Verification::new(claim.file.id(), [claim.digest, claim.log], teacher, |digest| identity.sign(digest));
         write_new(out, &verification.to_bytes(), Access::Shared)?;
         report.verification = Some(out.to_path_buf());
     }
@@ -143,6 +144,8 @@ struct Claim {
     result: SignedResult,
     /// SHA-256 of the result's file.
     digest: Digest,
+    /// SHA-256 of the log's file.
+    log: Digest,
     /// The log, or the reason why no honest server writes it.
     form: Result<LogForm, LogFault>,
     seed: RevealedSeed,
@@ -165,7 +168,9 @@ impl Claim {
             return Err(OptionsFault::CentralNoise.into());
         }
         let (result, digest) = read_signed_result(&options.result, &file)?;
-        let log = decode_input(&options.log, FileKind::LOG, RoundLog::from_bytes)?;
+        let bytes = read_input(&options.log, FileKind::LOG)?;
+        let signed_log = Digest::of(&bytes);
+        let log = RoundLog::from_bytes(&bytes).map_err(|fault| refused(&options.log, FileKind::LOG, fault))?;
         let log_fault = |fault| RolesError::input(&options.log)(InputFault::Log(fault));
         check_log_signature(&log, &file).map_err(log_fault)?;
         let form = LogForm::read(log.entries(), file.round());
@@ -185,7 +190,7 @@ impl Claim {
             let fault = VerificationFault::OtherResult { expected: digest, found: seed.result() };
             return Err(seed_fault(fault.into()));
         }
-        Ok(Self { file, result, digest, form, seed })
+        Ok(Self { file, result, digest, log: signed_log, form, seed })
     }
 
     /// Returns whether the log names another result or another sum than the result.

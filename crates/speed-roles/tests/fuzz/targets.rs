@@ -222,7 +222,7 @@ fn verification() -> (Target, Target) {
     let sign = |_| Signature::from_bytes([9; 64]);
     let parts = (ExactCircuit::AllPairs, AnswerSeed::from_bytes([7; 32]));
     let seed = RevealedSeed::new(round, result, parts, sign).to_bytes();
-    let verification = Verification::new(round, result, 3, sign).to_bytes();
+    let verification = Verification::new(round, [result, Digest::of("a log")], 3, sign).to_bytes();
     (
         binary(vec![seed], |bytes| RevealedSeed::from_bytes(bytes).is_ok()),
         binary(vec![verification], |bytes| Verification::from_bytes(bytes).is_ok()),

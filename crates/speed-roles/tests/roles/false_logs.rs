@@ -32,12 +32,47 @@ fn checked(folder: &RoundFolder) -> Result<usize, LogFault> {
         message: folder.inbox("1"),
         receipt: None,
         log: folder.path("false.log"),
+        verification: None,
     });
     match checked {
         Ok(report) => Ok(report.teachers_counted),
         Err(RolesError::Input { source: InputFault::Log(fault), .. }) => Err(fault),
         Err(error) => panic!("{error}"),
     }
+}
+
+/// A server gives teacher 2 a receipt, sums the messages of the others, and shows the verifier a log of that sum. On commit b3db769 the verifier
+/// confirmed it, and teacher 2 confirmed another log, which counts its message.
+#[test]
+fn two_logs_of_a_server_are_told_apart_by_the_verification() {
+    let folder = evaluated("two logs");
+    let honest = entries_of(&folder);
+    assert!(server::verify(&verify_options(&folder), &Silent).expect("complete files").honest);
+    let check = |log: &str| {
+        check_log(&LogCheckOptions {
+            round: folder.path("round.toml"),
+            message: folder.inbox("2"),
+            receipt: None,
+            log: folder.path(log),
+            verification: Some(folder.path("verification")),
+        })
+    };
+    assert_eq!(check("result.log").expect("the verifier's log").teachers_counted, 3);
+    // The same entries without a result, and with another result.
+    let server = Identity::read(&signing_key("server")).expect("a key");
+    let mut other = honest.clone();
+    *other.last_mut().expect("a result") = LogEntry::of_round(LogEvent::Result, Digest::of("another"));
+    for entries in [honest[..honest.len() - 1].to_vec(), other] {
+        let log = RoundLog::new(folder.file.id(), entries, |digest| server.sign(digest));
+        fs::write(folder.path("false.log"), log.to_bytes()).expect("a log");
+        let error = check("false.log").expect_err("another log").to_string();
+        assert!(error.contains("the verifier saw the one with"), "{error}");
+    }
+    // A log that received a message of a teacher whom it does not count convicts the server, whoever sees it.
+    let mut silent = honest;
+    silent.insert(0, LogEntry::of_message(LogEvent::Received, 3, Digest::of("a message")));
+    let report = verified(&folder, &silent);
+    assert!(!report.honest && report.log_fault.is_some_and(|fault| fault.contains("from whom one was received")));
 }
 
 /// Before this check, all of these logs but the last were certified, and `check` repeated their numbers.

@@ -287,7 +287,7 @@ fn an_opener_makes_no_part_of_a_result_that_it_did_not_verify() {
     // A verification by another teacher does not count, even one that colludes.
     let sign_as = |teacher: usize, named: usize, digest: Digest, name: &str| {
         let identity = Identity::read(&key_of(teacher)).expect("a key");
-        let bytes = Verification::new(folder.file.id(), digest, named, |digest| identity.sign(digest)).to_bytes();
+        let bytes = Verification::new(folder.file.id(), [digest; 2], named, |digest| identity.sign(digest)).to_bytes();
         fs::write(folder.path(name), bytes).expect("a file");
         folder.path(name)
     };

@@ -7,6 +7,7 @@ use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
+use speed_accountant::PriceLimit;
 use speed_aggregation::Server;
 use speed_aggregation::keys::SeededEvaluationKey;
 use speed_aggregation::log::{LogEntry, LogEvent, RoundLog};
@@ -291,7 +292,7 @@ fn every_verification_that_the_student_gets_must_be_of_the_result() {
     lie(&folder, list, result.sum());
     let colluder = Identity::read(&key_of(0)).expect("a key");
     let digest = Digest::of(fs::read(folder.path("result")).expect("a result"));
-    let signed = Verification::new(folder.file.id(), digest, 0, |digest| colluder.sign(digest));
+    let signed = Verification::new(folder.file.id(), [digest; 2], 0, |digest| colluder.sign(digest));
     fs::write(folder.path("colluding"), signed.to_bytes()).expect("a file");
     let verifications = ["colluding", "verification"].map(|name| folder.path(name));
     for order in [verifications.to_vec(), verifications.iter().rev().cloned().collect()] {
@@ -531,6 +532,21 @@ fn a_file_longer_than_the_result_of_the_round_is_not_read() {
     assert!(error.exit_code().code() == 3 && error.to_string().contains(&expected), "{error}");
 }
 
+/// On commit b3db769 only the command line refused such a round, so other programs answered it.
+#[test]
+fn a_program_that_uses_the_library_refuses_a_round_that_costs_too_much() {
+    let folder = RoundFolder::new(&Terms { noise: noise(9.0), ..real_terms("dear") });
+    fs::write(folder.path("votes.csv"), "0\n".repeat(QUERIES)).expect("votes");
+    let options = TeacherOptions {
+        randomness: RoundRandomness::OPERATING_SYSTEM,
+        limit: PriceLimit::default(),
+        ..folder.teacher_options(0, &folder.path("message"))
+    };
+    let error = teacher::answer(&options).expect_err("too dear");
+    assert!(error.exit_code().code() == 2 && error.to_string().starts_with("--max-epsilon: "), "{error}");
+    assert!(!folder.path("message").exists());
+}
+
 /// On commit b3db769 both succeeded, with one charge: two messages with the same votes and different noise.
 #[test]
 fn two_simultaneous_answers_with_one_ledger_release_one_message() {
@@ -569,7 +585,7 @@ fn copies_are_for_their_owner_and_no_file_of_any_length_is_hashed() {
     let randomness = RoundRandomness::OPERATING_SYSTEM;
     let error = teacher::answer(&TeacherOptions { randomness, ..options }).expect_err("too long").to_string();
     assert!(error.contains("list") && error.contains("expected at most"), "{error}");
-    // A copy that another program made longer is none.
+    // A longer file is not a copy.
     fs::remove_file(folder.path("copies").join("teacher-1.message")).expect("a copy");
     fs::remove_file(folder.inbox("1")).expect("a message");
     long("copies/teacher-1.message");

@@ -120,7 +120,8 @@ fn worn_out() -> RoundFolder {
     let identity = Identity::read(&signing_key("server")).expect("a key");
     let result = SignedResult::new(list, result.sum(), |digest| identity.sign(digest)).to_bytes();
     let identity = Identity::read(&key_of(OPENER)).expect("a key");
-    let verification = Verification::new(folder.file.id(), Digest::of(&result), OPENER, |digest| identity.sign(digest));
+    let verification =
+        Verification::new(folder.file.id(), [Digest::of(&result); 2], OPENER, |digest| identity.sign(digest));
     fs::write(folder.path("result"), result).expect("a file");
     fs::write(folder.path("verification"), verification.to_bytes()).expect("a file");
     copy_real_share(&folder, "opener.share");

@@ -187,6 +187,7 @@ fn a_receipt_and_a_log_convict_a_server_that_changed_it_and_no_other() {
             message: folder.inbox("teacher-1.msg"),
             receipt: Some(folder.path("receipt")),
             log: folder.path("log"),
+            verification: None,
         });
         match checked {
             Ok(report) => Ok(report.received),

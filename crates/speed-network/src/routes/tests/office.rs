@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
-use speed_accountant::Delta;
+use speed_accountant::{Delta, PriceLimit};
 use speed_aggregation::{Parameters, PrivacyNoise};
 use speed_core::fixture::{copy_folder, fixture_of_this_test};
 use speed_core::{Circuit, NoisePlacement, RandomnessKind};
@@ -118,6 +118,7 @@ impl Office {
             mechanism: None,
             registry: path(&format!("{party}.{registry}")),
             ledger: LedgerOptions { path: path(&format!("{party}.{registry}.ledger")), ..ledger(&self.folder) },
+            limit: PriceLimit::default(),
             reuse_keys: false,
             randomness: RANDOMNESS,
         })
