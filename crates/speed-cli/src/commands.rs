@@ -39,8 +39,12 @@ use runs::ReportFormat;
 use threads::threads;
 
 use crate::options::Command;
+use crate::process;
 
 pub(crate) fn execute(command: Command) -> Result<(), Failure> {
+    if matches!(command, Command::Student(_) | Command::Teacher(_) | Command::Server(_)) {
+        process::hide_memory();
+    }
     match command {
         Command::Run(options) => run::run(&options),
         Command::List { results, json } => runs::list(&results, json),

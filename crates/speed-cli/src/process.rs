@@ -1,23 +1,23 @@
-//! What every command does to its process before its work.
+//! Process settings of the commands.
 
 #[cfg(unix)]
 use speed_core::ExitCode;
 
+/// Sets what every command needs: no core dump, and an end on signals.
 #[cfg(unix)]
 pub(crate) fn begin() {
-    protect_memory();
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    // Jobs that this process submits may raise the limit again.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), ..getrlimit(Resource::Core) });
     end_on_signals();
 }
 
 #[cfg(not(unix))]
 pub(crate) fn begin() {}
 
-/// Keeps keys, votes and noise out of core dumps, and other processes of the same user out of this process's memory. Best effort: a system
-/// may refuse.
-#[cfg(unix)]
-fn protect_memory() {
-    use rustix::process::{Resource, Rlimit, setrlimit};
-    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+/// Keeps other processes of the same user out of this process's memory, which holds keys, votes or noise of a round. Best effort: a system may
+/// refuse. Not for runs: where `/proc` is hidden, their shards could not see that this process lives.
+pub(crate) fn hide_memory() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
@@ -27,8 +27,8 @@ fn protect_memory() {
 #[cfg(unix)]
 fn end_on_signals() {
     use signal_hook::consts::{SIGINT, SIGTERM};
-    let wait = || {
-        let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) else { return };
+    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) else { return };
+    let wait = move || {
         for signal in signals.forever() {
             if !speed_network::ends_by_itself() {
                 let code = if signal == SIGINT { ExitCode::Interrupted } else { ExitCode::Terminated };
@@ -36,6 +36,8 @@ fn end_on_signals() {
             }
         }
     };
-    // Without the thread there are no handlers, and the signals do what they do by default.
-    let _ = std::thread::Builder::new().name("signals".into()).spawn(wait);
+    if std::thread::Builder::new().name("signals".into()).spawn(wait).is_err() {
+        // The handlers would swallow the signals.
+        std::process::exit(ExitCode::Computation.code().into());
+    }
 }

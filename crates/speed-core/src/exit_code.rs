@@ -18,9 +18,9 @@ pub enum ExitCode {
     Computation = 6,
     /// A binary for another processor.
     Processor = 7,
-    /// Ended by SIGINT, as after Ctrl-C. The same command resumes its work.
+    /// Ended by SIGINT, as after Ctrl-C. The same command resumes a run.
     Interrupted = 130,
-    /// Ended by SIGTERM, as by a service manager. The same command resumes its work.
+    /// Ended by SIGTERM, as by a service manager. The same command resumes a run.
     Terminated = 143,
 }
 
@@ -61,8 +61,8 @@ impl ExitCode {
             Self::InputOutput => "reading or writing failed (for example, a full disk), or a server cannot be reached",
             Self::Computation => "computation failed, or would exceed a privacy budget",
             Self::Processor => "the binary was built for another processor",
-            Self::Interrupted => "ended by Ctrl-C (SIGINT); the same command resumes",
-            Self::Terminated => "ended by a service manager (SIGTERM); the same command resumes",
+            Self::Interrupted => "ended by Ctrl-C (SIGINT); a run resumes with the same command",
+            Self::Terminated => "ended by a service manager (SIGTERM); a run resumes with the same command",
         }
     }
 }

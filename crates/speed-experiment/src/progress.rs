@@ -28,7 +28,7 @@ pub trait Progress: Sync {
     fn end(&self, summary: &str);
     /// Receives a line that is shown even if no progress bar is drawn.
     fn note(&self, line: &str);
-    /// Receives a warning about the user's data, without the word. It is shown even if nothing else is.
+    /// Receives a warning about the user's data, without the word. It is shown with `--quiet` too.
     fn warn(&self, line: &str) {
         self.note(&format!("warning: {line}"));
     }

@@ -26,9 +26,6 @@ pub(super) struct RoundPrice {
     delta: f64,
     /// Prices by the number of teachers whose noise is present and secret, beginning with the cheapest.
     of: Vec<PriceOf>,
-    /// Delta of the epsilons for the round against the student and the server together, if an opener takes part.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    delta_of_student_and_server: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -39,6 +36,9 @@ struct PriceOf {
     one_answer: Option<f64>,
     /// Epsilon of all answers of the round for one teacher.
     round: Option<f64>,
+    /// Delta at which this epsilon holds against the student and the server together, if an opener takes part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta_of_student_and_server: Option<f64>,
     /// The claim for all votes of the largest party, if a party has several teachers.
     #[serde(skip_serializing_if = "Option::is_none")]
     party: Option<PriceOfParty>,
@@ -55,6 +55,9 @@ struct PriceOfParty {
     teachers: u32,
     /// Epsilon of all answers of the round.
     round: Option<f64>,
+    /// Delta at which this epsilon holds against the student and the server together, if an opener takes part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta_of_student_and_server: Option<f64>,
     /// The meaning of the price, or the reason for its absence.
     claim: String,
 }
@@ -85,9 +88,7 @@ impl RoundPrice {
         };
         let of: Vec<PriceOf> =
             numbers.into_iter().map(|number| price_of(file, number, delta)).collect::<Result<_, _>>()?;
-        let dearest = of.iter().filter_map(|price| price.round).fold(0.0, f64::max);
-        let delta_of_student_and_server = round.opener().map(|_| joint_delta(file, dearest, delta));
-        Ok(Self { delta: delta.get(), of, delta_of_student_and_server })
+        Ok(Self { delta: delta.get(), of })
     }
 
     /// Refuses a price above the limit of the options. A simulation is never refused.
@@ -119,17 +120,8 @@ impl RoundPrice {
                 ),
                 _ => format!("data-independent cost {scope}: none known ({})\n", price.claim),
             });
+            text.extend(price.delta_of_student_and_server.map(together));
             text.extend(price.party.as_ref().map(|party| party.to_text(&scope, self.delta)));
-        }
-        if let Some(delta) = self.delta_of_student_and_server {
-            text.push_str(&format!(
-                "against the student and the server together, delta is {} instead: the opener's parts hide the circuit's error only up to a \
-                 distance (docs/homomorphic-argmax.md)\n",
-                match delta {
-                    delta if delta < 1.0 => format!("{:.1e}", round_up_digits(delta)),
-                    _ => "1, no protection by these epsilons,".to_owned(),
-                }
-            ));
         }
         if self.of.iter().any(|price| price.party.is_some()) {
             text.push_str(&format!("the cost for one teacher is that for one person {UNDIVIDED}\n"));
@@ -147,33 +139,60 @@ impl PriceOfParty {
         let account = Accountant::new(event, delta).with_classes(shape.classes()).account_queries(shape.queries());
         let teachers = event.party_teachers();
         Ok(Some(match account {
-            Ok(account) => Self { teachers, round: Some(account.epsilon), claim: account.claim },
-            Err(error) => Self { teachers, round: None, claim: error.to_string() },
+            Ok(account) => {
+                let together = joint_delta(file, account.epsilon, delta);
+                let round = Some(account.epsilon);
+                Self { teachers, round, delta_of_student_and_server: together, claim: account.claim }
+            }
+            Err(error) => Self { teachers, round: None, delta_of_student_and_server: None, claim: error.to_string() },
         }))
     }
 
     fn to_text(&self, scope: &str, delta: f64) -> String {
-        let Self { teachers, round, claim } = self;
+        let Self { teachers, round, claim, .. } = self;
         let cost = match round {
             Some(round) => format!("epsilon {} for the round, at delta {delta:e}", epsilon_text(*round)),
             None => format!("none known ({claim})"),
         };
-        format!("data-independent cost for all {teachers} teachers of one party {scope}: {cost}\n")
+        let mut text = format!("data-independent cost for all {teachers} teachers of one party {scope}: {cost}\n");
+        text.extend(self.delta_of_student_and_server.map(together));
+        text
     }
 }
 
-/// Returns delta of the claim with this epsilon against the student and the server together, in a round with an opener: the pair sees
-/// parts that are within a total variation distance `d` of words that follow from the labels, so `(1 + e^epsilon) d` is added.
-/// The file does not state the parameter set of the keys, so `d` is that of the worst set that serves the round.
-fn joint_delta(file: &RoundFile, epsilon: f64, delta: Delta) -> f64 {
+/// Returns the delta at which a claim with this epsilon holds against the student and the server together; `None` without an opener. The file
+/// does not state the parameter set of the keys, so the distance is that of the worst set that serves the round.
+fn joint_delta(file: &RoundFile, epsilon: f64, delta: Delta) -> Option<f64> {
     let round = file.round();
+    round.opener()?;
     let (outcomes, range) = (round.candidates(), round.range());
     let of_set = |parameters| {
         let guarantee = Encoding::joint_guarantee(parameters, Circuit::Tournament, outcomes, range).ok()?;
         Some(guarantee.distance_log2.exp2())
     };
-    let worst = Parameters::ALL.iter().filter_map(of_set).fold(0.0, f64::max);
-    (delta.get() + (1.0 + epsilon.exp()) * worst * round.shape().queries() as f64).min(1.0)
+    // Without a set there is no bound.
+    let worst = Parameters::ALL.iter().filter_map(of_set).reduce(f64::max).unwrap_or(1.0);
+    Some(delta_at_a_distance(worst * round.shape().queries() as f64, epsilon, delta.get()))
+}
+
+/// Returns the delta of an output within this total variation distance of one that is (epsilon, delta)-DP: `delta + (1 + e^epsilon) distance`,
+/// rounded up, and at most 1.
+fn delta_at_a_distance(distance: f64, epsilon: f64, delta: f64) -> f64 {
+    let sum = delta + (1.0 + epsilon.exp()) * distance;
+    // Four roundings of at most 2^-52 each.
+    (sum * (1.0 + 1e-14)).min(1.0)
+}
+
+/// Returns the line about the student and the server together.
+fn together(delta: f64) -> String {
+    if delta < 1.0 {
+        format!(
+            "    against the student and the server together this epsilon holds at delta {:.1e}\n",
+            round_up_digits(delta)
+        )
+    } else {
+        "    against the student and the server together this epsilon protects nothing (delta 1)\n".to_owned()
+    }
 }
 
 /// Rounds a number up to two significant digits.
@@ -192,6 +211,7 @@ fn price_of(file: &RoundFile, number: Option<usize>, delta: Delta) -> Result<Pri
             teachers: number,
             one_answer: Some(all.per_query_epsilon),
             round: Some(all.epsilon),
+            delta_of_student_and_server: joint_delta(file, all.epsilon, delta),
             party,
             claim: all.claim,
             without: None,
@@ -200,9 +220,30 @@ fn price_of(file: &RoundFile, number: Option<usize>, delta: Delta) -> Result<Pri
             teachers: number,
             one_answer: None,
             round: None,
+            delta_of_student_and_server: None,
             party,
             claim: error.to_string(),
             without: Some(error),
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distance_adds_to_delta_by_one_and_the_factor_of_epsilon() {
+        // Python: 1e-5 + (1 + math.exp(1)) * 100 * 2 ** -15.8
+        let found = delta_at_a_distance(100.0 * (-15.8_f64).exp2(), 1.0, 1e-5);
+        assert!((found / 0.006527_4 - 1.0).abs() < 1e-3, "{found}");
+        assert!(delta_at_a_distance(0.0, 1.0, 1e-5) >= 1e-5);
+        assert_eq!(delta_at_a_distance(1e-3, 64.0, 1e-5), 1.0);
+        assert_eq!(delta_at_a_distance(1e-9, f64::INFINITY, 1e-5), 1.0);
+        assert_eq!(
+            together(0.006_52),
+            "    against the student and the server together this epsilon holds at delta 6.6e-3\n"
+        );
+        assert!(together(1.0).contains("protects nothing"));
+    }
 }

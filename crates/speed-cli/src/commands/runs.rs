@@ -4,12 +4,12 @@ use std::path::Path;
 
 use serde_json::json;
 use speed_accountant::{epsilon_text, without_protection};
-use speed_core::printable_path;
+use speed_core::{printable, printable_path};
 use speed_experiment::{
     ExperimentError, FinishedResults, ListedState, ResultsFault, RunSummary, find_results, list_runs, missing_for_page,
     pages, read_report, read_sweep, run_page,
 };
-use speed_report::{Report, SweepReport, Table};
+use speed_report::{Report, ReportRow, SweepReport, Table};
 
 use super::{Failure, print, print_json};
 use crate::bar::line;
@@ -115,7 +115,9 @@ pub(super) fn sweep_text(report: &SweepReport, folder: &Path) -> String {
 
 /// Returns a report for a terminal: its conditions, the first columns, and the location of the complete results.
 pub(super) fn report_text(report: &Report, run: &Path, legend: bool) -> String {
-    let summary = report.summary();
+    // Output is often kept in the logs of a cluster.
+    let public = report.for_anyone();
+    let summary = public.summary();
     let mut below = String::new();
     if legend {
         below.push_str(&report.legend());
@@ -126,15 +128,21 @@ pub(super) fn report_text(report: &Report, run: &Path, legend: bool) -> String {
     let mut pages: Vec<String> = pages(run).iter().map(|page| printable_path(page)).collect();
     if report.is_protected() {
         pages.retain(|page| page.ends_with(".html"));
+        let is_left_out = |row: &&ReportRow| row.data_independent.is_none();
+        let left_out: Vec<&str> = report.rows.iter().filter(is_left_out).map(|row| row.name.as_str()).collect();
+        if !left_out.is_empty() {
+            let names = printable(&left_out.join(", "));
+            below.push_str(&format!("Left out, because no finite data-independent claim covers them: {names}\n"));
+        }
         below.push_str(&format!(
-            "May be published: {}\nSecret, because their figures depend on the votes: all other files in {}\n",
+            "May be published: {} and the models of these rows. Secret, because their figures depend on the votes: all other files in {}\n",
             pages.join(" "),
             printable_path(run)
         ));
     } else if !pages.is_empty() {
         below.push_str(&format!("All columns, claims, plots: {}\n", pages.join(" ")));
     }
-    format!("{}\n{}\n{}", terminal::text(&report.heading()), terminal::table(&summary), terminal::text(&below))
+    format!("{}\n{}\n{}", terminal::text(&public.heading()), terminal::table(&summary), terminal::text(&below))
 }
 
 /// Explains why rows lack a data-independent epsilon, and that a very large epsilon gives no protection.

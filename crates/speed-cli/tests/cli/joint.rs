@@ -45,10 +45,9 @@ fn evaluated() -> Parties {
         text.contains("opens the result together with teacher 1, hospital-1: neither can open the result alone"),
         "{text}"
     );
-    // Three answers of four classes, each within 2^-15.8 of words that follow from the labels, at an epsilon above 1.
-    assert!(text.contains("against the student and the server together, delta is"), "{text}");
-    let delta = report["price"]["delta_of_student_and_server"].as_f64().expect("a delta");
-    assert!(delta > 3.0 * 2_f64.powf(-15.8) * (1.0 + 1_f64.exp()), "{report}");
+    // An epsilon of 54 is no protection from the pair (`a_distance_adds_to_delta_by_one_and_the_factor_of_epsilon` has others).
+    assert!(text.contains("against the student and the server together this epsilon protects nothing"), "{text}");
+    assert_eq!(report["price"]["of"][0]["delta_of_student_and_server"], 1.0);
     assert_eq!(documented(&parties.succeeds("student", "round round.toml --json"))["opener"], "hospital-1");
     let toml = fs::read_to_string(parties.path("student", "round.toml")).expect("a round");
     assert!(toml.contains("opening = \"joint\"\nopener = \"hospital-1\"\n"), "{toml}");

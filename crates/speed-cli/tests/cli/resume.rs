@@ -1,5 +1,6 @@
 //! A run that is killed at any moment resumes and ends with the same bytes, for any number of threads.
 
+use std::io::BufRead as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -64,8 +65,11 @@ fn signals_end_a_run_with_their_exit_codes_and_it_resumes() {
     for (signal, code) in [("-TERM", 143), ("-INT", 130)] {
         let arguments = ["run", "config.toml", "--results", "ended"];
         let mut child =
-            place.command(&arguments).stderr(std::process::Stdio::null()).spawn().expect("the binary starts");
-        std::thread::sleep(Duration::from_millis(200));
+            place.command(&arguments).stderr(std::process::Stdio::piped()).spawn().expect("the binary starts");
+        // The first line shows that the handlers exist; the trainings then take seconds.
+        let mut line = String::new();
+        let said = child.stderr.take().expect("a pipe");
+        std::io::BufReader::new(said).read_line(&mut line).expect("a line");
         let id = child.id().to_string();
         assert!(std::process::Command::new("kill").args([signal, &id]).status().expect("kill").success());
         assert_eq!(child.wait().expect("ended").code(), Some(code));

@@ -21,11 +21,10 @@ fn changed(before: &[Vec<u8>], after: &[Vec<u8>]) -> Vec<usize> {
     (0..4).filter(|&teacher| before[teacher] != after[teacher]).collect()
 }
 
-/// On commit b3db769 a patient less changed all models: parts were balanced by class, and steps by the largest part.
+/// On commit b3db769 removing a patient changed all models: parts were balanced by class, and steps by the largest part.
 #[test]
 fn the_records_of_a_person_change_one_teacher_and_the_division_is_kept() {
     let place = place();
-    fs::write(place.path("division.key"), "5".repeat(64)).expect("a key");
     let all = teachers(&place, "all");
     assert!(changed(&all, &teachers(&place, "again")).is_empty());
 
@@ -52,6 +51,29 @@ fn the_records_of_a_person_change_one_teacher_and_the_division_is_kept() {
 #[track_caller]
 fn assert_key(path: &Path, key: &str) {
     assert_eq!(fs::read_to_string(path).expect("a key"), key);
+}
+
+/// A missing key is made, and a key that others may read is refused.
+#[cfg(unix)]
+#[test]
+fn a_division_key_is_made_once_with_a_warning_and_kept_secret() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = place();
+    let key = place.path("division.key");
+    fs::remove_file(&key).expect("the key of the tests");
+    let parts = ["--parts", "1", "--classes", "down,flat,up", "--set", "teacher.steps=1", "--quiet"];
+    let output = place.speed(&train("north", "first", &parts));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && said.contains("division.key did not exist") && said.contains("not a person"),
+        "{said}"
+    );
+    let made = fs::read_to_string(&key).expect("a key");
+    assert_eq!((made.trim_end().len(), fs::metadata(&key).expect("a key").permissions().mode() & 0o777), (64, 0o600));
+    place.succeeds(&train("north", "second", &parts));
+    assert_eq!(fs::read_to_string(&key).expect("a key"), made);
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).expect("a mode");
+    place.fails(&train("north", "third", &parts), 3, &["division.key", "found mode 644"]);
 }
 
 /// Without a rule for groups, copies of a picture stay in one part.
@@ -85,8 +107,6 @@ fn copies_of_a_picture_stay_together_or_are_reported() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
     assert!(said.contains("24 images have the pixels of an image of another group"), "{said}");
-    let made = fs::read_to_string(place.path("division.key")).expect("a key");
-    assert_eq!(made.trim_end().len(), 64);
 }
 
 /// On commit b3db769 standard error printed the plurality's accuracy, and tables with data-dependent epsilons had the mode 0644.
@@ -102,7 +122,10 @@ fn figures_of_secret_votes_are_for_their_owner() {
     for text in [&said, &printed] {
         assert!(!text.contains("accuracy") && !text.contains("plurality") && !text.contains("fits"), "{text}");
     }
-    assert!(printed.contains("May be published: ") && printed.contains("report.html\n"), "{printed}");
+    assert!(
+        printed.contains("May be published: ") && printed.contains("report.html and the models of these rows"),
+        "{printed}"
+    );
     let run = place.run_folder("results", "tiny");
     let mode = |path: &Path| fs::metadata(path).expect("a file").permissions().mode() & 0o777;
     assert_eq!(mode(&run.join("stages")), 0o700);
@@ -114,6 +137,14 @@ fn figures_of_secret_votes_are_for_their_owner() {
         tables += 1;
     }
     assert!(tables > 5);
+    // The student of the plurality is as secret as the plurality, and the printed table lacks its row.
+    for (row, is_secret) in [("non-private", true), ("trusted", false)] {
+        for entry in fs::read_dir(run.join("models").join(row)).expect("models") {
+            let path = entry.expect("an entry").path();
+            assert_eq!(mode(&path) & 0o077 == 0, is_secret, "{}", path.display());
+        }
+    }
+    assert!(!printed.contains("\nNon-private") && printed.contains("claim covers them: Non-private\n"), "{printed}");
     // A simulation protects nothing and hides nothing.
     let place = Workplace::new(TINY);
     let output = place.speed(&["run", "config.toml"]);

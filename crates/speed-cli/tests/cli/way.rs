@@ -43,6 +43,8 @@ pub(crate) fn place() -> Workplace {
             }
         }
     }
+    // With this key no part of the tests is empty.
+    secret(&place.path("division.key"), &"5".repeat(64));
     for number in 0..30_u8 {
         picture(&place.path(&format!("public/{number:02}.png")), drawn(CLASSES[usize::from(number) % 3]), number);
     }
@@ -51,6 +53,16 @@ pub(crate) fn place() -> Workplace {
         picture(&place.path(&format!("test/{class}/{number}.png")), drawn(class), 3 * number);
     }
     place
+}
+
+/// Writes a file that only its owner may read.
+pub(crate) fn secret(path: &Path, text: &str) {
+    fs::write(path, text).expect("a file");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("a mode");
+    }
 }
 
 pub(crate) fn train<'a>(images: &'a str, out: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -248,10 +260,18 @@ fn wrong_inputs_are_refused_by_name() {
     fails(&["--group-by-prefix", "-"], 3, &["left.png", "\"-\""]);
     fs::write(place.path("groups.csv"), "file,patient\n00_left.png,1\n").expect("groups");
     fails(&["--groups", "groups.csv"], 3, &["groups.csv", "expected a column group, found file, patient"]);
+    // Folders 1, 2, 3 would be the classes 0, 1, 2, and so would the votes of a model for them.
+    for (number, class) in CLASSES.iter().enumerate() {
+        fs::rename(place.path(&format!("south/{class}")), place.path(&format!("south/{}", number + 1)))
+            .expect("a folder");
+    }
+    place.fails(&train("south", "model", &[]), 2, &["the class 1 would have the number 0", "--classes 1,2,3"]);
+    let names = ["--classes", "1,2,3", "--set", "teacher.steps=1"];
+    place.succeeds(&train("south", "numbered", &names));
     fails(&["--parts", "2"], 2, &["`--classes`: needed with --parts"]);
     let parts = ["--parts", "13", "--classes", "down,flat,up", "--group-by-prefix", "_"];
     fails(&parts, 3, &["of 13 has no image to train on", "12 groups"]);
-    fs::write(place.path("division.key"), "no key").expect("a file");
+    secret(&place.path("division.key"), "no key");
     fails(&parts, 3, &["division.key", "64 hexadecimal digits"]);
     fails(&["--validation", "1"], 2, &["--validation"]);
     fails(&["--architecture", "large"], 2, &["teacher.architecture"]);

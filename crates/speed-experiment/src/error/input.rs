@@ -261,9 +261,15 @@ pub enum InputFault {
         /// Number of groups, or of different images without groups.
         groups: usize,
     },
-    /// A file that is no key of a division.
+    /// An invalid division key.
     #[error("expected the key of a division among teachers, 64 hexadecimal digits")]
     DivisionKey,
+    /// A secret that others may read.
+    #[error("expected a file that only its owner may read (mode 600), found mode {found:o}")]
+    Exposed {
+        /// The mode found.
+        found: u32,
+    },
     /// More queries than images, or none.
     #[error("expected 1 to {images} queries of {images} images, found {found}")]
     QueryCount {

@@ -28,6 +28,8 @@ pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(),
     for (index, row) in report.rows.iter().enumerate() {
         let mut models = Vec::new();
         let mut first = None;
+        // A model of labels without a claim tells about the votes.
+        let is_secret = report.is_protected() && row.data_independent.is_none();
         for (repeat, student) in row.students.iter().enumerate() {
             let Some(weights) = kept_weights(run, &student.stage)? else {
                 missing += 1;
@@ -40,7 +42,7 @@ pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(),
             match of_weights_to_bytes(&description, &weights) {
                 Ok(bytes) => {
                     let path = run.join(model_of(report, &row.name, repeat));
-                    context.store.write_below(&path, &bytes)?;
+                    context.store.write_below(&path, &bytes, is_secret)?;
                     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                     models.push(ModelFile { file, sha256: Digest::of(&bytes).to_hex() });
                     first.get_or_insert((description, path));
@@ -51,8 +53,9 @@ pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(),
         }
         if let Some((description, path)) = first {
             let card = card_of_row(config, report, index, models, &description);
-            write_atomic(&path.with_file_name(CARD), card.to_json().as_bytes())?;
-            write_atomic(&path.with_file_name(CARD_TEXT), card.to_markdown(CARD).as_bytes())?;
+            for (name, text) in [(CARD, card.to_json()), (CARD_TEXT, card.to_markdown(CARD))] {
+                context.store.write_below(&path.with_file_name(name), text.as_bytes(), is_secret)?;
+            }
         }
     }
     if missing > 0 {

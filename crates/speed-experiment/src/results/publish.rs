@@ -16,7 +16,7 @@ pub(crate) struct PublishedQueries {
     pub(crate) pictures: Option<Vec<u8>>,
 }
 
-/// Writes the files of a report; the report itself is last. If noise protects the answers, only the page is for everybody: the
+/// Writes the files of a report; the report itself is last. If noise protects the answers, only the page is public: the
 /// other files have figures of secret votes, and only their owner may read them.
 ///
 /// # Errors

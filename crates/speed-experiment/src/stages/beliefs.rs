@@ -123,7 +123,8 @@ impl<'a> Stage for BeliefStage<'a> {
             context.progress.advance(1, "");
         }
         folder.write_json(BELIEFS, &RowBeliefs(rows))?;
-        context.progress.end(&format!("{changed} of {all} answers replaced by other classes"));
+        let figure = context.unless_secret(format!(": {changed} of {all} replaced by other classes"));
+        context.progress.end(&format!("the answers are weighed{figure}"));
         Ok(vec![BELIEFS.into()])
     }
 

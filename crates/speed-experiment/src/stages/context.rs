@@ -30,3 +30,11 @@ pub(crate) struct Context<'a> {
     pub(crate) latency_wait: Duration,
     pub(crate) progress: &'a dyn Progress,
 }
+
+impl Context<'_> {
+    /// Returns a figure of teachers, votes or students for a message; nothing if noise protects the answers, because such figures are as
+    /// secret as the votes.
+    pub(crate) fn unless_secret(&self, figure: String) -> String {
+        if self.config.protects_answers() { String::new() } else { figure }
+    }
+}

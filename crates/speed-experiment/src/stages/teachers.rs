@@ -290,12 +290,9 @@ impl Units for Training<'_> {
             let metrics = trained.metrics;
             self.folder.write_unit(&unit(teacher), &trained.teacher.to_bytes()?, arithmetic, &metrics)?;
             self.done().insert(teacher, (metrics, Some((*arithmetic).to_owned())));
-            let note = if config.protects_answers() {
-                format!("teacher {teacher} is trained")
-            } else {
-                format!("teacher {teacher} fits {:.1} % of its images", 100.0 * metrics.train_accuracy)
-            };
-            self.context.progress.advance(1, &note);
+            let figure = format!(": fits {:.1} % of its images", 100.0 * metrics.train_accuracy);
+            let figure = self.context.unless_secret(figure);
+            self.context.progress.advance(1, &format!("teacher {teacher} is trained{figure}"));
         }
         Ok(())
     }

@@ -165,15 +165,11 @@ impl<'a> VotesStage<'a> {
         // With real noise, the votes and functions of them are the secret that it protects.
         folder.write_secret(VOTES, &npy::votes_to_bytes(votes))?;
         folder.write_secret_json(QUALITY, &recorded)?;
-        let mut said = format!("votes on {} pool images", votes.shape().queries());
-        // Figures of the votes are as secret as the votes.
-        if !context.config.protects_answers() {
-            let percent =
-                |value: Option<f64>| value.map_or_else(|| "unknown".into(), |value| format!("{:.2} %", 100.0 * value));
-            let [mean, plurality] = [quality.mean_accuracy, quality.plurality_accuracy].map(percent);
-            said.push_str(&format!(": mean teacher accuracy {mean}, plurality {plurality}"));
-        }
-        context.progress.end(&said);
+        let percent =
+            |value: Option<f64>| value.map_or_else(|| "unknown".into(), |value| format!("{:.2} %", 100.0 * value));
+        let [mean, plurality] = [quality.mean_accuracy, quality.plurality_accuracy].map(percent);
+        let figures = context.unless_secret(format!(": mean teacher accuracy {mean}, plurality {plurality}"));
+        context.progress.end(&format!("votes on {} pool images{figures}", votes.shape().queries()));
         Ok(vec![VOTES.into(), QUALITY.into()])
     }
 }

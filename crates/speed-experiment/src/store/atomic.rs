@@ -20,7 +20,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
 }
 
 /// Returns the directory of a file, which is the current one for a name alone.
-pub(super) fn folder_of(path: &Path) -> &Path {
+fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use speed_report::Environment;
 
-use super::atomic::{folder_of, remove_unfinished_unless, write_atomic, write_json, write_secret};
+use super::atomic::{remove_unfinished_unless, write_atomic, write_json, write_secret};
 use super::fingerprint::{Fingerprint, Identity};
 use super::folder::StageFolder;
 use super::layout::{self, folders_in, is_called, name_of};
@@ -37,8 +37,6 @@ enum Access {
     Shard {
         /// The text of the config in the directory, which is created when the first unit is begun.
         config: String,
-        /// Whether noise protects the answers.
-        is_secret: bool,
         /// Whether it may resume the work of another program.
         any_program: bool,
     },
@@ -52,13 +50,13 @@ pub(crate) enum StageState {
     Outstanding(StageFolder),
 }
 
-/// Makes the directory of the stages below that of a run. Only its owner may enter it if noise protects the answers, because the
-/// stages hold teachers, votes and figures that depend on them.
-fn make_stages(run: &Path, is_secret: bool) -> Result<(), ExperimentError> {
+/// Makes the directory of the stages below that of a run. Only its owner may enter it, because the stages hold teachers, votes and figures that
+/// depend on them. That of a simulation may have them from a run with real noise.
+fn make_stages(run: &Path) -> Result<(), ExperimentError> {
     let stages = layout::stages(run);
     fs::create_dir_all(&stages).map_err(ExperimentError::io("create", &stages))?;
     #[cfg(unix)]
-    if is_secret {
+    {
         use std::os::unix::fs::PermissionsExt as _;
         fs::set_permissions(&stages, fs::Permissions::from_mode(0o700))
             .map_err(ExperimentError::io("protect", &stages))?;
@@ -75,7 +73,7 @@ impl RunStore {
     pub(crate) fn open(results: &Path, config: &Config, environment: &Environment) -> Result<Self, ExperimentError> {
         let folder = Self::folder_of(results, config);
         let is_new = !folder.exists();
-        make_stages(&folder, config.protects_answers())?;
+        make_stages(&folder)?;
         let lock = Lock::try_take(folder.join(layout::LOCK), &folder)?;
         let leases = Leases::new()?;
         // Shards may be writing here without the lock, perhaps on another machine.
@@ -124,7 +122,7 @@ impl RunStore {
     /// # Errors
     /// If the operating system gives no random bytes.
     pub(crate) fn join(results: &Path, config: &Config, any_program: bool) -> Result<Self, ExperimentError> {
-        let access = Access::Shard { config: config.to_toml(), is_secret: config.protects_answers(), any_program };
+        let access = Access::Shard { config: config.to_toml(), any_program };
         let folder = Self::folder_of(results, config);
         Ok(Self { folder, is_new: false, forced: Vec::new(), leases: Leases::new()?, access })
     }
@@ -246,8 +244,8 @@ impl RunStore {
         let folder = self.stage_folder(&identity.name);
         match &self.access {
             Access::Whole { .. } => StageFolder::open(folder, identity, &self.leases),
-            Access::Shard { config, is_secret, any_program } => {
-                make_stages(&self.folder, *is_secret)?;
+            Access::Shard { config, any_program } => {
+                make_stages(&self.folder)?;
                 layout::make_shards_folder(&self.folder)?;
                 keep_config(&self.folder, config)?;
                 StageFolder::join(folder, identity, *any_program)
@@ -327,7 +325,7 @@ impl RunStore {
     /// # Errors
     /// If the file cannot be written.
     pub(crate) fn write_table(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
-        self.write_below(&layout::table_path(&self.folder, name), bytes)
+        self.write_below(&layout::table_path(&self.folder, name), bytes, false)
     }
 
     /// Writes a table that only its owner may read, because it has figures of secret votes.
@@ -335,20 +333,19 @@ impl RunStore {
     /// # Errors
     /// If the file cannot be written.
     pub(crate) fn write_secret_table(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
-        let path = layout::table_path(&self.folder, name);
-        fs::create_dir_all(folder_of(&path)).map_err(ExperimentError::io("create", &path))?;
-        write_secret(&path, bytes)
+        self.write_below(&layout::table_path(&self.folder, name), bytes, true)
     }
 
-    /// Writes a file below the run's directory, which replaces that of an earlier report of the same run.
+    /// Writes a file below the run's directory, which replaces that of an earlier report of the same run. Only its owner may read
+    /// it if it is secret.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(crate) fn write_below(&self, path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
+    pub(crate) fn write_below(&self, path: &Path, bytes: &[u8], is_secret: bool) -> Result<(), ExperimentError> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(ExperimentError::io("create", parent))?;
         }
-        write_atomic(path, bytes)
+        if is_secret { write_secret(path, bytes) } else { write_atomic(path, bytes) }
     }
 
     /// Writes the report, which marks the run as finished. Only its owner may read it if it has figures of secret votes.

@@ -38,6 +38,15 @@ impl Division {
                 return Ok((Self { key }, true));
             }
         }
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let found =
+                std::fs::metadata(path).map_err(ExperimentError::io("read", path))?.permissions().mode() & 0o777;
+            if found & 0o077 != 0 {
+                return Err(at(path, InputFault::Exposed { found }));
+            }
+        }
         let text = Zeroizing::new(read_text(path)?);
         let mut key = Zeroizing::new([0; 32]);
         let digits = text.strip_suffix(b"\n").unwrap_or(&text);
@@ -98,6 +107,7 @@ mod tests {
         assert_eq!((made, made_again), (true, false));
         assert!((0..50).all(|group| first.part(&group.to_string(), parts) == again.part(&group.to_string(), parts)));
         for wrong in ["", "00", &"g".repeat(64), &"0".repeat(66)] {
+            // The file keeps its mode.
             std::fs::write(&path, wrong).expect("a file");
             let error = Division::read_or_make(&path).err().expect("no key").to_string();
             assert!(error.contains("64 hexadecimal digits") && error.contains("division.key"), "{error}");

@@ -1,5 +1,6 @@
 //! The images of a training: a directory of pictures or an array, with or without labels.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use speed_core::{printable, printable_path};
@@ -28,7 +29,7 @@ pub(super) struct Labelled {
     /// The paths of pictures relative to their directory, with `/`, or the positions in an array.
     pub(super) names: Vec<String>,
     pub(super) class_names: Vec<String>,
-    /// What the user should know about the images.
+    /// Warnings about the images.
     pub(super) warnings: Vec<String>,
 }
 
@@ -36,7 +37,7 @@ pub(super) struct Labelled {
 pub(super) struct Unlabelled {
     pub(super) images: Split,
     pub(super) names: Vec<String>,
-    /// What the user should know about the images.
+    /// Warnings about the images.
     pub(super) warnings: Vec<String>,
 }
 
@@ -87,6 +88,15 @@ impl ImagesOptions {
         let found = pictures::load_labelled(&self.path, config.reading(), classes)?;
         let mut warnings = skipped(&self.path, found.passed_over.as_ref());
         warnings.extend(found.empty.iter().map(|class| format!("no images of the class {}", printable(class))));
+        if classes.is_none() {
+            check_numbers(&self.path, &found.class_names)?;
+        }
+        let mut lower = BTreeMap::new();
+        for class in &found.class_names {
+            if let Some(other) = lower.insert(class.to_lowercase(), class) {
+                warnings.push(format!("{} and {} are two classes", printable(other), printable(class)));
+            }
+        }
         let names = relative(&self.path, &found.files);
         Ok(Labelled { images: found.images, names, class_names: found.class_names, warnings })
     }
@@ -105,6 +115,22 @@ impl ImagesOptions {
         let warnings = skipped(&self.path, found.passed_over.as_ref());
         Ok(Unlabelled { images: found.images, names: relative(&self.path, &found.files), warnings })
     }
+}
+
+/// Refuses classes that are named by numbers other than their own, because votes and labels are numbers from 0 in the order of the
+/// names: folders 1 to 7, or 0, 1, 10, 2.
+fn check_numbers(folder: &Path, names: &[String]) -> Result<(), ConfigError> {
+    let is_other = |(index, name): &(usize, &String)| name.parse::<usize>().is_ok_and(|number| number != *index);
+    let Some((index, name)) = names.iter().enumerate().find(is_other) else { return Ok(()) };
+    let names = names.iter().map(|name| printable(name)).collect::<Vec<_>>().join(",");
+    Err(ConfigError::Key {
+        place: printable_path(folder),
+        key: "--classes".into(),
+        message: format!(
+            "the class {} would have the number {index} in votes and labels; give --classes {names} to confirm this order, or another one",
+            printable(name)
+        ),
+    })
 }
 
 /// Returns the warning about files of a directory that are not read.

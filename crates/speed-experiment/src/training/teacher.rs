@@ -125,14 +125,19 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
     check_names(&data.class_names).map_err(nameless)?;
     config.check_images(data.images.shape())?;
     let group_of = groups(&options.images.path, &data.names, &data.images, options.grouping.as_ref(), progress)?;
+    if options.parts.is_some() && options.grouping.is_none() {
+        progress.warn("without --group-by-prefix or --groups every picture is a group, so a claim for one teacher covers a picture and not a person");
+    }
     let division = match options.parts {
         None => Division::of_seed(seed),
         Some(_) => {
             let (division, made) = Division::read_or_make(&options.division_key)?;
             if made {
                 let key = printable_path(&options.division_key);
-                progress
-                    .note(&format!("{key}: a new key divides the groups among the teachers; keep it for all rounds"));
+                progress.warn(&format!(
+                    "{key} did not exist: a new key divides the groups among the teachers. Keep it for all rounds; with another key, a person costs \
+                     as much as two teachers"
+                ));
             }
             division
         }

@@ -29,7 +29,8 @@ pub(super) fn covered(rows: &[ReportRow]) -> Vec<ReportRow> {
 
 impl Report {
     /// Returns the public part of the report, which is the complete report if no answers are protected.
-    pub(super) fn for_anyone(&self) -> Self {
+    #[must_use]
+    pub fn for_anyone(&self) -> Self {
         if !self.is_protected() {
             return self.clone();
         }

@@ -71,7 +71,8 @@ impl Stage for SpreadingStage<'_> {
         let result = Classification::new(class_names, pairs).map_err(Mismatch::from)?;
         folder.write_json(RESULT, &result)?;
         let percent = 100.0 * result.accuracy().unwrap_or_default();
-        progress.end(&format!("{row}: label spreading, accuracy {percent:.1} %"));
+        let figure = context.unless_secret(format!(", accuracy {percent:.1} %"));
+        progress.end(&format!("{row}: label spreading{figure}"));
         Ok(vec![RESULT.into()])
     }
 

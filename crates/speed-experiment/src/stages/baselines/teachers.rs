@@ -64,7 +64,8 @@ impl Stage for TeachersStage<'_> {
         let mean_accuracy = votes.mean_accuracy(test.labels())?;
         let measured = Measured { teachers: votes.shape().teachers(), images: test.len(), mean_accuracy };
         folder.write_json(RESULT, &measured)?;
-        context.progress.end(&format!("mean teacher on the test images: accuracy {:.1} %", 100.0 * mean_accuracy));
+        let figure = context.unless_secret(format!(": accuracy {:.1} %", 100.0 * mean_accuracy));
+        context.progress.end(&format!("mean teacher on the test images{figure}"));
         Ok(vec![RESULT.into()])
     }
 
