@@ -179,7 +179,7 @@ fn in_store<T>(
     if let Some(name) = images.and_then(|images| images.handwriting.as_ref()) {
         progress.note(&format!("street digits of the handwriting in dataset {name}"));
     }
-    images.iter().flat_map(|images| &images.notes).for_each(|note| progress.warn(note));
+    images.iter().flat_map(|images| &images.notes).for_each(|note| progress.warn(note.trim_start_matches("warning: ")));
     check_forced(store, config, &forced_charges(config, graph, &options.force, classes)?)?;
     graph.forced(&options.force).try_for_each(|stage| store.force(stage))?;
     let truth = Truth::for_run(config, *images)?;

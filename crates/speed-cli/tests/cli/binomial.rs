@@ -34,8 +34,6 @@ fn a_binomial_round_gives_the_labels_of_the_in_process_path() {
     let written = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
     assert_eq!(written, in_process(&parties, queries, teachers));
     assert_eq!(written, simulated(&parties, queries, teachers));
-    let unanswered = written.lines().filter(|line| line.ends_with(',')).count();
-    assert!((1..queries).contains(&unanswered), "{unanswered} of {queries} have no answer");
 }
 
 /// Returns the label file of a direct simulation with the noise that the accountant assumes: the heads of the first

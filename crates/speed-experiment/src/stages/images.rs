@@ -93,7 +93,7 @@ impl SourceImages {
         // An error about too few images is reported elsewhere.
         let uneven = partition::uneven(&self.images.train, teachers).ok().flatten();
         let passed_over = self.passed_over.as_ref().map(|files| format!("pictures: {files}"));
-        passed_over.into_iter().chain(unused).chain(uneven.map(|uneven| uneven.to_string())).collect()
+        passed_over.into_iter().chain(unused).chain(uneven.map(|uneven| format!("warning: {uneven}"))).collect()
     }
 }
 
