@@ -416,7 +416,7 @@ fn two_results_and_incomplete_files_are_told_apart() {
     // A verification of a party that is not a teacher of the round, or of another teacher's name, is not accepted.
     assert!(verify(&folder).honest);
     let mut forged = fs::read(folder.path("verification")).expect("a verification");
-    forged[12 + 64] = 2;
+    forged[12 + 96] = 2;
     seal(&mut forged);
     fs::write(folder.path("forged"), forged).expect("a file");
     let error = open(&folder, vec![folder.path("forged")], false).expect_err("not teacher 2's").to_string();

@@ -37,9 +37,16 @@ fn real_round(name: &str, opener: &Path) -> RoundFolder {
 
 /// Copies a share without the flag of a simulation.
 fn copy_real_share(folder: &RoundFolder, name: &str) {
+    copy_share(folder, name, |bytes| {
+        assert_eq!(bytes[48], 1);
+        bytes[48] = 0;
+    });
+}
+
+/// Copies a share with a change.
+fn copy_share(folder: &RoundFolder, name: &str, change: impl FnOnce(&mut [u8])) {
     let mut bytes = fs::read(shares().join(name)).expect("a share");
-    assert_eq!(bytes[48], 1);
-    bytes[48] = 0;
+    change(&mut bytes);
     seal(&mut bytes);
     fs::write(folder.path(name), bytes).expect("a file");
     #[cfg(unix)]
@@ -175,10 +182,7 @@ fn a_real_share_opens_no_simulation() {
     refused(open(&folder, "part", None), 3, "student.share");
     // On commit b3db769 the key of the flooding, which is zero in the student's share and random in the opener's, was not checked.
     for (name, key) in [("student.share", 1), ("opener.share", 0)] {
-        let mut bytes = fs::read(shares().join(name)).expect("a share");
-        bytes[84..116].fill(key);
-        seal(&mut bytes);
-        fs::write(folder.path(name), bytes).expect("a file");
+        copy_share(&folder, name, |bytes| bytes[84..116].fill(key));
     }
     refused(open(&folder, "part", None), 3, "a key of the flooding is 1");
     fs::remove_file(folder.path("part")).expect("a part");
