@@ -154,8 +154,6 @@ async fn run(
         outcome = whole => outcome,
         () = stop_signal() => Ok(()),
     };
-    // A second signal ends the process at once.
-    ENDS_BY_ITSELF.store(false, Ordering::Release);
     stop.send_replace(true);
     let _ = serving.await;
     if let Some(watching) = watching {
@@ -297,11 +295,11 @@ async fn watch_at(listener: TcpListener, app: Router, mut stop: watch::Receiver<
 
 static ENDS_BY_ITSELF: AtomicBool = AtomicBool::new(false);
 
-/// Returns whether a server of this process ends by itself once the process is told to stop (SIGTERM, SIGINT), so no other
-/// handler needs to end it. It does so while it serves, but not while it loads keys.
+/// Returns whether to leave a signal to stop (SIGTERM, SIGINT) to a server of this process, which ends by itself while it serves, but not
+/// while it loads keys. This is so for the first signal only, and the caller alone counts: the server may see the signal before or after.
 #[must_use]
 pub fn ends_by_itself() -> bool {
-    ENDS_BY_ITSELF.load(Ordering::Acquire)
+    ENDS_BY_ITSELF.swap(false, Ordering::AcqRel)
 }
 
 /// Waits for a signal to stop the process.
