@@ -100,6 +100,9 @@ impl Price {
 }
 
 impl PriceLimit {
+    /// No limit.
+    pub const UNLIMITED: Self = Self(Some(f64::INFINITY));
+
     /// Creates a limit. `None` refuses answers of which one may cost more than 10.
     ///
     /// # Errors
@@ -125,7 +128,7 @@ impl PriceLimit {
         let delta = delta.get();
         let unknown = |why| PriceError::Unknown { what, delta, why: Box::new(why) };
         let Price { one_answer, all } = match price {
-            _ if self.0 == Some(f64::INFINITY) => return Ok(()),
+            _ if self == Self::UNLIMITED => return Ok(()),
             Ok(price) if price.one_answer.is_finite() && price.all.is_finite() => price,
             Ok(price) => return Err(unknown(AccountError::NotFinite { found: price.all })),
             Err(why) => return Err(unknown(why)),

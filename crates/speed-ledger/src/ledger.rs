@@ -162,8 +162,7 @@ impl Ledger {
             drop(file);
             return self.statement();
         }
-        let mut of_question = contents.charges.iter().filter(|other| other.question == charge.question);
-        if request.is_only && of_question.next().is_some() {
+        if request.is_only && contents.charges.iter().any(|other| other.question == charge.question) {
             return Err(self.refused(Refusal::Released));
         }
         self.check(contents.budget, &contents.charges, &[request.batch()], request.limit)?;

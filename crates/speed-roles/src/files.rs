@@ -4,7 +4,6 @@ use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest as _, Sha256};
 use speed_core::Digest;
 use speed_votes::NamedQueries;
 use zeroize::Zeroizing;
@@ -83,21 +82,12 @@ pub(crate) fn refused(path: &Path, kind: FileKind, fault: impl Into<InputFault>)
     }
 }
 
-/// Returns SHA-256 of a regular file of at most `max` bytes, which is read in pieces.
+/// Returns SHA-256 of a regular file of at most `max` bytes.
 ///
 /// # Errors
 /// If it is longer or cannot be read.
 pub fn hash_file(path: &Path, max: u64) -> Result<Digest, RolesError> {
-    let hash = || -> Result<Digest, ReadFault> {
-        let found = regular_length(path)?;
-        if found > max {
-            return Err(ReadFault::TooLong { found, max });
-        }
-        let mut hash = Sha256::new();
-        std::io::copy(&mut File::open(path)?.take(max), &mut hash)?;
-        Ok(Digest::from_bytes(hash.finalize().into()))
-    };
-    hash().map_err(RolesError::input(path))
+    read_up_to(path, max).map(Digest::of).map_err(RolesError::input(path))
 }
 
 /// Returns SHA-256 of a list of `queries` queries. A list of names must have this number of queries; other formats are accepted as

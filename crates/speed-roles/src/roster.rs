@@ -105,10 +105,11 @@ impl Party {
     pub fn new(name: &str, key: PartyKey) -> Result<Self, RosterError> {
         let is_assigned =
             |letter: char| !matches!(letter, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..) && !is_noncharacter(letter);
-        if name.len() > Self::MAX_NAME || !is_legible(name) || !name.chars().all(is_assigned) {
+        let name = composed(name);
+        if name.len() > Self::MAX_NAME || !is_legible(&name) || !name.chars().all(is_assigned) {
             return Err(RosterError::Name { found: name.chars().take(100).collect() });
         }
-        Ok(Self { name: name.nfc().collect(), key, teachers: 1 })
+        Ok(Self { name, key, teachers: 1 })
     }
 
     /// The largest number of teachers of a party.
@@ -146,6 +147,11 @@ impl Party {
     pub fn key(&self) -> PartyKey {
         self.key
     }
+}
+
+/// Returns a name in the form in which parties have it.
+pub(crate) fn composed(name: &str) -> String {
+    name.nfc().collect()
 }
 
 /// Returns a text that names share which people may take for one another: they differ in case, in compatible characters (NFKC), or in
@@ -284,6 +290,9 @@ mod tests {
         }
         of("Paris", "Parma").expect("two names");
         assert_eq!(party("E\u{301}", 1).expect("a name").name(), "É");
+        // A letter of three bytes that NFC writes as three letters of two.
+        let longer = "\u{fb2c}".repeat(33);
+        assert!(party("\u{fb2c}", 1).is_ok() && longer.len() <= Party::MAX_NAME && party(&longer, 1).is_err());
         for name in ["ward \u{e000}", "ward \u{fdd0}", "ward \u{1ffff}", "ward \u{f0000}"] {
             assert!(party(name, 1).is_err(), "{name:?}");
         }

@@ -4,7 +4,7 @@ use speed_aggregation::error::{PrivacyNoiseError, RoundError};
 use speed_aggregation::{PrivacyNoise, Round, RoundSpec};
 use speed_core::{Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape, is_legible};
 
-use crate::roster::{Party, Roster, RosterError};
+use crate::roster::{Party, Roster, RosterError, composed};
 
 /// The student's terms for a round.
 #[derive(Clone, Debug)]
@@ -88,7 +88,8 @@ impl Terms {
     fn opener(&self) -> Result<Option<usize>, TermsError> {
         let Some(name) = &self.opener else { return Ok(None) };
         let teachers = self.roster.teachers();
-        let index = teachers.iter().position(|party| party.name() == name);
+        let composed = composed(name);
+        let index = teachers.iter().position(|party| party.name() == composed);
         index.map(Some).ok_or_else(|| {
             let names: Vec<String> = teachers.iter().take(3).map(|party| format!("{:?}", party.name())).collect();
             let more = if teachers.len() > 3 { ", .." } else { "" };

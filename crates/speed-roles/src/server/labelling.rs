@@ -15,7 +15,7 @@ use super::admission::Admission;
 use super::inbox::Inbox;
 use super::notes::Notes;
 use super::report::Progress;
-use crate::charge::{LedgerOptions, charge, expect_uncharged};
+use crate::charge::{LedgerOptions, charge, expect_uncharged, of_server};
 use crate::error::RolesError;
 use crate::fault::{InputFault, VerificationFault};
 use crate::files::{Access, hash_file, write_once_for};
@@ -63,8 +63,7 @@ impl Labelling<'_> {
             None => self.sum(key)?,
         };
         // The server's ledger is about all parties, so it states the largest.
-        let own = (self.file, self.file.roster().server().key());
-        charge(self.ledger, own, server.teachers_received(), self.file.round().largest_party(), sum)?;
+        charge(self.ledger, of_server(self.file), server.teachers_received(), self.file.round().largest_party(), sum)?;
         if let Some(copies) = self.copies {
             copy_messages(copies, self.file, self.inbox, self.registry)?;
         }
@@ -93,7 +92,7 @@ impl Labelling<'_> {
 
     /// Sums the available messages, adds the server's noise if the round requires it, closes the sum and keeps it.
     fn sum(&self, key: EvaluationKey) -> Result<(Server, Digest, Vec<Refusal>), RolesError> {
-        expect_uncharged(self.ledger, (self.file, self.file.roster().server().key()), self.registry.path())?;
+        expect_uncharged(self.ledger, of_server(self.file), self.registry.path())?;
         let circuit = ExactCircuit::try_from(self.circuit)?;
         let seed = AnswerSeed::draw(&self.randomness.keys(), self.file.id())?;
         let server = Server::new(key, self.file.round().clone())?.with_circuit(circuit.into())?;

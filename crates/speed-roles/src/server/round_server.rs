@@ -14,7 +14,7 @@ use super::inbox::{FolderInbox, RegistryInbox};
 use super::labelling::{EvaluatedRound, Labelling, copy_messages, late};
 use super::report::{Progress, ServerReport};
 use super::reveal::server_identity;
-use crate::charge::{LedgerOptions, expect_budget, expect_uncharged, expect_writable};
+use crate::charge::{LedgerOptions, expect_budget, expect_uncharged, expect_writable, of_server};
 use crate::error::{OptionsFault, RolesError};
 use crate::fault::InputFault;
 use crate::file_kind::FileKind;
@@ -98,9 +98,9 @@ impl RoundServer {
     fn expect_to_be_charged(&self) -> Result<(), RolesError> {
         let (ledger, file) = (&self.options.ledger, &self.file);
         if !self.is_closed()? {
-            expect_uncharged(ledger, (file, file.roster().server().key()), self.registry.path())?;
+            expect_uncharged(ledger, of_server(file), self.registry.path())?;
         }
-        expect_budget(ledger, (file, file.roster().server().key()), self.minimum)?;
+        expect_budget(ledger, of_server(file), self.minimum)?;
         expect_writable(ledger, file)
     }
 

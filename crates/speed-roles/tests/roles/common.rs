@@ -191,7 +191,7 @@ impl RoundFolder {
             registry: self.path(&format!("teacher-{}.registry", CALLS.fetch_add(1, Ordering::Relaxed))),
             ledger: self.ledger(&format!("teacher-{teacher}")),
             // Rounds of few teachers have little noise.
-            limit: PriceLimit::new(Some(f64::INFINITY)).expect("a limit"),
+            limit: PriceLimit::UNLIMITED,
             reuse_keys: false,
             randomness: SEED,
         }

@@ -68,7 +68,7 @@ fn two_logs_of_a_server_are_told_apart_by_the_verification() {
         let error = check("false.log").expect_err("another log").to_string();
         assert!(error.contains("the verifier saw the one with"), "{error}");
     }
-    // A log that received a message of a teacher whom it does not count convicts the server, whoever sees it.
+    // A log with a received message of a teacher whom it does not count convicts the server.
     let mut silent = honest;
     silent.insert(0, LogEntry::of_message(LogEvent::Received, 3, Digest::of("a message")));
     let report = verified(&folder, &silent);
