@@ -86,8 +86,7 @@ impl RoundPrice {
             }
             (NoisePlacement::Distributed, None) => vec![Some(teachers)],
         };
-        let of: Vec<PriceOf> =
-            numbers.into_iter().map(|number| price_of(file, number, delta)).collect::<Result<_, _>>()?;
+        let of = numbers.into_iter().map(|number| price_of(file, number, delta)).collect::<Result<_, _>>()?;
         Ok(Self { delta: delta.get(), of })
     }
 
@@ -170,7 +169,7 @@ fn joint_delta(file: &RoundFile, epsilon: f64, delta: Delta) -> Option<f64> {
         let guarantee = Encoding::joint_guarantee(parameters, Circuit::Tournament, outcomes, range).ok()?;
         Some(guarantee.distance_log2.exp2())
     };
-    // Without a set there is no bound.
+    // No bound is known if no set serves the round.
     let worst = Parameters::ALL.iter().filter_map(of_set).reduce(f64::max).unwrap_or(1.0);
     Some(delta_at_a_distance(worst * round.shape().queries() as f64, epsilon, delta.get()))
 }

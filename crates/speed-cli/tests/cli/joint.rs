@@ -45,7 +45,7 @@ fn evaluated() -> Parties {
         text.contains("opens the result together with teacher 1, hospital-1: neither can open the result alone"),
         "{text}"
     );
-    // An epsilon of 54 is no protection from the pair (`a_distance_adds_to_delta_by_one_and_the_factor_of_epsilon` has others).
+    // An epsilon of 54 does not protect against both together (smaller ones: `a_distance_adds_to_delta_by_one_and_the_factor_of_epsilon`).
     assert!(text.contains("against the student and the server together this epsilon protects nothing"), "{text}");
     assert_eq!(report["price"]["of"][0]["delta_of_student_and_server"], 1.0);
     assert_eq!(documented(&parties.succeeds("student", "round round.toml --json"))["opener"], "hospital-1");

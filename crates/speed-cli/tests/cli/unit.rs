@@ -1,4 +1,4 @@
-//! The unit of a claim: what the records of one person change.
+//! The unit of a claim: the effect of the records of one person.
 
 use std::fs;
 use std::path::Path;

@@ -53,7 +53,7 @@ pub enum VotesSource {
     Teachers,
     /// A file of labels or histograms.
     File(VotesInFile),
-    /// A random class for each teacher and query, of this number of classes if there are no images.
+    /// A random class for each teacher and query. Without images, the number of classes.
     Uniform(Option<usize>),
     /// The pool's true label from every teacher.
     Truth,
@@ -76,13 +76,13 @@ impl RawVotes {
     /// Checks the section against the images.
     pub(super) fn check(&self, data: &DataConfig) -> Result<VotesSource, Fault> {
         let has_images = data.source != DataSource::None;
-        let file = self.check_file()?;
+        let form = self.check_form()?;
         let classes = self.check_classes(has_images)?;
         match (self.source, self.file.as_str()) {
             (VotesSourceKind::File, "") => {
                 refuse("votes.file", "votes.source = \"file\" needs the path of an .npy or CSV file")
             }
-            (VotesSourceKind::File, _) => Ok(VotesSource::File(VotesInFile { classes, ..file })),
+            (VotesSourceKind::File, path) => Ok(VotesSource::File(VotesInFile { path: path.into(), form, classes })),
             (_, path) if !path.is_empty() => refuse("votes.file", "is read only with votes.source = \"file\""),
             (VotesSourceKind::Teachers | VotesSourceKind::Neighbours, _) if !has_images => refuse(
                 "votes.source",
@@ -98,15 +98,14 @@ impl RawVotes {
         }
     }
 
-    /// Checks the keys that describe a file, except for the number of classes.
-    fn check_file(&self) -> Result<VotesInFile, Fault> {
-        let is_file = self.source == VotesSourceKind::File;
-        let form = match self.form.as_str() {
-            "" => None,
-            _ if !is_file => return refuse("votes.form", "is read only with votes.source = \"file\""),
-            form => Some(form.parse::<VotesForm>().map_err(|message| Fault::new("votes.form", message))?),
-        };
-        Ok(VotesInFile { path: self.file.as_str().into(), form, classes: None })
+    fn check_form(&self) -> Result<Option<VotesForm>, Fault> {
+        match self.form.as_str() {
+            "" => Ok(None),
+            _ if self.source != VotesSourceKind::File => {
+                refuse("votes.form", "is read only with votes.source = \"file\"")
+            }
+            form => form.parse().map(Some).map_err(|message| Fault::new("votes.form", message)),
+        }
     }
 
     fn check_classes(&self, has_images: bool) -> Result<Option<usize>, Fault> {

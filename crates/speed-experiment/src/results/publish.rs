@@ -23,9 +23,7 @@ pub(crate) struct PublishedQueries {
 /// If a file cannot be written.
 pub(crate) fn publish(store: &RunStore, report: &Report, asked: &PublishedQueries) -> Result<(), ExperimentError> {
     let is_secret = report.is_protected();
-    let write = |name: &str, bytes: &[u8]| {
-        if is_secret { store.write_secret_table(name, bytes) } else { store.write_table(name, bytes) }
-    };
+    let write = |name: &str, bytes: &[u8]| store.write_table(name, bytes, is_secret);
     for file in report.files() {
         write(file.name, file.text.as_bytes())?;
     }
@@ -33,7 +31,7 @@ pub(crate) fn publish(store: &RunStore, report: &Report, asked: &PublishedQuerie
     if let Some(pictures) = &asked.pictures {
         write(ASKED_PICTURES, pictures)?;
     }
-    store.write_table("report.html", run_page(report, store.folder())?.as_bytes())?;
+    store.write_table("report.html", run_page(report, store.folder())?.as_bytes(), false)?;
     store.write_report(format!("{:#}\n", json!(report)).as_bytes(), is_secret)
 }
 

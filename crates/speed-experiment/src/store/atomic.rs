@@ -47,6 +47,11 @@ pub(crate) fn write_secret(path: &Path, bytes: &[u8]) -> Result<(), ExperimentEr
     std::fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(ExperimentError::io("sync", folder))
 }
 
+/// Writes a file like [`write_secret`] or else like [`write_atomic`].
+pub(super) fn write_for(is_secret: bool, path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
+    if is_secret { write_secret(path, bytes) } else { write_atomic(path, bytes) }
+}
+
 /// Number of retries of a write whose temporary file another process removed.
 pub(super) const RETRIES: u32 = 5;
 

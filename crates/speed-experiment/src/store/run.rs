@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use speed_report::Environment;
 
-use super::atomic::{remove_unfinished_unless, write_atomic, write_json, write_secret};
+use super::atomic::{remove_unfinished_unless, write_atomic, write_for, write_json};
 use super::fingerprint::{Fingerprint, Identity};
 use super::folder::StageFolder;
 use super::layout::{self, folders_in, is_called, name_of};
@@ -324,16 +324,8 @@ impl RunStore {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(crate) fn write_table(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
-        self.write_below(&layout::table_path(&self.folder, name), bytes, false)
-    }
-
-    /// Writes a table that only its owner may read, because it has figures of secret votes.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
-    pub(crate) fn write_secret_table(&self, name: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
-        self.write_below(&layout::table_path(&self.folder, name), bytes, true)
+    pub(crate) fn write_table(&self, name: &str, bytes: &[u8], is_secret: bool) -> Result<(), ExperimentError> {
+        self.write_below(&layout::table_path(&self.folder, name), bytes, is_secret)
     }
 
     /// Writes a file below the run's directory, which replaces that of an earlier report of the same run. Only its owner may read
@@ -345,7 +337,7 @@ impl RunStore {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(ExperimentError::io("create", parent))?;
         }
-        if is_secret { write_secret(path, bytes) } else { write_atomic(path, bytes) }
+        write_for(is_secret, path, bytes)
     }
 
     /// Writes the report, which marks the run as finished. Only its owner may read it if it has figures of secret votes.
@@ -353,8 +345,7 @@ impl RunStore {
     /// # Errors
     /// If the file cannot be written.
     pub(crate) fn write_report(&self, bytes: &[u8], is_secret: bool) -> Result<(), ExperimentError> {
-        let path = layout::report_path(&self.folder);
-        if is_secret { write_secret(&path, bytes) } else { write_atomic(&path, bytes) }
+        write_for(is_secret, &layout::report_path(&self.folder), bytes)
     }
 
     fn stage_folder(&self, name: &str) -> PathBuf {

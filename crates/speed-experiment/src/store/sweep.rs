@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::atomic::{json, write_atomic, write_secret};
+use super::atomic::{json, write_for};
 use super::layout::SWEEP_REPORT;
 use crate::error::ExperimentError;
 
@@ -32,8 +32,7 @@ impl SweepStore {
     /// # Errors
     /// If the directory cannot be written.
     pub(crate) fn write(&self, name: &str, bytes: &[u8], is_secret: bool) -> Result<(), ExperimentError> {
-        let path = self.0.join(name);
-        if is_secret { write_secret(&path, bytes) } else { write_atomic(&path, bytes) }
+        write_for(is_secret, &self.0.join(name), bytes)
     }
 
     /// Writes the report, with which the sweep is finished, as [`Self::write`].

@@ -1,13 +1,13 @@
 //! Groups of images that stay together, such as those of one patient.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use speed_core::{Digest, printable};
 use speed_data::Split;
 use speed_votes::parse_pairs;
 
-use super::{at, read_text};
+use super::{at, read_text, spellings};
 use crate::error::{ExperimentError, InputFault};
 use crate::progress::Progress;
 
@@ -49,12 +49,9 @@ pub(super) fn groups(
         Some(Grouping::File(path)) => of_file(path, names)?,
     };
     let distinct: BTreeSet<&String> = groups.iter().collect();
-    let mut lower = BTreeMap::new();
-    for name in &distinct {
-        if let Some(other) = lower.insert(name.to_lowercase(), name) {
-            let (other, name) = (printable(other), printable(name));
-            progress.warn(&format!("{other} and {name} are two groups: give one patient one spelling"));
-        }
+    for (other, name) in spellings(distinct.iter().copied()) {
+        let (other, name) = (printable(other), printable(name));
+        progress.warn(&format!("{other} and {name} are two groups: give one patient one spelling"));
     }
     if distinct.len() == names.len() && names.len() > 1 {
         progress.warn("every image is a group of its own, so no images are kept together");

@@ -1,12 +1,12 @@
 //! The images of a training: a directory of pictures or an array, with or without labels.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use speed_core::{printable, printable_path};
 use speed_data::pictures::{self, PassedOver};
 use speed_data::{Split, arrays};
 
+use super::spellings;
 use crate::config::{Config, ConfigError};
 use crate::error::ExperimentError;
 
@@ -91,12 +91,10 @@ impl ImagesOptions {
         if classes.is_none() {
             check_numbers(&self.path, &found.class_names)?;
         }
-        let mut lower = BTreeMap::new();
-        for class in &found.class_names {
-            if let Some(other) = lower.insert(class.to_lowercase(), class) {
-                warnings.push(format!("{} and {} are two classes", printable(other), printable(class)));
-            }
-        }
+        let twice = spellings(&found.class_names).into_iter();
+        warnings.extend(
+            twice.map(|(other, class)| format!("{} and {} are two classes", printable(other), printable(class))),
+        );
         let names = relative(&self.path, &found.files);
         Ok(Labelled { images: found.images, names, class_names: found.class_names, warnings })
     }
