@@ -9,6 +9,8 @@ mod all_pairs;
 mod compare;
 mod digits;
 mod engine;
+#[cfg(feature = "student")]
+mod exact_product;
 mod external_product;
 mod fourier;
 mod key_switch;
@@ -25,6 +27,8 @@ mod tests;
 pub(crate) use all_pairs::FAN_IN;
 pub(crate) use compare::SUM_STEP;
 pub(crate) use engine::Engine;
+#[cfg(feature = "student")]
+pub(crate) use exact_product::BinaryPolynomial;
 pub(crate) use external_product::{GgswList, KEYS_PER_PAIR};
 pub(crate) use key_switch::KeySwitchKey;
 pub(crate) use lwe::{Lwe, add};

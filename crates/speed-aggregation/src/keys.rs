@@ -4,6 +4,7 @@
 mod evaluation;
 mod public;
 mod seeded;
+mod stream;
 
 pub(crate) use evaluation::EvaluationParts;
 #[cfg(feature = "student")]
@@ -13,5 +14,6 @@ pub use public::PublicKey;
 #[cfg(feature = "student")]
 pub(crate) use public::mask;
 pub(crate) use seeded::{Rounded, Seeded, trace_rotations};
+pub(crate) use stream::Stream;
 
 pub use crate::ids::KeyId;

@@ -130,11 +130,6 @@ impl Parameters {
         PolynomialSize(self.polynomial_size)
     }
 
-    #[cfg(feature = "student")]
-    pub(crate) fn lwe_noise(&self) -> DynamicDistribution<u64> {
-        DynamicDistribution::new_t_uniform(self.lwe_noise_log)
-    }
-
     pub(crate) fn glwe_noise(&self) -> DynamicDistribution<u64> {
         DynamicDistribution::new_t_uniform(self.glwe_noise_log)
     }

@@ -17,32 +17,33 @@ pub(crate) const KEYS_PER_PAIR: usize = 3;
 /// one row for each level of the decomposition and each polynomial of a ring ciphertext; each row has two polynomials.
 pub(crate) struct GgswList {
     decomposition: Decomposition,
-    keys: usize,
-    /// By step, vector, ciphertext of the step, row, column: operands of one product are contiguous.
-    points: Vec<Points>,
+    /// For each step, by vector, ciphertext, row, column: operands of one product are contiguous.
+    steps: Vec<Vec<Points>>,
 }
 
 impl GgswList {
-    /// Transforms ciphertexts from tfhe's order: level by level from the last to the first, one row for the mask and
-    /// one for the body, each with mask and body. Runs on rayon's current pool.
-    pub(crate) fn new(decomposition: Decomposition, keys: usize, words: &[u64]) -> Self {
+    /// Transforms the ciphertexts of each of `steps` steps, which `fill` writes: level by level from the last to the first, one row for the
+    /// mask and one for the body, each with mask and body. Runs on rayon's current pool.
+    pub(crate) fn new(d: Decomposition, keys: usize, steps: usize, fill: impl Fn(usize, &mut [u64]) + Sync) -> Self {
         let fourier = Fourier::new();
-        let step = |words: &[u64]| -> Vec<Points> {
+        let columns = keys * 4 * d.levels;
+        let transformed = |words: &mut Vec<u64>, step: usize| -> Vec<Points> {
+            fill(step, words);
             let columns: Vec<Vec<Points>> = words.chunks_exact(N).map(|words| transform(&fourier, words)).collect();
             (0..VECTORS).flat_map(|vector| columns.iter().map(move |column| column[vector])).collect()
         };
-        let steps = words.par_chunks_exact(keys * 4 * decomposition.levels * N);
-        Self { decomposition, keys, points: steps.flat_map_iter(step).collect() }
+        let steps = (0..steps).into_par_iter().map_init(|| vec![0; columns * N], transformed).collect();
+        Self { decomposition: d, steps }
     }
 
     /// Returns the size in memory, in bytes.
     pub(crate) fn size(&self) -> usize {
-        size_of_val(self.points.as_slice())
+        self.steps.iter().map(|points| size_of_val(points.as_slice())).sum()
     }
 
     /// Returns the steps.
     pub(super) fn iter(&self) -> impl Iterator<Item = &[Points]> {
-        self.points.chunks_exact(self.keys * 4 * self.decomposition.levels * VECTORS)
+        self.steps.iter().map(Vec::as_slice)
     }
 }
 
@@ -396,6 +397,11 @@ mod tests {
         bits.iter().flat_map(ggsw).collect()
     }
 
+    /// Transforms ciphertexts of one step.
+    fn list(d: Decomposition, keys: usize, ciphertexts: &[u64]) -> GgswList {
+        GgswList::new(d, keys, 1, |_, words| words.copy_from_slice(ciphertexts))
+    }
+
     fn ciphertext() -> Vec<u64> {
         (0..2 * N as u64).map(|i| (i + 3).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect()
     }
@@ -412,7 +418,7 @@ mod tests {
         // The product with a ciphertext of 1 is the input, except for the part that digits do not reach and the rounding of the
         // transform.
         let d = Decomposition { base_log: 8, levels: 5 };
-        let list = GgswList::new(d, 1, &plain(d, &[1]));
+        let list = list(d, 1, &plain(d, &[1]));
         let (input, mut output) = (ciphertext(), ciphertext());
         ExternalProduct::new(5).add(&mut output, &list, list.iter().next().expect("one ciphertext"), &input);
         let expected: Vec<u64> = input.iter().map(|word| word.wrapping_mul(2)).collect();
@@ -423,7 +429,7 @@ mod tests {
     fn a_pair_of_bits_turns_by_the_sum_of_its_exponents() {
         for (b, c) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             for d in [(23, 1), (15, 2), (12, 3)].map(|(base_log, levels)| Decomposition { base_log, levels }) {
-                let list = GgswList::new(d, KEYS_PER_PAIR, &plain(d, &[b * (1 - c), (1 - b) * c, b * c]));
+                let list = list(d, KEYS_PER_PAIR, &plain(d, &[b * (1 - c), (1 - b) * c, b * c]));
                 let rotation = Rotation { mask: vec![1234, 3999], body: 77 };
                 let mut tables = vec![ciphertext()];
                 ExternalProduct::new(3).blind_rotate(&mut tables, &[rotation], &list);
@@ -471,7 +477,7 @@ mod tests {
                 exact[column * N..][..N].iter_mut().zip(product).for_each(|(sum, term)| *sum = sum.wrapping_add(term));
             }
         }
-        let list = GgswList::new(d, KEYS_PER_PAIR, &keys);
+        let list = list(d, KEYS_PER_PAIR, &keys);
         let mut tables = vec![input];
         ExternalProduct::new(3).blind_rotate(&mut tables, &[Rotation { mask, body: 0 }], &list);
         [tables.remove(0), exact]
@@ -508,7 +514,7 @@ mod tests {
         let d = Decomposition { base_log: 15, levels: 2 };
         let keys: Vec<u64> =
             (0..KEYS_PER_PAIR * 8 * N).map(|i| (i as u64 + 9).wrapping_mul(0xd134_2543_de82_ef95)).collect();
-        let list = GgswList::new(d, KEYS_PER_PAIR, &keys);
+        let list = list(d, KEYS_PER_PAIR, &keys);
         let inputs = [Rotation { mask: vec![17, 4000], body: 0 }, Rotation { mask: vec![0, 2049], body: 0 }];
         let rotated = |run: &dyn Fn(BlindRotation<'_, 2>)| {
             let (mut product, mut tables) = (ExternalProduct::new(2), vec![ciphertext(), ciphertext()]);

@@ -454,16 +454,30 @@ pub(super) type Points = [Eight; 2];
 /// Returns the transform of a polynomial over the torus, as fractions of a turn, divided by the factor that a transform there and back
 /// has.
 pub(super) fn transform(fourier: &Fourier, polynomial: &[u64]) -> Vec<Points> {
-    let (words, _) = polynomial.as_chunks::<LANES>();
-    let mut values = Box::new(Values::ZERO);
-    dispatch(Transform { fourier, words, values: &mut values });
+    // Both factors are powers of two, so no digit is lost.
+    let scale = 2_f64.powi(-64) / POINTS as f64;
+    let (mut coefficients, mut values) = ([Eight::ZERO; N / LANES], Values::ZERO);
+    convert(&mut coefficients, polynomial, |word| word.cast_signed() as f64 * scale);
+    dispatch(Transform { fourier, coefficients: &coefficients, values: &mut values });
     values.re.iter().zip(&values.im).map(|(re, im)| [*re, *im]).collect()
 }
 
-struct Transform<'a> {
-    fourier: &'a Fourier,
-    words: &'a [[u64; LANES]],
-    values: &'a mut Values,
+/// Converts the coefficients of a polynomial.
+pub(super) fn convert(coefficients: &mut Coefficients, polynomial: &[u64], number: impl Fn(u64) -> f64) {
+    let (words, _) = polynomial.as_chunks::<LANES>();
+    for (eight, words) in coefficients.iter_mut().zip(words) {
+        *eight = Eight::each(|lane| number(words[lane]));
+    }
+}
+
+/// The coefficients of a polynomial.
+pub(super) type Coefficients = [Eight; N / LANES];
+
+/// A transform.
+pub(super) struct Transform<'a> {
+    pub(super) fourier: &'a Fourier,
+    pub(super) coefficients: &'a Coefficients,
+    pub(super) values: &'a mut Values,
 }
 
 impl Vectorised for Transform<'_> {
@@ -471,18 +485,11 @@ impl Vectorised for Transform<'_> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        let Self { fourier, words, values } = self;
-        // Both factors are powers of two, so no digit is lost.
-        let scale = 2_f64.powi(-64) / POINTS as f64;
+        let Self { fourier, coefficients, values } = self;
         fourier.begin(
             l,
             #[inline(always)]
-            |k| {
-                l.load(&Eight::each(
-                    #[inline(always)]
-                    |lane| words[k][lane].cast_signed() as f64 * scale,
-                ))
-            },
+            |k| l.load(&coefficients[k]),
             values,
         );
         for block in 0..BLOCKS {

@@ -1,9 +1,10 @@
 //! Key switching, from the big key to the small one, as an integer matrix product.
 
+use rayon::prelude::*;
 use tfhe::core_crypto::prelude::*;
 
 use super::lwe::Lwe;
-use crate::keys::Seeded;
+use crate::keys::{Seeded, Stream};
 use crate::parameters::Parameters;
 
 /// The key switching key: one row for each mask element of the input and each digit of its decomposition, one column
@@ -25,19 +26,19 @@ const BLOCK: usize = 256;
 
 impl KeySwitchKey {
     pub(crate) fn expand(p: &Parameters, seeded: Seeded) -> Self {
-        let seed = seeded.compression_seed();
-        let key = SeededLweKeyswitchKey::from_container(
-            seeded.bodies,
-            p.key_switch.base(),
-            p.key_switch.level_count(),
-            p.small_dimension().to_lwe_size(),
-            seed,
-            CiphertextModulus::new_native(),
-        )
-        .decompress_into_lwe_keyswitch_key();
+        let n = p.lwe_dimension;
+        let masks = Stream::new(seeded.seed);
         let half = 1 << (ROUNDING_LOG - 1);
-        let round = |word: &u64| (word.wrapping_add(half) >> ROUNDING_LOG) as u32 as i32;
-        Self { rows: key.as_ref().iter().map(round).collect() }
+        let round = |word: u64| (word.wrapping_add(half) >> ROUNDING_LOG) as u32 as i32;
+        let mut rows = vec![0; seeded.bodies.len() * (n + 1)];
+        rows.par_chunks_exact_mut(n + 1).zip(&seeded.bodies).enumerate().for_each_init(
+            || vec![0; n],
+            |mask, (number, (row, body))| {
+                masks.uniform(number * n, mask);
+                row.iter_mut().zip(mask.iter().chain([body])).for_each(|(word, &exact)| *word = round(exact));
+            },
+        );
+        Self { rows }
     }
 
     /// Returns the size in memory, in bytes.

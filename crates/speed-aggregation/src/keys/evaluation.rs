@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use tfhe::core_crypto::prelude::*;
-
 use super::public::PublicKey;
 use super::seeded::{Rounded, Seeded, trace_rotations};
+use super::stream::Stream;
 use crate::circuit::{GgswList, KEYS_PER_PAIR, KeySwitchKey};
 use crate::codec::{Content, Decode, DecodeError, ENVELOPE, FixedLength, Kind, Reader, encode_in_order};
 use crate::ids::KeyId;
@@ -91,15 +90,12 @@ impl SeededEvaluationKey {
     pub fn expand(self) -> EvaluationKey {
         let p = self.public.parameters;
         let SeededParts { key_switch, bootstrap, select, trace } = self.parts;
-        // The key switch has no parallel form, so it shares the pool with the others.
-        let (key_switch, (bootstrap, select, trace)) = rayon::join(
-            || KeySwitchKey::expand(&p, key_switch),
-            || {
-                let bootstrap = expand_bootstrap_key(&p, p.bootstrap, bootstrap);
-                (bootstrap, expand_bootstrap_key(&p, p.select, select), expand_trace_key(&p, trace))
-            },
-        );
-        let parts = EvaluationParts { key_switch, bootstrap, select, trace };
+        let parts = EvaluationParts {
+            key_switch: KeySwitchKey::expand(&p, key_switch),
+            bootstrap: expand_bootstrap_key(&p, p.bootstrap, bootstrap),
+            select: expand_bootstrap_key(&p, p.select, select),
+            trace: expand_trace_key(&p, trace),
+        };
         EvaluationKey { public: self.public, parts: Arc::new(parts) }
     }
 }
@@ -190,38 +186,33 @@ impl std::fmt::Debug for EvaluationKey {
 
 /// Expands and transforms a bootstrapping key.
 fn expand_bootstrap_key(p: &Parameters, d: Decomposition, seeded: Seeded<Rounded>) -> GgswList {
-    let seed = seeded.compression_seed();
-    let key = SeededLweBootstrapKey::from_container(
-        seeded.bodies.into_words(),
-        GlweSize(2),
-        p.ring(),
-        d.base(),
-        d.level_count(),
-        seed,
-        CiphertextModulus::new_native(),
-    )
-    .par_decompress_into_lwe_bootstrap_key();
-    GgswList::new(d, KEYS_PER_PAIR, key.as_ref())
+    let (n, rows) = (p.polynomial_size, KEYS_PER_PAIR * 2 * d.levels);
+    let (masks, bodies) = (Stream::new(seeded.seed), seeded.bodies.into_words());
+    GgswList::new(d, KEYS_PER_PAIR, p.lwe_dimension / 2, |pair, words| {
+        for (number, ciphertext) in (pair * rows..).zip(words.chunks_exact_mut(2 * n)) {
+            let (mask, body) = ciphertext.split_at_mut(n);
+            masks.uniform(number * n, mask);
+            body.copy_from_slice(&bodies[number * n..][..n]);
+        }
+    })
 }
 
 /// Expands, for each automorphism of the trace, the key that switches a ciphertext under the rotated key back to the
 /// ring key: an encryption in GGSW form whose mask rows hold the rotated key and whose body rows are plain.
 fn expand_trace_key(p: &Parameters, seeded: Seeded) -> GgswList {
-    let modulus = CiphertextModulus::new_native();
-    let seed = seeded.compression_seed();
-    let rows = SeededGlweCiphertextList::from_container(seeded.bodies, GlweSize(2), p.ring(), seed, modulus)
-        .decompress_into_glwe_ciphertext_list();
-    let n = p.polynomial_size;
-    let mut words = Vec::with_capacity(2 * rows.as_ref().len());
-    for (position, row) in rows.as_ref().chunks_exact(2 * n).enumerate() {
-        words.extend_from_slice(row);
-        // The row of the body, without noise, is the level's weight. Levels go from the last to the first.
-        let level = p.trace.levels - position % p.trace.levels;
-        let body = words.len() + n;
-        words.resize(words.len() + 2 * n, 0);
-        words[body] = 1 << (64 - p.trace.base_log * level);
-    }
-    GgswList::new(p.trace, 1, &words)
+    let (n, d) = (p.polynomial_size, p.trace);
+    let masks = Stream::new(seeded.seed);
+    GgswList::new(d, 1, trace_rotations(p).count(), |rotation, words| {
+        for (row, level) in words.chunks_exact_mut(4 * n).enumerate() {
+            let number = rotation * d.levels + row;
+            let (mask, rest) = level.split_at_mut(n);
+            masks.uniform(number * n, mask);
+            rest[..n].copy_from_slice(&seeded.bodies[number * n..][..n]);
+            // The row of the body, without noise, is the level's weight. Levels go from the last to the first.
+            rest[n..].fill(0);
+            rest[2 * n] = 1 << (64 - d.base_log * (d.levels - row));
+        }
+    })
 }
 
 #[cfg(all(test, feature = "student"))]

@@ -1,20 +1,12 @@
 //! The compact form of the parts of an evaluation key.
 
-use tfhe::core_crypto::commons::math::random::{CompressionSeed, Seed};
-
 use crate::codec::{Decode, DecodeError, Encode, Reader, Writer};
 use crate::parameters::Parameters;
 
-/// Bodies of ciphertexts, and the seed of their masks.
+/// Bodies of ciphertexts, and the seed of the [stream](super::Stream) of their masks.
 pub(crate) struct Seeded<B = Vec<u64>> {
     pub(crate) seed: u128,
     pub(crate) bodies: B,
-}
-
-impl<B> Seeded<B> {
-    pub(crate) fn compression_seed(&self) -> CompressionSeed {
-        CompressionSeed::from(Seed(self.seed))
-    }
 }
 
 impl<B: Encode> Encode for Seeded<B> {

@@ -1,16 +1,21 @@
 //! Key generation for the three roles.
 
+use rayon::prelude::*;
 use speed_core::{EntropyError, Randomness};
 use tfhe::core_crypto::algorithms::slice_algorithms::slice_semi_reverse_negacyclic_convolution;
-use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, RandomGenerator, Seed, Seeder as _};
+use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, RandomGenerator, Seeder as _};
 use tfhe::core_crypto::prelude::*;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::secret_key::SecretKey;
-use crate::circuit::{KEYS_PER_PAIR, rotate};
-use crate::keys::{PublicKey, Rounded, Seeded, SeededEvaluationKey, SeededParts, mask, trace_rotations};
+use crate::circuit::{BinaryPolynomial, KEYS_PER_PAIR, rotate};
+use crate::keys::{PublicKey, Rounded, Seeded, SeededEvaluationKey, SeededParts, Stream, mask, trace_rotations};
 use crate::parameters::{Decomposition, Parameters};
 use crate::random::{Seeder, seeder};
+
+/// Bytes of a sample of the noise under the small key, and under the ring key.
+const LWE_SAMPLE: usize = 6;
+const GLWE_SAMPLE: usize = 3;
 
 /// The keys of one student, one for each role.
 #[derive(Debug)]
@@ -23,7 +28,7 @@ pub struct KeySet {
     pub evaluation: SeededEvaluationKey,
 }
 
-/// Generates the keys of the three roles. Takes some core-seconds (in parallel, on rayon's current pool); the result
+/// Generates the keys of the three roles. Takes about a core-second (in parallel, on rayon's current pool); the result
 /// does not depend on the number of threads.
 ///
 /// # Errors
@@ -36,17 +41,15 @@ pub fn generate_keys(parameters: &Parameters, randomness: &Randomness) -> Result
     let mut ring = allocate_and_generate_new_binary_glwe_secret_key(GlweDimension(1), p.ring(), &mut secret_generator);
     let big = ring.clone().into_lwe_secret_key();
     let public = public_key(p, &big, &mut seeder);
-    let key_switch_seed = seeder.seed();
-    let mut key_switch_generator = EncryptionRandomGenerator::new(key_switch_seed, &mut seeder);
-    // The key switch has no parallel form, so it shares the pool with the others.
-    let (key_switch, (bootstrap, select, trace)) = rayon::join(
-        || key_switch_key(p, &big, &small, key_switch_seed, &mut key_switch_generator),
-        || {
-            let bootstrap = bootstrap_key(p, p.bootstrap, &small, &ring, &mut seeder);
-            (bootstrap, bootstrap_key(p, p.select, &small, &ring, &mut seeder), trace_key(p, &ring, &mut seeder))
-        },
-    );
-    let parts = SeededParts { key_switch, bootstrap, select, trace };
+    let mut generators = || Generators::new(&mut seeder);
+    let ring_key = RingKey { bits: ring.as_ref(), polynomial: BinaryPolynomial::new(ring.as_ref()) };
+    let parts = SeededParts {
+        key_switch: key_switch_key(p, big.as_ref(), small.as_ref(), &generators()),
+        bootstrap: bootstrap_key(p, p.bootstrap, small.as_ref(), &ring_key, &generators()),
+        select: bootstrap_key(p, p.select, small.as_ref(), &ring_key, &generators()),
+        trace: trace_key(p, &ring_key, &generators()),
+    };
+    drop(ring_key);
     ring.as_mut().zeroize();
     small.as_mut().zeroize();
 
@@ -78,82 +81,154 @@ fn public_key(p: &Parameters, big: &LweSecretKeyOwned<u64>, seeder: &mut Seeder)
     PublicKey::new(p, seed, &body)
 }
 
-fn key_switch_key(
-    p: &Parameters,
-    big: &LweSecretKeyOwned<u64>,
-    small: &LweSecretKeyOwned<u64>,
-    seed: Seed,
-    generator: &mut EncryptionRandomGenerator<DefaultRandomGenerator>,
-) -> Seeded {
-    let mut key = SeededLweKeyswitchKey::new(
-        0,
-        p.key_switch.base(),
-        p.key_switch.level_count(),
-        p.big_dimension(),
-        p.small_dimension(),
-        seed.into(),
-        CiphertextModulus::new_native(),
-    );
-    generate_seeded_lwe_keyswitch_key_with_pre_seeded_generator(big, small, &mut key, p.lwe_noise(), generator);
-    Seeded { seed: seed.0, bodies: key.into_container() }
+/// The generators of one part of an evaluation key: the masks' seed is published, that of the noise is not.
+struct Generators {
+    seed: u128,
+    masks: Stream,
+    noise: Stream,
 }
 
+impl Generators {
+    fn new(seeder: &mut Seeder) -> Self {
+        let seed = seeder.seed().0;
+        Self { seed, masks: Stream::new(seed), noise: Stream::new(seeder.seed().0) }
+    }
+}
+
+/// Encrypts, for each bit of the big key and each level from the last to the first, the bit times the level's weight.
+fn key_switch_key(p: &Parameters, big: &[u64], small: &[u64], generators: &Generators) -> Seeded {
+    let (d, n) = (p.key_switch, p.lwe_dimension);
+    let mut bodies = vec![0; big.len() * d.levels];
+    bodies.par_chunks_mut(d.levels).enumerate().for_each_init(
+        || vec![0; n],
+        |mask, (position, bodies)| {
+            for (row, body) in bodies.iter_mut().enumerate() {
+                generators.masks.uniform((position * d.levels + row) * n, mask);
+                let product = mask.iter().zip(small).fold(0_u64, |sum, (a, s)| sum.wrapping_add(a & s.wrapping_neg()));
+                *body = product.wrapping_add(big[position].wrapping_mul(weight(d, d.levels - row)));
+            }
+            generators.noise.add_noise::<LWE_SAMPLE>(p.lwe_noise_log, position * d.levels, bodies);
+        },
+    );
+    Seeded { seed: generators.seed, bodies }
+}
+
+/// Encrypts the products `m` of each pair of key bits in GGSW form: for each level from the last to the first, `-m s` and `m` times the
+/// level's weight.
 fn bootstrap_key(
     p: &Parameters,
     d: Decomposition,
-    small: &LweSecretKeyOwned<u64>,
-    ring: &GlweSecretKeyOwned<u64>,
-    seeder: &mut Seeder,
+    small: &[u64],
+    ring: &RingKey<'_>,
+    generators: &Generators,
 ) -> Seeded<Rounded> {
-    let seed = seeder.seed();
-    let (pairs, _) = small.as_ref().as_chunks::<2>();
-    // `circuit::external_product` says which products of two bits a pair needs.
-    // A vector that grows would leave copies of key bits in memory.
-    let mut products = Vec::with_capacity(KEYS_PER_PAIR * pairs.len());
-    products.extend(pairs.iter().flat_map(|[b, c]| [b * (1 - c), (1 - b) * c, b * c]));
-    let mut products = LweSecretKey::from_container(products);
-    let mut key = SeededLweBootstrapKey::new(
-        0,
-        GlweSize(2),
-        p.ring(),
-        d.base(),
-        d.level_count(),
-        products.lwe_dimension(),
-        seed.into(),
-        CiphertextModulus::new_native(),
-    );
-    par_generate_seeded_lwe_bootstrap_key(&products, ring, &mut key, p.glwe_noise(), seeder);
-    products.as_mut().zeroize();
-    Seeded { seed: seed.0, bodies: Rounded::new(key.into_container()) }
+    let (pairs, _) = small.as_chunks::<2>();
+    let each = 2 * d.levels * p.polynomial_size;
+    let mut bodies = vec![0; pairs.len() * KEYS_PER_PAIR * each];
+    bodies.par_chunks_mut(KEYS_PER_PAIR * each).zip(pairs).enumerate().for_each(|(pair, (bodies, [b, c]))| {
+        // `circuit::external_product` says which products of two bits a pair needs.
+        for (message, bodies) in [b * (1 - c), (1 - b) * c, b * c].into_iter().zip(bodies.chunks_exact_mut(each)) {
+            for (row, body) in bodies.chunks_exact_mut(p.polynomial_size).enumerate() {
+                let product = message.wrapping_mul(weight(d, d.levels - row / 2));
+                match row % 2 {
+                    0 => {
+                        let negative = product.wrapping_neg();
+                        body.iter_mut().zip(ring.bits).for_each(|(word, bit)| *word = bit.wrapping_mul(negative));
+                    }
+                    _ => body[0] = product,
+                }
+            }
+        }
+        ring.encrypt(p, bodies, pair * KEYS_PER_PAIR * 2 * d.levels, generators);
+    });
+    Seeded { seed: generators.seed, bodies: Rounded::new(bodies) }
 }
 
 /// Encrypts, for each automorphism `X -> X^t` of the trace and each level of the decomposition, from the last to the first,
 /// an encryption of `-s(X^t)` times the level's weight.
-fn trace_key(p: &Parameters, ring: &GlweSecretKeyOwned<u64>, seeder: &mut Seeder) -> Seeded {
-    let seed = seeder.seed();
-    let mut plaintexts = Zeroizing::new(Vec::new());
+fn trace_key(p: &Parameters, ring: &RingKey<'_>, generators: &Generators) -> Seeded {
+    let mut bodies = Vec::with_capacity(trace_rotations(p).count() * p.trace.levels * p.polynomial_size);
     for exponent in trace_rotations(p) {
-        let rotated = Zeroizing::new(rotate(ring.as_ref(), exponent));
+        let rotated = Zeroizing::new(rotate(ring.bits, exponent));
         for level in (1..=p.trace.levels).rev() {
-            let weight = (1_u64 << (64 - p.trace.base_log * level)).wrapping_neg();
-            plaintexts.extend(rotated.iter().map(|&bit| bit.wrapping_mul(weight)));
+            let weight = weight(p.trace, level).wrapping_neg();
+            bodies.extend(rotated.iter().map(|&bit| bit.wrapping_mul(weight)));
         }
     }
-    let count = plaintexts.len() / p.polynomial_size;
-    let mut list = SeededGlweCiphertextList::new(
-        0,
-        GlweSize(2),
-        p.ring(),
-        GlweCiphertextCount(count),
-        seed.into(),
-        CiphertextModulus::new_native(),
-    );
-    encrypt_seeded_glwe_ciphertext_list(
-        ring,
-        &mut list,
-        &PlaintextList::from_container(plaintexts.as_slice()),
-        p.glwe_noise(),
-        seeder,
-    );
-    Seeded { seed: seed.0, bodies: list.into_container() }
+    ring.encrypt(p, &mut bodies, 0, generators);
+    Seeded { seed: generators.seed, bodies }
+}
+
+/// Returns the weight of a level of a decomposition, of which 1 is the first.
+fn weight(d: Decomposition, level: usize) -> u64 {
+    1 << (64 - d.base_log * level)
+}
+
+/// The ring key, ready to encrypt.
+struct RingKey<'a> {
+    bits: &'a [u64],
+    polynomial: BinaryPolynomial,
+}
+
+impl RingKey<'_> {
+    /// Turns plaintexts, one polynomial after another, into the bodies of their encryptions, of which `first` is the number of the first.
+    fn encrypt(&self, p: &Parameters, plaintexts: &mut [u64], first: usize, generators: &Generators) {
+        let n = p.polynomial_size;
+        let mut mask = vec![0; n];
+        for (number, body) in (first..).zip(plaintexts.chunks_exact_mut(n)) {
+            generators.masks.uniform(number * n, &mut mask);
+            self.polynomial.add_product(&mask, body);
+            generators.noise.add_noise::<GLWE_SAMPLE>(p.glwe_noise_log, number * n, body);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tfhe::core_crypto::commons::math::random::Seed;
+
+    use super::*;
+    use crate::circuit::KEYS_PER_PAIR;
+
+    /// The parts of the key by tfhe, from the same seeds.
+    #[test]
+    fn keys_are_those_of_tfhe() {
+        let p = &Parameters::TOURNAMENT_128;
+        let mut seeder = seeder(&Randomness::simulation([7; 32]), "keys", 0, b"").expect("a simulation");
+        let mut secret = SecretRandomGenerator::<DefaultRandomGenerator>::new(seeder.seed());
+        let small = small_key(p, &mut secret);
+        let ring = allocate_and_generate_new_binary_glwe_secret_key(GlweDimension(1), p.ring(), &mut secret);
+        let big = ring.clone().into_lwe_secret_key();
+        let ours = RingKey { bits: ring.as_ref(), polynomial: BinaryPolynomial::new(ring.as_ref()) };
+        let modulus = CiphertextModulus::new_native();
+        // The same two seeds for both: of the masks, and of the noise.
+        let seeds = || crate::random::seeder(&Randomness::simulation([8; 32]), "keys", 0, b"").expect("a simulation");
+
+        let found = key_switch_key(p, big.as_ref(), small.as_ref(), &Generators::new(&mut seeds()));
+        let (base, levels) = (p.key_switch.base(), p.key_switch.level_count());
+        let seed = Seed(found.seed).into();
+        let (from, to) = (p.big_dimension(), p.small_dimension());
+        let mut key = SeededLweKeyswitchKey::new(0, base, levels, from, to, seed, modulus);
+        let mut seeder = seeds();
+        let mut generator = EncryptionRandomGenerator::<DefaultRandomGenerator>::new(seeder.seed(), &mut seeder);
+        let noise = DynamicDistribution::new_t_uniform(p.lwe_noise_log);
+        generate_seeded_lwe_keyswitch_key_with_pre_seeded_generator(&big, &small, &mut key, noise, &mut generator);
+        assert!(found.bodies == key.into_container(), "key switch");
+
+        let d = p.select;
+        let pairs = 3;
+        let found = bootstrap_key(p, d, &small.as_ref()[..2 * pairs], &ours, &Generators::new(&mut seeds()));
+        let products = small.as_ref().as_chunks::<2>().0[..pairs].iter();
+        let products: Vec<u64> = products.flat_map(|[b, c]| [b * (1 - c), (1 - b) * c, b * c]).collect();
+        assert_eq!(products.len(), KEYS_PER_PAIR * pairs);
+        let products = LweSecretKey::from_container(products);
+        let (size, seed) = (products.lwe_dimension(), Seed(found.seed).into());
+        let mut key =
+            SeededLweBootstrapKey::new(0, GlweSize(2), p.ring(), d.base(), d.level_count(), size, seed, modulus);
+        let mut seeder = seeds();
+        seeder.seed();
+        par_generate_seeded_lwe_bootstrap_key(&products, &ring, &mut key, p.glwe_noise(), &mut seeder);
+        let expected = Rounded::new(key.into_container()).into_words();
+        assert!(found.bodies.into_words() == expected, "bootstrapping key");
+    }
 }

@@ -1,0 +1,108 @@
+//! The bytes behind seeded masks and their noise.
+
+use aes::Aes128;
+use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+
+/// Bytes of one block of the cipher.
+const BLOCK: usize = 16;
+/// Blocks that are computed together.
+const BATCH: usize = 64;
+
+/// The bytes of a seed: AES-128 in counter mode, from zero, as in tfhe's generator. That one returns byte by byte, which takes most of
+/// the time in which the 225 MB of masks of an evaluation key are made.
+pub(crate) struct Stream(Aes128);
+
+impl Stream {
+    pub(crate) fn new(seed: u128) -> Self {
+        Self(Aes128::new(&Array::from(seed.to_le_bytes())))
+    }
+
+    /// Fills `words` with uniform words, from the one with the number `first`.
+    pub(crate) fn uniform(&self, first: usize, words: &mut [u64]) {
+        self.read(first, words.len(), |position, bytes: &[u8; 8]| words[position] = u64::from_le_bytes(*bytes));
+    }
+
+    /// Adds noise to `words`, TUniform on `[-2^b, 2^b]`, from the sample with the number `first`: `B` bytes each, of which the last
+    /// `b + 2` bits count.
+    ///
+    /// # Panics
+    /// If `B` bytes are not what `b` needs.
+    #[cfg(feature = "student")]
+    pub(crate) fn add_noise<const B: usize>(&self, log: u32, first: usize, words: &mut [u64]) {
+        assert_eq!((log + 2).div_ceil(8), B as u32, "bytes of a sample");
+        let mask = u64::MAX >> (62 - log);
+        self.read(first, words.len(), |position, bytes: &[u8; B]| {
+            let mut all = [0; 8];
+            all[..B].copy_from_slice(bytes);
+            let drawn = u64::from_le_bytes(all) & mask;
+            // Halves, rounded up: the two ends of the range have half the probability of the others.
+            let sample = (drawn >> 1).wrapping_add(drawn & 1).wrapping_sub(1 << log);
+            words[position] = words[position].wrapping_add(sample);
+        });
+    }
+
+    /// Calls `each` with the position and the bytes of `count` items of `B` bytes, from the one with the number `first`.
+    fn read<const B: usize>(&self, first: usize, count: usize, mut each: impl FnMut(usize, &[u8; B])) {
+        let start = first * B;
+        let (mut block, mut skip) = (start / BLOCK, start % BLOCK);
+        let mut bytes = [0_u8; (BATCH + 1) * BLOCK];
+        let mut kept = 0;
+        let mut position = 0;
+        while position < count {
+            let mut blocks: [_; BATCH] = std::array::from_fn(|i| Array::from(((block + i) as u128).to_le_bytes()));
+            self.0.encrypt_blocks(&mut blocks);
+            for (output, input) in bytes[kept..].chunks_exact_mut(BLOCK).zip(&blocks) {
+                output.copy_from_slice(input);
+            }
+            let (items, rest) = bytes[skip..kept + BATCH * BLOCK].as_chunks::<B>();
+            for item in items.iter().take(count - position) {
+                each(position, item);
+                position += 1;
+            }
+            // An item may go on in the next batch.
+            let end = kept + BATCH * BLOCK;
+            kept = rest.len();
+            bytes.copy_within(end - kept..end, 0);
+            (block, skip) = (block + BATCH, 0);
+        }
+    }
+}
+
+#[cfg(all(test, feature = "student"))]
+mod tests {
+    use tfhe::core_crypto::commons::math::random::{
+        DefaultRandomGenerator, DynamicDistribution, RandomGenerator, Seed,
+    };
+
+    use super::*;
+
+    const SEED: u128 = 0x0123_4567_89ab_cdef_0011_2233_4455_6677;
+
+    #[test]
+    fn words_and_noise_are_those_of_tfhe() {
+        let mut generator = RandomGenerator::<DefaultRandomGenerator>::new(Seed(SEED));
+        let mut expected = vec![0_u64; 5000];
+        generator.fill_slice_with_random_uniform(&mut expected);
+        for (first, count) in [(0, 5000), (1, 4999), (917, 1), (918, 918), (4999, 1), (7, 0)] {
+            let mut found = vec![0; count];
+            Stream::new(SEED).uniform(first, &mut found);
+            assert_eq!(found, expected[first..first + count], "{count} words from {first}");
+        }
+        noise::<3>(17);
+        noise::<6>(45);
+    }
+
+    fn noise<const B: usize>(log: u32) {
+        let mut generator = RandomGenerator::<DefaultRandomGenerator>::new(Seed(SEED));
+        let mut expected: Vec<u64> = (0..3000).collect();
+        generator.unsigned_integer_slice_wrapping_add_random_from_distribution_assign(
+            &mut expected,
+            DynamicDistribution::<u64>::new_t_uniform(log),
+        );
+        for (first, count) in [(0, 3000), (1, 2999), (341, 1), (683, 700)] {
+            let mut found: Vec<u64> = (first as u64..(first + count) as u64).collect();
+            Stream::new(SEED).add_noise::<B>(log, first, &mut found);
+            assert_eq!(found, expected[first..first + count], "{count} samples of 2^{log} from {first}");
+        }
+    }
+}
