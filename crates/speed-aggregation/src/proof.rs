@@ -23,18 +23,19 @@
 //! teacher.
 
 mod error;
+mod points;
 mod proofs;
 mod witness;
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
 
 use speed_core::{Digest, Randomness};
 use tfhe::conformance::ParameterSetConformant as _;
 use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, RandomGenerator, Seeder as _};
 use tfhe::core_crypto::prelude::*;
-use tfhe::safe_serialization::{safe_deserialize_conformant, safe_serialize};
-use tfhe::zk::{
-    CompactPkeCrs, CompactPkeCrsConformanceParams, CompactPkeProof, CompactPkeZkScheme, ZkComputeLoad,
-    ZkMSBZeroPaddingBitCount,
-};
+use tfhe::safe_serialization::{DeserializationConfig, safe_serialize};
+use tfhe::zk::{CompactPkeCrs, CompactPkeProof, CompactPkeZkScheme, ZkComputeLoad, ZkMSBZeroPaddingBitCount};
 use zeroize::Zeroizing;
 
 use crate::codec::{
@@ -55,6 +56,16 @@ use error::decode;
 pub use error::{ProofError, ProofTarget};
 pub use proofs::Proofs;
 use witness::Witness;
+
+/// The encoded proof keys whose points this process found to be in their groups or generated itself. The check takes about a core-second, and
+/// a program with several roles or teachers reads the same key several times.
+static CHECKED: Mutex<BTreeSet<Digest>> = Mutex::new(BTreeSet::new());
+
+fn remember(digest: Digest) {
+    if let Ok(mut checked) = CHECKED.lock() {
+        checked.insert(digest);
+    }
+}
 
 /// The public common reference string of proofs, with which teachers prove and the server checks.
 ///
@@ -104,6 +115,7 @@ impl ProofKey {
         let header =
             Header { parameters: *parameters, unit_log: u64::BITS - bits, range_log, values: crs.max_num_messages().0 };
         let bytes = Sealed { header, crs: &words }.seal();
+        remember(Digest::of(&bytes));
         Ok(Self { parameters: *parameters, unit_log: u64::BITS - bits, range_log, crs, bytes })
     }
 
@@ -143,12 +155,20 @@ impl ProofKey {
             CompactPkeZkScheme::V2,
         )
         .map_err(|error| decode(error.to_string()))?;
+        let config = DeserializationConfig::new(Self::MAX_BYTES as u64).disable_conformance();
+        let crs = config.deserialize_from(reader.rest()).map_err(decode)?;
+        let CompactPkeCrs::PkeV2(params) = &crs else { return Err(decode("a reference string of another scheme")) };
+        let shape = (params.d, params.k, params.B_inf, params.q, params.t, params.msbs_zero_padding_bit_count);
         let padding = u64::from(bits - range_log);
-        let shape = CompactPkeCrsConformanceParams::new(dimension.0, values.0, noise, modulus, plaintexts, padding);
-        let crs = safe_deserialize_conformant(reader.rest(), Self::MAX_BYTES as u64, &shape).map_err(decode)?;
-        if !matches!(crs, CompactPkeCrs::PkeV2(_)) {
-            return Err(decode("a reference string of another scheme"));
+        if shape != (dimension.0, values.0, noise, modulus, plaintexts, padding) || !params.has_valid_params() {
+            return Err(decode("a reference string of other parameters"));
         }
+        let digest = Digest::of(bytes);
+        let checked = CHECKED.lock().is_ok_and(|checked| checked.contains(&digest));
+        if !checked && !points::are_valid(params, digest).map_err(decode)? {
+            return Err(decode("a reference string with points outside their groups"));
+        }
+        remember(digest);
         Ok(Self { parameters, unit_log, range_log, crs, bytes: bytes.to_vec() })
     }
 

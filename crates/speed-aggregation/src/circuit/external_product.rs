@@ -17,8 +17,10 @@ pub(crate) const KEYS_PER_PAIR: usize = 3;
 /// one row for each level of the decomposition and each polynomial of a ring ciphertext; each row has two polynomials.
 pub(crate) struct GgswList {
     decomposition: Decomposition,
-    /// For each step, by vector, ciphertext, row, column: operands of one product are contiguous.
-    steps: Vec<Vec<Points>>,
+    keys: usize,
+    /// By step, vector, ciphertext of the step, row, column: operands of one product are contiguous. One allocation, so that the operating
+    /// system can use large pages.
+    points: Vec<Points>,
 }
 
 impl GgswList {
@@ -27,23 +29,28 @@ impl GgswList {
     pub(crate) fn new(d: Decomposition, keys: usize, steps: usize, fill: impl Fn(usize, &mut [u64]) + Sync) -> Self {
         let fourier = Fourier::new();
         let columns = keys * 4 * d.levels;
-        let transformed = |words: &mut Vec<u64>, step: usize| -> Vec<Points> {
-            fill(step, words);
-            let columns: Vec<Vec<Points>> = words.chunks_exact(N).map(|words| transform(&fourier, words)).collect();
-            (0..VECTORS).flat_map(|vector| columns.iter().map(move |column| column[vector])).collect()
-        };
-        let steps = (0..steps).into_par_iter().map_init(|| vec![0; columns * N], transformed).collect();
-        Self { decomposition: d, steps }
+        let mut points = vec![[Eight::ZERO; 2]; steps * columns * VECTORS];
+        points.par_chunks_exact_mut(columns * VECTORS).enumerate().for_each_init(
+            || vec![0; columns * N],
+            |words, (step, points)| {
+                fill(step, words);
+                for (column, words) in words.chunks_exact(N).enumerate() {
+                    let values = transform(&fourier, words);
+                    points.iter_mut().skip(column).step_by(columns).zip(values).for_each(|(to, from)| *to = from);
+                }
+            },
+        );
+        Self { decomposition: d, keys, points }
     }
 
     /// Returns the size in memory, in bytes.
     pub(crate) fn size(&self) -> usize {
-        self.steps.iter().map(|points| size_of_val(points.as_slice())).sum()
+        size_of_val(self.points.as_slice())
     }
 
     /// Returns the steps.
     pub(super) fn iter(&self) -> impl Iterator<Item = &[Points]> {
-        self.steps.iter().map(Vec::as_slice)
+        self.points.chunks_exact(self.keys * 4 * self.decomposition.levels * VECTORS)
     }
 }
 

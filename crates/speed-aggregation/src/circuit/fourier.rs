@@ -453,13 +453,13 @@ pub(super) type Points = [Eight; 2];
 
 /// Returns the transform of a polynomial over the torus, as fractions of a turn, divided by the factor that a transform there and back
 /// has.
-pub(super) fn transform(fourier: &Fourier, polynomial: &[u64]) -> Vec<Points> {
+pub(super) fn transform(fourier: &Fourier, polynomial: &[u64]) -> [Points; VECTORS] {
     // Both factors are powers of two, so no digit is lost.
     let scale = 2_f64.powi(-64) / POINTS as f64;
     let (mut coefficients, mut values) = ([Eight::ZERO; N / LANES], Values::ZERO);
     convert(&mut coefficients, polynomial, |word| word.cast_signed() as f64 * scale);
     dispatch(Transform { fourier, coefficients: &coefficients, values: &mut values });
-    values.re.iter().zip(&values.im).map(|(re, im)| [*re, *im]).collect()
+    std::array::from_fn(|vector| [values.re[vector], values.im[vector]])
 }
 
 /// Converts the coefficients of a polynomial.
