@@ -49,6 +49,8 @@ struct Task {
     outcome: Outcome,
     /// Slurm's name of the state; null if Slurm has forgotten the job.
     state: Option<String>,
+    /// The command of `scontrol` that a held job needs.
+    needs: Option<&'static str>,
     /// Exit code and signal, if Slurm's accounting has them.
     exit_code: Option<String>,
     log: PathBuf,
@@ -63,6 +65,8 @@ type StepShard = (Step, Option<usize>);
 enum Outcome {
     Waiting,
     Running,
+    /// Slurm goes on with the job only if somebody releases or resumes it.
+    Held,
     Done,
     Failed,
     /// Slurm has forgotten the job, and its units are not known to be done.
@@ -183,7 +187,8 @@ fn task(folder: &Path, job: &Submitted, shard: Option<usize>, seen: &[Seen], is_
     let of_it = || seen.iter().filter(|task| task.job == job.job && task.task == shard);
     let found = of_it().next();
     let outcome = match found {
-        Some(found) if found.is_alive() && found.state == "PENDING" => Outcome::Waiting,
+        Some(found) if found.needs().is_some() => Outcome::Held,
+        Some(found) if found.is_alive() && matches!(&*found.state, "PENDING" | "PREEMPTED") => Outcome::Waiting,
         Some(found) if found.is_alive() => Outcome::Running,
         Some(found) if found.state == "COMPLETED" => Outcome::Done,
         Some(_) if is_open => Outcome::Failed,
@@ -197,6 +202,7 @@ fn task(folder: &Path, job: &Submitted, shard: Option<usize>, seen: &[Seen], is_
         of: job.of,
         outcome,
         state: found.map(|found| found.state.clone()),
+        needs: found.and_then(Seen::needs),
         exit_code: of_it().find_map(|found| found.exit_code.clone()),
         log: slurm_folder(folder).join("logs").join(log_name(&job.name, &job.job, shard)),
     }

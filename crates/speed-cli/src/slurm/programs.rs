@@ -25,8 +25,12 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Returns whether the task has not ended: it waits, runs, or will soon do so.
+    /// Returns whether the task has not ended: it waits, runs, or may do so again. A preempted task that is still in the queue may be
+    /// requeued; in the accounts it has ended.
     pub(crate) fn is_alive(&self) -> bool {
+        if self.state == "PREEMPTED" && self.exit_code.is_none() {
+            return true;
+        }
         const ENDED: [&str; 11] = [
             "BOOT_FAIL",
             "CANCELLED",
@@ -41,6 +45,15 @@ impl Seen {
             "TIMEOUT",
         ];
         !ENDED.contains(&self.state.as_str())
+    }
+
+    /// Returns the command of `scontrol` without which the task goes on neither waiting nor running, if it needs one.
+    pub(crate) fn needs(&self) -> Option<&'static str> {
+        match self.state.as_str() {
+            "REQUEUE_HOLD" | "SPECIAL_EXIT" => Some("release"),
+            "STOPPED" | "SUSPENDED" => Some("resume"),
+            _ => None,
+        }
     }
 }
 
@@ -184,6 +197,13 @@ mod tests {
         ];
         assert_eq!(queued(text).expect("tasks"), expected);
         assert_eq!(expected.map(|task| task.is_alive()), [true, true, false]);
+        // A preempted task in the queue may run again; in the accounts it has ended.
+        let [queued, accounted] = [None, Some("0:15")].map(|code| seen("12", Some(1), "PREEMPTED", code));
+        assert!(queued.is_alive() && !accounted.is_alive());
+        let needs = |state| seen("12", None, state, None).needs();
+        assert_eq!(["REQUEUE_HOLD", "SPECIAL_EXIT"].map(needs), [Some("release"); 2]);
+        assert_eq!(["SUSPENDED", "STOPPED"].map(needs), [Some("resume"); 2]);
+        assert_eq!(["RUNNING", "PENDING", "FAILED"].map(needs), [None; 3]);
         let text = "12_1|FAILED|1:0\n12_[3-5%2]|PENDING|0:0\n13|CANCELLED by 1000|0:15\n";
         let expected = [seen("12", Some(1), "FAILED", Some("1:0")), seen("13", None, "CANCELLED", Some("0:15"))];
         assert_eq!(accounts(text).expect("tasks"), expected);

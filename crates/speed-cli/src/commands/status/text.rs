@@ -23,6 +23,10 @@ impl Status {
         if !self.tasks.is_empty() {
             text.push_str(&format!("\n{}", terminal::table(&self.jobs_table())));
         }
+        let held: Vec<String> = self.tasks.iter().filter_map(held).collect();
+        if !held.is_empty() {
+            text.push_str(&format!("\nheld, so they wait until somebody lets them go on:\n{}", listed(&held)));
+        }
         let failed = failed(&self.tasks);
         if !failed.is_empty() {
             text.push_str(
@@ -40,8 +44,11 @@ impl Status {
         steps.dedup();
         for step in steps {
             let count = |outcome| {
-                let tasks = self.tasks.iter().filter(|task| task.step == step && task.outcome == outcome);
-                tasks.count().to_string()
+                let is_counted = |task: &&Task| match task.outcome {
+                    Outcome::Held => outcome == Outcome::Waiting,
+                    other => outcome == other,
+                };
+                self.tasks.iter().filter(|task| task.step == step).filter(is_counted).count().to_string()
             };
             let outcomes =
                 [Outcome::Waiting, Outcome::Running, Outcome::Done, Outcome::Failed, Outcome::Forgotten].map(count);
@@ -77,6 +84,17 @@ fn worker_text(stage: &StageUnits, worker: &Worker) -> String {
         None => "no sign".to_owned(),
     };
     format!("  {} {}: {by}, {sign}", printable(&stage.stage), printable(unit))
+}
+
+/// Returns the line of a held task, with the command that lets it go on.
+fn held(task: &Task) -> Option<String> {
+    let Task { step, job, shard, of, state, needs, .. } = task;
+    let (which, number) = match shard {
+        Some(shard) => (format!(" {shard}/{of}"), format!("{job}_{shard}")),
+        None => (String::new(), job.clone()),
+    };
+    let state = state.as_deref().unwrap_or_default();
+    Some(format!("  {}{which}: {state}: scontrol {} {number}", step.name(), (*needs)?))
 }
 
 /// Returns a line for every failed task. Tasks of one job that left no log, because they never began, share a line.

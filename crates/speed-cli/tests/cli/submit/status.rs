@@ -69,6 +69,19 @@ fn units_jobs_and_the_logs_of_failed_ones_are_shown() {
     {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }
+    cluster.queue("2|1|SUSPENDED\n2|2|REQUEUE_HOLD\n2|3|PREEMPTED\n3|N/A|PENDING\n");
+    let said = status(&cluster, name);
+    let of_teachers = |key: &str| {
+        let tasks = said["tasks"].as_array().expect("tasks").iter();
+        tasks.filter(|task| task["step"] == "teachers").map(|task| task[key].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(of_teachers("outcome"), ["held", "held", "waiting"]);
+    assert_eq!(of_teachers("needs"), [json!("resume"), json!("release"), Value::Null]);
+    let output = cluster.command(&["status", name]).output().expect("the binary starts");
+    let text = String::from_utf8(output.stdout).expect("text");
+    for line in ["teachers 1/3: SUSPENDED: scontrol resume 2_1", "teachers 2/3: REQUEUE_HOLD: scontrol release 2_2"] {
+        assert!(text.contains(line), "{text}");
+    }
 }
 
 #[test]
