@@ -188,8 +188,8 @@ impl LeastEpsilon {
     }
 
     /// Finds the data-independent least epsilon for neighbours that differ in several teachers: the least of moments, which
-    /// are largest for a move of all votes from one class to another, of the optimal composition of a pure epsilon, and of
-    /// two counts with Gaussian noise.
+    /// are largest for a move of all votes from one class to another, of the optimal composition of a pure epsilon, and of the
+    /// composition of two counts with Gaussian or Skellam noise.
     fn of_party(&self, event: &PrivacyEvent, classes: usize, queries: usize) -> Result<EpsilonBound, AccountError> {
         let group = QueryGroup::new(*event, classes, queries);
         let (k, votes) = (queries as f64, f64::from(event.party_teachers()));
@@ -215,6 +215,13 @@ impl LeastEpsilon {
             if !group.ends_early(removed) {
                 break;
             }
+        }
+        if let Mechanism::Skellam { sigma } = event.mechanism() {
+            // Two checks, of one count each, cost as much as one query.
+            let queries = if event.is_check() { queries.div_ceil(2) } else { queries };
+            let (votes, order) = (event.party_teachers(), least.best.order);
+            let convolved = skellam_epsilon(sigma, event.tau(), votes, queries, self.delta, order);
+            least = least.or_convolved(convolved.map(|epsilon| epsilon * (1.0 + ROUNDING)));
         }
         let group = self.of_group_privacy(event, classes, queries, least.best.epsilon)?;
         Ok(if group < least.best.epsilon { EpsilonBound::optimal(group) } else { least })
@@ -306,7 +313,7 @@ impl LeastEpsilon {
                     }
                     return Ok(bound);
                 }
-                let convolved = skellam_epsilon(sigma, tau, queries, self.delta, best.order);
+                let convolved = skellam_epsilon(sigma, tau, 1, queries, self.delta, best.order);
                 Ok(EpsilonBound::of_moments(best).or_convolved(convolved.map(|epsilon| epsilon * (1.0 + ROUNDING))))
             }
             Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } | Mechanism::Binomial { .. } => {

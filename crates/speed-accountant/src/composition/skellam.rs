@@ -1,4 +1,5 @@
-//! Composition of Skellam noise by privacy loss distributions: in every query, two counts move by one vote each.
+//! Composition of Skellam noise by privacy loss distributions: in every query, two counts move by one vote each, or by all votes of a
+//! party.
 
 use speed_mechanism::{HonestRatio, NoiseDeviation, Skellam};
 
@@ -6,6 +7,8 @@ use super::convolution::Composition;
 use super::profile::PrivacyLossDistribution;
 use crate::sound::at_least_zero;
 
+/// Largest standard deviation of a count's noise for which a table is made.
+const WIDEST: f64 = 20_000.0;
 /// Steps of the grid in one standard deviation of the loss of one count.
 const RESOLUTION: f64 = 12.0;
 /// Largest number of losses on each side of 0 in a grid.
@@ -13,11 +16,19 @@ const MAX_STEPS: usize = 4_000;
 /// If the profile at the end of the grid is below this part of delta, losses beyond the grid count as infinite.
 const NEGLIGIBLE: f64 = 1e-9;
 
-/// Computes a data-independent upper bound of the least epsilon of `queries` queries at `delta`. `tilt` is a good order
-/// of moments. Returns `None` if the noise is too narrow or the queries are too many for a grid.
+/// Computes a data-independent upper bound of the least epsilon of `queries` queries at `delta`, for neighbours that differ in `votes` votes.
+/// `tilt` is a good order of moments. Returns `None` if the noise is too narrow or too wide, or the queries are too many, for a grid.
+///
+/// Any move of `votes` votes changes the counts by integers of which the positive ones add up to at most `votes`, and so do the negative ones. None
+/// reveals more than a move of two counts by `votes` each. Let `f_s` be the trade-off function of a count and the same count moved by
+/// `s` (Dong, Roth, Su: Gaussian Differential Privacy). The noise is log-concave, so tests with a threshold are the best for every
+/// `s`, and `f_(s + t) = f_t o (1 - f_s)`. Two counts that move by `s` and `t` do so one after the other, so by the rule for groups
+/// there their trade-off function is at least `f_t o (1 - f_s)`: one count that moves by `s + t` reveals as much or more. This
+/// merges all counts that gain votes into one, and all that lose votes into another.
 pub(crate) fn skellam_epsilon(
     sigma: NoiseDeviation,
     tau: HonestRatio,
+    votes: u32,
     queries: usize,
     delta: f64,
     tilt: f64,
@@ -25,11 +36,15 @@ pub(crate) fn skellam_epsilon(
     let noise = Skellam::of_class(sigma, tau);
     let times = u32::try_from(queries.checked_mul(2)?).ok()?;
     let deviation = noise.variance().sqrt();
-    let reach = (40.0 * deviation + 200.0).ceil() as i64;
-    let lattice = noise.lattice(reach as usize + 2);
-    // The count gains a vote: the loss at k is ln p(k) / p(k - 1), which falls as k grows. Survival probabilities are
+    if deviation > WIDEST {
+        return None;
+    }
+    let moved = i64::from(votes);
+    let reach = (40.0 * deviation + 200.0).ceil() as i64 + moved;
+    let lattice = noise.lattice((reach + moved) as usize + 1);
+    // The count gains the votes: the loss at k is ln p(k) / p(k - votes), which falls as k grows. Survival probabilities are
     // sums of positive terms, so differences of tails keep their digits.
-    let loss = |k: i64| lattice.log_pmf(k) - lattice.log_pmf(k - 1);
+    let loss = |k: i64| lattice.log_pmf(k) - lattice.log_pmf(k - moved);
     let excess = |at: f64| {
         // The loss is above `at` for all k up to a last one, `low`.
         let (mut low, mut high) = (-reach, reach);
@@ -37,14 +52,14 @@ pub(crate) fn skellam_epsilon(
             let middle = low + (high - low) / 2;
             if loss(middle) > at { low = middle } else { high = middle }
         }
-        // P[X <= low] - alpha P[X <= low - 1], or computed from the other tail if that is close to 1 - alpha.
+        // P[X <= low] - alpha P[X <= low - votes], or computed from the other tail if that is close to 1 - alpha.
         if at >= 0.0 {
-            at_least_zero(lattice.log_survival(-low).exp() - (at + lattice.log_survival(1 - low)).exp())
+            at_least_zero(lattice.log_survival(-low).exp() - (at + lattice.log_survival(moved - low)).exp())
         } else {
-            at_least_zero((at + lattice.log_survival(low)).exp() - lattice.log_survival(low + 1).exp())
+            at_least_zero((at + lattice.log_survival(low + 1 - moved)).exp() - lattice.log_survival(low + 1).exp())
         }
     };
-    let step = 1.0 / (deviation * RESOLUTION);
+    let step = f64::from(votes) / (deviation * RESOLUTION);
     let allowed = NEGLIGIBLE * delta / f64::from(times);
     let half = (1..=MAX_STEPS / 8).map(|i| 8 * i).find(|&half| excess(half as f64 * step) < allowed)?;
     // The tables are accurate to eleven digits.
@@ -70,7 +85,7 @@ mod tests {
                 })
                 .min_by(|a, b| a.0.total_cmp(&b.0))
                 .expect("orders");
-            let found = skellam_epsilon(deviation, HonestRatio::ALL, queries, delta, moments.1).expect("a grid");
+            let found = skellam_epsilon(deviation, HonestRatio::ALL, 1, queries, delta, moments.1).expect("a grid");
             let gaussian = gaussian_epsilon((2.0 * queries as f64).sqrt() / sigma, delta);
             assert!(found < moments.0, "{sigma}: {found} against {} of moments", moments.0);
             assert!((found / gaussian - 1.0).abs() < 0.02, "{sigma}: {found} against {gaussian}");
@@ -78,19 +93,35 @@ mod tests {
     }
 
     #[test]
-    fn one_query_is_above_a_direct_sum() {
+    fn a_query_is_above_direct_sums_over_all_moves_of_the_votes() {
         let deviation = NoiseDeviation::new(3.0).expect("valid");
         let lattice = Skellam::of_class(deviation, HonestRatio::ALL).lattice(80);
-        let p = |k: i64| lattice.log_pmf(k).exp();
-        for epsilon in [0.1f64, 0.5, 1.2] {
-            let mut delta = 0.0;
-            for a in -60..=60 {
-                for b in -60..=60 {
-                    delta += (p(a) * p(b) - epsilon.exp() * p(a - 1) * p(b + 1)).max(0.0);
-                }
+        let table: Vec<f64> = (-40..=40).map(|k| lattice.log_pmf(k).exp()).collect();
+        let p = |k: i64| table[(k + 40) as usize];
+        // Moves of one, two and three votes between three counts; the last of each is the one of two counts.
+        let moves: [(u32, &[[i64; 3]]); 3] = [
+            (1, &[[1, -1, 0]]),
+            (2, &[[1, 0, -1], [1, 1, -2], [2, -1, -1], [2, -2, 0]]),
+            (3, &[[2, -2, 0], [2, 1, -3], [3, -2, -1], [3, -3, 0]]),
+        ];
+        for (votes, moves) in moves {
+            for epsilon in [0.1f64, 0.5, 1.2] {
+                let deltas = moves.iter().map(|moved| {
+                    let mut delta = 0.0;
+                    for at in (0..61_i64.pow(3)).map(|i| [i % 61 - 30, i / 61 % 61 - 30, i / 3_721 - 30]) {
+                        let [here, there]: [f64; 2] = [0, 1].map(|s| (0..3).map(|j| p(at[j] - s * moved[j])).product());
+                        delta += (here - epsilon.exp() * there).max(0.0);
+                    }
+                    delta
+                });
+                let deltas: Vec<f64> = deltas.collect();
+                let most = deltas.iter().copied().fold(0.0, f64::max);
+                assert_eq!(deltas.last(), Some(&most), "{votes} votes at {epsilon}: {deltas:?}");
+                let found = skellam_epsilon(deviation, HonestRatio::ALL, votes, 1, most, 6.0).expect("a grid");
+                // Half a step of the grid.
+                let above = found - epsilon;
+                assert!((0.0..f64::from(votes) / 72.0).contains(&above), "{votes}: {found} against {epsilon}");
             }
-            let found = skellam_epsilon(deviation, HonestRatio::ALL, 1, delta, 6.0).expect("a grid");
-            assert!(found >= epsilon && found < epsilon * 1.01 + 0.002, "{found} against {epsilon}");
         }
     }
 }

@@ -252,7 +252,8 @@ mod tests {
         for (queries, delta) in [(10, 1e-5), (1_000, 1e-9)] {
             let noise = sigma(1_000.0);
             let (wide, tilt) = wide_skellam_epsilon(noise, HonestRatio::ALL, queries, delta).expect("wide");
-            let table = super::super::skellam_epsilon(noise, HonestRatio::ALL, queries, delta, tilt).expect("a grid");
+            let table =
+                super::super::skellam_epsilon(noise, HonestRatio::ALL, 1, queries, delta, tilt).expect("a grid");
             // The grid of the table is rough.
             assert!(wide <= table * 1.002 && wide > table * 0.97, "{wide} against {table}");
         }

@@ -88,8 +88,12 @@ fn check_claim(page: &Page, claim: &Claim, sources: &Sources, report: &mut Repor
         for (place, specification) in captures.iter().skip(1).flatten().zip(&claim.values) {
             let printed = Printed::read(place.as_str()).expect("the pattern of a number");
             report.compared.push(place.range());
+            let (specification, round) = match specification.split_once("# up ") {
+                Some((source, selector)) => (&format!("{source}# {selector}"), Rounding::Up),
+                None => (specification, claim.round),
+            };
             let problem = match sources.value(specification, &claim.from) {
-                Ok(Some(value)) if printed.agrees(value, claim.round) => continue,
+                Ok(Some(value)) if printed.agrees(value, round) => continue,
                 Ok(None) => {
                     report.without_data += 1;
                     continue;
