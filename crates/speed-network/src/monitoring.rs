@@ -36,7 +36,8 @@ impl Listener for MonitoringListener {
     async fn accept(&mut self) -> (MonitoringConnection, SocketAddr) {
         // axum retries failures of `accept`, after a pause.
         let (stream, address) = Listener::accept(&mut self.listener).await;
-        let (place, evicted, _) = self.strangers.lock().unwrap_or_else(PoisonError::into_inner).enter(address.ip());
+        let (place, evicted, _) =
+            self.strangers.lock().unwrap_or_else(PoisonError::into_inner).enter(address.ip(), false);
         (MonitoringConnection { stream, place, evicted: Some(evicted), strangers: self.strangers.clone() }, address)
     }
 

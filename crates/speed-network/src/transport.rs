@@ -44,6 +44,7 @@ mod error;
 mod key;
 mod limits;
 mod listener;
+mod proxy;
 mod slots;
 mod strangers;
 mod tls;

@@ -187,9 +187,7 @@ fn serve(options: ServeOptions) -> Result<(), Failure> {
     let json = options.server.json;
     logging();
     let mut limits = Limits::default();
-    if options.behind_proxy {
-        limits.connections.handshakes_per_address = limits.connections.handshakes;
-    }
+    limits.connections.proxy = options.proxy;
     let report = speed_network::serve(
         &speed_network::ServeOptions {
             server: server_options(options.server),

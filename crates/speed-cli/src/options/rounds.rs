@@ -1,5 +1,6 @@
 //! Options of a round's parties.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -598,9 +599,9 @@ pub(crate) struct ServeOptions {
     /// Address of /health and /metrics for monitoring, without TLS: do not expose it to the internet
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) watch: Option<String>,
-    /// All parties connect through one proxy, whose address may use the handshake limit of all addresses together
-    #[arg(long)]
-    pub(crate) behind_proxy: bool,
+    /// Address of a proxy in front of the server; its connections must begin with a header of the PROXY protocol, version 2
+    #[arg(long, value_name = "IP")]
+    pub(crate) proxy: Option<IpAddr>,
     /// Minutes after the first start of this round's server until the sum closes if enough teachers have answered;
     /// without it, the server waits for all teachers
     #[arg(long, value_name = "MINUTES")]

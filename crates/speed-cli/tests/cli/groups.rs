@@ -94,14 +94,19 @@ fn twelve_groups_of_the_example_become_a_model() {
     }
     fs::write(place.path("by-group.csv"), by_group).expect("labels");
     fs::write(place.path("by-image.csv"), by_image).expect("labels");
-    let student = ["student", "train", "--pool", "trial/public", "--grey", "--seed", "1", "--epochs", "6"];
-    let student = [&student[..], &["--test", "trial/test", "--quiet"]].concat();
+    let student = ["student", "train", "--pool", "trial/public", "--grey", "--seed", "1", "--quiet"];
+    let student = [&student[..], &["--test", "trial/test", "--epochs"]].concat();
     let groups = ["--query-list", "groups.csv"];
-    let of_number = [&student[..], &groups, &["--labels", "labels.csv", "--out", "number", "--json"]].concat();
-    let report = json(&place.succeeds(&of_number));
+    let of_number = |epochs: &str, out: &str| {
+        let of_number = ["--labels", "labels.csv", "--json", "--out", out];
+        json(&place.succeeds(&[&student[..], &[epochs], &groups, &of_number].concat()))
+    };
+    let report = of_number("6", "six");
     assert_eq!((&report["labelled"], &report["unanswered"]), (&12.into(), &0.into()));
     assert_eq!(report["labelled_images"], images.len());
     assert!(report["test"]["accuracy"].as_f64().is_some_and(|accuracy| accuracy > 0.7), "{}", report["test"]);
+    of_number("1", "number");
+    let student = [&student[..], &["1"]].concat();
     let text = place.succeeds(&[&student[..], &groups, &["--labels", "by-group.csv", "--out", "group"]].concat());
     assert!(text.contains(&format!("12 labels of groups with {} of 400 images", images.len())), "{text}");
     place.succeeds(&[&student[..], &["--labels", "by-image.csv", "--out", "image"]].concat());

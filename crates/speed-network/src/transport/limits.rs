@@ -1,10 +1,12 @@
 //! Limits of a server's connections, and counters.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Limits of a server's connections. Connections beyond those of peers are dropped at once, without a reply. A connection
-/// beyond those of handshakes takes the place of the oldest handshake from the address that has the most.
+/// beyond those of handshakes takes the place of a handshake from the address that has the most: a random one, but first of those without a
+/// complete ClientHello.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
     /// Maximum number of concurrent connections of all peers after the handshake: 512.
@@ -13,9 +15,11 @@ pub struct ConnectionLimits {
     pub connections_per_peer: usize,
     /// Maximum number of concurrent handshakes, besides the connections of peers: 128.
     pub handshakes: usize,
-    /// Maximum number of concurrent handshakes from one IP address (for IPv6, from one 64-bit network): 32. Behind a
-    /// proxy all clients share one address, so set it to `handshakes` there.
+    /// Maximum number of concurrent handshakes from one IP address (for IPv6, from one 64-bit network): 32.
     pub handshakes_per_address: usize,
+    /// The address of a proxy, none by default. Each connection from it must begin with a header of the PROXY protocol, version 2, whose address
+    /// counts as the client's.
+    pub proxy: Option<IpAddr>,
     /// Maximum time of the handshake: 10 s.
     pub handshake_timeout: Duration,
     /// Maximum time until the head of a request is complete, counted from the handshake or the end of the previous
@@ -39,6 +43,7 @@ impl Default for ConnectionLimits {
             connections_per_peer: 4,
             handshakes: 128,
             handshakes_per_address: 32,
+            proxy: None,
             handshake_timeout: Duration::from_secs(10),
             header_timeout: Duration::from_secs(10),
             headers: 64,
@@ -46,6 +51,13 @@ impl Default for ConnectionLimits {
             age: Duration::from_secs(600),
             grace: Duration::from_secs(10),
         }
+    }
+}
+
+impl ConnectionLimits {
+    /// Returns whether an address is the proxy's.
+    pub(crate) fn is_proxy(&self, address: IpAddr) -> bool {
+        self.proxy.is_some_and(|proxy| proxy.to_canonical() == address.to_canonical())
     }
 }
 

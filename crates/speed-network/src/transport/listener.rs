@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,17 +14,19 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::ServerConfig;
+use rustls::server::Acceptor;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 use tower_service::Service as _;
 
 use crate::transport::key::{PeerKey, peer_key};
 use crate::transport::limits::{ConnectionLimits, Counters};
+use crate::transport::proxy::client_address;
 use crate::transport::slots::{Slot, Slots};
 use crate::transport::strangers::Evicted;
 
@@ -44,7 +46,7 @@ const MAX_HEADER_TIMEOUT: Duration = Duration::from_hours(24);
 /// The state that a connection needs from its server.
 #[derive(Clone)]
 struct Context {
-    acceptor: TlsAcceptor,
+    tls: Arc<ServerConfig>,
     limits: Arc<ConnectionLimits>,
     counters: Arc<Counters>,
     app: Router,
@@ -69,7 +71,7 @@ pub async fn serve(
 ) {
     let slots = Slots::new(limits.clone(), Arc::clone(&counters));
     let grace = limits.grace;
-    let context = Context { acceptor: tls.into(), limits: Arc::new(limits), counters, app, shutdown: shutdown.clone() };
+    let context = Context { tls, limits: Arc::new(limits), counters, app, shutdown: shutdown.clone() };
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -130,12 +132,12 @@ async fn run_connection(stream: TcpStream, address: SocketAddr, mut slot: Slot, 
     // Otherwise a small answer waits for the acknowledgement of the previous one (RFC 896).
     let _ = stream.set_nodelay(true);
     let mut shutdown = context.shutdown.clone();
-    let handshake = timeout(context.limits.handshake_timeout, shake_hands(stream, address, &context));
+    let handshake = timeout(context.limits.handshake_timeout, shake_hands(stream, address, &slot, &context));
     let shaken = tokio::select! {
         () = stopped(&mut shutdown) => return,
         shaken = handshake => shaken,
         _ = evicted => {
-            tracing::debug!(%address, "dropped a connection: it was silent, and a newer one needed its place");
+            tracing::debug!(%address, "dropped a connection: its handshake was not done, and a newer one needed its place");
             return;
         }
     };
@@ -156,11 +158,38 @@ async fn run_connection(stream: TcpStream, address: SocketAddr, mut slot: Slot, 
 
 /// Returns the encrypted stream and its peer, or `None` if the handshake failed, which is counted.
 async fn shake_hands(
-    stream: TcpStream,
+    mut stream: TcpStream,
     address: SocketAddr,
+    slot: &Slot,
     context: &Context,
 ) -> Option<(TlsStream<TcpStream>, PeerKey)> {
-    match context.acceptor.accept(stream).into_fallible().await {
+    let refused = |error: &dyn std::fmt::Display| {
+        context.counters.count_refused_handshake();
+        tracing::debug!(%address, %error, "dropped a connection: its handshake failed");
+    };
+    if context.limits.is_proxy(address.ip()) {
+        match client_address(&mut stream).await {
+            Ok(client) => slot.move_to(client.unwrap_or(address.ip())),
+            Err(error) => {
+                tracing::warn!(%address, %error, "the proxy did not say whose connection this is");
+                context.counters.count_refused_handshake();
+                return None;
+            }
+        }
+    }
+    let mut greeting = pin!(LazyConfigAcceptor::new(Acceptor::default(), stream));
+    let greeted = match greeting.as_mut().await {
+        Ok(greeted) => greeted,
+        Err(error) => {
+            refused(&error);
+            if let Some(stream) = greeting.take_io() {
+                linger(stream).await;
+            }
+            return None;
+        }
+    };
+    slot.greet();
+    match greeted.into_stream(Arc::clone(&context.tls)).into_fallible().await {
         Ok(stream) => match peer_key(stream.get_ref().1) {
             Some(key) => Some((stream, PeerKey(key))),
             None => {
@@ -169,8 +198,7 @@ async fn shake_hands(
             }
         },
         Err((error, stream)) => {
-            context.counters.count_refused_handshake();
-            tracing::debug!(%address, %error, "dropped a connection: its handshake failed");
+            refused(&error);
             linger(stream).await;
             None
         }

@@ -40,11 +40,11 @@ impl Slots {
         Arc::new(Self { limits, counters, held: Mutex::new(held) })
     }
 
-    /// Returns a slot for a connection before its handshake. If there is none, the oldest handshake goes, which is counted.
+    /// Returns a slot for a connection before its handshake. If there is none, another handshake goes, which is counted.
     /// Peers have connections of their own, so they cannot leave strangers without a place.
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> (Slot, Evicted) {
         let mut held = self.held();
-        let (place, evicted, gone) = held.strangers.enter(address);
+        let (place, evicted, gone) = held.strangers.enter(address, self.limits.is_proxy(address));
         (0..gone).for_each(|_| self.counters.count_refused_busy());
         self.counters.set_open(held.count());
         drop(held);
@@ -85,6 +85,21 @@ impl SlotsInUse {
 }
 
 impl Slot {
+    /// Counts a handshake under the client's address, which its proxy stated.
+    pub(crate) fn move_to(&self, address: IpAddr) {
+        if let SlotHolder::Stranger(place) = self.holder {
+            let gone = self.slots.held().strangers.move_to(place, address);
+            (0..gone).for_each(|_| self.slots.counters.count_refused_busy());
+        }
+    }
+
+    /// Notes that the client has sent its complete greeting: it goes after those that have not.
+    pub(crate) fn greet(&self) {
+        if let SlotHolder::Stranger(place) = self.holder {
+            self.slots.held().strangers.greet(place);
+        }
+    }
+
     /// Exchanges the handshake slot for one of the peer's connections. Returns `false` if this peer or all peers have too
     /// many, which is counted, or if the slot was taken back.
     pub(crate) fn authenticate(&mut self, peer: PeerKey) -> bool {

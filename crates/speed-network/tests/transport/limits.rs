@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use rustls::pki_types::ServerName;
 use speed_network::transport::{ClientError, ConnectionLimits};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
 
-use crate::support::{OTHER_TEACHER, Server, TEACHER, fetch, patient, read_to_end};
+use crate::support::{OTHER_TEACHER, Server, TEACHER, fetch, patient, read_to_end, tls};
 
 /// A short time, long enough that only events that depend on it are expected after it.
 const SOON: Duration = Duration::from_millis(300);
@@ -84,10 +87,22 @@ async fn strangers_hold_no_more_than_the_handshakes() {
         strangers.push(server.connect_tcp().await);
     }
     server.until("admitted", |counters| counters.open() == 4).await;
-    // The oldest goes for a newer one.
+    // One of them goes for a newer one, but not the one that has sent its greeting.
+    let greeted = strangers.first_mut().expect("three");
+    let name = ServerName::from(server.address.ip());
+    let mut hello = Vec::new();
+    let mut client = rustls::ClientConnection::new(tls(TEACHER), name).expect("a client");
+    client.write_tls(&mut hello).expect("a greeting");
+    greeted.write_all(&hello).await.expect("sent");
+    assert_ne!(greeted.read_u8().await.expect("a reply"), 0);
     let newest = server.connect_tcp().await;
-    assert_eq!(read_to_end(strangers.remove(0)).await, b"");
-    assert_eq!((server.counters.refused_busy(), server.counters.open()), (1, 4));
+    server.until("dropped", |counters| counters.refused_busy() == 1).await;
+    let mut gone = 0;
+    for stranger in &mut strangers[1..] {
+        let silence = timeout(Duration::from_millis(200), stranger.read_u8()).await;
+        gone += usize::from(silence.is_ok());
+    }
+    assert_eq!((gone, server.counters.open()), (1, 4));
     fetch(&mut peer, "/key").await.expect("a reply: who is through is not concerned");
     drop(newest);
     server.until("closed", |counters| counters.open() == 3).await;
@@ -104,6 +119,27 @@ async fn a_silent_connection_goes_for_a_newer_one_of_its_address() {
     assert_eq!(server.counters.refused_busy(), 1);
     server.until("closed", |counters| counters.open() == 0).await;
     server.expect_service().await;
+}
+
+#[tokio::test]
+async fn a_proxy_says_whose_connection_it_is() {
+    let limits = ConnectionLimits { handshakes_per_address: 1, proxy: Some([127, 0, 0, 1].into()), ..patient() };
+    let server = Server::start(limits).await;
+    let from = async |last: u8, party: u8| {
+        let mut stream = server.connect_tcp().await;
+        let header = [b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c".as_slice(), &[192, 0, 2, last, 192, 0, 2, 1, 0, 1, 0, 2]];
+        stream.write_all(&header.concat()).await.expect("sent");
+        TlsConnector::from(tls(party)).connect(ServerName::from(server.address.ip()), stream).await
+    };
+    // Silent connections of the proxy hold the places of the proxy's address, but not those of its clients.
+    let silent = [server.connect_tcp().await, server.connect_tcp().await];
+    from(7, TEACHER).await.expect("a handshake");
+    // Without the header there is no handshake.
+    let refused = server.connect(TEACHER).await;
+    assert!(refused.is_err());
+    assert_eq!(server.counters.refused_handshake(), 1);
+    drop(silent);
+    from(8, OTHER_TEACHER).await.expect("a handshake");
 }
 
 #[tokio::test]
