@@ -45,6 +45,9 @@ impl QueryNames<'_> {
     }
 }
 
+/// What a teacher does that does not know a query's class.
+const EVERY_QUERY: &str = "every query needs a vote, so a teacher that is unsure votes for the most likely class";
+
 /// A file that is not one teacher's votes on the queries.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -83,7 +86,7 @@ pub enum AnswerError {
         found: usize,
     },
     /// A cell that is not a label.
-    #[error("line {line}: expected the label of query {query}")]
+    #[error("line {line}: expected the label of query {query}: {EVERY_QUERY}")]
     NoLabel {
         /// The line, from 1.
         line: usize,
@@ -91,7 +94,7 @@ pub enum AnswerError {
         query: String,
     },
     /// A label that is not a class.
-    #[error("query {query}: label {found}, expected 0 to {}", classes - 1)]
+    #[error("query {query}: label {found}, expected 0 to {}{}", classes - 1, if *found < 0 { format!(": {EVERY_QUERY}") } else { String::new() })]
     Label {
         /// The query.
         query: usize,
@@ -129,7 +132,7 @@ pub enum AnswerError {
         first: usize,
     },
     /// A query without a label.
-    #[error("no label for query {query}")]
+    #[error("no label for query {query}: {EVERY_QUERY}")]
     Missing {
         /// The query.
         query: String,

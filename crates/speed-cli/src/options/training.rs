@@ -12,12 +12,17 @@ use super::privacy::delta;
 /// Largest seed, because configs have signed integers.
 pub(super) const MAX_SEED: u64 = i64::MAX as u64;
 
+/// Reads a name of a list, without the spaces that people write after commas.
+fn trimmed(name: &str) -> Result<String, std::convert::Infallible> {
+    Ok(name.trim().to_owned())
+}
+
 /// The form of pictures and the seed of a training.
 #[derive(Debug, Args)]
 pub(crate) struct CommonTrainOptions {
     /// The names of the classes in the order of the labels, separated by commas; all parties of a round need the same
     /// [default: the names of the folders, in their order]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = trimmed)]
     pub(crate) classes: Option<Vec<String>>,
     /// Resize all pictures to HEIGHTxWIDTH; without it all must have the same size
     #[arg(long, value_name = "HxW")]
@@ -92,7 +97,7 @@ pub(crate) struct TeacherVoteOptions {
     pub(crate) onnx: Vec<PathBuf>,
     /// The names of the classes of ONNX models, in the order of their scores, separated by commas [default: the file's
     /// metadata entry classes, a JSON list]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "model")]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = trimmed, conflicts_with = "model")]
     pub(crate) classes: Option<Vec<String>>,
     /// Resize images to the size of the ONNX model and convert them to its colours; without it, other images are refused
     #[arg(long, conflicts_with = "model")]

@@ -129,7 +129,7 @@ fn parts_are_teachers_of_their_own_and_patients_stay_together() {
     let report = place.succeeds(&train(
         "north",
         "parts",
-        &["--parts", "3", "--classes", "down,flat,up", "--group-by-prefix", "_", "--validation", "0.3", "--json"],
+        &["--parts", "3", "--classes", "down, flat, up", "--group-by-prefix", "_", "--validation", "0.3", "--json"],
     ));
     let report = json(&report);
     let teachers = report["teachers"].as_array().expect("teachers");

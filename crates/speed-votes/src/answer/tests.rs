@@ -61,8 +61,11 @@ fn every_fault_is_named() {
     assert_eq!(fails("0\n1\n"), "2 labels, the round has 3 queries");
     assert_eq!(fails(""), "0 labels, the round has 3 queries");
     assert_eq!(fails("0\n1\n3\n"), "query 2: label 3, expected 0 to 2");
-    assert_eq!(fails("0\n-1\n3\n"), "query 1: label -1, expected 0 to 2");
-    assert_eq!(fails("0\r\n1\r\nx\r\n"), "line 3: expected the label of query 2");
+    assert_eq!(fails("0\n-1\n3\n"), format!("query 1: label -1, expected 0 to 2: {EVERY_QUERY}"));
+    assert_eq!(fails("0\r\n1\r\nx\r\n"), format!("line 3: expected the label of query 2: {EVERY_QUERY}"));
+    for unsure in ["0,-1\n1,2\n2,0\n", "0,\n1,2\n2,0\n", "0,NA\n1,2\n2,0\n", "1,2\n2,0\n"] {
+        assert!(fails(unsure).contains("votes for the most likely class"), "{unsure:?}: {}", fails(unsure));
+    }
     assert_eq!(fails("0,1\n2,1\n2,1\n"), "line 3: query 2 has a label already, on line 2");
     assert_eq!(fails("0,1\n2,1\n3,1\n"), "line 3: \"3\" is not a query: expected 0 to 2; names need --query-list");
     assert!(parse_answer(&[0xff, 0xfe], &question(3, 3)).expect_err("refused").to_string().contains("UTF-16"));
