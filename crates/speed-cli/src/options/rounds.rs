@@ -599,7 +599,8 @@ pub(crate) struct ServeOptions {
     /// Address of /health and /metrics for monitoring, without TLS: do not expose it to the internet
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) watch: Option<String>,
-    /// Address of a proxy in front of the server; its connections must begin with a header of the PROXY protocol, version 2
+    /// Address of a proxy in front of the server; its connections must begin with a header of the PROXY protocol, version 2,
+    /// whose address counts as the client's, so only the proxy may be able to connect from it
     #[arg(long, value_name = "IP")]
     pub(crate) proxy: Option<IpAddr>,
     /// Minutes after the first start of this round's server until the sum closes if enough teachers have answered;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Limits of a server's connections. Connections beyond those of peers are dropped at once, without a reply. A connection
-/// beyond those of handshakes takes the place of a handshake from the address that has the most: a random one, but first of those without a
-/// complete ClientHello.
+/// beyond those of handshakes takes the place of a handshake from the IP address (for IPv6, the 64-bit network) that has the most: of two random
+/// ones, that without a complete ClientHello.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
     /// Maximum number of concurrent connections of all peers after the handshake: 512.
@@ -15,10 +15,8 @@ pub struct ConnectionLimits {
     pub connections_per_peer: usize,
     /// Maximum number of concurrent handshakes, besides the connections of peers: 128.
     pub handshakes: usize,
-    /// Maximum number of concurrent handshakes from one IP address (for IPv6, from one 64-bit network): 32.
-    pub handshakes_per_address: usize,
     /// The address of a proxy, none by default. Each connection from it must begin with a header of the PROXY protocol, version 2, whose address
-    /// counts as the client's.
+    /// counts as the client's. Whoever can connect from this address can name any other, so only the proxy may.
     pub proxy: Option<IpAddr>,
     /// Maximum time of the handshake: 10 s.
     pub handshake_timeout: Duration,
@@ -42,7 +40,6 @@ impl Default for ConnectionLimits {
             connections: 512,
             connections_per_peer: 4,
             handshakes: 128,
-            handshakes_per_address: 32,
             proxy: None,
             handshake_timeout: Duration::from_secs(10),
             header_timeout: Duration::from_secs(10),

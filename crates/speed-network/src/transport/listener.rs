@@ -169,7 +169,9 @@ async fn shake_hands(
     };
     if context.limits.is_proxy(address.ip()) {
         match client_address(&mut stream).await {
-            Ok(client) => slot.move_to(client.unwrap_or(address.ip())),
+            Ok(Some(client)) => slot.move_to(client),
+            // A connection of the proxy's own.
+            Ok(None) => {}
             Err(error) => {
                 tracing::warn!(%address, %error, "the proxy did not say whose connection this is");
                 context.counters.count_refused_handshake();

@@ -35,7 +35,7 @@ enum SlotHolder {
 
 impl Slots {
     pub(crate) fn new(limits: ConnectionLimits, counters: Arc<Counters>) -> Arc<Self> {
-        let strangers = Strangers::new(limits.handshakes, limits.handshakes_per_address);
+        let strangers = Strangers::new(limits.handshakes);
         let held = SlotsInUse { strangers, peers: HashMap::new() };
         Arc::new(Self { limits, counters, held: Mutex::new(held) })
     }
@@ -44,7 +44,7 @@ impl Slots {
     /// Peers have connections of their own, so they cannot leave strangers without a place.
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> (Slot, Evicted) {
         let mut held = self.held();
-        let (place, evicted, gone) = held.strangers.enter(address, self.limits.is_proxy(address));
+        let (place, evicted, gone) = held.strangers.enter(address);
         (0..gone).for_each(|_| self.counters.count_refused_busy());
         self.counters.set_open(held.count());
         drop(held);
@@ -88,12 +88,11 @@ impl Slot {
     /// Counts a handshake under the client's address, which its proxy stated.
     pub(crate) fn move_to(&self, address: IpAddr) {
         if let SlotHolder::Stranger(place) = self.holder {
-            let gone = self.slots.held().strangers.move_to(place, address);
-            (0..gone).for_each(|_| self.slots.counters.count_refused_busy());
+            self.slots.held().strangers.move_to(place, address);
         }
     }
 
-    /// Notes that the client has sent its complete greeting: it goes after those that have not.
+    /// Notes that the client has sent its complete greeting.
     pub(crate) fn greet(&self) {
         if let SlotHolder::Stranger(place) = self.holder {
             self.slots.held().strangers.greet(place);
