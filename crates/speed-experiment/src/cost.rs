@@ -22,7 +22,7 @@ use crate::error::{ExperimentError, Mismatch};
 
 /// Core-seconds for an encrypted query with ten classes, including messages, and for the keys: results/published/argmax.
 const ENCRYPTED_QUERY: f64 = 0.6;
-const KEYS: f64 = 4.0;
+const KEYS: f64 = 1.0;
 /// Factors for the work of other circuits: results/published/argmax.
 const ALL_PAIRS: f64 = 5.0;
 const PAPER_CIRCUIT: f64 = 3.7;

@@ -49,7 +49,7 @@ struct Task {
     outcome: Outcome,
     /// Slurm's name of the state; null if Slurm has forgotten the job.
     state: Option<String>,
-    /// The command of `scontrol` that a held job needs.
+    /// What a held job needs, before its number.
     needs: Option<&'static str>,
     /// Exit code and signal, if Slurm's accounting has them.
     exit_code: Option<String>,
@@ -65,7 +65,7 @@ type StepShard = (Step, Option<usize>);
 enum Outcome {
     Waiting,
     Running,
-    /// Slurm goes on with the job only if somebody releases or resumes it.
+    /// The job does nothing until somebody, or Slurm after a preemption, lets it go on.
     Held,
     Done,
     Failed,
@@ -185,7 +185,9 @@ fn units(run: &Path) -> Result<RunUnits, Failure> {
 /// Returns the task of a job, or of one of its shards, with its outcome.
 fn task(folder: &Path, job: &Submitted, shard: Option<usize>, seen: &[Seen], is_open: bool) -> Task {
     let of_it = || seen.iter().filter(|task| task.job == job.job && task.task == shard);
-    let found = of_it().next();
+    // The queue comes first. A preempted task that is also in the accounts will not run again.
+    let in_accounts = || of_it().find(|task| task.exit_code.is_some());
+    let found = of_it().next().map(|task| if task.state == "PREEMPTED" { in_accounts().unwrap_or(task) } else { task });
     let outcome = match found {
         Some(found) if found.needs().is_some() => Outcome::Held,
         Some(found) if found.is_alive() && matches!(&*found.state, "PENDING" | "PREEMPTED") => Outcome::Waiting,

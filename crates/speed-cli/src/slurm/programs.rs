@@ -20,6 +20,8 @@ pub(crate) struct Seen {
     pub(crate) task: Option<usize>,
     /// Slurm's name of the state.
     pub(crate) state: String,
+    /// Slurm's reason for a state of the queue.
+    pub(crate) reason: Option<String>,
     /// The exit code and the signal, as Slurm writes them: `1:0`.
     pub(crate) exit_code: Option<String>,
 }
@@ -47,11 +49,14 @@ impl Seen {
         !ENDED.contains(&self.state.as_str())
     }
 
-    /// Returns the command of `scontrol` without which the task goes on neither waiting nor running, if it needs one.
+    /// Returns what must happen, with the job's number, before the task waits or runs again; `None` if Slurm needs nobody for it.
     pub(crate) fn needs(&self) -> Option<&'static str> {
-        match self.state.as_str() {
-            "REQUEUE_HOLD" | "SPECIAL_EXIT" => Some("release"),
-            "STOPPED" | "SUSPENDED" => Some("resume"),
+        match (self.state.as_str(), self.reason.as_deref()) {
+            ("REQUEUE_HOLD" | "SPECIAL_EXIT", _) | ("PENDING", Some("JobHeldUser")) => Some("scontrol release"),
+            ("PENDING", Some("JobHeldAdmin")) => Some("by an administrator: scontrol release"),
+            ("PENDING", Some("DependencyNeverSatisfied")) => Some("scancel, then the same `speed submit`:"),
+            ("STOPPED", _) => Some("scancel --signal=CONT"),
+            ("SUSPENDED", _) => Some("Slurm after a preemption, or by an administrator: scontrol resume"),
             _ => None,
         }
     }
@@ -70,7 +75,7 @@ pub(crate) fn submit(arguments: &[String]) -> Result<String, SlurmError> {
 
 /// Lists this user's tasks that Slurm has not forgotten.
 pub(crate) fn queue() -> Result<Vec<Seen>, SlurmError> {
-    let arguments = ["--noheader", "--array", "--me", "--states=all", "--format=%F|%K|%T"].map(str::to_owned);
+    let arguments = ["--noheader", "--array", "--me", "--states=all", "--format=%F|%K|%T|%r"].map(str::to_owned);
     queued(&call("squeue", &arguments)?)
 }
 
@@ -126,18 +131,19 @@ fn read(from: Option<impl Read>, limit: u64) -> Vec<u8> {
 
 fn queued(text: &str) -> Result<Vec<Seen>, SlurmError> {
     let task = |line: &str| {
-        let [job, task, state]: [&str; 3] = line.trim().split('|').collect::<Vec<_>>().try_into().ok()?;
+        let [job, task, state, reason]: [&str; 4] = line.trim().splitn(4, '|').collect::<Vec<_>>().try_into().ok()?;
         let task = if task == "N/A" { None } else { Some(task.parse().ok()?) };
         (is_number(job) && is_state(state)).then(|| Seen {
             job: job.into(),
             task,
             state: state.into(),
+            reason: Some(reason.into()),
             exit_code: None,
         })
     };
     // Slurm's plugins may write warnings among the lines.
     let lines = text.lines().filter(|line| line.contains('|'));
-    lines.map(|line| task(line).ok_or_else(|| unexpected("squeue", "JOB|TASK|STATE", line))).collect()
+    lines.map(|line| task(line).ok_or_else(|| unexpected("squeue", "JOB|TASK|STATE|REASON", line))).collect()
 }
 
 fn accounts(text: &str) -> Result<Vec<Seen>, SlurmError> {
@@ -162,7 +168,8 @@ fn account(line: &str) -> Option<Option<Seen>> {
         None => (number, None),
     };
     let is_one = is_number(job) && (task.is_some() || !number.contains('_'));
-    let seen = Seen { job: job.to_owned(), task, state: state.to_owned(), exit_code: Some(exit_code.to_owned()) };
+    let (job, state, exit_code) = (job.to_owned(), state.to_owned(), Some(exit_code.to_owned()));
+    let seen = Seen { job, task, state, reason: None, exit_code };
     Some(is_one.then_some(seen))
 }
 
@@ -184,12 +191,13 @@ mod tests {
     use super::*;
 
     fn seen(job: &str, task: Option<usize>, state: &str, exit_code: Option<&str>) -> Seen {
-        Seen { job: job.into(), task, state: state.into(), exit_code: exit_code.map(Into::into) }
+        let reason = exit_code.is_none().then(|| "None".to_owned());
+        Seen { job: job.into(), task, state: state.into(), reason, exit_code: exit_code.map(Into::into) }
     }
 
     #[test]
     fn tasks_are_read_as_slurm_writes_them() {
-        let text = "slurm: warning: a plugin\n12|1|RUNNING\n12|2|PENDING\n13|N/A|CANCELLED\n";
+        let text = "slurm: warning: a plugin\n12|1|RUNNING|None\n12|2|PENDING|None\n13|N/A|CANCELLED|None\n";
         let expected = [
             seen("12", Some(1), "RUNNING", None),
             seen("12", Some(2), "PENDING", None),
@@ -200,10 +208,23 @@ mod tests {
         // A preempted task in the queue may run again; in the accounts it has ended.
         let [queued, accounted] = [None, Some("0:15")].map(|code| seen("12", Some(1), "PREEMPTED", code));
         assert!(queued.is_alive() && !accounted.is_alive());
-        let needs = |state| seen("12", None, state, None).needs();
-        assert_eq!(["REQUEUE_HOLD", "SPECIAL_EXIT"].map(needs), [Some("release"); 2]);
-        assert_eq!(["SUSPENDED", "STOPPED"].map(needs), [Some("resume"); 2]);
-        assert_eq!(["RUNNING", "PENDING", "FAILED"].map(needs), [None; 3]);
+        let needs = |state: &str, reason: &str| {
+            let task = Seen { reason: Some(reason.to_owned()), ..seen("12", None, state, None) };
+            (task.is_alive(), task.needs().unwrap_or("nobody").rsplit(": ").next().map(str::to_owned))
+        };
+        for (state, reason, expected) in [
+            ("REQUEUE_HOLD", "None", "scontrol release"),
+            ("SPECIAL_EXIT", "None", "scontrol release"),
+            ("PENDING", "JobHeldUser", "scontrol release"),
+            ("PENDING", "JobHeldAdmin", "scontrol release"),
+            ("PENDING", "DependencyNeverSatisfied", "scancel, then the same `speed submit`:"),
+            ("PENDING", "Resources", "nobody"),
+            ("STOPPED", "None", "scancel --signal=CONT"),
+            ("SUSPENDED", "None", "scontrol resume"),
+            ("RUNNING", "None", "nobody"),
+        ] {
+            assert_eq!(needs(state, reason), (true, Some(expected.to_owned())), "{state} {reason}");
+        }
         let text = "12_1|FAILED|1:0\n12_[3-5%2]|PENDING|0:0\n13|CANCELLED by 1000|0:15\n";
         let expected = [seen("12", Some(1), "FAILED", Some("1:0")), seen("13", None, "CANCELLED", Some("0:15"))];
         assert_eq!(accounts(text).expect("tasks"), expected);
@@ -211,9 +232,15 @@ mod tests {
 
     #[test]
     fn anything_else_is_refused_by_name() {
-        for line in
-            ["12|1", "12|1|RUNNING|x", "x|1|RUNNING", "12|-1|RUNNING", "12|1|\u{1b}[2J", "12|1|", "$(id)|1|RUNNING"]
-        {
+        for line in [
+            "12|1",
+            "12|1|RUNNING",
+            "x|1|RUNNING|None",
+            "12|-1|RUNNING|None",
+            "12|1|\u{1b}[2J|x",
+            "12|1||x",
+            "$(id)|1|RUNNING|x",
+        ] {
             let error = queued(line).expect_err(line).to_string();
             assert!(error.starts_with("squeue output") && !error.contains('\u{1b}'), "{error}");
         }

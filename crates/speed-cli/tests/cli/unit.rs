@@ -107,6 +107,11 @@ fn copies_of_a_picture_stay_together_or_are_reported() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
     assert!(said.contains("24 images have the pixels of an image of another group"), "{said}");
+    // The same in a pool.
+    fs::copy(place.path("public/01.png"), place.path("public/again.png")).expect("a copy");
+    let chosen = ["student", "queries", "--pool", "public", "--grey", "--clusters", "--count", "3", "--out", "q.csv"];
+    let said = String::from_utf8_lossy(&place.speed(&chosen).stderr).into_owned();
+    assert!(said.contains("1 of 31 images have the pixels of an earlier one, as again.png those of 01.png"), "{said}");
 }
 
 /// On commit b3db769 standard error printed the plurality's accuracy, and tables with data-dependent epsilons had the mode 0644.

@@ -25,7 +25,7 @@ impl Status {
         }
         let held: Vec<String> = self.tasks.iter().filter_map(held).collect();
         if !held.is_empty() {
-            text.push_str(&format!("\nheld, so they wait until somebody lets them go on:\n{}", listed(&held)));
+            text.push_str(&format!("\nheld; they do nothing until this happens:\n{}", listed(&held)));
         }
         let failed = failed(&self.tasks);
         if !failed.is_empty() {
@@ -94,7 +94,7 @@ fn held(task: &Task) -> Option<String> {
         None => (String::new(), job.clone()),
     };
     let state = state.as_deref().unwrap_or_default();
-    Some(format!("  {}{which}: {state}: scontrol {} {number}", step.name(), (*needs)?))
+    Some(format!("  {}{which}: {state}: {} {number}", step.name(), (*needs)?))
 }
 
 /// Returns a line for every failed task. Tasks of one job that left no log, because they never began, share a line.

@@ -83,7 +83,9 @@ impl Cluster {
         fs::write(self.path("fake/failed"), "").expect("written");
     }
 
+    /// Sets the lines of squeue, without their reasons.
     pub(super) fn queue(&self, tasks: &str) {
+        let tasks: String = tasks.lines().map(|line| format!("{line}|None\n")).collect();
         fs::write(self.path("fake/queue"), tasks).expect("written");
     }
 

@@ -76,10 +76,17 @@ fn units_jobs_and_the_logs_of_failed_ones_are_shown() {
         tasks.filter(|task| task["step"] == "teachers").map(|task| task[key].clone()).collect::<Vec<_>>()
     };
     assert_eq!(of_teachers("outcome"), ["held", "held", "waiting"]);
-    assert_eq!(of_teachers("needs"), [json!("resume"), json!("release"), Value::Null]);
+    assert_eq!(
+        of_teachers("needs"),
+        [
+            json!("Slurm after a preemption, or by an administrator: scontrol resume"),
+            json!("scontrol release"),
+            Value::Null
+        ]
+    );
     let output = cluster.command(&["status", name]).output().expect("the binary starts");
     let text = String::from_utf8(output.stdout).expect("text");
-    for line in ["teachers 1/3: SUSPENDED: scontrol resume 2_1", "teachers 2/3: REQUEUE_HOLD: scontrol release 2_2"] {
+    for line in ["by an administrator: scontrol resume 2_1", "teachers 2/3: REQUEUE_HOLD: scontrol release 2_2"] {
         assert!(text.contains(line), "{text}");
     }
 }
