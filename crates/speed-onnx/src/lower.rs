@@ -285,7 +285,13 @@ impl<'a> Lowering<'a> {
     }
 
     fn shaped(&mut self, kind: &str, input: &TensorIr, shape: &[i64], out: &TensorIr) -> Result<(), OnnxError> {
-        let inputs = vec![self.name(input)?, self.graph.integers(shape)];
+        let name = self.name(input)?;
+        let is_fixed = kind == "Reshape" && shape.iter().all(|&length| length >= 0);
+        if let Some(name) = is_fixed.then(|| self.graph.reshaped(&name, shape)).flatten() {
+            self.values.set(&[input], out, Value { name, axes: None });
+            return Ok(());
+        }
+        let inputs = vec![name, self.graph.integers(shape)];
         self.put(kind, inputs, vec![], &[input], out);
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The parts of an ONNX file: nodes, constants and types, as protobuf messages.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tract_onnx::pb::attribute_proto::AttributeType;
 use tract_onnx::pb::tensor_proto::DataType;
@@ -56,6 +56,44 @@ impl Builder {
         });
     }
 
+    /// Returns the name of a constant with permuted axes, axis i of it being axis `axes[i]` of the constant `name`; `None` if there is no such
+    /// constant. Tools that quantise weights look for them in the file, not behind a node.
+    pub(crate) fn transposed(&mut self, name: &str, axes: &[usize]) -> Option<String> {
+        let constant = self.constants.iter().find(|constant| constant.name == name)?;
+        let old: Vec<usize> = constant.dims.iter().map(|&dim| usize::try_from(dim).unwrap_or(0)).collect();
+        let shape: Vec<usize> = axes.iter().map(|&axis| old[axis]).collect();
+        let count: usize = shape.iter().product();
+        let width = constant.raw_data.len().checked_div(count)?;
+        let mut bytes = Vec::with_capacity(constant.raw_data.len());
+        for place in 0..count {
+            // The index along each axis of the result, the last one running fastest.
+            let (mut rest, mut index) = (place, vec![0; old.len()]);
+            for (&axis, &length) in axes.iter().zip(&shape).rev() {
+                (index[axis], rest) = (rest % length, rest / length);
+            }
+            let from = index.iter().zip(&old).fold(0, |from, (index, length)| from * length + index);
+            bytes.extend_from_slice(&constant.raw_data[from * width..][..width]);
+        }
+        let (name, kind) = (format!("{name}_transposed_{}", self.constants.len()), constant.data_type);
+        let dims = signed(&shape);
+        self.constants.push(TensorProto {
+            name: name.clone(),
+            data_type: kind,
+            dims,
+            raw_data: bytes,
+            ..TensorProto::default()
+        });
+        Some(name)
+    }
+
+    /// Returns the name of a constant with another shape; `None` if there is no constant `name`.
+    pub(crate) fn reshaped(&mut self, name: &str, shape: &[i64]) -> Option<String> {
+        let constant = self.constants.iter().find(|constant| constant.name == name)?.clone();
+        let name = format!("{name}_reshaped_{}", self.constants.len());
+        self.constants.push(TensorProto { name: name.clone(), dims: shape.to_vec(), ..constant });
+        Some(name)
+    }
+
     /// Returns the name of a vector of integers, which many nodes take as an input.
     pub(crate) fn integers(&mut self, values: &[i64]) -> String {
         let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -78,8 +116,15 @@ impl Builder {
         name
     }
 
-    /// Returns the graph.
-    pub(crate) fn finish(self, name: &str, inputs: Vec<ValueInfoProto>, outputs: Vec<ValueInfoProto>) -> GraphProto {
+    /// Returns the graph, without the constants that no node uses.
+    pub(crate) fn finish(
+        mut self,
+        name: &str,
+        inputs: Vec<ValueInfoProto>,
+        outputs: Vec<ValueInfoProto>,
+    ) -> GraphProto {
+        let used: HashSet<&String> = self.nodes.iter().flat_map(|node| &node.input).collect();
+        self.constants.retain(|constant| used.contains(&constant.name));
         GraphProto {
             name: name.to_owned(),
             node: self.nodes,

@@ -138,7 +138,9 @@ impl<'a> Values<'a> {
         if let Some(known) = self.permuted.get(&(name.clone(), axes.clone())) {
             return known.clone();
         }
-        let transposed = graph.node("Transpose", vec![name.clone()], vec![integers("perm", &axes)]);
+        let transposed = graph
+            .transposed(&name, &axes)
+            .unwrap_or_else(|| graph.node("Transpose", vec![name.clone()], vec![integers("perm", &axes)]));
         self.permuted.insert((name, axes), transposed.clone());
         transposed
     }
