@@ -156,7 +156,11 @@ impl ProofKey {
         )
         .map_err(|error| decode(error.to_string()))?;
         let config = DeserializationConfig::new(Self::MAX_BYTES as u64).disable_conformance();
-        let crs = config.deserialize_from(reader.rest()).map_err(decode)?;
+        let mut rest = reader.rest();
+        let crs = config.deserialize_from(&mut rest).map_err(decode)?;
+        if !rest.is_empty() {
+            return Err(decode(format!("{} bytes after the reference string", rest.len())));
+        }
         let CompactPkeCrs::PkeV2(params) = &crs else { return Err(decode("a reference string of another scheme")) };
         let shape = (params.d, params.k, params.B_inf, params.q, params.t, params.msbs_zero_padding_bit_count);
         let padding = u64::from(bits - range_log);

@@ -21,10 +21,11 @@ const NEGLIGIBLE: f64 = 1e-9;
 ///
 /// Any move of `votes` votes changes the counts by integers of which the positive ones add up to at most `votes`, and so do the negative ones. None
 /// reveals more than a move of two counts by `votes` each. Let `f_s` be the trade-off function of a count and the same count moved by
-/// `s` (Dong, Roth, Su: Gaussian Differential Privacy). The noise is log-concave, so tests with a threshold are the best for every
-/// `s`, and `f_(s + t) = f_t o (1 - f_s)`. Two counts that move by `s` and `t` do so one after the other, so by the rule for groups
-/// there their trade-off function is at least `f_t o (1 - f_s)`: one count that moves by `s + t` reveals as much or more. This
-/// merges all counts that gain votes into one, and all that lose votes into another.
+/// `s` (Dong, Roth, Su: Gaussian Differential Privacy); the noise is symmetric, so the direction does not matter. It is log-concave, so tests with a
+/// threshold are the best for every `s`; hence `f_(s + t) = f_t o (1 - f_s)`, and `f_s` falls as `s` grows. Two counts that move by `s` and `t` do so
+/// one after the other, so by the argument for group privacy their trade-off function is at least `f_t o (1 - f_s)`: one count that moves by `s + t`
+/// reveals as much or more, also beside the other counts, because products of trade-off functions are monotone. This merges all
+/// counts that gain votes into one, and all that lose votes into another.
 pub(crate) fn skellam_epsilon(
     sigma: NoiseDeviation,
     tau: HonestRatio,

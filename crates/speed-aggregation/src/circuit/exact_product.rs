@@ -13,10 +13,11 @@ const LIMBS: u32 = 3;
 /// A polynomial with coefficients 0 and 1, ready for products with others, which are computed in three limbs.
 ///
 /// Each limb's product is exact. A limb has coefficients up to `2^21` in absolute value, so its 2-norm is at most `2^26.5`, that of the
-/// binary polynomial at most `2^5.5`, and no coefficient of their product exceeds `2^32`. A transform of eleven steps of radix 2 errs by at
-/// most `77 u`, `u = 2^-53`, of the 2-norm (Higham, Accuracy and Stability of Numerical Algorithms, theorem 24.2). By Cauchy and
-/// Schwarz the errors of both transforms come to `2^(26.5 + 5.5) * 154 u < 2^-13` in a coefficient, and the transform back of a product whose
-/// 2-norm is at most `2^(32 + 5.5)` adds `2^37.5 * 77 u < 2^-9`: far less than one half, so that rounding finds the integer.
+/// binary polynomial at most `2^5.5`, and no coefficient of their product exceeds `2^32`. A transform has three steps of radix 8 and one of radix 2,
+/// together as deep as eleven of radix 2. It errs by at most `100 u`, `u = 2^-53`, of the 2-norm (Higham, Accuracy and Stability of Numerical
+/// Algorithms, theorem 24.2, for constants with an error of `3 u`). By Cauchy and Schwarz the errors of both transforms and of their
+/// product come to `2^(26.5 + 5.5) * 203 u < 2^-13` in a coefficient, and the transform back of a product whose 2-norm is at most
+/// `2^(32 + 5.5)` adds `2^37.5 * 100 u < 2^-8`: far less than one half, so that rounding finds the integer.
 pub(crate) struct BinaryPolynomial {
     fourier: Fourier,
     values: Box<Values>,
@@ -43,6 +44,9 @@ impl BinaryPolynomial {
             dispatch(Transform { fourier: &self.fourier, coefficients: &coefficients, values: &mut values });
             dispatch(Back { key: self, values: &mut values, shift: limb * LIMB, sum });
         }
+        // With the polynomial, which is public, these numbers give the bits.
+        wipe(&mut values.re);
+        wipe(&mut values.im);
     }
 }
 

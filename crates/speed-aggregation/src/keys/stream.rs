@@ -22,8 +22,8 @@ impl Stream {
         self.read(first, words.len(), |position, bytes: &[u8; 8]| words[position] = u64::from_le_bytes(*bytes));
     }
 
-    /// Adds noise to `words`, TUniform on `[-2^b, 2^b]`, from the sample with the number `first`: `B` bytes each, of which the last
-    /// `b + 2` bits count.
+    /// Adds noise to `words`, TUniform on `[-2^b, 2^b]`, from the sample with the number `first`: `B` bytes each, of which the
+    /// lowest `b + 2` bits count.
     ///
     /// # Panics
     /// If `B` bytes are not what `b` needs.

@@ -20,7 +20,8 @@ type Point1 = SerializableAffine<SerializableFp>;
 type Point2 = SerializableAffine<SerializableQuadExtField<SerializableFp>>;
 
 /// Returns whether the lists have the length that the parameters ask for, the one power that must be missing is the point at infinity, and
-/// all points are in their groups. tfhe's own check of each point takes ten times as long. The sums are chosen by the key's digest.
+/// all points are in their groups. tfhe's own check of each point takes ten times as long. The key's digest chooses the sums, so its generator
+/// can try several files: each passes by mistake with probability `2^-128`, with SHA-256 and AES as random functions.
 pub(super) fn are_valid(params: &ZkCompactPkeV2PublicParams, digest: Digest) -> Result<bool, String> {
     let text = |error: bincode::Error| error.to_string();
     // The lists of points are private, but they are the first part of the string as serde sees it.
@@ -42,7 +43,7 @@ pub(super) fn are_valid(params: &ZkCompactPkeV2PublicParams, digest: Digest) -> 
 }
 
 /// Returns whether all points are in a group, except with probability `2^-128`: tests sums of random subsets of the points. If a point is
-/// not in the group, exactly one of each two subsets that differ in this point has a sum in it, at most.
+/// not in the group, at most one of two subsets that differ only in this point has a sum in it.
 fn all_in_group<P, A>(points: &[A], random: &Stream, in_group: impl Fn(&A) -> bool + Sync) -> bool
 where
     P: Copy + Default + AddAssign<A> + AddAssign<P>,
@@ -86,12 +87,12 @@ mod tests {
     }
     impl AddAssign<Point> for Sum {
         fn add_assign(&mut self, point: Point) {
-            self.0 ^= point.0;
+            self.0 = (self.0 + point.0) % 2;
         }
     }
     impl AddAssign for Sum {
         fn add_assign(&mut self, sum: Self) {
-            self.0 ^= sum.0;
+            self.0 = (self.0 + sum.0) % 2;
         }
     }
 

@@ -230,5 +230,21 @@ mod tests {
         par_generate_seeded_lwe_bootstrap_key(&products, &ring, &mut key, p.glwe_noise(), &mut seeder);
         let expected = Rounded::new(key.into_container()).into_words();
         assert!(found.bodies.into_words() == expected, "bootstrapping key");
+
+        let found = trace_key(p, &ours, &Generators::new(&mut seeds()));
+        let count = GlweCiphertextCount(found.bodies.len() / p.polynomial_size);
+        let mut plaintexts = Vec::new();
+        for exponent in trace_rotations(p) {
+            for level in (1..=p.trace.levels).rev() {
+                let weight = |bit: u64| bit.wrapping_mul(weight(p.trace, level)).wrapping_neg();
+                plaintexts.extend(rotate(ring.as_ref(), exponent).into_iter().map(weight));
+            }
+        }
+        let mut list = SeededGlweCiphertextList::new(0, GlweSize(2), p.ring(), count, Seed(found.seed).into(), modulus);
+        let mut seeder = seeds();
+        seeder.seed();
+        let plaintexts = PlaintextList::from_container(plaintexts);
+        encrypt_seeded_glwe_ciphertext_list(&ring, &mut list, &plaintexts, p.glwe_noise(), &mut seeder);
+        assert!(found.bodies == list.into_container(), "trace key");
     }
 }

@@ -1,5 +1,6 @@
 //! The images of a training: a directory of pictures or an array, with or without labels.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use speed_core::{printable, printable_path};
@@ -106,12 +107,15 @@ impl ImagesOptions {
     pub(super) fn unlabelled(&self, config: &Config, classes: usize) -> Result<Unlabelled, ExperimentError> {
         if self.is_array() {
             let images = arrays::load_unlabelled(&self.path, classes)?;
-            let names = (0..images.len()).map(|index| index.to_string()).collect();
-            return Ok(Unlabelled { images, names, warnings: Vec::new() });
+            let names: Vec<String> = (0..images.len()).map(|index| index.to_string()).collect();
+            let warnings = copies(&self.path, &names, &images).into_iter().collect();
+            return Ok(Unlabelled { images, names, warnings });
         }
         let found = pictures::load_unlabelled(&self.path, config.reading(), classes)?;
-        let warnings = skipped(&self.path, found.passed_over.as_ref());
-        Ok(Unlabelled { images: found.images, names: relative(&self.path, &found.files), warnings })
+        let names = relative(&self.path, &found.files);
+        let mut warnings = skipped(&self.path, found.passed_over.as_ref());
+        warnings.extend(copies(&self.path, &names, &found.images));
+        Ok(Unlabelled { images: found.images, names, warnings })
     }
 }
 
@@ -134,6 +138,23 @@ fn check_numbers(folder: &Path, names: &[String]) -> Result<(), ConfigError> {
 /// Returns the warning about files of a directory that are not read.
 pub(super) fn skipped(path: &Path, passed_over: Option<&PassedOver>) -> Vec<String> {
     passed_over.map(|files| format!("{}: {files}", printable_path(path))).into_iter().collect()
+}
+
+/// Returns the warning about images with the pixels of an earlier one.
+fn copies(path: &Path, names: &[String], images: &Split) -> Option<String> {
+    let mut first: HashMap<&[u8], usize> = HashMap::new();
+    let copies: Vec<(usize, usize)> = (0..images.len())
+        .map(|image| (image, *first.entry(images.pixels(image)).or_insert(image)))
+        .filter(|(image, earlier)| image != earlier)
+        .collect();
+    let &(copy, earlier) = copies.first()?;
+    let (copy, earlier) = (printable(&names[copy]), printable(&names[earlier]));
+    Some(format!(
+        "{}: {} of {} images have the pixels of an earlier one, as {copy} those of {earlier}: a label for one serves both",
+        printable_path(path),
+        copies.len(),
+        names.len()
+    ))
 }
 
 /// Returns the paths of files relative to a directory, with `/` on every system.
