@@ -16,7 +16,7 @@ pub struct ConnectionLimits {
     /// Maximum number of concurrent handshakes, besides the connections of peers: 128.
     pub handshakes: usize,
     /// The address of a proxy, none by default. Each connection from it must begin with a header of the PROXY protocol, version 2, whose address
-    /// counts as the client's. Whoever can connect from this address can name any other, so only the proxy may.
+    /// counts as the client's. A program that can connect from this address can name any other, so only the proxy may.
     pub proxy: Option<IpAddr>,
     /// Maximum time of the handshake: 10 s.
     pub handshake_timeout: Duration,
