@@ -20,7 +20,8 @@ use speed_teacher::{
 use crate::config::{Config, VotesSource};
 use crate::error::{ExperimentError, Mismatch};
 
-/// Core-seconds for an encrypted query with ten classes, including messages, and for the keys: results/published/argmax.
+/// Core-seconds for an encrypted query with ten classes, including messages (results/published/argmax), and for the keys (the example `cost`
+/// of speed-aggregation).
 const ENCRYPTED_QUERY: f64 = 0.6;
 const KEYS: f64 = 1.0;
 /// Factors for the work of other circuits: results/published/argmax.

@@ -56,8 +56,8 @@ impl Builder {
         });
     }
 
-    /// Returns the name of a constant with permuted axes, axis i of it being axis `axes[i]` of the constant `name`; `None` if there is no such
-    /// constant. Tools that quantise weights look for them in the file, not behind a node.
+    /// Permutes the axes of the constant `name`, and returns the name of the result, whose axis i is axis `axes[i]` of the constant. Returns
+    /// `None` if `name` is not a constant. Tools that quantise weights look for them in the file, not behind a node.
     pub(crate) fn transposed(&mut self, name: &str, axes: &[usize]) -> Option<String> {
         let constant = self.constants.iter().find(|constant| constant.name == name)?;
         let old: Vec<usize> = constant.dims.iter().map(|&dim| usize::try_from(dim).unwrap_or(0)).collect();
@@ -86,7 +86,7 @@ impl Builder {
         Some(name)
     }
 
-    /// Returns the name of a constant with another shape; `None` if there is no constant `name`.
+    /// Gives the constant `name` another shape, and returns the name of the result; `None` if `name` is not a constant.
     pub(crate) fn reshaped(&mut self, name: &str, shape: &[i64]) -> Option<String> {
         let constant = self.constants.iter().find(|constant| constant.name == name)?.clone();
         let name = format!("{name}_reshaped_{}", self.constants.len());

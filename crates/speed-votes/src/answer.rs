@@ -45,7 +45,7 @@ impl QueryNames<'_> {
     }
 }
 
-/// What a teacher does if it does not know a query's class.
+/// The advice for a teacher that does not know a query's class.
 const EVERY_QUERY: &str = "every query needs a vote, so a teacher that is unsure votes for the most likely class";
 
 /// A file that is not one teacher's votes on the queries.

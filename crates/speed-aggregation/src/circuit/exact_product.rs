@@ -68,7 +68,7 @@ fn balanced(word: u64, limb: u32) -> i64 {
     const HALVES: [u64; 3] = [1 << 21, (1 << 21) + (1 << 43), (1 << 21) + (1 << 43)];
     let raised = word.wrapping_add(HALVES[limb as usize]) >> (limb * LIMB);
     if limb + 1 == LIMBS {
-        // 20 bits, with a sign: what a carry out of them means is a multiple of 2^64.
+        // The last limb has 20 bits with a sign. A carry out of it is a multiple of 2^64.
         return (raised << 44).cast_signed() >> 44;
     }
     (raised & ((1 << LIMB) - 1)).cast_signed() - (1 << (LIMB - 1))

@@ -49,7 +49,7 @@ struct Task {
     outcome: Outcome,
     /// Slurm's name of the state; null if Slurm has forgotten the job.
     state: Option<String>,
-    /// What a held job needs, before its number.
+    /// The command, or who must give it, that lets a held job go on; the job's number follows it.
     needs: Option<&'static str>,
     /// Exit code and signal, if Slurm's accounting has them.
     exit_code: Option<String>,

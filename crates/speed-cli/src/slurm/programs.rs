@@ -49,7 +49,7 @@ impl Seen {
         !ENDED.contains(&self.state.as_str())
     }
 
-    /// Returns what must happen, with the job's number, before the task waits or runs again; `None` if Slurm needs nobody for it.
+    /// Returns the command, or who must give it, that lets a held task go on; the job's number follows it. `None` for other tasks.
     pub(crate) fn needs(&self) -> Option<&'static str> {
         match (self.state.as_str(), self.reason.as_deref()) {
             ("REQUEUE_HOLD" | "SPECIAL_EXIT", _) | ("PENDING", Some("JobHeldUser")) => Some("scontrol release"),
