@@ -20,6 +20,16 @@ impl Decomposition {
     pub(crate) fn level_count(self) -> DecompositionLevelCount {
         DecompositionLevelCount(self.levels)
     }
+
+    /// Returns the place of the lowest bit of a level in a word. Level 0 is the least significant one.
+    pub(crate) fn lowest_bit(self, level: usize) -> usize {
+        64 - self.base_log * (self.levels - level)
+    }
+
+    /// Returns the weight of one unit of a level.
+    pub(crate) fn weight(self, level: usize) -> u64 {
+        1 << self.lowest_bit(level)
+    }
 }
 
 /// A complete, named set of cryptographic parameters. There is no public constructor, because security and exactness

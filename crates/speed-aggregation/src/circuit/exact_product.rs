@@ -2,8 +2,8 @@
 
 use zeroize::Zeroize as _;
 
-use super::fourier::{BLOCKS, Fourier, N, Transform, VECTORS, Values, convert, product};
-use super::lanes::{Eight, LANES, Lanes, Vectorised, dispatch};
+use super::fourier::{BLOCKS, Fourier, INTEGERS, N, Transform, VECTORS, Values, convert, integer, product};
+use super::lanes::{Eight, LANES, Lanes, Vectorised, dispatch, lanes_of};
 
 /// Bits of each limb of a word.
 const LIMB: u32 = 22;
@@ -86,15 +86,15 @@ impl Vectorised for Back<'_> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        // Adding 1.5 * 2^52 to a number below 2^51 leaves its integer part in the low bits of the mantissa.
-        const MAGIC: f64 = 6_755_399_441_055_744.0;
         let Self { key, values, shift, sum } = self;
         for place in 0..VECTORS {
-            let a = (l.load(&values.re[place]), l.load(&values.im[place]));
-            let b = (l.load(&key.values.re[place]), l.load(&key.values.im[place]));
-            let (re, im) = product(l, a, b);
-            values.re[place] = l.store(re);
-            values.im[place] = l.store(im);
+            for part in 0..L::PARTS {
+                let a = (l.load(&values.re[place], part), l.load(&values.im[place], part));
+                let b = (l.load(&key.values.re[place], part), l.load(&key.values.im[place], part));
+                let (re, im) = product(l, a, b);
+                l.store(re, &mut values.re[place], part);
+                l.store(im, &mut values.im[place], part);
+            }
         }
         for block in 0..BLOCKS {
             key.fourier.turn_block_back(l, block, values);
@@ -103,11 +103,10 @@ impl Vectorised for Back<'_> {
             l,
             values,
             #[inline(always)]
-            |k, coefficients| {
-                let coefficients = l.store(l.add(coefficients, l.splat(MAGIC))).0;
-                for lane in 0..LANES {
-                    let integer = coefficients[lane].to_bits().wrapping_sub(MAGIC.to_bits());
-                    sum[k][lane] = sum[k][lane].wrapping_add(integer << shift);
+            |k, part, coefficients| {
+                let raised = l.numbers(l.add(coefficients, l.splat(INTEGERS)));
+                for (sum, raised) in sum[k][lanes_of::<L>(part)].iter_mut().zip(raised.as_ref()) {
+                    *sum = sum.wrapping_add(integer(*raised) << shift);
                 }
             },
         );

@@ -7,7 +7,7 @@ use super::fourier::{
     BLOCK, BLOCKS, Digit, Fourier, N, Points, VECTORS, Values, point, points, product, root_of_unity, to_torus,
     transform,
 };
-use super::lanes::{Eight, LANES, Lanes, Vectorised, dispatch};
+use super::lanes::{Eight, LANES, Lanes, Vectorised, dispatch, lanes_of};
 use crate::parameters::Decomposition;
 
 /// Keys that a blind rotation reads for two bits `b, c` of the small key: encryptions of `b (1 - c)`, `(1 - b) c` and `b c`.
@@ -119,11 +119,12 @@ impl ExternalProduct {
                 self.fourier.begin(
                     l,
                     #[inline(always)]
-                    |k| {
-                        l.load(&Eight::each(
+                    |k, part| {
+                        let words = &words[k][lanes_of::<L>(part)];
+                        l.each(
                             #[inline(always)]
-                            |lane| digit.extract(words[k][lane]),
-                        ))
+                            |lane| digit.extract(words[lane]),
+                        )
                     },
                     values,
                 );
@@ -148,10 +149,9 @@ impl ExternalProduct {
                 l,
                 values,
                 #[inline(always)]
-                |k, turns| {
-                    let turns = l.store(turns).0;
-                    for lane in 0..LANES {
-                        words[k][lane] = words[k][lane].wrapping_add(to_torus(turns[lane]));
+                |k, part, numbers| {
+                    for (word, turns) in words[k][lanes_of::<L>(part)].iter_mut().zip(l.numbers(numbers).as_ref()) {
+                        *word = word.wrapping_add(to_torus(*turns));
                     }
                 },
             );
@@ -179,14 +179,16 @@ impl<const LEVELS: usize> Vectorised for Addition<'_, LEVELS> {
             product.finish_block::<LEVELS, L>(l, block);
             for place in block * BLOCK..(block + 1) * BLOCK {
                 let (matrix, _) = ggsw[4 * LEVELS * place..][..4 * LEVELS].as_chunks::<2>();
-                let mut sums = [Sum::zero(l); 2];
-                for (digits, row) in product.digits[..2 * LEVELS].iter().zip(matrix) {
-                    let digit = (l.load(&digits.re[place]), l.load(&digits.im[place]));
-                    for (sum, key) in sums.iter_mut().zip(row) {
-                        sum.add_product(l, digit, points(l, key));
+                for part in 0..L::PARTS {
+                    let mut sums = [Sum::zero(l); 2];
+                    for (digits, row) in product.digits[..2 * LEVELS].iter().zip(matrix) {
+                        let digit = (l.load(&digits.re[place], part), l.load(&digits.im[place], part));
+                        for (sum, key) in sums.iter_mut().zip(row) {
+                            sum.add_product(l, digit, points(l, key, part));
+                        }
                     }
+                    put_sums(l, &mut product.products, place, part, sums);
                 }
-                put_sums(l, &mut product.products, place, sums);
             }
             for values in &mut product.products {
                 product.fourier.turn_block_back(l, block, values);
@@ -236,23 +238,26 @@ impl ExternalProduct {
     fn multiply_block<const LEVELS: usize, L: Lanes>(&mut self, l: L, block: usize, keys: &[Points]) {
         for vector in 0..BLOCK {
             let place = block * BLOCK + vector;
-            let m0 = self.monomials[0].less_one(l, block, vector);
-            let m1 = self.monomials[1].less_one(l, block, vector);
-            let m2 = self.monomials[2].less_one(l, block, vector);
             let each = 4 * LEVELS;
             let keys = &keys[KEYS_PER_PAIR * each * place..][..KEYS_PER_PAIR * each];
-            let mut sums = [Sum::zero(l); 2];
-            for row in 0..2 * LEVELS {
-                let digit = (l.load(&self.digits[row].re[place]), l.load(&self.digits[row].im[place]));
-                for (column, sum) in sums.iter_mut().enumerate() {
-                    let at = 2 * row + column;
-                    let mut key = product(l, m0, points(l, &keys[at]));
-                    key = add_product(l, key, m1, points(l, &keys[each + at]));
-                    key = add_product(l, key, m2, points(l, &keys[2 * each + at]));
-                    sum.add_product(l, digit, key);
+            for part in 0..L::PARTS {
+                let m0 = self.monomials[0].less_one(l, block, vector, part);
+                let m1 = self.monomials[1].less_one(l, block, vector, part);
+                let m2 = self.monomials[2].less_one(l, block, vector, part);
+                let mut sums = [Sum::zero(l); 2];
+                for row in 0..2 * LEVELS {
+                    let digits = &self.digits[row];
+                    let digit = (l.load(&digits.re[place], part), l.load(&digits.im[place], part));
+                    for (column, sum) in sums.iter_mut().enumerate() {
+                        let at = 2 * row + column;
+                        let mut key = product(l, m0, points(l, &keys[at], part));
+                        key = add_product(l, key, m1, points(l, &keys[each + at], part));
+                        key = add_product(l, key, m2, points(l, &keys[2 * each + at], part));
+                        sum.add_product(l, digit, key);
+                    }
                 }
+                put_sums(l, &mut self.products, place, part, sums);
             }
-            put_sums(l, &mut self.products, place, sums);
         }
     }
 }
@@ -266,11 +271,11 @@ fn add_product<L: Lanes>(l: L, sum: (L::V, L::V), a: (L::V, L::V), b: (L::V, L::
 }
 
 #[inline(always)]
-fn put_sums<L: Lanes>(l: L, products: &mut [Values], place: usize, sums: [Sum<L::V>; 2]) {
+fn put_sums<L: Lanes>(l: L, products: &mut [Values], place: usize, part: usize, sums: [Sum<L::V>; 2]) {
     for (product, sum) in products.iter_mut().zip(sums) {
         let (re, im) = sum.value(l);
-        product.re[place] = l.store(re);
-        product.im[place] = l.store(im);
+        l.store(re, &mut product.re[place], part);
+        l.store(im, &mut product.im[place], part);
     }
 }
 
@@ -336,10 +341,10 @@ impl Monomial {
         }
     }
 
-    /// Returns the values less 1 of a vector of points.
+    /// Returns the values less 1 of a part of a vector of points.
     #[inline(always)]
-    fn less_one<L: Lanes>(&self, l: L, block: usize, vector: usize) -> (L::V, L::V) {
-        let (re, im) = (l.load(&self.re[block]), l.load(&self.im[block]));
+    fn less_one<L: Lanes>(&self, l: L, block: usize, vector: usize, part: usize) -> (L::V, L::V) {
+        let (re, im) = (l.load(&self.re[block], part), l.load(&self.im[block], part));
         let (cos, sin) = (l.splat(self.vectors[vector][0]), l.splat(self.vectors[vector][1]));
         (l.mul_sub(re, cos, l.mul_add(im, sin, l.splat(1.0))), l.mul_add(re, sin, l.mul(im, cos)))
     }
@@ -395,7 +400,7 @@ mod tests {
         let ggsw = |bit: &u64| {
             let mut words = vec![0; 4 * d.levels * N];
             for (level, matrix) in words.chunks_exact_mut(4 * N).enumerate() {
-                let weight = bit << (64 - d.base_log * (d.levels - level));
+                let weight = bit * d.weight(level);
                 matrix[0] = weight;
                 matrix[3 * N] = weight;
             }

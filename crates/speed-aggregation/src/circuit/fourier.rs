@@ -3,8 +3,8 @@
 //! A real polynomial `p` becomes the `N/2` complex numbers `p_j + i p_(j + N/2)`, whose values at the points `w^(1 + 4k)` with
 //! `w = exp(i pi / N)` are the values of `p` there; the values at the other roots of `X^N + 1` are their conjugates. The
 //! polynomial is reduced modulo `Y^128 - c` for eight constants `c` at once (one radix-8 step), then modulo `Y^16 - c`, `Y^8 - c` and
-//! `Y - c`. So the usual multiplication by `w^j` before the transform is part of its steps. Real and imaginary parts are kept apart, and
-//! eight numbers are computed together.
+//! `Y - c`. So the usual multiplication by `w^j` before the transform is part of its steps. Real and imaginary parts are kept apart, in
+//! vectors of eight numbers.
 
 use super::lanes::{Eight, LANES, Lanes, Vectorised, dispatch};
 use crate::parameters::Decomposition;
@@ -99,27 +99,20 @@ impl Fourier {
         }
     }
 
-    /// Transforms the polynomial whose coefficients, eight at a time, `coefficients` returns. The first of two parts;
-    /// [`Self::finish_block`] is the second.
+    /// Transforms the polynomial whose coefficients, a part of eight at a time, `coefficients` returns for a place and a part. The first of
+    /// two halves; [`Self::finish_block`] is the second.
     #[inline(always)]
-    pub(super) fn begin<L: Lanes>(&self, l: L, coefficients: impl Fn(usize) -> L::V, values: &mut Values) {
+    pub(super) fn begin<L: Lanes>(&self, l: L, coefficients: impl Fn(usize, usize) -> L::V, values: &mut Values) {
         for j in 0..BLOCK {
-            let x: Eights<L> = std::array::from_fn(
-                #[inline(always)]
-                |k| coefficients(k * BLOCK + j),
-            );
-            let y: Eights<L> = std::array::from_fn(
-                #[inline(always)]
-                |k| coefficients(VECTORS + k * BLOCK + j),
-            );
-            let z = step(l, turned(l, (x, y), &self.first));
-            put(
-                l,
-                values,
-                z,
-                #[inline(always)]
-                |k| k * BLOCK + j,
-            );
+            for part in 0..L::PARTS {
+                let zero = l.splat(0.0);
+                let (mut x, mut y) = ([zero; 8], [zero; 8]);
+                for k in 0..8 {
+                    x[k] = coefficients(k * BLOCK + j, part);
+                    y[k] = coefficients(VECTORS + k * BLOCK + j, part);
+                }
+                put(l, values, [j, BLOCK], part, step(l, turned(l, (x, y), &self.first)));
+            }
         }
     }
 
@@ -127,183 +120,84 @@ impl Fourier {
     #[inline(always)]
     pub(super) fn finish_block<L: Lanes>(&self, l: L, block: usize, values: &mut Values) {
         let base = block * BLOCK;
-        for j in 0..2 {
-            let z = get(
-                l,
-                values,
-                #[inline(always)]
-                |k| base + 2 * k + j,
-            );
-            put(
-                l,
-                values,
-                step(l, turned(l, z, &self.second[block])),
-                #[inline(always)]
-                |k| base + 2 * k + j,
-            );
-        }
-        let (u, v) = (
-            get(
-                l,
-                values,
-                #[inline(always)]
-                |k| base + 2 * k,
-            ),
-            get(
-                l,
-                values,
-                #[inline(always)]
-                |k| base + 2 * k + 1,
-            ),
-        );
-        let constants = &self.third[block];
-        let v = pairs::<L>(
-            #[inline(always)]
-            |k| product(l, (v.0[k], v.1[k]), constant(l, constants[k])),
-        );
-        let sums = (
-            both(
-                #[inline(always)]
-                |k| l.add(u.0[k], v.0[k]),
-            ),
-            both(
-                #[inline(always)]
-                |k| l.add(u.1[k], v.1[k]),
-            ),
-        );
-        let differences = (
-            both(
-                #[inline(always)]
-                |k| l.sub(u.0[k], v.0[k]),
-            ),
-            both(
-                #[inline(always)]
-                |k| l.sub(u.1[k], v.1[k]),
-            ),
-        );
-        for (half, z) in [sums, differences].into_iter().enumerate() {
-            let (x, y) = (l.transpose(z.0), l.transpose(z.1));
-            let constants = &self.last[block][half];
-            let z = pairs::<L>(
-                #[inline(always)]
-                |k| if k == 0 { (x[0], y[0]) } else { product(l, (x[k], y[k]), points(l, &constants[k])) },
-            );
-            put(
-                l,
-                values,
-                step(l, z),
-                #[inline(always)]
-                |k| base + 8 * half + k,
-            );
-        }
-    }
-
-    /// Completes the transform back of values whose blocks [`Self::turn_block_back`] has prepared, up to the factor [`POINTS`]: calls
-    /// `coefficients` with the place and the values of eight coefficients.
-    #[inline(always)]
-    pub(super) fn end<L: Lanes>(&self, l: L, values: &Values, mut coefficients: impl FnMut(usize, L::V)) {
-        for j in 0..BLOCK {
-            let z = inverse_step(
-                l,
-                get(
-                    l,
-                    values,
-                    #[inline(always)]
-                    |k| k * BLOCK + j,
-                ),
-            );
-            let (x, y) = turned_back(l, z, &self.first);
+        let mut halves = [[[Eight::ZERO; 8]; 2]; 2];
+        for part in 0..L::PARTS {
+            for j in 0..2 {
+                let z = get(l, values, [base + j, 2], part);
+                put(l, values, [base + j, 2], part, step(l, turned(l, z, &self.second[block])));
+            }
+            let [sums, differences] = &mut halves;
             for k in 0..8 {
-                coefficients(k * BLOCK + j, x[k]);
-                coefficients(VECTORS + k * BLOCK + j, y[k]);
+                let (even, odd) = (base + 2 * k, base + 2 * k + 1);
+                let (ur, ui) = (l.load(&values.re[even], part), l.load(&values.im[even], part));
+                let v = (l.load(&values.re[odd], part), l.load(&values.im[odd], part));
+                let (vr, vi) = product(l, v, constant(l, self.third[block][k]));
+                l.store(l.add(ur, vr), &mut sums[0][k], part);
+                l.store(l.add(ui, vi), &mut sums[1][k], part);
+                l.store(l.sub(ur, vr), &mut differences[0][k], part);
+                l.store(l.sub(ui, vi), &mut differences[1][k], part);
+            }
+        }
+        for (half, [re, im]) in halves.iter().enumerate() {
+            for part in 0..L::PARTS {
+                let (mut x, mut y) = (l.load_transposed(re, part), l.load_transposed(im, part));
+                for k in 1..8 {
+                    (x[k], y[k]) = product(l, (x[k], y[k]), points(l, &self.last[block][half][k], part));
+                }
+                put(l, values, [base + 8 * half, 1], part, step(l, (x, y)));
             }
         }
     }
 
-    /// The first part of the transform back, for one block.
+    /// Completes the transform back of values whose blocks [`Self::turn_block_back`] has prepared, up to the factor [`POINTS`]: calls
+    /// `coefficients` with the place, the part and the values of eight coefficients.
     #[inline(always)]
-    pub(super) fn turn_block_back<L: Lanes>(&self, l: L, block: usize, values: &mut Values) {
-        let base = block * BLOCK;
-        let (a, b) = (self.backward_half(l, [block, 0], values), self.backward_half(l, [block, 1], values));
-        let u = (
-            both(
-                #[inline(always)]
-                |k| l.add(a.0[k], b.0[k]),
-            ),
-            both(
-                #[inline(always)]
-                |k| l.add(a.1[k], b.1[k]),
-            ),
-        );
-        let v = (
-            both(
-                #[inline(always)]
-                |k| l.sub(a.0[k], b.0[k]),
-            ),
-            both(
-                #[inline(always)]
-                |k| l.sub(a.1[k], b.1[k]),
-            ),
-        );
-        put(
-            l,
-            values,
-            u,
-            #[inline(always)]
-            |k| base + 2 * k,
-        );
-        let constants = &self.third[block];
-        let v = pairs::<L>(
-            #[inline(always)]
-            |k| product_with_conjugate(l, (v.0[k], v.1[k]), constant(l, constants[k])),
-        );
-        put(
-            l,
-            values,
-            v,
-            #[inline(always)]
-            |k| base + 2 * k + 1,
-        );
-        for j in 0..2 {
-            let z = inverse_step(
-                l,
-                get(
-                    l,
-                    values,
-                    #[inline(always)]
-                    |k| base + 2 * k + j,
-                ),
-            );
-            put(
-                l,
-                values,
-                turned_back(l, z, &self.second[block]),
-                #[inline(always)]
-                |k| base + 2 * k + j,
-            );
+    pub(super) fn end<L: Lanes>(&self, l: L, values: &Values, mut coefficients: impl FnMut(usize, usize, L::V)) {
+        for j in 0..BLOCK {
+            for part in 0..L::PARTS {
+                let z = inverse_step(l, get(l, values, [j, BLOCK], part));
+                let (x, y) = turned_back(l, z, &self.first);
+                for k in 0..8 {
+                    coefficients(k * BLOCK + j, part, x[k]);
+                    coefficients(VECTORS + k * BLOCK + j, part, y[k]);
+                }
+            }
         }
     }
 
+    /// The first half of the transform back, for one block.
     #[inline(always)]
-    fn backward_half<L: Lanes>(&self, l: L, [block, half]: [usize; 2], values: &Values) -> Pair<L> {
-        let (x, y) = inverse_step(
-            l,
-            get(
-                l,
-                values,
-                #[inline(always)]
-                |k| block * BLOCK + 8 * half + k,
-            ),
-        );
-        let constants = &self.last[block][half];
-        let z = pairs::<L>(
-            #[inline(always)]
-            |k| match k {
-                0 => (x[0], y[0]),
-                _ => product_with_conjugate(l, (x[k], y[k]), points(l, &constants[k])),
-            },
-        );
-        (l.transpose(z.0), l.transpose(z.1))
+    pub(super) fn turn_block_back<L: Lanes>(&self, l: L, block: usize, values: &mut Values) {
+        let base = block * BLOCK;
+        let mut halves = [[[Eight::ZERO; 8]; 2]; 2];
+        for (half, [re, im]) in halves.iter_mut().enumerate() {
+            for part in 0..L::PARTS {
+                let (mut x, mut y) = inverse_step(l, get(l, values, [base + 8 * half, 1], part));
+                for k in 1..8 {
+                    (x[k], y[k]) = product_with_conjugate(l, (x[k], y[k]), points(l, &self.last[block][half][k], part));
+                }
+                l.store_transposed(x, re, part);
+                l.store_transposed(y, im, part);
+            }
+        }
+        let [a, b] = &halves;
+        for part in 0..L::PARTS {
+            for k in 0..8 {
+                let (even, odd) = (base + 2 * k, base + 2 * k + 1);
+                let (ar, ai) = (l.load(&a[0][k], part), l.load(&a[1][k], part));
+                let (br, bi) = (l.load(&b[0][k], part), l.load(&b[1][k], part));
+                let difference = (l.sub(ar, br), l.sub(ai, bi));
+                let (vr, vi) = product_with_conjugate(l, difference, constant(l, self.third[block][k]));
+                l.store(l.add(ar, br), &mut values.re[even], part);
+                l.store(l.add(ai, bi), &mut values.im[even], part);
+                l.store(vr, &mut values.re[odd], part);
+                l.store(vi, &mut values.im[odd], part);
+            }
+            for j in 0..2 {
+                let z = inverse_step(l, get(l, values, [base + j, 2], part));
+                put(l, values, [base + j, 2], part, turned_back(l, z, &self.second[block]));
+            }
+        }
     }
 }
 
@@ -312,50 +206,26 @@ pub(super) const fn point(block: usize, vector: usize, lane: usize) -> usize {
     block + 8 * lane + 64 * (vector / 8) + 128 * (vector % 8)
 }
 
-/// Eight vectors.
-type Eights<L> = [<L as Lanes>::V; 8];
-/// Real and imaginary parts of eight vectors.
-type Pair<L> = (Eights<L>, Eights<L>);
+/// Real and imaginary parts of eight complex numbers in each lane.
+type Pair<L> = ([<L as Lanes>::V; 8], [<L as Lanes>::V; 8]);
 
+/// Loads a part of eight vectors, from the first on with a stride.
 #[inline(always)]
-fn both<V: Copy>(f: impl Fn(usize) -> V) -> [V; 8] {
-    [f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7)]
-}
-
-#[inline(always)]
-fn pairs<L: Lanes>(f: impl Fn(usize) -> (L::V, L::V)) -> Pair<L> {
-    let z = [f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7)];
-    (
-        both(
-            #[inline(always)]
-            |k| z[k].0,
-        ),
-        both(
-            #[inline(always)]
-            |k| z[k].1,
-        ),
-    )
-}
-
-#[inline(always)]
-fn get<L: Lanes>(l: L, values: &Values, at: impl Fn(usize) -> usize) -> Pair<L> {
-    (
-        both(
-            #[inline(always)]
-            |k| l.load(&values.re[at(k)]),
-        ),
-        both(
-            #[inline(always)]
-            |k| l.load(&values.im[at(k)]),
-        ),
-    )
-}
-
-#[inline(always)]
-fn put<L: Lanes>(l: L, values: &mut Values, z: Pair<L>, at: impl Fn(usize) -> usize) {
+fn get<L: Lanes>(l: L, values: &Values, [first, stride]: [usize; 2], part: usize) -> Pair<L> {
+    let zero = l.splat(0.0);
+    let (mut re, mut im) = ([zero; 8], [zero; 8]);
     for k in 0..8 {
-        values.re[at(k)] = l.store(z.0[k]);
-        values.im[at(k)] = l.store(z.1[k]);
+        re[k] = l.load(&values.re[first + stride * k], part);
+        im[k] = l.load(&values.im[first + stride * k], part);
+    }
+    (re, im)
+}
+
+#[inline(always)]
+fn put<L: Lanes>(l: L, values: &mut Values, [first, stride]: [usize; 2], part: usize, (re, im): Pair<L>) {
+    for k in 0..8 {
+        l.store(re[k], &mut values.re[first + stride * k], part);
+        l.store(im[k], &mut values.im[first + stride * k], part);
     }
 }
 
@@ -365,8 +235,8 @@ fn constant<L: Lanes>(l: L, c: Constant) -> (L::V, L::V) {
 }
 
 #[inline(always)]
-pub(super) fn points<L: Lanes>(l: L, [re, im]: &Points) -> (L::V, L::V) {
-    (l.load(re), l.load(im))
+pub(super) fn points<L: Lanes>(l: L, [re, im]: &Points, part: usize) -> (L::V, L::V) {
+    (l.load(re, part), l.load(im, part))
 }
 
 #[inline(always)]
@@ -381,26 +251,20 @@ fn product_with_conjugate<L: Lanes>(l: L, (ar, ai): (L::V, L::V), (br, bi): (L::
 
 /// Multiplies all but the first element by their constants.
 #[inline(always)]
-fn turned<L: Lanes>(l: L, z: Pair<L>, constants: &[Constant; 8]) -> Pair<L> {
-    pairs::<L>(
-        #[inline(always)]
-        |k| if k == 0 { (z.0[0], z.1[0]) } else { product(l, (z.0[k], z.1[k]), constant(l, constants[k])) },
-    )
+fn turned<L: Lanes>(l: L, (mut re, mut im): Pair<L>, constants: &[Constant; 8]) -> Pair<L> {
+    for k in 1..8 {
+        (re[k], im[k]) = product(l, (re[k], im[k]), constant(l, constants[k]));
+    }
+    (re, im)
 }
 
 /// Multiplies all but the first element by the conjugates of their constants.
 #[inline(always)]
-fn turned_back<L: Lanes>(l: L, z: Pair<L>, constants: &[Constant; 8]) -> Pair<L> {
-    pairs::<L>(
-        #[inline(always)]
-        |k| {
-            if k == 0 {
-                (z.0[0], z.1[0])
-            } else {
-                product_with_conjugate(l, (z.0[k], z.1[k]), constant(l, constants[k]))
-            }
-        },
-    )
+fn turned_back<L: Lanes>(l: L, (mut re, mut im): Pair<L>, constants: &[Constant; 8]) -> Pair<L> {
+    for k in 1..8 {
+        (re[k], im[k]) = product_with_conjugate(l, (re[k], im[k]), constant(l, constants[k]));
+    }
+    (re, im)
 }
 
 /// Returns `b_k = sum over t of a_t w^(k t)` with `w = exp(2 pi i / 8)`.
@@ -489,7 +353,7 @@ impl Vectorised for Transform<'_> {
         fourier.begin(
             l,
             #[inline(always)]
-            |k| l.load(&coefficients[k]),
+            |k, part| l.load(&coefficients[k], part),
             values,
         );
         for block in 0..BLOCKS {
@@ -498,38 +362,52 @@ impl Vectorised for Transform<'_> {
     }
 }
 
+/// `1.5 * 2^52`: added to a number below `2^51`, it leaves the nearest integer in the low bits of the mantissa ([`integer`]).
+pub(super) const INTEGERS: f64 = 6_755_399_441_055_744.0;
+
+/// Returns the integer `n` of `INTEGERS + n`.
+#[inline(always)]
+pub(super) fn integer(raised: f64) -> u64 {
+    raised.to_bits().wrapping_sub(INTEGERS.to_bits())
+}
+
 /// Returns a number of turns on the torus, rounded to multiples of `2^12`, far below the rounding of the transform.
 #[inline(always)]
 pub(super) fn to_torus(turns: f64) -> u64 {
-    // Adding 1.5 * 2^52 to a number below 2^51 leaves its integer part in the low bits of the mantissa.
-    const MAGIC: f64 = 6_755_399_441_055_744.0;
     let fraction = turns - turns.round_ties_even();
-    fraction.mul_add(2_f64.powi(52), MAGIC).to_bits().wrapping_sub(MAGIC.to_bits()) << 12
+    integer(fraction.mul_add(2_f64.powi(52), INTEGERS)) << 12
 }
 
 /// One balanced digit of the leading `levels * base_log` bits of a torus element.
 #[derive(Clone, Copy)]
 pub(super) struct Digit {
-    /// Rounds off the bits that the digits do not reach, and carries half a base from each level below into the next.
+    /// Rounds off the bits that the digits do not reach, carries half a base from each level below into the next, and adds half a base to
+    /// the digit, so that it has no sign.
     rounding: u64,
-    /// The number of bits above the digit.
-    above: u32,
-    /// The number of bits outside the digit.
-    rest: u32,
+    /// The number of bits below the digit.
+    below: u32,
+    /// The bits of the digit.
+    mask: u64,
+    /// `2^52` and half a base.
+    raised: f64,
 }
 
 impl Digit {
     /// Returns a digit; level 0 is the least significant.
     pub(super) fn new(d: Decomposition, level: usize) -> Self {
-        let end = |level: usize| 64 - d.base_log * (d.levels - level);
-        let rounding = (0..=level).map(|below| 1_u64 << (end(below) - 1)).sum();
-        Self { rounding, above: 64 - end(level + 1) as u32, rest: 64 - d.base_log as u32 }
+        let half_base = |level: usize| 1_u64 << (d.lowest_bit(level) + d.base_log - 1);
+        // Half a unit of the lowest digit, and half a base from it to this one.
+        let rounding = (0..=level).map(half_base).fold(1 << (d.lowest_bit(0) - 1), u64::wrapping_add);
+        let below = d.lowest_bit(level) as u32;
+        let base = 1_u64 << d.base_log;
+        Self { rounding, below, mask: base - 1, raised: 2_f64.powi(52) + (base / 2) as f64 }
     }
 
+    /// Returns the digit, with operations that processors have for vectors: an integer below `2^52` in the mantissa of `2^52`.
     #[inline(always)]
     pub(super) fn extract(self, word: u64) -> f64 {
-        let raised = word.wrapping_add(self.rounding) << self.above;
-        (raised.cast_signed() >> self.rest) as f64
+        let unsigned = (word.wrapping_add(self.rounding) >> self.below) & self.mask;
+        f64::from_bits(unsigned | 2_f64.powi(52).to_bits()) - self.raised
     }
 }
 
@@ -553,7 +431,7 @@ mod tests {
         let coefficients: Vec<f64> = (0..N).map(|i| ((i * 7919) % 1013) as f64 - 500.0).collect();
         let (fourier, mut values) = (Fourier::new(), Box::new(Values::ZERO));
         let (vectors, _) = coefficients.as_chunks::<LANES>();
-        fourier.begin(Plain, |k| vectors[k], &mut values);
+        fourier.begin(Plain, |k, _| vectors[k], &mut values);
         (0..BLOCKS).for_each(|block| fourier.finish_block(Plain, block, &mut values));
         let expected = values_by_definition(&coefficients);
         for block in 0..BLOCKS {
@@ -574,7 +452,7 @@ mod tests {
         }
         (0..BLOCKS).for_each(|block| fourier.turn_block_back(Plain, block, &mut values));
         let mut back = vec![0.0; N];
-        fourier.end(Plain, &values, |k, eight| back[LANES * k..][..LANES].copy_from_slice(&eight));
+        fourier.end(Plain, &values, |k, _, eight| back[LANES * k..][..LANES].copy_from_slice(&eight));
         for (back, coefficient) in back.iter().zip(&coefficients) {
             assert!((back / POINTS as f64 - coefficient).abs() < 1e-9);
         }
@@ -591,8 +469,7 @@ mod tests {
                 for level in 0..levels {
                     let digit = Digit::new(d, level).extract(word);
                     assert!(digit.abs() <= 2_f64.powi(base_log as i32 - 1), "{d:?}: digit {digit}");
-                    let weight = 64 - base_log * (levels - level);
-                    sum = sum.wrapping_add((digit as i64).cast_unsigned() << weight);
+                    sum = sum.wrapping_add((digit as i64).cast_unsigned().wrapping_mul(d.weight(level)));
                 }
                 let error = sum.wrapping_sub(word).cast_signed().unsigned_abs();
                 assert!(error <= 1 << (63 - base_log * levels), "{d:?}: word {word:x}, error {error:x}");

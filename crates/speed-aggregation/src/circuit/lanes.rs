@@ -7,10 +7,10 @@ use pulp::NullaryFnOnce;
 #[cfg(target_arch = "x86_64")]
 use pulp::x86::{V3, V4};
 
-/// Numbers that are computed together.
+/// Numbers of a vector in memory.
 pub(super) const LANES: usize = 8;
 
-/// [`LANES`] numbers in memory.
+/// A vector of [`LANES`] numbers in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(align(64))]
 pub(super) struct Eight(pub(super) [f64; LANES]);
@@ -26,12 +26,22 @@ impl Eight {
 }
 
 /// The vector instructions of a processor, as a proof that it has them.
+///
+/// A vector in memory has as many parts as it fills registers, and each part is computed on its own: a butterfly of eight complex numbers
+/// fits into the registers of every processor only with one register for each of its numbers.
 pub(super) trait Lanes: Copy {
-    /// [`LANES`] numbers in registers.
+    /// Registers that a vector fills.
+    const PARTS: usize;
+    /// One of the [`Self::PARTS`] parts of a vector, in a register.
     type V: Copy;
+    /// Its numbers.
+    type Numbers: AsRef<[f64]>;
 
-    fn load(self, numbers: &Eight) -> Self::V;
-    fn store(self, numbers: Self::V) -> Eight;
+    /// Computes each number of a part.
+    fn each(self, number: impl Fn(usize) -> f64) -> Self::V;
+    fn numbers(self, numbers: Self::V) -> Self::Numbers;
+    fn load(self, vector: &Eight, part: usize) -> Self::V;
+    fn store(self, numbers: Self::V, vector: &mut Eight, part: usize);
     fn splat(self, number: f64) -> Self::V;
     fn add(self, a: Self::V, b: Self::V) -> Self::V;
     fn sub(self, a: Self::V, b: Self::V) -> Self::V;
@@ -42,8 +52,17 @@ pub(super) trait Lanes: Copy {
     fn mul_sub(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
     /// `c - a b`, rounded once.
     fn neg_mul_add(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
-    /// Exchanges rows and columns.
-    fn transpose(self, rows: [Self::V; LANES]) -> [Self::V; LANES];
+    /// Loads a part of each column of a matrix.
+    fn load_transposed(self, rows: &[Eight; LANES], part: usize) -> [Self::V; LANES];
+    /// Stores a part of each column of a matrix.
+    fn store_transposed(self, columns: [Self::V; LANES], rows: &mut [Eight; LANES], part: usize);
+}
+
+/// Returns the places in a vector of the numbers of a part.
+#[inline(always)]
+pub(super) fn lanes_of<L: Lanes>(part: usize) -> std::ops::Range<usize> {
+    let each = LANES / L::PARTS;
+    part * each..(part + 1) * each
 }
 
 /// Work that is compiled for the instructions of each kind of processor.
@@ -93,16 +112,28 @@ fn each(number: impl Fn(usize) -> f64) -> [f64; LANES] {
 }
 
 impl Lanes for Plain {
+    const PARTS: usize = 1;
     type V = [f64; LANES];
+    type Numbers = [f64; LANES];
 
     #[inline(always)]
-    fn load(self, numbers: &Eight) -> Self::V {
-        numbers.0
+    fn each(self, number: impl Fn(usize) -> f64) -> Self::V {
+        each(number)
     }
 
     #[inline(always)]
-    fn store(self, numbers: Self::V) -> Eight {
-        Eight(numbers)
+    fn numbers(self, numbers: Self::V) -> Self::Numbers {
+        numbers
+    }
+
+    #[inline(always)]
+    fn load(self, vector: &Eight, _part: usize) -> Self::V {
+        vector.0
+    }
+
+    #[inline(always)]
+    fn store(self, numbers: Self::V, vector: &mut Eight, _part: usize) {
+        vector.0 = numbers;
     }
 
     #[inline(always)]
@@ -141,7 +172,12 @@ impl Lanes for Plain {
     }
 
     #[inline(always)]
-    fn transpose(self, rows: [Self::V; LANES]) -> [Self::V; LANES] {
-        std::array::from_fn(|row| std::array::from_fn(|column| rows[column][row]))
+    fn load_transposed(self, rows: &[Eight; LANES], _part: usize) -> [Self::V; LANES] {
+        std::array::from_fn(|column| std::array::from_fn(|row| rows[row].0[column]))
+    }
+
+    #[inline(always)]
+    fn store_transposed(self, columns: [Self::V; LANES], rows: &mut [Eight; LANES], _part: usize) {
+        *rows = std::array::from_fn(|row| Eight(std::array::from_fn(|column| columns[column][row])));
     }
 }

@@ -210,7 +210,7 @@ fn expand_trace_key(p: &Parameters, seeded: Seeded) -> GgswList {
             rest[..n].copy_from_slice(&seeded.bodies[number * n..][..n]);
             // The row of the body, without noise, is the level's weight. Levels go from the last to the first.
             rest[n..].fill(0);
-            rest[2 * n] = 1 << (64 - d.base_log * (d.levels - row));
+            rest[2 * n] = d.weight(row);
         }
     })
 }

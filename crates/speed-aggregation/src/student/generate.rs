@@ -105,7 +105,7 @@ fn key_switch_key(p: &Parameters, big: &[u64], small: &[u64], generators: &Gener
             for (row, body) in bodies.iter_mut().enumerate() {
                 generators.masks.uniform((position * d.levels + row) * n, mask);
                 let product = mask.iter().zip(small).fold(0_u64, |sum, (a, s)| sum.wrapping_add(a & s.wrapping_neg()));
-                *body = product.wrapping_add(big[position].wrapping_mul(weight(d, d.levels - row)));
+                *body = product.wrapping_add(big[position].wrapping_mul(d.weight(row)));
             }
             generators.noise.add_noise::<LWE_SAMPLE>(p.lwe_noise_log, position * d.levels, bodies);
         },
@@ -129,7 +129,7 @@ fn bootstrap_key(
         // `circuit::external_product` says which products of two bits a pair needs.
         for (message, bodies) in [b * (1 - c), (1 - b) * c, b * c].into_iter().zip(bodies.chunks_exact_mut(each)) {
             for (row, body) in bodies.chunks_exact_mut(p.polynomial_size).enumerate() {
-                let product = message.wrapping_mul(weight(d, d.levels - row / 2));
+                let product = message.wrapping_mul(d.weight(row / 2));
                 match row % 2 {
                     0 => {
                         let negative = product.wrapping_neg();
@@ -150,18 +150,13 @@ fn trace_key(p: &Parameters, ring: &RingKey<'_>, generators: &Generators) -> See
     let mut bodies = Vec::with_capacity(trace_rotations(p).count() * p.trace.levels * p.polynomial_size);
     for exponent in trace_rotations(p) {
         let rotated = Zeroizing::new(rotate(ring.bits, exponent));
-        for level in (1..=p.trace.levels).rev() {
-            let weight = weight(p.trace, level).wrapping_neg();
+        for level in 0..p.trace.levels {
+            let weight = p.trace.weight(level).wrapping_neg();
             bodies.extend(rotated.iter().map(|&bit| bit.wrapping_mul(weight)));
         }
     }
     ring.encrypt(p, &mut bodies, 0, generators);
     Seeded { seed: generators.seed, bodies }
-}
-
-/// Returns the weight of a level of a decomposition, of which 1 is the first.
-fn weight(d: Decomposition, level: usize) -> u64 {
-    1 << (64 - d.base_log * level)
 }
 
 /// The ring key, ready to encrypt.
@@ -235,8 +230,8 @@ mod tests {
         let count = GlweCiphertextCount(found.bodies.len() / p.polynomial_size);
         let mut plaintexts = Vec::new();
         for exponent in trace_rotations(p) {
-            for level in (1..=p.trace.levels).rev() {
-                let weight = |bit: u64| bit.wrapping_mul(weight(p.trace, level)).wrapping_neg();
+            for level in 0..p.trace.levels {
+                let weight = |bit: u64| bit.wrapping_mul(p.trace.weight(level)).wrapping_neg();
                 plaintexts.extend(rotate(ring.as_ref(), exponent).into_iter().map(weight));
             }
         }

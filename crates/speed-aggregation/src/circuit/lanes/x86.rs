@@ -5,16 +5,28 @@ use std::arch::x86_64::{__m256d, __m512d};
 use super::{Eight, LANES, Lanes, V3, V4};
 
 impl Lanes for V4 {
+    const PARTS: usize = 1;
     type V = __m512d;
+    type Numbers = [f64; 8];
 
     #[inline(always)]
-    fn load(self, numbers: &Eight) -> Self::V {
-        pulp::cast(numbers.0)
+    fn each(self, number: impl Fn(usize) -> f64) -> Self::V {
+        pulp::cast(Eight::each(number).0)
     }
 
     #[inline(always)]
-    fn store(self, numbers: Self::V) -> Eight {
-        Eight(pulp::cast(numbers))
+    fn numbers(self, numbers: Self::V) -> Self::Numbers {
+        pulp::cast(numbers)
+    }
+
+    #[inline(always)]
+    fn load(self, vector: &Eight, _part: usize) -> Self::V {
+        pulp::cast(vector.0)
+    }
+
+    #[inline(always)]
+    fn store(self, numbers: Self::V, vector: &mut Eight, _part: usize) {
+        vector.0 = pulp::cast(numbers);
     }
 
     #[inline(always)]
@@ -53,79 +65,116 @@ impl Lanes for V4 {
     }
 
     #[inline(always)]
-    fn transpose(self, rows: [Self::V; LANES]) -> [Self::V; LANES] {
-        let simd = self.avx512f;
-        let low = [
-            simd._mm512_unpacklo_pd(rows[0], rows[1]),
-            simd._mm512_unpacklo_pd(rows[2], rows[3]),
-            simd._mm512_unpacklo_pd(rows[4], rows[5]),
-            simd._mm512_unpacklo_pd(rows[6], rows[7]),
-        ];
-        let high = [
-            simd._mm512_unpackhi_pd(rows[0], rows[1]),
-            simd._mm512_unpackhi_pd(rows[2], rows[3]),
-            simd._mm512_unpackhi_pd(rows[4], rows[5]),
-            simd._mm512_unpackhi_pd(rows[6], rows[7]),
-        ];
-        let (l, h) = (quarters(self, low), quarters(self, high));
-        [l[0], h[0], l[1], h[1], l[2], h[2], l[3], h[3]]
+    fn load_transposed(self, rows: &[Eight; LANES], _part: usize) -> [Self::V; LANES] {
+        let [a, b, c, d, e, f, g, h] = rows;
+        transposed(self, pulp::cast([a.0, b.0, c.0, d.0, e.0, f.0, g.0, h.0]))
+    }
+
+    #[inline(always)]
+    fn store_transposed(self, columns: [Self::V; LANES], rows: &mut [Eight; LANES], _part: usize) {
+        for (row, numbers) in rows.iter_mut().zip(transposed(self, columns)) {
+            self.store(numbers, row, 0);
+        }
     }
 }
 
 impl Lanes for V3 {
-    type V = [__m256d; 2];
+    const PARTS: usize = 2;
+    type V = __m256d;
+    type Numbers = [f64; 4];
 
     #[inline(always)]
-    fn load(self, numbers: &Eight) -> Self::V {
-        pulp::cast(numbers.0)
+    fn each(self, number: impl Fn(usize) -> f64) -> Self::V {
+        pulp::cast([number(0), number(1), number(2), number(3)])
     }
 
     #[inline(always)]
-    fn store(self, numbers: Self::V) -> Eight {
-        Eight(pulp::cast(numbers))
+    fn numbers(self, numbers: Self::V) -> Self::Numbers {
+        pulp::cast(numbers)
+    }
+
+    #[inline(always)]
+    fn load(self, vector: &Eight, part: usize) -> Self::V {
+        pulp::cast(vector.0.as_chunks::<4>().0[part])
+    }
+
+    #[inline(always)]
+    fn store(self, numbers: Self::V, vector: &mut Eight, part: usize) {
+        vector.0.as_chunks_mut::<4>().0[part] = pulp::cast(numbers);
     }
 
     #[inline(always)]
     fn splat(self, number: f64) -> Self::V {
-        [self.avx._mm256_set1_pd(number); 2]
+        self.avx._mm256_set1_pd(number)
     }
 
     #[inline(always)]
     fn add(self, a: Self::V, b: Self::V) -> Self::V {
-        [self.avx._mm256_add_pd(a[0], b[0]), self.avx._mm256_add_pd(a[1], b[1])]
+        self.avx._mm256_add_pd(a, b)
     }
 
     #[inline(always)]
     fn sub(self, a: Self::V, b: Self::V) -> Self::V {
-        [self.avx._mm256_sub_pd(a[0], b[0]), self.avx._mm256_sub_pd(a[1], b[1])]
+        self.avx._mm256_sub_pd(a, b)
     }
 
     #[inline(always)]
     fn mul(self, a: Self::V, b: Self::V) -> Self::V {
-        [self.avx._mm256_mul_pd(a[0], b[0]), self.avx._mm256_mul_pd(a[1], b[1])]
+        self.avx._mm256_mul_pd(a, b)
     }
 
     #[inline(always)]
     fn mul_add(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
-        [self.fma._mm256_fmadd_pd(a[0], b[0], c[0]), self.fma._mm256_fmadd_pd(a[1], b[1], c[1])]
+        self.fma._mm256_fmadd_pd(a, b, c)
     }
 
     #[inline(always)]
     fn mul_sub(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
-        [self.fma._mm256_fmsub_pd(a[0], b[0], c[0]), self.fma._mm256_fmsub_pd(a[1], b[1], c[1])]
+        self.fma._mm256_fmsub_pd(a, b, c)
     }
 
     #[inline(always)]
     fn neg_mul_add(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V {
-        [self.fma._mm256_fnmadd_pd(a[0], b[0], c[0]), self.fma._mm256_fnmadd_pd(a[1], b[1], c[1])]
+        self.fma._mm256_fnmadd_pd(a, b, c)
     }
 
     #[inline(always)]
-    fn transpose(self, rows: [Self::V; LANES]) -> [Self::V; LANES] {
-        let [a, b] = [quarter(self, &rows, [0, 0]), quarter(self, &rows, [4, 0])];
-        let [c, d] = [quarter(self, &rows, [0, 1]), quarter(self, &rows, [4, 1])];
-        [[a[0], b[0]], [a[1], b[1]], [a[2], b[2]], [a[3], b[3]], [c[0], d[0]], [c[1], d[1]], [c[2], d[2]], [c[3], d[3]]]
+    fn load_transposed(self, rows: &[Eight; LANES], part: usize) -> [Self::V; LANES] {
+        // Four rows become this part of the columns.
+        let [r0, r1, r2, r3] = [&rows[4 * part], &rows[4 * part + 1], &rows[4 * part + 2], &rows[4 * part + 3]];
+        let [a, b, c, d] = quarter(self, [self.load(r0, 0), self.load(r1, 0), self.load(r2, 0), self.load(r3, 0)]);
+        let [e, f, g, h] = quarter(self, [self.load(r0, 1), self.load(r1, 1), self.load(r2, 1), self.load(r3, 1)]);
+        [a, b, c, d, e, f, g, h]
     }
+
+    #[inline(always)]
+    fn store_transposed(self, columns: [Self::V; LANES], rows: &mut [Eight; LANES], part: usize) {
+        let [a, b, c, d, e, f, g, h] = columns;
+        for (half, quarter) in [quarter(self, [a, b, c, d]), quarter(self, [e, f, g, h])].into_iter().enumerate() {
+            for (row, numbers) in quarter.into_iter().enumerate() {
+                self.store(numbers, &mut rows[4 * part + row], half);
+            }
+        }
+    }
+}
+
+/// Exchanges rows and columns.
+#[inline(always)]
+fn transposed(simd: V4, rows: [__m512d; LANES]) -> [__m512d; LANES] {
+    let low = [
+        simd.avx512f._mm512_unpacklo_pd(rows[0], rows[1]),
+        simd.avx512f._mm512_unpacklo_pd(rows[2], rows[3]),
+        simd.avx512f._mm512_unpacklo_pd(rows[4], rows[5]),
+        simd.avx512f._mm512_unpacklo_pd(rows[6], rows[7]),
+    ];
+    let high = [
+        simd.avx512f._mm512_unpackhi_pd(rows[0], rows[1]),
+        simd.avx512f._mm512_unpackhi_pd(rows[2], rows[3]),
+        simd.avx512f._mm512_unpackhi_pd(rows[4], rows[5]),
+        simd.avx512f._mm512_unpackhi_pd(rows[6], rows[7]),
+    ];
+    let (l, h) = (quarters(simd, low), quarters(simd, high));
+    [l[0], h[0], l[1], h[1], l[2], h[2], l[3], h[3]]
 }
 
 /// Reorders quarters of vectors: the last two of three steps of a transposition.
@@ -146,9 +195,8 @@ fn quarters(simd: V4, pairs: [__m512d; 4]) -> [__m512d; 4] {
 
 /// Transposes 4 x 4 numbers.
 #[inline(always)]
-fn quarter(simd: V3, rows: &[[__m256d; 2]; LANES], [row, half]: [usize; 2]) -> [__m256d; 4] {
+fn quarter(simd: V3, [r0, r1, r2, r3]: [__m256d; 4]) -> [__m256d; 4] {
     let simd = simd.avx;
-    let [r0, r1, r2, r3] = [rows[row][half], rows[row + 1][half], rows[row + 2][half], rows[row + 3][half]];
     let (a, b) = (simd._mm256_unpacklo_pd(r0, r1), simd._mm256_unpackhi_pd(r0, r1));
     let (c, d) = (simd._mm256_unpacklo_pd(r2, r3), simd._mm256_unpackhi_pd(r2, r3));
     [
