@@ -16,6 +16,7 @@
 //! | [`Circuit`] | the argmax circuit on ciphertexts |
 //! | [`Digest`] | a SHA-256 value as bytes and as text |
 //! | [`printable`] | untrusted text, escaped for terminal output |
+//! | [`read_regular`] | an untrusted file: regular, and of limited length |
 //! | [`decode_text`] | a text file without the byte order mark that an editor may add |
 //! | `npy` | arrays of integers from untrusted `.npy` files (feature `npy`) |
 //! | [`ExitCode`] | the exit codes of the programs, with their meaning |
@@ -44,6 +45,7 @@ mod placement;
 mod printable;
 pub mod random;
 mod randomness;
+mod regular_file;
 mod shape;
 mod system_error;
 mod text;
@@ -58,6 +60,7 @@ pub use name::{NameError, did_you_mean, nearest};
 pub use placement::NoisePlacement;
 pub use printable::{is_legible, moves_the_cursor, printable, printable_path};
 pub use randomness::{EntropyError, Randomness, RandomnessKind, derive_key};
+pub use regular_file::{open_regular, read_regular};
 pub use shape::{ShapeError, VoteShape};
 pub use system_error::without_path;
 pub use text::{TextError, decode_text, without_joined_marks};

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use speed_core::npy::{ByteArray, WholeNumbers};
+use speed_core::read_regular;
 
 use crate::error::{FileProblem, io_error};
-use crate::regular_file::read_limited;
 use crate::split::check_labels;
 use crate::{DataError, Dataset, ImageShape, Split};
 
@@ -129,7 +129,7 @@ fn read<T>(folder: &Path, name: &str, parse: fn(&[u8]) -> Result<T, FileProblem>
 }
 
 fn read_file<T>(path: &Path, parse: fn(&[u8]) -> Result<T, FileProblem>) -> Result<T, DataError> {
-    let bytes = read_limited(path, MAX_FILE).map_err(io_error("read", path))?;
+    let bytes = read_regular(path, MAX_FILE).map_err(io_error("read", path))?;
     parse(&bytes).map_err(|problem| DataError::BadFile { path: path.to_path_buf(), problem, content_of: None })
 }
 

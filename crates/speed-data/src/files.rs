@@ -3,9 +3,10 @@
 use std::io::BufReader;
 use std::path::Path;
 
+use speed_core::open_regular;
+
 use crate::catalog::{self, Catalog, Content};
 use crate::error::io_error;
-use crate::regular_file::open_regular;
 use crate::verify::{self, Loaded};
 use crate::{DataError, Dataset, ImageShape, Split, idx, mnist};
 

@@ -41,7 +41,6 @@ pub mod partition;
 pub mod pictures;
 mod places;
 mod random;
-mod regular_file;
 mod shape;
 mod split;
 pub mod street;

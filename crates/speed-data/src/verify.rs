@@ -3,11 +3,11 @@
 use crate::catalog::{Catalog, Content, FileSpec};
 use crate::checksum::Checksum;
 use crate::error::{FileProblem, io_error};
-use crate::regular_file::open_regular;
 use crate::split::check_labels;
 use crate::{DataError, Split, cifar, idx, mat};
 use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
+use speed_core::open_regular;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};

@@ -1,12 +1,12 @@
 //! A ledger file.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Error, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use speed_accountant::{AccountError, Budget, PrivacyEvent, PrivacyFilter, QueryBatch, Spent};
-use speed_core::printable_path;
+use speed_core::{open_regular, printable_path};
 
 use crate::charge::{self, Charge, ChargeRequest};
 use crate::error::{LedgerError, Refusal};
@@ -19,6 +19,9 @@ use crate::statement::{PartyCost, Statement, claim};
 pub struct Ledger {
     path: PathBuf,
 }
+
+/// Maximum length of a ledger's file in bytes: millions of charges.
+const MAX_BYTES: u64 = 1 << 30;
 
 /// The path that errors show for a ledger that has a budget but no file yet.
 const NEW: &str = "(a new one)";
@@ -147,6 +150,7 @@ impl Ledger {
     /// The errors of [`Self::charge`].
     pub fn charge_once(&self, request: &ChargeRequest<'_>) -> Result<Statement, LedgerError> {
         let charge = Charge::new(request).map_err(|refusal| self.refused(refusal))?;
+        drop(open_regular(&self.path).map_err(self.io("open"))?);
         let mut file = OpenOptions::new().read(true).write(true).open(&self.path).map_err(self.io("open"))?;
         file.lock().map_err(self.io("lock"))?;
         let contents = self.read(&mut file)?;
@@ -170,9 +174,10 @@ impl Ledger {
         file.set_len(contents.end).map_err(self.io("write"))?;
         file.seek(SeekFrom::Start(contents.end)).map_err(self.io("write"))?;
         let line = Entry::Charge(charge).to_line(&contents.checksum).map_err(|error| self.refused(error))?;
+        let line = contents.missing + &line;
         file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).map_err(self.io("write"))?;
         drop(file);
-        self.statement()
+        Ok(Statement { torn: contents.torn, ..self.statement()? })
     }
 
     /// Checks that all of these queries could be charged now, within the ledger's budget and the caller's `limit`.
@@ -243,12 +248,17 @@ impl Ledger {
     }
 
     fn read_shared(&self) -> Result<Contents, LedgerError> {
-        let mut file = File::open(&self.path).map_err(self.io("open"))?;
+        let mut file = open_regular(&self.path).map_err(self.io("open"))?;
         file.lock_shared().map_err(self.io("lock"))?;
         self.read(&mut file)
     }
 
     fn read(&self, file: &mut File) -> Result<Contents, LedgerError> {
+        let length = file.metadata().map_err(self.io("read"))?.len();
+        if length > MAX_BYTES {
+            let message = format!("expected at most {MAX_BYTES} bytes, found {length}");
+            return Err(self.io("read")(Error::new(ErrorKind::FileTooLarge, message)));
+        }
         let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes)).map_err(self.io("read"))?;
         Contents::parse(&bytes).map_err(|(line, source)| LedgerError::Damaged { path: self.path.clone(), line, source })

@@ -38,24 +38,34 @@ pub(crate) struct Contents {
     pub(crate) charges: Vec<Charge>,
     /// The checksum of the last entry.
     pub(crate) checksum: String,
-    /// The end of the last complete line.
+    /// The end of the last charge, where the next one is written.
     pub(crate) end: u64,
+    /// What the last charge lacks of its line.
+    pub(crate) missing: String,
     pub(crate) torn: Option<TornLine>,
 }
 
 impl Contents {
     /// Parses and checks every line. An error contains the number of the damaged line, from 1.
     pub(crate) fn parse(bytes: &[u8]) -> Result<Self, (usize, Damage)> {
-        // Bytes after the last line end are a write that a crash cut short.
+        // Bytes after the last line end are a write that a crash cut short, or a line whose end an editor or a transfer removed.
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
         let text = std::str::from_utf8(&bytes[..whole]).map_err(|error| (1, error.into()))?;
         // An editor may have added a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (mut budget, mut charges, mut checksum, mut charged) = (None, Vec::new(), String::new(), 0usize);
-        for (index, line) in text.lines().enumerate() {
-            let number = index + 1;
-            match entry(line, &mut checksum).map_err(|damage| (number, damage))? {
-                Entry::Open { format: FORMAT, budget: opened } if index == 0 => budget = Some(opened),
+        let (mut number, mut end, mut missing) = (0, whole, String::new());
+        let mut lines = text.lines().map(str::to_owned);
+        // A last line whose entry is complete counts, because its queries may have been answered.
+        let mut last = Some(&bytes[whole..]);
+        while let Some(line) = lines.next().or_else(|| {
+            let (line, rest) = completed(last.take()?, &checksum)?;
+            (end, missing) = (bytes.len(), rest);
+            Some(line)
+        }) {
+            number += 1;
+            match entry(&line, &mut checksum).map_err(|damage| (number, damage))? {
+                Entry::Open { format: FORMAT, budget: opened } if number == 1 => budget = Some(opened),
                 Entry::Open { format, .. } => {
                     return Err((number, Damage::Opening { found: format, expected: FORMAT }));
                 }
@@ -67,10 +77,18 @@ impl Contents {
             }
         }
         let budget = budget.ok_or((1, Damage::NoOpening))?;
-        let torn =
-            (whole < bytes.len()).then(|| TornLine { line: charges.len() + 2, bytes: (bytes.len() - whole) as u64 });
-        Ok(Self { budget, charges, checksum, end: whole as u64, torn })
+        let torn = (end < bytes.len()).then(|| TornLine { line: charges.len() + 2, bytes: (bytes.len() - end) as u64 });
+        Ok(Self { budget, charges, checksum, end: end as u64, missing, torn })
     }
+}
+
+/// Completes a last line without its end whose entry is complete: returns it with its whole checksum, and what it lacks.
+fn completed(last: &[u8], before: &str) -> Option<(String, String)> {
+    let (entry, found) = std::str::from_utf8(last).ok()?.rsplit_once(' ')?;
+    let checksum = chained(before, entry);
+    let rest = checksum.strip_prefix(found)?;
+    serde_json::from_str::<Entry>(entry).ok()?;
+    Some((format!("{entry} {checksum}"), format!("{rest}\n")))
 }
 
 /// Parses one line. `checksum` holds the previous line's checksum and is replaced by this line's.
@@ -108,6 +126,7 @@ fn chained(before: &str, entry: &str) -> String {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
     use speed_accountant::Delta;
     use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
 
@@ -227,7 +246,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 48, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
         fn charges_round_trip(charges in charges()) {
@@ -242,8 +261,26 @@ mod tests {
             let mut bytes = file(&charges);
             let place = place.index(bytes.len());
             bytes[place] ^= other;
-            // Without its line end, the last line counts as torn.
+            // Without its line end, the last line is torn.
             prop_assert!(Contents::parse(&bytes).map_or(true, |read| read.torn.is_some() && place + 1 == bytes.len()));
+        }
+
+        #[test]
+        fn a_last_line_counts_from_its_complete_entry_on(charges in charges(), cut: prop::sample::Index) {
+            let bytes = file(&charges);
+            let start = bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            // A space, 64 digits and the line's end follow the entry.
+            let cut = 1 + cut.index(bytes.len() - start - 1);
+            match Contents::parse(&bytes[..bytes.len() - cut]) {
+                Ok(read) if cut <= 65 => {
+                    prop_assert_eq!(&read.charges, &charges);
+                    prop_assert!(read.torn.is_none() && read.end as usize == bytes.len() - cut);
+                    prop_assert_eq!(read.missing.as_bytes(), &bytes[bytes.len() - cut..]);
+                }
+                Ok(read) => prop_assert!(read.torn.is_some() && read.charges.len() + 1 == charges.len()),
+                // Without its first line nothing is a ledger.
+                Err(_) => prop_assert!(cut > 65 && charges.is_empty()),
+            }
         }
 
         #[test]

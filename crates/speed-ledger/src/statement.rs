@@ -45,8 +45,8 @@ pub struct Statement {
     pub party: Option<PartyCost>,
     /// The claim: the meaning of all epsilons.
     pub claim: String,
-    /// An incomplete last line. If a crash cut it short, its queries were never answered; otherwise a charge is
-    /// missing.
+    /// An incomplete last line; in the statement of a charge, the one that it replaced. If a crash cut it short, its queries were never
+    /// answered; otherwise a charge is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub torn: Option<TornLine>,
 }

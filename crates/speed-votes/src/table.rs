@@ -1,12 +1,10 @@
 //! Tables of integers, from `.npy` and CSV files.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use csv::StringRecord;
-use speed_core::decode_text;
 use speed_core::npy::WholeNumbers;
+use speed_core::{decode_text, read_regular};
 
 use crate::error::{Location, MAX_FILE, TableError};
 use crate::records::Records;
@@ -115,14 +113,10 @@ impl Table {
 /// # Errors
 /// If it cannot be read or is too long.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, TableError> {
-    let file = File::open(path).map_err(TableError::Unreadable)?;
-    let length = file.metadata().map_err(TableError::Unreadable)?.len();
-    if length > MAX_FILE {
-        return Err(TableError::TooLong);
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
-    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(TableError::Unreadable)?;
-    if bytes.len() as u64 > MAX_FILE { Err(TableError::TooLong) } else { Ok(bytes) }
+    read_regular(path, MAX_FILE).map_err(|error| match error.kind() {
+        std::io::ErrorKind::FileTooLarge => TableError::TooLong,
+        _ => TableError::Unreadable(error),
+    })
 }
 
 /// Parses integers, such as indices or true labels: an array of any shape, or one line or column of CSV.
@@ -260,6 +254,6 @@ mod tests {
         file.as_file().set_len(MAX_FILE + 1).expect("a sparse file");
         assert!(matches!(read_bytes(file.path()), Err(TableError::TooLong)));
         #[cfg(unix)]
-        assert!(matches!(read_bytes(Path::new("/dev/zero")), Err(TableError::TooLong)));
+        assert!(matches!(read_bytes(Path::new("/dev/zero")), Err(TableError::Unreadable(_))));
     }
 }

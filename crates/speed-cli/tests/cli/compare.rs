@@ -123,5 +123,5 @@ fn hostile_reports_are_refused_with_one_message() {
     refused(&["at most 67108864 bytes", "found 68157440"]);
     fs::remove_file(&report).expect("removed");
     fs::create_dir(&report).expect("a folder");
-    refused(&["report.json", "not a regular file"]);
+    refused(&["report.json", "it is not a regular file"]);
 }

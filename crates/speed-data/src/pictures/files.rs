@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 
 use image::DynamicImage;
 use image::imageops::FilterType;
-use speed_core::printable_path;
+use speed_core::{printable_path, read_regular};
 
 use super::decode::decode;
 use super::size::Size;
 use crate::DataError;
 use crate::error::{PictureProblem, io_error};
-use crate::regular_file::read_limited;
 
 /// Largest number of bytes of a picture's file.
 const MAX_FILE: u64 = 64 << 20;
@@ -82,7 +81,7 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, DataError> {
 
 /// Reads and decodes a picture.
 pub(super) fn read_picture(path: &Path) -> Result<DynamicImage, DataError> {
-    let bytes = read_limited(path, MAX_FILE).map_err(io_error("read", path))?;
+    let bytes = read_regular(path, MAX_FILE).map_err(io_error("read", path))?;
     decode(bytes).map_err(|problem| wrong(path, problem))
 }
 

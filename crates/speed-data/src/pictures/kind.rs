@@ -4,9 +4,10 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
+use speed_core::open_regular;
+
 use crate::DataError;
 use crate::error::io_error;
-use crate::regular_file::open_regular;
 
 /// Number of bytes that distinguish all formats.
 const HEAD: u64 = 352;

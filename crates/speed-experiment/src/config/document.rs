@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
-use speed_core::{decode_text, printable_path};
+use speed_core::{decode_text, printable_path, read_regular};
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
@@ -17,6 +17,9 @@ use super::unknown::{config_instead, unknown_key, unknown_of, with_suggestion};
 
 /// The table of the keys that a sweep changes; it is not part of the config of any run.
 pub(super) const SWEEP: &str = "sweep";
+
+/// Maximum length of a config in bytes.
+const MAX_CONFIG: u64 = 16 << 20;
 
 /// A config text with its origin, which messages name together with line numbers.
 #[derive(Clone, Debug)]
@@ -33,7 +36,7 @@ impl Source {
     /// If the file cannot be read as UTF-8 text.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let read = || -> std::io::Result<String> {
-            let bytes = std::fs::read(path)?;
+            let bytes = read_regular(path, MAX_CONFIG)?;
             Ok(decode_text(&bytes).map_err(std::io::Error::other)?.to_owned())
         };
         let text = read().map_err(|source| ConfigError::Read {

@@ -48,7 +48,7 @@ fn check_charges(store: &RunStore, files: &LedgerFiles, progress: &dyn Progress)
         .collect::<Result<_, ExperimentError>>()?;
     let known = files.statement()?;
     if let Some(torn) = known.as_ref().and_then(|known| known.torn) {
-        progress.note(&format!(
+        progress.warn(&format!(
             "{}, line {}: only {} bytes of a charge are present; if no crash truncated it, restore the file from a copy",
             printable_path(&files.path()),
             torn.line,

@@ -1,10 +1,11 @@
 //! Reads finished results, which are untrusted input: only regular files of limited length.
 
-use std::fs::{self, File};
-use std::io::{Error, ErrorKind, Read, Result as IoResult};
+use std::fs;
+use std::io::{ErrorKind, Result as IoResult};
 use std::path::{Component, Path};
 
 use serde::de::DeserializeOwned;
+use speed_core::read_regular;
 
 use super::layout::{stages, table_path};
 use crate::error::{ExperimentError, ResultsFault, found_instead};
@@ -24,11 +25,13 @@ const MAX_OUTPUT: u64 = 8 << 30;
 /// If it is missing or damaged.
 pub(crate) fn read_report<T: DeserializeOwned>(path: &Path) -> Result<T, ExperimentError> {
     let failure = |fault| ExperimentError::Results { path: path.to_path_buf(), fault };
-    let bytes = read_up_to(path, MAX_REPORT + 1).map_err(|error| failure(ResultsFault::Unfinished(error)))?;
-    if bytes.len() as u64 > MAX_REPORT {
-        let found = fs::metadata(path).map_or(MAX_REPORT + 1, |file| file.len());
-        return Err(failure(ResultsFault::ReportSize { max: MAX_REPORT, found }));
-    }
+    let bytes = read_regular(path, MAX_REPORT).map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => {
+            let found = fs::metadata(path).map_or(MAX_REPORT + 1, |file| file.len());
+            failure(ResultsFault::ReportSize { max: MAX_REPORT, found })
+        }
+        _ => failure(ResultsFault::Unfinished(error)),
+    })?;
     serde_json::from_slice(&bytes)
         .map_err(|error| failure(ResultsFault::NoReport { found: found_instead(&bytes, &error) }))
 }
@@ -61,7 +64,7 @@ fn read_part(path: &Path) -> Option<Vec<u8>> {
 /// # Errors
 /// If it is not such a file, or cannot be read.
 pub fn read_small(path: &Path) -> IoResult<Vec<u8>> {
-    read_whole(path, MAX_PART)
+    read_regular(path, MAX_PART)
 }
 
 /// Reads a user's file: a regular file of at most `limit` bytes.
@@ -69,7 +72,7 @@ pub fn read_small(path: &Path) -> IoResult<Vec<u8>> {
 /// # Errors
 /// If it is not such a file, or cannot be read.
 pub(crate) fn read_large(path: &Path, limit: u64) -> IoResult<Vec<u8>> {
-    read_whole(path, limit)
+    read_regular(path, limit)
 }
 
 /// Reads an output of a stage or a payload of a unit: a regular file of at most 8 GiB.
@@ -77,30 +80,7 @@ pub(crate) fn read_large(path: &Path, limit: u64) -> IoResult<Vec<u8>> {
 /// # Errors
 /// If it is not such a file, or cannot be read.
 pub(super) fn read_output(path: &Path) -> IoResult<Vec<u8>> {
-    read_whole(path, MAX_OUTPUT)
-}
-
-fn read_whole(path: &Path, limit: u64) -> IoResult<Vec<u8>> {
-    let bytes = read_up_to(path, limit + 1)?;
-    if bytes.len() as u64 > limit {
-        return Err(Error::new(ErrorKind::FileTooLarge, format!("expected at most {limit} bytes")));
-    }
-    Ok(bytes)
-}
-
-/// Reads at most the first `limit` bytes of a regular file.
-fn read_up_to(path: &Path, limit: u64) -> IoResult<Vec<u8>> {
-    // Opening a pipe or a device may block forever.
-    let there = fs::metadata(path)?;
-    if !there.is_file() {
-        return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
-    }
-    // The space is reserved at once, so that a growing buffer leaves no copies of a part of a key in memory.
-    let mut bytes = Vec::new();
-    let length = usize::try_from(there.len().min(limit)).unwrap_or(usize::MAX);
-    bytes.try_reserve_exact(length).map_err(|_| Error::from(ErrorKind::OutOfMemory))?;
-    File::open(path)?.take(limit).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    read_regular(path, MAX_OUTPUT)
 }
 
 #[cfg(test)]

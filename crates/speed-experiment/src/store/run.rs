@@ -189,7 +189,8 @@ impl RunStore {
     /// that run does not exist.
     pub(crate) fn differences(results: &Path, config: &Config, id: &str) -> Option<Vec<String>> {
         let folder = results.join(&config.name).join(is_one_name(id).then_some(id)?);
-        let there = fs::read_to_string(folder.join(layout::CONFIG)).ok()?.parse().ok()?;
+        let there = read_small(&folder.join(layout::CONFIG)).ok()?;
+        let there = std::str::from_utf8(&there).ok()?.parse().ok()?;
         let here = config.to_toml().parse().ok()?;
         let mut differs = Vec::new();
         differing_keys("", &toml::Value::Table(here), &toml::Value::Table(there), &mut differs);

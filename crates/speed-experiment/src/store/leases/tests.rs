@@ -58,7 +58,7 @@ fn a_counter_that_grows_keeps_a_lease() {
     let far = elsewhere(Duration::from_secs(60));
     let far = Leases { heartbeat: Arc::new(Heartbeat::new(far.me.heart.clone(), Duration::from_millis(20))), ..far };
     let lease = ours(far.take(folder.path(), "a").expect("written"));
-    let mine = Leases { abandoned_after: Duration::from_millis(400), ..Leases::new().expect("random bytes") };
+    let mine = Leases { abandoned_after: Duration::from_secs(5), ..Leases::new().expect("random bytes") };
     for _ in 0..20 {
         assert!(matches!(mine.take(folder.path(), "a").expect("written"), Leased::Theirs(_)));
         std::thread::sleep(Duration::from_millis(50));
@@ -103,7 +103,7 @@ fn a_lease_taken_while_others_are_checked_is_noticed() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("a.lease"), elsewhere(Duration::ZERO).me.to_json()).expect("written");
     let [mine, other] = [(); 2].map(|()| Leases::new().expect("random bytes"));
-    let mine = Leases { abandoned_after: Duration::from_secs(2), ..mine };
+    let mine = Leases { abandoned_after: Duration::from_secs(10), ..mine };
     let other = Leases { abandoned_after: Duration::from_millis(50), ..other };
     std::thread::scope(|scope| {
         let refused = scope.spawn(|| mine.refuse_others(folder.path()));
