@@ -21,11 +21,10 @@ mod tests {
         let started = std::time::Instant::now();
         let before = processor_time().expect("the system tells it");
         let mut x = 1u64;
-        while started.elapsed().as_secs_f64() < 0.3 {
+        // A busy machine may give a process little of its time.
+        while processor_time().expect("the system tells it") - before < Duration::from_millis(20) {
             x = std::hint::black_box(x.wrapping_mul(3));
+            assert!(started.elapsed() < Duration::from_secs(60), "no processor time in a minute of work");
         }
-        let spent = processor_time().expect("the system tells it") - before;
-        // Other tests of this process run in parallel, so more time is possible, but not zero.
-        assert!(spent > Duration::from_millis(20), "{spent:?}");
     }
 }

@@ -205,7 +205,9 @@ fn noise_that_is_calibrated_is_in_the_range_of_all_commands() {
     for (epsilon, queries) in [("1", "20000"), ("30", "1000000"), ("0.02", "7"), ("1000", "1000000")] {
         let scale = of(&[epsilon, "--queries", queries])["scale"].as_f64().expect("a number");
         assert!(scale >= 0.001, "{scale}");
-        let audit = ["audit", "--gamma", &scale.to_string(), "--runs", "100", "--votes", "2,1"];
+        // Four audits refute by chance in one run of four million (at 0.999, the default, in one of 400,000).
+        let audit =
+            ["audit", "--gamma", &scale.to_string(), "--runs", "100", "--votes", "2,1", "--confidence", "0.9999"];
         place.succeeds(&audit);
     }
     for (command, more) in [
@@ -277,6 +279,7 @@ fn requests_at_the_limits_are_answered() {
     let wide = any(&["--queries", "1000000", "--mechanism", "skellam", "--sigma", "1000000"]);
     let limit = any(&["--queries", "1000000", "--mechanism", "gaussian", "--sigma", "1000000"]);
     assert!((wide / limit - 1.0).abs() < 1e-4, "{wide} against {limit}");
+    // It refutes by chance in one run of ten million.
     let skellam = ["audit", "--mechanism", "skellam", "--sigma", "300", "--runs", "2000", "--json"];
     assert_eq!(json(&place, &skellam)["refuted"], false);
     let endless = ["audit", "--gamma", "0.1", "--runs", "1000000000000000"];

@@ -1,5 +1,6 @@
 //! Terminal output: tables that fit, progress, and references to the files with the rest.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -116,13 +117,14 @@ fn a_run_is_watched_by_another_process_until_it_ends() {
     assert!(shown.contains(" of 6, epoch ") && shown.contains("stages done: "), "{shown}");
 
     let watching = place.command(&["watch", "tiny"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let watching = watching.expect("the binary starts");
-    std::thread::sleep(Duration::from_secs(2));
+    let mut watching = watching.expect("the binary starts");
+    let mut said = BufReader::new(watching.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains(" of 6, epoch ")));
     child.kill().expect("kill -9");
     child.wait().expect("ended");
     let watched = watching.wait_with_output().expect("ended");
-    let (said, end) = (String::from_utf8_lossy(&watched.stderr), String::from_utf8_lossy(&watched.stdout));
-    assert!(watched.status.success() && said.contains(" of 6, epoch "), "{said}");
+    let end = String::from_utf8_lossy(&watched.stdout);
+    assert!(watched.status.success(), "{:?}", said.collect::<Vec<_>>());
     assert!(end.starts_with("stopped, ") && end.contains("no process works on"), "{end}");
 
     place.succeeds(&["run", "config.toml", "--results", "other"]);

@@ -8,7 +8,7 @@ use rustls::version::TLS13;
 use rustls::{ClientConfig, RootCertStore};
 use speed_network::transport::{Client, ClientError, Method, client_config};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 use crate::support::{AGES, SERVER, STRANGER, Server, TEACHER, fetch, key, patient, public, read_to_end, tls};
 
@@ -84,6 +84,10 @@ async fn an_unreachable_address_and_another_service_are_distinguished() {
     let refused = Client::connect(&address, tls(TEACHER), AGES).await;
     assert!(matches!(refused, Err(ClientError::Handshake { .. })), "{refused:?}");
     plain.await.expect("a listener");
+    // Bound, so that no other test gets the port, but not listening.
+    let reserved = TcpSocket::new_v4().expect("a socket");
+    reserved.bind("127.0.0.1:0".parse().expect("an address")).expect("a free port");
+    let address = reserved.local_addr().expect("an address").to_string();
     let refused = Client::connect(&address, tls(TEACHER), AGES).await;
     assert!(matches!(refused, Err(ClientError::Connect { .. })), "{refused:?}");
     let refused = Client::connect("no port", tls(TEACHER), AGES).await;

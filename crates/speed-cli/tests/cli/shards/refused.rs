@@ -154,21 +154,27 @@ fn leases_of_dead_processes_are_taken_over_and_others_awaited() {
     fs::remove_file(stage.join("teacher-0002.json")).expect("removed");
     lease(&stage, 1, 1, true);
     let mut shard = place.command(&[&TEACHERS[..], &["--threads", "1", "--json"]].concat());
-    let shard = shard.env("SPEED_LEASE_TIMES", "100,2000").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let shard = shard.env("SPEED_LEASE_TIMES", "100,5000").stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut shard = shard.spawn().expect("the binary starts");
-    for beat in 0..40 {
-        fs::write(stage.join("alive-test"), beat.to_string()).expect("a beat");
+    let mut beats = 0;
+    let mut beat = || {
+        beats += 1;
+        fs::write(stage.join("alive-test"), beats.to_string()).expect("a beat");
         std::thread::sleep(Duration::from_millis(100));
+    };
+    // The next unit is done while it waits.
+    while !stage.join("teacher-0004.json").exists() {
+        beat();
+        assert!(shard.try_wait().expect("a child").is_none(), "it did not wait");
     }
+    (0..10).for_each(|_| beat());
     assert!(shard.try_wait().expect("a child").is_none(), "it did not wait");
-    assert!(stage.join("teacher-0004.json").exists(), "it did nothing while it waited");
     // A run with --force reports the working process and changes nothing.
     let mut forced = place.command(&["run", "config.toml", "--force", "teachers"]);
     let output = std::thread::scope(|scope| {
         let forced = scope.spawn(|| forced.env("SPEED_LEASE_TIMES", "100,5000").output().expect("it starts"));
-        for beat in 40..60 {
-            fs::write(stage.join("alive-test"), beat.to_string()).expect("a beat");
-            std::thread::sleep(Duration::from_millis(100));
+        while !forced.is_finished() {
+            beat();
         }
         forced.join().expect("ended")
     });
