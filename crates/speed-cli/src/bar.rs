@@ -1,9 +1,28 @@
 //! Lines on standard error, and a spinner in a terminal.
 
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+
+/// Whether the user asked for no progress and no notes.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Sets whether progress and notes are reported, once for the process.
+pub(crate) fn set_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+/// Returns whether progress and notes are left out.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Returns whether bars are drawn.
+fn are_bars_drawn() -> bool {
+    !is_quiet() && std::io::stderr().is_terminal()
+}
 
 /// A spinner in a terminal for work of unknown length, shown until it is dropped.
 pub(crate) struct Waiting(ProgressBar);
@@ -11,7 +30,7 @@ pub(crate) struct Waiting(ProgressBar);
 impl Waiting {
     /// Starts the spinner with the name of the work.
     pub(crate) fn new(what: &'static str) -> Self {
-        if !std::io::stderr().is_terminal() {
+        if !are_bars_drawn() {
             return Self(ProgressBar::hidden());
         }
         let spinner = ProgressBar::new_spinner();
@@ -39,7 +58,7 @@ pub(crate) struct Counting(ProgressBar);
 impl Counting {
     /// Starts the bar with the name of the work and its number of steps.
     pub(crate) fn new(what: &'static str, steps: u64) -> Self {
-        if !std::io::stderr().is_terminal() {
+        if !are_bars_drawn() {
             return Self(ProgressBar::hidden());
         }
         let style = "{msg} {bar:28} {human_pos} of {human_len}, {eta} left";

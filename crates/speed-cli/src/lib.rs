@@ -47,7 +47,10 @@ fn run(prepare: impl FnOnce()) -> std::process::ExitCode {
     prepare();
     let arguments = arguments::with_negative_numbers(std::env::args_os());
     let command = match options::CommandLine::try_parse_from(arguments) {
-        Ok(line) => line.command,
+        Ok(line) => {
+            bar::set_quiet(line.quiet);
+            line.command
+        }
         Err(error) if json && error.use_stderr() => {
             let text = error.to_string();
             commands::report(ExitCode::Usage, text.trim().trim_start_matches("error: "), json);

@@ -86,6 +86,9 @@ fn after_help() -> String {
 pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Do not report progress and notes; errors and warnings about data are still reported
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -259,9 +262,6 @@ pub(crate) struct RunOptions {
     /// Print an explanation of the columns below the table
     #[arg(long)]
     pub(crate) legend: bool,
-    /// Do not report progress; errors are still reported
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
     /// Format of progress on standard error: text, or json for one object a line (docs/json.md)
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
     pub(crate) log_format: LogFormat,
@@ -382,9 +382,6 @@ pub(crate) struct PredictOptions {
     /// set]
     #[arg(long, value_name = "DIR")]
     pub(crate) datasets: Option<PathBuf>,
-    /// Do not report progress and notes; errors are still reported
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
@@ -431,9 +428,6 @@ pub(crate) struct ExportOptions {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Do not warn that a teacher is private; errors are still reported
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
 }
 
 /// The format of an exported model.

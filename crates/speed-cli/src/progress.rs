@@ -14,6 +14,7 @@ use speed_experiment::Progress;
 pub(crate) use self::bars::Bars;
 pub(crate) use self::lines::EVERY;
 use self::lines::{Form, Lines};
+use crate::bar::is_quiet;
 use crate::options::LogFormat;
 
 /// A reporter of a run's progress.
@@ -43,12 +44,12 @@ impl Progress for Warnings {
 }
 
 impl Reporter {
-    /// Creates a reporter. With `quiet` it reports only warnings to people, but still reports to programs.
-    pub(crate) fn new(format: LogFormat, quiet: bool) -> Self {
+    /// Creates a reporter. With `--quiet` it reports only warnings to people, but still reports to programs.
+    pub(crate) fn new(format: LogFormat) -> Self {
         let lines = |form| Lines::new(form, EVERY, Box::new(stderr()));
         match format {
             LogFormat::Json => Self::Objects(lines(Form::Object)),
-            LogFormat::Text if quiet => Self::Quiet(Warnings),
+            LogFormat::Text if is_quiet() => Self::Quiet(Warnings),
             LogFormat::Text if stderr().is_terminal() => Self::Bars(Bars::new()),
             LogFormat::Text => Self::Lines(lines(Form::Text)),
         }

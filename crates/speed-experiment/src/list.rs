@@ -140,7 +140,12 @@ fn summary(results: &Path, experiment: &str, run: String, is_published: bool) ->
     let rows = figures.as_ref().map_or(&[][..], |figures| &figures.rows);
     let noise_of_rows =
         |figures: &Figures| RunNoise::new(figures.rows.iter().any(ReportRow::is_noisy), figures.simulation);
-    let best = |figure: fn(&ReportRow) -> Option<f64>| rows.iter().filter_map(figure).max_by(f64::total_cmp);
+    // With real noise, only rows with an epsilon: the figures of the others are secret.
+    let is_protected =
+        figures.as_ref().is_some_and(|figures| !figures.simulation && rows.iter().any(ReportRow::is_noisy));
+    let is_public = |row: &&ReportRow| !is_protected || row.data_independent.is_some();
+    let best =
+        |figure: fn(&ReportRow) -> Option<f64>| rows.iter().filter(is_public).filter_map(figure).max_by(f64::total_cmp);
     let (epsilon, without_epsilon) = epsilon(rows);
     RunSummary {
         experiment: experiment.to_owned(),

@@ -32,7 +32,12 @@ pub use student::{PoolSummary, RoundOrigin, StudentOptions, StudentReport, train
 pub use teacher::{TeacherOptions, TeacherReport, TeachersReport, train_teachers};
 pub use votes::{OnnxOptions, PluralityOptions, PluralityReport, VoteOptions, VoteReport, plurality, vote};
 
-use crate::error::{ExperimentError, InputFault, ResultsFault};
+use speed_core::printable;
+
+use crate::config::ConfigError;
+use crate::error::{ExperimentError, InputFault, ModelFault, ResultsFault};
+use crate::model::check_names;
+use crate::progress::Progress;
 use crate::store::{read_large, write_new, write_new_secret};
 
 /// Maximum length of a user's text file in bytes.
@@ -79,6 +84,43 @@ fn spellings<'a>(names: impl IntoIterator<Item = &'a String>) -> Vec<(&'a str, &
     let pair = |name: &'a String| Some((lower.insert(name.to_lowercase(), name.as_str())?, name.as_str()));
     names.into_iter().filter_map(pair).collect()
 }
+
+/// Number of images from which a model that gives nearly always the same class is reported.
+const ENOUGH: usize = 20;
+
+/// Warns of a model that gives nearly always the same class. `counts` are its answers by class.
+fn warn_of_one_class(counts: &[usize], names: &[String], what: &str, progress: &dyn Progress) {
+    let all: usize = counts.iter().sum();
+    for (times, name) in counts.iter().zip(names).filter(|(times, _)| all >= ENOUGH && 10 * **times > 9 * all) {
+        progress.warn(&format!(
+            "{what} {times} of {all} times for {}: check that it gets the values that it expects, such as 0 to 1 or 0 to 255",
+            printable(name)
+        ));
+    }
+}
+
+/// Warns of classes that no answer has. `counts` are the answers by class.
+fn warn_of_missing(counts: &[usize], names: &[String], what: &str, progress: &dyn Progress) {
+    let missing = counts.iter().zip(names).filter(|(count, _)| **count == 0);
+    let missing: Vec<String> = missing.map(|(_, name)| printable(name)).collect();
+    if counts.iter().sum::<usize>() >= ENOUGH && !missing.is_empty() {
+        progress.warn(&format!("{what} {}", missing.join(", ")));
+    }
+}
+
+/// Checks the names of classes that an option gives, or the folders at `place` have.
+fn check_class_names(names: &[String], place: &str) -> Result<(), ConfigError> {
+    check_names(names).map_err(|fault| {
+        let message = match fault {
+            ModelFault::Description { reason } => reason,
+            fault => fault.to_string(),
+        };
+        ConfigError::Key { place: place.into(), key: "--classes".into(), message }
+    })
+}
+
+/// The place of options in messages.
+const COMMAND_LINE: &str = "command line";
 
 fn exists(path: &Path) -> ExperimentError {
     ExperimentError::Results { path: PathBuf::from(path), fault: ResultsFault::Exists }

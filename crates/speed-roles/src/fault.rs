@@ -559,6 +559,12 @@ pub enum ResultsFault {
     /// A result that another program is about to write.
     #[error("another program uses it")]
     InUse,
+    /// A key without a registry.
+    #[error(
+        "there is no registry here, so the answers of this key are unknown: a second answer to a round would have other noise. `keygen` made one beside the key: \
+         give it with --registry, or add --new-registry for a key that never answered"
+    )]
+    NoRegistry,
     /// A registry without a round that was charged.
     #[error(
         "does not contain this round, but the ledger was charged for it: the round was answered with another registry, or this one was lost or restored. Give the \

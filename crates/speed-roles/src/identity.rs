@@ -16,6 +16,7 @@ use crate::fault::InputFault;
 use crate::file_kind::FileKind;
 use crate::files::{Access, beside, decode_input, expect_absent, write_new};
 use crate::party_key::PartyKey;
+use crate::registry::{self, default_registry};
 use crate::roster::{Party, Role};
 
 /// The signing key of a party: an Ed25519 key (RFC 8032), stored as PKCS #8 in PEM (RFC 5958), as `openssl genpkey
@@ -90,6 +91,8 @@ pub struct IdentityReport {
     pub signing_key: PathBuf,
     /// The card: the party's lines of a roster, with its name and public key.
     pub card: PathBuf,
+    /// The empty registry of its rounds; a student has none.
+    pub registry: Option<PathBuf>,
 }
 
 /// Generates the signing key of a party as [`generate_party`] does; a teacher has one teacher.
@@ -101,24 +104,28 @@ pub fn generate_identity(role: Role, name: &str, out: &Path) -> Result<IdentityR
 }
 
 /// Generates the signing key of a teacher or a server in the file `out`, which only its owner can read. Writes the
-/// party's card, which goes to the student and states the number of `teachers` if there are several, beside it: `out` with the extension `toml`.
+/// party's card, which goes to the student and states the number of `teachers` if there are several, beside it: `out` with the extension
+/// `toml`. A teacher or a server also gets its empty registry there.
 ///
 /// # Errors
 /// If the name is invalid, one of the files already exists, writing fails, or the operating system returns no
 /// randomness.
 pub fn generate_party(role: Role, name: &str, teachers: u64, out: &Path) -> Result<IdentityReport, RolesError> {
     let card = beside(out, "toml");
-    [out, &card].into_iter().try_for_each(expect_absent)?;
+    let registry = (role != Role::Student).then(|| default_registry(out));
+    [out, &card].into_iter().chain(registry.as_deref()).try_for_each(expect_absent)?;
     let identity = Identity::generate()?;
     let party = Party::new(name, identity.key())?.with_teachers(teachers)?;
     write_new(out, identity.to_pem().as_bytes(), Access::Owner)?;
     write_new(&card, party.card(role).as_bytes(), Access::Shared)?;
+    registry.as_deref().map_or(Ok(()), registry::create)?;
     Ok(IdentityReport {
         name: name.to_owned(),
         key: identity.key().to_hex(),
         teachers: party.teachers(),
         signing_key: out.to_path_buf(),
         card,
+        registry,
     })
 }
 

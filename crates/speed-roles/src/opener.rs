@@ -102,7 +102,7 @@ pub fn part(options: &OpenerOptions) -> Result<OpenerReport, RolesError> {
     }
     let (result, digest) = read_signed_result(&options.result, &file)?;
     check_own_verification(&options.verification, &file, (opener, digest))?;
-    let registry = RoundRegistry::open(&options.registry)?;
+    let registry = RoundRegistry::open(&options.registry, false)?;
     let kept = registry.part(file.id())?;
     let repeated = kept.is_some();
     let part = match kept {

@@ -69,12 +69,16 @@ pub fn default_registry(signing_key: &Path) -> PathBuf {
 }
 
 impl RoundRegistry {
-    /// Opens a registry, or creates one that only its owner can read. Checks all of it against its checksums.
+    /// Opens a registry. A missing one is created if it is `new`, and else refused: a key that answered elsewhere would give a second
+    /// answer with other noise. Checks all of it against its checksums.
     ///
     /// # Errors
-    /// If another program has it open, if it is damaged, or if reading or writing fails.
-    pub fn open(path: &Path) -> Result<Self, RolesError> {
+    /// If it is missing, another program has it open, it is damaged, or reading or writing fails.
+    pub fn open(path: &Path, new: bool) -> Result<Self, RolesError> {
         if std::fs::symlink_metadata(path).is_err() {
+            if !new {
+                return Err(RolesError::results(path, ResultsFault::NoRegistry));
+            }
             create(path)?;
         }
         let meta = std::fs::metadata(path).map_err(RolesError::io("open", path))?;
@@ -379,9 +383,9 @@ fn database(file: File) -> Result<Database, DatabaseError> {
     builder.set_check_integrity_on_open(true).set_cache_size(CACHE).create_with_backend(FileBackend::new(file)?)
 }
 
-/// Creates an empty registry under a temporary name and renames it when it is complete, so a kill leaves no registry or
+/// Creates an empty registry that only its owner can read, under a temporary name and renames it when it is complete, so a kill leaves no registry or
 /// a valid one.
-fn create(path: &Path) -> Result<(), RolesError> {
+pub(crate) fn create(path: &Path) -> Result<(), RolesError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".writing-");
@@ -440,7 +444,7 @@ mod tests {
         let path = folder.path().join("registry");
         let round = |name: &str| name.repeat(64).parse().expect("hexadecimal digits");
         for (name, now, expected) in [("a", 5, 5), ("b", 7, 7), ("a", 9, 5), ("b", 1, 7)] {
-            let registry = RoundRegistry::open(&path).expect("free");
+            let registry = RoundRegistry::open(&path, true).expect("free");
             assert_eq!(registry.opened(round(name), now).expect("writable"), expected, "{name} at {now}");
         }
     }

@@ -73,10 +73,14 @@ pub enum RosterError {
         found: usize,
     },
     /// Another number of parties that answer, or of their teachers, than the student expects.
-    #[error("{found} {what}, expected {expected}: check the cards, also the `teachers` that each states")]
+    #[error(
+        "{found} {what}, expected {expected}: check the cards, also the `teachers` that each states; if they are right, --{option} {found}"
+    )]
     Count {
         /// "parties that answer", or "teachers".
         what: &'static str,
+        /// The option that states the number: "parties" or "teachers".
+        option: &'static str,
         /// The number that the student expects.
         expected: usize,
         /// The number in the roster.
@@ -154,11 +158,14 @@ pub(crate) fn composed(name: &str) -> String {
     name.nfc().collect()
 }
 
-/// Returns a text that names share which people may take for one another: they differ in case, in compatible characters (NFKC), or in
-/// characters that look alike (Unicode Technical Standard 39), such as Latin and Cyrillic ones.
-fn appearance(name: &str) -> String {
-    let folded: String = name.nfkc().collect::<String>().to_lowercase();
-    unicode_security::confusable_detection::skeleton(&folded).collect()
+/// Returns two texts; names that share one of them may be taken for one another: they differ in case, in compatible characters (NFKC), in
+/// the width of spaces, or in characters that look alike (Unicode Technical Standard 39), such as Latin and Cyrillic ones, or `I` and `l`, which
+/// the first text with its small letters does not confuse.
+fn appearances(name: &str) -> [String; 2] {
+    let compatible: String = name.nfkc().collect();
+    let compatible = compatible.split_whitespace().collect::<Vec<_>>().join(" ");
+    let skeleton = |name: &str| unicode_security::confusable_detection::skeleton(name).collect::<String>();
+    [skeleton(&compatible.to_lowercase()), skeleton(&compatible)]
 }
 
 /// Returns whether a code point is reserved for internal use for ever.
@@ -181,16 +188,19 @@ impl Roster {
         let (mut names, mut keys) = (HashMap::new(), HashSet::new());
         let parties = || teachers.iter().chain([&student, &server]);
         for party in parties() {
-            let alike = names.insert(appearance(&party.name), &party.name);
+            let mut alike = None;
+            for look in appearances(&party.name) {
+                alike = alike.or(names.insert(look, party).filter(|other| !std::ptr::eq(*other, party)));
+            }
             let what = match (alike, keys.insert(party.key)) {
                 (_, false) => "key",
-                (Some(other), _) if *other == party.name => "name",
+                (Some(other), _) if other.name == party.name => "name",
                 (Some(_), _) => "name to the eye",
                 _ => continue,
             };
-            let looks = |other: &&Party| appearance(&other.name) == appearance(&party.name);
-            let same = |other: &&Party| if what == "key" { other.key == party.key } else { looks(other) };
-            let first = parties().find(same).map_or_else(String::new, |other| other.name.clone());
+            let same_key = || parties().find(|other| other.key == party.key);
+            let first = alike.filter(|_| what != "key").or_else(same_key);
+            let first = first.map_or_else(String::new, |other| other.name.clone());
             return Err(RosterError::Twice { first, second: party.name.clone(), what });
         }
         Ok(Self { student, server, teachers })
@@ -202,10 +212,12 @@ impl Roster {
     /// # Errors
     /// [`RosterError::Count`] if one of the numbers differs.
     pub fn expect(&self, parties: usize, teachers: usize) -> Result<(), RosterError> {
-        let counts =
-            [("parties that answer", parties, self.teachers.len()), ("teachers", teachers, self.teacher_count())];
-        match counts.into_iter().find(|(_, expected, found)| expected != found) {
-            Some((what, expected, found)) => Err(RosterError::Count { what, expected, found }),
+        let counts = [
+            ("parties that answer", "parties", parties, self.teachers.len()),
+            ("teachers", "teachers", teachers, self.teacher_count()),
+        ];
+        match counts.into_iter().find(|(_, _, expected, found)| expected != found) {
+            Some((what, option, expected, found)) => Err(RosterError::Count { what, option, expected, found }),
             None => Ok(()),
         }
     }
@@ -284,6 +296,10 @@ mod tests {
             ("Paris", "Pаris"),
             ("Ward 7", "Ｗａｒｄ 7"),
             ("oﬃce", "office"),
+            ("Clinic I", "Clinic l"),
+            ("Clinic I", "Clinic 1"),
+            ("HOSPITAL O", "HOSPITAL 0"),
+            ("St Mary's", "St  Mary's"),
         ] {
             let error = of(first, second).expect_err("alike").to_string();
             assert!(error.contains("have the same name"), "{error}");

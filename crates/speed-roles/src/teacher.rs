@@ -50,6 +50,8 @@ pub struct TeacherOptions {
     pub mechanism: Option<Mechanism>,
     /// The teacher's registry, which holds the message of every round that it answered.
     pub registry: PathBuf,
+    /// Whether a missing registry is created, for a key that never answered.
+    pub new_registry: bool,
     /// The ledger that the round is charged to.
     pub ledger: LedgerOptions,
     /// The limit on the price of the round for one teacher; the default refuses a round of which one answer may cost more than epsilon 10. A
@@ -116,7 +118,7 @@ pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
         let fault = InputFault::Party { found: identity.key().into(), is: "none of the round's teachers" };
         RolesError::input(&options.signing_key)(fault)
     })?;
-    let registry = RoundRegistry::open(&options.registry)?;
+    let registry = RoundRegistry::open(&options.registry, options.new_registry)?;
     let index = u32::try_from(teacher).unwrap_or(u32::MAX);
     let kept = registry.answered(file.id(), index)?;
     let repeated = kept.is_some();

@@ -9,7 +9,7 @@ use speed_roles::write_once;
 
 use super::output::{mark, not_public, print, print_json};
 use super::{Failure, usage};
-use crate::bar::line;
+use crate::bar::{is_quiet, line};
 use crate::options::{ExportOptions, ModelFormat, Pixels};
 
 /// The JSON output: the model and its file.
@@ -51,7 +51,7 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
     }
     let model = Model::read(&options.model, options.datasets.as_deref())?;
     let description = model.description();
-    if !options.quiet {
+    if !is_quiet() {
         not_public(description).into_iter().for_each(line);
     }
     let (pixels, name) = match options.pixels {

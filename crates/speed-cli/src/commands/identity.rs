@@ -11,9 +11,12 @@ pub(super) fn generate(role: Role, options: &IdentityOptions, teachers: u64) -> 
     if options.json {
         return print_json(&report);
     }
+    let registry = report.registry.as_deref().map_or_else(String::new, |registry| {
+        format!("{} stays beside it: it prevents a second answer to a round\n", printable_path(registry))
+    });
     let teachers = if report.teachers > 1 { format!("{} teachers and ", report.teachers) } else { String::new() };
     print(&format!(
-        "{} has {teachers}the key {}\n{} stays here\n{} goes into the student's roster; read the key to the other parties over another channel\n",
+        "{} has {teachers}the key {}\n{} stays here\n{registry}{} goes into the student's roster; read the key to the other parties over another channel\n",
         report.name,
         report.key,
         printable_path(&report.signing_key),

@@ -10,6 +10,7 @@ use speed_roles::bundle::{self, BundleOptions};
 use speed_roles::{Influence, RolesError, Roster, RoundFile, RoundRandomness, Terms, hash_query_list, student};
 
 use super::price::RoundPrice;
+use super::round::opened_together;
 use super::{Failure, WITHOUT_PROOFS, flag, influence, mark, print, print_json, round_noise, usage};
 use crate::bar::Waiting;
 use crate::options::RoundOptions;
@@ -107,8 +108,9 @@ fn one(options: &RoundOptions, terms: &Terms, public_key: PathBuf, outlook: &Out
         }
         None => WITHOUT_PROOFS.to_owned(),
     };
+    let opener = file.opener().map_or_else(String::new, |(index, party)| opened_together(index, party));
     let (mark, id) = (mark(options.simulation), file.id().to_hex());
-    print(&format!("{mark}round {id} in {}\n{proofs}{}", printable_path(&options.out), outlook.to_text()))
+    print(&format!("{mark}round {id} in {}\n{opener}{proofs}{}", printable_path(&options.out), outlook.to_text()))
 }
 
 fn several(options: &RoundOptions, terms: &Terms, bundle: &BundleOptions, outlook: &Outlook) -> Result<(), Failure> {

@@ -6,12 +6,12 @@ use serde::Serialize;
 use speed_core::printable;
 use speed_experiment::model::{Inputs, Model, Predicting, Prediction};
 use speed_experiment::npy;
-use speed_experiment::training::{check_new, write_output};
+use speed_experiment::training::{check_new, write_output, write_private_output};
 use speed_report::{Table, csv};
 
 use super::output::{SIMULATION, not_public, print_bytes, to_json};
 use super::{Failure, mark, threads};
-use crate::bar::{Counting, line};
+use crate::bar::{Counting, is_quiet, line};
 use crate::options::{PredictOptions, PredictionFormat};
 use crate::terminal;
 
@@ -40,19 +40,20 @@ pub(super) fn predict(options: &PredictOptions) -> Result<(), Failure> {
     options.out.as_deref().map(check_new).transpose()?;
     let model = Model::read(&options.model, options.datasets.as_deref())?;
     let inputs = Inputs::find(&options.images, &model.preparation())?;
-    if !options.quiet {
-        inputs.notes().iter().for_each(|note| line(&printable(note)));
+    inputs.warnings().iter().for_each(|warning| line(&format!("warning: {}", printable(warning))));
+    if !is_quiet() {
         warnings(&model, options.format).into_iter().for_each(line);
     }
     let threads = threads(options.threads);
     let predictions = {
-        let images = if options.quiet { 0 } else { inputs.len() as u64 };
-        let bar = (images > 0).then(|| Counting::new("images", images));
-        let on_batch = |images: usize| bar.iter().for_each(|bar| bar.steps(images as u64));
+        let bar = Counting::new("images", inputs.len() as u64);
+        let on_batch = |images: usize| bar.steps(images as u64);
         Predicting { model: &model, threads, on_batch: &on_batch }.predict(&inputs)?
     };
     let bytes = formatted(options.format, &options.model, &model, &predictions, options.out.is_none())?;
     match &options.out {
+        // The predictions of a private model are as secret as it is.
+        Some(path) if not_public(model.description()).is_some() => Ok(write_private_output(path, &bytes)?),
         Some(path) => Ok(write_output(path, &bytes)?),
         None => print_bytes(&bytes),
     }

@@ -37,6 +37,15 @@ fn to_json(file: &RoundFile, price: &RoundPrice) -> serde_json::Value {
     })
 }
 
+/// Returns the line about the opener. A name alone does not tell parties apart for people, so the key's first digits follow it.
+pub(super) fn opened_together(index: usize, opener: &Party) -> String {
+    format!(
+        "the student opens the result together with teacher {index}, {} (key {}): neither can open the result alone\n",
+        printable(opener.name()),
+        opener.key()
+    )
+}
+
 fn to_text(file: &RoundFile) -> String {
     let (round, roster) = (file.round(), file.roster());
     let shape = round.shape();
@@ -80,10 +89,7 @@ fn to_text(file: &RoundFile) -> String {
         shape.teachers(),
     );
     if let Some((index, opener)) = file.opener() {
-        text.push_str(&format!(
-            "the student opens the result together with teacher {index}, {}: neither can open the result alone\n\n",
-            printable(opener.name())
-        ));
+        text.push_str(&format!("{}\n", opened_together(index, opener)));
     }
     let mut line = |role: String, party: &Party| {
         let teachers = if party.teachers() > 1 { format!(", {} teachers", party.teachers()) } else { String::new() };

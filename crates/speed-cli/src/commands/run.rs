@@ -16,7 +16,7 @@ use crate::progress::Reporter;
 use crate::slurm::quoted;
 
 pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
-    let reporter = Reporter::new(options.log_format, options.quiet);
+    let reporter = Reporter::new(options.log_format);
     let done = run_told(options, &reporter);
     if let Err(failure) = &done
         && let Some(message) = failure.message()

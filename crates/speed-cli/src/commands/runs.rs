@@ -108,7 +108,8 @@ pub(super) fn show(name: &Path, results: &Path, form: &ReportFormat) -> Result<(
 
 /// Returns the comparison of a sweep for a terminal, and the location of the complete results.
 pub(super) fn sweep_text(report: &SweepReport, folder: &Path) -> String {
-    let (table, folder) = (terminal::table(&report.summary()), printable_path(folder));
+    // Output is often kept in the logs of a cluster.
+    let (table, folder) = (terminal::table(&report.for_anyone().summary()), printable_path(folder));
     let price = terminal::text(&price_text(&report.without_epsilon(), report.largest_epsilon()));
     format!("{}\n{table}\n{price}tables, plots and page: {folder}\n", report.conditions())
 }

@@ -45,7 +45,7 @@ impl Progress for RoundProgress {
 }
 
 fn aggregate(options: AggregateOptions) -> Result<(), Failure> {
-    let (shown, json) = (RoundProgress(Reporter::new(LogFormat::Text, false)), options.server.json);
+    let (shown, json) = (RoundProgress(Reporter::new(LogFormat::Text)), options.server.json);
     let report = server::aggregate(&server_options(options.server), &options.answers, &options.out, &shown)?;
     shown.0.progress().end(&format!("{} queries answered", report.queries));
     if json { print_json(&report) } else { print(&text(&report)) }
@@ -54,6 +54,7 @@ fn aggregate(options: AggregateOptions) -> Result<(), Failure> {
 fn server_options(options: CommandOptions) -> ServerOptions {
     ServerOptions {
         registry: options.records.registry(&options.signing_key),
+        new_registry: options.records.new_registry,
         ledger: options.records.ledger(&options.signing_key),
         signing_key: options.signing_key,
         evaluation_key: options.evaluation_key,
@@ -86,7 +87,7 @@ fn reveal(options: &RevealOptions) -> Result<(), Failure> {
 }
 
 fn verify(options: ServerVerifyOptions) -> Result<(), Failure> {
-    let shown = RoundProgress(Reporter::new(LogFormat::Text, false));
+    let shown = RoundProgress(Reporter::new(LogFormat::Text));
     let report = server::verify(
         &server::VerifyOptions {
             evaluation_key: options.evaluation_key,

@@ -84,6 +84,7 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
     price.check(&options.price, options.simulation.is_some())?;
     let report = teacher::answer(&TeacherOptions {
         registry: options.records.registry(&options.signing_key),
+        new_registry: options.records.new_registry,
         ledger: options.records.ledger(&options.signing_key),
         signing_key: options.signing_key,
         public_key: options.public_key,

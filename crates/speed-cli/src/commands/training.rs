@@ -23,10 +23,9 @@ use crate::terminal;
 
 /// Runs work that reports progress, and clears the bars before its results.
 fn reported<T>(
-    quiet: bool,
     work: impl FnOnce(&dyn speed_experiment::Progress) -> Result<T, speed_experiment::ExperimentError>,
 ) -> Result<T, Failure> {
-    let reporter = Reporter::new(LogFormat::Text, quiet);
+    let reporter = Reporter::new(LogFormat::Text);
     Ok(work(reporter.progress())?)
 }
 
@@ -41,7 +40,7 @@ pub(super) fn train_teachers(options: TeacherTrainOptions) -> Result<(), Failure
     sets.extend(options.architecture.map(|name| format!("teacher.architecture={name}")));
     let options = training::TeacherOptions {
         images: ImagesOptions { path: images, labels, size: common.size, grey: common.grey },
-        classes: common.classes,
+        classes: common.classes.map(|names| names.0),
         parts,
         division_key,
         grouping: group_by_prefix.map(Grouping::Prefix).or_else(|| groups.map(Grouping::File)),
@@ -52,7 +51,7 @@ pub(super) fn train_teachers(options: TeacherTrainOptions) -> Result<(), Failure
         sets,
         out: options.out,
     };
-    let report = reported(common.quiet, |progress| training::train_teachers(&options, progress))?;
+    let report = reported(|progress| training::train_teachers(&options, progress))?;
     print_report(common.json, &report, teachers_text)
 }
 
@@ -99,21 +98,36 @@ fn of_classes(images: &str, result: &Classification) -> String {
 }
 
 pub(super) fn vote(options: TeacherVoteOptions) -> Result<(), Failure> {
-    let TeacherVoteOptions { model, onnx, classes, fit, images, query_list, out, quiet, json, .. } = options;
-    let (models, onnx) = if onnx.is_empty() { (model, None) } else { (onnx, Some(OnnxOptions { classes, fits: fit })) };
-    let options =
-        training::VoteOptions { models, onnx, images, queries: query_list, threads: threads(options.threads), out };
-    let report = reported(quiet, |progress| training::vote(&options, progress))?;
+    let TeacherVoteOptions { model, onnx, classes, fit, images, query_list, known, out, json, .. } = options;
+    let (models, onnx) = if onnx.is_empty() {
+        (model, None)
+    } else {
+        (onnx, Some(OnnxOptions { classes: classes.map(|names| names.0), fits: fit }))
+    };
+    let options = training::VoteOptions {
+        models,
+        onnx,
+        images,
+        queries: query_list,
+        known,
+        threads: threads(options.threads),
+        out,
+    };
+    let report = reported(|progress| training::vote(&options, progress))?;
     print_report(json, &report, vote_text)
 }
 
 fn vote_text(report: &VoteReport) -> String {
-    let VoteReport { out, models, queries, images, class_names, shares } = report;
+    let VoteReport { out, models, queries, images, class_names, shares, right } = report;
     let classes =
         class_names.iter().zip(shares).map(|(name, share)| format!("{} {} %", printable(name), percent(*share)));
     let asked = if queries == images { String::new() } else { format!("{queries} groups of ") };
+    let right = right.iter().flatten().zip(models);
+    let right: String = right
+        .map(|(right, model)| format!("{}: {} % of the known answers\n", printable_path(model), percent(*right)))
+        .collect();
     format!(
-        "{} model{} voted on {asked}{images} images of {} classes: {}\nvotes by class: {}\nthe votes are private: only `speed teacher answer` protects them\n",
+        "{} model{} voted on {asked}{images} images of {} classes: {}\nvotes by class: {}\n{right}the votes are private: only `speed teacher answer` protects them\n",
         models.len(),
         if models.len() == 1 { "" } else { "s" },
         class_names.len(),
@@ -123,7 +137,7 @@ fn vote_text(report: &VoteReport) -> String {
 }
 
 pub(super) fn queries(options: StudentQueriesOptions) -> Result<(), Failure> {
-    let StudentQueriesOptions { pool, count, clusters, groups, features, size, grey, seed, quiet, out, .. } = options;
+    let StudentQueriesOptions { pool, count, clusters, groups, features, size, grey, seed, out, .. } = options;
     let features = features.unwrap_or_default();
     let choice = match (clusters, groups) {
         (_, true) => QueriesChoice::Groups(features),
@@ -138,7 +152,7 @@ pub(super) fn queries(options: StudentQueriesOptions) -> Result<(), Failure> {
         threads: threads(options.threads),
         out,
     };
-    let report = reported(quiet, |progress| training::choose_queries(&options, progress))?;
+    let report = reported(|progress| training::choose_queries(&options, progress))?;
     print(&queries_text(choice, &report, &options.out))
 }
 
@@ -187,14 +201,14 @@ pub(super) fn train_student(options: StudentTrainOptions) -> Result<(), Failure>
         queries: query_list,
         test,
         test_labels,
-        classes: common.classes,
+        classes: common.classes.map(|names| names.0),
         round: round.as_ref().map(|round| round.origin.clone()),
         epochs,
         seed: common.seed,
         sets,
         out: options.out,
     };
-    let report = reported(common.quiet, |progress| training::train_student(&options, progress))?;
+    let report = reported(|progress| training::train_student(&options, progress))?;
     write_card(&report, round.as_ref(), &cards)?;
     print_report(common.json, &report, |report| format!("{}{}", mark(simulation), student_text(report)))
 }

@@ -282,6 +282,9 @@ pub(crate) struct RecordOptions {
     /// key]
     #[arg(long, value_name = "FILE")]
     registry: Option<PathBuf>,
+    /// Make the registry if it is missing: for a key that never answered, because keygen made one beside it
+    #[arg(long)]
+    pub(crate) new_registry: bool,
     /// Ledger that is charged before the round is answered; simulations are not charged [default: beside the signing key]
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,

@@ -6,24 +6,32 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 use speed_accountant::Delta;
 use speed_experiment::training::Features;
+use speed_report::csv;
 
 use super::privacy::delta;
 
 /// Largest seed, because configs have signed integers.
 pub(super) const MAX_SEED: u64 = i64::MAX as u64;
 
-/// Reads a name of a list, without the spaces that people write after commas.
-fn trimmed(name: &str) -> Result<String, std::convert::Infallible> {
-    Ok(name.trim().to_owned())
+/// The names of classes.
+#[derive(Clone, Debug)]
+pub(crate) struct ClassNames(pub(crate) Vec<String>);
+
+/// Reads a list of names as a line of CSV, so a name with a comma is put in quotes; without the spaces that people write after commas.
+fn class_names(text: &str) -> Result<ClassNames, String> {
+    match &csv::read(text)[..] {
+        [names] => Ok(ClassNames(names.iter().map(|name| name.trim().to_owned()).collect())),
+        lines => Err(format!("expected one line of names, found {}", lines.len())),
+    }
 }
 
 /// The form of pictures and the seed of a training.
 #[derive(Debug, Args)]
 pub(crate) struct CommonTrainOptions {
-    /// The names of the classes in the order of the labels, separated by commas; all parties of a round need the same
+    /// The names of the classes in the order of the labels, separated by commas (a name with a comma in double quotes); all parties of a round need the same
     /// [default: the names of the folders, in their order]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = trimmed)]
-    pub(crate) classes: Option<Vec<String>>,
+    #[arg(long, value_name = "NAMES", value_parser = class_names)]
+    pub(crate) classes: Option<ClassNames>,
     /// Resize all pictures to HEIGHTxWIDTH; without it all must have the same size
     #[arg(long, value_name = "HxW")]
     pub(crate) size: Option<String>,
@@ -33,9 +41,6 @@ pub(crate) struct CommonTrainOptions {
     /// Seed of the training [default: drawn, and printed]
     #[arg(long, value_name = "SEED", value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
     pub(crate) seed: Option<u64>,
-    /// Do not report progress and notes; errors are still reported
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
     /// Print JSON (docs/json.md)
     #[arg(long)]
     pub(crate) json: bool,
@@ -97,8 +102,8 @@ pub(crate) struct TeacherVoteOptions {
     pub(crate) onnx: Vec<PathBuf>,
     /// The names of the classes of ONNX models, in the order of their scores, separated by commas [default: the file's
     /// metadata entry classes, a JSON list]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = trimmed, conflicts_with = "model")]
-    pub(crate) classes: Option<Vec<String>>,
+    #[arg(long, value_name = "NAMES", value_parser = class_names, conflicts_with = "model")]
+    pub(crate) classes: Option<ClassNames>,
     /// Resize images to the size of the ONNX model and convert them to its colours; without it, other images are refused
     #[arg(long, conflicts_with = "model")]
     pub(crate) fit: bool,
@@ -110,6 +115,10 @@ pub(crate) struct TeacherVoteOptions {
     /// names]
     #[arg(long, value_name = "FILE")]
     pub(crate) query_list: Option<PathBuf>,
+    /// Known answers that measure the models, which are then reported beside the votes: a CSV file with the columns name (of an
+    /// image or group among the queries) and label (the name of its class)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) known: Option<PathBuf>,
     /// The new votes: .csv with lines of name,label for one model; .npy, teachers x queries; or otherwise a folder with a
     /// CSV file for each model
     #[arg(long, value_name = "FILE")]
@@ -117,9 +126,6 @@ pub(crate) struct TeacherVoteOptions {
     /// Number of threads; votes do not depend on it [default: all processors]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroU16>,
-    /// Do not report progress and notes; errors are still reported
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
     /// Print JSON (docs/json.md)
     #[arg(long)]
     pub(crate) json: bool,
@@ -145,11 +151,11 @@ pub(crate) struct StudentQueriesOptions {
     /// dark background), gradients (directions of edges, for photographs) or pixels [default: straightened]
     #[arg(long, value_name = "NAME", requires = "by cluster")]
     pub(crate) features: Option<Features>,
-    /// Resize all pictures to HEIGHTxWIDTH; without it all must have the same size
-    #[arg(long, value_name = "HxW", requires = "by cluster")]
+    /// Resize all pictures to HEIGHTxWIDTH; without it all must have the same size. A random choice reads no pixels
+    #[arg(long, value_name = "HxW")]
     pub(crate) size: Option<String>,
     /// Convert all pictures to grey
-    #[arg(long, requires = "by cluster")]
+    #[arg(long)]
     pub(crate) grey: bool,
     /// Seed of the choice [default: drawn, and printed]
     #[arg(long, value_name = "SEED")]
@@ -157,9 +163,6 @@ pub(crate) struct StudentQueriesOptions {
     /// Number of threads; the choice does not depend on it [default: all processors]
     #[arg(long, value_name = "N", requires = "by cluster")]
     pub(crate) threads: Option<NonZeroU16>,
-    /// Do not report progress and notes; errors are still reported
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
     /// The new list of queries, for `student round --query-list`
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,

@@ -78,7 +78,7 @@ fn a_log_that_contradicts_the_result_convicts_the_server() {
     parties.succeeds("server", &format!("{REVEAL} --out seed"));
     parties.send(("server", "seed"), ("teacher 1", "seed"));
     // A second evaluation with another registry: another result, signed by the same server.
-    let again = AGGREGATE.replace("--out result", "--out again --registry other --ledger other.ledger");
+    let again = AGGREGATE.replace("--out result", "--out again --new-registry --registry other --ledger other.ledger");
     parties.succeeds("server", &again.replace("copies", "others"));
     parties.send(("server", "again.log"), ("teacher 1", "log"));
     let output = parties.run("teacher 1", &format!("{VERIFY} --signing-key signing.key --out verification"));

@@ -76,7 +76,7 @@ impl Drop for Server {
     }
 }
 
-/// Returns a port that was free a moment ago.
+/// Returns a port that was free a moment ago; the longer ago, the likelier another test has it.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port()
 }
@@ -93,8 +93,9 @@ fn asks(parties: &Parties, port: u16, party: &str, line: &str) {
     assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Lets all teachers answer and send, and kills the server meanwhile. Returns the server that has all messages.
-fn send_through_a_kill(parties: &Parties, port: u16, teachers: usize) -> Server {
+/// Lets all teachers answer and send, and kills the server meanwhile. Returns the server that has all messages, and its port.
+fn send_through_a_kill(parties: &Parties, teachers: usize) -> (Server, u16) {
+    let port = free_port();
     let mut server = Server::start(parties, port);
     let send = |teacher: usize| {
         let mut command =
@@ -111,13 +112,13 @@ fn send_through_a_kill(parties: &Parties, port: u16, teachers: usize) -> Server 
         let output = child.wait_with_output().expect("ended");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
-    server
+    (server, port)
 }
 
 #[test]
 fn a_round_over_the_network_gives_the_labels_of_the_in_process_path_through_kills() {
     let (queries, teachers) = (6, 20);
-    let (parties, port) = (Parties::new(), free_port());
+    let parties = Parties::new();
     parties.agree(queries, teachers, "--mechanism discrete-laplace --gamma 0.4");
     for teacher in 0..teachers {
         let party = format!("teacher {teacher}");
@@ -125,7 +126,7 @@ fn a_round_over_the_network_gives_the_labels_of_the_in_process_path_through_kill
         fs::write(parties.path(&party, "votes.csv"), votes).expect("votes");
         parties.succeeds(&party, &format!("{ANSWER} --simulation 8 --out message"));
     }
-    let mut server = send_through_a_kill(&parties, port, teachers);
+    let (mut server, port) = send_through_a_kill(&parties, teachers);
     // Kills it again while the winners are computed.
     server.until("answered");
     server.kill();
@@ -182,7 +183,10 @@ fn observed(parties: &Parties, party: &str, seed: u64, votes: &str) -> (String, 
     server.until("\"teachers_received\":0");
     let answer = |teacher: &str, votes: &str, out: &str| {
         fs::write(parties.path(teacher, "votes.csv"), votes).expect("votes");
-        parties.succeeds(teacher, &format!("{ANSWER} --simulation {seed} --registry {party}-{out} --out {out}"));
+        parties.succeeds(
+            teacher,
+            &format!("{ANSWER} --simulation {seed} --new-registry --registry {party}-{out} --out {out}"),
+        );
     };
     for teacher in 0..3 {
         let name = format!("teacher {teacher}");
@@ -227,12 +231,13 @@ fn observed(parties: &Parties, party: &str, seed: u64, votes: &str) -> (String, 
 fn log_and_metrics_of_a_server_are_the_same_for_all_votes_and_contain_no_key() {
     let parties = Parties::new();
     parties.agree(4, 3, "--mechanism discrete-laplace --gamma 2");
-    for file in ["evaluation.key", "round.toml", "signing.key"] {
+    for file in ["evaluation.key", "round.toml", "signing.key", "signing.registry"] {
         parties.send(("server", file), ("other", file));
     }
     let (log, lines, metrics, labels) = observed(&parties, "server", 8, "0\n1\n0\n1\n");
     let message = fs::read(parties.path("teacher 1", "message")).expect("a message");
     let (other_log, other_lines, other_metrics, other_labels) = observed(&parties, "other", 9, "1\n1\n1\n0\n");
+    // Three teachers and this noise: the labels are those of the votes but for one run in two million.
     assert_ne!(labels, other_labels);
     assert_ne!(message, fs::read(parties.path("teacher 1", "message")).expect("a message"));
     assert!(lines.len() > 6 && lines.iter().any(|line| line.contains("duplicate")), "{lines:#?}");
@@ -263,8 +268,9 @@ fn log_and_metrics_of_a_server_are_the_same_for_all_votes_and_contain_no_key() {
 
 #[test]
 fn a_client_sends_nothing_to_the_server_of_another_round() {
-    let (parties, port) = (Parties::new(), free_port());
+    let parties = Parties::new();
     parties.agree(2, 1, "--gamma 2");
+    let port = free_port();
     let server = Server::start(&parties, port);
     // The same parties and keys.
     let other = "student round --accept-wrong-labels --public-key public.key --name other --queries 2 --classes 4 --roster roster.toml \

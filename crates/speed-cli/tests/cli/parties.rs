@@ -160,7 +160,7 @@ fn labels_and_counts_of_a_party_give_the_same_message() {
     fs::write(parties.path("teacher 1", "counts.csv"), csv(rows())).expect("votes");
     parties.succeeds("teacher 1", &format!("{ANSWER} --votes labels.csv --out first"));
     fs::remove_file(parties.path("teacher 1", "signing.registry")).expect("a registry");
-    parties.succeeds("teacher 1", &format!("{ANSWER} --votes counts.csv --out second"));
+    parties.succeeds("teacher 1", &format!("{ANSWER} --votes counts.csv --new-registry --out second"));
     let read = |file| fs::read(parties.path("teacher 1", file)).expect("a message");
     assert_eq!(read("first"), read("second"));
 }

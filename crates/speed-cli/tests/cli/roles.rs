@@ -216,7 +216,7 @@ fn kill_after(parties: &Parties, party: &str, writes: usize) -> bool {
     let registry = parties.path(party, "signing.registry");
     let changed = || fs::metadata(&registry).and_then(|meta| meta.modified()).ok();
     let mut child = parties
-        .command(party, &format!("{AGGREGATE} --threads 1"))
+        .command(party, &format!("{AGGREGATE} --threads 1 --new-registry"))
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()

@@ -150,6 +150,23 @@ fn figures_of_secret_votes_are_for_their_owner() {
         }
     }
     assert!(!printed.contains("\nNon-private") && printed.contains("claim covers them: Non-private\n"), "{printed}");
+    // Neither does a list, a comparison or a sweep have figures of this row, or epsilons at these votes.
+    let listed: serde_json::Value = serde_json::from_str(&place.succeeds(&["list", "--json"])).expect("JSON");
+    let report: serde_json::Value = serde_json::from_str(&place.succeeds(&["show", "tiny", "--json"])).expect("JSON");
+    let of_row = |name: &str| {
+        let rows = report["rows"].as_array().expect("rows").iter();
+        rows.filter(|row| row["data_independent"].is_null() == (name == "secret"))
+            .filter_map(|row| row["student_mean"].as_f64())
+            .fold(0.0, f64::max)
+    };
+    assert_eq!(listed["runs"][0]["student_accuracy"].as_f64(), Some(of_row("public")), "{listed}");
+    let sweep = format!("{real}\n[sweep]\nseed = [3, 4]\n");
+    fs::write(place.path("sweep.toml"), sweep.replace("name = \"tiny\"", "name = \"swept\"")).expect("a config");
+    let swept = place.succeeds(&["run", "sweep.toml", "--max-epsilon", "inf", "-q"]);
+    let compared = place.succeeds(&["compare", "tiny", "tiny"]);
+    for text in [&swept, &place.succeeds(&["show", "swept"]), &compared] {
+        assert!(!text.contains("Non-private") && !text.contains("data-dependent"), "{text}");
+    }
     // A simulation protects nothing and hides nothing.
     let place = Workplace::new(TINY);
     let output = place.speed(&["run", "config.toml"]);
@@ -174,6 +191,15 @@ fn a_teacher_that_always_votes_for_one_class_is_reported() {
         assert!(output.status.success(), "{}", text(&output.stderr));
         (text(&output.stdout), text(&output.stderr))
     };
+    // Known answers measure it before anyone relies on its votes; labels are names of classes.
+    std::fs::write(place.path("known.csv"), "name,label\n00.png,down\n01.png,up\n").expect("a file");
+    let known = ["teacher", "vote", "--model", "north.safetensors", "--images", "alike", "--known"];
+    let printed = place.succeeds(&[&known[..], &["known.csv", "--out", "known-votes.csv"]].concat());
+    assert!(printed.contains("north.safetensors: 50.0 % of the known answers"), "{printed}");
+    for (line, words) in [("00.png,0", "expected the name of a class (down, flat, up), found"), ("x.png,up", "x.png")] {
+        std::fs::write(place.path("wrong.csv"), format!("name,label\n{line}\n")).expect("a file");
+        place.fails(&[&known[..], &["wrong.csv", "--out", "wrong-votes.csv"]].concat(), 3, &["wrong.csv", words]);
+    }
     let (printed, said) = vote("alike", "alike.csv");
     assert!(printed.contains("votes by class: ") && printed.contains(" 100.0 %"), "{printed}");
     assert!(said.contains("warning: north.safetensors votes 30 of 30 times for"), "{said}");
@@ -183,4 +209,92 @@ fn a_teacher_that_always_votes_for_one_class_is_reported() {
         printed.contains("votes by class: down 33.3 %, flat 33.3 %, up 33.3 %") && said.is_empty(),
         "{printed}{said}"
     );
+}
+
+/// On commit 1f05a3ea each of these was refused, or accepted without a word.
+#[test]
+fn what_people_try_works_or_is_named() {
+    let place = place();
+    // The size and the colours of all other commands, and -q of every command.
+    let queries =
+        ["student", "queries", "--pool", "public", "--size", "8x8", "--grey", "--count", "3", "--out", "q.csv"];
+    place.succeeds(&[&queries[..], &["-q"]].concat());
+    place.succeeds(&["teacher", "keygen", "--name", "north", "--out", "north.key", "-q"]);
+    assert!(place.path("north.registry").exists());
+    // A name with a comma, in quotes; and names that no class can have.
+    fs::create_dir(place.path("comma")).expect("a folder");
+    for (from, to) in [("down", "a, b"), ("flat", "c")] {
+        fs::rename(place.path(&format!("north/{from}")), place.path(&format!("comma/{to}"))).expect("a class");
+    }
+    let quick = ["--set", "teacher.steps=1", "--validation", "0.4"];
+    let printed =
+        place.succeeds(&train("comma", "comma.safetensors", &[&["--classes", "\"a, b\", c"], &quick[..]].concat()));
+    assert!(printed.contains("a, b"), "{printed}");
+    for names in ["a,,c", "a,a"] {
+        let arguments = train("comma", "none", &["--classes", names]);
+        place.fails(&arguments, 2, &["command line", "--classes"]);
+        assert!(!place.path("none").exists());
+    }
+    // A group with most of the images, as after a spreadsheet shortened the numbers of patients.
+    let mut table = "file,group\n".to_owned();
+    for patient in (0..12_u8).filter(|patient| patient % 3 < 2) {
+        for eye in ["left", "right"] {
+            let group = if patient < 9 { "1.23457E+15".to_owned() } else { patient.to_string() };
+            table.push_str(&format!("{patient:02}_{eye}.png,{group}\n"));
+        }
+    }
+    fs::write(place.path("groups.csv"), table).expect("a file");
+    let grouped = [&["--groups", "groups.csv", "--set", "teacher.steps=1", "--validation", "0"][..], &["-q"]].concat();
+    let output = place.speed(&train("comma", "grouped", &grouped));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("the group 1.23457E+15 has 12 of 16 images"), "{said}");
+    // Large pictures.
+    for (class, name) in [("a", "1"), ("a", "2"), ("b", "1"), ("b", "2")] {
+        let path = place.path(&format!("large/{class}/{name}.png"));
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        image::GrayImage::from_fn(200, 300, |x, y| image::Luma([(x * y % 251) as u8 ^ name.as_bytes()[0]]))
+            .save(path)
+            .expect("a picture");
+    }
+    let large = [
+        "teacher",
+        "train",
+        "--images",
+        "large",
+        "--set",
+        "teacher.steps=1",
+        "--set",
+        "teacher.batch=1",
+        "--out",
+        "large.safetensors",
+        "-q",
+    ];
+    let said = String::from_utf8_lossy(&place.speed(&large).stderr).into_owned();
+    assert!(
+        said.contains("images of 300x200 take about 15 times the work of 64x64") && said.contains("--size 64x64"),
+        "{said}"
+    );
+}
+
+/// On commit 1f05a3ea a pipe blocked these commands for ever, and /dev/zero filled the memory.
+#[cfg(unix)]
+#[test]
+fn pipes_and_devices_are_refused() {
+    let place = place();
+    let made = std::process::Command::new("mkfifo").arg(place.path("pipe")).status().expect("mkfifo");
+    assert!(made.success());
+    for file in ["pipe", "/dev/zero"] {
+        for arguments in [
+            &["run", file][..],
+            &["ledger", "show", file],
+            &["ledger", "check", file],
+            &["ledger", "charge", file, "--queries", "1", "--gamma", "0.1"],
+            &["account", "--votes", file, "--gamma", "0.1", "--delta", "1e-5"],
+            &["calibrate", "--epsilon", "1", "--delta", "1e-5", "--queries", "1", "--ledger", file],
+        ] {
+            let output = place.speed(arguments);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(!output.status.success() && said.contains("not a regular file"), "{arguments:?}: {said}");
+        }
+    }
 }

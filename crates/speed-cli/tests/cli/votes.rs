@@ -222,7 +222,7 @@ fn round(list: &str, queries: usize) -> Parties {
 fn a_teachers_votes_may_name_the_queries_in_any_order() {
     let parties = round("\u{feff}name\r\n\"b, left.png\"\r\n17\r\na.png\r\n", 3);
     let votes = |text: &[u8]| fs::write(parties.path("teacher 0", "votes.csv"), text).expect("votes");
-    let answer = format!("{ANSWER} --simulation 8 --out message --registry ");
+    let answer = format!("{ANSWER} --simulation 8 --out message --new-registry --registry ");
     let message = |text: &str, registry: &str| {
         votes(text.as_bytes());
         parties

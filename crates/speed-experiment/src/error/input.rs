@@ -381,6 +381,16 @@ pub enum InputFault {
         /// Number of classes.
         classes: usize,
     },
+    /// A label of a line that is not the name of a class.
+    #[error("line {line}: expected the name of a class ({}), found {:?}", printable(&classes.join(", ")), printable(found))]
+    ClassName {
+        /// The line, from 1.
+        line: usize,
+        /// The cell.
+        found: String,
+        /// The names of the classes.
+        classes: Vec<String>,
+    },
     /// Labels without an answer.
     #[error("expected at least one query with a label, found {queries} without an answer")]
     NoAnswers {

@@ -18,8 +18,8 @@ const MAX_ARRAY: u64 = 8 << 30;
 #[derive(Debug, Default)]
 pub struct Inputs {
     sources: Vec<Source>,
-    /// Remarks on the files for the user.
-    notes: Vec<String>,
+    /// Warnings about the files.
+    warnings: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -44,8 +44,8 @@ impl Inputs {
             if path.is_dir() {
                 let found = find(path)?;
                 inputs.sources.extend(found.files.into_iter().map(Source::Picture));
-                let note = |files| format!("{}: {files}", printable_path(path));
-                inputs.notes.extend(found.passed_over.map(note));
+                let skipped = |files| format!("{}: {files}", printable_path(path));
+                inputs.warnings.extend(found.passed_over.map(skipped));
             } else if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
                 inputs.sources.push(array(path, preparation)?);
             } else {
@@ -55,10 +55,10 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// Returns remarks on the files for the user.
+    /// Returns the warnings about the files.
     #[must_use]
-    pub fn notes(&self) -> &[String] {
-        &self.notes
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Returns the number of images.

@@ -56,6 +56,18 @@ pub(super) fn groups(
     if distinct.len() == names.len() && names.len() > 1 {
         progress.warn("every image is a group of its own, so no images are kept together");
     }
+    let mut sizes: HashMap<&String, usize> = HashMap::new();
+    groups.iter().for_each(|group| *sizes.entry(group).or_default() += 1);
+    if let Some((group, images)) = sizes.into_iter().max_by_key(|(_, images)| *images)
+        && names.len() > 1
+        && 2 * images > names.len()
+    {
+        progress.warn(&format!(
+            "the group {} has {images} of {} images: check the names of groups (spreadsheets shorten long numbers, as to 1.23457E+15)",
+            printable(group),
+            names.len()
+        ));
+    }
     let mut first: HashMap<&String, usize> = HashMap::new();
     let copies = (0..names.len()).filter(|&image| {
         let earlier = *first.entry(&digests[image]).or_insert(image);

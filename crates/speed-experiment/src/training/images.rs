@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 
 use speed_core::{printable, printable_path};
 use speed_data::pictures::{self, PassedOver};
-use speed_data::{Split, arrays};
+use speed_data::{ImageShape, Split, arrays};
 
 use super::spellings;
 use crate::config::{Config, ConfigError};
 use crate::error::ExperimentError;
+
+/// Height and width of the images for which the networks are made, in pixels.
+const LARGE: usize = 64;
 
 /// The images of a training and the way to read them.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +59,19 @@ impl ImagesOptions {
         entries.extend(self.size.as_ref().map(|size| format!("data.size=\"{size}\"")));
         entries.extend(self.grey.then(|| "data.colour=false".to_owned()));
         entries
+    }
+
+    /// Returns the warning about large pictures that are trained on as they are.
+    pub(super) fn large(&self, shape: ImageShape) -> Option<String> {
+        let ImageShape { height, width, .. } = shape;
+        let times = (height * width).div_ceil(LARGE * LARGE);
+        let is_large = self.size.is_none() && times > 4;
+        is_large.then(|| {
+            format!(
+                "images of {height}x{width} take about {times} times the work of {LARGE}x{LARGE}, and small networks seldom learn more from them: \
+                 try --size {LARGE}x{LARGE} first (all parties of a round need the same)"
+            )
+        })
     }
 
     /// Returns the same options for other images.

@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::Device;
 use serde::Serialize;
-use speed_core::Digest;
 use speed_core::random::Streams;
+use speed_core::{Digest, printable_path};
 use speed_data::Split;
 use speed_nn::threads;
 use speed_nn::training::logits;
@@ -19,10 +19,12 @@ use speed_votes::{Pair, parse_pairs};
 use super::images::{ImagesOptions, Labelled, Unlabelled};
 use super::queries::{positions, read_queries};
 use super::settings::{default_student, of_pool, settings};
-use super::{at, check_new, read_text, seed, write_output};
+use super::{
+    COMMAND_LINE, at, check_class_names, check_new, read_text, seed, warn_of_missing, warn_of_one_class, write_output,
+};
 use crate::config::{Config, ConfigError};
 use crate::error::{ExperimentError, InputFault, Mismatch};
-use crate::model::{Description, Network, Origin, check_names, probabilities, to_bytes};
+use crate::model::{Description, Network, Origin, probabilities, to_bytes};
 use crate::progress::Progress;
 
 /// The options of a student's training.
@@ -116,12 +118,13 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     check_new(&options.out)?;
     let seed = seed(options.seed);
     let config = config(options, seed)?;
-    let nameless = |fault| ExperimentError::Model { path: options.out.clone(), fault };
-    options.classes.as_deref().map_or(Ok(()), check_names).map_err(nameless)?;
+    options.classes.as_deref().map_or(Ok(()), |names| check_class_names(names, COMMAND_LINE))?;
     let (class_names, test) = classes_and_test(options, &config, progress)?;
-    check_names(&class_names).map_err(nameless)?;
+    let place = options.test.as_deref().map_or_else(|| COMMAND_LINE.to_owned(), printable_path);
+    check_class_names(&class_names, &place)?;
     let pool = options.pool.unlabelled(&config, class_names.len())?;
     pool.warnings.iter().for_each(|warning| progress.warn(warning));
+    options.pool.large(pool.images.shape()).iter().for_each(|warning| progress.warn(warning));
     config.check_images(pool.images.shape())?;
     let Labels { images: labelled, answered, unanswered } = labels(options, &pool, class_names.len())?;
     let lesson = Work { config: &config, pool: &pool.images, labelled: &labelled, test: test.as_ref(), seed };
@@ -146,12 +149,15 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
         let pairs = test.labels().iter().copied().zip(outcome.predictions.iter().copied());
         Classification::new(&class_names, pairs).map_err(Mismatch::from)
     });
+    let pool = summary(&pool.images, &labelled, &outcome)?;
+    warn_of_one_class(&pool.predicted, &class_names, "the student decides", progress);
+    warn_of_missing(&pool.predicted, &class_names, "the student decides never for", progress);
     Ok(StudentReport {
         out: options.out.clone(),
         method: method.name(),
         seed,
         shape: [shape.channels, shape.height, shape.width],
-        pool: summary(&pool.images, &labelled, &outcome)?,
+        pool,
         class_names,
         labelled: answered,
         unanswered,

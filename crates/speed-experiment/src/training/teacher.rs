@@ -18,10 +18,10 @@ use super::division::Division;
 use super::groups::{Grouping, groups};
 use super::images::{ImagesOptions, Labelled};
 use super::settings::settings;
-use super::{at, check_new, seed};
+use super::{COMMAND_LINE, at, check_class_names, check_new, seed};
 use crate::config::{Config, ConfigError};
 use crate::error::{ExperimentError, InputFault, Mismatch, ModelFault};
-use crate::model::{Description, Network, Origin, check_names, to_bytes};
+use crate::model::{Description, Network, Origin, to_bytes};
 use crate::progress::Progress;
 use crate::store::{write_new_secret, write_secret_folder};
 
@@ -115,14 +115,14 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
         let message = "needed with --parts: the names of the folders depend on all images, and every teacher must depend on its own only";
         return Err(usage("--classes", message.into()));
     }
-    let nameless = |fault| ExperimentError::Model { path: options.out.clone(), fault };
-    options.classes.as_deref().map_or(Ok(()), check_names).map_err(nameless)?;
+    options.classes.as_deref().map_or(Ok(()), |names| check_class_names(names, COMMAND_LINE))?;
     let seed = seed(options.seed);
     let fixed = ["table.repeats=0".to_owned()];
     let config = settings("teacher", &options.images, seed, &fixed, &options.sets)?;
     let data = options.images.labelled(&config, options.classes.as_deref())?;
     data.warnings.iter().for_each(|warning| progress.warn(warning));
-    check_names(&data.class_names).map_err(nameless)?;
+    options.images.large(data.images.shape()).iter().for_each(|warning| progress.warn(warning));
+    check_class_names(&data.class_names, &printable_path(&options.images.path))?;
     config.check_images(data.images.shape())?;
     let group_of = groups(&options.images.path, &data.names, &data.images, options.grouping.as_ref(), progress)?;
     if options.parts.is_some() && options.grouping.is_none() {

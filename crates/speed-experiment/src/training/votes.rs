@@ -1,17 +1,18 @@
 //! The votes of models on public images, and their plurality in clear text.
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use speed_core::{VoteShape, Votes, VotesError, most_frequent, printable, printable_path};
+use speed_core::{VoteShape, Votes, VotesError, most_frequent, printable_path};
 use speed_data::pictures::{Preparation, find};
 use speed_report::csv;
-use speed_votes::{NamedQueries, QueryNames, Question, parse_answer, parse_numbers};
+use speed_votes::{NamedQueries, Pair, QueryNames, Question, parse_answer, parse_numbers, parse_pairs};
 
 use super::images::relative;
 use super::queries::{positions, read_queries};
-use super::{at, check_new, read_text, write_output, write_private_output};
+use super::{at, check_new, read_text, warn_of_missing, warn_of_one_class, write_output, write_private_output};
 use crate::error::{ExperimentError, InputFault};
 use crate::model::{ForeignModel, Inputs, Model, Predicting};
 use crate::npy::votes_to_bytes;
@@ -29,6 +30,8 @@ pub struct VoteOptions {
     pub images: PathBuf,
     /// The list of the queries by name, pictures or groups; `None` votes on all images in the order of their names.
     pub queries: Option<PathBuf>,
+    /// Known answers that measure the models: lines `name,label` with names of queries and of classes.
+    pub known: Option<PathBuf>,
     /// Number of threads. Votes do not depend on it.
     pub threads: NonZeroUsize,
     /// The new output: an `.npy` table, a `.csv` file for one model, or else a directory with a `.csv` file for each model.
@@ -59,10 +62,9 @@ pub struct VoteReport {
     pub class_names: Vec<String>,
     /// The share of each class among the votes of all models, 0 to 1.
     pub shares: Vec<f64>,
+    /// The share of the known answers that each model gives, 0 to 1; `None` without known answers.
+    pub right: Option<Vec<f64>>,
 }
-
-/// Number of queries from which a model that gives nearly always the same class is reported.
-const ENOUGH: usize = 20;
 
 /// Lets models vote on images, and writes the votes. A model's answer to a group is the class that it gives most often to the
 /// images of the group; the lowest on a tie.
@@ -70,7 +72,7 @@ const ENOUGH: usize = 20;
 /// # Errors
 /// If the output exists, a model or an image is wrong, models have different classes, or a query is not an image.
 pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport, ExperimentError> {
-    let VoteOptions { images, queries, threads, out, onnx, .. } = options;
+    let VoteOptions { images, queries, known, threads, out, onnx, .. } = options;
     check_new(out)?;
     let models = model_files(&options.models, if onnx.is_some() { "onnx" } else { "safetensors" })?;
     if models.len() > 1 && has_extension(out, "csv") {
@@ -78,6 +80,7 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
     }
     let queries = queries.as_deref().map(|path| Ok::<_, ExperimentError>((path, read_queries(path)?))).transpose()?;
     let (mut class_names, mut names, mut rows, mut classified) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    let mut right = Vec::new();
     for (index, path) in models.iter().enumerate() {
         let voter = Voter::read(path, onnx.as_ref())?;
         let found = voter.classes().to_vec();
@@ -86,37 +89,53 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
         }
         let (inputs, all) = inputs(images, queries.as_ref(), &voter.preparation())?;
         if index == 0 {
-            inputs.notes().iter().for_each(|note| progress.warn(note));
+            inputs.warnings().iter().for_each(|warning| progress.warn(warning));
             progress.begin("vote", "images", (models.len() * inputs.len()) as u64, 0);
         }
         let on_batch = |images: usize| progress.advance(images as u64, "");
         let classes = voter.predict(&inputs, *threads, &on_batch)?;
         classified = queries.as_ref().map_or(inputs.len(), |(_, queries)| queries.all_pictures().count());
         let (of_queries, labels) = in_order(images, queries.as_ref(), all, classes)?;
-        let most = most_frequent(labels.iter().copied());
-        let times = labels.iter().filter(|label| **label == most).count();
-        if labels.len() >= ENOUGH && 10 * times > 9 * labels.len() {
-            let (model, class) = (printable_path(path), printable(&found[usize::from(most)]));
-            progress.warn(&format!(
-                "{model} votes {times} of {} times for {class}: check that it expects the values of the images, such as 0 to 1 or 0 to 255",
-                labels.len()
-            ));
+        let mut counts = vec![0; found.len()];
+        labels.iter().for_each(|label| counts[usize::from(*label)] += 1);
+        warn_of_one_class(&counts, &found, &format!("{} votes", printable_path(path)), progress);
+        if let Some(file) = known {
+            right.push(share_right(file, images, &of_queries, &labels, &found)?);
         }
         (class_names, names) = (found, of_queries);
         rows.push(labels);
     }
     progress.end(&format!("{} models voted on {classified} images", models.len()));
     write(out, &models, &names, &rows, class_names.len())?;
-    let mut shares = vec![0.0; class_names.len()];
-    rows.iter().flatten().for_each(|label| shares[usize::from(*label)] += 1.0 / (rows.len() * names.len()) as f64);
-    if rows.len() * names.len() >= ENOUGH {
-        let without = shares.iter().zip(&class_names).filter(|(share, _)| **share == 0.0);
-        let without: Vec<String> = without.map(|(_, name)| printable(name)).collect();
-        if !without.is_empty() {
-            progress.warn(&format!("no vote for {}", without.join(", ")));
-        }
+    let mut counts = vec![0; class_names.len()];
+    rows.iter().flatten().for_each(|label| counts[usize::from(*label)] += 1);
+    warn_of_missing(&counts, &class_names, "no vote for", progress);
+    let shares = counts.iter().map(|count| *count as f64 / (rows.len() * names.len()) as f64).collect();
+    let right = known.is_some().then_some(right);
+    Ok(VoteReport { out: out.clone(), models, queries: names.len(), images: classified, class_names, shares, right })
+}
+
+/// Returns the share of known answers that votes have: lines `name,label` with the names of queries and of classes.
+fn share_right(
+    path: &Path,
+    images: &Path,
+    queries: &[String],
+    votes: &[u8],
+    classes: &[String],
+) -> Result<f64, ExperimentError> {
+    let parsed = parse_pairs(&read_text(path)?, &["name"], "label").map_err(|fault| at(path, fault))?;
+    let places: HashMap<&String, usize> = queries.iter().zip(0..).collect();
+    let (mut right, all) = (0, parsed.pairs.len());
+    for Pair { line, key, value } in parsed.pairs {
+        let place = places.get(&key).copied();
+        let place =
+            place.ok_or_else(|| at(path, InputFault::UnknownQuery { name: key, folder: images.to_path_buf() }))?;
+        let class = classes.iter().position(|class| *class == value);
+        let class =
+            class.ok_or_else(|| at(path, InputFault::ClassName { line, found: value, classes: classes.to_vec() }))?;
+        right += usize::from(usize::from(votes[place]) == class);
     }
-    Ok(VoteReport { out: out.clone(), models, queries: names.len(), images: classified, class_names, shares })
+    Ok(right as f64 / all as f64)
 }
 
 /// A model that votes.

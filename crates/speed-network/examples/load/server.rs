@@ -68,7 +68,7 @@ fn spawn(round: &Round, run: &str, port: u16) -> Result<Child, Box<dyn Error>> {
     let mut command = Command::new(&binary);
     command.current_dir(&round.folder).args(["server", "serve", "--signing-key", "server.key"]);
     command.args(["--evaluation-key", "evaluation.key", "--round", "round.toml"]);
-    command.args(["--listen", &format!("127.0.0.1:{port}")]);
+    command.args(["--new-registry", "--listen", &format!("127.0.0.1:{port}")]);
     // Beside the signing key by default, where an earlier test has left its own.
     for (option, end) in [("--registry", "registry"), ("--ledger", "ledger")] {
         command.arg(option).arg(round.runs.path().join(format!("{run}.{end}")));

@@ -35,8 +35,9 @@ impl SweepReport {
         page(&format!("{}: {}", self.experiment, self.keys.join(", ")), &lead, &sections, "")
     }
 
-    /// Returns the public part of the sweep.
-    fn for_anyone(&self) -> Cow<'_, Self> {
+    /// Returns the public part of the sweep, which is the complete sweep if no answers are protected.
+    #[must_use]
+    pub fn for_anyone(&self) -> Cow<'_, Self> {
         if !self.is_protected() {
             return Cow::Borrowed(self);
         }

@@ -53,7 +53,7 @@ pub fn reveal(options: &RevealOptions) -> Result<RevealReport, RolesError> {
     let identity = server_identity(&options.signing_key, &file)?;
     // Opening creates a registry that does not exist.
     std::fs::metadata(&options.registry).map_err(RolesError::io("open", &options.registry))?;
-    let registry = RoundRegistry::open(&options.registry)?;
+    let registry = RoundRegistry::open(&options.registry, false)?;
     let fault = |fault| RolesError::results(&options.registry, fault);
     let bytes = registry.result(file.id())?.ok_or_else(|| fault(ResultsFault::NoResult))?;
     let seed = registry.answer_seed(file.id())?.ok_or_else(|| fault(ResultsFault::NoSeed))?;

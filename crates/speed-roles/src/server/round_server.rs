@@ -42,6 +42,8 @@ pub struct ServerOptions {
     pub min_teachers: Option<usize>,
     /// The server's registry, which holds sums, answers, results and logs of its rounds.
     pub registry: PathBuf,
+    /// Whether a missing registry is created, for a key that never answered.
+    pub new_registry: bool,
     /// The ledger that the round is charged to.
     pub ledger: LedgerOptions,
     /// The circuit.
@@ -77,7 +79,7 @@ impl RoundServer {
         file.check_randomness(options.randomness.kind())?;
         let minimum = minimum(&file, options.min_teachers)?;
         let identity = server_identity(&options.signing_key, &file)?;
-        let registry = RoundRegistry::open(&options.registry)?;
+        let registry = RoundRegistry::open(&options.registry, options.new_registry)?;
         let is_done = registry.result(file.id())?.is_some();
         // A server whose keys were deleted after the round still provides the result and the log.
         let checks = if is_done {

@@ -189,6 +189,7 @@ impl RoundFolder {
             mechanism: None,
             // A new registry for each call, so a teacher can answer twice.
             registry: self.path(&format!("teacher-{}.registry", CALLS.fetch_add(1, Ordering::Relaxed))),
+            new_registry: true,
             ledger: self.ledger(&format!("teacher-{teacher}")),
             // Rounds of few teachers have little noise.
             limit: PriceLimit::UNLIMITED,
@@ -210,6 +211,7 @@ impl RoundFolder {
             round: self.path("round.toml"),
             min_teachers: None,
             registry: self.path("server.registry"),
+            new_registry: true,
             ledger: self.ledger("server"),
             circuit: Circuit::Tournament,
             threads: NonZeroUsize::new(2).expect("not zero"),

@@ -237,6 +237,15 @@ fn a_teacher_answers_a_round_once() {
     assert!(answer("1\n1\n1\n1\n1\n", "second").repeated);
     let [first, second] = ["first", "second"].map(|out| fs::read(folder.path(out)).expect("a message"));
     assert!(first == second, "two messages of one teacher to one round");
+    // Without its registry the key cannot answer again with other noise.
+    let lost = speed_roles::teacher::TeacherOptions {
+        registry: folder.path("lost.registry"),
+        new_registry: false,
+        ..options("third")
+    };
+    let refused = speed_roles::teacher::answer(&lost).expect_err("a second answer").to_string();
+    assert!(refused.contains("lost.registry") && refused.contains("there is no registry here"), "{refused}");
+    assert!(!folder.path("third").exists());
 }
 
 #[test]
@@ -249,7 +258,7 @@ fn a_registry_that_is_damaged_or_in_use_is_an_error_and_is_left_alone() {
     assert_eq!(fs::read(&path).expect("still there"), b"SPEEDAGG rubbish");
     fs::remove_file(&path).expect("rubbish");
 
-    let registry = RoundRegistry::open(&path).expect("free");
+    let registry = RoundRegistry::open(&path, true).expect("free");
     let error = folder.aggregate().expect_err("in use");
     assert!(matches!(error, RolesError::Results { .. }) && error.exit_code().code() == 4, "{error}");
     drop(registry);
