@@ -2,7 +2,7 @@
 
 use zeroize::Zeroize as _;
 
-use super::fourier::{BLOCKS, Fourier, INTEGERS, N, Transform, VECTORS, Values, convert, integer, product};
+use super::fourier::{BLOCKS, Fourier, INTEGERS, N, Scratch, Transform, VECTORS, Values, convert, integer, product};
 use super::lanes::{Eight, LANES, Lanes, Vectorised, dispatch, lanes_of};
 
 /// Bits of each limb of a word.
@@ -27,26 +27,44 @@ impl BinaryPolynomial {
     /// Transforms a polynomial with coefficients 0 and 1.
     pub(crate) fn new(bits: &[u64]) -> Self {
         let (fourier, mut values) = (Fourier::new(), Box::new(Values::ZERO));
-        let mut coefficients = [Eight::ZERO; N / LANES];
+        let (mut coefficients, mut scratch) = ([Eight::ZERO; N / LANES], Scratch::ZERO);
         // The factor of a transform there and back is a power of two, so it does not round.
         convert(&mut coefficients, bits, |word| word as f64 / (N / 2) as f64);
-        dispatch(Transform { fourier: &fourier, coefficients: &coefficients, values: &mut values });
+        dispatch(Transform {
+            fourier: &fourier,
+            coefficients: &coefficients,
+            values: &mut values,
+            scratch: &mut scratch,
+        });
         wipe(&mut coefficients);
+        scratch.wipe();
         Self { fourier, values }
     }
 
     /// Adds the product with `polynomial` to `sum`.
     pub(crate) fn add_product(&self, polynomial: &[u64], sum: &mut [u64]) {
         let (sum, _) = sum.as_chunks_mut::<LANES>();
-        let (mut coefficients, mut values) = ([Eight::ZERO; N / LANES], Values::ZERO);
+        let (mut coefficients, mut values, mut scratch) = ([Eight::ZERO; N / LANES], Values::ZERO, Scratch::ZERO);
         for limb in 0..LIMBS {
             convert(&mut coefficients, polynomial, |word| balanced(word, limb) as f64);
-            dispatch(Transform { fourier: &self.fourier, coefficients: &coefficients, values: &mut values });
-            dispatch(Back { key: self, values: &mut values, shift: limb * LIMB, sum });
+            dispatch(Transform {
+                fourier: &self.fourier,
+                coefficients: &coefficients,
+                values: &mut values,
+                scratch: &mut scratch,
+            });
+            dispatch(Back { key: self, values: &mut values, scratch: &mut scratch, shift: limb * LIMB, sum });
         }
         // With the polynomial, which is public, these numbers give the bits.
         wipe(&mut values.re);
         wipe(&mut values.im);
+        scratch.wipe();
+    }
+}
+
+impl Scratch {
+    fn wipe(&mut self) {
+        self.0.as_flattened_mut().iter_mut().for_each(|numbers| wipe(numbers));
     }
 }
 
@@ -77,6 +95,7 @@ fn balanced(word: u64, limb: u32) -> i64 {
 struct Back<'a> {
     key: &'a BinaryPolynomial,
     values: &'a mut Values,
+    scratch: &'a mut Scratch,
     shift: u32,
     sum: &'a mut [[u64; LANES]],
 }
@@ -86,7 +105,7 @@ impl Vectorised for Back<'_> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        let Self { key, values, shift, sum } = self;
+        let Self { key, values, scratch, shift, sum } = self;
         for place in 0..VECTORS {
             for part in 0..L::PARTS {
                 let a = (l.load(&values.re[place], part), l.load(&values.im[place], part));
@@ -97,7 +116,7 @@ impl Vectorised for Back<'_> {
             }
         }
         for block in 0..BLOCKS {
-            key.fourier.turn_block_back(l, block, values);
+            key.fourier.turn_block_back(l, block, values, scratch);
         }
         key.fourier.end(
             l,

@@ -4,8 +4,8 @@
 use rayon::prelude::*;
 
 use super::fourier::{
-    BLOCK, BLOCKS, Digit, Fourier, N, Points, VECTORS, Values, point, points, product, root_of_unity, to_torus,
-    transform,
+    BLOCK, BLOCKS, Digit, Fourier, N, Points, Scratch, VECTORS, Values, point, points, product, root_of_unity,
+    to_torus, transform,
 };
 use super::lanes::{Eight, LANES, Lanes, Vectorised, dispatch, lanes_of};
 use crate::parameters::Decomposition;
@@ -61,6 +61,7 @@ pub(super) struct ExternalProduct {
     digits: Vec<Values>,
     /// The transformed product.
     products: Vec<Values>,
+    scratch: Box<Scratch>,
     /// For each key of a pair, the values of `X^exponent - 1`.
     monomials: [Monomial; KEYS_PER_PAIR],
     roots: Roots,
@@ -73,6 +74,7 @@ impl ExternalProduct {
             fourier: Fourier::new(),
             digits: vec![Values::ZERO; 2 * levels],
             products: vec![Values::ZERO; 2],
+            scratch: Box::new(Scratch::ZERO),
             monomials: [Monomial::ZERO; KEYS_PER_PAIR],
             roots: Roots::new(),
         }
@@ -136,7 +138,7 @@ impl ExternalProduct {
     #[inline(always)]
     fn finish_block<const LEVELS: usize, L: Lanes>(&mut self, l: L, block: usize) {
         for values in &mut self.digits[..2 * LEVELS] {
-            self.fourier.finish_block(l, block, values);
+            self.fourier.finish_block(l, block, values, &mut self.scratch);
         }
     }
 
@@ -191,7 +193,7 @@ impl<const LEVELS: usize> Vectorised for Addition<'_, LEVELS> {
                 }
             }
             for values in &mut product.products {
-                product.fourier.turn_block_back(l, block, values);
+                product.fourier.turn_block_back(l, block, values, &mut product.scratch);
             }
         }
         product.end(l, output);
@@ -223,7 +225,7 @@ impl<const LEVELS: usize> Vectorised for BlindRotation<'_, LEVELS> {
                     product.finish_block::<LEVELS, L>(l, block);
                     product.multiply_block::<LEVELS, L>(l, block, keys);
                     for values in &mut product.products {
-                        product.fourier.turn_block_back(l, block, values);
+                        product.fourier.turn_block_back(l, block, values, &mut product.scratch);
                     }
                 }
                 product.end(l, table);

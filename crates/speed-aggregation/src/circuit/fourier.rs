@@ -31,6 +31,13 @@ impl Values {
     pub(super) const ZERO: Self = Self { re: [Eight::ZERO; VECTORS], im: [Eight::ZERO; VECTORS] };
 }
 
+/// Working memory of a transform: both halves of a block, each with real and imaginary parts.
+pub(super) struct Scratch(pub(super) [[[Eight; 8]; 2]; 2]);
+
+impl Scratch {
+    pub(super) const ZERO: Self = Self([[[Eight::ZERO; 8]; 2]; 2]);
+}
+
 /// A complex constant.
 #[derive(Clone, Copy)]
 struct Constant {
@@ -118,15 +125,15 @@ impl Fourier {
 
     /// Completes the values of one of [`BLOCKS`] blocks: vectors `block * BLOCK` to `(block + 1) * BLOCK`.
     #[inline(always)]
-    pub(super) fn finish_block<L: Lanes>(&self, l: L, block: usize, values: &mut Values) {
+    pub(super) fn finish_block<L: Lanes>(&self, l: L, block: usize, values: &mut Values, scratch: &mut Scratch) {
         let base = block * BLOCK;
-        let mut halves = [[[Eight::ZERO; 8]; 2]; 2];
+        let Scratch(halves) = scratch;
         for part in 0..L::PARTS {
             for j in 0..2 {
                 let z = get(l, values, [base + j, 2], part);
                 put(l, values, [base + j, 2], part, step(l, turned(l, z, &self.second[block])));
             }
-            let [sums, differences] = &mut halves;
+            let [sums, differences] = &mut *halves;
             for k in 0..8 {
                 let (even, odd) = (base + 2 * k, base + 2 * k + 1);
                 let (ur, ui) = (l.load(&values.re[even], part), l.load(&values.im[even], part));
@@ -167,9 +174,9 @@ impl Fourier {
 
     /// The first half of the transform back, for one block.
     #[inline(always)]
-    pub(super) fn turn_block_back<L: Lanes>(&self, l: L, block: usize, values: &mut Values) {
+    pub(super) fn turn_block_back<L: Lanes>(&self, l: L, block: usize, values: &mut Values, scratch: &mut Scratch) {
         let base = block * BLOCK;
-        let mut halves = [[[Eight::ZERO; 8]; 2]; 2];
+        let Scratch(halves) = scratch;
         for (half, [re, im]) in halves.iter_mut().enumerate() {
             for part in 0..L::PARTS {
                 let (mut x, mut y) = inverse_step(l, get(l, values, [base + 8 * half, 1], part));
@@ -180,7 +187,7 @@ impl Fourier {
                 l.store_transposed(y, im, part);
             }
         }
-        let [a, b] = &halves;
+        let [a, b] = &*halves;
         for part in 0..L::PARTS {
             for k in 0..8 {
                 let (even, odd) = (base + 2 * k, base + 2 * k + 1);
@@ -322,7 +329,8 @@ pub(super) fn transform(fourier: &Fourier, polynomial: &[u64]) -> [Points; VECTO
     let scale = 2_f64.powi(-64) / POINTS as f64;
     let (mut coefficients, mut values) = ([Eight::ZERO; N / LANES], Values::ZERO);
     convert(&mut coefficients, polynomial, |word| word.cast_signed() as f64 * scale);
-    dispatch(Transform { fourier, coefficients: &coefficients, values: &mut values });
+    let mut scratch = Scratch::ZERO;
+    dispatch(Transform { fourier, coefficients: &coefficients, values: &mut values, scratch: &mut scratch });
     std::array::from_fn(|vector| [values.re[vector], values.im[vector]])
 }
 
@@ -342,6 +350,7 @@ pub(super) struct Transform<'a> {
     pub(super) fourier: &'a Fourier,
     pub(super) coefficients: &'a Coefficients,
     pub(super) values: &'a mut Values,
+    pub(super) scratch: &'a mut Scratch,
 }
 
 impl Vectorised for Transform<'_> {
@@ -349,7 +358,7 @@ impl Vectorised for Transform<'_> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, l: L) {
-        let Self { fourier, coefficients, values } = self;
+        let Self { fourier, coefficients, values, scratch } = self;
         fourier.begin(
             l,
             #[inline(always)]
@@ -357,7 +366,7 @@ impl Vectorised for Transform<'_> {
             values,
         );
         for block in 0..BLOCKS {
-            fourier.finish_block(l, block, values);
+            fourier.finish_block(l, block, values, scratch);
         }
     }
 }
@@ -432,7 +441,8 @@ mod tests {
         let (fourier, mut values) = (Fourier::new(), Box::new(Values::ZERO));
         let (vectors, _) = coefficients.as_chunks::<LANES>();
         fourier.begin(Plain, |k, _| vectors[k], &mut values);
-        (0..BLOCKS).for_each(|block| fourier.finish_block(Plain, block, &mut values));
+        let mut scratch = Scratch::ZERO;
+        (0..BLOCKS).for_each(|block| fourier.finish_block(Plain, block, &mut values, &mut scratch));
         let expected = values_by_definition(&coefficients);
         for block in 0..BLOCKS {
             for vector in 0..BLOCK {
@@ -450,7 +460,7 @@ mod tests {
                 }
             }
         }
-        (0..BLOCKS).for_each(|block| fourier.turn_block_back(Plain, block, &mut values));
+        (0..BLOCKS).for_each(|block| fourier.turn_block_back(Plain, block, &mut values, &mut scratch));
         let mut back = vec![0.0; N];
         fourier.end(Plain, &values, |k, _, eight| back[LANES * k..][..LANES].copy_from_slice(&eight));
         for (back, coefficient) in back.iter().zip(&coefficients) {
@@ -462,9 +472,12 @@ mod tests {
     fn digits_are_balanced_and_sum_to_the_rounded_word() {
         for (base_log, levels) in [(23, 1), (15, 2), (12, 3), (8, 5), (7, 6), (3, 5)] {
             let d = Decomposition { base_log, levels };
-            let mut word = 0x9e37_79b9_7f4a_7c15_u64;
-            for _ in 0..1000 {
-                word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+            let lowest = 1_u64 << (d.lowest_bit(0) - 1);
+            let edges = [0, u64::MAX, 1 << 63, (1 << 63) - 1, lowest, lowest - 1, lowest.wrapping_neg()];
+            for draw in 0..1000 {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let word = edges.get(draw).copied().unwrap_or(random);
                 let mut sum = 0_u64;
                 for level in 0..levels {
                     let digit = Digit::new(d, level).extract(word);
