@@ -163,6 +163,8 @@ impl Ledger {
             if !is_whole || !is_kind || same.threshold != charge.threshold || same.is_check != charge.is_check {
                 return Err(self.refused(Refusal::OtherAnswers));
             }
+            // A killed writer may have left it incomplete, and not yet durable.
+            self.append(&mut file, &contents, "")?;
             drop(file);
             return self.statement();
         }
@@ -171,13 +173,24 @@ impl Ledger {
         }
         self.check(contents.budget, &contents.charges, &[request.batch()], request.limit)?;
         // Removes an incomplete line that a crash left; its queries were never answered.
-        file.set_len(contents.end).map_err(self.io("write"))?;
-        file.seek(SeekFrom::Start(contents.end)).map_err(self.io("write"))?;
         let line = Entry::Charge(charge).to_line(&contents.checksum).map_err(|error| self.refused(error))?;
-        let line = contents.missing + &line;
-        file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).map_err(self.io("write"))?;
+        self.append(&mut file, &contents, &line)?;
         drop(file);
         Ok(Statement { torn: contents.torn, ..self.statement()? })
+    }
+
+    /// Completes the last line, and writes a new one.
+    fn append(&self, file: &mut File, contents: &Contents, line: &str) -> Result<(), LedgerError> {
+        let text = format!("{}{line}", contents.missing);
+        let mut write = || -> std::io::Result<()> {
+            if !text.is_empty() {
+                file.set_len(contents.end)?;
+                file.seek(SeekFrom::Start(contents.end))?;
+                file.write_all(text.as_bytes())?;
+            }
+            file.sync_all()
+        };
+        write().map_err(self.io("write"))
     }
 
     /// Checks that all of these queries could be charged now, within the ledger's budget and the caller's `limit`.

@@ -154,10 +154,10 @@ fn a_write_truncated_by_a_crash_is_not_a_charge() {
     let complete = longer.len() - 66;
     for cut in (good.len()..longer.len()).rev() {
         std::fs::write(&path, &longer[..cut]).expect("a cut ledger");
-        let expected = if cut > complete { 20 } else { 10 };
+        let expected = if cut >= complete { 20 } else { 10 };
         assert_eq!(ledger.statement().expect("readable").queries, expected, "cut at byte {cut}");
     }
-    std::fs::write(&path, &longer[..complete]).expect("a cut ledger");
+    std::fs::write(&path, &longer[..complete - 1]).expect("a cut ledger");
     let after = ledger.charge("three", &event(1.0), 10, 5).expect("within budget");
     assert_eq!(after.queries, 15);
     assert_eq!(Ledger::open(&path).expect("whole again").statement().expect("readable").queries, 15);

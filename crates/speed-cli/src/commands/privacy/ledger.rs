@@ -8,6 +8,7 @@ use speed_report::Table;
 
 use super::budget::{QueryTerms, refused};
 use super::noise::noise;
+use crate::bar::line;
 use crate::commands::{Failure, price, print, print_json, usage};
 use crate::options::LedgerCommand;
 use crate::terminal;
@@ -39,7 +40,7 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
             let batch = terms.batch(room.as_ref(), noise, *queries).map_err(|error| refused(&error))?;
             check_price(price::limit(*limit)?, &batch, ledger.statement()?.budget.delta)?;
             let size = |party_teachers| Some(PartySize { party_teachers, teachers: (*teachers)? });
-            let statement = ledger.charge_once(&ChargeRequest {
+            let mut statement = ledger.charge_once(&ChargeRequest {
                 label,
                 event: &batch.event,
                 classes: batch.classes,
@@ -50,6 +51,14 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
                 is_only: false,
                 limit: None,
             })?;
+            if let Some(torn) = statement.torn {
+                statement.torn = statement.torn.filter(|_| *json);
+                line(&format!(
+                    "warning: {}: the charge replaced {} bytes of an incomplete line; if no crash left them, a charge is missing: restore the file from a copy",
+                    printable_path(file),
+                    torn.bytes
+                ));
+            }
             show(&statement, *json)
         }
         LedgerCommand::Show { file, json } => show(&Ledger::open(file).and_then(|ledger| ledger.statement())?, *json),
