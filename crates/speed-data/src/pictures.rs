@@ -20,7 +20,7 @@ use files::{Others, names, read_picture, resized, write, wrong};
 pub use jpeg::JpegError;
 use kind::{Kind, kind};
 pub use labelled::{LabelledPictures, UnlabelledPictures, load_labelled, load_unlabelled};
-pub use prepare::{FoundPictures, Preparation, find};
+pub use prepare::{FoundPictures, Preparation, check, find};
 pub use size::Size;
 
 /// Largest number of bytes of all pixels of a split.

@@ -85,17 +85,14 @@ fn spellings<'a>(names: impl IntoIterator<Item = &'a String>) -> Vec<(&'a str, &
     names.into_iter().filter_map(pair).collect()
 }
 
-/// Number of images from which a model that gives nearly always the same class is reported.
-const ENOUGH: usize = 20;
+/// Number of images from which a model is reported that gives nearly always the same class: the queries of a round about groups are few.
+const ENOUGH: usize = 6;
 
-/// Warns of a model that gives nearly always the same class. `counts` are its answers by class.
-fn warn_of_one_class(counts: &[usize], names: &[String], what: &str, progress: &dyn Progress) {
+/// Warns of a model that gives nearly always the same class, with what it may lack. `counts` are its answers by class.
+fn warn_of_one_class(counts: &[usize], names: &[String], what: &str, lacks: &str, progress: &dyn Progress) {
     let all: usize = counts.iter().sum();
     for (times, name) in counts.iter().zip(names).filter(|(times, _)| all >= ENOUGH && 10 * **times > 9 * all) {
-        progress.warn(&format!(
-            "{what} {times} of {all} times for {}: check that it gets the values that it expects, such as 0 to 1 or 0 to 255",
-            printable(name)
-        ));
+        progress.warn(&format!("{what} {times} of {all} times for {}: check that it gets {lacks}", printable(name)));
     }
 }
 
@@ -103,24 +100,30 @@ fn warn_of_one_class(counts: &[usize], names: &[String], what: &str, progress: &
 fn warn_of_missing(counts: &[usize], names: &[String], what: &str, progress: &dyn Progress) {
     let missing = counts.iter().zip(names).filter(|(count, _)| **count == 0);
     let missing: Vec<String> = missing.map(|(_, name)| printable(name)).collect();
-    if counts.iter().sum::<usize>() >= ENOUGH && !missing.is_empty() {
+    if counts.iter().sum::<usize>() >= 2 * counts.len().max(ENOUGH) && !missing.is_empty() {
         progress.warn(&format!("{what} {}", missing.join(", ")));
     }
 }
 
-/// Checks the names of classes that an option gives, or the folders at `place` have.
-fn check_class_names(names: &[String], place: &str) -> Result<(), ConfigError> {
-    check_names(names).map_err(|fault| {
-        let message = match fault {
-            ModelFault::Description { reason } => reason,
-            fault => fault.to_string(),
-        };
-        ConfigError::Key { place: place.into(), key: "--classes".into(), message }
+/// Returns why names are not those of classes.
+fn fault_of_names(names: &[String]) -> Option<String> {
+    check_names(names).err().map(|fault| match fault {
+        ModelFault::Description { reason } => reason,
+        fault => fault.to_string(),
     })
 }
 
-/// The place of options in messages.
-const COMMAND_LINE: &str = "command line";
+/// Checks the names of classes that the option `--classes` gives.
+fn check_classes_option(names: Option<&[String]>) -> Result<(), ConfigError> {
+    names.and_then(fault_of_names).map_or(Ok(()), |message| {
+        Err(ConfigError::Key { place: "command line".into(), key: "--classes".into(), message })
+    })
+}
+
+/// Checks the names of classes that the folders of images have.
+fn check_folders(names: &[String], path: &Path) -> Result<(), ExperimentError> {
+    fault_of_names(names).map_or(Ok(()), |reason| Err(at(path, InputFault::FolderNames { reason })))
+}
 
 fn exists(path: &Path) -> ExperimentError {
     ExperimentError::Results { path: PathBuf::from(path), fault: ResultsFault::Exists }

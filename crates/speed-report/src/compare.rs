@@ -22,9 +22,14 @@ use crate::report::Report;
 
 impl Comparison {
     /// Compares finished runs, each with the name of its directory; `with_paper` adds the paper's figures from their
-    /// configs.
+    /// configs. Comparisons are shown to others, so runs with real noise appear [without their secret figures](Report::for_anyone).
     #[must_use]
     pub fn new(runs: &[(String, Report)], with_paper: bool) -> Self {
+        // Rows without noise may be left out, so a run's kind of noise is that of the complete report.
+        let noise: Vec<_> = runs.iter().map(|(_, report)| report.noise()).collect();
+        let left_out: Vec<Vec<&str>> = runs.iter().map(|(_, report)| report.left_out_rows()).collect();
+        let public: Vec<(&String, Report)> = runs.iter().map(|(name, report)| (name, report.for_anyone())).collect();
+        let runs = &public;
         let reports: Vec<&Report> = runs.iter().map(|(_, report)| report).collect();
         let sides = reports.iter().map(|report| Side::Run(report)).chain(with_paper.then_some(Side::Paper));
         let sides: Vec<Side<'_>> = sides.collect();
@@ -34,14 +39,20 @@ impl Comparison {
         let mut notes = rows::notes(&rows, &labels);
         notes.extend(rows::other_paper_figures(&reports, &labels).filter(|_| with_paper));
         notes.extend(resumed(&reports, &labels));
+        notes.extend(labels.iter().zip(&left_out).filter(|(_, rows)| !rows.is_empty()).map(|(label, rows)| {
+            format!(
+                "{label} has rows that no finite data-independent claim covers, which are left out: {}",
+                rows.join(", ")
+            )
+        }));
         let run = |index: usize| runs.get(index);
         let column = |(index, label): (usize, &String)| ComparedRun {
             label: label.clone(),
-            folder: run(index).map(|(folder, _)| folder.clone()),
+            folder: run(index).map(|(folder, _)| (*folder).clone()),
             experiment: run(index).map(|(_, report)| report.experiment.clone()),
             run: run(index).map(|(_, report)| report.run.clone()),
             simulation: run(index).map(|(_, report)| report.simulation),
-            noise: run(index).map(|(_, report)| report.noise()),
+            noise: noise.get(index).copied(),
         };
         Self {
             runs: labels.iter().enumerate().map(column).collect(),

@@ -562,7 +562,7 @@ pub enum ResultsFault {
     /// A key without a registry.
     #[error(
         "there is no registry here, so the answers of this key are unknown: a second answer to a round would have other noise. `keygen` made one beside the key: \
-         give it with --registry, or add --new-registry for a key that never answered"
+         give it with --registry, or add --new-registry to `answer`, `aggregate` or `serve` for a key that never answered"
     )]
     NoRegistry,
     /// A registry without a round that was charged.

@@ -116,9 +116,10 @@ pub fn generate_party(role: Role, name: &str, teachers: u64, out: &Path) -> Resu
     [out, &card].into_iter().chain(registry.as_deref()).try_for_each(expect_absent)?;
     let identity = Identity::generate()?;
     let party = Party::new(name, identity.key())?.with_teachers(teachers)?;
+    // A key never exists without its registry.
+    registry.as_deref().map_or(Ok(()), registry::create)?;
     write_new(out, identity.to_pem().as_bytes(), Access::Owner)?;
     write_new(&card, party.card(role).as_bytes(), Access::Shared)?;
-    registry.as_deref().map_or(Ok(()), registry::create)?;
     Ok(IdentityReport {
         name: name.to_owned(),
         key: identity.key().to_hex(),

@@ -11,8 +11,7 @@ use crate::terminal;
 pub(super) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     let read = |run| -> Result<(String, Report), Failure> {
         let folder = find_run(&options.results, run)?;
-        // Comparisons are shown to others: answers with real noise appear without the figures that depend on votes.
-        Ok((printable_path(&folder), read_report(&folder)?.for_anyone()))
+        Ok((printable_path(&folder), read_report(&folder)?))
     };
     let runs: Vec<(String, Report)> = options.runs.iter().map(|run| read(run)).collect::<Result<_, Failure>>()?;
     if runs.len() + usize::from(options.paper) < 2 {

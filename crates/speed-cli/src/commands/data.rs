@@ -101,10 +101,12 @@ fn show(bytes: &ProgressBar, progress: &FetchProgress) {
         FetchEvent::Request { url, from } => {
             bytes.set_prefix(progress.file);
             bytes.set_position(*from);
-            bar::line(&format!(
-                "request {url}{}",
-                if *from > 0 { format!(" from byte {from}") } else { String::new() }
-            ));
+            if !bar::is_quiet() {
+                bar::line(&format!(
+                    "request {url}{}",
+                    if *from > 0 { format!(" from byte {from}") } else { String::new() }
+                ));
+            }
         }
         FetchEvent::Received { bytes: received, total } => {
             if let Some(total) = total {

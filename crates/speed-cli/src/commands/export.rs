@@ -73,8 +73,8 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
             None,
         ),
     };
-    // Only the owner may read a teacher's weights. A repeat with the same bytes succeeds.
-    if description.is_teacher() && options.out.symlink_metadata().is_err() {
+    // Only the owner may read the weights of a private model. A repeat with the same bytes succeeds.
+    if not_public(description).is_some() && options.out.symlink_metadata().is_err() {
         write_private_output(&options.out, &bytes)?;
     } else {
         write_once(&options.out, &bytes)?;

@@ -9,7 +9,7 @@ use speed_experiment::{
     ExperimentError, FinishedResults, ListedState, ResultsFault, RunSummary, find_results, list_runs, missing_for_page,
     pages, read_report, read_sweep, run_page,
 };
-use speed_report::{Report, ReportRow, SweepReport, Table};
+use speed_report::{Report, SweepReport, Table};
 
 use super::{Failure, print, print_json};
 use crate::bar::line;
@@ -111,7 +111,8 @@ pub(super) fn sweep_text(report: &SweepReport, folder: &Path) -> String {
     // Output is often kept in the logs of a cluster.
     let (table, folder) = (terminal::table(&report.for_anyone().summary()), printable_path(folder));
     let price = terminal::text(&price_text(&report.without_epsilon(), report.largest_epsilon()));
-    format!("{}\n{table}\n{price}tables, plots and page: {folder}\n", report.conditions())
+    let public = if report.is_protected() { "Only rows with a finite data-independent claim are shown.\n" } else { "" };
+    format!("{}\n{table}\n{price}{public}tables, plots and page: {folder}\n", report.conditions())
 }
 
 /// Returns a report for a terminal: its conditions, the first columns, and the location of the complete results.
@@ -129,8 +130,7 @@ pub(super) fn report_text(report: &Report, run: &Path, legend: bool) -> String {
     let mut pages: Vec<String> = pages(run).iter().map(|page| printable_path(page)).collect();
     if report.is_protected() {
         pages.retain(|page| page.ends_with(".html"));
-        let is_left_out = |row: &&ReportRow| row.data_independent.is_none();
-        let left_out: Vec<&str> = report.rows.iter().filter(is_left_out).map(|row| row.name.as_str()).collect();
+        let left_out = report.left_out_rows();
         if !left_out.is_empty() {
             let names = printable(&left_out.join(", "));
             below.push_str(&format!("Left out, because no finite data-independent claim covers them: {names}\n"));

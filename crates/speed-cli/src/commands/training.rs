@@ -75,7 +75,7 @@ fn teachers_text(report: &TeachersReport) -> String {
     text.push_str(&terminal::table(&table));
     match validation {
         Some(validation) => text.push_str(&of_classes("held-out images", validation)),
-        None => text.push_str("accuracy unknown: no images were held out (--validation)\n"),
+        None => text.push_str("accuracy unknown: no group of images was held out (--validation)\n"),
     }
     text
 }

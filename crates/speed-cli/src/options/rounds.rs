@@ -282,7 +282,7 @@ pub(crate) struct RecordOptions {
     /// key]
     #[arg(long, value_name = "FILE")]
     registry: Option<PathBuf>,
-    /// Make the registry if it is missing: for a key that never answered, because keygen made one beside it
+    /// Create a missing registry. Only for a key that never answered; keygen creates one beside the key
     #[arg(long)]
     pub(crate) new_registry: bool,
     /// Ledger that is charged before the round is answered; simulations are not charged [default: beside the signing key]
@@ -309,7 +309,7 @@ pub(crate) struct IdentityOptions {
     /// Display name of this party
     #[arg(long)]
     pub(crate) name: String,
-    /// The signing key to write (PEM, mode 0600); the card gets the same name with .toml
+    /// The signing key to write (PEM, mode 0600); the card gets the same name with .toml, and the registry of a teacher or a server with .registry
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// Print JSON

@@ -19,9 +19,13 @@ pub(crate) struct ClassNames(pub(crate) Vec<String>);
 
 /// Reads a list of names as a line of CSV, so a name with a comma is put in quotes; without the spaces that people write after commas.
 fn class_names(text: &str) -> Result<ClassNames, String> {
-    match &csv::read(text)[..] {
-        [names] => Ok(ClassNames(names.iter().map(|name| name.trim().to_owned()).collect())),
-        lines => Err(format!("expected one line of names, found {}", lines.len())),
+    // CSV has quotes only at the beginning of a cell.
+    let text = text.split(',').map(|part| if part.trim_start().starts_with('"') { part.trim_start() } else { part });
+    let lines = csv::read(&text.collect::<Vec<_>>().join(","));
+    let [names] = &lines[..] else { return Err(format!("expected one line of names, found {}", lines.len())) };
+    match names.iter().find(|name| name.contains('"')) {
+        Some(name) => Err(format!("expected names without quotes, found {name:?}")),
+        None => Ok(ClassNames(names.iter().map(|name| name.trim().to_owned()).collect())),
     }
 }
 
@@ -151,7 +155,7 @@ pub(crate) struct StudentQueriesOptions {
     /// dark background), gradients (directions of edges, for photographs) or pixels [default: straightened]
     #[arg(long, value_name = "NAME", requires = "by cluster")]
     pub(crate) features: Option<Features>,
-    /// Resize all pictures to HEIGHTxWIDTH; without it all must have the same size. A random choice reads no pixels
+    /// Resize all pictures to HEIGHTxWIDTH; without it all must have the same size. A random choice keeps all sizes
     #[arg(long, value_name = "HxW")]
     pub(crate) size: Option<String>,
     /// Convert all pictures to grey

@@ -62,7 +62,7 @@ fn every_preset_prints_its_plan_and_cost() {
     let presets = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
     let mut seen = 0;
     for preset in fs::read_dir(presets).expect("configs").map(|entry| entry.expect("entry").path()) {
-        // Their networks take half of this test's time; the documents' commands try the dry runs of two of them.
+        // Their networks take half of this test's time; .ci/nightly tries them (damages).
         let is_long = ["svhn", "svhn-paper", "published-votes-students"]
             .iter()
             .any(|name| preset.ends_with(format!("{name}.toml")));

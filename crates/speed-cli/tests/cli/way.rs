@@ -106,7 +106,9 @@ fn folders_of_pictures_become_a_model_with_predictions() {
     let student = [&student[..], &["--grey", "--seed", "1", "--epochs"]].concat();
     let text = place.succeeds(&[&student[..], &["100", "--test", "test", "--out", "student.safetensors"]].concat());
     assert!(text.contains("12 labels for 30 images, 0 queries without an answer"), "{text}");
-    place.succeeds(&[&student[..], &["2", "--test", "test", "--out", "short.safetensors"]].concat());
+    let output = place.speed(&[&student[..], &["2", "--test", "test", "--out", "short.safetensors"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("test: 3 of 9 images are in the pool too"), "{said}");
     let text =
         place.succeeds(&[&student[..], &["2", "--classes", "down,flat,up", "--out", "same.safetensors"]].concat());
     assert!(text.contains("accuracy unknown"), "{text}");

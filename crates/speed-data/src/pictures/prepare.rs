@@ -88,6 +88,14 @@ impl Preparation {
     }
 }
 
+/// Reads and decodes a PNG or JPEG picture, to find a damaged one.
+///
+/// # Errors
+/// [`DataError::Pictures`] and [`DataError::Io`], with the file.
+pub fn check(path: &Path) -> Result<(), DataError> {
+    read_picture(path).map(drop)
+}
+
 /// The pictures of a directory and its subdirectories.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -251,7 +251,7 @@ pub enum InputFault {
     /// A part without training images.
     #[error(
         "teacher {part} of {parts} has no image to train on: {groups} groups of images are divided by a keyed hash of their names; \
-         use fewer --parts or a smaller --validation"
+         use fewer --parts, a smaller --validation, or smaller groups"
     )]
     EmptyPart {
         /// The part.
@@ -380,6 +380,12 @@ pub enum InputFault {
         found: String,
         /// Number of classes.
         classes: usize,
+    },
+    /// Folders whose names are not names of classes.
+    #[error("its folders cannot be classes: {}", printable(reason))]
+    FolderNames {
+        /// The reason.
+        reason: String,
     },
     /// A label of a line that is not the name of a class.
     #[error("line {line}: expected the name of a class ({}), found {:?}", printable(&classes.join(", ")), printable(found))]

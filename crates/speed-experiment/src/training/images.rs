@@ -1,6 +1,6 @@
 //! The images of a training: a directory of pictures or an array, with or without labels.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use speed_core::{printable, printable_path};
@@ -171,6 +171,18 @@ fn copies(path: &Path, names: &[String], images: &Split) -> Option<String> {
         copies.len(),
         names.len()
     ))
+}
+
+/// Returns the warning about test images with the pixels of an image of the pool.
+pub(super) fn in_pool(test: &Split, path: &Path, pool: &Split) -> Option<String> {
+    let of_pool: HashSet<&[u8]> = (0..pool.len()).map(|image| pool.pixels(image)).collect();
+    let known = (0..test.len()).filter(|image| of_pool.contains(test.pixels(*image))).count();
+    let (path, all) = (printable_path(path), test.len());
+    (known > 0).then(|| {
+        format!(
+            "{path}: {known} of {all} images are in the pool too, so the accuracy on them says little about new images"
+        )
+    })
 }
 
 /// Returns the paths of files relative to a directory, with `/` on every system.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rand::seq::SliceRandom;
 use speed_core::random::Streams;
 use speed_data::Images;
-use speed_data::pictures::find;
+use speed_data::pictures::{check, find};
 use speed_pool::{Cluster, Features};
 use speed_report::csv;
 use speed_votes::{MAX_QUERY_LIST, NamedQueries};
@@ -77,7 +77,9 @@ pub fn choose_queries(options: &QueriesOptions, progress: &dyn Progress) -> Resu
             skipped(&pool.path, found.passed_over.as_ref()).iter().for_each(|warning| progress.warn(warning));
             let names = relative(&pool.path, &found.files);
             check_count(pool, *count, names.len())?;
-            (names.len(), random(names, *count, &streams))
+            let (all, chosen) = (names.len(), random(names, *count, &streams));
+            chosen.iter().try_for_each(|(name, _)| check(&pool.path.join(name)))?;
+            (all, chosen)
         }
         QueriesChoice::Typical(features) | QueriesChoice::Groups(features) => {
             let images = read_pool(pool)?;

@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::Device;
 use serde::Serialize;
+use speed_core::Digest;
 use speed_core::random::Streams;
-use speed_core::{Digest, printable_path};
 use speed_data::Split;
 use speed_nn::threads;
 use speed_nn::training::logits;
@@ -16,11 +16,12 @@ use speed_report::Classification;
 use speed_student::{EpochReport, Images, Lesson, StudentError, StudentMethod, StudentOutcome};
 use speed_votes::{Pair, parse_pairs};
 
-use super::images::{ImagesOptions, Labelled, Unlabelled};
+use super::images::{ImagesOptions, Labelled, Unlabelled, in_pool};
 use super::queries::{positions, read_queries};
 use super::settings::{default_student, of_pool, settings};
 use super::{
-    COMMAND_LINE, at, check_class_names, check_new, read_text, seed, warn_of_missing, warn_of_one_class, write_output,
+    at, check_classes_option, check_folders, check_new, read_text, seed, warn_of_missing, warn_of_one_class,
+    write_output, write_private_output,
 };
 use crate::config::{Config, ConfigError};
 use crate::error::{ExperimentError, InputFault, Mismatch};
@@ -118,14 +119,16 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     check_new(&options.out)?;
     let seed = seed(options.seed);
     let config = config(options, seed)?;
-    options.classes.as_deref().map_or(Ok(()), |names| check_class_names(names, COMMAND_LINE))?;
+    check_classes_option(options.classes.as_deref())?;
     let (class_names, test) = classes_and_test(options, &config, progress)?;
-    let place = options.test.as_deref().map_or_else(|| COMMAND_LINE.to_owned(), printable_path);
-    check_class_names(&class_names, &place)?;
+    options.test.as_deref().map_or(Ok(()), |test| check_folders(&class_names, test))?;
     let pool = options.pool.unlabelled(&config, class_names.len())?;
     pool.warnings.iter().for_each(|warning| progress.warn(warning));
     options.pool.large(pool.images.shape()).iter().for_each(|warning| progress.warn(warning));
     config.check_images(pool.images.shape())?;
+    if let (Some(test), Some(path)) = (&test, &options.test) {
+        in_pool(test, path, &pool.images).iter().for_each(|warning| progress.warn(warning));
+    }
     let Labels { images: labelled, answered, unanswered } = labels(options, &pool, class_names.len())?;
     let lesson = Work { config: &config, pool: &pool.images, labelled: &labelled, test: test.as_ref(), seed };
     let outcome = lesson.train(progress)?;
@@ -143,15 +146,27 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     let description = Description::of_run(&config, network, shape, class_names.clone(), origin);
     let failure = |fault| ExperimentError::Model { path: options.out.clone(), fault };
     let bytes = to_bytes(&description, outcome.student.network()).map_err(failure)?;
-    write_output(&options.out, &bytes)?;
+    // Only the owner may read a model that no claim covers.
+    let is_private = round.is_some_and(|round| round.publishable == Some(false) && !round.simulation);
+    if is_private {
+        write_private_output(&options.out, &bytes)?
+    } else {
+        write_output(&options.out, &bytes)?
+    }
 
     let test = test.map(|test| {
         let pairs = test.labels().iter().copied().zip(outcome.predictions.iter().copied());
         Classification::new(&class_names, pairs).map_err(Mismatch::from)
     });
     let pool = summary(&pool.images, &labelled, &outcome)?;
-    warn_of_one_class(&pool.predicted, &class_names, "the student decides", progress);
-    warn_of_missing(&pool.predicted, &class_names, "the student decides never for", progress);
+    warn_of_one_class(
+        &pool.predicted,
+        &class_names,
+        "the student decides",
+        "labels of several classes, and for noise that is not too wide",
+        progress,
+    );
+    warn_of_missing(&pool.predicted, &class_names, "the student never chooses", progress);
     Ok(StudentReport {
         out: options.out.clone(),
         method: method.name(),

@@ -18,7 +18,7 @@ use super::division::Division;
 use super::groups::{Grouping, groups};
 use super::images::{ImagesOptions, Labelled};
 use super::settings::settings;
-use super::{COMMAND_LINE, at, check_class_names, check_new, seed};
+use super::{at, check_classes_option, check_folders, check_new, seed};
 use crate::config::{Config, ConfigError};
 use crate::error::{ExperimentError, InputFault, Mismatch, ModelFault};
 use crate::model::{Description, Network, Origin, to_bytes};
@@ -115,14 +115,14 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
         let message = "needed with --parts: the names of the folders depend on all images, and every teacher must depend on its own only";
         return Err(usage("--classes", message.into()));
     }
-    options.classes.as_deref().map_or(Ok(()), |names| check_class_names(names, COMMAND_LINE))?;
+    check_classes_option(options.classes.as_deref())?;
     let seed = seed(options.seed);
     let fixed = ["table.repeats=0".to_owned()];
     let config = settings("teacher", &options.images, seed, &fixed, &options.sets)?;
     let data = options.images.labelled(&config, options.classes.as_deref())?;
     data.warnings.iter().for_each(|warning| progress.warn(warning));
     options.images.large(data.images.shape()).iter().for_each(|warning| progress.warn(warning));
-    check_class_names(&data.class_names, &printable_path(&options.images.path))?;
+    check_folders(&data.class_names, &options.images.path)?;
     config.check_images(data.images.shape())?;
     let group_of = groups(&options.images.path, &data.names, &data.images, options.grouping.as_ref(), progress)?;
     if options.parts.is_some() && options.grouping.is_none() {

@@ -66,6 +66,9 @@ pub struct VoteReport {
     pub right: Option<Vec<f64>>,
 }
 
+/// What a model that always votes for one class may lack.
+const VALUES: &str = "the values of pixels that it expects, such as 0 to 1 or 0 to 255";
+
 /// Lets models vote on images, and writes the votes. A model's answer to a group is the class that it gives most often to the
 /// images of the group; the lowest on a tie.
 ///
@@ -79,6 +82,7 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
         return Err(at(out, InputFault::SeveralModels { models: models.len() }));
     }
     let queries = queries.as_deref().map(|path| Ok::<_, ExperimentError>((path, read_queries(path)?))).transpose()?;
+    let known = known.as_deref().map(read_known).transpose()?;
     let (mut class_names, mut names, mut rows, mut classified) = (Vec::new(), Vec::new(), Vec::new(), 0);
     let mut right = Vec::new();
     for (index, path) in models.iter().enumerate() {
@@ -98,9 +102,9 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
         let (of_queries, labels) = in_order(images, queries.as_ref(), all, classes)?;
         let mut counts = vec![0; found.len()];
         labels.iter().for_each(|label| counts[usize::from(*label)] += 1);
-        warn_of_one_class(&counts, &found, &format!("{} votes", printable_path(path)), progress);
-        if let Some(file) = known {
-            right.push(share_right(file, images, &of_queries, &labels, &found)?);
+        warn_of_one_class(&counts, &found, &format!("{} votes", printable_path(path)), VALUES, progress);
+        if let Some(known) = &known {
+            right.push(share_right(known, images, &of_queries, &labels, &found)?);
         }
         (class_names, names) = (found, of_queries);
         rows.push(labels);
@@ -115,27 +119,33 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
     Ok(VoteReport { out: out.clone(), models, queries: names.len(), images: classified, class_names, shares, right })
 }
 
-/// Returns the share of known answers that votes have: lines `name,label` with the names of queries and of classes.
+/// Known answers with their file.
+type Known<'a> = (&'a Path, Vec<Pair>);
+
+/// Reads known answers: lines `name,label` with the names of queries and of classes.
+fn read_known(path: &Path) -> Result<Known<'_>, ExperimentError> {
+    let parsed = parse_pairs(&read_text(path)?, &["name"], "label").map_err(|fault| at(path, fault))?;
+    Ok((path, parsed.pairs))
+}
+
+/// Returns the share of known answers that votes have.
 fn share_right(
-    path: &Path,
+    (path, known): &Known<'_>,
     images: &Path,
     queries: &[String],
     votes: &[u8],
     classes: &[String],
 ) -> Result<f64, ExperimentError> {
-    let parsed = parse_pairs(&read_text(path)?, &["name"], "label").map_err(|fault| at(path, fault))?;
     let places: HashMap<&String, usize> = queries.iter().zip(0..).collect();
-    let (mut right, all) = (0, parsed.pairs.len());
-    for Pair { line, key, value } in parsed.pairs {
-        let place = places.get(&key).copied();
-        let place =
-            place.ok_or_else(|| at(path, InputFault::UnknownQuery { name: key, folder: images.to_path_buf() }))?;
-        let class = classes.iter().position(|class| *class == value);
-        let class =
-            class.ok_or_else(|| at(path, InputFault::ClassName { line, found: value, classes: classes.to_vec() }))?;
+    let mut right = 0;
+    for Pair { line, key, value } in known {
+        let unknown = || InputFault::UnknownQuery { name: key.clone(), folder: images.to_path_buf() };
+        let place = places.get(key).copied().ok_or_else(|| at(path, unknown()))?;
+        let other = || InputFault::ClassName { line: *line, found: value.clone(), classes: classes.to_vec() };
+        let class = classes.iter().position(|class| class == value).ok_or_else(|| at(path, other()))?;
         right += usize::from(usize::from(votes[place]) == class);
     }
-    Ok(right as f64 / all as f64)
+    Ok(right as f64 / known.len() as f64)
 }
 
 /// A model that votes.

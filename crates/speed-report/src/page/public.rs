@@ -48,10 +48,16 @@ impl Report {
         public
     }
 
+    /// Returns the names of the rows that [`for_anyone`](Self::for_anyone) leaves out.
+    #[must_use]
+    pub fn left_out_rows(&self) -> Vec<&str> {
+        let is_left_out = |row: &&ReportRow| self.is_protected() && row.data_independent.is_none();
+        self.rows.iter().filter(is_left_out).map(|row| row.name.as_str()).collect()
+    }
+
     /// Returns a note on the parts that [`for_anyone`](Self::for_anyone) left out.
     pub(super) fn left_out(&self) -> Markup {
-        let missing = self.rows.iter().filter(|row| row.data_independent.is_none());
-        let missing: Vec<&str> = missing.map(|row| row.name.as_str()).collect();
+        let missing = self.left_out_rows();
         html! {
             @if !self.is_protected() { p.warning { "No row has noise: nothing here is private." } } @else { p.note {
                 "The noise is real. This page shows only public results: labels and students that a finite data-independent claim covers. "

@@ -51,8 +51,6 @@ pub struct RevealReport {
 pub fn reveal(options: &RevealOptions) -> Result<RevealReport, RolesError> {
     let file = RoundFile::read(&options.round)?;
     let identity = server_identity(&options.signing_key, &file)?;
-    // Opening creates a registry that does not exist.
-    std::fs::metadata(&options.registry).map_err(RolesError::io("open", &options.registry))?;
     let registry = RoundRegistry::open(&options.registry, false)?;
     let fault = |fault| RolesError::results(&options.registry, fault);
     let bytes = registry.result(file.id())?.ok_or_else(|| fault(ResultsFault::NoResult))?;
