@@ -305,6 +305,9 @@ fn a_message_names_its_file_once_and_is_one_line() {
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     let text = said(&["teacher", "keygen", "--name", "x", "--out", "nowhere/key"]);
+    // The registry is made first, because a key never exists without it.
+    assert_eq!(text, "error: cannot create nowhere/key.registry: No such file or directory (os error 2)\n");
+    let text = said(&["student", "identity", "--name", "x", "--out", "nowhere/key"]);
     assert_eq!(text, "error: cannot write nowhere/key: No such file or directory (os error 2)\n");
     fs::write(place.path("bad.toml"), "x\n").expect("a file");
     let text = said(&["round", "bad.toml"]);
