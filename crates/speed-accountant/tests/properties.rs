@@ -1,7 +1,6 @@
 //! Properties that hold for any input: order relations, limits, and no panic, NaN or negative epsilon.
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use speed_accountant::calibrate::{Target, calibrate_noise, calibrate_queries};
 use speed_accountant::composition::{gaussian_epsilon, optimal_delta, optimal_epsilon, optimal_epsilon_of};
 use speed_accountant::theory::{epsilon_star, log_sup_g, tight_per_query_epsilon};
@@ -60,13 +59,8 @@ fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(24)
 }
 
-/// The cases of a change are always the same; exhaustive tests draw others.
-fn seed() -> RngSeed {
-    if speed_core::fixture::exhaustive() { RngSeed::Random } else { RngSeed::Fixed(1) }
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), rng_seed: seed(), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_account_is_a_number_and_ordered(
@@ -256,7 +250,7 @@ fn the_searches_find_the_largest_ratio_of_a_grid() {
 
 proptest! {
     // A case may calibrate a million queries.
-    #![proptest_config(ProptestConfig { cases: cases() / 6, rng_seed: seed(), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases() / 6, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn noise_that_is_calibrated_can_be_drawn(

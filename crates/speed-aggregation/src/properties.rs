@@ -3,7 +3,6 @@
 //! `speed-roles`.)
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use speed_core::{Digest, NoisePlacement, Randomness, RandomnessKind, VoteShape};
 use tfhe::core_crypto::prelude::{CiphertextModulus, LweCiphertextCount, LweCompactCiphertextListOwned, LweDimension};
 
@@ -89,17 +88,12 @@ fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(24)
 }
 
-/// The cases of a change are always the same; exhaustive tests draw others.
-fn seed() -> RngSeed {
-    if speed_core::fixture::exhaustive() { RngSeed::Random } else { RngSeed::Fixed(1) }
-}
-
 fn damage() -> impl Strategy<Value = (f64, f64, u8)> {
     (0.0..1.0, 0.0..1.0, 0_u8..8)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), rng_seed: seed(), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
     fn messages(round in rounds(), seed: u64, teacher in 0_usize..1 << 20, damage in damage()) {

@@ -60,7 +60,7 @@ pub use name::{NameError, did_you_mean, nearest};
 pub use placement::NoisePlacement;
 pub use printable::{is_legible, moves_the_cursor, printable, printable_path};
 pub use randomness::{EntropyError, Randomness, RandomnessKind, derive_key};
-pub use regular_file::{open_regular, read_regular};
+pub use regular_file::{open_regular, read_limited, read_regular};
 pub use shape::{ShapeError, VoteShape};
 pub use system_error::without_path;
 pub use text::{TextError, decode_text, without_joined_marks};

@@ -16,27 +16,31 @@ pub fn open_regular(path: &Path) -> Result<File> {
     File::open(path)
 }
 
-/// Reads a regular file of at most `limit` bytes. Its length is checked before anything is read, and again while reading, because the
-/// file may grow.
+/// Reads a regular file of at most `limit` bytes.
 ///
 /// # Errors
 /// If it is not such a file, or cannot be read.
 pub fn read_regular(path: &Path, limit: u64) -> Result<Vec<u8>> {
-    let file = open_regular(path)?;
-    let too_long = |found: u64| {
-        let message = format!("expected at most {limit} bytes, found {found} or more");
-        Error::new(ErrorKind::FileTooLarge, message)
-    };
+    read_limited(&mut open_regular(path)?, limit)
+}
+
+/// Reads the rest of an open file of at most `limit` bytes. Its length is checked before anything is read, and again while reading,
+/// because the file may grow.
+///
+/// # Errors
+/// If it is longer, or cannot be read.
+pub fn read_limited(file: &mut File, limit: u64) -> Result<Vec<u8>> {
+    let too_long = || Err(Error::new(ErrorKind::FileTooLarge, format!("expected at most {limit} bytes, found more")));
     let length = file.metadata()?.len();
     if length > limit {
-        return Err(too_long(length));
+        return too_long();
     }
     // The space is reserved at once, so that a growing buffer leaves no copies of a part of a key in memory.
     let mut bytes = Vec::new();
     let space = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(1);
     bytes.try_reserve_exact(space).map_err(|_| Error::from(ErrorKind::OutOfMemory))?;
     file.take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit { Err(too_long(limit + 1)) } else { Ok(bytes) }
+    if bytes.len() as u64 > limit { too_long() } else { Ok(bytes) }
 }
 
 #[cfg(test)]

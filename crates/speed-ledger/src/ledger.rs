@@ -1,12 +1,12 @@
 //! A ledger file.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Error, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use speed_accountant::{AccountError, Budget, PrivacyEvent, PrivacyFilter, QueryBatch, Spent};
-use speed_core::{open_regular, printable_path};
+use speed_core::{open_regular, printable_path, read_limited};
 
 use crate::charge::{self, Charge, ChargeRequest};
 use crate::error::{LedgerError, Refusal};
@@ -267,13 +267,8 @@ impl Ledger {
     }
 
     fn read(&self, file: &mut File) -> Result<Contents, LedgerError> {
-        let length = file.metadata().map_err(self.io("read"))?.len();
-        if length > MAX_BYTES {
-            let message = format!("expected at most {MAX_BYTES} bytes, found {length}");
-            return Err(self.io("read")(Error::new(ErrorKind::FileTooLarge, message)));
-        }
-        let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes)).map_err(self.io("read"))?;
+        let bytes =
+            file.seek(SeekFrom::Start(0)).and_then(|_| read_limited(file, MAX_BYTES)).map_err(self.io("read"))?;
         Contents::parse(&bytes).map_err(|(line, source)| LedgerError::Damaged { path: self.path.clone(), line, source })
     }
 
