@@ -83,6 +83,18 @@ impl Drop for Counting {
     }
 }
 
+/// Writes a note, unless the user asked for none.
+pub(crate) fn note(text: &str) {
+    if !is_quiet() {
+        line(text);
+    }
+}
+
+/// Writes a warning.
+pub(crate) fn warn(text: &str) {
+    line(&format!("warning: {text}"));
+}
+
 /// Writes a line to standard error. A failure is ignored, because it cannot be reported anywhere.
 pub(crate) fn line(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");

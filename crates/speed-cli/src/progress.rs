@@ -5,7 +5,7 @@ mod bars;
 mod lines;
 mod ticker;
 
-use std::io::{IsTerminal, Write as _, stderr};
+use std::io::{IsTerminal, stderr};
 use std::path::Path;
 
 use speed_core::ExitCode;
@@ -14,7 +14,7 @@ use speed_experiment::Progress;
 pub(crate) use self::bars::Bars;
 pub(crate) use self::lines::EVERY;
 use self::lines::{Form, Lines};
-use crate::bar::is_quiet;
+use crate::bar::{self, is_quiet};
 use crate::options::LogFormat;
 
 /// A reporter of a run's progress.
@@ -39,7 +39,7 @@ impl Progress for Warnings {
     fn note(&self, _: &str) {}
 
     fn warn(&self, line: &str) {
-        let _ = writeln!(stderr(), "warning: {line}");
+        bar::warn(line);
     }
 }
 

@@ -141,9 +141,8 @@ fn summary(results: &Path, experiment: &str, run: String, is_published: bool) ->
     let noise_of_rows =
         |figures: &Figures| RunNoise::new(figures.rows.iter().any(ReportRow::is_noisy), figures.simulation);
     // With real noise, only rows with an epsilon: the figures of the others are secret.
-    let is_protected =
-        figures.as_ref().is_some_and(|figures| !figures.simulation && rows.iter().any(ReportRow::is_noisy));
-    let is_public = |row: &&ReportRow| !is_protected || row.data_independent.is_some();
+    let is_real = figures.as_ref().map(noise_of_rows) == Some(RunNoise::Real);
+    let is_public = |row: &&ReportRow| !is_real || row.data_independent.is_some();
     let best =
         |figure: fn(&ReportRow) -> Option<f64>| rows.iter().filter(is_public).filter_map(figure).max_by(f64::total_cmp);
     let (epsilon, without_epsilon) = epsilon(rows);

@@ -23,6 +23,7 @@ mod tests;
 use std::path::Path;
 
 use burn::tensor::Device;
+use speed_core::read_regular;
 use speed_data::ImageShape;
 use speed_data::pictures::Preparation;
 use speed_nn::training::{Activations, AnyClassifier, NamedTensors};
@@ -38,7 +39,6 @@ pub(crate) use self::predict::probabilities;
 pub use self::predict::{Predicting, Prediction};
 
 use crate::error::{ExperimentError, ModelFault};
-use crate::store::read_large;
 
 /// Maximum number of values that a network computes at once for one image: 256 MiB.
 const MAX_ACTIVATIONS: usize = 1 << 26;
@@ -64,7 +64,7 @@ impl Model {
     /// config and images.
     pub fn read(path: &Path, datasets: Option<&Path>) -> Result<Self, ExperimentError> {
         let failure = |fault| ExperimentError::Model { path: path.to_path_buf(), fault };
-        let bytes = read_large(path, MAX_FILE).map_err(|error| failure(ModelFault::Unreadable(error)))?;
+        let bytes = read_regular(path, MAX_FILE).map_err(|error| failure(ModelFault::Unreadable(error)))?;
         if teacher::is_teacher(&bytes) {
             let device = Device::flex();
             let (description, network) = teacher::read(path, &bytes, datasets, &device)?;

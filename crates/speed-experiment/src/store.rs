@@ -37,7 +37,7 @@ pub(crate) use leases::{Holder, Lease, Leased, workers};
 pub use lock::Lock;
 pub(crate) use noise_key::NoiseKey;
 pub use read::read_small;
-pub(crate) use read::{is_one_name, read_large, read_report, read_stage_file, read_table};
+pub(crate) use read::{is_one_name, read_report, read_stage_file, read_table};
 pub(crate) use record::{FinishedStage, StageRecord, part_of_stage, read_listed, stage_file_damage};
 pub(crate) use remains::StageRemains;
 pub(crate) use run::{RunStore, StageState};

@@ -23,6 +23,8 @@ mod votes;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use speed_core::{printable, read_regular};
+
 pub use example::{ORGANISATIONS, OWN_IMAGES, PUBLIC_IMAGES, TEST_IMAGES, write_example};
 pub use groups::Grouping;
 pub use images::ImagesOptions;
@@ -32,13 +34,11 @@ pub use student::{PoolSummary, RoundOrigin, StudentOptions, StudentReport, train
 pub use teacher::{TeacherOptions, TeacherReport, TeachersReport, train_teachers};
 pub use votes::{OnnxOptions, PluralityOptions, PluralityReport, VoteOptions, VoteReport, plurality, vote};
 
-use speed_core::printable;
-
 use crate::config::ConfigError;
-use crate::error::{ExperimentError, InputFault, ModelFault, ResultsFault};
+use crate::error::{ExperimentError, InputFault, ResultsFault};
 use crate::model::check_names;
 use crate::progress::Progress;
-use crate::store::{read_large, write_new, write_new_secret};
+use crate::store::{write_new, write_new_secret};
 
 /// Maximum length of a user's text file in bytes.
 const MAX_TEXT: u64 = 64 << 20;
@@ -50,7 +50,7 @@ fn at(path: &Path, fault: impl Into<InputFault>) -> ExperimentError {
 
 /// Reads a user's text file.
 fn read_text(path: &Path) -> Result<Vec<u8>, ExperimentError> {
-    read_large(path, MAX_TEXT).map_err(|error| at(path, InputFault::UnreadableText(error)))
+    read_regular(path, MAX_TEXT).map_err(|error| at(path, InputFault::UnreadableText(error)))
 }
 
 /// Refuses an output that exists, before any work.
@@ -85,14 +85,14 @@ fn spellings<'a>(names: impl IntoIterator<Item = &'a String>) -> Vec<(&'a str, &
     names.into_iter().filter_map(pair).collect()
 }
 
-/// Number of images from which a model is reported that gives nearly always the same class: the queries of a round about groups are few.
+/// Number of images from which a model is reported that nearly always gives the same class. A round about groups has few queries.
 const ENOUGH: usize = 6;
 
-/// Warns of a model that gives nearly always the same class, with what it may lack. `counts` are its answers by class.
-fn warn_of_one_class(counts: &[usize], names: &[String], what: &str, lacks: &str, progress: &dyn Progress) {
+/// Warns of a model that nearly always gives the same class, and says to `check` its likely cause. `counts` are its answers by class.
+fn warn_of_one_class(counts: &[usize], names: &[String], what: &str, check: &str, progress: &dyn Progress) {
     let all: usize = counts.iter().sum();
     for (times, name) in counts.iter().zip(names).filter(|(times, _)| all >= ENOUGH && 10 * **times > 9 * all) {
-        progress.warn(&format!("{what} {times} of {all} times for {}: check that it gets {lacks}", printable(name)));
+        progress.warn(&format!("{what} {times} of {all} times for {}: check that it gets {check}", printable(name)));
     }
 }
 
@@ -105,24 +105,26 @@ fn warn_of_missing(counts: &[usize], names: &[String], what: &str, progress: &dy
     }
 }
 
-/// Returns why names are not those of classes.
-fn fault_of_names(names: &[String]) -> Option<String> {
-    check_names(names).err().map(|fault| match fault {
-        ModelFault::Description { reason } => reason,
-        fault => fault.to_string(),
-    })
+/// Returns an error about an option.
+fn usage(option: &str, message: String) -> ExperimentError {
+    ConfigError::Key { place: "command line".into(), key: option.into(), message }.into()
 }
 
 /// Checks the names of classes that the option `--classes` gives.
-fn check_classes_option(names: Option<&[String]>) -> Result<(), ConfigError> {
-    names.and_then(fault_of_names).map_or(Ok(()), |message| {
-        Err(ConfigError::Key { place: "command line".into(), key: "--classes".into(), message })
-    })
+fn check_classes_option(names: Option<&[String]>) -> Result<(), ExperimentError> {
+    names.map_or(Ok(()), check_names).map_err(|reason| usage("--classes", reason))
 }
 
 /// Checks the names of classes that the folders of images have.
 fn check_folders(names: &[String], path: &Path) -> Result<(), ExperimentError> {
-    fault_of_names(names).map_or(Ok(()), |reason| Err(at(path, InputFault::FolderNames { reason })))
+    check_names(names).map_err(|reason| at(path, InputFault::FolderNames { reason }))
+}
+
+/// Counts labels by class.
+fn by_class<'a>(labels: impl IntoIterator<Item = &'a u8>, classes: usize) -> Vec<usize> {
+    let mut counts = vec![0; classes];
+    labels.into_iter().for_each(|&label| counts[usize::from(label)] += 1);
+    counts
 }
 
 fn exists(path: &Path) -> ExperimentError {

@@ -383,8 +383,8 @@ fn database(file: File) -> Result<Database, DatabaseError> {
     builder.set_check_integrity_on_open(true).set_cache_size(CACHE).create_with_backend(FileBackend::new(file)?)
 }
 
-/// Creates an empty registry that only its owner can read, under a temporary name and renames it when it is complete, so a kill leaves no registry or
-/// a valid one.
+/// Creates an empty registry that only its owner can read. It is written under a temporary name and renamed when it is complete, so a kill
+/// leaves no registry or a valid one.
 pub(crate) fn create(path: &Path) -> Result<(), RolesError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let mut builder = tempfile::Builder::new();

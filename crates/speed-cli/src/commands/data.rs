@@ -81,7 +81,7 @@ fn check_json(report: &CheckReport) -> serde_json::Value {
 }
 
 fn fetch(name: &str, datasets: &Path, mirrors: &[String]) -> Result<(), Failure> {
-    let bytes = ProgressBar::no_length();
+    let bytes = if bar::is_quiet() { ProgressBar::hidden() } else { ProgressBar::no_length() };
     let style = "{prefix:>26} {bar:28} {bytes}/{total_bytes} {bytes_per_sec} left {eta}";
     bytes.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
     let report = fetch_files(name, datasets, mirrors, &mut |progress| show(&bytes, &progress));
@@ -101,12 +101,10 @@ fn show(bytes: &ProgressBar, progress: &FetchProgress) {
         FetchEvent::Request { url, from } => {
             bytes.set_prefix(progress.file);
             bytes.set_position(*from);
-            if !bar::is_quiet() {
-                bar::line(&format!(
-                    "request {url}{}",
-                    if *from > 0 { format!(" from byte {from}") } else { String::new() }
-                ));
-            }
+            bar::note(&format!(
+                "request {url}{}",
+                if *from > 0 { format!(" from byte {from}") } else { String::new() }
+            ));
         }
         FetchEvent::Received { bytes: received, total } => {
             if let Some(total) = total {

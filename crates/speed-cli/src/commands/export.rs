@@ -9,7 +9,7 @@ use speed_roles::write_once;
 
 use super::output::{mark, not_public, print, print_json};
 use super::{Failure, usage};
-use crate::bar::{is_quiet, line};
+use crate::bar::note;
 use crate::options::{ExportOptions, ModelFormat, Pixels};
 
 /// The JSON output: the model and its file.
@@ -51,9 +51,7 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
     }
     let model = Model::read(&options.model, options.datasets.as_deref())?;
     let description = model.description();
-    if !is_quiet() {
-        not_public(description).into_iter().for_each(line);
-    }
+    not_public(description).into_iter().for_each(note);
     let (pixels, name) = match options.pixels {
         Pixels::Uint8 => (PixelType::Uint8, "uint8"),
         Pixels::Float => (PixelType::Float, "float32"),
@@ -74,7 +72,7 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
         ),
     };
     // Only the owner may read the weights of a private model. A repeat with the same bytes succeeds.
-    if not_public(description).is_some() && options.out.symlink_metadata().is_err() {
+    if description.is_private() && options.out.symlink_metadata().is_err() {
         write_private_output(&options.out, &bytes)?;
     } else {
         write_once(&options.out, &bytes)?;

@@ -29,8 +29,7 @@ pub(super) fn not_public(model: &Description) -> Option<&'static str> {
     if model.is_teacher() {
         return Some("a teacher's weights and predictions reveal its private images: do not publish them");
     }
-    let is_uncovered = model.origin.publishable == Some(false) && !model.origin.simulation;
-    is_uncovered.then_some(
+    model.is_private().then_some(
         "no finite data-independent claim covers this student's labels: do not publish it or its predictions",
     )
 }

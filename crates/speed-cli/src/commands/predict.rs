@@ -11,7 +11,7 @@ use speed_report::{Table, csv};
 
 use super::output::{SIMULATION, not_public, print_bytes, to_json};
 use super::{Failure, mark, threads};
-use crate::bar::{Counting, is_quiet, line};
+use crate::bar::{Counting, note, warn};
 use crate::options::{PredictOptions, PredictionFormat};
 use crate::terminal;
 
@@ -40,10 +40,8 @@ pub(super) fn predict(options: &PredictOptions) -> Result<(), Failure> {
     options.out.as_deref().map(check_new).transpose()?;
     let model = Model::read(&options.model, options.datasets.as_deref())?;
     let inputs = Inputs::find(&options.images, &model.preparation())?;
-    inputs.warnings().iter().for_each(|warning| line(&format!("warning: {}", printable(warning))));
-    if !is_quiet() {
-        warnings(&model, options.format).into_iter().for_each(line);
-    }
+    inputs.warnings().iter().for_each(|warning| warn(&printable(warning)));
+    notes(&model, options.format).into_iter().for_each(note);
     let threads = threads(options.threads);
     let predictions = {
         let bar = Counting::new("images", inputs.len() as u64);
@@ -53,14 +51,14 @@ pub(super) fn predict(options: &PredictOptions) -> Result<(), Failure> {
     let bytes = formatted(options.format, &options.model, &model, &predictions, options.out.is_none())?;
     match &options.out {
         // The predictions of a private model are as secret as it is.
-        Some(path) if not_public(model.description()).is_some() => Ok(write_private_output(path, &bytes)?),
+        Some(path) if model.description().is_private() => Ok(write_private_output(path, &bytes)?),
         Some(path) => Ok(write_output(path, &bytes)?),
         None => print_bytes(&bytes),
     }
 }
 
-/// Returns warnings about the model for the user.
-fn warnings(model: &Model, format: PredictionFormat) -> Vec<&'static str> {
+/// Returns notes on the model for the user.
+fn notes(model: &Model, format: PredictionFormat) -> Vec<&'static str> {
     let description = model.description();
     let has_no_mark = matches!(format, PredictionFormat::Csv | PredictionFormat::Npy);
     let simulation = (description.origin.simulation && has_no_mark).then(|| SIMULATION.trim_end());

@@ -10,7 +10,7 @@ use speed_report::Table;
 
 use super::status::SILENT;
 use super::{Failure, print, print_json, print_json_line};
-use crate::bar::{is_quiet, line};
+use crate::bar::note;
 use crate::progress::Bars;
 use crate::{progress, terminal};
 
@@ -67,8 +67,8 @@ fn follow_in_lines(folder: PathBuf, first: RunStatus) -> Result<RunStatus, Failu
         let running = status.view.running().map(|stage| stage.name.clone());
         let is_due = |(stage, at): &(Option<String>, Instant)| *stage != running || at.elapsed() >= progress::EVERY;
         if status.state == RunState::Running && last_line.as_ref().is_none_or(is_due) {
-            if let Some(doing) = doing(status).filter(|_| !is_quiet()) {
-                line(&doing);
+            if let Some(doing) = doing(status) {
+                note(&doing);
             }
             last_line = Some((running, Instant::now()));
         }

@@ -187,7 +187,14 @@ impl Description {
         if shape.pixels() == 0 || shape.pixels() > MAX_PIXELS || ![1, 3].contains(&shape.channels) {
             return refuse(format!("expected images of 1 or 3 channels and 1 to {MAX_PIXELS} values, found {shape}"));
         }
-        check_names(&self.classes)
+        check_names(&self.classes).map_err(|reason| ModelFault::Description { reason })
+    }
+
+    /// Returns whether the model must not be published: it is a teacher, or no finite data-independent claim covers its labels, whose
+    /// noise is real.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        self.is_teacher() || self.origin.publishable == Some(false) && !self.origin.simulation
     }
 
     /// Returns the network with `parameters` parameters of arbitrary values.
@@ -211,14 +218,13 @@ impl Description {
 ///
 /// # Errors
 /// If a model with these names would be refused.
-pub(crate) fn check_names(names: &[String]) -> Result<(), ModelFault> {
-    let refuse = |reason: String| Err(ModelFault::Description { reason });
-    check_class_names(names).map_err(|error| ModelFault::Description { reason: error.to_string() })?;
+pub(crate) fn check_names(names: &[String]) -> Result<(), String> {
+    check_class_names(names).map_err(|error| error.to_string())?;
     if let Some(name) = names.iter().find(|name| name.contains(moves_the_cursor)) {
-        return refuse(format!("expected names of classes without control characters, found {name:?}"));
+        return Err(format!("expected names of classes without control characters, found {name:?}"));
     }
     if let Some(name) = names.iter().find(|name| name.len() > MAX_CLASS_NAME) {
-        return refuse(format!("expected a name of a class of at most {MAX_CLASS_NAME} bytes, found {}", name.len()));
+        return Err(format!("expected a name of a class of at most {MAX_CLASS_NAME} bytes, found {}", name.len()));
     }
     Ok(())
 }

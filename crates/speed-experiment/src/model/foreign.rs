@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use speed_core::read_regular;
 use speed_data::pictures::Preparation;
 use speed_nn::threads;
 use speed_nn::training::greatest;
@@ -11,7 +12,6 @@ use speed_report::check_class_names;
 
 use super::inputs::{Image, Inputs};
 use crate::error::{ExperimentError, ModelFault};
-use crate::store::read_large;
 
 /// Number of images between two reports of progress.
 const TOGETHER: usize = 16;
@@ -34,7 +34,7 @@ impl ForeignModel {
     /// are missing, wrong or contradictory.
     pub fn read(path: &Path, classes: Option<&[String]>, fits: bool) -> Result<Self, ExperimentError> {
         let read = || {
-            let bytes = read_large(path, MAX_MODEL).map_err(ModelFault::Unreadable)?;
+            let bytes = read_regular(path, MAX_MODEL).map_err(ModelFault::Unreadable)?;
             let classifier = Classifier::new(&bytes)?;
             let classes = names(&classifier, classes)?;
             Ok(Self { classifier, classes, fits })

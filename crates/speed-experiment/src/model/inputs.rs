@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use speed_core::npy::{ByteArray, RealNumbers, has_reals};
 use speed_core::printable_path;
+use speed_core::read_regular;
 use speed_data::ImageShape;
 use speed_data::pictures::{Preparation, find};
 
 use crate::error::{ExperimentError, InputFault};
-use crate::store::read_large;
 
 /// Maximum length of an array's file in bytes.
 const MAX_ARRAY: u64 = 8 << 30;
@@ -131,7 +131,7 @@ impl Image<'_> {
 
 /// Reads an array of images.
 fn array(path: &Path, preparation: &Preparation) -> Result<Source, ExperimentError> {
-    let parsed = read_large(path, MAX_ARRAY).map_err(InputFault::Unreadable);
+    let parsed = read_regular(path, MAX_ARRAY).map_err(InputFault::Unreadable);
     let parsed = parsed.and_then(|file| parsed_array(&file, preparation.shape));
     let (layout, bytes) = parsed.map_err(|fault| ExperimentError::Input { path: path.to_path_buf(), fault })?;
     Ok(Source::Array { path: path.to_path_buf(), layout, bytes })

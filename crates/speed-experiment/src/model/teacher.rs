@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use burn::tensor::Device;
+use speed_core::read_regular;
 use speed_data::ImageShape;
 use speed_nn::training::AnyClassifier;
 use speed_teacher::Teacher;
@@ -11,7 +12,7 @@ use super::description::{Description, Network, Origin};
 use super::file::{MAX_FILE, described_from_bytes};
 use crate::error::{ExperimentError, ModelFault};
 use crate::stages::{TEACHERS, is_version_of_teachers, shape_and_classes};
-use crate::store::{RunStore, config_path, models_in, read_large};
+use crate::store::{RunStore, config_path, models_in};
 
 /// The first bytes of a teacher's stored weights.
 const MAGIC: &[u8] = b"speed teacher ";
@@ -63,7 +64,7 @@ fn place(path: &Path) -> Option<(&Path, usize)> {
 
 /// Returns the shape of the images and the names of the classes of the run's first model of a student.
 fn of_student(run: &Path) -> Option<(ImageShape, Vec<String>)> {
-    let models = models_in(run).into_iter().filter_map(|path| read_large(&path, MAX_FILE).ok());
+    let models = models_in(run).into_iter().filter_map(|path| read_regular(&path, MAX_FILE).ok());
     let mut described = models.filter_map(|bytes| described_from_bytes(&bytes).ok());
     described.next().map(|(description, _)| (description.shape(), description.classes))
 }

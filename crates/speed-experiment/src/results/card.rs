@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use speed_accountant::Account;
 use speed_core::Digest;
+use speed_core::read_regular;
 use speed_data::ImageShape;
 use speed_report::{
     CARD_FORMAT, CardSource, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy, Privacy, Report, Task,
@@ -16,7 +17,7 @@ use crate::config::{AggregationKind, Config, RowConfig};
 use crate::error::{ExperimentError, InputFault, ModelFault};
 use crate::model::{Description, MAX_FILE, Model, Network, Origin, of_weights_to_bytes};
 use crate::stages::{data_independent, data_independent_party, kept_weights};
-use crate::store::{RunStore, config_path, is_one_name, model_name, read_large, read_small, run_of_card};
+use crate::store::{RunStore, config_path, is_one_name, model_name, read_small, run_of_card};
 
 /// The name of a card in JSON.
 pub const CARD: &str = "model-card.json";
@@ -167,7 +168,7 @@ pub fn models_of_card(path: &Path, card: &ModelCard) -> Result<Vec<CardedModel>,
         }
         let place = path.with_file_name(file);
         let failure = |fault| ExperimentError::Model { path: place.clone(), fault };
-        let bytes = read_large(&place, MAX_FILE).map_err(|error| failure(ModelFault::Unreadable(error)))?;
+        let bytes = read_regular(&place, MAX_FILE).map_err(|error| failure(ModelFault::Unreadable(error)))?;
         let model = Model::from_bytes(&bytes).map_err(failure)?;
         let file = ModelFile { file: file.clone(), sha256: Digest::of(&bytes).to_hex() };
         Ok(CardedModel { file, description: model.description().clone(), bytes })

@@ -67,14 +67,6 @@ pub fn read_small(path: &Path) -> IoResult<Vec<u8>> {
     read_regular(path, MAX_PART)
 }
 
-/// Reads a user's file: a regular file of at most `limit` bytes.
-///
-/// # Errors
-/// If it is not such a file, or cannot be read.
-pub(crate) fn read_large(path: &Path, limit: u64) -> IoResult<Vec<u8>> {
-    read_regular(path, limit)
-}
-
 /// Reads an output of a stage or a payload of a unit: a regular file of at most 8 GiB.
 ///
 /// # Errors

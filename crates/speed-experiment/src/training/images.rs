@@ -11,7 +11,7 @@ use super::spellings;
 use crate::config::{Config, ConfigError};
 use crate::error::ExperimentError;
 
-/// Height and width of the images for which the networks are made, in pixels.
+/// Height and width of images that all networks train on in seconds or minutes, in pixels.
 const LARGE: usize = 64;
 
 /// The images of a training and the way to read them.
@@ -68,8 +68,8 @@ impl ImagesOptions {
         let is_large = self.size.is_none() && times > 4;
         is_large.then(|| {
             format!(
-                "images of {height}x{width} take about {times} times the work of {LARGE}x{LARGE}, and small networks seldom learn more from them: \
-                 try --size {LARGE}x{LARGE} first (all parties of a round need the same)"
+                "images of {height}x{width} take about {times} times the work of {LARGE}x{LARGE}: compare with --size {LARGE}x{LARGE}, which may learn \
+                 as much (all parties of a round need the same)"
             )
         })
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rand::seq::SliceRandom;
 use speed_core::random::Streams;
+use speed_core::read_regular;
 use speed_data::Images;
 use speed_data::pictures::{check, find};
 use speed_pool::{Cluster, Features};
@@ -18,7 +19,6 @@ use super::{at, check_new, seed, write_output};
 use crate::error::{ExperimentError, InputFault};
 use crate::mapping::{divide_pool, map_pool};
 use crate::progress::Progress;
-use crate::store::read_large;
 
 /// The options of a choice of queries.
 #[derive(Clone, Debug)]
@@ -162,7 +162,7 @@ fn to_list(pool: &Path, lines: &[Line]) -> Result<String, ExperimentError> {
 
 /// Reads a list of queries.
 pub(super) fn read_queries(path: &Path) -> Result<NamedQueries, ExperimentError> {
-    let bytes = read_large(path, MAX_QUERY_LIST).map_err(|error| at(path, InputFault::UnreadableText(error)))?;
+    let bytes = read_regular(path, MAX_QUERY_LIST).map_err(|error| at(path, InputFault::UnreadableText(error)))?;
     NamedQueries::parse(&bytes).map_err(|fault| at(path, fault))
 }
 

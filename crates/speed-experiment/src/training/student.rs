@@ -20,8 +20,8 @@ use super::images::{ImagesOptions, Labelled, Unlabelled, in_pool};
 use super::queries::{positions, read_queries};
 use super::settings::{default_student, of_pool, settings};
 use super::{
-    at, check_classes_option, check_folders, check_new, read_text, seed, warn_of_missing, warn_of_one_class,
-    write_output, write_private_output,
+    at, by_class, check_classes_option, check_folders, check_new, read_text, seed, usage, warn_of_missing,
+    warn_of_one_class, write_output, write_private_output,
 };
 use crate::config::{Config, ConfigError};
 use crate::error::{ExperimentError, InputFault, Mismatch};
@@ -146,13 +146,8 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     let description = Description::of_run(&config, network, shape, class_names.clone(), origin);
     let failure = |fault| ExperimentError::Model { path: options.out.clone(), fault };
     let bytes = to_bytes(&description, outcome.student.network()).map_err(failure)?;
-    // Only the owner may read a model that no claim covers.
-    let is_private = round.is_some_and(|round| round.publishable == Some(false) && !round.simulation);
-    if is_private {
-        write_private_output(&options.out, &bytes)?
-    } else {
-        write_output(&options.out, &bytes)?
-    }
+    let write = if description.is_private() { write_private_output } else { write_output };
+    write(&options.out, &bytes)?;
 
     let test = test.map(|test| {
         let pairs = test.labels().iter().copied().zip(outcome.predictions.iter().copied());
@@ -217,11 +212,8 @@ fn classes_and_test(
     }
     let round = options.round.as_ref().map(|round| round.classes);
     let classes = classes.or_else(|| round.map(|classes| (0..classes).map(|class| class.to_string()).collect()));
-    let classes = classes.ok_or_else(|| ConfigError::Key {
-        place: "command line".into(),
-        key: "--classes".into(),
-        message: "expected the names of the classes in the order of the labels, a test set or a round".into(),
-    })?;
+    let missing = "expected the names of the classes in the order of the labels, a test set or a round";
+    let classes = classes.ok_or_else(|| usage("--classes", missing.into()))?;
     if let Some(expected) = round.filter(|round| *round != classes.len()) {
         return Err(at(&options.labels, InputFault::RoundClasses { expected, found: classes.len() }));
     }
@@ -387,12 +379,10 @@ fn summary(pool: &Split, labelled: &[(usize, u8)], outcome: &StudentOutcome) -> 
     let confidence = |scores: &[f32]| probabilities(scores).into_iter().fold(0.0, f32::max);
     let confident: f64 = scores.chunks_exact(classes).map(|scores| f64::from(confidence(scores))).sum();
     let agreed = labelled.iter().filter(|(place, label)| predicted[*place] == *label).count();
-    let mut by_class = vec![0; classes];
-    predicted.iter().for_each(|&class| by_class[usize::from(class)] += 1);
     Ok(PoolSummary {
         images: pool.len(),
         agreement: agreed as f64 / labelled.len() as f64,
         confidence: confident / pool.len() as f64,
-        predicted: by_class,
+        predicted: by_class(&predicted, classes),
     })
 }

@@ -18,8 +18,8 @@ use super::division::Division;
 use super::groups::{Grouping, groups};
 use super::images::{ImagesOptions, Labelled};
 use super::settings::settings;
-use super::{at, check_classes_option, check_folders, check_new, seed};
-use crate::config::{Config, ConfigError};
+use super::{at, check_classes_option, check_folders, check_new, seed, usage};
+use crate::config::Config;
 use crate::error::{ExperimentError, InputFault, Mismatch, ModelFault};
 use crate::model::{Description, Network, Origin, to_bytes};
 use crate::progress::Progress;
@@ -175,10 +175,6 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
         teachers: parts.iter().zip(files).zip(&finished).map(report).collect(),
         validation: (classification.images() > 0).then_some(classification),
     })
-}
-
-fn usage(key: &str, message: String) -> ExperimentError {
-    ConfigError::Key { place: "command line".into(), key: key.into(), message }.into()
 }
 
 /// Divides the images into parts, and every part into training images and held-out images.

@@ -12,7 +12,9 @@ use speed_votes::{NamedQueries, Pair, QueryNames, Question, parse_answer, parse_
 
 use super::images::relative;
 use super::queries::{positions, read_queries};
-use super::{at, check_new, read_text, warn_of_missing, warn_of_one_class, write_output, write_private_output};
+use super::{
+    at, by_class, check_new, read_text, warn_of_missing, warn_of_one_class, write_output, write_private_output,
+};
 use crate::error::{ExperimentError, InputFault};
 use crate::model::{ForeignModel, Inputs, Model, Predicting};
 use crate::npy::votes_to_bytes;
@@ -66,7 +68,7 @@ pub struct VoteReport {
     pub right: Option<Vec<f64>>,
 }
 
-/// What a model that always votes for one class may lack.
+/// The likely reason that a model always votes for one class.
 const VALUES: &str = "the values of pixels that it expects, such as 0 to 1 or 0 to 255";
 
 /// Lets models vote on images, and writes the votes. A model's answer to a group is the class that it gives most often to the
@@ -100,8 +102,7 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
         let classes = voter.predict(&inputs, *threads, &on_batch)?;
         classified = queries.as_ref().map_or(inputs.len(), |(_, queries)| queries.all_pictures().count());
         let (of_queries, labels) = in_order(images, queries.as_ref(), all, classes)?;
-        let mut counts = vec![0; found.len()];
-        labels.iter().for_each(|label| counts[usize::from(*label)] += 1);
+        let counts = by_class(&labels, found.len());
         warn_of_one_class(&counts, &found, &format!("{} votes", printable_path(path)), VALUES, progress);
         if let Some(known) = &known {
             right.push(share_right(known, images, &of_queries, &labels, &found)?);
@@ -111,8 +112,7 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
     }
     progress.end(&format!("{} models voted on {classified} images", models.len()));
     write(out, &models, &names, &rows, class_names.len())?;
-    let mut counts = vec![0; class_names.len()];
-    rows.iter().flatten().for_each(|label| counts[usize::from(*label)] += 1);
+    let counts = by_class(rows.iter().flatten(), class_names.len());
     warn_of_missing(&counts, &class_names, "no vote for", progress);
     let shares = counts.iter().map(|count| *count as f64 / (rows.len() * names.len()) as f64).collect();
     let right = known.is_some().then_some(right);

@@ -8,7 +8,7 @@ use speed_report::Table;
 
 use super::budget::{QueryTerms, refused};
 use super::noise::noise;
-use crate::bar::line;
+use crate::bar::warn;
 use crate::commands::{Failure, price, print, print_json, usage};
 use crate::options::LedgerCommand;
 use crate::terminal;
@@ -53,8 +53,8 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
             })?;
             if let Some(torn) = statement.torn {
                 statement.torn = statement.torn.filter(|_| *json);
-                line(&format!(
-                    "warning: {}: the charge replaced {} bytes of an incomplete line; if no crash left them, a charge is missing: restore the file from a copy",
+                warn(&format!(
+                    "{}: the charge replaced {} bytes of an incomplete line; if no crash left them, a charge is missing: restore the file from a copy",
                     printable_path(file),
                     torn.bytes
                 ));
