@@ -119,9 +119,10 @@ fn the_proofs_of_binomial_rounds_allow_exactly_the_honest_values() {
     let ours = |coins| Round::new(spec(coins)).expect("valid");
     let central = Round::new(RoundSpec { placement: NoisePlacement::Central, ..spec(4) }).expect("valid");
     // The least and the largest value, and the number of proofs of each list.
-    let mut rounds = vec![(ours(2), -1, 2, 1), (ours(5), -2, 4, 2), (central, 0, 1, 1)];
+    let mut rounds = vec![(ours(2), -1, 2, 1), (ours(5), -2, 4, 2)];
+    // A proof key takes seconds.
     if exhaustive() {
-        rounds.extend([(ours(4), -2, 3, 2), (ours(6), -3, 4, 1)]);
+        rounds.extend([(central, 0, 1, 1), (ours(4), -2, 3, 2), (ours(6), -3, 4, 1)]);
     }
     for (round, least, most, parts) in rounds {
         let range = round.proof_range();

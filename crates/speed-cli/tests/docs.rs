@@ -13,7 +13,7 @@ mod pages;
 mod shell;
 mod sources;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::env;
 
 use speed_core::fixture::exhaustive;
@@ -122,10 +122,11 @@ fn every_command_runs_as_it_is_shown() {
 
 #[test]
 fn every_option_exists() {
-    let shell = Shell::new();
-    none(&pages_with_claims().iter().flat_map(|page| commands::unknown_options(page, &shell)).collect::<Vec<_>>());
+    let (shell, mut helps) = (Shell::new(), HashMap::new());
+    let pages = pages_with_claims();
+    none(&pages.iter().flat_map(|page| commands::unknown_options(page, &shell, &mut helps)).collect::<Vec<_>>());
     let text = "    teacher   speed teacher keygen --nam X\n                --out FILE --nosuch\n".to_owned();
-    let problems = commands::unknown_options(&Page { name: "page.md".to_owned(), text }, &shell);
+    let problems = commands::unknown_options(&Page { name: "page.md".to_owned(), text }, &shell, &mut helps);
     assert_eq!(problems.len(), 2, "{problems:?}");
 }
 

@@ -62,6 +62,9 @@ pub(crate) struct Table {
     /// Columns that are not compared.
     #[serde(default)]
     pub(crate) skip: Vec<String>,
+    /// Whether it is compared only with SPEED_EXHAUSTIVE (.ci/nightly), because its command takes long.
+    #[serde(default)]
+    pub(crate) nightly: bool,
 }
 
 fn one() -> usize {

@@ -1,6 +1,6 @@
 //! Checks that every command on a page works as it is shown.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use regex::Regex;
 
@@ -63,7 +63,8 @@ pub(crate) fn check(
 
 /// Returns options in code blocks that are missing in their command's `--help`. Commands outside `console` blocks need
 /// several parties or machines, so only their options are checked.
-pub(crate) fn unknown_options(page: &Page, shell: &Shell) -> Vec<String> {
+/// `helps` has the helps of commands that were printed before.
+pub(crate) fn unknown_options(page: &Page, shell: &Shell, helps: &mut HashMap<Vec<String>, String>) -> Vec<String> {
     let command = Regex::new(r"(?:^|[ /])speed((?: [a-z]+)+)").expect("a pattern");
     let option = Regex::new(r"(?:^| )(--[a-z][a-z-]*)").expect("a pattern");
     let mut problems = Vec::new();
@@ -79,7 +80,7 @@ pub(crate) fn unknown_options(page: &Page, shell: &Shell) -> Vec<String> {
         let from = start.map_or(0, |found| found.get(0).expect("the command").end());
         for found in option.captures_iter(&text[from..]).filter(|_| !words.is_empty()) {
             let known = Regex::new(&format!("{}(?:[^a-z-]|$)", &found[1])).expect("a name");
-            if !known.is_match(&help(&words, shell)) {
+            if !known.is_match(helps.entry(words.clone()).or_insert_with(|| help(&words, shell))) {
                 problems.push(format!("{}:{line}: `speed {}` has no option {}", page.name, words.join(" "), &found[1]));
             }
         }
@@ -106,7 +107,8 @@ fn matches(file: &str, needed: &str) -> bool {
 }
 
 /// Returns the way to try a command: `speed run` gets `--dry-run`, and other commands of `speed` run unchanged. For a
-/// build or a script, its files must exist.
+/// build or a script, its files must exist, and for a preset without other options its file: all presets are tried in
+/// `cli::dry_run`.
 fn trial(shown: &str) -> Trial {
     let environment = Regex::new(r"^(?:[A-Z_]+=\S+ )+").expect("a pattern");
     let command = environment
@@ -116,6 +118,7 @@ fn trial(shown: &str) -> Trial {
     let words: Vec<&str> = command.split_whitespace().collect();
     let after = |option: &str| words.iter().position(|word| *word == option).and_then(|at| words.get(at + 1));
     match words.as_slice() {
+        ["speed", "run", preset] if preset.starts_with("configs/") => Trial::Files(vec![(*preset).to_owned()]),
         ["speed", "run", ..] => Trial::Run(format!("{command} --dry-run")),
         ["speed", ..] => Trial::Run(command),
         ["cargo", "run" | "build" | "test", ..] => {
