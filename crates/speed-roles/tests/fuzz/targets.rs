@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::str::FromStr as _;
+use std::sync::LazyLock;
 
 use ed25519_dalek::SigningKey;
 use ed25519_dalek::pkcs8::EncodePrivateKey as _;
@@ -15,8 +16,8 @@ use speed_aggregation::protocol::{
     Verification,
 };
 use speed_aggregation::{
-    EncryptedAnswer, EvaluationKey, KeySet, OpenerShare, Parameters, PrivacyNoise, PublicKey, Round, RoundSpec,
-    SecretKey, Server, StudentShare, Teacher, generate_keys,
+    EncryptedAnswer, EvaluationKey, OpenerShare, Parameters, PrivacyNoise, PublicKey, Round, RoundSpec, SecretKey,
+    Server, StudentShare, Teacher, generate_keys,
 };
 use speed_core::{Digest, NoisePlacement, Randomness, RandomnessKind, VoteShape};
 use speed_roles::{NamedQueries, Party, QueryNames, Question, Role, Roster, RoundFile, Terms, parse_answer};
@@ -93,8 +94,21 @@ fn round(label: &[u8], queries: usize, classes: usize, threshold: Option<i64>) -
 
 const SOURCE: Randomness = Randomness::simulation([3; 32]);
 
-fn keys() -> KeySet {
-    generate_keys(&Parameters::TOURNAMENT_128, &SOURCE).expect("a simulation needs no entropy")
+/// The keys of all targets.
+struct Keys {
+    secret: SecretKey,
+    public: PublicKey,
+    evaluation: Vec<u8>,
+    expanded: EvaluationKey,
+}
+
+fn keys() -> &'static Keys {
+    static KEYS: LazyLock<Keys> = LazyLock::new(|| {
+        let keys = generate_keys(&Parameters::TOURNAMENT_128, &SOURCE).expect("a simulation needs no entropy");
+        let (evaluation, expanded) = (keys.evaluation.to_bytes(), keys.evaluation.expand());
+        Keys { secret: keys.secret, public: keys.public, evaluation, expanded }
+    });
+    &KEYS
 }
 
 /// Creates messages of two teachers, and the server's state with them.
@@ -136,7 +150,7 @@ pub(crate) const ALL: [Named; 20] = [
         ..binary(vec![keys().public.to_bytes()], |bytes| PublicKey::from_bytes(bytes).is_ok())
     }),
     ("evaluation-key", || {
-        let inputs = vec![keys().evaluation.to_bytes()];
+        let inputs = vec![keys().evaluation.clone()];
         Target {
             stride: 1,
             limit: with_public_key,
@@ -159,22 +173,20 @@ pub(crate) const ALL: [Named; 20] = [
 ];
 
 fn messages() -> Target {
-    let keys = keys();
-    let key = keys.evaluation.expand();
-    let inputs = two_rounds().iter().flat_map(|round| collect(round, &keys.public, &key).0).collect();
+    let Keys { public, expanded, .. } = keys();
+    let inputs = two_rounds().iter().flat_map(|round| collect(round, public, expanded).0).collect();
     binary(inputs, |bytes| Submission::from_bytes(bytes).is_ok())
 }
 
 /// Returns the answers of both rounds, and their results.
 fn answered() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
-    let keys = keys();
-    let key = keys.evaluation.expand();
+    let Keys { public, expanded, .. } = keys();
     let (mut answers, mut results) = (Vec::new(), Vec::new());
     for round in two_rounds() {
-        let server = collect(&round, &keys.public, &key).1;
+        let server = collect(&round, public, expanded).1;
         let list = server.argmax(NonZeroUsize::MIN, &|_, _| {}).expect("complete");
         answers.extend(list.iter().map(EncryptedAnswer::to_bytes));
-        let result = AnswerList::new(&round, key.id(), server.statuses().to_vec(), &list);
+        let result = AnswerList::new(&round, public.id(), server.statuses().to_vec(), &list);
         let signed =
             SignedResult::new(result.expect("complete"), Digest::of("sum"), |_| Signature::from_bytes([9; 64]));
         results.push(signed.to_bytes());
@@ -192,10 +204,10 @@ fn results() -> Target {
 
 /// Creates a proof key, and the proofs of a message.
 fn proofs() -> (Target, Target) {
-    let public = keys().public;
+    let public = &keys().public;
     let round = round(b"proofs", 1, 3, None);
     let key = ProofKey::generate(public.parameters(), &round, &SOURCE).expect("valid");
-    let (_, proofs) = Teacher::new(0).answer_with_proof(&public, &round, &[0, 1, 0], &key, &SOURCE).expect("valid");
+    let (_, proofs) = Teacher::new(0).answer_with_proof(public, &round, &[0, 1, 0], &key, &SOURCE).expect("valid");
     let key = Target {
         stride: 1,
         limit: lists_of_points,
@@ -249,11 +261,10 @@ fn joint() -> (Target, Target, Target) {
 }
 
 fn server_state() -> Target {
-    let keys = keys();
-    let key = keys.evaluation.expand();
+    let Keys { public, expanded, .. } = keys();
     let [round, _] = two_rounds();
-    let state_of_round = collect(&round, &keys.public, &key).1.state().expect("closed");
-    let decode = move |bytes: &[u8]| Server::resume(key.clone(), round.clone(), bytes).is_ok();
+    let state_of_round = collect(&round, public, expanded).1.state().expect("closed");
+    let decode = move |bytes: &[u8]| Server::resume(expanded.clone(), round.clone(), bytes).is_ok();
     Target { limit: state, ..binary(vec![state_of_round], decode) }
 }
 
@@ -277,6 +288,11 @@ fn roster() -> Roster {
         // Derived from the name, so that a run depends on its seed only.
         let key = SigningKey::from_bytes(Digest::of(&name).as_bytes()).to_pkcs8_pem(LineEnding::LF).expect("a key");
         std::fs::write(&path, key).expect("a file");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("permissions");
+        }
         Party::new(&name, speed_roles::Identity::read(&path).expect("a key").key()).expect("a name")
     };
     let teachers = (0..20).map(|teacher| party(format!("hospital {teacher}"))).collect();
