@@ -90,6 +90,9 @@ mod tests {
         for coins in [1, 2, 3, 10, 31, 200, 801] {
             let (row, lattice) = (pascal(coins), binomial(coins).lattice(500));
             assert_eq!(lattice.twice_centre(), (coins % 2) as i64);
+            let square = |(heads, p): (usize, &f64)| p * (heads as f64 - 0.5 * coins as f64).powi(2);
+            let variance: f64 = row.iter().enumerate().map(square).sum();
+            assert!((variance / binomial(coins).variance() - 1.0).abs() < 1e-12, "{coins} coins: {variance}");
             for (heads, &p) in row.iter().enumerate() {
                 let k = heads as i64 - (coins / 2) as i64;
                 let at_least: f64 = row[heads..].iter().rev().sum();

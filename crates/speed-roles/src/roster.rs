@@ -282,6 +282,23 @@ mod tests {
         Party::new(name, PartyKey::from_bytes(key.as_bytes()).expect("a key"))
     }
 
+    #[test]
+    fn more_and_fewer_parties_or_teachers_than_agreed_are_refused() {
+        let [student, server, one, two] = [("student", 1), ("server", 2), ("north", 3), ("south", 4)]
+            .map(|(name, key)| party(name, key).expect("a name"));
+        let roster = Roster::new(student, server, vec![one, two]).expect("four parties");
+        roster.expect(2, 2).expect("two of one teacher each");
+        for (parties, teachers, words) in [
+            (1, 2, "2 parties that answer, expected 1"),
+            (3, 2, "2 parties that answer, expected 3"),
+            (2, 1, "2 teachers, expected 1"),
+            (2, 3, "2 teachers, expected 3"),
+        ] {
+            let error = roster.expect(parties, teachers).expect_err("another number").to_string();
+            assert!(error.starts_with(words), "{error}");
+        }
+    }
+
     /// On commit b3db769 all of these were the names of different parties.
     #[test]
     fn names_that_look_alike_are_not_in_one_roster() {

@@ -599,7 +599,7 @@ fn a_seed_is_not_revealed_from_a_registry_that_does_not_exist() {
     let folder = answered("typo");
     let options = RevealOptions { registry: folder.path("typo.registry"), ..reveal_options(&folder) };
     let error = server::reveal(&options).expect_err("absent");
-    assert!(error.exit_code().code() == 5 && error.to_string().contains("typo.registry"), "{error}");
+    assert!(error.exit_code().code() == 4 && error.to_string().contains("typo.registry"), "{error}");
     assert!(!folder.path("typo.registry").exists());
 }
 
