@@ -3,6 +3,7 @@
 use crate::error::FileProblem;
 use crate::{DataError, ImageShape};
 use sha2::{Digest, Sha256};
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -93,6 +94,19 @@ impl Split {
     #[must_use]
     pub fn labels(&self) -> &[u8] {
         &self.labels
+    }
+
+    /// Returns the number of images with the pixels of an image of `other`.
+    #[must_use]
+    pub fn copies_of(&self, other: &Self) -> usize {
+        let others: HashSet<&[u8]> = (0..other.len()).map(|image| other.pixels(image)).collect();
+        (0..self.len()).filter(|image| others.contains(self.pixels(*image))).count()
+    }
+
+    /// Returns the largest value of all pixels.
+    #[must_use]
+    pub fn largest_value(&self) -> u8 {
+        self.pixels.iter().copied().max().unwrap_or_default()
     }
 
     /// Returns a copy of the images `range`, for example one teacher's partition or the student's pool.

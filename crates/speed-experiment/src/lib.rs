@@ -13,6 +13,7 @@ mod cost;
 mod device;
 mod environment;
 mod error;
+mod image_warnings;
 mod ledger;
 mod list;
 mod mapping;

@@ -94,12 +94,13 @@ pub(crate) fn picture(class: usize, number: u32) -> RgbImage {
 /// Writes the directories of pictures of three classes.
 pub(crate) fn place() -> Workplace {
     let place = Workplace::new(CONFIG);
-    for (half, count) in [("train", 30), ("test", 25)] {
+    // The pictures of the two halves differ.
+    for (half, first, count) in [("train", 0, 30), ("test", 30, 25)] {
         for (class, name) in ["bar", "beam", "frame"].into_iter().enumerate() {
             let folder = place.path("shapes").join(half).join(name);
             fs::create_dir_all(&folder).expect("folders");
             for number in 0..count {
-                picture(class, number).save(folder.join(format!("{number}.png"))).expect("a picture");
+                picture(class, first + number).save(folder.join(format!("{number}.png"))).expect("a picture");
             }
         }
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::cli::common::{TINY, Workplace};
+use crate::cli::own_images;
 use crate::cli::way::{picture, place, train};
 
 const PARTS: [&str; 8] = ["--parts", "4", "--classes", "down,flat,up", "--group-by-prefix", "_", "--validation", "0.1"];
@@ -112,6 +113,33 @@ fn copies_of_a_picture_stay_together_or_are_reported() {
     let chosen = ["student", "queries", "--pool", "public", "--grey", "--clusters", "--count", "3", "--out", "q.csv"];
     let said = String::from_utf8_lossy(&place.speed(&chosen).stderr).into_owned();
     assert!(said.contains("1 of 31 images have the pixels of an earlier one, as again.png those of 01.png"), "{said}");
+}
+
+/// On commit 28fd28b5 both were used without a word.
+#[test]
+fn dark_pictures_and_test_pictures_that_are_known_are_reported() {
+    let place = place();
+    for (class, name) in ["down", "flat", "up"].into_iter().enumerate() {
+        fs::create_dir_all(place.path(&format!("dark/{name}"))).expect("folders");
+        for number in 0..4 {
+            // A sensor with 4 bits.
+            let level = |x: u32, y: u32| image::Luma([((x + 5 * class as u32 + y * number) % 16) as u8]);
+            let picture = image::GrayImage::from_fn(16, 16, level);
+            picture.save(place.path(&format!("dark/{name}/{number}.png"))).expect("a picture");
+        }
+    }
+    let said = String::from_utf8_lossy(&place.speed(&train("dark", "dark.safetensors", &["-q"])).stderr).into_owned();
+    assert!(said.contains("dark: the largest value of all pixels is 15, but white is 255"), "{said}");
+
+    let pictures = own_images::place();
+    for (class, number) in
+        ["bar", "beam", "frame"].into_iter().flat_map(|class| (0..25).map(move |number| (class, number)))
+    {
+        let [from, to] = ["train", "test"].map(|half| pictures.path(&format!("shapes/{half}/{class}/{number}.png")));
+        fs::copy(from, to).expect("a copy");
+    }
+    let plan = pictures.succeeds(&["run", "config.toml", "--dry-run"]);
+    assert!(plan.contains("warning: test images: 30 of 30 images are training images too"), "{plan}");
 }
 
 /// On commit b3db769 standard error printed the plurality's accuracy, and tables with data-dependent epsilons had the mode 0644.

@@ -199,7 +199,7 @@ impl DataSource {
     }
 
     /// Returns whether the images are in `data.folder`.
-    fn has_folder(self) -> bool {
+    pub(crate) fn has_folder(self) -> bool {
         matches!(self, Self::SvhnLike | Self::Pictures | Self::Arrays)
     }
 }

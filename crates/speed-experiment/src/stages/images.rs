@@ -11,6 +11,7 @@ use speed_data::{DataError, Dataset, Facts, ImageShape, Split, arrays, class_nam
 
 use crate::config::{AggregationKind, Config, DataSource, PoolOrigin};
 use crate::error::{ExperimentError, Mismatch};
+use crate::image_warnings::{dark, known};
 
 /// Numbers of built-in training and test digits from which street digits are made if MNIST is missing.
 const BUILT_IN: [usize; 2] = [20_000, 5_000];
@@ -93,7 +94,26 @@ impl SourceImages {
         // An error about too few images is reported elsewhere.
         let uneven = partition::uneven(&self.images.train, teachers).ok().flatten();
         let passed_over = self.passed_over.as_ref().map(|files| format!("pictures: {files}"));
-        passed_over.into_iter().chain(unused).chain(uneven.map(|uneven| format!("warning: {uneven}"))).collect()
+        let warnings = uneven.map(|uneven| uneven.to_string()).into_iter().chain(self.warnings(config));
+        let warnings = warnings.map(|warning| format!("warning: {warning}"));
+        passed_over.into_iter().chain(unused).chain(warnings).collect()
+    }
+
+    /// Returns warnings about a user's own images.
+    fn warnings(&self, config: &Config) -> Vec<String> {
+        let Dataset { train, test: public, .. } = &self.images;
+        // Too few public images are refused elsewhere.
+        let (pool, first) = (config.data.pool_images, self.unlabelled.unwrap_or(config.data.pool_images));
+        if !config.data.source.has_folder() || pool.max(first) > public.len() {
+            return Vec::new();
+        }
+        let (pool, test) = (public.slice(0..pool), public.slice(first..public.len()));
+        let all = [("training images", train), ("pool", &pool), ("test images", &test)];
+        let all_dark = all.into_iter().filter_map(|(what, images)| dark(what, images));
+        let others = [("in the pool", &pool), ("training images", train)];
+        all_dark
+            .chain(others.into_iter().filter_map(|(place, others)| known("test images", &test, place, others)))
+            .collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The images of a training: a directory of pictures or an array, with or without labels.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use speed_core::{printable, printable_path};
@@ -10,6 +10,7 @@ use speed_data::{ImageShape, Split, arrays};
 use super::spellings;
 use crate::config::{Config, ConfigError};
 use crate::error::ExperimentError;
+use crate::image_warnings::dark;
 
 /// Height and width of images that all networks train on in seconds or minutes, in pixels.
 const LARGE: usize = 64;
@@ -96,7 +97,8 @@ impl ImagesOptions {
             let classes = classes.ok_or_else(|| missing("--classes", "an array needs the names of its classes"))?;
             let images = arrays::load_labelled(&self.path, labels, classes.len())?;
             let names = (0..images.len()).map(|index| index.to_string()).collect();
-            return Ok(Labelled { images, names, class_names: classes.to_vec(), warnings: Vec::new() });
+            let warnings = dark(&printable_path(&self.path), &images).into_iter().collect();
+            return Ok(Labelled { images, names, class_names: classes.to_vec(), warnings });
         }
         if self.labels.is_some() {
             let message = "is read with an array (.npy) only: the folder of a picture is its class";
@@ -112,6 +114,7 @@ impl ImagesOptions {
         warnings.extend(
             twice.map(|(other, class)| format!("{} and {} are two classes", printable(other), printable(class))),
         );
+        warnings.extend(dark(&printable_path(&self.path), &found.images));
         let names = relative(&self.path, &found.files);
         Ok(Labelled { images: found.images, names, class_names: found.class_names, warnings })
     }
@@ -124,13 +127,15 @@ impl ImagesOptions {
         if self.is_array() {
             let images = arrays::load_unlabelled(&self.path, classes)?;
             let names: Vec<String> = (0..images.len()).map(|index| index.to_string()).collect();
-            let warnings = copies(&self.path, &names, &images).into_iter().collect();
+            let warnings = copies(&self.path, &names, &images).into_iter();
+            let warnings = warnings.chain(dark(&printable_path(&self.path), &images)).collect();
             return Ok(Unlabelled { images, names, warnings });
         }
         let found = pictures::load_unlabelled(&self.path, config.reading(), classes)?;
         let names = relative(&self.path, &found.files);
         let mut warnings = skipped(&self.path, found.passed_over.as_ref());
         warnings.extend(copies(&self.path, &names, &found.images));
+        warnings.extend(dark(&printable_path(&self.path), &found.images));
         Ok(Unlabelled { images: found.images, names, warnings })
     }
 }
@@ -171,18 +176,6 @@ fn copies(path: &Path, names: &[String], images: &Split) -> Option<String> {
         copies.len(),
         names.len()
     ))
-}
-
-/// Returns the warning about test images with the pixels of an image of the pool.
-pub(super) fn in_pool(test: &Split, path: &Path, pool: &Split) -> Option<String> {
-    let of_pool: HashSet<&[u8]> = (0..pool.len()).map(|image| pool.pixels(image)).collect();
-    let known = (0..test.len()).filter(|image| of_pool.contains(test.pixels(*image))).count();
-    let (path, all) = (printable_path(path), test.len());
-    (known > 0).then(|| {
-        format!(
-            "{path}: {known} of {all} images are in the pool too, so the accuracy on them says little about new images"
-        )
-    })
 }
 
 /// Returns the paths of files relative to a directory, with `/` on every system.

@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::Device;
 use serde::Serialize;
-use speed_core::Digest;
 use speed_core::random::Streams;
+use speed_core::{Digest, printable_path};
 use speed_data::Split;
 use speed_nn::threads;
 use speed_nn::training::logits;
@@ -16,7 +16,7 @@ use speed_report::Classification;
 use speed_student::{EpochReport, Images, Lesson, StudentError, StudentMethod, StudentOutcome};
 use speed_votes::{Pair, parse_pairs};
 
-use super::images::{ImagesOptions, Labelled, Unlabelled, in_pool};
+use super::images::{ImagesOptions, Labelled, Unlabelled};
 use super::queries::{positions, read_queries};
 use super::settings::{default_student, of_pool, settings};
 use super::{
@@ -25,6 +25,7 @@ use super::{
 };
 use crate::config::{Config, ConfigError};
 use crate::error::{ExperimentError, InputFault, Mismatch};
+use crate::image_warnings::known;
 use crate::model::{Description, Network, Origin, probabilities, to_bytes};
 use crate::progress::Progress;
 
@@ -127,7 +128,9 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     options.pool.large(pool.images.shape()).iter().for_each(|warning| progress.warn(warning));
     config.check_images(pool.images.shape())?;
     if let (Some(test), Some(path)) = (&test, &options.test) {
-        in_pool(test, path, &pool.images).iter().for_each(|warning| progress.warn(warning));
+        known(&printable_path(path), test, "in the pool", &pool.images)
+            .iter()
+            .for_each(|warning| progress.warn(warning));
     }
     let Labels { images: labelled, answered, unanswered } = labels(options, &pool, class_names.len())?;
     let lesson = Work { config: &config, pool: &pool.images, labelled: &labelled, test: test.as_ref(), seed };

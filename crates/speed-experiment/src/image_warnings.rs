@@ -1,0 +1,28 @@
+//! Warnings about the images of a user.
+
+use speed_data::Split;
+
+/// The largest value of images that use less than a quarter of the range.
+const DARK: u8 = 63;
+
+/// Returns the warning about images that look almost black to a network, because their values have another range: 0 to 1 in a
+/// mask, 0 to 15 of a sensor with 4 bits.
+pub(crate) fn dark(what: &str, images: &Split) -> Option<String> {
+    let largest = images.largest_value();
+    (images.len() > 1 && (1..=DARK).contains(&largest)).then(|| {
+        format!(
+            "{what}: the largest value of all pixels is {largest}, but white is 255, so all images look almost black: scale them to 0 to 255, \
+             here and for predictions"
+        )
+    })
+}
+
+/// Returns the warning about test images with the pixels of one of the `others`, which `where_from` describes.
+pub(crate) fn known(what: &str, test: &Split, where_from: &str, others: &Split) -> Option<String> {
+    let (known, all) = (test.copies_of(others), test.len());
+    (known > 0).then(|| {
+        format!(
+            "{what}: {known} of {all} images are {where_from} too, so the accuracy on them says little about new images"
+        )
+    })
+}
