@@ -229,14 +229,6 @@ pub enum AccountError {
         /// Number of classes.
         classes: usize,
     },
-    /// The allowed number of queries is less than one for each class.
-    #[error("at most {found} queries are allowed, but at least one for each class is expected: {min}")]
-    TooFewQueries {
-        /// The largest number allowed.
-        found: usize,
-        /// Number of classes.
-        min: usize,
-    },
     /// The noise cannot be created.
     #[error(transparent)]
     Mechanism(#[from] MechanismError),

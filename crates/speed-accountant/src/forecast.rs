@@ -19,13 +19,11 @@
 
 mod answer;
 mod labels;
-mod queries;
 mod right_labels;
 mod teachers;
 mod votes;
 
 pub use answer::AnswerForecast;
 pub use labels::{AgreementForecast, Forecast};
-pub use queries::{QueriesChoice, choose_queries};
 pub use teachers::least_teachers;
 pub use votes::{Agreement, MAX_TEACHERS, QueryVotes, VotesModel};

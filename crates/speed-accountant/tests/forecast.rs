@@ -3,13 +3,9 @@
 //! Statistical tests have fixed seeds. Their threshold is a false-alarm rate of 10^-6 for each comparison: the chance that a
 //! freshly chosen seed would refuse a correct forecast.
 
-use speed_accountant::calibrate::{Target, calibrate_coins_of_teacher, calibrate_noise};
-use speed_accountant::forecast::{
-    Agreement, AgreementForecast, AnswerForecast, Forecast, QueryVotes, VotesModel, choose_queries,
-};
+use speed_accountant::forecast::{Agreement, AnswerForecast, Forecast, QueryVotes, VotesModel};
 use speed_accountant::{
-    AccountError, Accountant, Adversary, Bound, Delta, HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseCoins,
-    NoiseDeviation, NoiseGenerator, PrivacyEvent,
+    AccountError, HonestRatio, InverseScale, Mechanism, NoiseCoins, NoiseDeviation, NoiseGenerator, PrivacyEvent,
 };
 use speed_core::Randomness;
 use speed_mechanism::{BinomialShare, NoiseShare, SkellamShare};
@@ -247,55 +243,4 @@ fn a_pilot_keeps_its_queries_and_other_numbers_are_drawn_from_it() {
     for (queries, expected) in [(0, AccountError::NoQueries), (1_000_001, AccountError::Queries { found: 1_000_001 })] {
         assert_eq!(Forecast::new(&event, &pilot, 100, queries), Err(expected));
     }
-}
-
-fn target(epsilon: f64, tau: f64, teachers: usize) -> Target {
-    let tau = HonestRatio::new(tau).and_then(|tau| tau.effective(teachers)).expect("valid");
-    let (delta, adversary, bound) = (Delta::new(1e-5).expect("valid"), Adversary::ExternalWithDropout, Bound::Tight);
-    Target { epsilon, delta, tau, adversary, bound, classes: None, threshold: None, checks: None }
-}
-
-#[test]
-fn the_chosen_queries_meet_their_target_and_are_the_best_that_were_tried() {
-    for (epsilon, tau, teachers, share) in [(3.0, 1.0, 250, 0.9), (1.0, 0.9, 500, 0.9), (1.5, 1.0, 60, 0.75)] {
-        let agreement = Agreement::new(share).expect("valid");
-        let target = target(epsilon, tau, teachers);
-        let chosen = choose_queries((agreement, 10), teachers, 150, &target).expect("a choice");
-        let queries = chosen.forecast.queries;
-        assert!([10, 20, 50, 100].contains(&queries));
-        let noise = binomial(chosen.coins * teachers as u64);
-        let account = |noise: Mechanism| {
-            let accountant = Accountant::new(PrivacyEvent::new(noise, target.tau), target.delta);
-            accountant.account_queries(queries).expect("an account").epsilon
-        };
-        assert!(account(noise) <= epsilon && (account(noise) - chosen.account.epsilon).abs() < 1e-12);
-        // The search by the least number of all coins agrees, and one coin less of each teacher would cost more.
-        if epsilon > 2.0 {
-            let least = calibrate_noise(MechanismKind::Binomial, queries, &target).expect("coins").scale;
-            assert!(least <= noise.scale() && noise.scale() < least + teachers as f64);
-        }
-        assert!(chosen.coins == 1 || account(binomial((chosen.coins - 1) * teachers as u64)) > epsilon);
-        let forecast = |noise: Mechanism, queries: usize| {
-            AgreementForecast::new(&all(noise), (agreement, 10), teachers, queries).expect("a forecast")
-        };
-        let here = forecast(noise, queries);
-        assert_eq!(here.one_rival, chosen.forecast);
-        assert!(here.even.right_share >= here.one_rival.right_share - 1e-12);
-        for other in [10, 20, 50, 100] {
-            let calibrated = calibrate_coins_of_teacher(teachers, other, &target);
-            let other = forecast(calibrated.expect("coins").account.mechanism, other).one_rival;
-            let expected = |forecast: &Forecast| forecast.right_share * forecast.queries as f64;
-            if chosen.forecast.has_enough() {
-                assert!(other.queries <= queries || other.right_share < 0.99, "{other}");
-            } else {
-                assert!(other.right_share < 0.99 && expected(&other) <= expected(&chosen.forecast), "{other}");
-            }
-        }
-    }
-    let agreement = Agreement::new(0.9).expect("valid");
-    let refused = choose_queries((agreement, 10), 250, 9, &target(1.0, 1.0, 250));
-    assert_eq!(refused, Err(AccountError::TooFewQueries { found: 9, min: 10 }));
-    // One teacher tosses few enough coins for a short search.
-    let refused = choose_queries((agreement, 10), 1, 100, &target(1e-4, 1.0, 1));
-    assert!(matches!(refused, Err(AccountError::NotEnoughNoise { .. })), "{refused:?}");
 }

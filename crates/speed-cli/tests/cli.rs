@@ -31,7 +31,6 @@ mod prices;
 mod privacy;
 mod resume;
 mod roles;
-mod rounds;
 mod shards;
 mod small_pools;
 mod submit;

@@ -16,7 +16,6 @@ mod row;
 mod settings;
 mod student;
 mod sweep;
-mod target;
 #[cfg(test)]
 mod tests;
 mod unknown;

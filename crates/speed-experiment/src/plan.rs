@@ -43,7 +43,7 @@ pub struct Plan {
     pub cost: Option<Cost>,
     /// The reason why the images cannot be loaded, if so; the run would stop.
     pub missing: Option<String>,
-    /// Remarks for the user: on the images, and the forecast of the labels if `privacy.agreement` is known.
+    /// Remarks for the user: on the images and the noise.
     pub notes: Vec<String>,
     /// The resolved config.
     pub config: Config,
@@ -63,7 +63,7 @@ pub struct PlannedStage {
 pub struct PlannedRow {
     /// Its name.
     pub name: String,
-    /// Number of queries that it answers; with a second round, the largest possible number.
+    /// Number of queries that it answers.
     pub queries: usize,
     /// Whether its answers exist.
     pub done: bool,
@@ -109,7 +109,6 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
     }
     let missing = config.data.source.published().and_then(|name| locate(name, options.datasets.as_deref()).err());
     let classes = planned_classes(config, facts.map(|facts| facts.classes))?;
-    notes.extend(config.forecast_notes(classes)?);
     notes.extend(config.unanimity_notes(classes)?);
     let (rows, to_charge) = planned_rows(config, options, &graph, classes)?;
     let questioned = check_price(config, options, &to_charge).err().map(|error| error.to_string());
@@ -197,7 +196,7 @@ pub(crate) fn check_run_price(
     Ok(check_price(config, options, &to_charge)?)
 }
 
-/// Returns the charges of every row with noise and its own answers, for its checks and for each round of questions, with the row's
+/// Returns the charges of every row with noise and its own answers, for its checks and its answers, with the row's
 /// index and whether the answers, or the checks, exist.
 fn charges(
     config: &Config,
@@ -209,7 +208,7 @@ fn charges(
     let mut charges: Vec<(usize, QueryBatch, bool)> = Vec::new();
     for (node, row, batch) in graph.charged(config, classes)? {
         let is_forced = options.force.iter().any(|name| node.is_called(name));
-        // Answers depend on checks, and second questions on the answers to the first ones.
+        // Answers depend on checks.
         let has_earlier = charges.iter().all(|(other, _, done)| *other != row || *done);
         charges.push((row, batch, node.kind.is_finished(&folder, node) && !is_forced && has_earlier));
     }
@@ -242,7 +241,7 @@ fn planned_rows(
     let mut rows = Vec::new();
     for of_row in charges.chunk_by(|(one, ..), (next, ..)| one == next) {
         let row = &config.rows[of_row[0].0];
-        let queries = config.queries.most(row);
+        let queries = row.query_count(config.queries.count);
         let account = data_independent(config, row, queries, classes)?;
         let party = data_independent_party(config, row, queries, classes)?;
         rows.push(PlannedRow {

@@ -28,9 +28,8 @@ use crate::results::{
 };
 pub use crate::stages::StageUnits;
 use crate::stages::{
-    CollectedVotes, Context, Graph, Images, LabellingsAgain, Node, Outputs, Queries, QueriesAgain, RowBaselines,
-    RowBounds, RowLabellings, RowStudents, TeacherAnswers, TeachersOnTest, Truth, kinds_of_machine, planned_classes,
-    select_queries,
+    CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowBaselines, RowBounds, RowLabellings,
+    RowStudents, TeacherAnswers, TeachersOnTest, Truth, kinds_of_machine, planned_classes, select_queries,
 };
 use crate::store::{RunStore, progress_path};
 
@@ -173,9 +172,6 @@ fn in_store<T>(
     progress.planned(&graph.names().map(ToString::to_string).collect::<Vec<_>>());
     check(store, config, progress)?;
     let classes = images.map(|images| images.pool.classes());
-    if config.privacy.target.is_some() {
-        config.forecast_notes(planned_classes(config, classes)?)?.iter().for_each(|note| progress.note(note));
-    }
     if let Some(name) = images.and_then(|images| images.handwriting.as_ref()) {
         progress.note(&format!("street digits of the handwriting in dataset {name}"));
     }
@@ -209,7 +205,7 @@ fn report(
     let collected = outputs.get::<CollectedVotes>();
     let rows = row_results(config, outputs);
     let asked = asked_queries(context, outputs, &rows);
-    let pictures = images.map(|images| picture::of_queries(&images.pool, &asked.pictured())).transpose()?;
+    let pictures = images.map(|images| picture::of_queries(&images.pool, &asked.pool_images)).transpose()?;
     let asked = PublishedQueries { queries: asked, pictures };
     let rows = rows.into_iter().enumerate().map(|(row, result)| result.into_row(config, row)).collect();
     let ledger =
@@ -245,15 +241,9 @@ fn row_results(config: &Config, outputs: &Outputs) -> Vec<RowResult> {
     let (bounds, students) = (outputs.find::<RowBounds>(), outputs.find::<RowStudents>());
     let result = |row: usize| {
         let own = config.labels_of(row);
-        let (mut labels, mut times) = outputs.get::<RowLabellings>().0[&own].clone();
-        let again = outputs.find::<LabellingsAgain>().and_then(|again| again.0.get(&own));
-        if let Some((second, times_again)) = again {
-            labels = labels.with_again(second);
-            times = times.zip(times_again.as_ref()).map(|(first, again)| first.with(again));
-        }
+        let (labels, times) = outputs.get::<RowLabellings>().0[&own].clone();
         RowResult {
             labels,
-            asked_again: again.map(|(second, _)| second.labels.len()),
             times,
             bounds: bounds.and_then(|bounds| bounds.0.get(&own)).cloned(),
             students: students.map_or_else(Vec::new, |students| students.0[row].clone()),
@@ -273,7 +263,6 @@ fn asked_queries(context: &Context<'_>, outputs: &Outputs, results: &[RowResult]
         row,
         is_covered: is_covered(result),
         labels: &result.labels.labels,
-        again: outputs.find::<QueriesAgain>().and_then(|again| again.0.get(&row)),
     });
     let asked = AskedQueries {
         pool_images: queries.images().to_vec(),
@@ -281,7 +270,6 @@ fn asked_queries(context: &Context<'_>, outputs: &Outputs, results: &[RowResult]
         truth: truth.map(|truth| queries.truth(truth.labels())),
         votes: (!config.protects_answers()).then(|| votes.counts(queries.len())),
         rows: Vec::new(),
-        again: Vec::new(),
     };
     with_answers(asked, context, answers)
 }

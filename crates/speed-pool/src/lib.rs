@@ -11,7 +11,6 @@
 mod belief;
 mod clusters;
 mod components;
-mod disagreement;
 mod eigen;
 mod embedding;
 mod features;
@@ -21,6 +20,5 @@ mod rows;
 
 pub use belief::{Answer, Belief};
 pub use clusters::{Cluster, Clusters};
-pub use disagreement::Disagreement;
 pub use features::Features;
 pub use map::{MapError, MapParts, MapSettings, PoolMap, Task};

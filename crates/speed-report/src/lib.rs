@@ -32,7 +32,7 @@ mod sweep;
 mod table;
 mod text;
 
-pub use asked::{AskedAgain, AskedQueries, RowAnswers, SecondQuestion};
+pub use asked::{AskedQueries, RowAnswers};
 pub use card::{
     CARD_FORMAT, CardFault, CardSource, MAX_CARD_DELTA, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy,
     Privacy, Task, TrainingData, Versions, covers_labels,
@@ -45,7 +45,7 @@ pub use compare::{
 };
 pub use environment::Environment;
 pub use noise::RunNoise;
-pub use page::{BASELINE_STAGE, FIRST_STUDENT_STAGE, PageParts, STUDENT_STAGE, Sheet};
+pub use page::{BASELINE_STAGE, PageParts, STUDENT_STAGE, Sheet};
 pub use picture::{Picture, PictureError, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
 pub use plausible::{Implausible, MAX_CLASS_NAME, MAX_ROW_NAME, check_rows};
 pub use proportion::Interval;

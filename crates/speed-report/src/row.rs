@@ -210,11 +210,8 @@ pub struct ReportRow {
     /// Number of queries with a label, if a threshold may leave some without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<usize>,
-    /// Number of queries asked, in all rounds.
+    /// Number of queries asked.
     pub queries: usize,
-    /// Number of second questions among them; `None` without a second round.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked_again: Option<usize>,
     /// The students, one per repeat.
     pub students: Vec<StudentRun>,
     /// Results by class of the first student on the test images; `None` in reports of earlier versions.

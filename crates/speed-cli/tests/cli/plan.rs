@@ -1,6 +1,4 @@
-//! `speed plan`, and the choice of queries and coins for `privacy.target`.
-
-use std::fs;
+//! `speed plan`.
 
 use serde_json::Value;
 
@@ -21,48 +19,6 @@ const PLAN: [&str; 11] = [
     "--mechanism",
     "binomial",
 ];
-
-/// A config without images, whose votes need no training.
-const TARGET: &str = r#"
-name = "target"
-seed = 5
-
-[data]
-source = "none"
-pool_images = 200
-
-[ensemble]
-teachers = 100
-
-[votes]
-source = "uniform"
-
-[queries]
-count = 150
-
-[noise]
-source = "simulation"
-
-[privacy]
-target = 3.0
-agreement = 0.9
-
-[table]
-repeats = 0
-
-[[row]]
-name = "plain"
-aggregation = "non-private"
-
-[[row]]
-name = "all"
-aggregation = "trusted"
-
-[[row]]
-name = "most"
-aggregation = "trusted"
-honest_ratio = 0.7
-"#;
 
 fn json(place: &Workplace, arguments: &[&str]) -> Value {
     serde_json::from_str(&place.succeeds(&[arguments, &["--json"]].concat())).expect("JSON")
@@ -184,91 +140,6 @@ fn a_plan_refuses_bad_values_by_name() {
         plan["cost"].is_null() && plan["without_cost"].as_str().is_some_and(|why| why.contains("queries")),
         "{plan}"
     );
-}
-
-#[test]
-fn a_target_chooses_queries_and_coins_before_anything_is_read() {
-    let place = Workplace::new(TARGET);
-    let plan = json(&place, &["run", "config.toml", "--dry-run"]);
-    let (queries, coins) = (&plan["config"]["queries"]["count"], &plan["config"]["noise"]["coins"]);
-    assert!([10, 20, 50, 100].map(Value::from).contains(queries), "{plan}");
-    assert!(coins.as_u64().is_some_and(|coins| coins > 0) && plan["config"]["noise"]["mechanism"] == "binomial");
-    let epsilons: Vec<f64> =
-        plan["rows"].as_array().expect("rows").iter().map(|row| number(&row["data_independent"])).collect();
-    assert!(epsilons.len() == 2 && epsilons.iter().all(|epsilon| *epsilon <= 3.0), "{epsilons:?}");
-    assert!(epsilons.iter().any(|epsilon| *epsilon > 2.8), "{epsilons:?}");
-    let notes: Vec<&str> = plan["notes"].as_array().expect("notes").iter().filter_map(Value::as_str).collect();
-    assert!(
-        notes[0].starts_with("privacy.target = 3,") && notes[0].contains(&format!("{queries} queries")),
-        "{notes:?}"
-    );
-    assert!(notes[1].starts_with("forecast: "), "{notes:?}");
-
-    // The run states the choice, and its own config gives the same run.
-    let output = place.speed(&["run", "config.toml", "--json"]);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && said.contains("privacy.target = 3,") && said.contains("forecast: "), "{said}");
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    for row in report["rows"].as_array().expect("rows").iter().skip(1) {
-        assert!(number(&row["data_independent"]["epsilon"]) <= 3.0 && row["queries"] == *queries, "{row}");
-    }
-    let folder = place.run_folder("results", "target");
-    let resolved = folder.join("config.toml");
-    let again = json(&place, &["run", resolved.to_str().expect("text"), "--dry-run"]);
-    assert_eq!((&again["config"], &again["rows"][0]["done"]), (&plan["config"], &true.into()));
-    assert!(folder.ends_with(report["run"].as_str().expect("an id")));
-
-    // The choice does not depend on the seed, and so not on the votes; a smaller largest number is respected.
-    let other = json(&place, &["run", "config.toml", "--dry-run", "--set", "seed=6"]);
-    assert_eq!((&other["config"]["queries"]["count"], &other["config"]["noise"]["coins"]), (queries, coins));
-    let fewer = json(&place, &["run", "config.toml", "--dry-run", "--set", "queries.count=19"]);
-    assert_eq!(fewer["config"]["queries"]["count"], 10);
-}
-
-#[test]
-fn a_target_refuses_keys_that_contradict_it() {
-    let place = Workplace::new(TARGET);
-    let refused = |changes: &[&str], words: &[&str]| {
-        let changes: Vec<&str> = changes.iter().flat_map(|change| ["--set", change]).collect();
-        place.fails(&[&["run", "config.toml", "--dry-run"][..], &changes].concat(), 2, words);
-    };
-    refused(&["privacy.agreement=0"], &["privacy.agreement", "missing"]);
-    refused(&["privacy.agreement=1.1"], &["privacy.agreement", "above 0 and at most 1"]);
-    refused(&["privacy.target=-1"], &["privacy.target", "at least 0"]);
-    refused(&["privacy.target=inf"], &["privacy.target", "at least 0"]);
-    refused(&["queries.count=9"], &["queries.count", "at least one for each class"]);
-    refused(&["noise.coins=4"], &["noise.coins", "leave it out"]);
-    refused(&["noise.sigma=4.0"], &["noise.sigma", "leave it out"]);
-    refused(&["noise.threshold=4"], &["noise.threshold", "leave one of them out"]);
-    refused(&["noise.mechanism=skellam"], &["noise.mechanism", "expected binomial"]);
-    refused(&["row.2.coins=4"], &["row.2.coins", "leave it out"]);
-    refused(&["row.1.gamma=0.1"], &["row.1.gamma", "leave it out"]);
-    refused(&["privacy.classes=7"], &["privacy.classes", "found 7, expected 10"]);
-    refused(&["privacy.chosen=true", "noise.coins=1"], &["privacy.chosen", "more than privacy.target"]);
-    refused(&["privacy.target=0", "privacy.classes=7"], &["privacy.classes", "only with privacy.target"]);
-
-    // Votes in a file: the number of classes must be given, and is compared with the file.
-    let votes: Vec<u8> = (0..200).flat_map(|_| [60, 30, 10]).collect();
-    npy(&place.path("votes.npy"), "200, 3", &votes);
-    let of_file = ["votes.source=file", "votes.file=votes.npy"];
-    refused(&of_file, &["privacy.classes", "does not determine"]);
-    refused(&[&of_file[..], &["privacy.classes=4"]].concat(), &["privacy.classes", "assumed 4, but there are 3"]);
-    let text = fs::read_to_string(place.path("config.toml")).expect("a config");
-    let text = text.replace("source = \"uniform\"", "source = \"file\"\nfile = \"votes.npy\"");
-    fs::write(place.path("config.toml"), text.replace("agreement = 0.9", "agreement = 0.9\nclasses = 3")).expect("it");
-    let plan = json(&place, &["run", "config.toml", "--dry-run"]);
-    assert!([3, 6, 15, 30, 60, 150].map(Value::from).contains(&plan["config"]["queries"]["count"]), "{plan}");
-}
-
-#[test]
-fn a_dry_run_forecasts_labels_if_an_agreement_is_known() {
-    let place = Workplace::new(TARGET);
-    let set = |agreement: &str| {
-        let agreement = format!("privacy.agreement={agreement}");
-        place.succeeds(&["run", "config.toml", "--dry-run", "--set", "privacy.target=0", "--set", &agreement])
-    };
-    assert!(set("0.8").lines().any(|line| line.starts_with("# forecast: ") && line.contains("of 150")));
-    assert!(!set("0").contains("forecast"));
 }
 
 #[test]

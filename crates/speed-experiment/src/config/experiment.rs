@@ -17,7 +17,6 @@ use super::privacy::{PrivacyConfig, RawPrivacy};
 use super::queries::{QueriesConfig, RawQueries};
 use super::row::{self, RawRow, RowConfig, Surroundings};
 use super::student::settle_epochs;
-use super::target::{Sections, settle_target};
 use super::votes::{RawVotes, VotesSource};
 use crate::store::PUBLISHED;
 
@@ -73,7 +72,7 @@ pub struct Config {
     pub queries: QueriesConfig,
     /// Privacy noise.
     pub noise: NoiseConfig,
-    /// Privacy target.
+    /// Delta and limits of the privacy cost.
     pub privacy: PrivacyConfig,
     /// The students' trainings.
     pub student: StudentConfig,
@@ -109,7 +108,6 @@ impl RawConfig {
         self.student.check().map_err(|bad| Fault::new(format!("student.{}", bad.field), bad.message))?;
         let noise = self.noise.check(self.ensemble.teachers)?;
         let privacy = self.privacy.check()?;
-        self.check_rounds()?;
         let around = Surroundings { teachers: self.ensemble.teachers, queries: queries.count, noise: &noise };
         let rows = row::check(&self.row, &around)?;
         Ok(Config {
@@ -128,56 +126,6 @@ impl RawConfig {
             table: self.table,
             rows,
         })
-    }
-
-    /// Refuses keys that contradict a second round of questions.
-    fn check_rounds(&self) -> Result<(), Fault> {
-        if self.queries.rounds == 1 {
-            return Ok(());
-        }
-        if self.table.repeats == 0 {
-            return refuse(
-                "table.repeats",
-                "queries.rounds = 2 needs students: the first student of a row chooses its second questions",
-            );
-        }
-        for (index, row) in self.row.iter().enumerate() {
-            if row.queries != 0 {
-                return refuse(
-                    format!("row.{index}.queries"),
-                    "with queries.rounds = 2, a row's second questions are about all clusters: leave it out",
-                );
-            }
-            if [row.check_gamma, row.check_sigma].iter().any(|value| *value != 0.0) || row.check_coins != 0 {
-                return refuse(
-                    format!("row.{index}"),
-                    "checks with noise of their own are for one round of questions: leave out queries.rounds or the checks",
-                );
-            }
-            // The stages of the second round have the word in their names, before the row.
-            let mut words = row.name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-            if words.next().is_some_and(|word| word.eq_ignore_ascii_case("again")) {
-                return refuse(
-                    format!("row.{index}.name"),
-                    format!("found {:?}: with queries.rounds = 2, a name must not begin with \"again\"", row.name),
-                );
-            }
-        }
-        Ok(())
-    }
-
-    /// Chooses queries and coins for `privacy.target`.
-    fn settle_target(&mut self, source: &Source) -> Result<(), Fault> {
-        let mut sections = Sections {
-            data: &self.data,
-            teachers: self.ensemble.teachers,
-            votes: &self.votes,
-            queries: &mut self.queries,
-            noise: &mut self.noise,
-            privacy: &mut self.privacy,
-            rows: &self.row,
-        };
-        settle_target(&mut sections, source)
     }
 
     /// Returns the method of every row's students, if any.
@@ -241,8 +189,7 @@ impl Config {
         let mut raw: RawConfig = source.resolve()?;
         let methods: Vec<StudentMethod> = raw.methods().collect();
         settle_epochs(&mut raw.student, source, &methods, raw.data.pool_images);
-        let checked = raw.settle_target(source).and_then(|()| raw.check());
-        checked.map_err(|fault| source.error(&fault.key, fault.message))
+        raw.check().map_err(|fault| source.error(&fault.key, fault.message))
     }
 
     /// Returns the options for reading pictures.

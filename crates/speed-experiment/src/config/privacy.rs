@@ -1,9 +1,7 @@
-//! The privacy target: `[privacy]`.
+//! Delta and limits of the privacy cost: `[privacy]`.
 
 use serde::{Deserialize, Serialize};
-use speed_accountant::forecast::Agreement;
 use speed_accountant::{Delta, PriceLimit};
-use speed_core::VoteShape;
 
 use super::fault::{Fault, refuse};
 use super::noise::is_unset;
@@ -19,17 +17,9 @@ pub struct RawPrivacy {
     pub budget: f64,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub max_epsilon: f64,
-    #[serde(default, skip_serializing_if = "is_unset")]
-    pub target: f64,
-    #[serde(default, skip_serializing_if = "is_unset")]
-    pub agreement: f64,
-    #[serde(default, skip_serializing_if = "is_unset")]
-    pub classes: usize,
-    #[serde(default, skip_serializing_if = "is_unset")]
-    pub chosen: bool,
 }
 
-/// The privacy target, checked.
+/// Delta and limits of the privacy cost, checked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacyConfig {
     /// The delta of every bound.
@@ -38,14 +28,6 @@ pub struct PrivacyConfig {
     pub budget: Option<f64>,
     /// The limit on the price of a run's answers.
     pub limit: PriceLimit,
-    /// The largest data-independent epsilon of each row, for which queries and coins are chosen.
-    pub target: Option<f64>,
-    /// The expected share of the teachers that vote for the right class.
-    pub agreement: Option<Agreement>,
-    /// The number of classes, if nothing else in the config determines it.
-    pub classes: Option<usize>,
-    /// Whether queries and coins were chosen for the target.
-    pub is_chosen: bool,
 }
 
 impl RawPrivacy {
@@ -58,38 +40,7 @@ impl RawPrivacy {
         let most = Some(self.max_epsilon).filter(|most| *most != 0.0);
         let limit = PriceLimit::new(most).map_err(|error| Fault::new("privacy.max_epsilon", error))?;
         let budget = Some(self.budget).filter(|&budget| budget > 0.0);
-        let (target, agreement) = self.check_target()?;
-        let classes = match self.classes {
-            0 => None,
-            _ if target.is_none() => return refuse("privacy.classes", "is read only with privacy.target"),
-            found if !(2..=VoteShape::MAX_CLASSES).contains(&found) => {
-                return refuse("privacy.classes", format!("found {found}, expected 2 to {}", VoteShape::MAX_CLASSES));
-            }
-            found => Some(found),
-        };
-        Ok(PrivacyConfig { delta, limit, budget, target, agreement, classes, is_chosen: self.chosen })
-    }
-
-    /// Checks the target epsilon and the agreement.
-    fn check_target(&self) -> Result<(Option<f64>, Option<Agreement>), Fault> {
-        if !(self.target >= 0.0 && self.target.is_finite()) {
-            return refuse("privacy.target", format!("found {:?}, expected a number of at least 0", self.target));
-        }
-        let agreement = match self.agreement {
-            0.0 => None,
-            share => Some(Agreement::new(share).map_err(|error| Fault::new("privacy.agreement", error))?),
-        };
-        let target = Some(self.target).filter(|&target| target > 0.0);
-        if target.is_some() && agreement.is_none() {
-            return refuse(
-                "privacy.agreement",
-                "missing: privacy.target needs the expected share of the teachers that vote for the right class, for example 0.9",
-            );
-        }
-        if self.chosen && target.is_none() {
-            return refuse("privacy.chosen", "is read only with privacy.target");
-        }
-        Ok((target, agreement))
+        Ok(PrivacyConfig { delta, limit, budget })
     }
 }
 
@@ -99,10 +50,6 @@ impl From<&PrivacyConfig> for RawPrivacy {
             delta: privacy.delta.get(),
             budget: privacy.budget.unwrap_or(0.0),
             max_epsilon: privacy.limit.most().unwrap_or(0.0),
-            target: privacy.target.unwrap_or(0.0),
-            agreement: privacy.agreement.map_or(0.0, Agreement::get),
-            classes: privacy.classes.unwrap_or(0),
-            chosen: privacy.is_chosen,
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The pool images that are labelled: `[queries]`.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -8,8 +7,6 @@ use speed_pool::Features;
 
 use super::data::{DataConfig, DataSource};
 use super::fault::{Fault, refuse};
-use super::noise::is_unset;
-use super::row::RowConfig;
 use super::votes::VotesSource;
 
 /// `[queries]` as written.
@@ -27,22 +24,10 @@ pub struct RawQueries {
     pub features: Features,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub beliefs: bool,
-    #[serde(default = "one_round", skip_serializing_if = "is_one_round")]
-    pub rounds: usize,
-    #[serde(default, skip_serializing_if = "is_unset")]
-    pub again: usize,
 }
 
 fn is_default(features: &Features) -> bool {
     *features == Features::default()
-}
-
-fn one_round() -> usize {
-    1
-}
-
-fn is_one_round(rounds: &usize) -> bool {
-    *rounds == one_round()
 }
 
 /// `queries.selection` as written.
@@ -72,8 +57,6 @@ pub struct QueriesConfig {
     pub features: Features,
     /// Whether students learn the most probable class of every answer, given all answers and the map of the pool.
     pub beliefs: bool,
-    /// The largest number of second questions of a row, if there is a second round; its first student chooses them.
-    pub again: Option<NonZeroUsize>,
 }
 
 /// The choice of the queries among the pool images.
@@ -99,12 +82,6 @@ impl QueriesConfig {
     #[must_use]
     pub fn use_map(&self, votes: &VotesSource) -> bool {
         self.beliefs || matches!(self.selection, QuerySelection::Clusters { .. }) || *votes == VotesSource::Neighbours
-    }
-
-    /// Returns the largest number of queries that a row answers in all rounds. Without a second round, it is their number.
-    #[must_use]
-    pub fn most(&self, row: &RowConfig) -> usize {
-        row.query_count(self.count).saturating_add(self.again.map_or(0, NonZeroUsize::get))
     }
 }
 
@@ -148,29 +125,7 @@ impl RawQueries {
             (QuerySelectionKind::Balanced, _) => QuerySelection::Balanced,
             (QuerySelectionKind::Clusters, _) => QuerySelection::Clusters { groups: self.groups },
         };
-        let again = self.check_rounds(data)?;
-        Ok(QueriesConfig { count: self.count, selection, features: self.features, beliefs: self.beliefs, again })
-    }
-
-    /// Returns the largest number of second questions, if there are two rounds.
-    fn check_rounds(&self, data: &DataConfig) -> Result<Option<NonZeroUsize>, Fault> {
-        match self.rounds {
-            1 if self.again == 0 => Ok(None),
-            1 => refuse("queries.again", "is read only with queries.rounds = 2"),
-            2 if self.selection != QuerySelectionKind::Clusters || !self.groups => refuse(
-                "queries.rounds",
-                "a second round asks about parts of clusters: expected queries.selection = \"clusters\" and queries.groups = true",
-            ),
-            2 if !(1..=data.pool_images).contains(&self.again) => refuse(
-                "queries.again",
-                format!(
-                    "found {}, expected the largest number of second questions, 1 to data.pool_images = {}",
-                    self.again, data.pool_images
-                ),
-            ),
-            2 => Ok(NonZeroUsize::new(self.again)),
-            found => refuse("queries.rounds", format!("found {found}, expected 1 or 2")),
-        }
+        Ok(QueriesConfig { count: self.count, selection, features: self.features, beliefs: self.beliefs })
     }
 }
 
@@ -184,16 +139,6 @@ impl From<&QueriesConfig> for RawQueries {
             QuerySelection::Clusters { .. } => (QuerySelectionKind::Clusters, String::new()),
         };
         let groups = queries.selection == QuerySelection::Clusters { groups: true };
-        let again = queries.again.map_or(0, NonZeroUsize::get);
-        Self {
-            count: queries.count,
-            selection,
-            file,
-            groups,
-            features: queries.features,
-            beliefs: queries.beliefs,
-            rounds: if again > 0 { 2 } else { one_round() },
-            again,
-        }
+        Self { count: queries.count, selection, file, groups, features: queries.features, beliefs: queries.beliefs }
     }
 }

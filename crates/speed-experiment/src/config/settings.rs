@@ -45,11 +45,7 @@ fn word(choice: &impl Serialize) -> String {
 /// Returns a short description of the choice of the queries.
 fn selection(queries: &RawQueries) -> String {
     let groups = if queries.groups { ", groups of images" } else { "" };
-    let again = match queries.again {
-        0 => String::new(),
-        most => format!(", then at most {most} second questions"),
-    };
-    format!("{}{groups}{again}", word(&queries.selection))
+    format!("{}{groups}", word(&queries.selection))
 }
 
 /// Returns a short description of the noise in the config of an ensemble of `teachers`.

@@ -70,7 +70,7 @@ fn mechanism_of(row: &RowConfig) -> String {
 }
 
 /// Returns the card of a row's models. `first` is the description of the first one. The numbers of teachers and queries, the
-/// noise and the method are those of the config; only the rest is from the report, and with a second round the number of queries.
+/// noise and the method are those of the config; only the rest is from the report.
 pub(super) fn card_of_row(
     config: &Config,
     report: &Report,
@@ -80,8 +80,7 @@ pub(super) fn card_of_row(
 ) -> ModelCard {
     let (row, source) = (&report.rows[index], &config.rows[config.labels_of(index)]);
     let teachers = config.ensemble.teachers;
-    // Only the answers determine the number of second questions.
-    let queries = if config.queries.again.is_some() { row.queries } else { config.queries.most(source) };
+    let queries = source.query_count(config.queries.count);
     let noise_source = if source.noise.is_central() {
         NoiseSource::Server
     } else if source.aggregation == AggregationKind::Trusted {
@@ -216,7 +215,7 @@ pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Res
     let models = models_of_card(path, card)?;
     let first = models[0].description.clone();
     let source = &config.rows[config.labels_of(index)];
-    let (queries, classes) = (config.queries.most(source), first.classes.len());
+    let (queries, classes) = (source.query_count(config.queries.count), first.classes.len());
     let [claim, party] = if source.is_noisy() {
         let claim = data_independent(&config, source, queries, classes)?.ok();
         [claim, data_independent_party(&config, source, queries, classes)?.and_then(Result::ok)]
@@ -229,8 +228,7 @@ pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Res
     }
     let files = models.into_iter().map(|model| model.file).collect();
     check_card(path, card, &card_of_row(&config, &report, index, files, &first))?;
-    let queries = config.queries.again.map(|_| "training.queries");
-    Ok(VerifiedCard { claim, of_report: OF_REPORT.into_iter().chain(queries).collect() })
+    Ok(VerifiedCard { claim, of_report: OF_REPORT.to_vec() })
 }
 
 /// The run of a card, and the place of its row.

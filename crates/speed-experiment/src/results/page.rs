@@ -16,7 +16,7 @@ use crate::store::{ASKED_PICTURES, ASKED_QUERIES, read_stage_file, read_table, s
 pub fn run_page(report: &Report, run: &Path) -> Result<String, ExperimentError> {
     check_students(report, run)?;
     let asked = asked_queries(run)?;
-    let sheet = asked.as_ref().map(|asked| sheet(run, asked.pictured().len())).transpose()?.flatten();
+    let sheet = asked.as_ref().map(|asked| sheet(run, asked.pool_images.len())).transpose()?.flatten();
     let parts = PageParts {
         asked: asked.as_ref(),
         sheet: sheet.as_ref(),

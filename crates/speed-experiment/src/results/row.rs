@@ -1,21 +1,17 @@
 //! The lines of a run's report, from the outputs of its stages.
 
-use speed_pool::Disagreement;
 use speed_report::{
-    AskedAgain, AskedQueries, Baselines, LabellingTimes, ReportRow, RowAnswers, SecondQuestion, StudentRun,
-    mean_and_deviation, median,
+    AskedQueries, Baselines, LabellingTimes, ReportRow, RowAnswers, StudentRun, mean_and_deviation, median,
 };
 
 use crate::config::Config;
-use crate::stages::{Bounds, Context, RowAgain, RowLabels};
+use crate::stages::{Bounds, Context, RowLabels};
 
 /// All results of a run for one row.
 #[derive(Clone)]
 pub(crate) struct RowResult {
-    /// Its own labels in all rounds, or the labels of the row that it names.
+    /// Its own labels, or the labels of the row that it names.
     pub(crate) labels: RowLabels,
-    /// Number of second questions, which are the last ones; `None` without a second round.
-    pub(crate) asked_again: Option<usize>,
     /// Times of the homomorphic part.
     pub(crate) times: Option<LabellingTimes>,
     /// The privacy bounds, if noise was added.
@@ -30,7 +26,7 @@ impl RowResult {
     /// Returns the line of the row at `index` of `config`.
     pub(crate) fn into_row(self, config: &Config, index: usize) -> ReportRow {
         let (row, source) = (&config.rows[index], &config.rows[config.labels_of(index)]);
-        let Self { labels, asked_again, times, bounds, students, baselines } = self;
+        let Self { labels, times, bounds, students, baselines } = self;
         let classification = students.first().and_then(|student| student.classification.clone());
         let accuracies: Vec<f64> = students.iter().map(|student| student.accuracy).collect();
         let (student_mean, student_deviation) = mean_and_deviation(&accuracies);
@@ -52,7 +48,6 @@ impl RowResult {
             unresolved: labels.unresolved,
             answered: source.threshold().map(|_| labels.answered()),
             queries: labels.labels.len(),
-            asked_again,
             students,
             classification,
             baselines,
@@ -71,14 +66,11 @@ pub(crate) struct PublicAnswers<'a> {
     pub(crate) row: usize,
     /// Whether a finite data-independent claim covers its answers.
     pub(crate) is_covered: bool,
-    /// Its labels in all rounds.
+    /// Its labels.
     pub(crate) labels: &'a [Option<u8>],
-    /// Its second questions, if there was a second round.
-    pub(crate) again: Option<&'a RowAgain>,
 }
 
-/// Adds the answers of `rows`. If the noise is real, answers without a finite claim are left out, and so are second questions
-/// that depend on them.
+/// Adds the answers of `rows`. If the noise is real, answers without a finite claim are left out.
 pub(crate) fn with_answers<'a>(
     mut asked: AskedQueries,
     context: &Context<'_>,
@@ -89,29 +81,7 @@ pub(crate) fn with_answers<'a>(
     let is_protected = config.protects_answers();
     for answers in own.filter(|answers| !is_protected || answers.is_covered) {
         let row = config.rows[answers.row].name.clone();
-        let again = answers.again.map_or(0, |again| again.disagreements.len());
-        let (first, second) = answers.labels.split_at(answers.labels.len() - again);
-        asked.rows.push(RowAnswers { row: row.clone(), labels: first.to_vec() });
-        if let Some(again) = answers.again.filter(|_| !second.is_empty()) {
-            asked.again.push(AskedAgain { row, questions: second_questions(context, again, second) });
-        }
+        asked.rows.push(RowAnswers { row, labels: answers.labels.to_vec() });
     }
     asked
-}
-
-/// Returns the second questions of a row with their answers.
-fn second_questions(context: &Context<'_>, again: &RowAgain, labels: &[Option<u8>]) -> Vec<SecondQuestion> {
-    let truth = context.truth.map(|truth| again.queries.all().truth(truth.labels()));
-    let votes = (!context.config.protects_answers()).then(|| again.counts());
-    let question = |(place, (found, &label)): (usize, (&Disagreement, &Option<u8>))| SecondQuestion {
-        pool_image: found.core[0],
-        group_size: found.core.len(),
-        query: found.cluster,
-        first_label: found.label,
-        predicted: found.predicted,
-        label,
-        truth: truth.as_ref().map(|truth| truth[place]),
-        votes: votes.as_ref().map(|votes| votes[place].clone()),
-    };
-    again.disagreements.iter().zip(labels).enumerate().map(question).collect()
 }

@@ -13,9 +13,7 @@ use crate::ledger::check;
 use crate::options::RunOptions;
 use crate::plan::check_run_price;
 use crate::progress::{Progress, Recorder};
-use crate::stages::{
-    Context, Graph, Images, KINDS, Node, Outputs, ShardUnits, TEACHERS, Truth, divided_kind, planned_classes,
-};
+use crate::stages::{Context, Graph, Images, KINDS, Node, Outputs, ShardUnits, Truth, divided_kind, planned_classes};
 use crate::store::{RunStore, ShardMark, StageMark, SweepStore, shard_progress_path};
 use crate::sweep::sweep_id;
 
@@ -94,7 +92,6 @@ pub fn run_shard(
         done_here,
     };
     for config in configs {
-        check_rounds(config, shard)?;
         Graph::for_config(config).up_to(shard.stage)?;
     }
     let all_done = |config: &&Config| ShardMark::all_hold(&RunStore::folder_of(&options.results, config), shard.stage);
@@ -109,19 +106,6 @@ pub fn run_shard(
     let ShardUnits { units, done_here, marks, .. } = process.units;
     ShardMark::write(&folder, &shard.name(), marks)?;
     Ok(report(Some(units), done_here))
-}
-
-/// Refuses shards of the labelling and of the students if there is a second round of questions.
-fn check_rounds(config: &Config, shard: &Shard) -> Result<(), ConfigError> {
-    if config.queries.again.is_none() || shard.stage == TEACHERS {
-        return Ok(());
-    }
-    let message = format!(
-        "expected --stage {TEACHERS}, found --stage {}: with queries.rounds = 2, the answers to the first questions determine the units \
-         of the other stages, so one process does them",
-        shard.stage
-    );
-    Err(ConfigError::Key { place: "command line".into(), key: "--shard".into(), message })
 }
 
 /// Records the finished kinds of stages in the run's directory, for shards. A kind is finished if its last stage is

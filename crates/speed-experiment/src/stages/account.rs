@@ -15,7 +15,6 @@ use super::context::Context;
 use super::kind::{Kind, Node};
 use super::outputs::Outputs;
 use super::queries::{Queries, TeacherAnswers};
-use super::question_round::QuestionRound;
 use super::stage::{Stage, StageName};
 use crate::config::{AggregationKind, Config, RowConfig};
 use crate::error::ExperimentError;
@@ -72,12 +71,12 @@ impl Bounds {
 #[derive(Default)]
 pub(crate) struct RowBounds(pub(crate) BTreeMap<usize, Bounds>);
 
-/// The accounting for the labels of the rows with noise, after the last round of questions.
-pub(super) struct Accounting(pub(super) QuestionRound);
+/// The accounting for the labels of the rows with noise.
+pub(super) struct Accounting;
 
 impl Kind for Accounting {
     fn name(&self) -> &'static str {
-        self.0.name("account", "account-again")
+        "account"
     }
 
     fn is_per_row(&self) -> bool {
@@ -85,7 +84,7 @@ impl Kind for Accounting {
     }
 
     fn is_in(&self, config: &Config, row: Option<usize>) -> bool {
-        self.0.is_last_of(config) && row.is_some_and(|row| config.rows[row].is_noisy())
+        row.is_some_and(|row| config.rows[row].is_noisy())
     }
 
     fn is_needed_by_shards(&self) -> bool {
@@ -96,43 +95,24 @@ impl Kind for Accounting {
         let Some((index, row)) = node.row.map(|index| (index, &context.config.rows[index])) else { return Ok(()) };
         let answers = outputs.get::<TeacherAnswers>();
         let counts = answers.counts(outputs.get::<Queries>().of_row(row).len());
-        let asked = match self.0 {
-            QuestionRound::First => Asked::Fixed(&counts),
-            QuestionRound::Again => {
-                Asked::Adaptive { most: context.config.queries.most(row), classes: answers.0.shape().classes() }
-            }
-        };
-        let bounds = complete(context, &AccountStage { name: &node.name, row, asked })?;
+        let bounds = complete(context, &AccountStage { name: &node.name, row, counts: &counts })?;
         outputs.get_mut::<RowBounds>().0.insert(index, bounds);
         Ok(())
     }
-}
-
-/// The queries of a row, as far as its claims depend on them.
-#[derive(Clone, Copy)]
-enum Asked<'a> {
-    /// Queries that were fixed before the first answer: their vote counts.
-    Fixed(&'a [Vec<u32>]),
-    /// Queries of which the last ones and their number depend on the answers to the first ones. The claim covers the largest
-    /// possible number: a smaller one is known only from the answers, and composition for a number that answers determine
-    /// does not hold (Rogers, Roth, Ullman and Vadhan 2016).
-    Adaptive { most: usize, classes: usize },
 }
 
 /// The accounting for the labels of one row.
 struct AccountStage<'a> {
     name: &'a StageName,
     row: &'a RowConfig,
-    asked: Asked<'a>,
+    /// The vote counts of its queries.
+    counts: &'a [Vec<u32>],
 }
 
-/// The reason why adaptive queries have no claim at given votes.
-const ADAPTIVE: &str = "the second questions depend on the answers to the first ones, so a claim would need the votes on all possible \
-                        second questions";
-
 impl AccountStage<'_> {
-    /// Returns the claims on queries with these vote counts.
-    fn fixed(&self, context: &Context<'_>, counts: &[Vec<u32>]) -> Result<Bounds, ExperimentError> {
+    /// Returns the claims on the queries.
+    fn bounds(&self, context: &Context<'_>) -> Result<Bounds, ExperimentError> {
+        let counts = self.counts;
         let classes = counts.first().map_or(0, Vec::len);
         let (config, noise, delta) = (context.config, self.row.noise, context.config.privacy.delta);
         let tau = event(config, self.row, &noise, counts.len(), classes)?.tau();
@@ -153,18 +133,6 @@ impl AccountStage<'_> {
             let paper = Accountant::paper(PrivacyEvent::new(Mechanism::laplace(gamma), tau), delta);
             bounds.paper_formulas = bounds.value(PAPER_FORMULAS, paper.account(counts));
         }
-        Ok(bounds)
-    }
-
-    /// Returns the claim for any votes on at most `most` queries.
-    fn adaptive(&self, context: &Context<'_>, most: usize, classes: usize) -> Result<Bounds, ExperimentError> {
-        context.progress.begin(&format!("account {}", self.row.name), "claims", 1, 0);
-        let account = data_independent(context.config, self.row, most, classes)?;
-        let mut bounds = Bounds::default();
-        bounds.data_independent = bounds.value(DATA_INDEPENDENT, account);
-        bounds.party(context.config, self.row, most, classes)?;
-        let without = [DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION].map(|name| format!("{name}: {ADAPTIVE}"));
-        bounds.without_value.extend(without);
         Ok(bounds)
     }
 
@@ -258,14 +226,11 @@ impl Stage for AccountStage<'_> {
             "delta": config.privacy.delta,
             "noisy_teachers": self.row.honest_ratio.noisy_teachers(teachers)?,
             "teachers": teachers,
+            "counts": self.counts,
         });
         // Absent if every teacher is a party, so that the fingerprints of earlier stages do not change.
         if config.ensemble.parties > 0 {
             inputs["parties"] = json!(config.ensemble.parties);
-        }
-        match self.asked {
-            Asked::Fixed(counts) => inputs["counts"] = json!(counts),
-            Asked::Adaptive { most, classes } => inputs["adaptive"] = json!([most, classes]),
         }
         // Discrete Laplace noise is identified by its gamma alone, as in finished runs.
         match noise.mechanism() {
@@ -286,11 +251,7 @@ impl Stage for AccountStage<'_> {
     }
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
-        let bounds = match self.asked {
-            Asked::Fixed(counts) => self.fixed(context, counts)?,
-            Asked::Adaptive { most, classes } => self.adaptive(context, most, classes)?,
-        };
-        folder.write_json(BOUNDS, &bounds)?;
+        folder.write_json(BOUNDS, &self.bounds(context)?)?;
         context.progress.end(&format!("{}: accounted for", self.row.name));
         Ok(vec![BOUNDS.into()])
     }

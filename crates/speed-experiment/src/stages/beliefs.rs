@@ -9,11 +9,10 @@ use speed_pool::{Answer, Belief};
 use super::complete::complete;
 use super::context::Context;
 use super::kind::{Kind, Node};
-use super::labelling::{LabellingsAgain, RowLabellings, RowLabels};
+use super::labelling::{RowLabellings, RowLabels};
 use super::map::MappedPool;
 use super::outputs::Outputs;
-use super::queries::{Queries, QueriesAgain, QueryList};
-use super::question_round::QuestionRound;
+use super::queries::{Queries, QueryList};
 use super::stage::{Stage, StageName};
 use super::votes::CollectedVotes;
 use crate::config::Config;
@@ -25,7 +24,7 @@ pub(super) const KIND: &str = "beliefs";
 /// The file of the beliefs.
 const BELIEFS: &str = "beliefs.json";
 
-/// The beliefs of every row about its answered queries, by the rows' places in the config. Those about second questions come last.
+/// The beliefs of every row about its answered queries, by the rows' places in the config.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RowBeliefs(pub(crate) BTreeMap<usize, Vec<Belief>>);
 
@@ -34,19 +33,16 @@ pub(super) fn read(remains: &StageRemains) -> Option<RowBeliefs> {
     serde_json::from_str(&remains.read(BELIEFS)?).ok()
 }
 
-/// The name of the kind after the second round.
-pub(super) const AGAIN: &str = "beliefs-again";
-
-/// The update of the beliefs of all rows after a round of questions, if students learn beliefs.
-pub(super) struct BeliefUpdate(pub(super) QuestionRound);
+/// The beliefs of all rows, if students learn beliefs.
+pub(super) struct BeliefUpdate;
 
 impl Kind for BeliefUpdate {
     fn name(&self) -> &'static str {
-        self.0.name(KIND, AGAIN)
+        KIND
     }
 
     fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
-        config.queries.beliefs && self.0.is_in(config)
+        config.queries.beliefs
     }
 
     fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
@@ -56,12 +52,6 @@ impl Kind for BeliefUpdate {
             mapped,
             queries: outputs.get::<Queries>().all(),
             labels: outputs.get::<RowLabellings>().0.iter().map(|(row, (labels, _))| (*row, labels)).collect(),
-            again: match (self.0, outputs.find::<QueriesAgain>(), outputs.find::<LabellingsAgain>()) {
-                (QuestionRound::Again, Some(queries), Some(labels)) => {
-                    labels.0.iter().map(|(row, (labels, _))| (*row, (queries.0[row].queries.all(), labels))).collect()
-                }
-                _ => BTreeMap::new(),
-            },
             classes: outputs.get::<CollectedVotes>().votes.shape().classes(),
         };
         let beliefs = complete(context, &stage)?;
@@ -76,12 +66,10 @@ struct BeliefStage<'a> {
     mapped: &'a MappedPool,
     queries: QueryList<'a>,
     labels: BTreeMap<usize, &'a RowLabels>,
-    /// The second questions and their labels, after the second round.
-    again: BTreeMap<usize, (QueryList<'a>, &'a RowLabels)>,
     classes: usize,
 }
 
-impl<'a> Stage for BeliefStage<'a> {
+impl Stage for BeliefStage<'_> {
     type Output = RowBeliefs;
 
     fn name(&self) -> &StageName {
@@ -99,23 +87,15 @@ impl<'a> Stage for BeliefStage<'a> {
     fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {
         let (queries, groups) = (self.queries.images(), self.queries.groups());
         let labels: BTreeMap<usize, _> = self.labels.iter().map(|(row, labels)| (*row, &labels.labels)).collect();
-        let mut inputs = json!({ "map": self.mapped.hash, "queries": queries, "groups": groups, "labels": labels });
-        if !self.again.is_empty() {
-            let again = self.again.iter().map(|(row, (queries, labels))| (*row, (queries.groups(), &labels.labels)));
-            inputs["again"] = json!(again.collect::<BTreeMap<usize, _>>());
-        }
-        Ok(inputs)
+        Ok(json!({ "map": self.mapped.hash, "queries": queries, "groups": groups, "labels": labels }))
     }
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
         context.progress.begin("weigh the answers", "rows", self.labels.len() as u64, 0);
         let (mut rows, mut changed, mut all) = (BTreeMap::new(), 0, 0);
         for (&row, labels) in &self.labels {
-            let answer = |queries: QueryList<'a>, (query, label)| Answer { images: queries.members(query), label };
-            let first = labels.answers().map(|answered| answer(self.queries, answered));
-            let again = self.again.get(&row).into_iter();
-            let again = again.flat_map(|&(queries, labels)| labels.answers().map(move |it| answer(queries, it)));
-            let answers: Vec<Answer<'_>> = first.chain(again).collect();
+            let answer = |(query, label)| Answer { images: self.queries.members(query), label };
+            let answers: Vec<Answer<'_>> = labels.answers().map(answer).collect();
             let beliefs = self.mapped.map.beliefs(&answers, self.classes);
             changed += beliefs.iter().zip(&answers).filter(|(belief, answer)| belief.label != answer.label).count();
             all += answers.len();

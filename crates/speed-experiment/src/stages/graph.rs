@@ -13,31 +13,24 @@ use super::kind::{Kind, Node};
 use super::labelling::{Checking, Labelling};
 use super::map::PoolMapping;
 use super::queries::QuerySelection;
-use super::question_round::QuestionRound;
-use super::second_choice::SecondChoice;
 use super::stage::StageName;
-use super::students::{FirstStudents, StudentTraining};
+use super::students::StudentTraining;
 use super::teachers::TeacherTraining;
 use super::votes::VoteCollection;
 use crate::config::{Config, ConfigError, RowConfig};
 use crate::error::ExperimentError;
 
 /// The kinds of stages, in the order of execution. Consecutive kinds that are per row are executed row by row.
-pub(crate) static KINDS: [&dyn Kind; 16] = [
+pub(crate) static KINDS: [&dyn Kind; 11] = [
     &Data,
     &PoolMapping,
     &TeacherTraining,
     &VoteCollection,
     &QuerySelection,
     &Checking,
-    &Labelling(QuestionRound::First),
-    &Accounting(QuestionRound::First),
-    &BeliefUpdate(QuestionRound::First),
-    &FirstStudents,
-    &SecondChoice,
-    &Labelling(QuestionRound::Again),
-    &Accounting(QuestionRound::Again),
-    &BeliefUpdate(QuestionRound::Again),
+    &Labelling,
+    &Accounting,
+    &BeliefUpdate,
     &StudentTraining,
     &BaselineMeasurement,
 ];
@@ -113,13 +106,9 @@ impl Graph {
 
     /// Returns the names in `--force` as the directories of stages have them.
     pub(crate) fn forced<'a>(&'a self, forced: &'a [String]) -> impl Iterator<Item = &'a str> {
-        let by_alias = |name: &str| self.0.iter().find(|node| node.kind.alias() == Some(name));
-        forced.iter().flat_map(move |name| {
-            // Directories whose kind has several words are found by their complete names.
-            let of_kind =
-                self.0.iter().filter(|node| name.contains('-') && node.kind.is_per_row() && node.kind.name() == *name);
-            let named = by_alias(name).map_or(&**name, |node| node.kind.name());
-            of_kind.map(|node| &*node.name).chain([named]).collect::<Vec<&str>>()
+        forced.iter().map(|name| {
+            let of_alias = self.0.iter().find(|node| node.kind.alias() == Some(name));
+            of_alias.map_or(name.as_str(), |node| node.kind.name())
         })
     }
 
@@ -214,45 +203,6 @@ mod tests {
         assert_eq!(found, expected);
         let without = "[data]\nsource = \"none\"\n[votes]\nsource = \"uniform\"\n[table]\nrepeats = 0\n";
         assert_eq!(names(&format!("{without}{rows}"))[..3], ["votes", "queries", expected[4]]);
-    }
-
-    #[test]
-    fn a_second_round_follows_the_first_one_row_by_row() {
-        let queries = "[queries]\nselection = \"clusters\"\ngroups = true\nbeliefs = true\n";
-        let rows = "[[row]]\nname = \"a\"\naggregation = \"trusted\"\n[[row]]\nname = \"b\"\naggregation = \"non-private\"\n\
-                    [[row]]\nname = \"c\"\nlabels_of = \"a\"\n";
-        let first =
-            ["data", "map", "teachers", "votes", "queries", "aggregate-a", "account-a", "aggregate-b", "beliefs"];
-        assert_eq!(names(&format!("{queries}{rows}")), [&first[..], &["student"]].concat());
-        let text = format!("{queries}rounds = 2\nagain = 3\n{rows}");
-        let a = ["first-student", "queries-again-a", "aggregate-again-a", "account-again-a"];
-        let rest = [&a[..], &["queries-again-b", "aggregate-again-b", "beliefs-again", "student"]].concat();
-        // One claim covers both rounds.
-        let before: Vec<&str> = first.into_iter().filter(|name| *name != "account-a").collect();
-        assert_eq!(names(&text), [&before[..], &rest].concat());
-
-        let config = Config::load(&Source::new("test.toml", text)).expect("a config");
-        let graph = Graph::for_config(&config);
-        let charged: Vec<(String, usize)> = graph
-            .charged(&config, 10)
-            .expect("charges")
-            .iter()
-            .map(|(node, _, batch)| (node.name.to_string(), batch.queries))
-            .collect();
-        assert_eq!(charged, [("aggregate-a".to_owned(), 100), ("aggregate-again-a".to_owned(), 3)]);
-        assert_eq!(
-            graph.up_to("aggregate").expect("a stage").last().map(|node| &*node.name),
-            Some("aggregate-again-b")
-        );
-        assert_eq!(
-            graph.up_to("queries-again").expect("a kind").last().map(|node| &*node.name),
-            Some("queries-again-b")
-        );
-        let forced = ["queries-again".to_owned(), "first-student".to_owned()];
-        graph.check(&forced).expect("kinds");
-        let found: Vec<&str> = graph.forced(&forced).collect();
-        assert_eq!(found, ["queries-again-a", "queries-again-b", "queries-again", "first-student"]);
-        assert!(crate::store::is_called("first-student-abc-0", found[3]));
     }
 
     #[test]

@@ -32,7 +32,6 @@ use super::context::Context;
 use super::divided::Divided;
 use super::kind::{Kind, Node};
 use super::outputs::Outputs;
-use super::question_round::QuestionRound;
 use super::shard_units::ShardUnits;
 use super::stage::{Stage, StageName};
 use super::units::StageUnits;
@@ -45,8 +44,6 @@ use crate::store::{FinishedStage, Identity, StageFolder, StageState, unit_meta};
 /// The name of the kind in directories and fingerprints. Fingerprints do not contain the row's name, because answers do
 /// not depend on it.
 pub(super) const KIND: &str = "aggregate";
-/// The name of the kind of the second questions in directories.
-pub(super) const AGAIN: &str = "aggregate-again";
 
 /// The file of the labels, one line per query.
 const LABELS: &str = "labels.csv";
@@ -55,37 +52,32 @@ const LABELS: &str = "labels.csv";
 #[derive(Default)]
 pub(crate) struct RowLabellings(pub(crate) BTreeMap<usize, (RowLabels, Option<LabellingTimes>)>);
 
-/// The labels of the rows' second questions, by the rows' places in the config, and times of the homomorphic part.
-#[derive(Default)]
-pub(crate) struct LabellingsAgain(pub(crate) BTreeMap<usize, (RowLabels, Option<LabellingTimes>)>);
-
-/// The labelling of every row's queries in a round of questions.
-pub(super) struct Labelling(pub(super) QuestionRound);
+/// The labelling of every row's queries.
+pub(super) struct Labelling;
 
 impl Kind for Labelling {
     fn name(&self) -> &'static str {
-        self.0.name(KIND, AGAIN)
+        KIND
     }
 
     fn alias(&self) -> Option<&'static str> {
-        (self.0 == QuestionRound::First).then_some("labelling")
+        Some("labelling")
     }
 
     fn is_per_row(&self) -> bool {
         true
     }
 
-    fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
-        self.0.is_in(config)
+    fn is_in(&self, _: &Config, _: Option<usize>) -> bool {
+        true
     }
 
     fn unit_name(&self) -> Option<&'static str> {
-        (self.0 == QuestionRound::First).then_some("queries on ciphertexts")
+        Some("queries on ciphertexts")
     }
 
-    /// Returns 0 if there is a second round, because shards do not know the number of its questions.
     fn units(&self, config: &Config, row: Option<usize>) -> usize {
-        if config.queries.again.is_some() { 0 } else { self.on_ciphertexts(config, row) }
+        on_ciphertexts(config, row)
     }
 
     fn has_serial_units(&self) -> bool {
@@ -94,22 +86,14 @@ impl Kind for Labelling {
 
     fn charge(&self, config: &Config, row: usize, classes: usize) -> Result<Option<QueryBatch>, ExperimentError> {
         let row = &config.rows[row];
-        planned_charge(config, row, self.most_answers(config, row), classes).map(Some)
+        planned_charge(config, row, most_answers(config, row), classes).map(Some)
     }
 
     fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
         let Some(row) = node.row else { return Ok(()) };
-        let labelled = complete(context, &LabellingStage::of_row(context, node, (row, self.0), outputs))?;
-        match self.0 {
-            QuestionRound::First => {
-                let checks = outputs.find::<RowChecks>().and_then(|checks| checks.0.get(&row));
-                let labelled = with_checks(labelled, checks);
-                outputs.get_mut::<RowLabellings>().0.insert(row, labelled);
-            }
-            QuestionRound::Again => {
-                outputs.get_mut::<LabellingsAgain>().0.insert(row, labelled);
-            }
-        }
+        let labelled = complete(context, &LabellingStage::of_row(context, node, row, outputs))?;
+        let labelled = with_checks(labelled, outputs.find::<RowChecks>().and_then(|checks| checks.0.get(&row)));
+        outputs.get_mut::<RowLabellings>().0.insert(row, labelled);
         Ok(())
     }
 
@@ -121,37 +105,31 @@ impl Kind for Labelling {
         shard: &mut ShardUnits,
     ) -> Result<(), ExperimentError> {
         let Some(row) = node.row else { return Ok(()) };
-        shard.divide(context, &LabellingStage::of_row(context, node, (row, self.0), outputs))
+        shard.divide(context, &LabellingStage::of_row(context, node, row, outputs))
     }
 
     fn count_units(&self, run: &Path, config: &Config, node: &Node, _: &[Node]) -> Option<StageUnits> {
-        let units = if self.0 == QuestionRound::First { self.on_ciphertexts(config, node.row) } else { 0 };
+        let units = on_ciphertexts(config, node.row);
         (units > 0).then(|| StageUnits::in_stage(run, &node.name, units, answers::unit))
     }
 
     fn cost(&self, config: &Config, _: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
         let rows = (0..config.rows.len()).filter(|&row| config.labels_of(row) == row);
-        let queries = rows.map(|row| (config.rows[row].circuit, self.on_ciphertexts(config, Some(row))));
+        let queries = rows.map(|row| (config.rows[row].circuit, on_ciphertexts(config, Some(row))));
         let queries: Vec<_> = queries.filter(|(_, units)| *units > 0).collect();
         Ok(labelling_cost(self.name(), &queries))
     }
 }
 
-impl Labelling {
-    /// Returns the largest number of queries of a row that are labelled on ciphertexts.
-    fn on_ciphertexts(&self, config: &Config, row: Option<usize>) -> usize {
-        let row = row.map(|row| &config.rows[row]).filter(|row| row.aggregation == AggregationKind::Encrypted);
-        row.map_or(0, |row| self.most_answers(config, row))
-    }
+/// Returns the largest number of queries of a row that are labelled on ciphertexts.
+fn on_ciphertexts(config: &Config, row: Option<usize>) -> usize {
+    let row = row.map(|row| &config.rows[row]).filter(|row| row.aggregation == AggregationKind::Encrypted);
+    row.map_or(0, |row| most_answers(config, row))
+}
 
-    /// Returns the largest number of a row's answers in this round.
-    fn most_answers(&self, config: &Config, row: &RowConfig) -> usize {
-        let first = row.query_count(config.queries.count);
-        match self.0 {
-            QuestionRound::First => row.most_answers(first),
-            QuestionRound::Again => config.queries.most(row) - first,
-        }
-    }
+/// Returns the largest number of a row's answers.
+fn most_answers(config: &Config, row: &RowConfig) -> usize {
+    row.most_answers(row.query_count(config.queries.count))
 }
 
 /// Adds the cost of a row's checks to that of its labels.
@@ -169,15 +147,10 @@ fn with_checks(
 struct LabellingStage<'a>(Asking<'a>);
 
 impl<'a> LabellingStage<'a> {
-    /// Creates the labelling of a row in a round of questions.
-    fn of_row(
-        context: &Context<'a>,
-        node: &'a Node,
-        (row, round): (usize, QuestionRound),
-        outputs: &'a mut Outputs,
-    ) -> Self {
+    /// Creates the labelling of a row.
+    fn of_row(context: &Context<'a>, node: &'a Node, row: usize, outputs: &'a mut Outputs) -> Self {
         outputs.get_mut::<RunKeys>();
-        let question = RowQuestion::of_row(context, (row, round), outputs);
+        let question = RowQuestion::of_row(context, row, outputs);
         Self(Asking::new(&node.name, question, outputs.get()))
     }
 

@@ -1,10 +1,5 @@
 //! The queries: single images of the pool, or groups of images, that the teachers label for the student.
 
-mod again;
-
-pub(super) use again::{KIND as AGAIN, QUESTIONS, are_of_pool, read as read_again};
-pub(crate) use again::{QueriesAgain, RowAgain};
-
 use rand::seq::SliceRandom;
 use rand::seq::index::sample;
 use serde_json::{Value, json};

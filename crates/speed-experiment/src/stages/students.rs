@@ -1,12 +1,10 @@
 //! The training of the students, one for each distinct set of labels and repeat. One training runs on each thread.
 
-mod first;
 mod record;
 mod session;
 mod stage;
 mod student;
 
-pub(super) use first::{FirstPredictions, FirstStudents};
 pub(crate) use record::{METRICS, PICTURE, kept_weights, read_epochs};
 pub(super) use student::{LabelledQueries, StudentSpec};
 
@@ -20,17 +18,15 @@ use speed_report::{BASELINE_STAGE as BASELINE, StudentRun};
 use speed_student::StudentMethod;
 
 pub(crate) use self::student::KIND;
-use self::student::{Student, Trained};
-use super::beliefs::{self, AGAIN as BELIEFS_AGAIN, KIND as BELIEFS, RowBeliefs};
+use self::student::Student;
+use super::beliefs::{self, KIND as BELIEFS, RowBeliefs};
 use super::complete::{identified, identify, perform};
 use super::context::Context;
 use super::images::Images;
 use super::kind::{Kind, Node};
-use super::labelling::{
-    AGAIN as LABELLING_AGAIN, KIND as LABELLING, LabellingsAgain, RowLabellings, RowLabels, RunKeys,
-};
+use super::labelling::{KIND as LABELLING, RowLabellings, RowLabels, RunKeys};
 use super::outputs::Outputs;
-use super::queries::{AGAIN as QUERIES_AGAIN, KIND as QUERIES, Queries, QueriesAgain, QueryList, chosen, read_again};
+use super::queries::{KIND as QUERIES, Queries, QueryList, chosen};
 use super::shard_units::ShardUnits;
 use super::sharing::{Concurrency, Units, share};
 use super::units::StageUnits;
@@ -64,9 +60,7 @@ impl Kind for StudentTraining {
     }
 
     fn units(&self, config: &Config, _: Option<usize>) -> usize {
-        // With a second round, a shard would read the outputs of first students, which no step of a cluster completes.
-        let is_divided = config.data.source != DataSource::None && config.queries.again.is_none();
-        if is_divided { config.rows.len() * config.table.repeats } else { 0 }
+        if config.data.source != DataSource::None { config.rows.len() * config.table.repeats } else { 0 }
     }
 
     fn complete(&self, context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
@@ -80,7 +74,7 @@ impl Kind for StudentTraining {
         let work = Training::new(context, KIND, distinct(context, images, &specs))?;
         let trained = work.train_all()?;
         let of_spec = |spec: &StudentSpec<'_>| -> Vec<StudentRun> {
-            let runs = || trained.iter().map(|trained| &trained.run);
+            let runs = || trained.iter();
             let find = |repeat| runs().find(|run| run.stage == *spec.stage_name(repeat)).cloned();
             (0..context.config.table.repeats).filter_map(find).collect()
         };
@@ -190,7 +184,7 @@ pub(super) fn train_labelled_only<'a>(
         return Ok(vec![Vec::new(); specs.len()]);
     }
     let trained = Training::new(context, BASELINE, stages)?.train_all()?;
-    let find = |name: &String| trained.iter().map(|trained| &trained.run).find(|run| run.stage == *name).cloned();
+    let find = |name: &String| trained.iter().find(|run| run.stage == *name).cloned();
     Ok(names.iter().map(|names| names.iter().filter_map(find).collect()).collect())
 }
 
@@ -198,26 +192,15 @@ pub(super) fn train_labelled_only<'a>(
 pub(super) fn specs_of_run<'a>(config: &'a Config, outputs: &Outputs) -> Vec<StudentSpec<'a>> {
     let none = RowBeliefs::default();
     let beliefs = outputs.find::<RowBeliefs>().unwrap_or(&none);
-    let mut answers: Answers<'_> = BTreeMap::new();
-    let queries = outputs.get::<Queries>().all();
-    for (row, (labels, _)) in &outputs.get::<RowLabellings>().0 {
-        answers.insert(*row, vec![(queries, labels)]);
-    }
-    if let (Some(queries), Some(labels)) = (outputs.find::<QueriesAgain>(), outputs.find::<LabellingsAgain>()) {
-        for (row, (labels, _)) in &labels.0 {
-            answers.entry(*row).or_default().push((queries.0[row].queries.all(), labels));
-        }
-    }
-    student_specs(config, &answers, beliefs)
+    let labels = outputs.get::<RowLabellings>().0.iter().map(|(row, (labels, _))| (*row, labels)).collect();
+    student_specs(config, outputs.get::<Queries>().all(), &labels, beliefs)
 }
 
-/// The queries of every row with their labels, by the rows' places in the config: those of the first round, and those of the second.
-type Answers<'a> = BTreeMap<usize, Vec<(QueryList<'a>, &'a RowLabels)>>;
-
-/// Returns the labels and the method of every row's students.
+/// Returns the labels and the method of every row's students, from the labels of the queries by the rows' places in the config.
 fn student_specs<'a>(
     config: &'a Config,
-    answers: &Answers<'_>,
+    queries: QueryList<'_>,
+    labels: &BTreeMap<usize, &RowLabels>,
     RowBeliefs(beliefs): &RowBeliefs,
 ) -> Vec<StudentSpec<'a>> {
     let spec = |(index, row): (usize, &'a RowConfig)| {
@@ -226,15 +209,11 @@ fn student_specs<'a>(
         let mut labelled = LabelledQueries { row: &row.name, queries: Vec::new(), labels: Vec::new(), doubts: None };
         labelled.doubts = beliefs.map(|_| Vec::new());
         let mut beliefs = beliefs.into_iter().flatten();
-        for (round, (queries, labels)) in answers[&of].iter().enumerate() {
-            for (query, label) in labels.answers() {
-                // `status` reads the file of a run that may be damaged; a student without all doubts is refused.
-                let belief = beliefs.next();
-                let (label, doubt) = belief.map_or((label, None), |belief| (belief.label, Some(belief.doubt)));
-                let images = queries.members(query);
-                // A second answer is about a more specific group.
-                if round == 0 { labelled.add(images, label, doubt) } else { labelled.replace(images, label, doubt) }
-            }
+        for (query, label) in labels[&of].answers() {
+            // `status` reads the file of a run that may be damaged; a student without all doubts is refused.
+            let belief = beliefs.next();
+            let (label, doubt) = belief.map_or((label, None), |belief| (belief.label, Some(belief.doubt)));
+            labelled.add(queries.members(query), label, doubt);
         }
         StudentSpec { labelled, method: config.method_of(row) }
     };
@@ -247,17 +226,11 @@ fn recorded(run: &Path, config: &Config, earlier: &[Node]) -> Option<BTreeSet<St
     let of_kind = |kind: &'static str| earlier.iter().filter(move |node| node.kind.name() == kind);
     let queries = chosen(&remains(of_kind(QUERIES).next()?)?, config)?;
     let labels = |node: &Node| Some((node.row?, RowLabels::read(&remains(node)?)?));
-    let first = of_kind(LABELLING).map(labels).collect::<Option<Vec<(usize, RowLabels)>>>()?;
-    let again = of_kind(LABELLING_AGAIN).map(labels).collect::<Option<Vec<(usize, RowLabels)>>>()?;
-    let second = |node: &Node| read_again(&remains(node)?, config.data.pool_images);
-    let second = of_kind(QUERIES_AGAIN).map(second).collect::<Option<Vec<Queries>>>()?;
-    let beliefs = of_kind(BELIEFS_AGAIN).chain(of_kind(BELIEFS)).next().map(|node| beliefs::read(&remains(node)?));
+    let labelled = of_kind(LABELLING).map(labels).collect::<Option<Vec<(usize, RowLabels)>>>()?;
+    let beliefs = of_kind(BELIEFS).next().map(|node| beliefs::read(&remains(node)?));
     let beliefs = beliefs.unwrap_or_else(|| Some(RowBeliefs::default()))?;
-    let mut answers: Answers<'_> = first.iter().map(|(row, labels)| (*row, vec![(queries.all(), labels)])).collect();
-    for ((row, labels), queries) in again.iter().zip(&second) {
-        answers.entry(*row).or_default().push((queries.all(), labels));
-    }
-    let specs = student_specs(config, &answers, &beliefs);
+    let labels = labelled.iter().map(|(row, labels)| (*row, labels)).collect();
+    let specs = student_specs(config, queries.all(), &labels, &beliefs);
     let named = specs.iter().filter(|spec| !spec.is_empty());
     let each = |repeat| named.clone().map(move |spec| spec.stage_name(repeat).to_string());
     Some((0..config.table.repeats).flat_map(each).collect())
@@ -288,7 +261,7 @@ struct Training<'a> {
     stages: Vec<Student<'a>>,
     /// The identities of the students. If another kind of machine has begun a student, the identity names that kind.
     identities: Mutex<Vec<Identity>>,
-    trained: Mutex<Vec<Trained>>,
+    trained: Mutex<Vec<StudentRun>>,
 }
 
 impl<'a> Training<'a> {
@@ -299,7 +272,7 @@ impl<'a> Training<'a> {
     }
 
     /// Ensures that all students are trained, and returns them.
-    fn train_all(self) -> Result<Vec<Trained>, ExperimentError> {
+    fn train_all(self) -> Result<Vec<StudentRun>, ExperimentError> {
         self.train(&(0..self.stages.len()).collect::<Vec<_>>())?;
         Ok(self.trained.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
@@ -324,7 +297,7 @@ impl<'a> Training<'a> {
         self.identities()[unit].clone()
     }
 
-    fn keep(&self, trained: Trained) {
+    fn keep(&self, trained: StudentRun) {
         self.trained.lock().unwrap_or_else(PoisonError::into_inner).push(trained);
     }
 

@@ -3,8 +3,6 @@
 
 use std::path::{Path, PathBuf};
 
-use speed_report::FIRST_STUDENT_STAGE;
-
 use crate::error::{ExperimentError, ResultsFault};
 
 /// The directory of published runs in a directory of results. A run neither writes to it nor reads from it.
@@ -153,9 +151,9 @@ pub(crate) fn is_current(stage: &str) -> bool {
 }
 
 /// Returns whether `name` denotes `stage`: as its full name, or as its kind, the part before the first `-`. So
-/// `student` denotes every student, but `aggregate-a` does not denote `aggregate-a-b`. The kind `first-student` has two words.
+/// `student` denotes every student, but `aggregate-a` does not denote `aggregate-a-b`.
 pub(crate) fn is_called(stage: &str, name: &str) -> bool {
-    let is_kind = !name.contains('-') || name == FIRST_STUDENT_STAGE;
+    let is_kind = !name.contains('-');
     stage == name || is_kind && stage.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
 }
 

@@ -8,9 +8,6 @@ use crate::row::ReportRow;
 /// The beginning of the names of stages that train a student.
 pub const STUDENT_STAGE: &str = "student";
 
-/// The beginning of the names of stages that train the first student of a row, which chooses its second questions.
-pub const FIRST_STUDENT_STAGE: &str = "first-student";
-
 /// The beginning of the names of stages that measure baselines.
 pub const BASELINE_STAGE: &str = "baseline";
 
@@ -37,7 +34,7 @@ impl Report {
         let mut public = Self { rows: covered(&self.rows), ..self.clone() };
         // The name of a stage of students and baselines contains the hash of its labels, and labels are few enough to guess.
         let is_covered = |stage: &str| {
-            let named_by_labels = [STUDENT_STAGE, FIRST_STUDENT_STAGE, BASELINE_STAGE];
+            let named_by_labels = [STUDENT_STAGE, BASELINE_STAGE];
             let has_labels = named_by_labels.iter().any(|kind| stage.starts_with(kind));
             !has_labels || public.rows.iter().flat_map(ReportRow::stages).any(|other| other == stage)
         };

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use speed_core::printable;
 
 use super::frame::{data_uri, folded};
-use crate::asked::{AskedAgain, AskedQueries, SecondQuestion};
+use crate::asked::AskedQueries;
 use crate::picture::{SHEET_COLUMNS, SHOWN_QUERIES, dimensions_of_whole};
 
 /// The sheet of the queries' pictures as a CSS style: each query shows a part of one PNG file.
@@ -70,47 +70,6 @@ pub(super) fn queries(asked: &AskedQueries, names: &[String], sheet: Option<&She
             }
             @if !right.is_empty() {
                 (folded(&format!("Every row has the true label ({})", right.len()), &list(&right)))
-            }
-        }
-        (second_questions(asked, names, sheet))
-    }
-}
-
-/// Returns the second questions of every row, in order. Their pictures follow those of the queries.
-fn second_questions(asked: &AskedQueries, names: &[String], sheet: Option<&Sheet>) -> Markup {
-    let before = |row: usize| asked.again[..row].iter().map(|row| row.questions.len()).sum::<usize>();
-    let one = |row: usize, number: usize, question: &SecondQuestion| {
-        let place = asked.pool_images.len() + before(row) + number;
-        second(question, number, names, sheet.filter(|_| place < SHOWN_QUERIES).map(|sheet| (sheet, place)))
-    };
-    html! {
-        @for (place, AskedAgain { row, questions }) in asked.again.iter().enumerate() {
-            h3 { (row) ": second questions (" (questions.len()) ")" }
-            p.note {
-                "Images of a cluster to which the first student of the row gave another class than the label of the cluster. The answer replaces "
-                "earlier labels of the same images."
-            }
-            ol.queries { @for (number, question) in questions.iter().enumerate().take(SHOWN_QUERIES) { (one(place, number, question)) } }
-        }
-    }
-}
-
-fn second(question: &SecondQuestion, number: usize, names: &[String], sheet: Option<(&Sheet, usize)>) -> Markup {
-    let name = |class: u8| name(names, class.into());
-    html! {
-        li {
-            @if let Some((sheet, place)) = sheet { (sheet.picture(place, question.pool_image)) }
-            div {
-                p {
-                    "question " (number + 1) ", typical of a group of " (question.group_size) " images in the cluster of query " (question.query + 1)
-                    @if let Some(truth) = question.truth { ", true " strong { (name(truth)) } }
-                }
-                p {
-                    "cluster " strong { (name(question.first_label)) } ", first student " strong { (name(question.predicted)) } ", "
-                    @match question.label { Some(label) => { "given " strong { (name(label)) } }, None => "no label" }
-                    @if question.label.is_some() && question.truth.is_some() && question.label != question.truth { " " span.wrong { "wrong" } }
-                }
-                @if let Some(votes) = &question.votes { p.note { (ranked(votes, names)) } }
             }
         }
     }

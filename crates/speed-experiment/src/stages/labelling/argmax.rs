@@ -127,9 +127,8 @@ impl<'a> Method<'a> {
         match self {
             Self::Encrypted(encrypted) => {
                 let some = noisy.of_queries(queries).map_err(VotesError::from)?;
-                // A round belongs to one run, row, step, round of questions and set of queries, which its label and its kind identify.
-                let again = question.round.name("", "\nagain");
-                let round = format!("{}\n{}\n{queries:?}{again}", context.config.to_toml(), question.row.name);
+                // A round belongs to one run, row, step and set of queries, which its label and its kind identify.
+                let round = format!("{}\n{}\n{queries:?}", context.config.to_toml(), question.row.name);
                 let encrypted = encrypted.as_ref().clone().with_label(round.as_bytes());
                 encrypted.aggregate_in_parts(&some, on_sum, &|outcomes, time| {
                     let winner = |&(query, outcome): &(usize, Outcome)| Winner {

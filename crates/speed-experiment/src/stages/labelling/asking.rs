@@ -14,7 +14,6 @@ use crate::config::AggregationKind;
 use crate::error::{ExperimentError, ResultsFault};
 use crate::ledger::Payment;
 use crate::stages::context::Context;
-use crate::stages::question_round::QuestionRound;
 use crate::stages::stage::StageName;
 use crate::stages::truth::Truth;
 use crate::store::{Identity, StageFolder, StageState, unit_meta};
@@ -67,10 +66,7 @@ impl<'a> Asking<'a> {
             progress: context.progress,
             row: self.question.row,
             noise: self.question.noise,
-            label_end: match self.question.noise.is_check {
-                true => ", checks",
-                false => self.question.round.name("", ", second questions"),
-            },
+            label_end: if self.question.noise.is_check { ", checks" } else { "" },
             answers,
             queries: self.question.len(),
             classes: self.question.votes.shape().classes(),
@@ -95,10 +91,6 @@ impl<'a> Asking<'a> {
         if let Some(groups) = queries.groups() {
             inputs["groups"] = json!(groups);
         }
-        // The noise of a simulation depends on the round.
-        if self.question.round == QuestionRound::Again {
-            inputs["round"] = json!(2);
-        }
         // Absent if every teacher is a party.
         if config.ensemble.parties > 0 {
             inputs["parties"] = json!(config.ensemble.parties);
@@ -112,10 +104,6 @@ impl<'a> Asking<'a> {
 
     /// Copies outcomes that are done, and pays for all others before they are given.
     pub(super) fn open(&self, context: &Context<'_>, identity: &Identity) -> Result<StageState, ExperimentError> {
-        // A row without second questions pays nothing; its record says that there are none.
-        if self.question.queries.len() == 0 {
-            return context.store.stage(identity);
-        }
         let payment = self.payment(context, identity);
         let is_done = || context.store.done(identity).is_some();
         if payment.is_underway()? || !is_done() {

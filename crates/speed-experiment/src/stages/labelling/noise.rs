@@ -20,7 +20,7 @@ pub(super) struct NoisyTeachers {
 
 impl NoisyTeachers {
     /// Returns one-hot votes with each noisy teacher's own shares, or with the server's noise. In a simulation a
-    /// teacher's shares are the same in every row, and different in every round of questions.
+    /// teacher's shares are the same in every row.
     pub(super) fn votes(
         &self,
         context: &Context<'_>,
@@ -59,7 +59,7 @@ impl NoisyTeachers {
 
     /// Returns the randomness of the server's noise.
     fn of_server(&self, context: &Context<'_>, question: &RowQuestion<'_>) -> Randomness {
-        let stream = stream_name(question, ["central noise", "central noise of checks", "central noise again"]);
+        let stream = stream_name(question, ["central noise", "central noise of checks"]);
         match (simulation_seed(context, stream, 0), &self.key) {
             (Some(seed), _) => Randomness::simulation(seed),
             (None, Some(key)) => key.of_server(),
@@ -68,7 +68,7 @@ impl NoisyTeachers {
     }
 
     fn randomness(&self, context: &Context<'_>, question: &RowQuestion<'_>, teacher: usize) -> Randomness {
-        let stream = stream_name(question, ["noise", "noise of checks", "noise again"]);
+        let stream = stream_name(question, ["noise", "noise of checks"]);
         match (simulation_seed(context, stream, teacher as u64), &self.key) {
             (Some(seed), _) => Randomness::simulation(seed),
             (None, Some(key)) => key.of_teacher(teacher),
@@ -87,9 +87,9 @@ impl NoisyTeachers {
     }
 }
 
-/// Returns the name of a simulation's stream for the answers, the checks or the second questions, whose noise is independent.
-fn stream_name(question: &RowQuestion<'_>, [answers, checks, again]: [&'static str; 3]) -> &'static str {
-    if question.noise.is_check { checks } else { question.round.name(answers, again) }
+/// Returns the name of a simulation's stream for the answers or the checks, whose noise is independent.
+fn stream_name(question: &RowQuestion<'_>, [answers, checks]: [&'static str; 2]) -> &'static str {
+    if question.noise.is_check { checks } else { answers }
 }
 
 /// Returns the range of the noisy counts of a question's queries, as far as they are compared.

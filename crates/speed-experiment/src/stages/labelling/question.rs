@@ -7,8 +7,7 @@ use crate::config::{QueryNoise, RowConfig};
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
 use crate::stages::outputs::Outputs;
-use crate::stages::queries::{Queries, QueriesAgain, QueryList, TeacherAnswers};
-use crate::stages::question_round::QuestionRound;
+use crate::stages::queries::{Queries, QueryList, TeacherAnswers};
 use crate::stages::truth::Truth;
 use crate::stages::votes::CollectedVotes;
 use crate::store::Fingerprint;
@@ -17,13 +16,11 @@ use crate::store::Fingerprint;
 #[derive(Clone, Copy)]
 pub(crate) struct RowQuestion<'a> {
     pub(crate) row: &'a RowConfig,
-    /// The round of the queries.
-    pub(crate) round: QuestionRound,
     /// The noise of this step: of the checks, or of the answers.
     pub(super) noise: QueryNoise,
     /// The places of the queries that are asked, in the list of the row's queries; `None` for all of them.
     pub(super) asked: Option<&'a [usize]>,
-    /// Each teacher's answers, teachers x queries of the round, of which the row may answer only the first ones.
+    /// Each teacher's answers, teachers x queries of the run, of which the row may answer only the first ones.
     pub(crate) votes: &'a Votes,
     /// The hash of the votes' stage.
     pub(crate) votes_hash: Fingerprint,
@@ -34,23 +31,11 @@ pub(crate) struct RowQuestion<'a> {
 }
 
 impl<'a> RowQuestion<'a> {
-    /// Returns the question of a row's answers, by the row's place in the config, in a round of questions: all queries, or those
-    /// that passed its checks.
-    pub(super) fn of_row(context: &Context<'a>, (index, round): (usize, QuestionRound), outputs: &'a Outputs) -> Self {
+    /// Returns the question of a row's answers, by the row's place in the config: all queries, or those that passed its checks.
+    pub(super) fn of_row(context: &Context<'a>, index: usize, outputs: &'a Outputs) -> Self {
         let row = &context.config.rows[index];
-        let first = Self::new(context, row, row.noise, outputs);
-        match round {
-            QuestionRound::First => {
-                let checks = outputs.find::<RowChecks>().and_then(|checks| checks.0.get(&index));
-                Self { asked: checks.map(|checks| checks.passed()), ..first }
-            }
-            QuestionRound::Again => {
-                let again = &outputs.get::<QueriesAgain>().0[&index];
-                // Without second questions, only the numbers of teachers and classes are used.
-                let votes = again.answers.as_ref().map_or(first.votes, |TeacherAnswers(votes)| votes);
-                Self { round, votes, queries: again.queries.all(), ..first }
-            }
-        }
+        let checks = outputs.find::<RowChecks>().and_then(|checks| checks.0.get(&index));
+        Self { asked: checks.map(|checks| checks.passed()), ..Self::new(context, row, row.noise, outputs) }
     }
 
     /// Returns the question of a row's checks, if it has any.
@@ -61,8 +46,8 @@ impl<'a> RowQuestion<'a> {
 
     fn new(context: &Context<'a>, row: &'a RowConfig, noise: QueryNoise, outputs: &'a Outputs) -> Self {
         let (TeacherAnswers(votes), CollectedVotes { hash, .. }) = (outputs.get(), outputs.get());
-        let (round, queries) = (QuestionRound::First, outputs.get::<Queries>().of_row(row));
-        Self { row, round, noise, asked: None, votes, votes_hash: *hash, queries, truth: context.truth }
+        let queries = outputs.get::<Queries>().of_row(row);
+        Self { row, noise, asked: None, votes, votes_hash: *hash, queries, truth: context.truth }
     }
 
     /// Returns the work in words.

@@ -60,22 +60,6 @@ impl RowLabels {
         }
     }
 
-    /// Returns these labels, followed by the labels of second questions.
-    pub(crate) fn with_again(self, again: &Self) -> Self {
-        let right = |labels: &Self| labels.label_accuracy.map(|share| share * labels.answered() as f64);
-        let right = [right(&self), right(again)].into_iter().flatten().reduce(|one, other| one + other);
-        let all = Self {
-            labels: self.labels.iter().chain(&again.labels).copied().collect(),
-            agreement: self.agreement + again.agreement,
-            unresolved: self.unresolved.map(|unresolved| unresolved + again.unresolved.unwrap_or(0)),
-            label_accuracy: None,
-            noisy_teachers: self.noisy_teachers,
-            message_bytes: self.message_bytes + again.message_bytes,
-        };
-        // Both numbers of right labels are integers.
-        Self { label_accuracy: right.map(|right| right.round() / all.answered() as f64), ..all }
-    }
-
     /// Reads the labels of a finished stage in `remains`.
     pub(crate) fn read(remains: &StageRemains) -> Option<Self> {
         serde_json::from_str(&remains.read(RECORD)?).ok()

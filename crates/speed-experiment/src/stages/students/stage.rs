@@ -1,12 +1,13 @@
 //! The training of one student as a stage.
 
 use serde_json::{Value, json};
-use speed_student::{Images as Unlabelled, InvalidData, StudentError};
+use speed_report::StudentRun;
+use speed_student::{InvalidData, StudentError};
 
 use super::record;
 use super::session::{CHECKPOINT, Session};
-use super::student::{LabelledQueries, Student, Trained};
-use crate::error::{ExperimentError, ResultsFault};
+use super::student::{LabelledQueries, Student};
+use crate::error::ExperimentError;
 use crate::model::weights_to_bytes;
 use crate::stages::context::Context;
 use crate::stages::images::Images;
@@ -15,7 +16,7 @@ use crate::stages::stage::StageName;
 use crate::store::{FinishedStage, StageFolder};
 
 impl Stage for Student<'_> {
-    type Output = Trained;
+    type Output = StudentRun;
 
     fn name(&self) -> &StageName {
         &self.name
@@ -63,47 +64,23 @@ impl Stage for Student<'_> {
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
         let outcome = Session::new(context, self, folder).train()?;
-        if context.config.table.keep_students && !self.is_alone() && !self.is_first() {
+        if context.config.table.keep_students && !self.is_alone() {
             self.keep(folder, &outcome.student)?;
         }
         let accuracies = outcome.accuracy.zip(outcome.accuracy_raw);
         let accuracies = accuracies.ok_or_else(|| self.error(StudentError::Data(InvalidData::NoTest)))?;
         let test = record::Test { images: &self.images.test, class_names: &self.images.class_names };
-        let mut outputs = record::write(folder, &self.name, self.method(), &outcome, accuracies, &test)?;
-        if self.is_first() {
-            let pool = outcome.student.predict(Unlabelled::new(self.pool()));
-            let pool = pool.map_err(|error| self.error(StudentError::Device(error)))?;
-            folder.write(PREDICTIONS, &pool)?;
-            outputs.push(PREDICTIONS.into());
-        }
+        let outputs = record::write(folder, &self.name, self.method(), &outcome, accuracies, &test)?;
         folder.remove(CHECKPOINT);
         Ok(outputs)
     }
 
-    fn load(&self, _: &Context<'_>, done: &FinishedStage) -> Result<Trained, ExperimentError> {
-        let run = record::read(done, &self.images.class_names)?;
-        let pool = if self.is_first() { Some(self.predictions(done)?) } else { None };
-        Ok(Trained { run, pool })
+    fn load(&self, _: &Context<'_>, done: &FinishedStage) -> Result<StudentRun, ExperimentError> {
+        record::read(done, &self.images.class_names)
     }
 }
 
-/// The file of a first student's class of every pool image, one byte each.
-const PREDICTIONS: &str = "pool.bin";
-
 impl Student<'_> {
-    /// Reads the predictions of a first student.
-    fn predictions(&self, done: &FinishedStage) -> Result<Vec<u8>, ExperimentError> {
-        let (pool, found) = (self.pool(), done.read(PREDICTIONS)?);
-        let is_class = |&class: &u8| usize::from(class) < pool.classes();
-        if found.len() == pool.len() && found.iter().all(is_class) {
-            return Ok(found);
-        }
-        let expected = format!("a class below {} for each of {} images", pool.classes(), pool.len());
-        let fault =
-            ResultsFault::Table { expected, found: format!("{} values", found.len()), stage: self.name.to_string() };
-        Err(ExperimentError::Results { path: done.path(PREDICTIONS), fault })
-    }
-
     /// Writes the trained student's weights. Their file is not an output, because runs were published without it, and a
     /// student is the same with and without its file.
     fn keep(&self, folder: &StageFolder, trained: &speed_student::Student) -> Result<(), ExperimentError> {

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::json;
 use speed_core::random::Streams;
 use speed_data::Split;
-use speed_report::StudentRun;
 use speed_student::{StudentConfig, StudentError, StudentMethod};
 
 use crate::config::Config;
@@ -18,9 +17,6 @@ use crate::store::Fingerprint;
 
 /// The name of the kind, which is the prefix of the stages' names.
 pub(crate) const KIND: &str = speed_report::STUDENT_STAGE;
-
-/// The name of the kind of first students, which is the prefix of their stages' names.
-pub(super) const FIRST: &str = speed_report::FIRST_STUDENT_STAGE;
 
 /// The prefix of the names of stages of students on the labelled images alone.
 const LABELLED_ONLY: &str = "baseline-labelled";
@@ -79,22 +75,6 @@ impl LabelledQueries<'_> {
             doubts.extend(images.iter().map(|_| doubt));
         }
     }
-
-    /// Adds images with a label that replaces an earlier label of the same image.
-    pub(super) fn replace(&mut self, images: &[usize], label: u8, doubt: Option<f32>) {
-        let place = |image: &usize| self.queries.iter().position(|query| query == image);
-        let places: Vec<Option<usize>> = images.iter().map(place).collect();
-        for (image, place) in images.iter().zip(places) {
-            let Some(place) = place else {
-                self.add(&[*image], label, doubt);
-                continue;
-            };
-            self.labels[place] = label;
-            if let (Some(old), Some(doubt)) = (self.doubts.as_mut().and_then(|doubts| doubts.get_mut(place)), doubt) {
-                *old = doubt;
-            }
-        }
-    }
 }
 
 /// The purpose of a student.
@@ -102,17 +82,8 @@ impl LabelledQueries<'_> {
 enum Purpose<'a> {
     /// A student of a row, which learns from the pool.
     OfRow,
-    /// The same student after the first round of questions; its predictions for the pool are kept.
-    First,
     /// A baseline that learns from these labelled images alone.
     Alone(&'a Split),
-}
-
-/// A trained student.
-pub(super) struct Trained {
-    pub(super) run: StudentRun,
-    /// The class of every image of the pool, of a first student.
-    pub(super) pool: Option<Vec<u8>>,
 }
 
 /// The training of one student.
@@ -139,21 +110,11 @@ impl<'a> Student<'a> {
         Self { name: self.spec.name_of(LABELLED_ONLY, self.repeat), purpose: Purpose::Alone(labelled), ..self }
     }
 
-    /// Returns the same student as the first student of its row. It has the same randomness and so the same bits.
-    pub(super) fn first(self) -> Self {
-        Self { name: self.spec.name_of(FIRST, self.repeat), purpose: Purpose::First, ..self }
-    }
-
-    /// Returns whether its predictions for the pool are kept.
-    pub(super) fn is_first(&self) -> bool {
-        matches!(self.purpose, Purpose::First)
-    }
-
     /// Returns the images that it learns from.
     pub(super) fn pool(&self) -> &'a Split {
         match self.purpose {
             Purpose::Alone(labelled) => labelled,
-            Purpose::OfRow | Purpose::First => &self.images.pool,
+            Purpose::OfRow => &self.images.pool,
         }
     }
 
@@ -166,7 +127,7 @@ impl<'a> Student<'a> {
     pub(super) fn settings<'c>(&self, config: &'c Config) -> Cow<'c, StudentConfig> {
         let labelled_only = match self.purpose {
             Purpose::Alone(_) => self.method().labelled_only(&config.student, self.images.pool.len()),
-            Purpose::OfRow | Purpose::First => None,
+            Purpose::OfRow => None,
         };
         labelled_only.map_or(Cow::Borrowed(&config.student), Cow::Owned)
     }
@@ -223,26 +184,6 @@ impl<'a> Student<'a> {
                 error.downcast().map_or_else(|error| failed(StudentError::Report(error)), |error| *error)
             }
             error => failed(error),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_second_label_replaces_the_first_one_of_the_same_image() {
-        for has_doubts in [false, true] {
-            let doubt = |doubt: f32| has_doubts.then_some(doubt);
-            let doubts = has_doubts.then(Vec::new);
-            let mut labelled = LabelledQueries { row: "a", queries: Vec::new(), labels: Vec::new(), doubts };
-            labelled.add(&[4, 2], 7, doubt(0.1));
-            labelled.add(&[9], 3, doubt(0.2));
-            labelled.replace(&[2, 5, 9], 1, doubt(0.3));
-            assert_eq!(labelled.queries, [4, 2, 9, 5]);
-            assert_eq!(labelled.labels, [7, 1, 1, 1]);
-            assert_eq!(labelled.doubts, has_doubts.then(|| vec![0.1, 0.3, 0.3, 0.3]));
         }
     }
 }
