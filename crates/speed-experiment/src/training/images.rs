@@ -141,9 +141,14 @@ impl ImagesOptions {
 }
 
 /// Refuses classes that are named by numbers other than their own, because votes and labels are numbers from 0 in the order of the
-/// names: folders 1 to 7, or 0, 1, 10, 2.
+/// names: folders 1 to 7, or 0, 1, 10, 2; likewise class1 to class7 and 1.0 to 7.0.
 fn check_numbers(folder: &Path, names: &[String]) -> Result<(), ConfigError> {
-    let is_other = |(index, name): &(usize, &String)| name.parse::<usize>().is_ok_and(|number| number != *index);
+    let all_state_one = names.iter().all(|name| stated_number(name).is_some());
+    let is_other = |(index, name): &(usize, &String)| match stated_number(name) {
+        // Digits of other scripts have no value here, so the owner must confirm them.
+        Some(digits) if all_state_one || digits.len() == name.trim().len() => digits.parse() != Ok(*index),
+        _ => false,
+    };
     let Some((index, name)) = names.iter().enumerate().find(is_other) else { return Ok(()) };
     let names = names.iter().map(|name| printable(name)).collect::<Vec<_>>().join(",");
     Err(ConfigError::Key {
@@ -154,6 +159,13 @@ fn check_numbers(folder: &Path, names: &[String]) -> Result<(), ConfigError> {
             printable(name)
         ),
     })
+}
+
+/// Returns the digits of a name that has one number.
+fn stated_number(name: &str) -> Option<&str> {
+    let whole = name.trim().trim_end_matches('0').strip_suffix('.').unwrap_or(name);
+    let mut numbers = whole.split(|c: char| !c.is_numeric()).filter(|digits| !digits.is_empty());
+    numbers.next().filter(|_| numbers.next().is_none())
 }
 
 /// Returns the warning about files of a directory that are not read.
@@ -185,4 +197,38 @@ pub(super) fn relative(folder: &Path, files: &[PathBuf]) -> Vec<String> {
         path.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
     };
     files.iter().map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_with_numbers_other_than_their_own_need_confirmation() {
+        let check = |names: &[&str]| {
+            check_numbers(Path::new("pictures"), &names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+        };
+        for names in [
+            &["0", "1", "2"][..],
+            &["class0", "class1"],
+            &["0.0", "1.0"],
+            &["cat", "dog"],
+            &["COVID-19", "healthy"],
+            &["adenocarcinoma T1", "benign"],
+            &["2 cells of 8", "4 cells of 8"],
+        ] {
+            assert!(check(names).is_ok(), "{names:?}");
+        }
+        for names in [
+            &["1", "2"][..],
+            &["0", "1", "10", "2"],
+            &["7", "cat"],
+            &["class1", "class2"],
+            &["1.0", "2.0"],
+            &["grade 0", "grade 1", "grade 10", "grade 2"],
+            &["\u{661}", "\u{662}"],
+        ] {
+            assert!(check(names).is_err(), "{names:?}");
+        }
+    }
 }
