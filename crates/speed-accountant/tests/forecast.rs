@@ -3,9 +3,11 @@
 //! Statistical tests have fixed seeds. Their threshold is a false-alarm rate of 10^-6 for each comparison: the chance that a
 //! freshly chosen seed would refuse a correct forecast.
 
+use speed_accountant::calibrate::{Target, calibrate_coins_of_teacher, calibrate_noise};
 use speed_accountant::forecast::{Agreement, AnswerForecast, Forecast, QueryVotes, VotesModel};
 use speed_accountant::{
-    AccountError, HonestRatio, InverseScale, Mechanism, NoiseCoins, NoiseDeviation, NoiseGenerator, PrivacyEvent,
+    AccountError, Accountant, Adversary, Bound, Delta, HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseCoins,
+    NoiseDeviation, NoiseGenerator, PrivacyEvent,
 };
 use speed_core::Randomness;
 use speed_mechanism::{BinomialShare, NoiseShare, SkellamShare};
@@ -243,4 +245,31 @@ fn a_pilot_keeps_its_queries_and_other_numbers_are_drawn_from_it() {
     for (queries, expected) in [(0, AccountError::NoQueries), (1_000_001, AccountError::Queries { found: 1_000_001 })] {
         assert_eq!(Forecast::new(&event, &pilot, 100, queries), Err(expected));
     }
+}
+
+#[test]
+fn one_coin_fewer_of_each_teacher_costs_more_than_the_target() {
+    let target = |epsilon: f64, tau: f64, teachers: usize| {
+        let tau = HonestRatio::new(tau).and_then(|tau| tau.effective(teachers)).expect("valid");
+        let (delta, adversary, bound) =
+            (Delta::new(1e-5).expect("valid"), Adversary::ExternalWithDropout, Bound::Tight);
+        Target { epsilon, delta, tau, adversary, bound, classes: None, threshold: None, checks: None }
+    };
+    for (epsilon, tau, teachers, queries) in [(3.0, 1.0, 250, 100), (1.0, 0.9, 500, 20), (1.5, 0.7, 60, 10)] {
+        let target = target(epsilon, tau, teachers);
+        let found = calibrate_coins_of_teacher(teachers, queries, &target).expect("coins");
+        let coins = found.scale as u64 / teachers as u64;
+        let account = |coins: u64| {
+            let event = PrivacyEvent::new(binomial(coins * teachers as u64), target.tau);
+            Accountant::new(event, target.delta).account_queries(queries).expect("an account").epsilon
+        };
+        assert!(coins > 1 && account(coins) <= epsilon && account(coins - 1) > epsilon, "{coins}");
+        assert!((account(coins) - found.account.epsilon).abs() < 1e-12);
+        // The search by the least number of all coins agrees.
+        let least = calibrate_noise(MechanismKind::Binomial, queries, &target).expect("coins").scale;
+        assert!(least <= found.scale && found.scale < least + teachers as f64, "{least}");
+    }
+    // One teacher tosses few enough coins for a short search.
+    let refused = calibrate_coins_of_teacher(1, 100, &target(1e-4, 1.0, 1));
+    assert!(matches!(refused, Err(AccountError::NotEnoughNoise { .. })), "{refused:?}");
 }

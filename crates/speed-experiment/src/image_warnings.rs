@@ -11,16 +11,17 @@ pub(crate) fn dark(what: &str, images: &Split) -> Option<String> {
     let largest = images.largest_value();
     (images.len() > 1 && (1..=DARK).contains(&largest)).then(|| {
         format!(
-            "{what}: the largest value of all pixels is {largest}, but white is 255, so all images look almost black: scale them to 0 to 255, \
-             here and for predictions"
+            "{what}: the largest value of all pixels is {largest}, but white is 255, so most networks see almost black images: scale them \
+             to 0 to 255, here and for predictions"
         )
     })
 }
 
-/// Returns the warning about test images with the pixels of one of the `others`, which `where_from` describes.
+/// Returns the warning about test images with the pixels of one of the `others`, which `where_from` describes, if they are at least a
+/// hundredth.
 pub(crate) fn known(what: &str, test: &Split, where_from: &str, others: &Split) -> Option<String> {
     let (known, all) = (test.copies_of(others), test.len());
-    (known > 0).then(|| {
+    (known > 0 && 100 * known >= all).then(|| {
         format!(
             "{what}: {known} of {all} images are {where_from} too, so the accuracy on them says little about new images"
         )

@@ -271,7 +271,7 @@ fn asked_queries(context: &Context<'_>, outputs: &Outputs, results: &[RowResult]
         votes: (!config.protects_answers()).then(|| votes.counts(queries.len())),
         rows: Vec::new(),
     };
-    with_answers(asked, context, answers)
+    with_answers(asked, config, answers)
 }
 
 /// Returns the charges for forced answers, if there is a budget that may refuse them.

@@ -5,7 +5,7 @@ use speed_accountant::{Account, Delta, epsilon_text};
 use speed_core::printable_path;
 use speed_experiment::model::{Description, Network};
 use speed_experiment::{
-    CardedModel, ExperimentError, InputFault, check_card, models_of_card, read_card, task, verify_run_card,
+    CardedModel, ExperimentError, InputFault, OF_REPORT, check_card, models_of_card, read_card, task, verify_run_card,
 };
 use speed_report::{CardFault, CardSource, ModelCard, PartyPrivacy, TrainingData};
 
@@ -53,8 +53,7 @@ pub(super) fn verify(options: &VerifyOptions) -> Result<(), Failure> {
             if round.is_some() {
                 return Err(usage("round", "expected --run or nothing: this card is of a run".into()));
             }
-            let verified = verify_run_card(path, &card, run.as_deref())?;
-            ("run", verified.claim, verified.of_report)
+            ("run", verify_run_card(path, &card, run.as_deref())?, OF_REPORT.to_vec())
         }
         CardSource::Round { .. } => ("round", of_round(options, &card)?, vec!["training", "evaluation", "versions"]),
         CardSource::Labels => {

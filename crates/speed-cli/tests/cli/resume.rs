@@ -91,6 +91,11 @@ fn a_finished_run_is_shown_listed_and_not_done_again() {
 
     let again = place.speed(&["run", "config.toml"]);
     assert!(String::from_utf8_lossy(&again.stderr).contains("teachers: done already"));
+    // The config in the run's folder is that of the same run.
+    let resolved = format!("{run}/config.toml");
+    let plan: serde_json::Value =
+        serde_json::from_str(&place.succeeds(&["run", &resolved, "--dry-run", "--json"])).expect("json");
+    assert!(plan["rows"].as_array().is_some_and(|rows| rows.iter().all(|row| row["done"] == true)), "{plan}");
     let relative = Path::new("results/tiny").join(Path::new(run).file_name().expect("an id"));
     assert_eq!(String::from_utf8_lossy(&again.stdout), place.succeeds(&["show", relative.to_str().expect("text")]));
 

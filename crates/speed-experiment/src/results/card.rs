@@ -179,28 +179,18 @@ pub fn models_of_card(path: &Path, card: &ModelCard) -> Result<Vec<CardedModel>,
     Ok(models)
 }
 
-/// The result of the verification of a run's card.
-#[derive(Debug)]
-pub struct VerifiedCard {
-    /// The data-independent claim on the labels, computed again.
-    pub claim: Option<Account>,
-    /// The fields that only the report of the run gives.
-    pub of_report: Vec<&'static str>,
-}
-
 /// The fields of a run's card that only the report of the run gives. Nothing else in the run determines them.
-const OF_REPORT: [&str; 5] =
+pub const OF_REPORT: [&str; 5] =
     ["training.pool_images", "training.labelled", "privacy.data_dependent", "evaluation", "versions"];
 
 /// Verifies the card of a row of a run: the models beside it, and the run's config, report and kept weights. The
-/// data-independent epsilons are computed again from the config alone. Returns the claim for one teacher, and the fields that only the report
-/// gives.
+/// data-independent epsilons are computed again from the config alone. Returns the claim for one teacher.
 ///
 /// # Errors
 /// If a field of the card differs, or a file of the run is missing or damaged.
-pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Result<VerifiedCard, ExperimentError> {
+pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Result<Option<Account>, ExperimentError> {
     let CardSource::Run { row, .. } = &card.source else {
-        return Ok(VerifiedCard { claim: None, of_report: OF_REPORT.to_vec() });
+        return Ok(None);
     };
     let run =
         run.map(Path::to_path_buf).or_else(|| run_of_card(path)).ok_or_else(|| at(path, InputFault::NoRunOfCard))?;
@@ -228,7 +218,7 @@ pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Res
     }
     let files = models.into_iter().map(|model| model.file).collect();
     check_card(path, card, &card_of_row(&config, &report, index, files, &first))?;
-    Ok(VerifiedCard { claim, of_report: OF_REPORT.to_vec() })
+    Ok(claim)
 }
 
 /// The run of a card, and the place of its row.

@@ -5,7 +5,7 @@ use speed_report::{
 };
 
 use crate::config::Config;
-use crate::stages::{Bounds, Context, RowLabels};
+use crate::stages::{Bounds, RowLabels};
 
 /// All results of a run for one row.
 #[derive(Clone)]
@@ -73,10 +73,9 @@ pub(crate) struct PublicAnswers<'a> {
 /// Adds the answers of `rows`. If the noise is real, answers without a finite claim are left out.
 pub(crate) fn with_answers<'a>(
     mut asked: AskedQueries,
-    context: &Context<'_>,
+    config: &Config,
     rows: impl Iterator<Item = PublicAnswers<'a>>,
 ) -> AskedQueries {
-    let config = context.config;
     let own = rows.filter(|answers| config.labels_of(answers.row) == answers.row);
     let is_protected = config.protects_answers();
     for answers in own.filter(|answers| !is_protected || answers.is_covered) {

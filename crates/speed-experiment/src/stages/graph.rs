@@ -206,6 +206,33 @@ mod tests {
     }
 
     #[test]
+    fn maps_come_first_and_beliefs_before_students() {
+        let rows = "[[row]]\nname = \"a\"\naggregation = \"trusted\"\n[[row]]\nname = \"b\"\naggregation = \"non-private\"\n\
+                    [[row]]\nname = \"c\"\nlabels_of = \"a\"\n";
+        let text = format!("[queries]\nselection = \"clusters\"\ngroups = true\nbeliefs = true\n{rows}");
+        let expected = [
+            "data",
+            "map",
+            "teachers",
+            "votes",
+            "queries",
+            "aggregate-a",
+            "account-a",
+            "aggregate-b",
+            "beliefs",
+            "student",
+        ];
+        assert_eq!(names(&text), expected);
+        let config = Config::load(&Source::new("test.toml", text)).expect("a config");
+        let graph = Graph::for_config(&config);
+        let charged = graph.charged(&config, 10).expect("charges");
+        let charged: Vec<_> = charged.iter().map(|(node, row, batch)| (&*node.name.0, *row, batch.queries)).collect();
+        assert_eq!(charged, [("aggregate-a", 0, 100)]);
+        let last = graph.up_to("aggregate").expect("a kind").last().expect("a stage");
+        assert_eq!(&*last.name, "aggregate-b");
+    }
+
+    #[test]
     fn other_names_of_a_kind_select_its_stages() {
         let config = Config::load(&Source::new("test.toml", crate::config::DEFAULTS)).expect("defaults");
         let graph = Graph::for_config(&config);

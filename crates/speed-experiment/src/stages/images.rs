@@ -44,9 +44,7 @@ impl Images {
         datasets: Option<&Path>,
     ) -> Result<Option<Self>, ExperimentError> {
         let Some(mut loaded) = dataset(config, streams, datasets)? else { return Ok(None) };
-        if config.data.pool == PoolOrigin::Train {
-            loaded.move_pool(config.data.pool_images)?;
-        }
+        loaded.move_pool(config)?;
         let notes = loaded.notes(config);
         let SourceImages { images: Dataset { train, test, class_names, .. }, handwriting, unlabelled, .. } = loaded;
         check_sizes(config, train.len(), test.len(), unlabelled)?;
@@ -75,9 +73,13 @@ struct SourceImages {
 }
 
 impl SourceImages {
-    /// Moves the last `pool` training images to the beginning of the test images, so that no teacher has them.
-    fn move_pool(&mut self, pool: usize) -> Result<(), ExperimentError> {
+    /// Moves the last training images to the beginning of the test images if they are the pool, so that no teacher has them.
+    fn move_pool(&mut self, config: &Config) -> Result<(), ExperimentError> {
+        if config.data.pool != PoolOrigin::Train {
+            return Ok(());
+        }
         let Dataset { train, test, .. } = &mut self.images;
+        let pool = config.data.pool_images;
         let images = train.len();
         let rest = images.checked_sub(pool).filter(|rest| *rest > 0);
         let rest = rest.ok_or(Mismatch::TrainingPool { pool, images })?;
@@ -99,7 +101,7 @@ impl SourceImages {
         passed_over.into_iter().chain(unused).chain(warnings).collect()
     }
 
-    /// Returns warnings about a user's own images.
+    /// Returns warnings about a user's own images. With real noise they have no figures of private images, because logs have none.
     fn warnings(&self, config: &Config) -> Vec<String> {
         let Dataset { train, test: public, .. } = &self.images;
         // Too few public images are refused elsewhere.
@@ -108,12 +110,12 @@ impl SourceImages {
             return Vec::new();
         }
         let (pool, test) = (public.slice(0..pool), public.slice(first..public.len()));
+        let is_public = !config.protects_answers();
         let all = [("training images", train), ("pool", &pool), ("test images", &test)];
-        let all_dark = all.into_iter().filter_map(|(what, images)| dark(what, images));
-        let others = [("in the pool", &pool), ("training images", train)];
-        all_dark
-            .chain(others.into_iter().filter_map(|(place, others)| known("test images", &test, place, others)))
-            .collect()
+        let all = all.into_iter().skip(usize::from(!is_public));
+        let all_dark = all.filter_map(|(what, images)| dark(what, images));
+        let others = [("in the pool", &pool), ("training images", train)].into_iter().take(1 + usize::from(is_public));
+        all_dark.chain(others.filter_map(|(place, others)| known("test images", &test, place, others))).collect()
     }
 }
 
@@ -208,7 +210,10 @@ pub(crate) fn facts(config: &Config, datasets: Option<&Path>) -> Result<(Option<
     let (facts, unlabelled, notes) = match config.data.facts() {
         Some(facts) => (Some(facts), None, Vec::new()),
         None => match dataset(config, &Streams::new(config.seed), datasets)? {
-            Some(loaded) => (Some(Facts::from_dataset(&loaded.images)), loaded.unlabelled, loaded.notes(config)),
+            Some(mut loaded) => {
+                loaded.move_pool(config)?;
+                (Some(Facts::from_dataset(&loaded.images)), loaded.unlabelled, loaded.notes(config))
+            }
             None => (None, None, Vec::new()),
         },
     };

@@ -26,7 +26,7 @@ pub(crate) struct Node {
 impl Node {
     /// Says whether `name`, from the command line, selects the stage: its name, its kind, or another name of its kind.
     pub(crate) fn is_called(&self, name: &str) -> bool {
-        is_called(&self.name, name) || [Some(self.kind.name()), self.kind.alias()].contains(&Some(name))
+        is_called(&self.name, name) || self.kind.alias() == Some(name)
     }
 
     /// Returns the number of units in which processes can share the stage.

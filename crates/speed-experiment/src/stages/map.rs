@@ -1,7 +1,5 @@
 //! The map of the pool, from which clusters are made, and by which teachers with few images vote.
 
-use std::sync::OnceLock;
-
 use serde_json::{Value, json};
 use speed_data::Images as Unlabelled;
 use speed_pool::{Clusters, Features, MapParts, PoolMap};
@@ -25,14 +23,12 @@ const FILES: [&str; 4] = ["components.npy", "points.npy", "places.npy", "sparsit
 pub(crate) struct MappedPool {
     pub(crate) map: PoolMap,
     pub(super) hash: Fingerprint,
-    clusters: OnceLock<Clusters>,
 }
 
 impl MappedPool {
-    /// Returns the clusters of the run's queries, which the first call computes.
-    pub(super) fn clusters(&self, context: &Context<'_>) -> &Clusters {
-        let count = context.config.queries.count;
-        self.clusters.get_or_init(|| divide_pool(&self.map, count, &context.streams, context.progress))
+    /// Computes the clusters of the run's queries.
+    pub(super) fn clusters(&self, context: &Context<'_>) -> Clusters {
+        divide_pool(&self.map, context.config.queries.count, &context.streams, context.progress)
     }
 }
 
@@ -105,6 +101,6 @@ impl Stage for MapStage<'_> {
             sparsity: read(sparsity)?,
         };
         let map = PoolMap::from_parts(Unlabelled::new(&self.images.pool), Self::features(context), &parts)?;
-        Ok(MappedPool { map, hash: done.outputs_hash(), clusters: OnceLock::new() })
+        Ok(MappedPool { map, hash: done.outputs_hash() })
     }
 }

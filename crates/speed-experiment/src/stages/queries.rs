@@ -25,7 +25,7 @@ pub(super) const KIND: &str = "queries";
 /// The file of the pool indices: the image of each query, or the typical image of its group.
 const QUERIES: &str = "queries.npy";
 /// The file of the groups, one line for each image: the number of the query, and the image.
-pub(super) const GROUPS: &str = "groups.csv";
+const GROUPS: &str = "groups.csv";
 
 /// The queries of a run, or the first ones that a row answers, in the order of the answers.
 #[derive(Clone, Copy, Debug)]
@@ -246,7 +246,8 @@ impl Stage for QueriesStage<'_> {
             QuerySource::Map(mapped) => mapped,
         };
         let count = context.config.queries.count;
-        let clusters = mapped.clusters(context).all();
+        let clusters = mapped.clusters(context);
+        let clusters = clusters.all();
         if clusters.len() < count {
             return Err(Mismatch::Clusters { found: clusters.len(), queries: count }.into());
         }

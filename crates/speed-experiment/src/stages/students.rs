@@ -74,8 +74,7 @@ impl Kind for StudentTraining {
         let work = Training::new(context, KIND, distinct(context, images, &specs))?;
         let trained = work.train_all()?;
         let of_spec = |spec: &StudentSpec<'_>| -> Vec<StudentRun> {
-            let runs = || trained.iter();
-            let find = |repeat| runs().find(|run| run.stage == *spec.stage_name(repeat)).cloned();
+            let find = |repeat| trained.iter().find(|run| run.stage == *spec.stage_name(repeat)).cloned();
             (0..context.config.table.repeats).filter_map(find).collect()
         };
         let students = RowStudents(specs.iter().map(of_spec).collect());
