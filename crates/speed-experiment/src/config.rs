@@ -33,5 +33,4 @@ pub use queries::{QueriesConfig, QuerySelection, QuerySelectionKind, RawQueries}
 pub use row::{RawRow, RowConfig, RowStudent};
 pub use speed_report::{AggregationKind, PaperFigures};
 pub use sweep::{Setting, Sweep};
-pub(crate) use votes::UNIFORM_CLASSES;
 pub use votes::{RawVotes, VotesInFile, VotesSource, VotesSourceKind};

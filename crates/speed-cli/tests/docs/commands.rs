@@ -107,8 +107,8 @@ fn matches(file: &str, needed: &str) -> bool {
 }
 
 /// Returns the way to try a command: `speed run` gets `--dry-run`, and other commands of `speed` run unchanged. For a
-/// build or a script, its files must exist, and for a preset without other options its file: all presets are tried in
-/// `cli::dry_run`.
+/// build or a script, its files must exist, and for a preset without other options its file: the presets are tried in
+/// `cli::dry_run`, three long ones only by .ci/nightly.
 fn trial(shown: &str) -> Trial {
     let environment = Regex::new(r"^(?:[A-Z_]+=\S+ )+").expect("a pattern");
     let command = environment

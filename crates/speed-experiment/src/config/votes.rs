@@ -9,9 +9,6 @@ use speed_votes::VotesForm;
 use super::data::{DataConfig, DataSource};
 use super::fault::{Fault, refuse};
 
-/// The number of classes of random votes without images, unless the config gives one.
-pub(crate) const UNIFORM_CLASSES: usize = 10;
-
 /// `[votes]` as written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

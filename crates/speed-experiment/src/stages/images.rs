@@ -110,12 +110,12 @@ impl SourceImages {
             return Vec::new();
         }
         let (pool, test) = (public.slice(0..pool), public.slice(first..public.len()));
-        let is_public = !config.protects_answers();
-        let all = [("training images", train), ("pool", &pool), ("test images", &test)];
-        let all = all.into_iter().skip(usize::from(!is_public));
-        let all_dark = all.filter_map(|(what, images)| dark(what, images));
-        let others = [("in the pool", &pool), ("training images", train)].into_iter().take(1 + usize::from(is_public));
-        all_dark.chain(others.filter_map(|(place, others)| known("test images", &test, place, others))).collect()
+        let private = (!config.protects_answers()).then_some(("training images", train));
+        let all = private.into_iter().chain([("pool", &pool), ("test images", &test)]);
+        let others = [("in the pool", &pool)].into_iter().chain(private);
+        all.filter_map(|(what, images)| dark(what, images))
+            .chain(others.filter_map(|(place, others)| known("test images", &test, place, others)))
+            .collect()
     }
 }
 

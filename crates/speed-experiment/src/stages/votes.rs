@@ -21,7 +21,7 @@ use super::outputs::Outputs;
 use super::stage::{Stage, StageName};
 use super::teachers::TrainedTeachers;
 use super::truth::Truth;
-use crate::config::{Config, QuerySelection, UNIFORM_CLASSES, VotesInFile, VotesSource};
+use crate::config::{Config, QuerySelection, VotesInFile, VotesSource};
 use crate::cost::{Meter, StageCost};
 use crate::error::{ExperimentError, Mismatch};
 use crate::npy;
@@ -34,6 +34,9 @@ const VOTES: &str = "votes.npy";
 const SHAPE: &str = "shape.json";
 /// The file of the quality of the ensemble.
 const QUALITY: &str = "ensemble.json";
+
+/// The number of classes of random votes without images, unless the config gives one.
+const UNIFORM_CLASSES: usize = 10;
 
 /// Returns the size and the accuracies of the ensemble on the pool. The accuracies are `None` if the pool has no labels.
 fn measure_quality(votes: &Votes, truth: Option<&Truth<'_>>) -> Result<EnsembleQuality, ExperimentError> {

@@ -87,7 +87,8 @@ fn fuzz(name: &str, target: &Target, seconds: f64, seed: u64) -> bool {
                 let what =
                     if outcome.is_err() { "panic".to_owned() } else { format!("{peak} bytes of {limit}, {took:.1} s") };
                 watched.iteration.store(u64::MAX, Relaxed);
-                let kept = std::env::temp_dir().join(format!("speed-fuzz-{name}-{seed}-{runs}"));
+                let kept =
+                    std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("speed-fuzz-{name}-{seed}-{runs}"));
                 let kept = std::fs::write(&kept, &input)
                     .map_or_else(|error| error.to_string(), |()| kept.display().to_string());
                 say(&format!(
