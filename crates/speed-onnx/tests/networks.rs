@@ -1,5 +1,7 @@
 //! The ONNX model of every network computes the network's logits, in another program's runtime.
 
+use std::path::Path;
+
 use burn::tensor::Device;
 use prost::Message as _;
 use rand::{Rng, RngExt};
@@ -114,4 +116,53 @@ fn models_of_students_compute_their_logits() {
             check(&name, network.as_ref(), shape, count, &mut stream);
         }
     }
+}
+
+/// The pixels of a picture, as scripts/peers/onnx/small-models computes them.
+fn picture(number: usize) -> Vec<u8> {
+    let pixels = 3 * 12 * 12;
+    (0..pixels).map(|pixel| ((pixel * (2 * number + 3) * 7 + pixel / 12 * 11 + number * 40) % 256) as u8).collect()
+}
+
+/// Models that the runtime refuses, with words of the refusal. All others must have the scores of onnxruntime, also after an update of the runtime.
+const REFUSED: [(&str, &str); 1] = [("quantised-probabilities", "computes other scores after its optimisation")];
+
+#[test]
+fn small_models_have_the_scores_of_onnxruntime() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models");
+    let text = std::fs::read_to_string(folder.join("scores.json")).expect("scores of scripts/peers/onnx/small-models");
+    let all: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let all = all["scores"].as_object().expect("models");
+    assert_eq!(all.len(), 16);
+    let mut wrong = Vec::new();
+    for (name, expected) in all {
+        let bytes = std::fs::read(folder.join(format!("{name}.onnx"))).expect("a model");
+        let model = match speed_onnx::Classifier::new(&bytes) {
+            Ok(model) => model,
+            Err(error) => {
+                let is_known = REFUSED.iter().any(|(known, words)| known == name && error.to_string().contains(words));
+                if !is_known {
+                    wrong.push(format!("{name}: {error}"));
+                }
+                continue;
+            }
+        };
+        if REFUSED.iter().any(|(known, _)| known == name) {
+            wrong.push(format!("{name}: not refused"));
+        }
+        for (number, expected) in expected.as_array().expect("pictures").iter().enumerate() {
+            let expected: Vec<f32> = serde_json::from_value(expected.clone()).expect("scores");
+            let found = model.scores(&picture(number)).expect("scores");
+            let largest = expected.iter().fold(0.0_f32, |largest, score| largest.max(score.abs()));
+            let difference =
+                found.iter().zip(&expected).map(|(found, expected)| (found - expected).abs()).fold(0.0, f32::max);
+            // Quantised values that lie between two steps may be rounded to either.
+            let tolerance =
+                if ["integers", "quantised", "dynamic"].iter().any(|kind| name.contains(kind)) { 5e-3 } else { 1e-4 };
+            if found.len() != expected.len() || difference > tolerance * largest {
+                wrong.push(format!("{name}, picture {number}: {found:?}, onnxruntime {expected:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
