@@ -51,7 +51,7 @@ impl ExitCode {
             Self::Done => "done",
             Self::Usage => "config, round or command line",
             Self::Input => {
-                "input data, votes, keys, messages or a ledger that is missing, damaged or refused; another server or log; too few \
+                "input data, votes, keys, messages, a registry or a ledger that is missing, damaged or refused; another server or log; too few \
                  teachers"
             }
             Self::Results => {

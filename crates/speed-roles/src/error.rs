@@ -1,5 +1,6 @@
 //! Errors of the roles' programs, each kind with its own exit code.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use speed_accountant::{AccountError, PriceError};
@@ -239,6 +240,15 @@ pub enum OptionsFault {
     ProofKeyRefused,
 }
 
+/// Returns whether the operating system could not read or write a registry, which then need not be damaged.
+fn is_of_the_system(error: &redb::Error) -> bool {
+    match error {
+        redb::Error::Io(error) => !matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof),
+        redb::Error::PreviousIo => true,
+        _ => false,
+    }
+}
+
 impl RolesError {
     /// Returns the documented exit code.
     #[must_use]
@@ -255,6 +265,7 @@ impl RolesError {
             | Self::Round { .. } => ExitCode::Usage,
             Self::Input { .. } | Self::TooFew { .. } => ExitCode::Input,
             Self::Results { .. } => ExitCode::Results,
+            Self::Registry { source, .. } if !is_of_the_system(source) => ExitCode::Input,
             Self::Io { .. } | Self::Registry { .. } => ExitCode::InputOutput,
             Self::Ledger(error) => error.exit_code(),
             Self::Price(_)

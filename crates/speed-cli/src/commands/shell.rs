@@ -7,6 +7,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use speed_core::printable_path;
 use speed_experiment::ExperimentError;
+use speed_experiment::training::check_new;
 
 use super::{Failure, print};
 use crate::options::CommandLine;
@@ -27,7 +28,17 @@ pub(super) fn manual(folder: Option<&Path>) -> Result<(), Failure> {
         Man::new(CommandLine::command()).render(&mut page).map_err(failed(Path::new("the manual")))?;
         return print(&String::from_utf8_lossy(&page));
     };
+    for page in pages(&CommandLine::command(), "speed") {
+        check_new(&folder.join(page))?;
+    }
     std::fs::create_dir_all(folder).map_err(failed(folder))?;
     clap_mangen::generate_to(CommandLine::command(), folder).map_err(failed(folder))?;
     print(&format!("{}\n", printable_path(folder)))
+}
+
+/// Returns the names of the manual pages of a command and its subcommands.
+fn pages(command: &clap::Command, name: &str) -> Vec<String> {
+    let of = |sub: &clap::Command| pages(sub, &format!("{name}-{}", sub.get_name()));
+    let visible = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    std::iter::once(format!("{name}.1")).chain(visible.flat_map(of)).collect()
 }

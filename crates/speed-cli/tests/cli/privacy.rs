@@ -393,7 +393,7 @@ fn figures_are_drawn_and_not_overwritten() {
         assert_eq!(read("csv").lines().count(), 61);
         assert!(read("csv").starts_with(&format!("{kind},paper,tight\n")));
         assert!(read("svg").starts_with("<svg") && read("svg").contains("epsilon of all queries"));
-        place.fails(&draw, 2, &["exists", "--force"]);
+        place.fails(&draw, 4, &["already exists", "never overwritten"]);
         // `--out` may name either file.
         let named = json(&place, &[&draw[..], &["--out", &format!("{kind}.svg"), "--json"]].concat());
         assert_eq!(named["csv"], format!("{kind}.csv"));

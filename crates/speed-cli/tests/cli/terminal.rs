@@ -143,6 +143,9 @@ fn completions_and_manual_pages_cover_the_command_line() {
     }
     assert!(place.succeeds(&["manual"]).contains(".SH NAME\nspeed"));
     place.succeeds(&["manual", "man/man1"]);
+    std::fs::remove_file(place.path("man/man1/speed.1")).expect("a page");
+    place.fails(&["manual", "man/man1"], 4, &["man1/speed-run.1", "never overwritten"]);
+    assert!(!place.path("man/man1/speed.1").exists());
     let page = std::fs::read_to_string(place.path("man/man1/speed-run.1")).expect("a page");
     assert!(page.contains("configs/default.toml"), "{page}");
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use speed_accountant::{AccountError, Adversary};
 use speed_core::printable_path;
+use speed_experiment::training::check_new;
 use speed_experiment::{ExperimentError, write_atomic};
 use speed_mechanism::InverseScale;
 use speed_votes::Known;
@@ -65,9 +66,8 @@ impl Files {
         let prefix = if has_extension { out.with_extension("") } else { out };
         let path = |extension: &str| PathBuf::from(format!("{}.{extension}", prefix.display()));
         let files = Self { svg: path("svg"), csv: path("csv") };
-        let there = [&files.svg, &files.csv].into_iter().find(|path| !options.force && path.exists());
-        if let Some(there) = there {
-            return Err(usage("out", format!("{} exists; choose another name or give --force", printable_path(there))));
+        if !options.force {
+            [&files.svg, &files.csv].into_iter().try_for_each(|path| check_new(path))?;
         }
         Ok(files)
     }
