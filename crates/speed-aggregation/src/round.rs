@@ -331,8 +331,8 @@ impl Round {
     /// key follow SHA-256 of the evaluation key or zeros, the number of parties or 0 if each has one teacher, and the number of
     /// teachers of each (8 bytes each).
     ///
-    /// If the opening is joint, the bytes end with "/joint opener=" and the decimal index
-    /// of the opener.
+    /// If the opening is joint, "/joint opener=" and the decimal index of the opener follow. If the classes have names, the bytes end with
+    /// "/classes " and SHA-256 of the names, each followed by a line feed, in hexadecimal digits.
     #[must_use]
     pub fn id(&self, key: KeyId) -> RoundId {
         let RoundSpec { label, shape, min_teachers, noise_bound, threshold, evaluation_key, ref parties, .. } =
@@ -364,6 +364,9 @@ impl Round {
         hash.update(self.spec.mechanism.map_or_else(String::new, Mechanism::identifier).as_bytes());
         if let Some(opener) = self.spec.opener {
             hash.update(format!("/joint opener={opener}"));
+        }
+        if let Some(names) = self.spec.class_list {
+            hash.update(format!("/classes {}", names.to_hex()));
         }
         RoundId::new(Digest::from_bytes(hash.finalize().into()))
     }
@@ -402,6 +405,7 @@ mod tests {
             id(spec(b"run", 6, 3, 4, 5)),
             id(spec(b"run", 5, 3, 4, 7)),
             id(RoundSpec { query_list: Some(Digest::from_bytes([1; 32])), ..base() }),
+            id(RoundSpec { class_list: Some(Digest::from_bytes([1; 32])), ..base() }),
             id(RoundSpec { roster: Some(Digest::from_bytes([1; 32])), ..base() }),
             id(RoundSpec { proofs: Some(Digest::from_bytes([1; 32])), ..base() }),
             id(RoundSpec { evaluation_key: Some(Digest::from_bytes([1; 32])), ..base() }),

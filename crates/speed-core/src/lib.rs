@@ -8,6 +8,7 @@
 //! | type | concept |
 //! |---|---|
 //! | [`VoteShape`] | teachers, queries and classes: the shape of everything that is voted on |
+//! | [`Classes`] | the names of a round's classes, or the numbers themselves |
 //! | [`Votes`], [`VoteCounts`] | one label per teacher and query; one histogram per query |
 //! | [`most_frequent`] | the answer to a group of images, from a label for each |
 //! | [`Randomness`] | the origin of keys and noise, and so whether a run is a simulation |
@@ -32,6 +33,7 @@
 //! ```
 
 mod circuit;
+mod classes;
 mod counts;
 mod digest;
 mod error;
@@ -52,6 +54,7 @@ mod text;
 mod votes;
 
 pub use circuit::Circuit;
+pub use classes::{Classes, ClassesError, class_list};
 pub use counts::{VoteCounts, most_frequent};
 pub use digest::{Digest, DigestError};
 pub use error::VotesError;

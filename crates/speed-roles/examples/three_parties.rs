@@ -11,7 +11,7 @@ use std::path::Path;
 
 use speed_accountant::{Delta, PriceLimit};
 use speed_aggregation::{Parameters, PrivacyNoise};
-use speed_core::{Circuit, NoisePlacement, RandomnessKind};
+use speed_core::{Circuit, Classes, NoisePlacement, RandomnessKind};
 use speed_roles::server::{self, Progress, Refusal, ServerOptions};
 use speed_roles::student::{OpenOptions, RoundOptions};
 use speed_roles::teacher::{self, TeacherOptions};
@@ -35,7 +35,7 @@ fn announce(folder: &Path, roster: Roster) -> Result<(), Box<dyn Error>> {
         min_teachers: roster.teachers().len(),
         roster,
         queries: 2,
-        classes: 10,
+        classes: Classes::numbered(10)?,
         query_list: None,
         noise: PrivacyNoise::named("discrete-laplace", 1.0)?,
         placement: NoisePlacement::Distributed,

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use speed_aggregation::Parameters;
-use speed_core::Digest;
+use speed_core::{Classes, Digest};
 use speed_votes::{NamedQueries, csv_cell, parse_pairs};
 use zeroize::Zeroizing;
 
@@ -15,6 +15,7 @@ use crate::error::RolesError;
 use crate::fault::{InputFault, KnownFault};
 use crate::file_kind::FileKind;
 use crate::files::{Access, expect_absent, read_input, visible_files, write_new};
+use crate::known_answers::beginning;
 use crate::randomness::RoundRandomness;
 use crate::round_file::RoundFile;
 use crate::student::{self, KEY_FILES, KeygenReport, RoundOptions};
@@ -137,7 +138,8 @@ impl<'a> Parts<'a> {
             let fault = InputFault::FewQueries { queries: queries.names().len(), sets };
             return Err(RolesError::input(list)(fault));
         }
-        let known = options.known.as_deref().map_or(Ok(Vec::new()), |path| read_known(path, &queries))?;
+        let known =
+            options.known.as_deref().map_or(Ok(Vec::new()), |path| read_known(path, &queries, &terms.classes))?;
         Ok(Self { terms, options, sets, queries, known })
     }
 
@@ -190,13 +192,16 @@ impl<'a> Parts<'a> {
 }
 
 /// Reads the known answers of all queries.
-fn read_known(path: &Path, queries: &NamedQueries) -> Result<Vec<(String, String)>, RolesError> {
+fn read_known(path: &Path, queries: &NamedQueries, classes: &Classes) -> Result<Vec<(String, String)>, RolesError> {
     let at = |fault: KnownFault| RolesError::input(path)(InputFault::Known(fault));
     let bytes = Zeroizing::new(read_input(path, FileKind::KNOWN)?);
     let pairs = parse_pairs(&bytes, &["name"], "label").map_err(|fault| at(fault.into()))?.pairs;
     let names: HashSet<&String> = queries.names().iter().collect();
-    match pairs.iter().find(|pair| !names.contains(&pair.key)) {
-        Some(pair) => Err(at(KnownFault::Query { line: pair.line, found: pair.key.chars().take(100).collect() })),
+    if let Some(pair) = pairs.iter().find(|pair| !names.contains(&pair.key)) {
+        return Err(at(KnownFault::Query { line: pair.line, found: beginning(&pair.key) }));
+    }
+    match pairs.iter().find(|pair| classes.number(&pair.value).is_none()) {
+        Some(pair) => Err(at(KnownFault::label(pair, classes))),
         None => Ok(pairs.into_iter().map(|pair| (pair.key, pair.value)).collect()),
     }
 }

@@ -3,7 +3,7 @@
 use speed_aggregation::error::{DecodeError, OpenError, ProofError, ServerError};
 use speed_aggregation::keys::KeyId;
 use speed_aggregation::protocol::RoundId;
-use speed_core::{Digest, DigestError, TextError};
+use speed_core::{Digest, DigestError, TextError, class_list};
 use speed_mechanism::MechanismError;
 use speed_votes::{AnswerError, QueryListError, TableError};
 
@@ -68,6 +68,16 @@ pub enum InputFault {
         expected: usize,
         /// Queries of the table.
         found: usize,
+    },
+    /// A text with a table of the numbers of classes, in a round whose classes have names.
+    #[error(
+        "found a table of numbers of classes, and the round's classes have names ({}): give counts, an .npy array, or a folder with a file of \
+         names for each teacher",
+        class_list(classes)
+    )]
+    NumbersOfClasses {
+        /// The names of the round's classes.
+        classes: Vec<String>,
     },
     /// A folder of votes without one file for each teacher of the party.
     #[error("{found} files of votes, expected one for each of the party's {expected} teachers")]
@@ -272,15 +282,21 @@ pub enum KnownFault {
         /// The cell, cut after 100 characters.
         found: String,
     },
-    /// A label that is not a class.
-    #[error("line {line}: expected a class from 0 to {}, found {found:?}", classes - 1)]
+    /// A known answer without a label.
+    #[error("line {line}: expected the class of this picture, found nothing")]
+    NoLabel {
+        /// The line, from 1.
+        line: usize,
+    },
+    /// A label that is not the name of a class.
+    #[error("line {line}: expected a class of the round ({}), found {found:?}", class_list(classes))]
     Label {
         /// The line, from 1.
         line: usize,
         /// The cell, cut after 100 characters.
         found: String,
-        /// Number of classes of the round.
-        classes: usize,
+        /// The names of the round's classes.
+        classes: Vec<String>,
     },
     /// Too many known answers, or so many wrong ones that the comparison could not fail.
     #[error(
@@ -593,6 +609,14 @@ pub enum RoundFileFault {
     ZeroDigest {
         /// The key in the file.
         field: &'static str,
+    },
+    /// Names of classes whose number differs from the number of classes.
+    #[error("queries.class_names: expected a name for each of {expected} classes, found {found}")]
+    ClassNames {
+        /// Number of classes.
+        expected: usize,
+        /// Number of names.
+        found: usize,
     },
     /// A file that could not be read.
     #[error(transparent)]

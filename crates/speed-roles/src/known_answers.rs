@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use speed_core::{Randomness, derive_key};
-use speed_votes::{NamedQueries, csv_cell, parse_pairs};
+use speed_core::{Classes, Randomness, derive_key};
+use speed_votes::{NamedQueries, Pair, csv_cell, parse_pairs};
 use zeroize::Zeroizing;
 
 use crate::error::RolesError;
@@ -66,9 +66,8 @@ impl KnownAnswers {
             };
             let query = query.filter(|query| *query < shape.queries());
             let query = query.ok_or(KnownFault::Query { line: pair.line, found: beginning(&pair.key) }).map_err(at)?;
-            let label = pair.value.parse().ok().filter(|label: &u8| usize::from(*label) < shape.classes());
-            let fault = KnownFault::Label { line: pair.line, found: beginning(&pair.value), classes: shape.classes() };
-            labels.insert(query, label.ok_or(fault).map_err(at)?);
+            let label = file.classes().number(&pair.value);
+            labels.insert(query, label.ok_or_else(|| KnownFault::label(&pair, file.classes())).map_err(at)?);
         }
         if labels.len() >= shape.queries() || options.wrong >= labels.len() {
             let (known, queries, wrong) = (labels.len(), shape.queries(), options.wrong);
@@ -94,7 +93,15 @@ fn numbers(list: &Path, file: &RoundFile) -> Result<HashMap<String, usize>, Role
     Ok(round_queries::read(list, file)?.names().iter().cloned().zip(0..).collect())
 }
 
-fn beginning(text: &str) -> String {
+impl KnownFault {
+    /// Returns the fault of a label that is not the name of a class.
+    pub(crate) fn label(pair: &Pair, classes: &Classes) -> Self {
+        Self::Label { line: pair.line, found: beginning(&pair.value), classes: classes.all_names() }
+    }
+}
+
+/// Returns the beginning of a cell for a message.
+pub(crate) fn beginning(text: &str) -> String {
     text.chars().take(100).collect()
 }
 
@@ -136,6 +143,9 @@ pub fn mix(options: &MixOptions) -> Result<MixReport, RolesError> {
     }
     let known = Zeroizing::new(read_input(&options.known, FileKind::KNOWN)?);
     let known = parse_pairs(&known, &["name"], "label").map_err(|fault| at_known(fault.into()))?.pairs;
+    if let Some(pair) = known.iter().find(|pair| pair.value.is_empty()) {
+        return Err(at_known(KnownFault::NoLabel { line: pair.line }));
+    }
     let key = Randomness::fresh()?;
     let names = list.names().iter().cloned().chain(known.iter().map(|pair| pair.key.clone()));
     let mut names: Vec<([u8; 32], String)> = names

@@ -56,7 +56,7 @@ impl PartyVotes<'_> {
         let shape = file.round().shape();
         let question = Question {
             queries: shape.queries(),
-            classes: shape.classes(),
+            classes: file.classes(),
             form: self.form,
             names: match &*list {
                 None => QueryNames::NoList,
@@ -81,7 +81,11 @@ impl PartyVotes<'_> {
         let table = Table::parse(&bytes).map_err(|error| refuse(InputFault::Labels(error.into())))?;
         let known = Known { teachers: Some(teachers), queries: Some(shape.queries()), classes: Some(shape.classes()) };
         let of_party = |error: FormError| refuse(InputFault::PartyVotes(Box::new(error)));
+        let is_text = table.is_text();
         let votes = VoteFile::new(table, self.form, &known).map_err(of_party)?;
+        if is_text && votes.form() == VotesForm::Labels && file.classes().names().is_some() {
+            return Err(refuse(InputFault::NumbersOfClasses { classes: file.classes().all_names() }));
+        }
         if votes.queries_in_file() != shape.queries() {
             return Err(refuse(InputFault::PartyQueries { expected: shape.queries(), found: votes.queries_in_file() }));
         }

@@ -168,6 +168,20 @@ fn appearances(name: &str) -> [String; 2] {
     [skeleton(&compatible.to_lowercase()), skeleton(&compatible)]
 }
 
+/// Returns two of these names that may be taken for one another.
+pub(crate) fn alike(names: &[String]) -> Option<(String, String)> {
+    let mut seen = HashMap::new();
+    for name in names {
+        for look in appearances(name) {
+            match seen.insert(look, name) {
+                Some(first) if !std::ptr::eq(first, name) => return Some((first.clone(), name.clone())),
+                _ => {}
+            }
+        }
+    }
+    None
+}
+
 /// Returns whether a code point is reserved for internal use for ever.
 fn is_noncharacter(letter: char) -> bool {
     matches!(letter, '\u{fdd0}'..='\u{fdef}') || u32::from(letter) & 0xfffe == 0xfffe

@@ -7,7 +7,7 @@ use speed_aggregation::encoding::Encoding;
 use speed_aggregation::keys::KeyId;
 use speed_aggregation::protocol::RoundId;
 use speed_aggregation::{PrivacyNoise, PublicKey, Round};
-use speed_core::{Digest, DigestError, NoisePlacement, RandomnessKind, decode_text};
+use speed_core::{Classes, Digest, DigestError, NoisePlacement, RandomnessKind, decode_text};
 use speed_mechanism::MechanismKind;
 
 use crate::error::{OptionsFault, RolesError};
@@ -23,6 +23,7 @@ use crate::terms::{Terms, TermsError};
 pub struct RoundFile {
     name: String,
     round: Round,
+    classes: Classes,
     roster: Roster,
     key: KeyId,
     noise: PrivacyNoise,
@@ -40,8 +41,8 @@ impl RoundFile {
     }
 
     fn build(terms: &Terms, noise_bound: u64, key: KeyId) -> Result<Self, TermsError> {
-        let (name, roster) = (terms.name.clone(), terms.roster.clone());
-        Ok(Self { name, round: terms.round(noise_bound)?, roster, key, noise: terms.noise })
+        let Terms { name, roster, classes, noise, .. } = terms.clone();
+        Ok(Self { name, round: terms.round(noise_bound)?, classes, roster, key, noise })
     }
 
     /// Returns the round.
@@ -54,6 +55,12 @@ impl RoundFile {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns its classes.
+    #[must_use]
+    pub fn classes(&self) -> &Classes {
+        &self.classes
     }
 
     /// Returns its parties.
@@ -105,6 +112,7 @@ impl RoundFile {
             queries: Queries {
                 count: round.shape().queries(),
                 classes: round.shape().classes(),
+                class_names: self.classes.names().map(<[_]>::to_vec),
                 sha256: round.query_list().map(|list| list.to_hex()),
                 threshold: round.threshold(),
             },
@@ -223,6 +231,9 @@ struct Document {
 struct Queries {
     count: usize,
     classes: usize,
+    /// The names of the classes; without them, classes are called by their numbers from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class_names: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -344,13 +355,20 @@ fn terms(document: Document) -> Result<Terms, RoundFileFault> {
             digest => Ok(digest),
         }
     };
+    let classes = match queries.class_names {
+        Some(names) if names.len() != queries.classes => {
+            return Err(RoundFileFault::ClassNames { expected: queries.classes, found: names.len() });
+        }
+        Some(names) => Classes::named(names),
+        None => Classes::numbered(queries.classes),
+    };
     let roster = Roster::from_entries(student, server, teacher).map_err(TermsError::from)?;
     Ok(Terms {
         name,
         noise: noise.privacy_noise(roster.teacher_count())?,
         roster,
         queries: queries.count,
-        classes: queries.classes,
+        classes: classes.map_err(TermsError::from)?,
         query_list: stated("queries.sha256", queries.sha256)?,
         proofs: stated("proofs.sha256", proofs.map(|key| key.sha256))?,
         evaluation_key: stated("evaluation.sha256", evaluation.map(|key| key.sha256))?,
@@ -393,7 +411,7 @@ mod tests {
             name: "a round".into(),
             roster: Roster::new(party("student"), party("server"), teachers).expect("250 parties"),
             queries: 100,
-            classes: 10,
+            classes: Classes::numbered(10).expect("classes"),
             query_list: Some(Digest::from_bytes([3; 32])),
             min_teachers: 200,
             noise,

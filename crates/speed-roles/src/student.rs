@@ -13,6 +13,7 @@ use speed_aggregation::{
     EncryptedAnswer, KeySet, Outcome, Parameters, PublicKey, SecretKey, StudentShare, generate_keys,
 };
 use speed_core::{Digest, NoisePlacement};
+use speed_votes::csv_cell;
 use zeroize::Zeroizing;
 
 use crate::checks::{check_evaluation_key, read_signed_result};
@@ -320,7 +321,7 @@ pub struct OpenOptions {
     pub out: PathBuf,
 }
 
-/// Decrypts a round's result and writes `query,label` lines. Queries without an answer, and known answers, have an empty label.
+/// Decrypts a round's result and writes `query,label` lines with the names of the classes. Queries without an answer, and known answers, have an empty label.
 /// Only its owner can read the labels' file. All answers are decrypted and checked before any label is written.
 ///
 /// Then the secret key is destroyed, unless other rounds need it: its file is overwritten and removed. (This does not
@@ -350,7 +351,8 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     let mut labels = decrypted(&key, list).map_err(RolesError::input(result))?;
     let known = known.map(|known| known.check(&mut labels)).transpose().map_err(RolesError::input(result))?;
     let labelled = labels.iter().flatten().count();
-    let label = |label: Option<u8>| label.map_or_else(String::new, |label| label.to_string());
+    let name = |label: u8| csv_cell(&file.classes().name(usize::from(label)));
+    let label = |label: Option<u8>| label.map_or_else(String::new, name);
     let lines = labels.iter().enumerate().map(|(query, answer)| format!("{query},{}\n", label(*answer)));
     let text: String = std::iter::once("query,label\n".to_owned()).chain(lines).collect();
     let is_there = read_up_to(out, text.len() as u64).is_ok_and(|found| found == text.as_bytes());

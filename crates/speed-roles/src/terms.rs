@@ -2,9 +2,9 @@
 
 use speed_aggregation::error::{PrivacyNoiseError, RoundError};
 use speed_aggregation::{PrivacyNoise, Round, RoundSpec};
-use speed_core::{Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape, is_legible};
+use speed_core::{Classes, ClassesError, Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape, is_legible};
 
-use crate::roster::{Party, Roster, RosterError, composed};
+use crate::roster::{Party, Roster, RosterError, alike, composed};
 
 /// The student's terms for a round.
 #[derive(Clone, Debug)]
@@ -15,8 +15,8 @@ pub struct Terms {
     pub roster: Roster,
     /// The number of queries.
     pub queries: usize,
-    /// The number of classes.
-    pub classes: usize,
+    /// The classes. All parties name them by the names here.
+    pub classes: Classes,
     /// SHA-256 of a file that lists the queries.
     pub query_list: Option<Digest>,
     /// The number of teachers that must answer. A party counts with all its teachers.
@@ -61,6 +61,17 @@ pub enum TermsError {
     /// Parties that do not form a roster.
     #[error(transparent)]
     Roster(#[from] RosterError),
+    /// Classes that cannot be those of a round.
+    #[error(transparent)]
+    Classes(#[from] ClassesError),
+    /// Two classes that readers may take for one another.
+    #[error("expected names of classes that cannot be taken for one another, found {first:?} and {second:?}")]
+    ClassesAlike {
+        /// The name of one.
+        first: String,
+        /// The name of the other.
+        second: String,
+    },
     /// An invalid number of teachers, queries or classes.
     #[error(transparent)]
     Shape(#[from] ShapeError),
@@ -81,7 +92,7 @@ impl Terms {
     /// # Errors
     /// If one of the numbers is out of range.
     pub fn shape(&self) -> Result<VoteShape, ShapeError> {
-        VoteShape::new(self.roster.teacher_count(), self.queries, self.classes)
+        VoteShape::new(self.roster.teacher_count(), self.queries, self.classes.len())
     }
 
     /// Returns the index of the opener.
@@ -104,12 +115,16 @@ impl Terms {
             return Err(TermsError::Name { found: name.chars().take(100).collect() });
         }
         let shape = self.shape()?;
+        if let Some((first, second)) = self.classes.names().and_then(alike) {
+            return Err(TermsError::ClassesAlike { first, second });
+        }
         if self.noise.coins_of_teacher(shape.teachers()).is_some() {
             // The round's file states the coins of one teacher.
             self.noise.share_of(shape.teachers()).map_err(PrivacyNoiseError::from)?;
         }
         Ok(Round::new(RoundSpec {
             query_list: self.query_list,
+            class_list: self.classes.digest(),
             min_teachers: self.min_teachers,
             placement: self.placement,
             mechanism: Some(self.noise.mechanism()),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use speed_core::npy::WholeNumbers;
-use speed_core::{decode_text, printable};
+use speed_core::{Classes, class_list, decode_text, printable};
 
 use crate::error::{Location, TableError};
 use crate::form::VotesForm;
@@ -15,8 +15,8 @@ use crate::table::{is_array, number};
 pub struct Question<'a> {
     /// Number of queries.
     pub queries: usize,
-    /// Number of classes.
-    pub classes: usize,
+    /// The classes. A text gives them by their names, an array by their numbers.
+    pub classes: &'a Classes,
     /// The form of the file, if given.
     pub form: Option<VotesForm>,
     /// The names of the queries.
@@ -77,6 +77,29 @@ pub enum AnswerError {
         /// Classes of the round.
         classes: usize,
     },
+    /// A text that names classes without column names that say so.
+    #[error(
+        "line 1: found the columns {found:?}, expected label, or query and label, or name and label; or a column for each class of the round \
+         with its name, in their order: {expected}"
+    )]
+    Head {
+        /// The first line, cut after 100 characters.
+        found: String,
+        /// The first names of classes.
+        expected: String,
+    },
+    /// A cell that is not the name of a class.
+    #[error(
+        "line {line}: the label of query {query} is not the name of a class of the round: expected {expected}; {EVERY_QUERY}"
+    )]
+    Class {
+        /// The line, from 1.
+        line: usize,
+        /// The query.
+        query: String,
+        /// The first names of classes.
+        expected: String,
+    },
     /// A number of labels that differs from the number of queries.
     #[error("{found} labels, the round has {expected} queries")]
     Count {
@@ -86,12 +109,14 @@ pub enum AnswerError {
         found: usize,
     },
     /// A cell that is not a label.
-    #[error("line {line}: expected the label of query {query}: {EVERY_QUERY}")]
+    #[error("line {line}: expected the label of query {query}, the number of a class from 0 to {}: {EVERY_QUERY}", classes - 1)]
     NoLabel {
         /// The line, from 1.
         line: usize,
         /// The query.
         query: String,
+        /// Number of classes.
+        classes: usize,
     },
     /// A label that is not a class.
     #[error("query {query}: label {found}, expected 0 to {}{}", classes - 1, if *found < 0 { format!(": {EVERY_QUERY}") } else { String::new() })]
@@ -168,9 +193,10 @@ impl From<TableError> for AnswerError {
 
 /// Parses one teacher's label for each query.
 ///
-/// An array holds one entry per query, or is queries x classes and one-hot. A text has one of three forms, with or
+/// An array holds the number of a class per query, or is queries x classes and one-hot. A text has one of three forms, with or
 /// without a line of column names: labels in query order, one per line or all on one line; lines `query,label` in any
-/// order, by index or by name; or one-hot histograms, one per line.
+/// order, by index or by name; or one-hot histograms, one per line. If the classes have names, labels are names and columns
+/// are named: otherwise the numbers of another program, which may count from 1, would be other classes.
 ///
 /// # Errors
 /// The error states the query, the expected and the found value. It never shows a valid label.
@@ -179,7 +205,8 @@ pub fn parse_answer(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, An
 }
 
 fn array(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
-    let &Question { queries, classes, form, .. } = question;
+    let &Question { queries, form, .. } = question;
+    let classes = question.classes.len();
     // Uses only the header, so an unsuitable array is not decoded.
     let shape = speed_core::npy::shape(bytes).map_err(TableError::from)?;
     let entries: usize = shape.iter().product();
@@ -228,7 +255,7 @@ struct Lines {
 
 impl Lines {
     fn read(bytes: &[u8], question: &Question<'_>) -> Result<Self, AnswerError> {
-        let &Question { queries, classes, .. } = question;
+        let (queries, classes) = (question.queries, question.classes.len());
         let mut records = Records::new(decode_text(bytes).map_err(TableError::from)?)?;
         let (mut header, mut lines, mut found) = (None, Vec::<Line>::new(), 0);
         while let Some((at, record)) = records.next()? {
@@ -237,8 +264,9 @@ impl Lines {
                 return Err(AnswerError::Columns { line: at, found: record.len(), classes });
             }
             let cells: Vec<String> = record.iter().map(str::to_owned).collect();
-            if found == 0 && header.is_none() && cells.iter().all(|cell| number(cell).is_none()) {
-                header = Some(cells.into_iter().map(|cell| cell.to_lowercase()).collect());
+            let is_header = question.classes.names().is_some() || cells.iter().all(|cell| number(cell).is_none());
+            if found == 0 && header.is_none() && is_header {
+                header = Some(head(cells, question.classes)?);
                 continue;
             }
             let width = lines.first().map(|first| first.cells.len()).or(header.as_ref().map(Vec::len));
@@ -258,15 +286,30 @@ impl Lines {
     }
 }
 
+/// Checks the column names of a text that gives classes by their names.
+fn head(cells: Vec<String>, classes: &Classes) -> Result<Vec<String>, AnswerError> {
+    match classes.names() {
+        Some(names) if names != cells && !cells.iter().any(|cell| cell.to_lowercase() == "label") => {
+            Err(AnswerError::Head { found: beginning(&cells.join(",")), expected: class_list(names) })
+        }
+        _ => Ok(cells),
+    }
+}
+
 fn text(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
     let &Question { queries, classes, form, .. } = question;
     let Lines { header, lines } = Lines::read(bytes, question)?;
     let columns = lines[0].cells.len();
+    if header.is_some() && header.as_deref() == classes.names() {
+        return histograms(&lines);
+    }
+    let header: Option<Vec<String>> = header.map(|names| names.iter().map(|name| name.to_lowercase()).collect());
     let of_header = header.as_ref().and_then(|names| names.iter().position(|name| name == "label"));
     if let (Some(label), Some(header), true) = (of_header, &header, columns > 1) {
         let key = usize::from(label == 0);
         return keyed(&lines, &Columns { key, label, head: Some(&header[key]) }, question);
     }
+    let count = classes.len();
     let plain = Columns { key: 0, label: 1, head: header.as_ref().map(|names| names[0].as_str()) };
     match (columns, form) {
         (1, None | Some(VotesForm::Labels)) => {
@@ -276,18 +319,27 @@ fn text(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
             in_order(lines[0].cells.iter().map(|cell| (lines[0].number, cell.as_str())), classes)
         }
         (2, Some(VotesForm::Labels)) => keyed(&lines, &plain, question),
-        (2, None) if classes != 2 => keyed(&lines, &plain, question),
+        (2, None) if count != 2 => keyed(&lines, &plain, question),
         (2, None) => two_columns(&lines, &plain, question),
-        (found, None | Some(VotesForm::Histograms)) if found == classes => histograms(&lines),
-        (found, _) => Err(AnswerError::Columns { line: lines[0].number, found, classes }),
+        (found, None | Some(VotesForm::Histograms)) if found == count => histograms(&lines),
+        (found, _) => Err(AnswerError::Columns { line: lines[0].number, found, classes: count }),
     }
 }
 
-fn in_order<'a>(cells: impl Iterator<Item = (usize, &'a str)>, classes: usize) -> Result<Vec<u8>, AnswerError> {
-    let read = |(query, (line, cell)): (usize, (usize, &str))| {
-        label(query, number(cell).ok_or_else(|| AnswerError::NoLabel { line, query: query.to_string() })?, classes)
-    };
+fn in_order<'a>(cells: impl Iterator<Item = (usize, &'a str)>, classes: &Classes) -> Result<Vec<u8>, AnswerError> {
+    let read = |(query, (line, cell)): (usize, (usize, &str))| class(cell, line, query, &query.to_string(), classes);
     cells.enumerate().map(read).collect()
+}
+
+/// Reads the label of a query, which messages `show`.
+fn class(cell: &str, line: usize, query: usize, show: &str, classes: &Classes) -> Result<u8, AnswerError> {
+    let shown = || show.to_owned();
+    if let Some(names) = classes.names() {
+        let expected = || class_list(names);
+        return classes.number(cell).ok_or_else(|| AnswerError::Class { line, query: shown(), expected: expected() });
+    }
+    let classes = classes.len();
+    label(query, number(cell).ok_or_else(|| AnswerError::NoLabel { line, query: shown(), classes })?, classes)
 }
 
 fn histograms(lines: &[Line]) -> Result<Vec<u8>, AnswerError> {
@@ -336,12 +388,11 @@ fn keyed(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Resu
     let mut found: Vec<Option<(usize, u8)>> = vec![None; queries];
     for line in lines {
         let query = keys.query(line, &line.cells[columns.key], question)?;
-        let cell = &line.cells[columns.label];
-        let value = number(cell).ok_or_else(|| AnswerError::NoLabel { line: line.number, query: names.show(query) })?;
+        let label = class(&line.cells[columns.label], line.number, query, &names.show(query), classes)?;
         if let Some((first, _)) = found[query] {
             return Err(AnswerError::Twice { line: line.number, query: names.show(query), first });
         }
-        found[query] = Some((line.number, label(query, value, classes)?));
+        found[query] = Some((line.number, label));
     }
     let labels = found.into_iter().enumerate();
     labels.map(|(query, label)| Ok(label.ok_or_else(|| AnswerError::Missing { query: names.show(query) })?.1)).collect()

@@ -11,10 +11,11 @@ use crate::error::TableError;
 /// The separators of columns.
 const DELIMITERS: [char; 3] = [',', ';', '\t'];
 
-/// Returns a text as a quoted cell of CSV.
+/// Returns a text as a cell of CSV, in quotes if it needs them.
 #[must_use]
 pub fn csv_cell(text: &str) -> String {
-    format!("\"{}\"", text.replace('"', "\"\""))
+    let is_plain = text.chars().all(|letter| letter.is_alphanumeric() || "-_./".contains(letter));
+    if is_plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
 }
 
 /// A reader of records that tracks their lines.

@@ -47,6 +47,12 @@ impl Table {
         Ok(Self { rows, columns, values, lines: Vec::new(), names: 0 })
     }
 
+    /// Returns whether the table comes from a text, and not from an array.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        !self.lines.is_empty()
+    }
+
     fn of_text(text: &str) -> Result<Self, TableError> {
         let mut records = Records::new(text)?;
         let (mut width, mut names, mut has_header) = (None, 0, false);

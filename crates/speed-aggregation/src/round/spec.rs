@@ -38,6 +38,8 @@ pub struct RoundSpec {
     pub noise_bound: u64,
     /// SHA-256 of a list of the queries, if stated.
     pub query_list: Option<Digest>,
+    /// SHA-256 of the names of the classes, if they have names ([`Classes::digest`](speed_core::Classes::digest)).
+    pub class_list: Option<Digest>,
     /// The minimum number of teachers that must answer.
     pub min_teachers: usize,
     /// The parties that add the privacy noise.
@@ -71,6 +73,7 @@ impl RoundSpec {
             parties: Vec::new(),
             noise_bound,
             query_list: None,
+            class_list: None,
             min_teachers: shape.teachers(),
             placement: NoisePlacement::Distributed,
             mechanism: None,

@@ -54,7 +54,7 @@ impl RoundFacts {
             origin: RoundOrigin {
                 id: file.id().to_hex(),
                 queries: shape.queries(),
-                classes: shape.classes(),
+                classes: file.classes().clone(),
                 simulation: round.is_simulation(),
                 query_list: round.query_list(),
                 // Only the result shows that the round was held.

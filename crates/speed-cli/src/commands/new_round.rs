@@ -148,7 +148,7 @@ fn to_json(file: &RoundFile, outlook: &Outlook) -> Value {
         "round": file.id().to_hex(), "name": file.name(), "key": file.key().to_hex(),
         "simulation": round.is_simulation(), "noise": file.noise().mechanism().identifier(),
         "noise_bound": round.range().noise_bound(), "one_teacher": Influence::of(file), "price": outlook.price,
-        "teachers": round.shape().teachers(), "parties": round.parties(),
+        "teachers": round.shape().teachers(), "classes": file.classes().all_names(), "parties": round.parties(),
         "opener": file.opener().map(|(_, party)| party.name()),
         "unanimous": outlook.unanimous, "forecast": outlook.forecast,
     })
@@ -165,7 +165,7 @@ fn whole_event(terms: &Terms) -> Result<PrivacyEvent, AccountError> {
 fn forecast(terms: &Terms, agreement: Agreement) -> Result<AgreementForecast, Failure> {
     let teachers = terms.roster.teacher_count();
     let forecast = whole_event(terms)
-        .and_then(|event| AgreementForecast::new(&event, (agreement, terms.classes), teachers, terms.queries));
+        .and_then(|event| AgreementForecast::new(&event, (agreement, terms.classes.len()), teachers, terms.queries));
     forecast.map_err(|error| flag("agreement", &error))
 }
 
@@ -173,7 +173,7 @@ fn forecast(terms: &Terms, agreement: Agreement) -> Result<AgreementForecast, Fa
 fn unanimous(terms: &Terms) -> Result<Forecast, Failure> {
     let teachers = terms.roster.teacher_count();
     let forecast =
-        whole_event(terms).and_then(|event| Forecast::unanimous(&event, terms.classes, teachers, terms.queries));
+        whole_event(terms).and_then(|event| Forecast::unanimous(&event, terms.classes.len(), teachers, terms.queries));
     forecast.map_err(|error| flag("queries", &error))
 }
 
@@ -208,7 +208,7 @@ fn terms(options: &RoundOptions, keys: &KeyFiles) -> Result<Terms, Failure> {
         min_teachers: options.min_teachers.unwrap_or(roster.teacher_count()),
         roster,
         queries: options.queries,
-        classes: options.classes,
+        classes: options.classes.clone(),
         noise,
         placement: options.noise,
         threshold: options.threshold,

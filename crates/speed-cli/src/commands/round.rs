@@ -1,7 +1,7 @@
 //! `speed round`: checks a round's file and prints its terms.
 
 use serde_json::json;
-use speed_core::{NoisePlacement, printable};
+use speed_core::{NoisePlacement, class_list, printable};
 use speed_roles::{Influence, Party, RoundFile};
 
 use super::price::RoundPrice;
@@ -26,7 +26,7 @@ fn to_json(file: &RoundFile, price: &RoundPrice) -> serde_json::Value {
         |party: &Party| json!({ "name": party.name(), "key": party.key().to_hex(), "teachers": party.teachers() });
     json!({
         "round": file.id().to_hex(), "name": file.name(), "key": file.key().to_hex(), "simulation": round.is_simulation(),
-        "queries": round.shape().queries(), "classes": round.shape().classes(),
+        "queries": round.shape().queries(), "classes": file.classes().all_names(),
         "query_list": round.query_list().map(|list| list.to_hex()), "threshold": round.threshold(),
         "minimum": round.min_teachers(), "noise": file.noise().mechanism().identifier(),
         "noise_by_server": round.placement() == NoisePlacement::Central, "proof_key": round.proofs().map(|key| key.to_hex()),
@@ -76,7 +76,7 @@ fn to_text(file: &RoundFile) -> String {
         None => "not stated: the server accepts any evaluation.key of this encryption key".to_owned(),
     };
     let mut text = format!(
-        "{}round {:?}\nid {}\nencryption key (public.key) {}\nevaluation key {evaluation}\n{} queries of {} classes, {list}\nnoise {}{coins}: {noise}\n{threshold}{} of {} \
+        "{}round {:?}\nid {}\nencryption key (public.key) {}\nevaluation key {evaluation}\n{} queries of {} classes: {}; {list}\nnoise {}{coins}: {noise}\n{threshold}{} of {} \
          teachers must answer\n{proofs}\n",
         mark(round.is_simulation()),
         file.name(),
@@ -84,6 +84,7 @@ fn to_text(file: &RoundFile) -> String {
         file.key().to_hex(),
         shape.queries(),
         shape.classes(),
+        class_list(&file.classes().all_names()),
         file.noise().mechanism().identifier(),
         round.min_teachers(),
         shape.teachers(),

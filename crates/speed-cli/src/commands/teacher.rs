@@ -3,7 +3,7 @@
 use serde_json::json;
 use speed_accountant::PriceLimit;
 use speed_aggregation::PrivacyNoise;
-use speed_core::printable_path;
+use speed_core::{class_list, printable_path};
 use speed_roles::opener::{self, ShareState};
 use speed_roles::teacher::{self, TeacherOptions};
 use speed_roles::{LogCheckOptions, Role, RoundFile, RoundRandomness, check_log};
@@ -103,6 +103,7 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
     if options.json {
         let mut value = json!(report);
         value["price"] = json!(price);
+        value["classes"] = json!(file.classes().all_names());
         return print_json(&value);
     }
     let noise = report.noise.as_ref().map_or("no noise of its own: the server adds it".to_owned(), |mechanism| {
@@ -114,13 +115,14 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
     let repeated =
         if report.repeated { "this round was answered before: the same message is written again\n" } else { "" };
     print(&format!(
-        "{}{repeated}teacher {} answered {} queries of round {:?} with {noise}: {} ({} bytes)\n{}{}",
+        "{}{repeated}teacher {} answered {} queries of round {:?} with {noise}: {} ({} bytes)\nclasses in the order of their numbers: {}\n{}{}",
         mark(report.simulation),
         report.teacher,
         report.queries,
         report.name,
         printable_path(&report.out),
         report.bytes,
+        class_list(&file.classes().all_names()),
         if report.proven { "" } else { WITHOUT_PROOFS },
         price.to_text(),
     ))

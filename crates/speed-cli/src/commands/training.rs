@@ -137,7 +137,7 @@ fn vote_text(report: &VoteReport) -> String {
 }
 
 pub(super) fn queries(options: StudentQueriesOptions) -> Result<(), Failure> {
-    let StudentQueriesOptions { pool, count, clusters, groups, features, size, grey, seed, out, .. } = options;
+    let StudentQueriesOptions { pool, count, clusters, groups, features, size, grey, seed, out, json, .. } = options;
     let features = features.unwrap_or_default();
     let choice = match (clusters, groups) {
         (_, true) => QueriesChoice::Groups(features),
@@ -153,7 +153,7 @@ pub(super) fn queries(options: StudentQueriesOptions) -> Result<(), Failure> {
         out,
     };
     let report = reported(|progress| training::choose_queries(&options, progress))?;
-    print(&queries_text(choice, &report, &options.out))
+    print_report(json, &report, |report| queries_text(choice, report, &options.out))
 }
 
 fn queries_text(choice: QueriesChoice, report: &QueriesReport, out: &Path) -> String {
@@ -173,7 +173,7 @@ fn queries_text(choice: QueriesChoice, report: &QueriesReport, out: &Path) -> St
 
 pub(super) fn plurality(options: PluralityOptions) -> Result<(), Failure> {
     let PluralityOptions { votes, query_list, classes, out, json } = options;
-    let options = training::PluralityOptions { votes, queries: query_list, classes: classes.into(), out };
+    let options = training::PluralityOptions { votes, queries: query_list, classes, out };
     let report = training::plurality(&options)?;
     print_report(json, &report, |report| {
         format!(

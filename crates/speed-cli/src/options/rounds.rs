@@ -8,14 +8,14 @@ use clap::{ArgAction, Args, Subcommand};
 use speed_accountant::Delta;
 use speed_accountant::forecast::Agreement;
 use speed_aggregation::Parameters;
-use speed_core::{Circuit, NoisePlacement};
+use speed_core::{Circuit, Classes, NoisePlacement};
 use speed_roles::bundle::MAX_KEY_SETS;
 use speed_roles::{LedgerOptions, VotesForm, default_ledger, default_registry};
 
 use super::privacy::MaxEpsilon;
 use super::privacy::{agreement, delta};
 use super::training::{
-    PluralityOptions, StudentQueriesOptions, StudentTrainOptions, TeacherTrainOptions, TeacherVoteOptions,
+    PluralityOptions, StudentQueriesOptions, StudentTrainOptions, TeacherTrainOptions, TeacherVoteOptions, classes,
 };
 
 /// A choice of parameter set by the range of noisy counts.
@@ -178,9 +178,10 @@ pub(crate) struct RoundOptions {
     /// A file that lists the queries in order; its SHA-256 enters the round's id
     #[arg(long, value_name = "FILE")]
     pub(crate) query_list: Option<PathBuf>,
-    /// Number of classes
-    #[arg(long, value_name = "K")]
-    pub(crate) classes: usize,
+    /// The names of the classes in their order, separated by commas, by which votes and labels refer to them; or their number, if they are
+    /// called 0, 1 and so on
+    #[arg(long, value_name = "NAMES", value_parser = classes)]
+    pub(crate) classes: Classes,
     /// The parties: a folder with the card of each in a file of its own, or a file with all cards one after another
     #[arg(long, value_name = "FOLDER")]
     pub(crate) roster: PathBuf,

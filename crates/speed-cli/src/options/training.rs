@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 use speed_accountant::Delta;
+use speed_core::Classes;
 use speed_experiment::training::Features;
 use speed_report::csv;
 
@@ -27,6 +28,16 @@ fn class_names(text: &str) -> Result<ClassNames, String> {
         Some(name) => Err(format!("expected names without quotes, found {name:?}")),
         None => Ok(ClassNames(names.iter().map(|name| name.trim().to_owned()).collect())),
     }
+}
+
+/// Reads the classes of a round: their names, or their number if they are called by their numbers from 0.
+pub(super) fn classes(text: &str) -> Result<Classes, String> {
+    let classes = match text.parse() {
+        Ok(count) => Classes::numbered(count),
+        Err(_) => Classes::named(class_names(text)?.0),
+    };
+    let classes = classes.map_err(|error| error.to_string())?;
+    if classes.len() < 2 { Err(format!("expected at least 2 classes, found {text}")) } else { Ok(classes) }
 }
 
 /// The form of pictures and the seed of a training.
@@ -170,6 +181,9 @@ pub(crate) struct StudentQueriesOptions {
     /// The new list of queries, for `student round --query-list`
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
+    /// Print JSON (docs/json.md)
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -180,9 +194,9 @@ pub(crate) struct PluralityOptions {
     /// The list of queries that the teachers voted on
     #[arg(long, value_name = "FILE")]
     pub(crate) query_list: PathBuf,
-    /// Number of classes
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(2..=256))]
-    pub(crate) classes: u16,
+    /// The names of the classes in their order, separated by commas; or their number, if they are called 0, 1 and so on
+    #[arg(long, value_name = "NAMES", value_parser = classes)]
+    pub(crate) classes: Classes,
     /// The new file of labels, lines of query,label
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
@@ -196,7 +210,7 @@ pub(crate) struct StudentTrainOptions {
     /// The public images without labels: a folder of pictures, or an .npy array
     #[arg(long, value_name = "FOLDER")]
     pub(crate) pool: PathBuf,
-    /// The labels of `student open`, lines of query,label; or lines of name,label. Queries without a label are skipped, and
+    /// The labels of `student open`, lines of query,label; or lines of name,label; labels are names of classes. Queries without a label are skipped, and
     /// the label of a group is the label of all its images
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: PathBuf,

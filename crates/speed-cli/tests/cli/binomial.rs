@@ -193,7 +193,7 @@ fn with_key(parties: &Parties, noise: PrivacyNoise, key: &Path) -> RoundFile {
         name: "other range".into(),
         roster: Roster::read(&parties.path("student", "roster.toml")).expect("a roster"),
         queries: 1,
-        classes: 4,
+        classes: speed_core::Classes::numbered(4).expect("four classes"),
         query_list: None,
         min_teachers: 2,
         noise,

@@ -37,8 +37,8 @@ fn two_key_sets_give_two_rounds_whose_labels_are_those_of_all_queries() {
     let one = "student round --public-key keys/1/public.key --roster roster.toml --parties 2 --name one --classes 4 --gamma 9 --proofs off \
                --queries 5 --simulation --out one.toml --json";
     assert_eq!(bundle["price"], documented(&parties.succeeds("student", one))["price"]);
-    assert_eq!(read(&parties, "student", "keys/1/known.csv"), "name,label\n\"p1\",\"1\"\n");
-    assert_eq!(read(&parties, "student", "rounds/2/queries.csv"), "name\n\"p2\"\n\"p3\"\n\"p4\"\n");
+    assert_eq!(read(&parties, "student", "keys/1/known.csv"), "name,label\np1,1\n");
+    assert_eq!(read(&parties, "student", "rounds/2/queries.csv"), "name\np2\np3\np4\n");
 
     let votes = ["0\n1\n", "2\n3\n0\n"];
     for (part, votes) in [(1, votes[0]), (2, votes[1])] {

@@ -154,7 +154,7 @@ fn hostile_lists_are_refused_by_every_program() {
     let vote =
         ["teacher", "vote", "--model", "model", "--images", "public", "--query-list", "list.csv", "--out", "out.csv"];
     let student = ["student", "train", "--pool", "public", "--labels", "labels.csv", "--query-list", "list.csv"];
-    let student = [&student[..], &["--classes", "a,b,c", "--grey", "--epochs", "1", "--out", "out"]].concat();
+    let student = [&student[..], &["--classes", "0,1,2", "--grey", "--epochs", "1", "--out", "out"]].concat();
     let count = ["student", "plurality", "--votes", "labels.csv", "--query-list", "list.csv", "--classes", "3"];
     let count = [&count[..], &["--out", "out.csv"]].concat();
     fs::write(place.path("labels.csv"), "query,label\n0,1\n").expect("labels");
@@ -186,7 +186,7 @@ fn hostile_lists_are_refused_by_every_program() {
         ("name,label\none,1\nthree,0\n", "line 3: expected the name of a query of list.csv, found \"three\""),
         ("name,label\n00.png,1\n", "found \"00.png\""),
         ("query,label\n0,1\n2,0\n", "line 3: expected a query from 0 to 1, found \"2\""),
-        ("query,label\n0,1\n1,3\n", "line 3: expected a class from 0 to 2"),
+        ("query,label\n0,1\n1,3\n", "line 3: expected a class (0, 1, 2) or no label, found \"3\""),
         ("name,label\none,\ntwo,\n", "at least one query with a label, found 2 without an answer"),
     ] {
         fs::write(place.path("labels.csv"), labels).expect("labels");
@@ -200,37 +200,61 @@ fn hostile_lists_are_refused_by_every_program() {
 
 /// Two teachers and gamma 9: a label differs from the votes in one run of seven million.
 #[test]
-fn an_encrypted_round_labels_groups() {
+fn an_encrypted_round_labels_groups_with_classes_by_name() {
     let parties = Parties::new();
     for number in 0..30_u8 {
         picture(&parties.path("student/pool", &format!("{number:02}.png")), usize::from(number) % 3, number);
     }
     let list = "name,group\n04.png,right\n00.png,left\n01.png,right\n03.png,left\n02.png,7\n05.png,7\n08.png,7\n";
     fs::write(parties.path("student", "queries.csv"), list).expect("a list");
-    parties.agree(3, 2, "--gamma 9 --query-list queries.csv");
-    for (teacher, votes) in ["name,label\n7,2\nleft,0\nright,1\n", "right,1\nleft,0\n7,2\n"].into_iter().enumerate() {
+    parties.agree(3, 2, "--gamma 9 --query-list queries.csv --classes a,b,c,d");
+    for (teacher, votes) in
+        ["name,label\n7,c\nleft,a\nright,b\n", "name,label\nright,b\nleft,a\n7,c\n"].into_iter().enumerate()
+    {
         let party = format!("teacher {teacher}");
         parties.send(("student", "queries.csv"), (&party, "queries.csv"));
         let answer = format!("{ANSWER} --simulation 8 --out message --query-list queries.csv");
         // An image is not a query of this round.
-        fs::write(parties.path(&party, "votes.csv"), "04.png,1\n00.png,0\n02.png,2\n").expect("votes");
-        check_failure(&parties.run(&party, &answer), 3, &["line 1", "04.png", "not a query"]);
+        for (wrong, words) in [
+            ("name,label\n04.png,b\n00.png,a\n02.png,c\n", ["line 2", "04.png", "not a query"]),
+            // Numbers could count from 0 or from 1.
+            ("name,label\nleft,0\nright,1\n7,2\n", ["line 2", "query \"left\"", "expected a, b, c, d"]),
+            ("name,label\nleft,a\nright,B\n7,c\n", ["line 3", "query \"right\"", "expected a, b, c, d"]),
+            ("right,b\nleft,a\n7,c\n", ["line 1", "right,b", "expected label"]),
+        ] {
+            fs::write(parties.path(&party, "votes.csv"), wrong).expect("votes");
+            check_failure(&parties.run(&party, &answer), 3, &words);
+        }
         fs::write(parties.path(&party, "votes.csv"), votes).expect("votes");
-        parties.succeeds(&party, &answer);
+        assert!(parties.succeeds(&party, &answer).contains("classes in the order of their numbers: a, b, c, d"));
         parties.send((&party, "message"), ("server/inbox", &format!("teacher-{teacher}.msg")));
     }
     parties.succeeds("server", AGGREGATE);
     parties.send(("server", "result"), ("student", "result"));
     let open =
         "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys --json";
+    // An answer that the student knows.
+    let known = format!("{open} --known known.csv --query-list queries.csv");
+    fs::write(parties.path("student", "known.csv"), "name,label\nleft,0\n").expect("a known answer");
+    check_failure(
+        &parties.run("student", &known),
+        3,
+        &["known.csv", "line 2: expected a class of the round (a, b, c, d)"],
+    );
     assert_eq!(json(&parties.succeeds("student", open))["labelled"], 3);
     let labels = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
-    assert_eq!(labels, "query,label\n0,1\n1,0\n2,2\n", "right, left, 7");
+    assert_eq!(labels, "query,label\n0,b\n1,a\n2,c\n", "right, left, 7");
 
     let train = "student train --pool pool --labels labels.csv --query-list queries.csv --round round.toml --result result \
-                 --classes a,b,c,d --grey --seed 1 --epochs 1 --out student.safetensors --quiet";
+                 --grey --seed 1 --epochs 1 --out student.safetensors --quiet";
     let text = parties.succeeds("student", train);
     assert!(text.contains("3 labels of groups with 7 of 30 images, 0 queries without an answer"), "{text}");
+    let order = format!("{train} --classes a,b,d,c").replace("student.safetensors", "other");
+    check_failure(
+        &parties.run("student", &order),
+        3,
+        &["labels.csv", "the round's classes a, b, c, d in this order, found a, b, d, c"],
+    );
     fs::write(parties.path("student", "queries.csv"), list.replace("05.png,7", "05.png,left")).expect("a list");
     let other = train.replace("student.safetensors", "other");
     check_failure(&parties.run("student", &other), 3, &["queries.csv", "SHA-256"]);

@@ -90,8 +90,9 @@ impl Parties {
     pub(crate) fn agree(&self, queries: usize, teachers: usize, terms: &str) {
         self.introduce(teachers);
         self.keygen("student", "", "--simulation 5");
+        let classes = if terms.contains("--classes") { "" } else { " --classes 4" };
         let line = format!(
-            "student round --accept-wrong-labels --public-key public.key --name test --queries {queries} --classes 4 --roster roster.toml \
+            "student round --accept-wrong-labels --public-key public.key --name test --queries {queries}{classes} --roster roster.toml \
              --proofs off --simulation --out round.toml {terms}"
         );
         self.succeeds("student", &line);

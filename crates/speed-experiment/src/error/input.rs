@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use speed_accountant::AccountError;
 use speed_core::npy::NpyError;
-use speed_core::{VotesError, printable, printable_path};
+use speed_core::{VotesError, class_list, printable, printable_path};
 use speed_data::{ImageShape, PictureProblem};
 use speed_report::CardFault;
 use speed_votes::{AnswerError, FormError, QueryListError, TableError};
@@ -330,8 +330,8 @@ pub enum InputFault {
     /// Models with different classes.
     #[error(
         "expected a model of the classes {}, found {}: train all models with the same --classes",
-        printable(&expected.join(", ")),
-        printable(&found.join(", "))
+        class_list(expected),
+        class_list(found)
     )]
     ModelClasses {
         /// The classes of the first model.
@@ -345,13 +345,13 @@ pub enum InputFault {
         /// The end of their names.
         extension: &'static str,
     },
-    /// A number of classes other than the round's.
-    #[error("expected the names of the round's {expected} classes, found {found}")]
+    /// Classes other than the round's.
+    #[error("expected the round's classes {} in this order, found {}", class_list(expected), class_list(found))]
     RoundClasses {
-        /// Classes of the round.
-        expected: usize,
-        /// Number of names.
-        found: usize,
+        /// The names of the round's classes.
+        expected: Vec<String>,
+        /// The names found.
+        found: Vec<String>,
     },
     /// A number of labels other than the round's queries.
     #[error("expected a line for each of the round's {expected} queries, found {found}")]
@@ -371,15 +371,15 @@ pub enum InputFault {
         /// Number of queries, or of images in the pool.
         queries: usize,
     },
-    /// A label of a line that is not a class.
-    #[error("line {line}: expected a class from 0 to {} or no label, found {:?}", classes - 1, printable(found))]
+    /// A label of a line that is not the name of a class.
+    #[error("line {line}: expected a class ({}) or no label, found {:?}", class_list(classes), printable(found))]
     LineLabel {
         /// The line, from 1.
         line: usize,
         /// The cell.
         found: String,
-        /// Number of classes.
-        classes: usize,
+        /// The names of the classes.
+        classes: Vec<String>,
     },
     /// Folders whose names are not names of classes.
     #[error("its folders cannot be classes: {}", printable(reason))]
@@ -388,7 +388,7 @@ pub enum InputFault {
         reason: String,
     },
     /// A label of a line that is not the name of a class.
-    #[error("line {line}: expected the name of a class ({}), found {:?}", printable(&classes.join(", ")), printable(found))]
+    #[error("line {line}: expected the name of a class ({}), found {:?}", class_list(classes), printable(found))]
     ClassName {
         /// The line, from 1.
         line: usize,

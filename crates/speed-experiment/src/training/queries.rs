@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use rand::seq::SliceRandom;
+use serde::Serialize;
 use speed_core::random::Streams;
 use speed_core::read_regular;
 use speed_data::Images;
@@ -49,7 +50,7 @@ pub enum QueriesChoice {
 }
 
 /// The result of a choice of queries.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct QueriesReport {
     /// The seed.
     pub seed: u64,

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use burn::tensor::Device;
 use serde::Serialize;
 use speed_core::random::Streams;
-use speed_core::{Digest, printable_path};
+use speed_core::{Classes, Digest, printable_path};
 use speed_data::Split;
 use speed_nn::threads;
 use speed_nn::training::logits;
@@ -34,7 +34,8 @@ use crate::progress::Progress;
 pub struct StudentOptions {
     /// The public images without labels.
     pub pool: ImagesOptions,
-    /// The labels: lines `query,label` with a query's number, or `name,label` with the name of an image or of a group.
+    /// The labels: lines `query,label` with a query's number, or `name,label` with the name of an image or of a group, and
+    /// labels are names of classes.
     pub labels: PathBuf,
     /// The list of the queries by name, pictures or groups; without it, a query's number is a position in the pool.
     pub queries: Option<PathBuf>,
@@ -63,8 +64,8 @@ pub struct RoundOrigin {
     pub id: String,
     /// Number of queries.
     pub queries: usize,
-    /// Number of classes.
-    pub classes: usize,
+    /// Its classes.
+    pub classes: Classes,
     /// Whether keys or noise come from a seed.
     pub simulation: bool,
     /// The digest of the list of queries that the round is about, if it states one.
@@ -132,7 +133,7 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
             .iter()
             .for_each(|warning| progress.warn(warning));
     }
-    let Labels { images: labelled, answered, unanswered } = labels(options, &pool, class_names.len())?;
+    let Labels { images: labelled, answered, unanswered } = labels(options, &pool, &class_names)?;
     let lesson = Work { config: &config, pool: &pool.images, labelled: &labelled, test: test.as_ref(), seed };
     let outcome = lesson.train(progress)?;
 
@@ -213,12 +214,12 @@ fn classes_and_test(
         warnings.iter().for_each(|warning| progress.warn(warning));
         (classes, test) = (Some(class_names), Some(images));
     }
-    let round = options.round.as_ref().map(|round| round.classes);
-    let classes = classes.or_else(|| round.map(|classes| (0..classes).map(|class| class.to_string()).collect()));
+    let round = options.round.as_ref().map(|round| round.classes.all_names());
+    let classes = classes.or_else(|| round.clone());
     let missing = "expected the names of the classes in the order of the labels, a test set or a round";
     let classes = classes.ok_or_else(|| usage("--classes", missing.into()))?;
-    if let Some(expected) = round.filter(|round| *round != classes.len()) {
-        return Err(at(&options.labels, InputFault::RoundClasses { expected, found: classes.len() }));
+    if let Some(expected) = round.filter(|round| *round != classes) {
+        return Err(at(&options.labels, InputFault::RoundClasses { expected, found: classes }));
     }
     Ok((classes, test))
 }
@@ -234,7 +235,7 @@ struct Labels {
 }
 
 /// Reads the labels. The label of a group is the label of all its images.
-fn labels(options: &StudentOptions, pool: &Unlabelled, classes: usize) -> Result<Labels, ExperimentError> {
+fn labels(options: &StudentOptions, pool: &Unlabelled, classes: &[String]) -> Result<Labels, ExperimentError> {
     let path = &options.labels;
     let parsed = parse_pairs(&read_text(path)?, &["query", "name"], "label").map_err(|fault| at(path, fault))?;
     if let Some(expected) = options.round.as_ref().map(|round| round.queries).filter(|all| *all != parsed.pairs.len()) {
@@ -250,8 +251,9 @@ fn labels(options: &StudentOptions, pool: &Unlabelled, classes: usize) -> Result
             unanswered += 1;
             continue;
         }
-        let label = value.parse().ok().filter(|label: &u8| usize::from(*label) < classes);
-        let label = label.ok_or_else(|| at(path, InputFault::LineLabel { line, found: value, classes }))?;
+        let label = classes.iter().position(|class| *class == value).and_then(|class| u8::try_from(class).ok());
+        let fault = || InputFault::LineLabel { line, found: value.clone(), classes: classes.to_vec() };
+        let label = label.ok_or_else(|| at(path, fault()))?;
         answered += 1;
         images.extend(places.iter().map(|&place| (place, label)));
     }

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use speed_core::{VoteShape, Votes, VotesError, most_frequent, printable_path};
+use speed_core::{Classes, VoteShape, Votes, VotesError, most_frequent, printable_path};
 use speed_data::pictures::{Preparation, find};
 use speed_report::csv;
 use speed_votes::{NamedQueries, Pair, QueryNames, Question, parse_answer, parse_numbers, parse_pairs};
@@ -36,7 +36,8 @@ pub struct VoteOptions {
     pub known: Option<PathBuf>,
     /// Number of threads. Votes do not depend on it.
     pub threads: NonZeroUsize,
-    /// The new output: an `.npy` table, a `.csv` file for one model, or else a directory with a `.csv` file for each model.
+    /// The new output: an `.npy` table of the numbers of classes, a `.csv` file with their names for one model, or else a directory with a
+    /// `.csv` file for each model.
     pub out: PathBuf,
 }
 
@@ -111,7 +112,7 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
         rows.push(labels);
     }
     progress.end(&format!("{} models voted on {classified} images", models.len()));
-    write(out, &models, &names, &rows, class_names.len())?;
+    write(out, &models, &names, &rows, &class_names)?;
     let counts = by_class(rows.iter().flatten(), class_names.len());
     warn_of_missing(&counts, &class_names, "no vote for", progress);
     let shares = counts.iter().map(|count| *count as f64 / (rows.len() * names.len()) as f64).collect();
@@ -264,14 +265,14 @@ fn write(
     models: &[PathBuf],
     names: &[String],
     rows: &[Vec<u8>],
-    classes: usize,
+    classes: &[String],
 ) -> Result<(), ExperimentError> {
     let text = |row: &[u8]| {
-        let lines = names.iter().zip(row).map(|(name, label)| [name.clone(), label.to_string()]);
+        let lines = names.iter().zip(row).map(|(name, label)| [name.clone(), classes[usize::from(*label)].clone()]);
         csv::write(["name", "label"], lines)
     };
     if has_extension(out, "npy") {
-        let shape = VoteShape::new(rows.len(), names.len(), classes).map_err(VotesError::from)?;
+        let shape = VoteShape::new(rows.len(), names.len(), classes.len()).map_err(VotesError::from)?;
         return write_private_output(out, &votes_to_bytes(&Votes::new(shape, rows.concat())?));
     }
     if has_extension(out, "csv") {
@@ -294,8 +295,8 @@ pub struct PluralityOptions {
     pub votes: Vec<PathBuf>,
     /// The list of the queries by name.
     pub queries: PathBuf,
-    /// Number of classes.
-    pub classes: usize,
+    /// The classes.
+    pub classes: Classes,
     /// The new file of labels.
     pub out: PathBuf,
 }
@@ -315,7 +316,7 @@ pub struct PluralityReport {
     pub labels: Vec<usize>,
 }
 
-/// Labels queries by the plurality of votes in clear text, without noise, and writes lines `query,label`.
+/// Labels queries by the plurality of votes in clear text, without noise, and writes lines `query,label` with the names of classes.
 ///
 /// # Errors
 /// If the output exists, or a file of votes is wrong.
@@ -324,28 +325,28 @@ pub fn plurality(options: &PluralityOptions) -> Result<PluralityReport, Experime
     let list = read_queries(&options.queries)?;
     let names = list.names();
     let known = QueryNames::Known(names);
-    let question = Question { queries: names.len(), classes: options.classes, form: None, names: known };
+    let question = Question { queries: names.len(), classes: &options.classes, form: None, names: known };
     let (mut labels, mut teachers) = (Vec::new(), 0);
     for path in &options.votes {
         let found = votes_of(path, &question)?;
         teachers += found.len() / names.len();
         labels.extend(found);
     }
-    let shape = VoteShape::new(teachers, names.len(), options.classes).map_err(VotesError::from)?;
+    let shape = VoteShape::new(teachers, names.len(), options.classes.len()).map_err(VotesError::from)?;
     let counts = Votes::new(shape, labels)?.all_counts();
     let mut report = PluralityReport {
         out: options.out.clone(),
         teachers,
         queries: names.len(),
         unanimous: 0,
-        labels: vec![0; options.classes],
+        labels: vec![0; options.classes.len()],
     };
     let mut lines = Vec::with_capacity(names.len());
     for query in 0..names.len() {
         let winner = usize::from(counts.plurality(query));
         report.labels[winner] += 1;
         report.unanimous += usize::from(counts.query(query)[winner] as usize == teachers);
-        lines.push([query.to_string(), winner.to_string()]);
+        lines.push([query.to_string(), options.classes.name(winner)]);
     }
     write_output(&options.out, csv::write(["query", "label"], lines).as_bytes())?;
     Ok(report)
@@ -361,7 +362,8 @@ fn votes_of(path: &Path, question: &Question<'_>) -> Result<Vec<u8>, ExperimentE
     let table = parse_numbers(&bytes).map_err(|fault| at(path, fault))?;
     let [rows, columns] = table.shape[..] else { return parse_answer(&bytes, question).map_err(single) };
     // One teacher's table of queries x classes, or many teachers' table of teachers x queries.
-    let is_of_one = [rows, columns] == [question.queries, question.classes];
+    let classes = question.classes.len();
+    let is_of_one = [rows, columns] == [question.queries, classes];
     if is_of_one && columns == question.queries {
         return Err(at(path, InputFault::TwoForms { queries: rows }));
     }
@@ -369,8 +371,8 @@ fn votes_of(path: &Path, question: &Question<'_>) -> Result<Vec<u8>, ExperimentE
         return parse_answer(&bytes, question).map_err(single);
     }
     let label = |(position, found): (usize, i64)| {
-        let label = u8::try_from(found).ok().filter(|label| usize::from(*label) < question.classes);
-        label.ok_or_else(|| at(path, InputFault::SavedClass { position, found, max: question.classes - 1 }))
+        let label = u8::try_from(found).ok().filter(|label| usize::from(*label) < classes);
+        label.ok_or_else(|| at(path, InputFault::SavedClass { position, found, max: classes - 1 }))
     };
     table.values.into_iter().enumerate().map(label).collect()
 }

@@ -10,7 +10,7 @@ use speed_aggregation::log::RoundLog;
 use speed_aggregation::proofs::ProofKey;
 use speed_aggregation::protocol::Submission;
 use speed_aggregation::{Parameters, PrivacyNoise, PublicKey, Teacher};
-use speed_core::{NoisePlacement, RandomnessKind};
+use speed_core::{Classes, NoisePlacement, RandomnessKind};
 use speed_network::{ClientOptions, NetworkError, SendReport, fetch_log, send};
 use speed_roles::student::{RoundOptions, keygen, round};
 use speed_roles::teacher::values;
@@ -83,7 +83,7 @@ impl Round {
             name: "load".into(),
             roster: Roster::new(student, server, all.collect::<Result<_, _>>()?)?,
             queries,
-            classes: CLASSES,
+            classes: Classes::numbered(CLASSES)?,
             query_list: None,
             min_teachers: self.teachers,
             noise: if self.proofs {

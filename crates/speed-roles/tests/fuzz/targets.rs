@@ -19,7 +19,7 @@ use speed_aggregation::{
     EncryptedAnswer, EvaluationKey, OpenerShare, Parameters, PrivacyNoise, PublicKey, Round, RoundSpec, SecretKey,
     Server, StudentShare, Teacher, generate_keys,
 };
-use speed_core::{Digest, NoisePlacement, Randomness, RandomnessKind, VoteShape};
+use speed_core::{Classes, Digest, NoisePlacement, Randomness, RandomnessKind, VoteShape};
 use speed_roles::{NamedQueries, Party, QueryNames, Question, Role, Roster, RoundFile, Terms, parse_answer};
 
 /// Decodes, and returns whether decoding succeeded.
@@ -313,7 +313,7 @@ fn rounds(key: &PublicKey) -> Vec<Vec<u8>> {
         name: "a round".into(),
         roster: roster(),
         queries: 100,
-        classes: 10,
+        classes: Classes::numbered(10).expect("ten classes"),
         query_list: Some(Digest::from_bytes([3; 32])),
         min_teachers: 15,
         noise: PrivacyNoise::named("discrete-laplace", 0.1).expect("valid"),
@@ -359,7 +359,12 @@ fn votes() -> Target {
         inputs,
         sealed: false,
         decode: Box::new(move |bytes| {
-            let question = Question { queries: 4, classes: 3, form: None, names: QueryNames::Known(&names) };
+            let question = Question {
+                queries: 4,
+                classes: &Classes::numbered(3).expect("three classes"),
+                form: None,
+                names: QueryNames::Known(&names),
+            };
             parse_answer(bytes, &question).is_ok()
         }),
         limit: text,

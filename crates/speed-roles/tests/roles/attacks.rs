@@ -8,7 +8,7 @@ use speed_aggregation::protocol::Submission;
 use speed_roles::server::ServerReport;
 use speed_roles::{Identity, student};
 
-use crate::common::{RoundFolder, SEED, key_of, keys, noise, reasons, terms};
+use crate::common::{RoundFolder, SEED, key_of, keys, noise, numbered, reasons, terms};
 use crate::faults::seal;
 
 /// Reads the message that a teacher sends.
@@ -63,7 +63,7 @@ fn labels() -> Vec<u8> {
 /// Runs a round of four teachers: the last one sends a probe, and the third one a copy of the first one's ciphertexts.
 fn attacked(name: &str, gamma: f64, proofs: bool) -> (RoundFolder, ServerReport) {
     let mut terms = terms(name, QUERIES, 4);
-    (terms.classes, terms.noise) = (CLASSES, noise(gamma));
+    (terms.classes, terms.noise) = (numbered(CLASSES), noise(gamma));
     let folder = if proofs { RoundFolder::with_proofs(&terms) } else { RoundFolder::new(&terms) };
     for teacher in 0..2 {
         folder.answer(teacher, &labels(), &folder.inbox(&format!("{teacher}")));

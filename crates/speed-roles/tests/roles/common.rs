@@ -13,7 +13,7 @@ use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use speed_accountant::{Delta, PriceLimit};
 use speed_aggregation::{Parameters, PrivacyNoise};
 use speed_core::fixture::{copy_folder, fixture_of_this_test};
-use speed_core::{Circuit, Digest, NoisePlacement, RandomnessKind};
+use speed_core::{Circuit, Classes, Digest, NoisePlacement, RandomnessKind};
 use speed_roles::server::{self, Progress, Refusal, ServerOptions, ServerReport};
 use speed_roles::teacher::{self, TeacherOptions, TeacherReport};
 use speed_roles::{Identity, LedgerOptions, Party, RolesError, Roster, RoundFile, RoundRandomness, Terms, student};
@@ -90,13 +90,18 @@ pub(crate) fn noise(gamma: f64) -> PrivacyNoise {
     PrivacyNoise::named("discrete-laplace", gamma).expect("valid")
 }
 
+/// Returns classes that are called by their numbers.
+pub(crate) fn numbered(count: usize) -> Classes {
+    Classes::numbered(count).expect("a number of classes")
+}
+
 /// Returns the terms of a simulated round of 3 classes in which one answer is enough.
 pub(crate) fn terms(name: &str, queries: usize, teachers: usize) -> Terms {
     Terms {
         name: name.into(),
         roster: roster(teachers),
         queries,
-        classes: 3,
+        classes: numbered(3),
         query_list: None,
         min_teachers: 1,
         noise: noise(5.0),

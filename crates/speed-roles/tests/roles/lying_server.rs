@@ -20,7 +20,7 @@ use speed_roles::teacher::{self, TeacherOptions};
 use speed_roles::{Identity, RolesError, Roster, RoundRandomness, Terms, hash_file, student};
 
 use crate::attacks::resigned;
-use crate::common::{RoundFolder, Silent, key_of, keys, noise, signing_key, terms};
+use crate::common::{RoundFolder, Silent, key_of, keys, noise, numbered, signing_key, terms};
 use crate::faults::seal;
 
 pub(crate) const QUERIES: usize = 6;
@@ -85,7 +85,7 @@ fn answered_with(terms: &Terms) -> RoundFolder {
 /// The terms of a round of four teachers that is no simulation.
 pub(crate) fn real_terms(name: &str) -> Terms {
     let terms = terms(name, QUERIES, 4);
-    Terms { classes: CLASSES, noise: noise(0.5), randomness: RandomnessKind::OperatingSystem, ..terms }
+    Terms { classes: numbered(CLASSES), noise: noise(0.5), randomness: RandomnessKind::OperatingSystem, ..terms }
 }
 
 pub(crate) fn reveal_options(folder: &RoundFolder) -> RevealOptions {
@@ -682,8 +682,8 @@ fn known_answers_refuse_replaced_labels_before_any_is_written() {
         ("query,label\n0,1\n0,2\n", 0, "occurs on line 2 already"),
         ("query,label\n6,1\n", 0, "line 2: expected a query of the round"),
         ("query,label\n00,1\n", 0, "line 2: expected a query of the round"),
-        ("query,label\n0,4\n", 0, "line 2: expected a class from 0 to 3"),
-        ("query,label\n0,\n", 0, "line 2: expected a class from 0 to 3"),
+        ("query,label\n0,4\n", 0, "line 2: expected a class of the round (0, 1, 2, 3)"),
+        ("query,label\n0,\n", 0, "line 2: expected a class of the round (0, 1, 2, 3)"),
         ("name,label\na.png,1\n", 0, "--query-list"),
         ("query,label\n0,1\n", 1, "fewer wrong ones than known ones"),
     ] {

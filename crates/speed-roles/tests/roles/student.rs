@@ -8,7 +8,7 @@ use speed_roles::server::ServerOptions;
 use speed_roles::teacher::{self, TeacherOptions};
 use speed_roles::{Identity, RolesError, RoundRandomness, student};
 
-use crate::common::{RoundFolder, Silent, key_of, keys, noise, roster, round_options, signing_key, terms};
+use crate::common::{RoundFolder, Silent, key_of, keys, noise, numbered, roster, round_options, signing_key, terms};
 use crate::faults::seal;
 
 #[test]
@@ -165,7 +165,7 @@ fn keys_are_for_one_round_and_every_label_wears_them_out() {
     let round = |name: &str, queries, reuse_keys| {
         let mut terms = terms(name, queries, 2);
         terms.randomness = speed_core::RandomnessKind::OperatingSystem;
-        terms.classes = 10;
+        terms.classes = numbered(10);
         let options = round_options(&path("public.key"), &path(name));
         student::round(&terms, &student::RoundOptions { reuse_keys, ..options })
     };
@@ -175,14 +175,14 @@ fn keys_are_for_one_round_and_every_label_wears_them_out() {
     assert!(error.exit_code().code() == 2 && text.contains("336 bits") && text.contains("serve 100 queries"), "{text}");
     // Proofs bind teachers, and the server can lie all the same. Refused before the slow generation of the proof key.
     let mut proven = terms("proven", 101, 2);
-    (proven.randomness, proven.classes) = (speed_core::RandomnessKind::OperatingSystem, 10);
+    (proven.randomness, proven.classes) = (speed_core::RandomnessKind::OperatingSystem, numbered(10));
     let options = round_options(&path("public.key"), &path("proven"));
     let options = student::RoundOptions { proof_key: Some(path("proof.key")), ..options };
     let error = student::round(&proven, &options).expect_err("worn out").to_string();
     assert!(error.contains("336 bits") && !path("proof.key").exists(), "{error}");
     // A threshold is one more outcome: 96 queries of eleven.
     let mut threshold = terms("threshold", 97, 2);
-    (threshold.randomness, threshold.classes) = (speed_core::RandomnessKind::OperatingSystem, 10);
+    (threshold.randomness, threshold.classes) = (speed_core::RandomnessKind::OperatingSystem, numbered(10));
     threshold.threshold = Some(1);
     let error = student::round(&threshold, &round_options(&path("public.key"), &path("threshold")));
     let error = error.expect_err("worn out").to_string();

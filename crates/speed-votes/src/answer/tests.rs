@@ -5,6 +5,7 @@ use npyz::WriterBuilder as _;
 use super::*;
 
 fn question(queries: usize, classes: usize) -> Question<'static> {
+    let classes = Box::leak(Box::new(Classes::numbered(classes).expect("a number of classes")));
     Question { queries, classes, form: None, names: QueryNames::NoList }
 }
 
@@ -62,7 +63,10 @@ fn every_fault_is_named() {
     assert_eq!(fails(""), "0 labels, the round has 3 queries");
     assert_eq!(fails("0\n1\n3\n"), "query 2: label 3, expected 0 to 2");
     assert_eq!(fails("0\n-1\n3\n"), format!("query 1: label -1, expected 0 to 2: {EVERY_QUERY}"));
-    assert_eq!(fails("0\r\n1\r\nx\r\n"), format!("line 3: expected the label of query 2: {EVERY_QUERY}"));
+    assert_eq!(
+        fails("0\r\n1\r\nx\r\n"),
+        format!("line 3: expected the label of query 2, the number of a class from 0 to 2: {EVERY_QUERY}")
+    );
     for unsure in ["0,-1\n1,2\n2,0\n", "0,\n1,2\n2,0\n", "0,NA\n1,2\n2,0\n"] {
         assert!(fails(unsure).contains("votes for the most likely class"), "{unsure:?}: {}", fails(unsure));
     }
@@ -97,4 +101,42 @@ fn numbers_are_not_queries_if_they_may_be_names_that_cannot_be_read() {
     for text in ["query,label\n2,3\n0,0\n1,1\n", "0\n1\n3\n", "1,0,0,0\n0,1,0,0\n0,0,0,1\n"] {
         assert_eq!(read(text, QueryNames::Unreadable).expect("labels"), [0, 1, 3], "{text:?}");
     }
+}
+
+#[test]
+fn classes_with_names_are_read_by_their_names_only() {
+    let names = |names: &[&str]| Classes::named(names.iter().map(|&name| name.to_owned()).collect()).expect("names");
+    let (kinds, shifted) = (names(&["benign", "malignant, early", "unclear"]), names(&["1", "2", "3"]));
+    let of = |classes, text: &str| parse_answer(text.as_bytes(), &Question { classes, ..question(3, 3) });
+    for text in [
+        "query,label\n2,\"malignant, early\"\n0,benign\n1,unclear\n",
+        "Label\nbenign\nunclear\n\"malignant, early\"\n",
+        "benign,\"malignant, early\",unclear\n1,0,0\n0,0,1\n0,1,0\n",
+    ] {
+        assert_eq!(of(&kinds, text).expect(text), [0, 2, 1], "{text:?}");
+    }
+    // Numbers of a program that counts from 1 are names here, and those of one that counts from 0 are refused.
+    assert_eq!(of(&shifted, "query,label\n0,1\n1,3\n2,2\n").expect("names"), [0, 2, 1]);
+    assert_eq!(of(&shifted, "1,2,3\n1,0,0\n0,0,1\n0,1,0\n").expect("names"), [0, 2, 1]);
+    let columns = "found the columns";
+    for (text, words) in [
+        (
+            "query,label\n0,0\n1,2\n2,1\n",
+            "line 2: the label of query 0 is not the name of a class of the round: expected benign,",
+        ),
+        ("query,label\n0,Benign\n1,unclear\n2,unclear\n", "line 2: the label of query 0"),
+        ("query,label\n0,benign\n1,\n2,unclear\n", "line 3: the label of query 1"),
+        ("benign\nunclear\nbenign\n", columns),
+        ("0,benign\n1,unclear\n2,benign\n", columns),
+        ("unclear,benign,\"malignant, early\"\n1,0,0\n0,0,1\n0,1,0\n", columns),
+        ("1,0,0\n0,0,1\n0,1,0\n", columns),
+    ] {
+        let error = of(&kinds, text).expect_err("refused").to_string();
+        assert!(error.contains(words), "{text:?}: {error}");
+    }
+    // An array has no names, so it holds numbers.
+    assert_eq!(
+        parse_answer(&array(&[3], &[0, 2, 1]), &Question { classes: &kinds, ..question(3, 3) }).expect("labels"),
+        [0, 2, 1]
+    );
 }

@@ -7,7 +7,7 @@ use http_body_util::BodyExt as _;
 use speed_accountant::{Delta, PriceLimit};
 use speed_aggregation::{Parameters, PrivacyNoise};
 use speed_core::fixture::{copy_folder, fixture_of_this_test};
-use speed_core::{Circuit, NoisePlacement, RandomnessKind};
+use speed_core::{Circuit, Classes, NoisePlacement, RandomnessKind};
 use speed_roles::server::{RoundServer, ServerOptions};
 use speed_roles::teacher::TeacherOptions;
 use speed_roles::{
@@ -181,7 +181,7 @@ pub(super) fn terms(roster: Roster) -> Terms {
         name: "front".into(),
         roster,
         queries: 1,
-        classes: 2,
+        classes: Classes::numbered(2).expect("two classes"),
         query_list: None,
         min_teachers: 2,
         noise: PrivacyNoise::named("discrete-laplace", 5.0).expect("valid"),
