@@ -5,8 +5,7 @@
 //! ```
 //!
 //! The argument is the number of queries. Prints a table: for each kind of noise the range of a value, the number and the
-//! bits of the proofs of each mask, bytes, and processor seconds. "Verified coins" are the values of docs/protocol.md, "Verified
-//! coins", for four coins: each vote and each coin as a value of its own, 0 or 1.
+//! bits of the proofs of each mask, bytes, and processor seconds.
 #![expect(clippy::print_stdout, reason = "a program that reports")]
 
 use std::error::Error;
@@ -15,7 +14,7 @@ use std::num::NonZeroUsize;
 use speed_aggregation::cost::processor_time;
 use speed_aggregation::proofs::ProofKey;
 use speed_aggregation::{Encrypted, Parameters, PrivacyNoise, PublicKey, Round, RoundSpec, Teacher};
-use speed_core::{NoisePlacement, Randomness, VoteShape};
+use speed_core::{Randomness, VoteShape};
 
 const KEYS: Randomness = Randomness::simulation([1; 32]);
 const TEACHERS: usize = 250;
@@ -29,19 +28,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         "| noise | values | proofs of a mask | bytes of the message | of its proofs | of the proof key | seconds for the key \
          | for the proofs | for verification |\n|---|---|---|--:|--:|--:|--:|--:|--:|"
     );
-    let round = |queries, noise: PrivacyNoise, placement| {
+    let round = |noise: PrivacyNoise| {
         let shape = VoteShape::new(TEACHERS, queries, CLASSES)?;
         let spec = RoundSpec::new(b"proof-cost", shape, noise.bound(shape)?);
-        Ok::<_, Box<dyn Error>>(Round::new(RoundSpec { mechanism: Some(noise.mechanism()), placement, ..spec })?)
+        Ok::<_, Box<dyn Error>>(Round::new(RoundSpec { mechanism: Some(noise.mechanism()), ..spec })?)
     };
     let gamma = PrivacyNoise::named("discrete-laplace", 0.1)?;
-    report("discrete Laplace, gamma 0.1", public, &round(queries, gamma, NoisePlacement::Distributed)?)?;
+    report("discrete Laplace, gamma 0.1", public, &round(gamma)?)?;
     for coins in [2, 4, 6] {
         let noise = PrivacyNoise::of_coins(coins, TEACHERS)?;
-        report(&format!("binomial, {coins} coins"), public, &round(queries, noise, NoisePlacement::Distributed)?)?;
+        report(&format!("binomial, {coins} coins"), public, &round(noise)?)?;
     }
-    // A teacher of a round with noise from the server sends values of 0 or 1.
-    report("verified coins, 4 coins", public, &round(5 * queries, gamma, NoisePlacement::Central)?)
+    Ok(())
 }
 
 /// Proves and verifies a message of a round, and prints a row of the table.

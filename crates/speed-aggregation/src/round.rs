@@ -313,48 +313,43 @@ impl Round {
     ///
     /// ```text
     /// bytes  content
-    /// 14     "speed/round/v3"
+    /// 14     "speed/round/v5"
     /// 32     SHA-256 of the label
     /// 32     key id
     /// 32     SHA-256 of the list of queries, or zeros
+    /// 32     SHA-256 of the names of the classes, each followed by a line feed, or zeros
     /// 32     SHA-256 of the roster, or zeros
     /// 32     SHA-256 of the proof key, or zeros
-    /// 5 x 8  queries, classes, teachers, smallest number of teachers, noise bound
+    /// 32     SHA-256 of the evaluation key, or zeros
+    /// 4 x 8  queries, classes, teachers, parties
+    /// ..     the number of teachers of every party (8 bytes each), or nothing if all have one
+    /// 2 x 8  smallest number of teachers, noise bound
+    /// 8      the index of the opener plus 1, or 0
     /// 1      noise: 1 from the teachers, 2 from the server
     /// 1      simulation: 0 or 1
     /// 1      threshold: 0 for none, 1 with a threshold, 2 for a check
     /// 8      the threshold, or 0
     /// ..     the mechanism: name, parameter and value, or nothing
     /// ```
-    ///
-    /// If the evaluation key is stated or a party has several teachers, the bytes begin with "speed/round/v4", and after the proof
-    /// key follow SHA-256 of the evaluation key or zeros, the number of parties or 0 if each has one teacher, and the number of
-    /// teachers of each (8 bytes each).
-    ///
-    /// If the opening is joint, "/joint opener=" and the decimal index of the opener follow. If the classes have names, the bytes end with
-    /// "/classes " and SHA-256 of the names, each followed by a line feed, in hexadecimal digits.
     #[must_use]
     pub fn id(&self, key: KeyId) -> RoundId {
-        let RoundSpec { label, shape, min_teachers, noise_bound, threshold, evaluation_key, ref parties, .. } =
-            self.spec;
-        let is_v3 = parties.is_empty() && evaluation_key.is_none();
+        let RoundSpec { label, shape, min_teachers, noise_bound, threshold, opener, .. } = self.spec;
         let digest = |stated: Option<Digest>| stated.map_or([0; 32], |digest| *digest.as_bytes());
-        let mut hash = Sha256::new();
-        hash.update(if is_v3 { b"speed/round/v3" } else { b"speed/round/v4" });
+        let mut hash = Sha256::new_with_prefix(b"speed/round/v5");
         hash.update(label.as_bytes());
         hash.update(key.as_bytes());
-        for stated in [self.spec.query_list, self.spec.roster, self.spec.proofs] {
+        let RoundSpec { query_list, class_list, roster, proofs, evaluation_key, .. } = self.spec;
+        for stated in [query_list, class_list, roster, proofs, evaluation_key] {
             hash.update(digest(stated));
         }
-        if !is_v3 {
-            hash.update(digest(evaluation_key));
-            hash.update((parties.len() as u64).to_le_bytes());
-            parties.iter().for_each(|&teachers| hash.update(u64::from(teachers).to_le_bytes()));
+        let mut number = |number: usize| hash.update((number as u64).to_le_bytes());
+        [shape.queries(), shape.classes(), shape.teachers(), self.parties()].into_iter().for_each(&mut number);
+        if self.parties() != shape.teachers() {
+            (0..self.parties()).for_each(|party| number(self.teachers_of(party)));
         }
-        for number in [shape.queries(), shape.classes(), shape.teachers(), min_teachers] {
-            hash.update((number as u64).to_le_bytes());
-        }
+        number(min_teachers);
         hash.update(noise_bound.to_le_bytes());
+        hash.update(opener.map_or(0, |opener| opener as u64 + 1).to_le_bytes());
         let place = match self.spec.placement {
             NoisePlacement::Distributed => 1,
             NoisePlacement::Central => 2,
@@ -362,12 +357,6 @@ impl Round {
         hash.update([place, u8::from(self.is_simulation()), u8::from(threshold.is_some()) + u8::from(self.is_check())]);
         hash.update(threshold.unwrap_or(0).to_le_bytes());
         hash.update(self.spec.mechanism.map_or_else(String::new, Mechanism::identifier).as_bytes());
-        if let Some(opener) = self.spec.opener {
-            hash.update(format!("/joint opener={opener}"));
-        }
-        if let Some(names) = self.spec.class_list {
-            hash.update(format!("/classes {}", names.to_hex()));
-        }
         RoundId::new(Digest::from_bytes(hash.finalize().into()))
     }
 }
@@ -444,7 +433,7 @@ mod tests {
             ..spec(b"example", 250, 100, 10, 898)
         })
         .expect("valid");
-        assert_eq!(round.id(key(9)).to_hex(), "878d2fa22a0658487500e6187f0c615eb627721471e4da8ec6d48380d7649501");
+        assert_eq!(round.id(key(9)).to_hex(), "5f6495a45d05e6527093499709048efc0584b22d980801dabff20045c88dfb10");
     }
 
     #[test]

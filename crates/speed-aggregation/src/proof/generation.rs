@@ -1,7 +1,7 @@
 //! Generates the reference string of proofs: powers of a secret number times the generators of two groups.
 //!
 //! The bytes are those of tfhe's own generation from the same random bytes. tfhe multiplies each power anew, bit by bit; here the multiples
-//! of the generators are tabulated once, which takes a tenth of the time.
+//! of the generators are tabulated once. As in tfhe, the time depends on the secret.
 
 use ark_ff::PrimeField as _;
 use rayon::prelude::*;
@@ -13,10 +13,8 @@ use tfhe_zk_pok::curve_api::bls12_446::{G1, G2, Zp};
 use tfhe_zk_pok::proofs::pke_v2::Bound;
 use zeroize::Zeroizing;
 
-/// Bits of a number that one table covers.
-const WINDOW: usize = 8;
-/// Tables for the bits of the order of the groups.
-const WINDOWS: usize = 38;
+/// Bytes of the order of the groups. A table has the multiples for one byte.
+const BYTES: usize = 38;
 
 /// What a reference string is for, in tfhe's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,12 +58,12 @@ pub(super) fn generate(
     };
     // The length of the lists follows from the shape.
     let n = of(Vec::new(), Vec::new()).n;
-    let mut power = *secret;
+    let mut power = Zeroizing::new(*secret);
     let powers: Zeroizing<Vec<Zp>> = Zeroizing::new(
         (0..2 * n)
             .map(|_| {
-                let this = power;
-                power = power * *secret;
+                let this = *power;
+                *power = this * *secret;
                 this
             })
             .collect(),
@@ -79,10 +77,10 @@ pub(super) fn generate(
 /// Returns the multiples of the generator of a group by these numbers.
 fn multiples<G: CurveGroupOps<Zp>>(numbers: &[Zp]) -> Vec<G::Affine> {
     let mut base = G::GENERATOR;
-    let tables: Vec<Vec<G>> = (0..WINDOWS)
+    let tables: Vec<Vec<G>> = (0..BYTES)
         .map(|_| {
             let mut table = vec![G::ZERO];
-            (1..1 << WINDOW).for_each(|digit: usize| table.push(table[digit - 1] + base));
+            (1..256).for_each(|digit: usize| table.push(table[digit - 1] + base));
             base = table[table.len() - 1] + base;
             table
         })
@@ -97,14 +95,49 @@ fn multiples<G: CurveGroupOps<Zp>>(numbers: &[Zp]) -> Vec<G::Affine> {
 
 #[cfg(test)]
 mod tests {
+    use tfhe::core_crypto::commons::math::random::{Seed, TUniform};
+    use tfhe::core_crypto::prelude::{CiphertextModulus, LweCiphertextCount, LweDimension};
+    use tfhe::zk::{CompactPkeCrs, CompactPkeZkScheme, ZkMSBZeroPaddingBitCount};
+
     use super::*;
+
+    #[test]
+    fn the_bytes_are_those_of_the_library() {
+        let (dimension, values, padding) = (8, 2, 3);
+        let generator = || RandomGenerator::<DefaultRandomGenerator>::new(Seed(7));
+        let noise = TUniform::<u64>::new(4);
+        let native = CiphertextModulus::<u64>::new_native();
+        let of = |scheme| {
+            CompactPkeCrs::prepare_crs_parameters(
+                LweDimension(dimension),
+                LweCiphertextCount(values),
+                noise,
+                native,
+                1_u64 << 10,
+                scheme,
+            )
+        };
+        let (_, _, bound, modulus, plaintexts) = of(CompactPkeZkScheme::V2).expect("valid");
+        let shape = Shape { dimension, values, noise: bound, modulus, plaintexts, padding };
+        let found = CompactPkeCrs::PkeV2(generate(shape, &mut generator()));
+        let expected = CompactPkeCrs::new(
+            LweDimension(dimension),
+            LweCiphertextCount(values),
+            noise,
+            native,
+            1_u64 << 10,
+            ZkMSBZeroPaddingBitCount(padding),
+            &mut generator(),
+        );
+        let bytes = |crs: &CompactPkeCrs| bincode::serialize(crs).expect("bytes");
+        assert!(bytes(&found) == bytes(&expected.expect("valid")));
+    }
 
     /// The order of the groups is below 2^(8 * 38), so no digit is lost.
     #[test]
     fn multiples_are_those_of_the_library() {
         let largest = Zp::ZERO - Zp::ONE;
-        let [_, bits @ ..] = largest.inner.into_bigint().0;
-        assert_eq!(bits[3] >> (8 * WINDOWS - 256), 0);
+        assert_eq!(largest.inner.into_bigint().0[4] >> (8 * BYTES - 256), 0);
         let mut number = Zp::from_u64(0x0123_4567_89ab_cdef);
         let mut numbers = vec![Zp::ONE, largest];
         for _ in 0..6 {
