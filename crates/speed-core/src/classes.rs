@@ -1,6 +1,6 @@
 //! The classes of a round, by which votes, known answers and labels name them.
 
-use crate::{Digest, ShapeError, VoteShape, is_legible, printable};
+use crate::{Digest, ShapeError, VoteShape, alike, composed, is_assigned, is_legible, printable};
 
 /// The classes of a round in the order of their numbers: their names, or the numbers from 0 themselves.
 ///
@@ -35,11 +35,13 @@ pub enum ClassesError {
         /// The name, cut after 100 characters.
         found: String,
     },
-    /// Two classes with the same name.
-    #[error("expected different names of classes, found {found:?} twice")]
-    Twice {
-        /// The name.
-        found: String,
+    /// Two classes that readers may take for one another.
+    #[error("expected names of classes that cannot be taken for one another, found {first:?} and {second:?}")]
+    Alike {
+        /// The name of one.
+        first: String,
+        /// The name of the other.
+        second: String,
     },
 }
 
@@ -50,23 +52,28 @@ impl Classes {
     /// Creates classes whose names are the numbers from 0.
     ///
     /// # Errors
-    /// If the number of classes is out of the range of a [`VoteShape`].
+    /// If there are fewer than two, or more than [`VoteShape::MAX_CLASSES`].
     pub fn numbered(count: usize) -> Result<Self, ClassesError> {
-        VoteShape::new(1, 1, count)?;
+        let max = VoteShape::MAX_CLASSES;
+        if !(2..=max).contains(&count) {
+            return Err(ShapeError { side: "classes", found: count, min: 2, max }.into());
+        }
         Ok(Self { count, names: None })
     }
 
-    /// Creates classes with these names.
+    /// Creates classes with these names, in the form of [`composed`].
     ///
     /// # Errors
-    /// If there are too few or too many, or a name is not legible, too long or occurs twice.
+    /// If there are too few or too many, or a name is not legible or too long, or two look [`alike`].
     pub fn named(names: Vec<String>) -> Result<Self, ClassesError> {
         let Self { count, .. } = Self::numbered(names.len())?;
-        if let Some(name) = names.iter().find(|name| name.len() > Self::MAX_NAME || !is_legible(name)) {
+        let names: Vec<String> = names.iter().map(|name| composed(name)).collect();
+        let is_good = |name: &String| name.len() <= Self::MAX_NAME && is_legible(name) && is_assigned(name);
+        if let Some(name) = names.iter().find(|name| !is_good(name)) {
             return Err(ClassesError::Name { found: name.chars().take(100).collect() });
         }
-        if let Some((_, name)) = names.iter().enumerate().find(|(number, name)| names[..*number].contains(name)) {
-            return Err(ClassesError::Twice { found: name.clone() });
+        if let Some((first, second)) = alike(&names).first() {
+            return Err(ClassesError::Alike { first: (*first).to_owned(), second: (*second).to_owned() });
         }
         let is_numbered = names.iter().enumerate().all(|(number, name)| *name == number.to_string());
         Ok(Self { count, names: (!is_numbered).then_some(names) })
@@ -105,7 +112,10 @@ impl Classes {
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u8> {
         let number = match &self.names {
-            Some(names) => names.iter().position(|other| other == name),
+            Some(names) => {
+                let name = composed(name);
+                names.iter().position(|other| *other == name)
+            }
             None => name.parse().ok().filter(|number: &usize| *number < self.count && number.to_string() == name),
         };
         number.and_then(|number| u8::try_from(number).ok())
@@ -119,10 +129,11 @@ impl Classes {
     }
 }
 
-/// Returns names of classes for a message: the first ten, escaped.
+/// Returns names of classes for a message: the first ten, escaped, and in quotes if they contain a comma.
 #[must_use]
 pub fn class_list(names: &[String]) -> String {
-    let first: Vec<String> = names.iter().take(10).map(|name| printable(name)).collect();
+    let shown = |name: &String| if name.contains(',') { format!("\"{}\"", printable(name)) } else { printable(name) };
+    let first: Vec<String> = names.iter().take(10).map(shown).collect();
     first.join(", ") + if names.len() > first.len() { ", .." } else { "" }
 }
 
@@ -160,6 +171,7 @@ mod tests {
     #[test]
     fn names_that_no_line_could_hold_are_refused() {
         let long = "x".repeat(201);
+        assert!(Classes::numbered(1).is_err() && Classes::numbered(257).is_err() && Classes::numbered(256).is_ok());
         for names in [&["a", ""][..], &["a", " b"], &["a", "b\nc"], &["a", "b", "a"], &[], &["a", &long]] {
             named(names).expect_err("refused");
         }

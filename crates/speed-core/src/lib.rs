@@ -20,6 +20,7 @@
 //! | [`read_regular`] | an untrusted file: regular, and of limited length |
 //! | [`decode_text`] | a text file without the byte order mark that an editor may add |
 //! | `npy` | arrays of integers from untrusted `.npy` files (feature `npy`) |
+//! | [`alike`] | names that people may take for one another |
 //! | [`ExitCode`] | the exit codes of the programs, with their meaning |
 //!
 //! ```
@@ -32,6 +33,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod alike;
 mod circuit;
 mod classes;
 mod counts;
@@ -53,6 +55,7 @@ mod system_error;
 mod text;
 mod votes;
 
+pub use alike::{alike, appearances, composed, is_assigned};
 pub use circuit::Circuit;
 pub use classes::{Classes, ClassesError, class_list};
 pub use counts::{VoteCounts, most_frequent};

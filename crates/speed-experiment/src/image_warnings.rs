@@ -8,8 +8,12 @@ const DARK: u8 = 63;
 /// Returns the warning about images that look almost black to a network, because their values have another range: 0 to 1 in a
 /// mask, 0 to 15 of a sensor with 4 bits.
 pub(crate) fn dark(what: &str, images: &Split) -> Option<String> {
-    let largest = images.largest_value();
-    (images.len() > 1 && (1..=DARK).contains(&largest)).then(|| {
+    of_range(what, images.len(), images.largest_value())
+}
+
+/// Returns the same warning about this number of images with this largest value.
+pub(crate) fn of_range(what: &str, images: usize, largest: u8) -> Option<String> {
+    (images > 1 && (1..=DARK).contains(&largest)).then(|| {
         format!(
             "{what}: the largest value of all pixels is {largest}, but white is 255, so most networks see almost black images: scale them \
              to 0 to 255, here and for predictions"

@@ -20,7 +20,6 @@ mod student;
 mod teacher;
 mod votes;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use speed_core::{printable, read_regular};
@@ -76,13 +75,6 @@ pub fn write_output(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
 /// If something has this name, or writing fails.
 pub fn write_private_output(path: &Path, bytes: &[u8]) -> Result<(), ExperimentError> {
     if write_new_secret(path, bytes)? { Ok(()) } else { Err(exists(path)) }
-}
-
-/// Returns the pairs of names that differ only in case.
-fn spellings<'a>(names: impl IntoIterator<Item = &'a String>) -> Vec<(&'a str, &'a str)> {
-    let mut lower = HashMap::new();
-    let pair = |name: &'a String| Some((lower.insert(name.to_lowercase(), name.as_str())?, name.as_str()));
-    names.into_iter().filter_map(pair).collect()
 }
 
 /// Number of images from which a model is reported that nearly always gives the same class. A round about groups has few queries.

@@ -24,6 +24,9 @@ pub const MAX_MODEL: u64 = 1 << 30;
 const RANDOM: [&str; 6] =
     ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"];
 
+/// Operations that the runtime computes otherwise than the standard says, both as written and optimised: Celu, if its alpha is not 1.
+const WRONG: [&str; 1] = ["Celu"];
+
 /// Number of pictures on which an optimised model is compared with the model as it was written.
 const PICTURES: u64 = 4;
 /// Largest difference of a score, as a fraction of the picture's largest score.
@@ -215,7 +218,8 @@ fn check_operations(graph: &GraphProto) -> Result<(), OnnxError> {
     let known = tract_onnx::onnx().op_register;
     for node in &graph.node {
         let has_graph = node.attribute.iter().any(|attribute| attribute.g.is_some() || !attribute.graphs.is_empty());
-        if has_graph || RANDOM.contains(&node.op_type.as_str()) || !known.0.contains_key(&node.op_type) {
+        let name = node.op_type.as_str();
+        if has_graph || RANDOM.contains(&name) || WRONG.contains(&name) || !known.0.contains_key(&node.op_type) {
             return Err(OnnxError::Unsupported { operation: node.op_type.clone() });
         }
     }

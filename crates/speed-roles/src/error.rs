@@ -240,11 +240,16 @@ pub enum OptionsFault {
     ProofKeyRefused,
 }
 
-/// Returns whether the operating system could not read or write a registry, which then need not be damaged.
-fn is_of_the_system(error: &redb::Error) -> bool {
+/// Returns whether an error means that a registry is damaged, or no registry of this program.
+fn is_damage(error: &redb::Error) -> bool {
     match error {
-        redb::Error::Io(error) => !matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof),
-        redb::Error::PreviousIo => true,
+        redb::Error::Io(error) => matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof),
+        redb::Error::Corrupted(_)
+        | redb::Error::UpgradeRequired(_)
+        | redb::Error::TableTypeMismatch { .. }
+        | redb::Error::TypeDefinitionChanged { .. }
+        | redb::Error::TableIsMultimap(_)
+        | redb::Error::TableDoesNotExist(_) => true,
         _ => false,
     }
 }
@@ -265,7 +270,7 @@ impl RolesError {
             | Self::Round { .. } => ExitCode::Usage,
             Self::Input { .. } | Self::TooFew { .. } => ExitCode::Input,
             Self::Results { .. } => ExitCode::Results,
-            Self::Registry { source, .. } if !is_of_the_system(source) => ExitCode::Input,
+            Self::Registry { source, .. } if is_damage(source) => ExitCode::Input,
             Self::Io { .. } | Self::Registry { .. } => ExitCode::InputOutput,
             Self::Ledger(error) => error.exit_code(),
             Self::Price(_)

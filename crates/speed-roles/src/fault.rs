@@ -69,16 +69,6 @@ pub enum InputFault {
         /// Queries of the table.
         found: usize,
     },
-    /// A text with a table of the numbers of classes, in a round whose classes have names.
-    #[error(
-        "found a table of numbers of classes, and the round's classes have names ({}): give counts, an .npy array, or a folder with a file of \
-         names for each teacher",
-        class_list(classes)
-    )]
-    NumbersOfClasses {
-        /// The names of the round's classes.
-        classes: Vec<String>,
-    },
     /// A folder of votes without one file for each teacher of the party.
     #[error("{found} files of votes, expected one for each of the party's {expected} teachers")]
     TeacherFiles {
@@ -618,6 +608,9 @@ pub enum RoundFileFault {
         /// Number of names.
         found: usize,
     },
+    /// Names of classes that are their numbers.
+    #[error("queries.class_names: leave it out if the classes are called by their numbers")]
+    NumberedClasses,
     /// A file that could not be read.
     #[error(transparent)]
     Read(#[from] ReadFault),

@@ -78,14 +78,14 @@ impl PartyVotes<'_> {
         let shape = file.round().shape();
         let bytes = Zeroizing::new(read_input(self.votes, FileKind::VOTES)?);
         let refuse = |fault: InputFault| refused(self.votes, FileKind::VOTES, fault);
-        let table = Table::parse(&bytes).map_err(|error| refuse(InputFault::Labels(error.into())))?;
+        let (table, form) = match file.classes().names() {
+            Some(names) => (Table::of_classes(&bytes, names), Some(VotesForm::Histograms)),
+            None => (Table::parse(&bytes), self.form),
+        };
+        let table = table.map_err(|error| refuse(InputFault::Labels(error.into())))?;
         let known = Known { teachers: Some(teachers), queries: Some(shape.queries()), classes: Some(shape.classes()) };
         let of_party = |error: FormError| refuse(InputFault::PartyVotes(Box::new(error)));
-        let is_text = table.is_text();
-        let votes = VoteFile::new(table, self.form, &known).map_err(of_party)?;
-        if is_text && votes.form() == VotesForm::Labels && file.classes().names().is_some() {
-            return Err(refuse(InputFault::NumbersOfClasses { classes: file.classes().all_names() }));
-        }
+        let votes = VoteFile::new(table, form, &known).map_err(of_party)?;
         if votes.queries_in_file() != shape.queries() {
             return Err(refuse(InputFault::PartyQueries { expected: shape.queries(), found: votes.queries_in_file() }));
         }

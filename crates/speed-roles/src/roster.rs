@@ -3,8 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest as _, Sha256};
-use speed_core::{Digest, is_legible};
-use unicode_normalization::UnicodeNormalization as _;
+use speed_core::{Digest, appearances, composed, is_assigned, is_legible};
 
 use crate::party_key::{PartyKey, PartyKeyError};
 
@@ -107,10 +106,8 @@ impl Party {
     /// # Errors
     /// If the name is empty, too long or not legible.
     pub fn new(name: &str, key: PartyKey) -> Result<Self, RosterError> {
-        let is_assigned =
-            |letter: char| !matches!(letter, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..) && !is_noncharacter(letter);
         let name = composed(name);
-        if name.len() > Self::MAX_NAME || !is_legible(&name) || !name.chars().all(is_assigned) {
+        if name.len() > Self::MAX_NAME || !is_legible(&name) || !is_assigned(&name) {
             return Err(RosterError::Name { found: name.chars().take(100).collect() });
         }
         Ok(Self { name, key, teachers: 1 })
@@ -151,40 +148,6 @@ impl Party {
     pub fn key(&self) -> PartyKey {
         self.key
     }
-}
-
-/// Returns a name in the form in which parties have it.
-pub(crate) fn composed(name: &str) -> String {
-    name.nfc().collect()
-}
-
-/// Returns two texts; names that share one of them may be taken for one another: they differ in case, in compatible characters (NFKC), in
-/// the width of spaces, or in characters that look alike (Unicode Technical Standard 39), such as Latin and Cyrillic ones, or `I` and `l`, which
-/// the first text with its small letters does not confuse.
-fn appearances(name: &str) -> [String; 2] {
-    let compatible: String = name.nfkc().collect();
-    let compatible = compatible.split_whitespace().collect::<Vec<_>>().join(" ");
-    let skeleton = |name: &str| unicode_security::confusable_detection::skeleton(name).collect::<String>();
-    [skeleton(&compatible.to_lowercase()), skeleton(&compatible)]
-}
-
-/// Returns two of these names that may be taken for one another.
-pub(crate) fn alike(names: &[String]) -> Option<(String, String)> {
-    let mut seen = HashMap::new();
-    for name in names {
-        for look in appearances(name) {
-            match seen.insert(look, name) {
-                Some(first) if !std::ptr::eq(first, name) => return Some((first.clone(), name.clone())),
-                _ => {}
-            }
-        }
-    }
-    None
-}
-
-/// Returns whether a code point is reserved for internal use for ever.
-fn is_noncharacter(letter: char) -> bool {
-    matches!(letter, '\u{fdd0}'..='\u{fdef}') || u32::from(letter) & 0xfffe == 0xfffe
 }
 
 impl Roster {
@@ -266,20 +229,16 @@ impl Roster {
         self.teachers.iter().position(|party| party.key == key)
     }
 
-    /// Returns SHA-256 of "speed/roster/v3" and then, for the student, the server and every teacher in order, the
-    /// length of its name (8 bytes, little-endian), its name and its key. If a party has several teachers, the bytes begin with
-    /// "speed/roster/v4", and each key is followed by the number of the party's teachers (8 bytes).
+    /// Returns SHA-256 of "speed/roster/v5" and then, for the student, the server and every teacher in order, the length of its name (8 bytes,
+    /// little-endian), its name, its key, and the number of its teachers (8 bytes).
     #[must_use]
     pub fn digest(&self) -> Digest {
-        let has_parties = self.teachers.iter().any(|party| party.teachers != 1);
-        let mut hash = Sha256::new_with_prefix(if has_parties { b"speed/roster/v4" } else { b"speed/roster/v3" });
+        let mut hash = Sha256::new_with_prefix(b"speed/roster/v5");
         for party in [&self.student, &self.server].into_iter().chain(&self.teachers) {
             hash.update((party.name.len() as u64).to_le_bytes());
             hash.update(&party.name);
             hash.update(party.key.as_bytes());
-            if has_parties {
-                hash.update(u64::from(party.teachers).to_le_bytes());
-            }
+            hash.update(u64::from(party.teachers).to_le_bytes());
         }
         Digest::from_bytes(hash.finalize().into())
     }

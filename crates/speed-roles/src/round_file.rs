@@ -193,9 +193,8 @@ impl RoundFile {
     }
 }
 
-/// Version of the file's format. It did not change with binomial noise: files of Laplace noise kept their bytes, and
-/// programs from before refuse `noise.coins` as an unknown key.
-const FORMAT: u32 = 3;
+/// Version of the file's format.
+const FORMAT: u32 = 4;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -359,7 +358,10 @@ fn terms(document: Document) -> Result<Terms, RoundFileFault> {
         Some(names) if names.len() != queries.classes => {
             return Err(RoundFileFault::ClassNames { expected: queries.classes, found: names.len() });
         }
-        Some(names) => Classes::named(names),
+        Some(names) => match Classes::named(names).map_err(TermsError::from)? {
+            classes if classes.names().is_none() => return Err(RoundFileFault::NumberedClasses),
+            classes => Ok(classes),
+        },
         None => Classes::numbered(queries.classes),
     };
     let roster = Roster::from_entries(student, server, teacher).map_err(TermsError::from)?;
@@ -575,7 +577,7 @@ mod tests {
     fn every_change_of_a_round_file_is_refused() {
         let text = file().to_toml();
         for (from, to, words) in [
-            ("format = 3", "format = 2", "this program reads format 3"),
+            ("format = 4", "format = 3", "this program reads format 4"),
             ("name = \"a round\"", "name = \"another\"", "it was changed"),
             ("name = \"a round\"", "name = \"\"", "1 to 200"),
             ("simulation = true", "simulation = false", "it was changed"),
@@ -622,6 +624,32 @@ mod tests {
             let error = RoundFile::from_toml(&changed).expect_err(to).to_string();
             assert!(error.contains(words), "{to}: {error}");
         }
+        let named = |names: &str| text.replacen("classes = 10\n", &format!("classes = 3\nclass_names = {names}\n"), 1);
+        for (names, words) in [
+            ("[\"0\", \"1\", \"2\"]", "leave it out"),
+            ("[\"a\", \"b\"]", "a name for each of 3 classes, found 2"),
+            ("[\"a\", \"b\", \"a\"]", "found \"a\" and \"a\""),
+            ("[\"a\", \"b\", \"A\"]", "cannot be taken for one another"),
+            ("[\"a\", \"b\", \" c\"]", "visible characters"),
+        ] {
+            let error = RoundFile::from_toml(&named(names)).expect_err(names).to_string();
+            assert!(error.contains(words), "{names}: {error}");
+        }
+        let list = ["left", "right", "none"].map(str::to_owned).to_vec();
+        let terms = Terms { classes: Classes::named(list.clone()).expect("names"), ..terms_with(file().noise()) };
+        let bound = terms.noise.bound(terms.shape().expect("a shape")).expect("bounded");
+        let file = RoundFile::build(&terms, bound, "ab".repeat(32).parse().expect("hex")).expect("valid");
+        let text = file.to_toml();
+        assert_eq!(RoundFile::from_toml(&text).expect("valid").classes().names(), Some(&list[..]));
+        for (from, to) in
+            [("\"left\"", "\"lift\""), ("\"left\", \"right\"", "\"right\", \"left\""), ("class_names = ", "# ")]
+        {
+            let changed = text.replacen(from, to, 1);
+            assert_ne!(changed, text, "{from}");
+            let error = RoundFile::from_toml(&changed).expect_err(to).to_string();
+            assert!(error.contains("it was changed"), "{to}: {error}");
+        }
+        let text = self::file().to_toml();
         for length in 0..text.len() - 2 {
             assert!(RoundFile::from_toml(&text[..length]).is_err(), "cut to {length}: {}", &text[..length]);
         }

@@ -2,9 +2,11 @@
 
 use speed_aggregation::error::{PrivacyNoiseError, RoundError};
 use speed_aggregation::{PrivacyNoise, Round, RoundSpec};
-use speed_core::{Classes, ClassesError, Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape, is_legible};
+use speed_core::{
+    Classes, ClassesError, Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape, composed, is_legible,
+};
 
-use crate::roster::{Party, Roster, RosterError, alike, composed};
+use crate::roster::{Party, Roster, RosterError};
 
 /// The student's terms for a round.
 #[derive(Clone, Debug)]
@@ -64,14 +66,6 @@ pub enum TermsError {
     /// Classes that cannot be those of a round.
     #[error(transparent)]
     Classes(#[from] ClassesError),
-    /// Two classes that readers may take for one another.
-    #[error("expected names of classes that cannot be taken for one another, found {first:?} and {second:?}")]
-    ClassesAlike {
-        /// The name of one.
-        first: String,
-        /// The name of the other.
-        second: String,
-    },
     /// An invalid number of teachers, queries or classes.
     #[error(transparent)]
     Shape(#[from] ShapeError),
@@ -115,9 +109,6 @@ impl Terms {
             return Err(TermsError::Name { found: name.chars().take(100).collect() });
         }
         let shape = self.shape()?;
-        if let Some((first, second)) = self.classes.names().and_then(alike) {
-            return Err(TermsError::ClassesAlike { first, second });
-        }
         if self.noise.coins_of_teacher(shape.teachers()).is_some() {
             // The round's file states the coins of one teacher.
             self.noise.share_of(shape.teachers()).map_err(PrivacyNoiseError::from)?;

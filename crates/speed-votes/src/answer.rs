@@ -77,14 +77,21 @@ pub enum AnswerError {
         /// Classes of the round.
         classes: usize,
     },
-    /// A text that names classes without column names that say so.
+    /// A text without the column names that a round needs whose classes have names. The line may hold votes, so it is not shown.
     #[error(
-        "line 1: found the columns {found:?}, expected label, or query and label, or name and label; or a column for each class of the round \
-         with its name, in their order: {expected}"
+        "line 1: expected the names of columns: label, or query and label, or name and label; or the name of each class of the round in their order \
+         ({expected})"
     )]
     Head {
-        /// The first line, cut after 100 characters.
-        found: String,
+        /// The first names of classes.
+        expected: String,
+    },
+    /// Column names of which several, or none, could be those of the queries or of the labels.
+    #[error("line 1: expected one column query or name, and one column label")]
+    Keys,
+    /// An array in a round whose classes have names.
+    #[error("an array has no names, and the round's classes have ({expected}): expected CSV with names of classes")]
+    Array {
         /// The first names of classes.
         expected: String,
     },
@@ -195,13 +202,19 @@ impl From<TableError> for AnswerError {
 ///
 /// An array holds the number of a class per query, or is queries x classes and one-hot. A text has one of three forms, with or
 /// without a line of column names: labels in query order, one per line or all on one line; lines `query,label` in any
-/// order, by index or by name; or one-hot histograms, one per line. If the classes have names, labels are names and columns
-/// are named: otherwise the numbers of another program, which may count from 1, would be other classes.
+/// order, by index or by name; or one-hot histograms, one per line.
+///
+/// If the classes have names, arrays are refused, labels are names, and a text begins with names of columns: `label`, or those of all classes above
+/// histograms. Otherwise the numbers of another program, which may count from 1, would be other classes.
 ///
 /// # Errors
-/// The error states the query, the expected and the found value. It never shows a valid label.
+/// The error states the query and the expected value, and the found one if it is no vote.
 pub fn parse_answer(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
-    if is_array(bytes)? { array(bytes, question) } else { text(bytes, question) }
+    match (is_array(bytes)?, question.classes.names()) {
+        (true, Some(names)) => Err(AnswerError::Array { expected: class_list(names) }),
+        (true, None) => array(bytes, question),
+        (false, _) => text(bytes, question),
+    }
 }
 
 fn array(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
@@ -290,7 +303,7 @@ impl Lines {
 fn head(cells: Vec<String>, classes: &Classes) -> Result<Vec<String>, AnswerError> {
     match classes.names() {
         Some(names) if names != cells && !cells.iter().any(|cell| cell.to_lowercase() == "label") => {
-            Err(AnswerError::Head { found: beginning(&cells.join(",")), expected: class_list(names) })
+            Err(AnswerError::Head { expected: class_list(names) })
         }
         _ => Ok(cells),
     }
@@ -301,12 +314,12 @@ fn text(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
     let Lines { header, lines } = Lines::read(bytes, question)?;
     let columns = lines[0].cells.len();
     if header.is_some() && header.as_deref() == classes.names() {
-        return histograms(&lines);
+        return histograms(&lines, queries);
     }
     let header: Option<Vec<String>> = header.map(|names| names.iter().map(|name| name.to_lowercase()).collect());
     let of_header = header.as_ref().and_then(|names| names.iter().position(|name| name == "label"));
     if let (Some(label), Some(header), true) = (of_header, &header, columns > 1) {
-        let key = usize::from(label == 0);
+        let key = key_column(header, label)?;
         return keyed(&lines, &Columns { key, label, head: Some(&header[key]) }, question);
     }
     let count = classes.len();
@@ -321,8 +334,19 @@ fn text(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
         (2, Some(VotesForm::Labels)) => keyed(&lines, &plain, question),
         (2, None) if count != 2 => keyed(&lines, &plain, question),
         (2, None) => two_columns(&lines, &plain, question),
-        (found, None | Some(VotesForm::Histograms)) if found == count => histograms(&lines),
+        (found, None | Some(VotesForm::Histograms)) if found == count => histograms(&lines, queries),
         (found, _) => Err(AnswerError::Columns { line: lines[0].number, found, classes: count }),
+    }
+}
+
+/// Returns the column of the queries: the one with the name `query` or `name`, or else the only other column beside the labels.
+fn key_column(header: &[String], label: usize) -> Result<usize, AnswerError> {
+    let named =
+        |names: &[&str]| (0..header.len()).filter(|&at| names.contains(&header[at].as_str())).collect::<Vec<_>>();
+    match (&named(&["query", "name"])[..], &named(&["label"])[..]) {
+        ([key], [_]) => Ok(*key),
+        ([], [_]) if header.len() == 2 => Ok(1 - label),
+        _ => Err(AnswerError::Keys),
     }
 }
 
@@ -342,7 +366,10 @@ fn class(cell: &str, line: usize, query: usize, show: &str, classes: &Classes) -
     label(query, number(cell).ok_or_else(|| AnswerError::NoLabel { line, query: shown(), classes })?, classes)
 }
 
-fn histograms(lines: &[Line]) -> Result<Vec<u8>, AnswerError> {
+fn histograms(lines: &[Line], queries: usize) -> Result<Vec<u8>, AnswerError> {
+    if lines.len() != queries {
+        return Err(AnswerError::Count { expected: queries, found: lines.len() });
+    }
     let read = |line: &Line| {
         let cell = |(column, cell): (usize, &String)| {
             let location = Location::Cell(line.number, column + 1);
@@ -363,7 +390,7 @@ fn two_columns(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -
     if lines.iter().any(|line| line.cells.iter().any(|cell| number(cell).is_none())) {
         return by_query;
     }
-    match (by_query, histograms(lines)) {
+    match (by_query, histograms(lines, question.queries)) {
         (Ok(labels), Ok(others)) if labels == others => Ok(labels),
         // The index of the third or a later query cannot occur in a one-hot histogram.
         (Ok(labels), Err(_)) if question.queries > 2 => Ok(labels),

@@ -46,9 +46,26 @@ pub enum TableError {
     /// A damaged or unsuitable array.
     #[error(transparent)]
     Array(#[from] NpyError),
+    /// Votes without the names of the classes, in a round whose classes have names. They are not shown.
+    #[error(
+        "the round's classes have names ({expected}), so a table for several teachers is CSV with counts below these names in their order; or give a \
+         folder with a file for each teacher"
+    )]
+    ClassColumns {
+        /// The first names of classes.
+        expected: String,
+    },
     /// A column is missing.
     #[error("expected a column {expected}, found {}", printable(found))]
     NoColumn {
+        /// The possible names of the column.
+        expected: String,
+        /// The names of the columns found.
+        found: String,
+    },
+    /// Several columns of which one is needed.
+    #[error("expected one column {expected}, found {}", printable(found))]
+    SeveralColumns {
         /// The possible names of the column.
         expected: String,
         /// The names of the columns found.

@@ -27,11 +27,11 @@ pub struct Pairs {
     pub pairs: Vec<Pair>,
 }
 
-/// Parses CSV with a line of column names, which may have further columns. The keys are in the first column with a name of
+/// Parses CSV with a line of column names, which may have further columns. The keys are in the column with a name of
 /// `keys`, and the values in the column `value`; upper and lower case are equal.
 ///
 /// # Errors
-/// If a column is missing, a line has another number of columns, or a key is empty or occurs twice.
+/// If a column is missing or there are several, a line has another number of columns, or a key is empty or occurs twice.
 pub fn parse_pairs(bytes: &[u8], keys: &[&str], value: &str) -> Result<Pairs, TableError> {
     let mut records = Records::new(decode_text(bytes)?)?;
     let head: Vec<String> = match records.next()? {
@@ -39,8 +39,14 @@ pub fn parse_pairs(bytes: &[u8], keys: &[&str], value: &str) -> Result<Pairs, Ta
         None => return Err(TableError::Empty),
     };
     let column = |names: &[&str]| {
-        let found = head.iter().position(|column| names.contains(&column.as_str()));
-        found.ok_or_else(|| TableError::NoColumn { expected: names.join(" or "), found: head.join(", ") })
+        let mut found = head.iter().enumerate().filter(|(_, column)| names.contains(&column.as_str()));
+        match (found.next(), found.next()) {
+            (Some((column, _)), None) => Ok(column),
+            (None, _) => Err(TableError::NoColumn { expected: names.join(" or "), found: head.join(", ") }),
+            (Some(_), Some(_)) => {
+                Err(TableError::SeveralColumns { expected: names.join(" or "), found: head.join(", ") })
+            }
+        }
     };
     let (key_column, value_column) = (column(keys)?, column(&[value])?);
     let (mut pairs, mut seen) = (Vec::new(), HashMap::new());
@@ -85,6 +91,8 @@ mod tests {
             ("query,label\n", "at least one row"),
             ("query,group\n0,1\n", "expected a column label, found query, group"),
             ("0,1\n1,2\n", "expected a column query or name"),
+            ("query,name,label\n0,a,1\n", "expected one column query or name, found query, name, label"),
+            ("query,label,label\n0,1,2\n", "expected one column label"),
             ("query,label\n0\n", "line 2"),
             ("query,label\n,1\n", "line 2: the column query is empty"),
             ("query,label\n0,1\n1,1\n0,2\n", "line 4: \"0\" occurs on line 2 already"),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use csv::StringRecord;
 use speed_core::npy::WholeNumbers;
-use speed_core::{decode_text, read_regular};
+use speed_core::{class_list, decode_text, read_regular};
 
 use crate::error::{Location, MAX_FILE, TableError};
 use crate::records::Records;
@@ -47,10 +47,36 @@ impl Table {
         Ok(Self { rows, columns, values, lines: Vec::new(), names: 0 })
     }
 
-    /// Returns whether the table comes from a text, and not from an array.
-    #[must_use]
-    pub fn is_text(&self) -> bool {
-        !self.lines.is_empty()
+    /// Parses the counts of a round whose classes have names: CSV whose columns are named like the classes, in their order.
+    ///
+    /// # Errors
+    /// If the bytes are an array, the first line is not the names of the classes, or a cell is not an integer.
+    pub fn of_classes(bytes: &[u8], classes: &[String]) -> Result<Self, TableError> {
+        let refused = || TableError::ClassColumns { expected: class_list(classes) };
+        if is_array(bytes)? {
+            return Err(refused());
+        }
+        let text = decode_text(bytes)?;
+        let mut records = Records::new(text)?;
+        let is_named = records.next()?.is_some_and(|(_, record)| record.iter().eq(classes));
+        if !is_named {
+            return Err(refused());
+        }
+        let (mut values, mut lines) = (Vec::new(), Vec::new());
+        while let Some((line, record)) = records.next()? {
+            if record.len() != classes.len() {
+                return Err(TableError::Ragged { line, expected: classes.len(), found: record.len() });
+            }
+            lines.push(line);
+            for (column, cell) in record.iter().enumerate() {
+                let location = Location::Cell(line, column + 1);
+                values.push(number(cell).ok_or_else(|| TableError::Number { location, found: cell.to_owned() })?);
+            }
+        }
+        if lines.is_empty() {
+            return Err(TableError::Empty);
+        }
+        Ok(Self { rows: lines.len(), columns: classes.len(), values, lines, names: 0 })
     }
 
     fn of_text(text: &str) -> Result<Self, TableError> {
@@ -222,6 +248,22 @@ mod tests {
         {
             assert_eq!(table(text).expect(text), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn counts_of_classes_with_names_are_below_these_names() {
+        let of = |names: &[&str], text: &str| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            Table::of_classes(text.as_bytes(), &names).map(|table| (table.rows, table.columns, table.values))
+        };
+        assert_eq!(of(&["a;b", "c"], "\"a;b\",c\n3,0\n1,2\n").expect("counts"), (2, 2, vec![3, 0, 1, 2]));
+        assert_eq!(of(&["1", "2"], "1,2\n3,0\n").expect("counts"), (1, 2, vec![3, 0]));
+        for text in ["c,a\n3,0\n", "3,0\n1,2\n", "A,c\n3,0\n", "a\n3\n", "", "\u{93}NUMPY", "c\na\n"] {
+            let error = of(&["a", "c"], text).expect_err(text).to_string();
+            assert!(error.contains("the round's classes have names (a, c)"), "{text:?}: {error}");
+        }
+        assert!(of(&["a", "c"], "a,c\n3\n").expect_err("ragged").to_string().contains("line 2"));
+        assert!(matches!(of(&["a", "c"], "a,c\n"), Err(TableError::Empty)));
     }
 
     #[test]

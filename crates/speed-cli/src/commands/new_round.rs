@@ -148,7 +148,7 @@ fn to_json(file: &RoundFile, outlook: &Outlook) -> Value {
         "round": file.id().to_hex(), "name": file.name(), "key": file.key().to_hex(),
         "simulation": round.is_simulation(), "noise": file.noise().mechanism().identifier(),
         "noise_bound": round.range().noise_bound(), "one_teacher": Influence::of(file), "price": outlook.price,
-        "teachers": round.shape().teachers(), "classes": file.classes().all_names(), "parties": round.parties(),
+        "teachers": round.shape().teachers(), "class_names": file.classes().all_names(), "parties": round.parties(),
         "opener": file.opener().map(|(_, party)| party.name()),
         "unanimous": outlook.unanimous, "forecast": outlook.forecast,
     })

@@ -41,6 +41,7 @@ pub(super) fn predict(options: &PredictOptions) -> Result<(), Failure> {
     let model = Model::read(&options.model, options.datasets.as_deref())?;
     let inputs = Inputs::find(&options.images, &model.preparation())?;
     inputs.warnings().iter().for_each(|warning| warn(&printable(warning)));
+    inputs.dark(&model.preparation())?.iter().for_each(|warning| warn(warning));
     notes(&model, options.format).into_iter().for_each(note);
     let threads = threads(options.threads);
     let predictions = {

@@ -1,8 +1,9 @@
 //! `speed round`: checks a round's file and prints its terms.
 
 use serde_json::json;
-use speed_core::{NoisePlacement, class_list, printable};
+use speed_core::{NoisePlacement, printable};
 use speed_roles::{Influence, Party, RoundFile};
+use speed_votes::csv_cell;
 
 use super::price::RoundPrice;
 use super::{Failure, WITHOUT_PROOFS, influence, mark, print, print_json};
@@ -26,7 +27,7 @@ fn to_json(file: &RoundFile, price: &RoundPrice) -> serde_json::Value {
         |party: &Party| json!({ "name": party.name(), "key": party.key().to_hex(), "teachers": party.teachers() });
     json!({
         "round": file.id().to_hex(), "name": file.name(), "key": file.key().to_hex(), "simulation": round.is_simulation(),
-        "queries": round.shape().queries(), "classes": file.classes().all_names(),
+        "queries": round.shape().queries(), "classes": round.shape().classes(), "class_names": file.classes().all_names(),
         "query_list": round.query_list().map(|list| list.to_hex()), "threshold": round.threshold(),
         "minimum": round.min_teachers(), "noise": file.noise().mechanism().identifier(),
         "noise_by_server": round.placement() == NoisePlacement::Central, "proof_key": round.proofs().map(|key| key.to_hex()),
@@ -35,6 +36,11 @@ fn to_json(file: &RoundFile, price: &RoundPrice) -> serde_json::Value {
         "student": party(roster.student()), "server": party(roster.server()),
         "teachers": roster.teachers().iter().map(teacher).collect::<Vec<_>>(), "price": price,
     })
+}
+
+/// Returns the names of a round's classes, as `--classes` takes them.
+pub(super) fn class_names(file: &RoundFile) -> String {
+    file.classes().all_names().iter().map(|name| csv_cell(name)).collect::<Vec<_>>().join(",")
 }
 
 /// Returns the line about the opener. A name alone does not tell parties apart for people, so the key's first digits follow it.
@@ -84,7 +90,7 @@ fn to_text(file: &RoundFile) -> String {
         file.key().to_hex(),
         shape.queries(),
         shape.classes(),
-        class_list(&file.classes().all_names()),
+        class_names(file),
         file.noise().mechanism().identifier(),
         round.min_teachers(),
         shape.teachers(),

@@ -3,12 +3,13 @@
 use serde_json::json;
 use speed_accountant::PriceLimit;
 use speed_aggregation::PrivacyNoise;
-use speed_core::{class_list, printable_path};
+use speed_core::printable_path;
 use speed_roles::opener::{self, ShareState};
 use speed_roles::teacher::{self, TeacherOptions};
 use speed_roles::{LogCheckOptions, Role, RoundFile, RoundRandomness, check_log};
 
 use super::price::RoundPrice;
+use super::round::class_names;
 use super::{Failure, WITHOUT_PROOFS, client, identity, mark, print, print_json, round_noise, training};
 use crate::options::{AnswerOptions, OpenPartOptions, TeacherCommand};
 
@@ -103,7 +104,7 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
     if options.json {
         let mut value = json!(report);
         value["price"] = json!(price);
-        value["classes"] = json!(file.classes().all_names());
+        value["class_names"] = json!(file.classes().all_names());
         return print_json(&value);
     }
     let noise = report.noise.as_ref().map_or("no noise of its own: the server adds it".to_owned(), |mechanism| {
@@ -122,7 +123,7 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
         report.name,
         printable_path(&report.out),
         report.bytes,
-        class_list(&file.classes().all_names()),
+        class_names(&file),
         if report.proven { "" } else { WITHOUT_PROOFS },
         price.to_text(),
     ))

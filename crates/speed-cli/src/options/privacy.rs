@@ -388,9 +388,6 @@ pub(crate) struct FigureOptions {
     /// Write PREFIX.svg and PREFIX.csv [default: figure-gamma, figure-tau]
     #[arg(long, value_name = "PREFIX")]
     pub(crate) out: Option<PathBuf>,
-    /// Overwrite existing files
-    #[arg(long)]
-    pub(crate) force: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

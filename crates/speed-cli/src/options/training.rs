@@ -32,12 +32,11 @@ fn class_names(text: &str) -> Result<ClassNames, String> {
 
 /// Reads the classes of a round: their names, or their number if they are called by their numbers from 0.
 pub(super) fn classes(text: &str) -> Result<Classes, String> {
-    let classes = match text.parse() {
-        Ok(count) => Classes::numbered(count),
-        Err(_) => Classes::named(class_names(text)?.0),
-    };
-    let classes = classes.map_err(|error| error.to_string())?;
-    if classes.len() < 2 { Err(format!("expected at least 2 classes, found {text}")) } else { Ok(classes) }
+    let is_count = text.bytes().all(|letter| letter.is_ascii_digit());
+    let count = text.parse().ok().filter(|_| is_count);
+    let classes = count
+        .map_or_else(|| class_names(text).map(|names| Classes::named(names.0)), |count| Ok(Classes::numbered(count)));
+    classes?.map_err(|error| error.to_string())
 }
 
 /// The form of pictures and the seed of a training.

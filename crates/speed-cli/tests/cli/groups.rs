@@ -220,13 +220,13 @@ fn an_encrypted_round_labels_groups_with_classes_by_name() {
             // Numbers could count from 0 or from 1.
             ("name,label\nleft,0\nright,1\n7,2\n", ["line 2", "query \"left\"", "expected a, b, c, d"]),
             ("name,label\nleft,a\nright,B\n7,c\n", ["line 3", "query \"right\"", "expected a, b, c, d"]),
-            ("right,b\nleft,a\n7,c\n", ["line 1", "right,b", "expected label"]),
+            ("right,b\nleft,a\n7,c\n", ["line 1", "expected the names of columns", "(a, b, c, d)"]),
         ] {
             fs::write(parties.path(&party, "votes.csv"), wrong).expect("votes");
             check_failure(&parties.run(&party, &answer), 3, &words);
         }
         fs::write(parties.path(&party, "votes.csv"), votes).expect("votes");
-        assert!(parties.succeeds(&party, &answer).contains("classes in the order of their numbers: a, b, c, d"));
+        assert!(parties.succeeds(&party, &answer).contains("classes in the order of their numbers: a,b,c,d"));
         parties.send((&party, "message"), ("server/inbox", &format!("teacher-{teacher}.msg")));
     }
     parties.succeeds("server", AGGREGATE);

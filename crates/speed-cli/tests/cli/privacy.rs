@@ -398,7 +398,9 @@ fn figures_are_drawn_and_not_overwritten() {
         let named = json(&place, &[&draw[..], &["--out", &format!("{kind}.svg"), "--json"]].concat());
         assert_eq!(named["csv"], format!("{kind}.csv"));
         assert!(place.path(&format!("{kind}.svg")).exists());
-        let drawn = json(&place, &[&draw[..], &["--force", "--json"]].concat());
+        let _ =
+            std::fs::remove_file(place.path("again.svg")).and_then(|()| std::fs::remove_file(place.path("again.csv")));
+        let drawn = json(&place, &[&draw[..], &["--out", "again", "--json"]].concat());
         assert_eq!(drawn["curves"]["tight"].as_array().map(Vec::len), Some(60));
     }
 }

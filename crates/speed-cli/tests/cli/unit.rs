@@ -130,6 +130,30 @@ fn dark_pictures_and_test_pictures_that_are_known_are_reported() {
     }
     let said = String::from_utf8_lossy(&place.speed(&train("dark", "dark.safetensors", &["-q"])).stderr).into_owned();
     assert!(said.contains("dark: the largest value of all pixels is 15, but white is 255"), "{said}");
+    for read in [
+        &["teacher", "vote", "--model", "dark.safetensors", "--images", "dark/up", "--out", "votes.csv", "-q"][..],
+        &["predict", "--model", "dark.safetensors", "dark/up"],
+    ] {
+        let said = String::from_utf8_lossy(&place.speed(read).stderr).into_owned();
+        assert!(said.contains("the largest value of all pixels is 15, but white is 255"), "{said}");
+    }
+    // One picture in two classes, and one patient in two spellings.
+    fs::rename(place.path("dark/up/0.png"), place.path("dark/up/01_0.png")).expect("a name");
+    fs::copy(place.path("dark/up/01_0.png"), place.path("dark/down/1_copy.png")).expect("a copy");
+    let said = String::from_utf8_lossy(&place.speed(&train("dark", "two.safetensors", &["-q"])).stderr).into_owned();
+    assert!(
+        said.contains("1 images have the pixels of an image of another class, as down/1_copy.png those of up/01_0.png"),
+        "{said}"
+    );
+    for number in 0..4 {
+        for name in ["down", "flat", "up"] {
+            let (from, to) = (format!("dark/{name}/{number}.png"), format!("dark/{name}/{name}_{number}.png"));
+            let _ = fs::rename(place.path(&from), place.path(&to));
+        }
+    }
+    let grouped = train("dark", "three.safetensors", &["-q", "--group-by-prefix", "_"]);
+    let said = String::from_utf8_lossy(&place.speed(&grouped).stderr).into_owned();
+    assert!(said.contains("01 and 1 are two groups: give one patient one spelling"), "{said}");
 
     let pictures = own_images::place();
     for (class, number) in

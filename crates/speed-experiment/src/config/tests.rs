@@ -39,14 +39,15 @@ fn a_file_and_the_command_line_change_what_they_name() {
 }
 
 /// The run ids of the presets; finished runs are found by them.
-const PRESETS: [(&str, &str); 26] = [
+const PRESETS: [(&str, &str); 27] = [
     ("argmax-accuracy", "88d5c62e3abe"),
     ("confident", "8c9cd37c4027"),
     ("confident-svhn", "610a721d5440"),
     ("default", "51414df02515"),
-    ("frontier", "b3a8c8fa27f4"),
+    ("frontier", "a47138b85a45"),
+    ("frontier-select", "e531256da8bc"),
     ("frontier-street-digits", "5445f1f5b77a"),
-    ("frontier-votes", "b7a77e6723c6"),
+    ("frontier-votes", "36ed529bf354"),
     ("mnist", "4922ae139d9e"),
     ("mnist-500-epochs", "606a56819cc9"),
     ("mnist-paper", "f29d96ef6358"),

@@ -346,7 +346,12 @@ pub enum InputFault {
         extension: &'static str,
     },
     /// Classes other than the round's.
-    #[error("expected the round's classes {} in this order, found {}", class_list(expected), class_list(found))]
+    #[error(
+        "expected the round's classes {} in this order, found {}{}",
+        class_list(expected),
+        class_list(found),
+        first_difference(expected, found)
+    )]
     RoundClasses {
         /// The names of the round's classes.
         expected: Vec<String>,
@@ -423,5 +428,13 @@ impl From<QueryListError> for InputFault {
 impl From<FormError> for InputFault {
     fn from(fault: FormError) -> Self {
         Self::Form(Box::new(fault))
+    }
+}
+
+/// Returns the first number whose class differs, if the lists show no difference.
+fn first_difference(expected: &[String], found: &[String]) -> String {
+    match expected.iter().zip(found).position(|(one, other)| one != other) {
+        Some(number) => format!("; class {number} is {:?} in the round and {:?} here", expected[number], found[number]),
+        None => String::new(),
     }
 }

@@ -28,7 +28,7 @@ pub enum ResultsFault {
     #[error("is a file, expected a folder of results: give another --results")]
     NotFolder,
     /// An output that exists.
-    #[error("already exists and is never overwritten: move it away, or give another --out")]
+    #[error("already exists and is never overwritten: move it away, or give another name")]
     Exists,
     /// A value that JSON cannot represent.
     #[error("cannot be written as JSON: {0}")]

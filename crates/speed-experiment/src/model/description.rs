@@ -2,7 +2,7 @@
 
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
-use speed_core::moves_the_cursor;
+use speed_core::{composed, moves_the_cursor};
 use speed_data::ImageShape;
 use speed_nn::matrix::Arithmetic;
 use speed_nn::training::AnyClassifier;
@@ -220,6 +220,18 @@ impl Description {
 /// If a model with these names would be refused.
 pub(crate) fn check_names(names: &[String]) -> Result<(), String> {
     check_class_names(names).map_err(|error| error.to_string())?;
+    // Files of votes are read without the spaces around a name.
+    let read: Vec<String> = names.iter().map(|name| composed(name.trim())).collect();
+    if let Some((_, name)) = read
+        .iter()
+        .zip(names)
+        .enumerate()
+        .find_map(|(at, (name, shown))| read[..at].contains(name).then_some((at, shown)))
+    {
+        return Err(format!(
+            "expected different names of classes, found {name:?} a second time in other characters or spaces"
+        ));
+    }
     if let Some(name) = names.iter().find(|name| name.contains(moves_the_cursor)) {
         return Err(format!("expected names of classes without control characters, found {name:?}"));
     }

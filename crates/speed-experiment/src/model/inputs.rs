@@ -3,15 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use speed_core::npy::{ByteArray, RealNumbers, has_reals};
-use speed_core::printable_path;
 use speed_core::read_regular;
+use speed_core::{printable, printable_path};
 use speed_data::ImageShape;
 use speed_data::pictures::{Preparation, find};
 
 use crate::error::{ExperimentError, InputFault};
+use crate::image_warnings::of_range;
 
 /// Maximum length of an array's file in bytes.
 const MAX_ARRAY: u64 = 8 << 30;
+
+/// Number of images that are looked at for their range.
+const LOOKED_AT: usize = 50;
 
 /// The images of a prediction, in order. Pictures are read when they are needed, arrays at once; both are prepared when they
 /// are needed.
@@ -59,6 +63,18 @@ impl Inputs {
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// Returns the warning about images that look almost black to a network, from the first fifty.
+    ///
+    /// # Errors
+    /// If one of them cannot be read.
+    pub fn dark(&self, preparation: &Preparation) -> Result<Option<String>, ExperimentError> {
+        let mut pixels = Vec::new();
+        let images = self.images();
+        images.iter().take(LOOKED_AT).try_for_each(|image| image.read(preparation, &mut pixels))?;
+        let largest = pixels.into_iter().max().unwrap_or_default();
+        Ok(images.first().and_then(|first| of_range(&printable(&first.name()), images.len(), largest)))
     }
 
     /// Returns the number of images.

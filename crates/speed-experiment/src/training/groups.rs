@@ -3,11 +3,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use speed_core::{Digest, printable};
+use speed_core::{Digest, alike, composed, printable};
 use speed_data::Split;
 use speed_votes::parse_pairs;
 
-use super::{at, read_text, spellings};
+use super::{at, read_text};
 use crate::error::{ExperimentError, InputFault};
 use crate::progress::Progress;
 
@@ -36,6 +36,7 @@ pub(super) fn groups(
     progress: &dyn Progress,
 ) -> Result<Vec<String>, ExperimentError> {
     let digests: Vec<String> = (0..images.len()).map(|image| Digest::of(images.pixels(image)).to_string()).collect();
+    warn_of_contradictions(names, images, &digests, progress);
     let groups: Vec<String> = match grouping {
         None => return Ok(digests),
         Some(Grouping::Prefix(separator)) => {
@@ -48,8 +49,10 @@ pub(super) fn groups(
         }
         Some(Grouping::File(path)) => of_file(path, names)?,
     };
+    // File systems and keyboards write one name in several forms of Unicode.
+    let groups: Vec<String> = groups.iter().map(|group| composed(group)).collect();
     let distinct: BTreeSet<&String> = groups.iter().collect();
-    for (other, name) in spellings(distinct.iter().copied()) {
+    for (other, name) in alike(distinct.iter().copied()).into_iter().chain(with_leading_zeros(&distinct)) {
         let (other, name) = (printable(other), printable(name));
         progress.warn(&format!("{other} and {name} are two groups: give one patient one spelling"));
     }
@@ -83,6 +86,29 @@ pub(super) fn groups(
         ));
     }
     Ok(groups)
+}
+
+/// Returns the pairs of numbers that differ in leading zeros, which spreadsheets drop.
+fn with_leading_zeros<'a>(names: &BTreeSet<&'a String>) -> Vec<(&'a str, &'a str)> {
+    let mut numbers = HashMap::new();
+    let is_number = |name: &&'a String| name.bytes().all(|letter| letter.is_ascii_digit());
+    let pair = |name: &'a String| Some((numbers.insert(name.trim_start_matches('0'), name.as_str())?, name.as_str()));
+    names.iter().copied().filter(is_number).filter_map(pair).collect()
+}
+
+/// Warns of images with the pixels of an image of another class.
+fn warn_of_contradictions(names: &[String], images: &Split, digests: &[String], progress: &dyn Progress) {
+    let mut first = HashMap::new();
+    let contradicts =
+        |&image: &usize| images.labels()[*first.entry(&digests[image]).or_insert(image)] != images.labels()[image];
+    let wrong: Vec<usize> = (0..names.len()).filter(contradicts).collect();
+    if let Some(&image) = wrong.first() {
+        let (earlier, image) = (printable(&names[first[&digests[image]]]), printable(&names[image]));
+        let count = wrong.len();
+        progress.warn(&format!(
+            "{count} images have the pixels of an image of another class, as {image} those of {earlier}"
+        ));
+    }
 }
 
 /// Reads the group of every image.
@@ -127,6 +153,8 @@ mod tests {
             groups(Path::new("images"), &names(files), &images(files.len()), Some(&rule), &Silent)
         };
         assert_eq!(of(&["a_b/p7_left.png", "a_b/p8_x.png", "c/p7_right_1.png"]).expect("groups"), ["p7", "p8", "p7"]);
+        // One name in two forms of Unicode.
+        assert_eq!(of(&["M\u{fc}ller_1.png", "Mu\u{308}ller_2.png"]).expect("groups"), ["M\u{fc}ller"; 2]);
         for name in ["a_b/left.png", "c/_left.png"] {
             let error = of(&["a/p_1.png", name]).expect_err("no prefix").to_string();
             assert!(error.contains(name) && error.contains("\"_\""), "{error}");

@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use speed_core::{printable, printable_path};
+use speed_core::{alike, printable, printable_path};
 use speed_data::pictures::{self, PassedOver};
 use speed_data::{ImageShape, Split, arrays};
 
-use super::spellings;
 use crate::config::{Config, ConfigError};
 use crate::error::ExperimentError;
 use crate::image_warnings::dark;
@@ -110,7 +109,7 @@ impl ImagesOptions {
         if classes.is_none() {
             check_numbers(&self.path, &found.class_names)?;
         }
-        let twice = spellings(&found.class_names).into_iter();
+        let twice = alike(&found.class_names).into_iter();
         warnings.extend(
             twice.map(|(other, class)| format!("{} and {} are two classes", printable(other), printable(class))),
         );

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use speed_core::{Classes, VoteShape, Votes, VotesError, most_frequent, printable_path};
 use speed_data::pictures::{Preparation, find};
-use speed_report::csv;
-use speed_votes::{NamedQueries, Pair, QueryNames, Question, parse_answer, parse_numbers, parse_pairs};
+use speed_votes::{NamedQueries, Pair, QueryNames, Question, csv_cell, parse_answer, parse_numbers, parse_pairs};
 
 use super::images::relative;
 use super::queries::{positions, read_queries};
@@ -97,6 +96,7 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
         let (inputs, all) = inputs(images, queries.as_ref(), &voter.preparation())?;
         if index == 0 {
             inputs.warnings().iter().for_each(|warning| progress.warn(warning));
+            inputs.dark(&voter.preparation())?.iter().for_each(|warning| progress.warn(warning));
             progress.begin("vote", "images", (models.len() * inputs.len()) as u64, 0);
         }
         let on_batch = |images: usize| progress.advance(images as u64, "");
@@ -268,8 +268,9 @@ fn write(
     classes: &[String],
 ) -> Result<(), ExperimentError> {
     let text = |row: &[u8]| {
-        let lines = names.iter().zip(row).map(|(name, label)| [name.clone(), classes[usize::from(*label)].clone()]);
-        csv::write(["name", "label"], lines)
+        let line =
+            |(name, label): (&String, &u8)| format!("{},{}\n", csv_cell(name), csv_cell(&classes[usize::from(*label)]));
+        "name,label\n".to_owned() + &names.iter().zip(row).map(line).collect::<String>()
     };
     if has_extension(out, "npy") {
         let shape = VoteShape::new(rows.len(), names.len(), classes.len()).map_err(VotesError::from)?;
@@ -341,14 +342,14 @@ pub fn plurality(options: &PluralityOptions) -> Result<PluralityReport, Experime
         unanimous: 0,
         labels: vec![0; options.classes.len()],
     };
-    let mut lines = Vec::with_capacity(names.len());
+    let mut lines = "query,label\n".to_owned();
     for query in 0..names.len() {
         let winner = usize::from(counts.plurality(query));
         report.labels[winner] += 1;
         report.unanimous += usize::from(counts.query(query)[winner] as usize == teachers);
-        lines.push([query.to_string(), options.classes.name(winner)]);
+        lines += &format!("{query},{}\n", csv_cell(&options.classes.name(winner)));
     }
-    write_output(&options.out, csv::write(["query", "label"], lines).as_bytes())?;
+    write_output(&options.out, lines.as_bytes())?;
     Ok(report)
 }
 
@@ -356,7 +357,7 @@ pub fn plurality(options: &PluralityOptions) -> Result<PluralityReport, Experime
 fn votes_of(path: &Path, question: &Question<'_>) -> Result<Vec<u8>, ExperimentError> {
     let bytes = read_text(path)?;
     let single = |fault| at(path, InputFault::Answer(Box::new(fault)));
-    if !has_extension(path, "npy") {
+    if !has_extension(path, "npy") || question.classes.names().is_some() {
         return parse_answer(&bytes, question).map_err(single);
     }
     let table = parse_numbers(&bytes).map_err(|fault| at(path, fault))?;

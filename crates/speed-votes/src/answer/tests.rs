@@ -118,7 +118,7 @@ fn classes_with_names_are_read_by_their_names_only() {
     // Numbers of a program that counts from 1 are names here, and those of one that counts from 0 are refused.
     assert_eq!(of(&shifted, "query,label\n0,1\n1,3\n2,2\n").expect("names"), [0, 2, 1]);
     assert_eq!(of(&shifted, "1,2,3\n1,0,0\n0,0,1\n0,1,0\n").expect("names"), [0, 2, 1]);
-    let columns = "found the columns";
+    let columns = "line 1: expected the names of columns";
     for (text, words) in [
         (
             "query,label\n0,0\n1,2\n2,1\n",
@@ -132,11 +132,43 @@ fn classes_with_names_are_read_by_their_names_only() {
         ("1,0,0\n0,0,1\n0,1,0\n", columns),
     ] {
         let error = of(&kinds, text).expect_err("refused").to_string();
-        assert!(error.contains(words), "{text:?}: {error}");
+        assert!(error.contains(words) && !error.contains("unclear,benign"), "{text:?}: {error}");
     }
-    // An array has no names, so it holds numbers.
-    assert_eq!(
-        parse_answer(&array(&[3], &[0, 2, 1]), &Question { classes: &kinds, ..question(3, 3) }).expect("labels"),
-        [0, 2, 1]
-    );
+    // A data frame writes its own numbers before the columns.
+    let named = |text: &str| {
+        let names = ["p1", "p2", "p3"].map(str::to_owned);
+        parse_answer(text.as_bytes(), &Question { names: QueryNames::Known(&names), ..question(3, 3) })
+            .map_err(|error| error.to_string())
+    };
+    for text in [
+        ",name,label\n0,p3,0\n1,p1,1\n2,p2,2\n",
+        "label,confidence,name\n0,0,p3\n1,1,p1\n2,2,p2\n",
+        "id,label,query\n0,0,2\n1,1,0\n2,2,1\n",
+    ] {
+        assert_eq!(named(text).expect(text), [1, 2, 0], "{text:?}");
+    }
+    for text in [
+        "query,name,label\n0,p1,0\n1,p2,1\n2,p3,2\n",
+        "name,label,label\np1,0,1\np2,1,1\np3,2,2\n",
+        "a,b,label\n0,p1,0\n1,p2,1\n2,p3,2\n",
+    ] {
+        assert_eq!(
+            named(text).expect_err(text),
+            "line 1: expected one column query or name, and one column label",
+            "{text:?}"
+        );
+    }
+    for classes in [&kinds, &shifted] {
+        let error = parse_answer(&array(&[3], &[0, 2, 1]), &Question { classes, ..question(3, 3) })
+            .expect_err("numbers")
+            .to_string();
+        assert!(error.contains("an array has no names"), "{error}");
+    }
+    // As many cells as queries, but one vote.
+    let two = Question { queries: 3, ..question(3, 3) };
+    let error = parse_answer(b"1,0,0\n", &Question { form: Some(VotesForm::Histograms), ..two })
+        .expect_err("one vote")
+        .to_string();
+    assert!(error.contains("1 labels, the round has 3 queries"), "{error}");
+    of(&kinds, "benign,\"malignant, early\",unclear\n1,0,0\n").expect_err("one vote");
 }

@@ -59,16 +59,14 @@ struct Files {
 }
 
 impl Files {
-    /// Derives the paths from `--out`, which may have either extension or none. Refuses existing files unless `--force` is given.
+    /// Derives the paths from `--out`, which may have either extension or none. Refuses existing files.
     fn from_options(options: &FigureOptions, name: &str) -> Result<Self, Failure> {
         let out = options.out.clone().unwrap_or_else(|| PathBuf::from(format!("figure-{name}")));
         let has_extension = out.extension().is_some_and(|extension| extension == "svg" || extension == "csv");
         let prefix = if has_extension { out.with_extension("") } else { out };
         let path = |extension: &str| PathBuf::from(format!("{}.{extension}", prefix.display()));
         let files = Self { svg: path("svg"), csv: path("csv") };
-        if !options.force {
-            [&files.svg, &files.csv].into_iter().try_for_each(|path| check_new(path))?;
-        }
+        [&files.svg, &files.csv].into_iter().try_for_each(|path| check_new(path))?;
         Ok(files)
     }
 }
