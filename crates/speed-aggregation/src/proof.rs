@@ -103,7 +103,7 @@ impl ProofKey {
     /// The number of bytes of the largest proof key.
     pub const MAX_BYTES: usize = 16 << 20;
 
-    /// Generates a key for rounds of this shape, for values in [`Round::proof_range`]. Takes about 2 core-seconds for a
+    /// Generates a key for rounds of this shape, for values in [`Round::proof_range`]. Takes about as long as a proof for a
     /// thousand values.
     ///
     /// # Errors

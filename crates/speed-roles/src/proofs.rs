@@ -15,7 +15,7 @@ use crate::file_kind::FileKind;
 use crate::files::{read_input, refused};
 use crate::round_file::RoundFile;
 
-/// Generates the proof key of a round that does not name one yet. Takes about 20 core-seconds for a thousand values.
+/// Generates the proof key of a round that does not name one yet. Takes about as long as a proof for a thousand values.
 #[cfg(feature = "student")]
 pub(crate) fn generate(
     file: &RoundFile,

@@ -225,7 +225,7 @@ fn check_split(file: &RoundFile, public_key: &Path) -> Result<(), OptionsFault> 
 }
 
 /// Generates the proof key of a round, with which teachers prove that their messages are well formed, and returns the
-/// round that names it. Takes about 20 core-seconds for a thousand values. The generator of a proof key could forge
+/// round that names it. Takes about as long as a proof for a thousand values. The generator of a proof key could forge
 /// proofs, so the student generates it, never a teacher.
 ///
 /// # Errors
