@@ -35,7 +35,7 @@ impl Table {
     /// The error states the location, the expected and the found.
     pub fn parse(bytes: &[u8]) -> Result<Self, TableError> {
         if !is_array(bytes)? {
-            return Self::of_text(decode_text(bytes)?);
+            return Self::of_text(decode_text(bytes)?, None);
         }
         // Uses only the header, so an unsuitable array is not decoded.
         let shape = speed_core::npy::shape(bytes)?;
@@ -52,34 +52,14 @@ impl Table {
     /// # Errors
     /// If the bytes are an array, the first line is not the names of the classes, or a cell is not an integer.
     pub fn of_classes(bytes: &[u8], classes: &[String]) -> Result<Self, TableError> {
-        let refused = || TableError::ClassColumns { expected: class_list(classes) };
         if is_array(bytes)? {
-            return Err(refused());
+            return Err(TableError::ClassColumns { expected: class_list(classes) });
         }
-        let text = decode_text(bytes)?;
-        let mut records = Records::new(text)?;
-        let is_named = records.next()?.is_some_and(|(_, record)| record.iter().eq(classes));
-        if !is_named {
-            return Err(refused());
-        }
-        let (mut values, mut lines) = (Vec::new(), Vec::new());
-        while let Some((line, record)) = records.next()? {
-            if record.len() != classes.len() {
-                return Err(TableError::Ragged { line, expected: classes.len(), found: record.len() });
-            }
-            lines.push(line);
-            for (column, cell) in record.iter().enumerate() {
-                let location = Location::Cell(line, column + 1);
-                values.push(number(cell).ok_or_else(|| TableError::Number { location, found: cell.to_owned() })?);
-            }
-        }
-        if lines.is_empty() {
-            return Err(TableError::Empty);
-        }
-        Ok(Self { rows: lines.len(), columns: classes.len(), values, lines, names: 0 })
+        Self::of_text(decode_text(bytes)?, Some(classes))
     }
 
-    fn of_text(text: &str) -> Result<Self, TableError> {
+    /// Parses a text. If the `classes` are given, the first line is their names, and otherwise it may be names of columns.
+    fn of_text(text: &str, classes: Option<&[String]>) -> Result<Self, TableError> {
         let mut records = Records::new(text)?;
         let (mut width, mut names, mut has_header) = (None, 0, false);
         let (mut values, mut lines) = (Vec::new(), Vec::new());
@@ -88,16 +68,25 @@ impl Table {
             if record.len() != expected {
                 return Err(TableError::Ragged { line, expected, found: record.len() });
             }
-            if lines.is_empty() && !has_header && is_header(record) {
-                has_header = true;
-                names = usize::from(record.len() > 1 && is_name_of_rows(&record[0]));
-                continue;
+            if lines.is_empty() && !has_header {
+                match classes {
+                    Some(classes) if !record.iter().eq(classes) => break,
+                    None if !is_header(record) => {}
+                    _ => {
+                        has_header = true;
+                        names = usize::from(classes.is_none() && record.len() > 1 && is_name_of_rows(&record[0]));
+                        continue;
+                    }
+                }
             }
             lines.push(line);
             for (column, cell) in record.iter().enumerate().skip(names) {
                 let location = Location::Cell(line, column + 1);
                 values.push(number(cell).ok_or_else(|| TableError::Number { location, found: cell.to_owned() })?);
             }
+        }
+        if let Some(classes) = classes.filter(|_| !has_header) {
+            return Err(TableError::ClassColumns { expected: class_list(classes) });
         }
         let columns = width.unwrap_or(0) - names;
         let table = Self { rows: lines.len(), columns, values, lines, names };

@@ -1,5 +1,7 @@
 //! The description of a model.
 
+use std::collections::HashSet;
+
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 use speed_core::{composed, moves_the_cursor};
@@ -221,13 +223,8 @@ impl Description {
 pub(crate) fn check_names(names: &[String]) -> Result<(), String> {
     check_class_names(names).map_err(|error| error.to_string())?;
     // Files of votes are read without the spaces around a name.
-    let read: Vec<String> = names.iter().map(|name| composed(name.trim())).collect();
-    if let Some((_, name)) = read
-        .iter()
-        .zip(names)
-        .enumerate()
-        .find_map(|(at, (name, shown))| read[..at].contains(name).then_some((at, shown)))
-    {
+    let mut read = HashSet::new();
+    if let Some(name) = names.iter().find(|name| !read.insert(composed(name.trim()))) {
         return Err(format!(
             "expected different names of classes, found {name:?} a second time in other characters or spaces"
         ));

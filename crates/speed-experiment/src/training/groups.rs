@@ -36,7 +36,9 @@ pub(super) fn groups(
     progress: &dyn Progress,
 ) -> Result<Vec<String>, ExperimentError> {
     let digests: Vec<String> = (0..images.len()).map(|image| Digest::of(images.pixels(image)).to_string()).collect();
-    warn_of_contradictions(names, images, &digests, progress);
+    let mut first = HashMap::new();
+    let first: Vec<usize> = (0..).zip(&digests).map(|(image, digest)| *first.entry(digest).or_insert(image)).collect();
+    warn_of_contradictions(names, images.labels(), &first, progress);
     let groups: Vec<String> = match grouping {
         None => return Ok(digests),
         Some(Grouping::Prefix(separator)) => {
@@ -71,14 +73,9 @@ pub(super) fn groups(
             names.len()
         ));
     }
-    let mut first: HashMap<&String, usize> = HashMap::new();
-    let copies = (0..names.len()).filter(|&image| {
-        let earlier = *first.entry(&digests[image]).or_insert(image);
-        groups[earlier] != groups[image]
-    });
-    let copies: Vec<usize> = copies.collect();
+    let copies: Vec<usize> = (0..names.len()).filter(|&image| groups[first[image]] != groups[image]).collect();
     if let Some(&copy) = copies.first() {
-        let (earlier, copy) = (printable(&names[first[&digests[copy]]]), printable(&names[copy]));
+        let (earlier, copy) = (printable(&names[first[copy]]), printable(&names[copy]));
         progress.warn(&format!(
             "{} images have the pixels of an image of another group, as {copy} those of {earlier}: if they show one person, \
              this person is in several groups, and no claim for one teacher covers it",
@@ -96,14 +93,11 @@ fn with_leading_zeros<'a>(names: &BTreeSet<&'a String>) -> Vec<(&'a str, &'a str
     names.iter().copied().filter(is_number).filter_map(pair).collect()
 }
 
-/// Warns of images with the pixels of an image of another class.
-fn warn_of_contradictions(names: &[String], images: &Split, digests: &[String], progress: &dyn Progress) {
-    let mut first = HashMap::new();
-    let contradicts =
-        |&image: &usize| images.labels()[*first.entry(&digests[image]).or_insert(image)] != images.labels()[image];
-    let wrong: Vec<usize> = (0..names.len()).filter(contradicts).collect();
+/// Warns of images with the pixels of an image of another class. `first` is the first image with the pixels of each.
+fn warn_of_contradictions(names: &[String], labels: &[u8], first: &[usize], progress: &dyn Progress) {
+    let wrong: Vec<usize> = (0..names.len()).filter(|&image| labels[first[image]] != labels[image]).collect();
     if let Some(&image) = wrong.first() {
-        let (earlier, image) = (printable(&names[first[&digests[image]]]), printable(&names[image]));
+        let (earlier, image) = (printable(&names[first[image]]), printable(&names[image]));
         let count = wrong.len();
         progress.warn(&format!(
             "{count} images have the pixels of an image of another class, as {image} those of {earlier}"
