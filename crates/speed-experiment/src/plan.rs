@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use speed_accountant::ledger::{LedgerError, would_allow};
 use speed_accountant::{Price as AnswerPrice, PrivacyFilter, QueryBatch};
 use speed_data::locate;
-use speed_ledger::{LedgerError, would_allow};
 
 use crate::config::{Config, ConfigError};
 use crate::cost::{Cost, Meter, StageCost};

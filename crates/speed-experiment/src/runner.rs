@@ -5,10 +5,10 @@ mod units;
 
 use std::path::{Path, PathBuf};
 
+use crate::report::{AskedQueries, EnsembleQuality, Environment, Report, StageTime};
 use speed_accountant::QueryBatch;
 use speed_core::printable_path;
 use speed_core::random::Streams;
-use speed_report::{AskedQueries, EnsembleQuality, Environment, Report, StageTime};
 
 pub use self::shard::{Shard, ShardReport, run_shard};
 pub(crate) use self::shard::{folder_of, open_shards};

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use speed_core::{printable, printable_path};
+use speed_experiment::report::Table;
 use speed_experiment::{RunState, RunStatus, StageStatus, StageUnits, find_any_run, run_in_use};
-use speed_report::Table;
 
 use super::status::SILENT;
 use super::{Failure, print, print_json, print_json_line};

@@ -7,7 +7,7 @@ use speed_aggregation::proofs::ProofKey;
 use speed_aggregation::{PrivacyNoise, PublicKey};
 use speed_core::{NoisePlacement, RandomnessKind};
 use speed_mechanism::{BinomialShare, Mechanism, NoiseGenerator};
-use speed_roles::{Roster, RoundFile, RoundRandomness, Terms, student, teacher};
+use speed_round::{Roster, RoundFile, RoundRandomness, Terms, student, teacher};
 
 use speed_core::fixture::exhaustive;
 

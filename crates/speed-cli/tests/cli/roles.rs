@@ -9,7 +9,7 @@ use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _, TableDef
 use speed_aggregation::{Aggregator, ClearText, NoisyVotes};
 use speed_core::VoteShape;
 use speed_core::fixture::{copy_folder, fixture};
-use speed_roles::{RoundFile, RoundRandomness, teacher};
+use speed_round::{RoundFile, RoundRandomness, teacher};
 use tempfile::TempDir;
 
 use crate::cli::common::check_failure;

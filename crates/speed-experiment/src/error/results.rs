@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::report::Implausible;
 use speed_accountant::round_up;
 use speed_core::{printable, printable_path};
-use speed_report::Implausible;
 
 /// The fault of a directory or file of results, and the next step.
 #[derive(Debug, thiserror::Error)]

@@ -5,8 +5,8 @@ mod teachers;
 
 use std::path::Path;
 
+use crate::report::{BASELINE_STAGE, Baselines, Score};
 use speed_data::Split;
-use speed_report::{BASELINE_STAGE, Baselines, Score};
 
 use self::spreading::SpreadingStage;
 use self::teachers::TeachersStage;

@@ -18,9 +18,9 @@ pub(crate) use record::RowLabels;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::report::LabellingTimes;
 use serde_json::Value;
 use speed_accountant::QueryBatch;
-use speed_report::LabellingTimes;
 
 use self::argmax::LabellingOutcome;
 use self::asking::Asking;

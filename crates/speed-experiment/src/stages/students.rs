@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::report::{BASELINE_STAGE as BASELINE, StudentRun};
 use speed_data::Split;
-use speed_report::{BASELINE_STAGE as BASELINE, StudentRun};
 use speed_student::StudentMethod;
 
 pub(crate) use self::student::KIND;

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::report::csv;
 use serde_json::{Value, json};
 use speed_data::{Split, partition};
 use speed_nn::threads;
-use speed_report::csv;
 use speed_teacher::{EnsembleTraining, TeacherMetrics, train_member};
 
 use super::complete::complete;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use speed_report::Environment;
+use crate::report::Environment;
 
 use super::atomic::{remove_unfinished_unless, write_atomic, write_for, write_json};
 use super::fingerprint::{Fingerprint, Identity};

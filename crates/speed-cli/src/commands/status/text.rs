@@ -1,8 +1,8 @@
 //! The state of a run on a cluster as text for people.
 
 use speed_core::{printable, printable_path};
+use speed_experiment::report::Table;
 use speed_experiment::{RunState, StageUnits, Step, Worker};
-use speed_report::Table;
 
 use super::{Outcome, RunUnits, SILENT, Status, Task};
 use crate::slurm::ranges;

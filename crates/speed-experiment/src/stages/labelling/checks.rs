@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use crate::report::csv;
 use serde_json::Value;
 use speed_accountant::QueryBatch;
-use speed_report::csv;
 
 use super::answers;
 use super::asking::Asking;
