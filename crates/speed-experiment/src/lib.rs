@@ -44,12 +44,11 @@ pub use results::{
     CARD, CardedModel, OF_REPORT, check_card, first_model, missing_for_page, models_of_card, read_card, read_report,
     read_sweep, run_folder, run_page, sweep_folder, task, verify_run_card,
 };
-pub use runner::{
-    Shard, ShardReport, StageUnits, begin_run, check_run_id, has_begun, run, run_id, run_shard, run_until,
-};
-pub use step::{Step, Steps};
+pub use runner::{ShardReport, begin_run, check_run_id, has_begun, run, run_id, run_shard, run_until};
+pub use stages::StageUnits;
+pub use step::{Step, StepState, Steps};
 pub use store::{
-    FinishedResults, Lock, RunState, RunStatus, Worker, config_path, find_any_run, find_results, find_run, pages,
+    FinishedResults, Lock, RunState, RunStatus, Shard, config_path, find_any_run, find_results, find_run, pages,
     read_small, run_in_use, slurm_folder, write_atomic,
 };
 pub use sweep::{plan_sweep, run_sweep, run_sweep_until, sweep_id};

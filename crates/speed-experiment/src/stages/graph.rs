@@ -68,13 +68,6 @@ impl Graph {
         self.0.iter().filter(move |node| node.kind.name() == kind)
     }
 
-    /// Returns the names of the stages before the first stage of a kind: the units of that kind are made from their
-    /// outputs.
-    pub(crate) fn before(&self, kind: &str) -> Vec<String> {
-        let before = self.0.iter().take_while(|node| node.kind.name() != kind);
-        before.map(|node| node.name.to_string()).collect()
-    }
-
     /// Returns the stages of rows whose answers or checks are charged, with their rows and charges for `classes` classes.
     ///
     /// # Errors
@@ -131,8 +124,8 @@ impl Graph {
     }
 }
 
-/// Returns the kind that a name on the command line means, if its stages can be divided.
-pub(crate) fn divided_kind(name: &str) -> Option<&'static dyn Kind> {
+/// Returns the kind that a name on the command line means, if its stages have units.
+pub(crate) fn kind_with_units(name: &str) -> Option<&'static dyn Kind> {
     let is_called = |kind: &&&dyn Kind| kind.name() == name || kind.alias() == Some(name);
     KINDS.iter().filter(|kind| kind.unit_name().is_some()).find(is_called).copied()
 }
@@ -241,8 +234,8 @@ mod tests {
             assert_eq!(last(alias), last(kind), "{alias}");
             graph.check(&[alias.to_owned()]).expect("a stage");
             assert_eq!(graph.forced(&[alias.to_owned(), "votes".to_owned()]).collect::<Vec<_>>(), [kind, "votes"]);
-            assert_eq!(divided_kind(alias).map(Kind::name), Some(kind));
+            assert_eq!(kind_with_units(alias).map(Kind::name), Some(kind));
         }
-        assert!(graph.up_to("labels").is_err() && divided_kind("votes").is_none());
+        assert!(graph.up_to("labels").is_err() && kind_with_units("votes").is_none());
     }
 }
