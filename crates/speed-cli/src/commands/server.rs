@@ -213,7 +213,7 @@ fn serve(options: ServeOptions) -> Result<(), Failure> {
 }
 
 /// Logs events to standard error, one JSON object a line. `SPEED_LOG` sets the level (`debug`, or
-/// `speed_network=debug`).
+/// `speed_round=debug`).
 fn logging() {
     let filter = EnvFilter::try_from_env("SPEED_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let _ = tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(std::io::stderr).try_init();

@@ -3,6 +3,7 @@
 mod spreading;
 mod teachers;
 
+use crate::report::{BASELINE_STAGE, Baselines, Score};
 use speed_data::Split;
 
 use self::spreading::SpreadingStage;

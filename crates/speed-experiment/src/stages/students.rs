@@ -12,7 +12,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::report::{BASELINE_STAGE as BASELINE, StudentRun};
-use crate::report::{BASELINE_STAGE as BASELINE, StudentRun};
 use speed_data::Split;
 use speed_nn::threads;
 use speed_student::StudentMethod;
