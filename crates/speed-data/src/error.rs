@@ -4,7 +4,7 @@ use crate::ImageShape;
 use crate::checksum::Checksum;
 use crate::idx::IdxError;
 use crate::mat::MatError;
-use crate::pictures::{JpegError, Size};
+use crate::pictures::Size;
 use speed_core::npy::NpyError;
 use speed_core::{printable, printable_path};
 use std::fmt;
@@ -348,12 +348,6 @@ pub enum PictureProblem {
     Range {
         /// The largest value.
         found: u16,
-    },
-    /// A JPEG picture that is incomplete or of an unsupported kind.
-    #[error("cannot be read as a PNG or JPEG picture: {problem}{}", .problem.next_step())]
-    Jpeg {
-        /// The fault.
-        problem: JpegError,
     },
     /// A picture outside the directories of the classes.
     #[error(

@@ -17,7 +17,6 @@ use crate::error::PictureProblem;
 use crate::{DataError, Dataset, ImageShape, Split};
 pub use files::PassedOver;
 use files::{Others, names, read_picture, resized, write, wrong};
-pub use jpeg::JpegError;
 use kind::{Kind, kind};
 pub use labelled::{LabelledPictures, UnlabelledPictures, load_labelled, load_unlabelled};
 pub use prepare::{FoundPictures, Preparation, check, find};

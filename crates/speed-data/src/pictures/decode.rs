@@ -11,7 +11,7 @@ use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-use super::jpeg::{self, Colours, JpegError};
+use super::jpeg;
 use super::kind::Format;
 use super::size::{MAX_SIDE, MAX_UNPACKED};
 use crate::error::PictureProblem;
@@ -24,7 +24,7 @@ pub(super) fn decode(bytes: Vec<u8>) -> Result<DynamicImage, PictureProblem> {
         Some(Format::Png) => {
             check_png(&bytes)?;
             let picture = png(bytes).map_err(|error| match error {
-                ImageError::Limits(_) => HUGE,
+                ImageError::Limits(_) => PictureProblem::Huge { max_side: MAX_SIDE, max_bytes: MAX_UNPACKED },
                 other => undecoded(&other.to_string()),
             })?;
             match largest_of_16_bits(&picture) {
@@ -35,8 +35,6 @@ pub(super) fn decode(bytes: Vec<u8>) -> Result<DynamicImage, PictureProblem> {
         None => Err(undecoded("expected the signature of a PNG or JPEG file, found other bytes")),
     }
 }
-
-const HUGE: PictureProblem = PictureProblem::Huge { max_side: MAX_SIDE, max_bytes: MAX_UNPACKED };
 
 /// The least largest value of a picture of 16 bits that is taken to use their range. Cameras and scanners store 10 to 14 bits in 16, and the
 /// file does not say so.
@@ -97,17 +95,8 @@ fn png(bytes: Vec<u8>) -> Result<DynamicImage, ImageError> {
 }
 
 fn jpeg(bytes: &[u8]) -> Result<DynamicImage, PictureProblem> {
-    let colours = jpeg::check(bytes).map_err(|error| match error {
-        JpegError::Huge => HUGE,
-        problem => PictureProblem::Jpeg { problem },
-    })?;
-    let (expected, wanted) = match colours {
-        Colours::Grey => (ColorSpace::Luma, ColorSpace::Luma),
-        Colours::YCbCr => (ColorSpace::YCbCr, ColorSpace::RGB),
-        Colours::Rgb => (ColorSpace::RGB, ColorSpace::RGB),
-        Colours::Cmyk => (ColorSpace::CMYK, ColorSpace::RGB),
-        Colours::Ycck => (ColorSpace::YCCK, ColorSpace::RGB),
-    };
+    let expected = jpeg::check(bytes)?;
+    let wanted = if expected == ColorSpace::Luma { expected } else { ColorSpace::RGB };
     let side = MAX_SIDE as usize;
     let options = DecoderOptions::default().set_strict_mode(true).set_max_width(side).set_max_height(side);
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options.jpeg_set_out_colorspace(wanted));
