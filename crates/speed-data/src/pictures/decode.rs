@@ -12,23 +12,27 @@ use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
 use super::jpeg;
-use super::kind::Format;
+use super::kind::{Format, not_read};
 use super::size::{MAX_SIDE, MAX_UNPACKED};
-use crate::error::PictureProblem;
 
 /// Decodes a picture and rotates it by the camera's orientation.
-pub(super) fn decode(bytes: Vec<u8>) -> Result<DynamicImage, PictureProblem> {
+pub(super) fn decode(bytes: Vec<u8>) -> Result<DynamicImage, String> {
     match Format::detect(&bytes) {
         Some(Format::Jpeg) => jpeg(&bytes),
-        Some(Format::Other(what)) => Err(PictureProblem::NotRead { what }),
+        Some(Format::Other(what)) => Err(not_read(what)),
         Some(Format::Png) => {
             check_png(&bytes)?;
             let picture = png(bytes).map_err(|error| match error {
-                ImageError::Limits(_) => PictureProblem::Huge { max_side: MAX_SIDE, max_bytes: MAX_UNPACKED },
+                ImageError::Limits(_) => format!(
+                    "expected a picture of at most {MAX_SIDE} rows and columns and {MAX_UNPACKED} bytes unpacked, found more"
+                ),
                 other => undecoded(&other.to_string()),
             })?;
             match largest_of_16_bits(&picture) {
-                Some(found) if (1..FULL_RANGE).contains(&found) => Err(PictureProblem::Range { found }),
+                Some(found) if (1..FULL_RANGE).contains(&found) => Err(format!(
+                    "a picture of 16 bits whose largest value is {found} of 65535: its values may have 10 to 14 bits, and would be read as \
+                     nearly black; save it with values over all 16 bits, or with 8 bits"
+                )),
                 _ => Ok(picture),
             }
         }
@@ -53,12 +57,12 @@ fn largest_of_16_bits(picture: &DynamicImage) -> Option<u16> {
     }
 }
 
-fn undecoded(reason: &str) -> PictureProblem {
-    PictureProblem::Decode { reason: reason.trim_end().to_owned() }
+fn undecoded(reason: &str) -> String {
+    format!("cannot be read as a PNG or JPEG picture: {}", reason.trim_end())
 }
 
 /// Checks that all chunks exist and match their checksums, because the decoder stops after the last row of pixels.
-fn check_png(bytes: &[u8]) -> Result<(), PictureProblem> {
+fn check_png(bytes: &[u8]) -> Result<(), String> {
     const SIGNATURE: usize = 8;
     let mut rest = &bytes[SIGNATURE..];
     loop {
@@ -94,8 +98,8 @@ fn png(bytes: Vec<u8>) -> Result<DynamicImage, ImageError> {
     Ok(picture)
 }
 
-fn jpeg(bytes: &[u8]) -> Result<DynamicImage, PictureProblem> {
-    let expected = jpeg::check(bytes)?;
+fn jpeg(bytes: &[u8]) -> Result<DynamicImage, String> {
+    let expected = jpeg::check(bytes).map_err(|reason| undecoded(&reason))?;
     let wanted = if expected == ColorSpace::Luma { expected } else { ColorSpace::RGB };
     let side = MAX_SIDE as usize;
     let options = DecoderOptions::default().set_strict_mode(true).set_max_width(side).set_max_height(side);

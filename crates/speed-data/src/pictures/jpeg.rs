@@ -9,7 +9,6 @@ use std::fmt::Display;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 
 use super::size::{MAX_SIDE, MAX_UNPACKED};
-use crate::error::PictureProblem;
 
 /// Largest number of scans in a file: the limit of the decoder.
 const MAX_SCANS: usize = 100;
@@ -19,8 +18,8 @@ const UNCODED: u8 = 0xff;
 /// Checks a file that begins with the marker of an image's start, and returns the meaning of its values.
 ///
 /// # Errors
-/// [`PictureProblem::Decode`] names the missing, damaged or unsupported part and its place.
-pub(super) fn check(bytes: &[u8]) -> Result<ColorSpace, PictureProblem> {
+/// A message with the missing, damaged or unsupported part and its place.
+pub(super) fn check(bytes: &[u8]) -> Result<ColorSpace, String> {
     let mut file = File { bytes, position: 2, ..File::default() };
     loop {
         let marker = file.marker()?;
@@ -75,13 +74,13 @@ struct Component {
 }
 
 impl<'a> File<'a> {
-    fn damaged(&self, expected: impl Display, found: impl Display) -> PictureProblem {
+    fn damaged(&self, expected: impl Display, found: impl Display) -> String {
         let next = "copy or create the file again, or save it as PNG in RGB";
-        PictureProblem::Decode { reason: format!("expected {expected} at byte {}, found {found}; {next}", self.place) }
+        format!("expected {expected} at byte {}, found {found}; {next}", self.place)
     }
 
     /// Reads the next marker, after any number of bytes 0xff.
-    fn marker(&mut self) -> Result<u8, PictureProblem> {
+    fn marker(&mut self) -> Result<u8, String> {
         self.place = self.position;
         let rest = &self.bytes[self.position..];
         let fill = rest.iter().take_while(|&&byte| byte == 0xff).count();
@@ -91,7 +90,7 @@ impl<'a> File<'a> {
     }
 
     /// Reads the segment after a marker and returns its content.
-    fn segment(&mut self) -> Result<&'a [u8], PictureProblem> {
+    fn segment(&mut self) -> Result<&'a [u8], String> {
         let rest = &self.bytes[self.position..];
         let length = rest.first_chunk().map_or(0, |&length| u16::from_be_bytes(length).into());
         let segment = rest.get(2..length).ok_or_else(|| self.damaged("a complete segment", "a part"))?;
@@ -175,7 +174,7 @@ impl<'a> File<'a> {
     }
 
     /// Reads the coded data of a scan.
-    fn read_data(&mut self, scan: &Scan) -> Result<(), PictureProblem> {
+    fn read_data(&mut self, scan: &Scan) -> Result<(), String> {
         let alone = scan.parts.len() == 1;
         let units = if alone { self.components[scan.parts[0].0].nonzero.len() } else { self.units };
         let interval = if self.interval == 0 { units } else { self.interval };
@@ -210,7 +209,7 @@ impl<'a> File<'a> {
     }
 
     /// Checks that no scan is missing, and returns the meaning of the values by the rules of libjpeg.
-    fn colours(&self) -> Result<ColorSpace, PictureProblem> {
+    fn colours(&self) -> Result<ColorSpace, String> {
         let mut lowest = self.components.iter().flat_map(|component| component.lowest);
         if self.components.is_empty() || lowest.any(|lowest| lowest != 0) {
             return Err(self.damaged("scans of every coefficient's last bit", "the end of the picture"));

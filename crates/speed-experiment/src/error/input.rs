@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use speed_accountant::AccountError;
 use speed_core::npy::NpyError;
 use speed_core::{VotesError, class_list, printable, printable_path};
-use speed_data::{ImageShape, PictureProblem};
+use speed_data::ImageShape;
 use speed_report::CardFault;
 use speed_votes::{AnswerError, FormError, QueryListError, TableError};
 
@@ -222,7 +222,7 @@ pub enum InputFault {
         /// Its position in the array.
         image: usize,
         /// The fault.
-        problem: PictureProblem,
+        problem: String,
     },
     /// The text cannot be read.
     #[error("cannot read: {0}")]

@@ -36,7 +36,7 @@ fn coded(bytes: &[u8]) -> usize {
 
 #[track_caller]
 fn refused(parts: &[&[u8]], words: &str) {
-    let text = check(&parts.concat()).expect_err(words).to_string();
+    let text = check(&parts.concat()).expect_err(words);
     assert!(text.contains(words), "{words:?} is not in {text:?}");
 }
 
