@@ -56,7 +56,7 @@ fn damaged_jpegs_are_refused_by_name() {
     place.fails(
         &[&RUN[..], &resized].concat(),
         3,
-        &["7.jpg", "four colour channels without Adobe's marker", "save it as RGB"],
+        &["7.jpg", "expected Adobe's marker with the meaning of the colours", "save it as PNG in RGB"],
     );
 }
 

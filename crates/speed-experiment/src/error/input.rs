@@ -7,7 +7,7 @@ use speed_accountant::AccountError;
 use speed_core::npy::NpyError;
 use speed_core::vote_files::{AnswerError, FormError, QueryListError, TableError};
 use speed_core::{VotesError, class_list, printable, printable_path};
-use speed_data::{ImageShape, PictureProblem};
+use speed_data::ImageShape;
 
 /// The fault of a file of votes, queries or images: found and expected values.
 #[derive(Debug, thiserror::Error)]
@@ -222,7 +222,7 @@ pub enum InputFault {
         /// Its position in the array.
         image: usize,
         /// The fault.
-        problem: PictureProblem,
+        problem: String,
     },
     /// The text cannot be read.
     #[error("cannot read: {0}")]

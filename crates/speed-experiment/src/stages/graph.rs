@@ -2,6 +2,8 @@
 //!
 //! `run`, `--stage`, `--shard`, `--force`, `--dry-run`, `submit`, `status` and `watch` walk or filter this list.
 
+use std::path::Path;
+
 use speed_accountant::QueryBatch;
 use speed_core::Digest;
 
@@ -16,9 +18,11 @@ use super::queries::QuerySelection;
 use super::stage::StageName;
 use super::students::StudentTraining;
 use super::teachers::TeacherTraining;
+use super::units::StageUnits;
 use super::votes::VoteCollection;
 use crate::config::{Config, ConfigError, RowConfig};
 use crate::error::ExperimentError;
+use crate::store::RunStore;
 
 /// The kinds of stages, in the order of execution. Consecutive kinds that are per row are executed row by row.
 pub(crate) static KINDS: [&dyn Kind; 11] = [
@@ -163,6 +167,20 @@ fn slug(name: &str) -> String {
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
     let parts: Vec<&str> = mapped.split('-').filter(|part| !part.is_empty()).collect();
     parts.join("-")
+}
+
+impl StageUnits {
+    /// Counts the records of the units in the directory of a run, and changes nothing there. Nothing checks the records; a
+    /// process checks a unit when it uses it.
+    ///
+    /// # Errors
+    /// If the run's config cannot be read.
+    pub fn of_run(folder: &Path) -> Result<Vec<Self>, ExperimentError> {
+        let config = RunStore::config_in(folder)?;
+        let graph = Graph::for_config(&config);
+        let nodes = graph.nodes().iter().enumerate();
+        Ok(nodes.filter_map(|(at, node)| node.kind.count_units(folder, &config, node, &graph.nodes()[..at])).collect())
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use super::complete::{identified, identify};
 use super::context::Context;
-use super::graph::Graph;
 use super::machine;
 use super::stage::Stage;
 use crate::error::ExperimentError;
@@ -31,18 +30,6 @@ pub struct StageUnits {
 }
 
 impl StageUnits {
-    /// Counts the records of the units in the directory of a run, and changes nothing there. Nothing checks the records; a
-    /// process checks a unit when it uses it.
-    ///
-    /// # Errors
-    /// If the run's config cannot be read.
-    pub fn of_run(folder: &Path) -> Result<Vec<Self>, ExperimentError> {
-        let config = RunStore::config_in(folder)?;
-        let graph = Graph::for_config(&config);
-        let nodes = graph.nodes().iter().enumerate();
-        Ok(nodes.filter_map(|(at, node)| node.kind.count_units(folder, &config, node, &graph.nodes()[..at])).collect())
-    }
-
     /// Counts the units of one stage, whose names are given by `unit`.
     pub(super) fn in_stage(run: &Path, stage: &str, of: usize, unit: fn(usize) -> String) -> Self {
         let remains = RunStore::remains_in(run, stage);
