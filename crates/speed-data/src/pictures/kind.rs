@@ -126,8 +126,7 @@ pub(super) fn kind(path: &Path, name: &str) -> Result<Kind, DataError> {
         Err(error) if name.starts_with('.') && error.kind() == io::ErrorKind::NotFound => return Ok(Kind::Hidden),
         metadata => metadata.map_err(io_error("read", path))?,
     };
-    let is_hidden = name.starts_with('.')
-        || ["thumbs.db", "desktop.ini", "icon\r", "__macosx"].contains(&&*name.to_ascii_lowercase());
+    let is_hidden = name.starts_with('.') || OF_SYSTEMS.contains(&&*name.to_ascii_lowercase());
     if metadata.is_dir() || !metadata.is_file() {
         let what = if metadata.is_dir() { "a folder" } else { "neither a file nor a folder" };
         return Ok(if is_hidden { Kind::Hidden } else { Kind::NotRead(what) });
@@ -147,6 +146,20 @@ pub(super) fn kind(path: &Path, name: &str) -> Result<Kind, DataError> {
         (None, _) => Kind::Other,
     })
 }
+
+/// Files and directories, in small letters, that operating systems and network storage leave among pictures.
+const OF_SYSTEMS: [&str; 10] = [
+    "thumbs.db",
+    "desktop.ini",
+    "icon\r",
+    "__macosx",
+    "@eadir",
+    "#recycle",
+    "@recycle",
+    "$recycle.bin",
+    "system volume information",
+    "lost+found",
+];
 
 /// File extensions of unsupported pictures and of archives.
 const OTHERS: [&str; 42] = [
@@ -211,6 +224,10 @@ mod tests {
             assert_eq!(found(name, b"\0\x05\x16\x07"), Kind::Hidden, "{name}");
         }
         assert_eq!(found(".a.jpg", jpeg), Kind::Other);
+        for name in ["__MACOSX", "@eaDir", "#recycle", "lost+found"] {
+            fs::create_dir(folder.path().join(name)).expect("a folder");
+            assert_eq!(kind(&folder.path().join(name), name).expect("readable"), Kind::Hidden, "{name}");
+        }
         fs::create_dir(folder.path().join("more")).expect("a folder");
         assert_eq!(kind(&folder.path().join("more"), "more").expect("readable"), Kind::NotRead("a folder"));
     }
