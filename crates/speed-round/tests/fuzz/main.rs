@@ -1,18 +1,20 @@
 //! Fuzzing of every decoder: mutations of valid files must neither panic nor make a decoder allocate beyond its limit.
 //!
 //! ```text
-//! cargo test --release -p speed-round --test fuzz -- [--seconds N] [--seed S] [TARGET...]
+//! cargo test --release -p speed-round --test fuzz -- [--seconds N] [--seed S] [--write FOLDER] [TARGET...]
 //! ```
 //! runs every target (or those whose names contain one of the words) for `N` seconds of processor time, by default 0.2. A
 //! run depends only on its seed, up to the point where the time ends. A finding names the seed and the iteration; an
-//! input that takes more than [`MAX_SECONDS`] is a finding too.
+//! input that takes more than [`MAX_SECONDS`] is a finding too. `--write` writes the valid inputs of every target instead.
 
 mod limit;
 mod mutate;
 mod targets;
 
+use std::fs;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         match argument.as_str() {
             "--seconds" => seconds = number().expect("--seconds needs a number"),
             "--seed" => seed = number().expect("--seed needs a number") as u64,
+            "--write" => return write_inputs(&arguments.next().expect("--write needs a folder")),
             // cargo-nextest asks for the tests and for ignored ones, then runs one a process, by its name.
             "--list" => {
                 let ignored = std::env::args().any(|argument| argument == "--ignored");
@@ -57,6 +60,17 @@ fn main() -> ExitCode {
         }
     }
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn write_inputs(folder: &str) -> ExitCode {
+    for (name, make) in targets::ALL {
+        let folder = Path::new(folder).join(name);
+        fs::create_dir_all(&folder).expect("a folder");
+        for (number, input) in make().inputs.iter().enumerate() {
+            fs::write(folder.join(number.to_string()), input).expect("a file");
+        }
+    }
+    ExitCode::SUCCESS
 }
 
 fn say(text: &str) {
@@ -87,10 +101,9 @@ fn fuzz(name: &str, target: &Target, seconds: f64, seed: u64) -> bool {
                 let what =
                     if outcome.is_err() { "panic".to_owned() } else { format!("{peak} bytes of {limit}, {took:.1} s") };
                 watched.iteration.store(u64::MAX, Relaxed);
+                let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("speed-fuzz-{name}-{seed}-{runs}"));
                 let kept =
-                    std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("speed-fuzz-{name}-{seed}-{runs}"));
-                let kept = std::fs::write(&kept, &input)
-                    .map_or_else(|error| error.to_string(), |()| kept.display().to_string());
+                    fs::write(&kept, &input).map_or_else(|error| error.to_string(), |()| kept.display().to_string());
                 say(&format!(
                     "FOUND {name}: seed {seed}, iteration {runs}, {} bytes of input: {what} ({kept})",
                     input.len()
