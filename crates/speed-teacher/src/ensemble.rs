@@ -59,7 +59,11 @@ impl EnsembleTraining<'_> {
     /// Returns the partition of a teacher.
     fn partition(&self, teacher: usize) -> Result<Range<usize>, TeacherError> {
         let teachers = self.partitions.len();
-        self.partitions.get(teacher).cloned().ok_or(TeacherError::NoSuchTeacher { teacher, teachers })
+        self.partitions.get(teacher).cloned().ok_or_else(|| {
+            TeacherError::Data(format!(
+                "expected one of the ensemble's {teachers} teachers, numbered from 0, found teacher {teacher}"
+            ))
+        })
     }
 }
 
@@ -90,7 +94,7 @@ pub fn train_ensemble<E: std::error::Error + Send + 'static>(
 /// [`train_ensemble`].
 ///
 /// # Errors
-/// [`TeacherError::NoSuchTeacher`], and the errors of [`train_teacher`].
+/// [`TeacherError::Data`] for a teacher without a partition, and the errors of [`train_teacher`].
 pub fn train_member(
     training: &EnsembleTraining<'_>,
     teacher: usize,

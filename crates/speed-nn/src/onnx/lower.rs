@@ -62,7 +62,8 @@ impl<'a> Lowering<'a> {
             OperationIr::Module(ModuleOperationIr::MaxPool2d(pool)) => self.max_pool(pool)?,
             _ => false,
         };
-        if done { Ok(()) } else { Err(OnnxError::Operation { name: name(operation) }) }
+        let found = || format!("{}, which has no form there for any number of images", name(operation));
+        if done { Ok(()) } else { Err(OnnxError::form("operations that ONNX has", found())) }
     }
 
     fn base(&mut self, operation: &BaseOperationIr) -> Result<bool, OnnxError> {

@@ -63,13 +63,16 @@ impl<'a> Values<'a> {
         if let Some(value) = self.known.get(&tensor.id) {
             return Ok(value.clone());
         }
-        let unknown = || OnnxError::Unknown { tensor: tensor.id.to_string() };
+        let unknown = || OnnxError::form("operations on earlier results only", tensor.id.to_string());
         let data = self.trace.captured.values.get(&tensor.id).ok_or_else(unknown)?;
         let kind = match data.dtype() {
             DType::F32 => DataType::Float,
             DType::I32 => DataType::Int32,
             DType::I64 => DataType::Int64,
-            found => return Err(OnnxError::Type { found: format!("{found:?}") }),
+            found => {
+                let expected = "constants of 32-bit floating-point numbers or integers";
+                return Err(OnnxError::form(expected, format!("{found:?}")));
+            }
         };
         let name = self.trace.names.get(&tensor.id).cloned();
         let name = name.unwrap_or_else(|| format!("value_{}", self.known.len()));
