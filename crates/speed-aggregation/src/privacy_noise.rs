@@ -10,8 +10,8 @@
 
 use speed_core::{EntropyError, Randomness, VoteShape};
 use speed_mechanism::{
-    BinomialShare, HonestRatio, InverseScale, Mechanism, MechanismError, MechanismKind, NoiseCoins, NoiseDeviation,
-    NoiseGenerator, NoiseShare, SkellamShare, skellam_support_bound, sum_support_bound,
+    BinomialShare, HonestRatio, Mechanism, MechanismError, MechanismKind, NoiseCoins, NoiseDeviation, NoiseGenerator,
+    NoiseShare, SkellamShare, skellam_support_bound, sum_support_bound,
 };
 use zeroize::Zeroizing;
 
@@ -49,14 +49,12 @@ impl PrivacyNoise {
     /// The names of the mechanisms of rounds between programs: those that a ledger can charge.
     pub const NAMES: [&str; 2] = [MechanismKind::DiscreteLaplace.name(), MechanismKind::Binomial.name()];
 
-    /// Checks that the noise of a mechanism can be drawn in shares: every scale that can be asked for is.
+    /// Checks that the noise of a mechanism can be drawn in shares.
     ///
     /// # Errors
-    /// If teachers cannot draw shares of it, or it is wider than that and was read from a record.
+    /// If teachers cannot draw shares of it.
     pub fn new(mechanism: Mechanism) -> Result<Self, PrivacyNoiseError> {
-        let (found, min) = (mechanism.scale(), InverseScale::MIN);
         match mechanism {
-            Mechanism::DiscreteLaplace { .. } if found < min => Err(MechanismError::NoiseTooWide { found, min }.into()),
             Mechanism::DiscreteLaplace { .. } | Mechanism::Skellam { .. } | Mechanism::Binomial { .. } => {
                 Ok(Self { mechanism })
             }
@@ -236,6 +234,8 @@ impl PrivacyNoiseShare {
 
 #[cfg(test)]
 mod tests {
+    use speed_mechanism::InverseScale;
+
     use super::*;
 
     #[test]

@@ -49,7 +49,6 @@ use crate::message::Message;
 use crate::parameters::Parameters;
 use crate::random::seeder;
 use crate::round::Round;
-use crate::server::Server;
 use crate::teacher::Teacher;
 
 use error::decode;
@@ -410,20 +409,6 @@ impl Teacher {
         }
         let size = key.parameters.big_dimension().to_lwe_size();
         Ok((Message::new(key.id(), round, self.index, join(&lists, size)), Proofs(proofs)))
-    }
-}
-
-impl Server {
-    /// Adds a message as [`Self::add`] does if its proofs are valid.
-    ///
-    /// # Errors
-    /// The errors of [`Self::add`], and [`ProofError::Invalid`], which names the teacher. A refused message changes
-    /// nothing.
-    pub fn add_proven(&mut self, message: &Message, proofs: &Proofs, proof_key: &ProofKey) -> Result<(), ProofError> {
-        self.check(message)?;
-        proof_key.verify(self.key().public_key(), self.round(), message, proofs)?;
-        self.count(message);
-        Ok(())
     }
 }
 

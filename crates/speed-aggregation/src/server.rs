@@ -212,7 +212,7 @@ impl Server {
     }
 
     /// Adds a checked message to the sum.
-    pub(crate) fn count(&mut self, message: &Message) {
+    fn count(&mut self, message: &Message) {
         self.statuses[message.teacher()] = TeacherStatus::Counted;
         for (sum, word) in self.sum.as_mut().iter_mut().zip(message.list().as_ref()) {
             *sum = sum.wrapping_add(*word);

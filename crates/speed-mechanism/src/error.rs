@@ -82,14 +82,6 @@ pub enum MechanismError {
         /// The largest number allowed.
         max: usize,
     },
-    /// The sampler's table would be too long.
-    #[error("inverse scale gamma is {found:?}, but sampling needs at least {min} (the table grows as 1/gamma)")]
-    NoiseTooWide {
-        /// The refused value.
-        found: f64,
-        /// The smallest value allowed.
-        min: f64,
-    },
     /// The shape of a distribution is out of range.
     #[error("shape is {found:?}, but it must be greater than 0 and at most {max}")]
     Shape {

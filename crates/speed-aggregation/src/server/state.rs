@@ -2,7 +2,7 @@
 
 use super::Server;
 use super::error::ServerError;
-use crate::codec::{Content, Decode, DecodeError, ENVELOPE, FixedLength, Kind, Limits, Reader, encode_in_order, open};
+use crate::codec::{Content, Decode, DecodeError, Kind, Limits, Reader, encode_in_order, open};
 use crate::ids::{KeyId, RoundId};
 use crate::keys::EvaluationKey;
 use crate::message::list_words;
@@ -19,10 +19,6 @@ struct Header {
 }
 
 encode_in_order!(Header: key, round, teachers, queries, classes);
-
-impl FixedLength for Header {
-    const LENGTH: usize = KeyId::LENGTH + RoundId::LENGTH + 3 * usize::LENGTH;
-}
 
 /// A closed sum in its encoded form.
 struct ClosedSum<'a> {
@@ -85,12 +81,6 @@ impl Server {
             classes: shape.classes(),
         };
         Ok(ClosedSum { header, statuses: &self.statuses, words: self.sum.as_ref() }.seal())
-    }
-
-    /// Returns the number of bytes of the state of a round's server.
-    #[must_use]
-    pub fn state_size(round: &Round) -> usize {
-        ENVELOPE + Header::LENGTH + round.parties() + list_words(round.values()) * size_of::<u64>()
     }
 
     /// Restores the server of a round whose sum was closed. Memory is bounded by the length of `state` and the round.
