@@ -30,34 +30,20 @@ pub struct EncryptedAnswer {
 
 /// The reason why the student cannot open an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum OpenError {
     /// The answer was made under another key.
     #[error("answer for key {found}, this is key {expected}")]
-    Key {
-        /// This key.
-        expected: KeyId,
-        /// The answer's key.
-        found: KeyId,
-    },
+    Key { expected: KeyId, found: KeyId },
     /// The opener's part does not have a word for each digit of the answer.
     #[error("the opener's part has no words for query {query}")]
-    Part {
-        /// The query.
-        query: usize,
-    },
+    Part { query: usize },
     /// The answer decrypts to an outcome that the round does not have.
     #[error(
         "query {query} decrypts to outcome {code} of {outcomes}: the answer was damaged or not made by the circuit"
     )]
-    Outcome {
-        /// The query.
-        query: usize,
-        /// The code found.
-        code: usize,
-        /// Number of outcomes.
-        outcomes: usize,
-    },
+    Outcome { query: usize, code: usize, outcomes: usize },
 }
 
 /// Words of one ciphertext of an answer, the same for all parameter sets of this format version.

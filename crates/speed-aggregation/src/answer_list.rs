@@ -46,22 +46,15 @@ const HEADER: usize = KeyId::LENGTH + RoundId::LENGTH + 3 * usize::LENGTH + Flag
 
 /// The reason why answers do not make a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum AnswerListError {
     /// A query without its answer.
     #[error("the answer to query {query} is missing, out of order, or of another round")]
-    Answer {
-        /// The first such query.
-        query: usize,
-    },
+    Answer { query: usize },
     /// The number of statuses differs from the number of teachers.
     #[error("{found} statuses, the round has {expected} teachers")]
-    Statuses {
-        /// Teachers of the round.
-        expected: usize,
-        /// Statuses given.
-        found: usize,
-    },
+    Statuses { expected: usize, found: usize },
 }
 
 impl Encode for AnswerList {

@@ -27,16 +27,12 @@ pub struct PrivacyNoise {
 
 /// The reason why a mechanism cannot provide the privacy noise of a round.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum PrivacyNoiseError {
     /// A mechanism that is unknown or not drawn in shares.
     #[error("mechanism {found:?}: expected one of {}", expected.join(", "))]
-    Unsupported {
-        /// The name found.
-        found: String,
-        /// The supported names.
-        expected: &'static [&'static str],
-    },
+    Unsupported { found: String, expected: &'static [&'static str] },
     /// A parameter out of range.
     #[error(transparent)]
     Mechanism(#[from] MechanismError),

@@ -24,6 +24,7 @@ pub struct Checkpoint {
 
 /// The fault of a checkpoint from which a training cannot resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum CheckpointError {
     /// The bytes are not a student's checkpoint.
@@ -31,12 +32,7 @@ pub enum CheckpointError {
     Magic,
     /// The checkpoint was written by another version of this program.
     #[error("expected format version {expected}, found {found}: use the program that wrote it, or train again")]
-    Version {
-        /// The version found.
-        found: u32,
-        /// The version that this program reads.
-        expected: u32,
-    },
+    Version { found: u32, expected: u32 },
     /// The bytes were truncated or changed.
     #[error("the bytes are damaged or cut off")]
     Damaged,
@@ -45,12 +41,7 @@ pub enum CheckpointError {
     Other,
     /// The checkpoint has more epochs than requested.
     #[error("expected at most the {asked} requested epochs, found {found}")]
-    Epochs {
-        /// Epochs of the checkpoint.
-        found: u32,
-        /// Epochs requested.
-        asked: u32,
-    },
+    Epochs { found: u32, asked: u32 },
 }
 
 impl From<ParameterError> for CheckpointError {

@@ -11,6 +11,7 @@ pub type ReportError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The reason why a training ended early.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum StudentError {
     /// A setting is impossible.
@@ -30,9 +31,7 @@ pub enum StudentError {
         "expected a finite loss of the {network}, found {loss} at step {step} of epoch {epoch}: try a lower learning rate"
     )]
     NotFinite {
-        /// The network's name: "discriminator", for instance.
         network: &'static str,
-        /// The loss.
         loss: f64,
         /// The epoch, from 1.
         epoch: u32,

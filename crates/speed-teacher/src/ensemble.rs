@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 /// The reason why an ensemble was not trained or did not vote; `E` is the error of the caller's own function.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum EnsembleError<E: std::error::Error + 'static> {
     /// A teacher failed.
     #[error(transparent)]
@@ -25,10 +26,7 @@ pub enum EnsembleError<E: std::error::Error + 'static> {
     Votes(#[from] VotesError),
     /// A thread could not be started.
     #[error("cannot start a thread: {reason}")]
-    Threads {
-        /// The system's message.
-        reason: String,
-    },
+    Threads { reason: String },
 }
 
 impl<E: std::error::Error + 'static> From<QueueError<Self>> for EnsembleError<E> {

@@ -6,6 +6,7 @@ use speed_nn::training::InvalidField;
 
 /// The reason why a teacher cannot be built, trained, read or used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum TeacherError {
     /// The configuration fails its own check.
@@ -13,45 +14,27 @@ pub enum TeacherError {
     Config(#[from] InvalidField),
     /// The augmentation could move an image completely out of the frame.
     #[error("a shift of {shift} pixels is too large for images of {shape}")]
-    ShiftTooLarge {
-        /// The configured shift.
-        shift: usize,
-        /// The images' size.
-        shape: ImageShape,
-    },
+    ShiftTooLarge { shift: usize, shape: ImageShape },
     /// Images, classes, a partition or a teacher's index that do not fit, with the expected and the found value.
     #[error("{0}")]
     Data(String),
     /// The loss is not finite.
     #[error("teacher {teacher} diverged: its loss is {loss} at step {step}; lower the learning rate")]
     Diverged {
-        /// The teacher's index.
         teacher: usize,
         /// The step, from 1.
         step: usize,
-        /// The loss.
         loss: f64,
     },
     /// The training was told to stop.
     #[error("the training of teacher {teacher} was stopped")]
-    Stopped {
-        /// The teacher's index.
-        teacher: usize,
-    },
+    Stopped { teacher: usize },
     /// Fewer parameters than the network has.
     #[error("expected at least {least} parameters of the network, found {found}")]
-    FewParameters {
-        /// A lower bound on the network's number.
-        least: usize,
-        /// The number found.
-        found: usize,
-    },
+    FewParameters { least: usize, found: usize },
     /// Bytes that are not a teacher of the given configuration, image size and classes.
     #[error("not a saved teacher: {reason}")]
-    Bytes {
-        /// The fault.
-        reason: String,
-    },
+    Bytes { reason: String },
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),

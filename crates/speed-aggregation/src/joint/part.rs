@@ -9,16 +9,12 @@ use crate::submission::{Signature, digest_to_sign};
 
 /// The reason why an opener cannot make its part of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum PartError {
     /// The result is for another key.
     #[error("the result is for key {found}, this is a share of key {expected}")]
-    Key {
-        /// The key of the share.
-        expected: KeyId,
-        /// The result's key.
-        found: KeyId,
-    },
+    Key { expected: KeyId, found: KeyId },
 }
 
 /// An opener's part of a result: for every ciphertext of the answers one word, the flooded inner product of its mask with

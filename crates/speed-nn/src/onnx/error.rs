@@ -6,6 +6,7 @@ use speed_core::printable;
 
 /// The reason why a network cannot leave as an ONNX model, or why a model cannot run.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum OnnxError {
     /// The network's operations cannot be recorded.
@@ -13,12 +14,7 @@ pub enum OnnxError {
     Trace(#[from] TraceError),
     /// A network without a form in ONNX here, or a model without the form that is needed.
     #[error("expected {expected}, found {}", printable(found))]
-    Form {
-        /// The form.
-        expected: String,
-        /// The part of the network or of the model that differs.
-        found: String,
-    },
+    Form { expected: String, found: String },
     /// The model computes other logits than its network.
     #[error(
         "expected the network's logits within {expected} of the largest, found a difference of {found}: nothing was written"
@@ -26,17 +22,11 @@ pub enum OnnxError {
     Differs {
         /// The largest allowed difference, as a fraction of the largest logit.
         expected: f32,
-        /// The largest difference found.
         found: f32,
     },
     /// The runtime refuses the model or its images, or stopped.
     #[error("the runtime tract {fault}: {}", printable(reason))]
-    Runtime {
-        /// The fault.
-        fault: &'static str,
-        /// The runtime's message.
-        reason: String,
-    },
+    Runtime { fault: &'static str, reason: String },
     /// The network's own logits could not be computed.
     #[error(transparent)]
     Device(#[from] DeviceError),
