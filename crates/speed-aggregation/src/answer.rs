@@ -1,6 +1,6 @@
 //! The server's answer to one query.
 
-use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Flags, Kind, Limits, Reader, Writer};
+use crate::codec::{Decode, DecodeError, ENVELOPE, Encode, FixedLength, Flags, Limits, Reader, Writer, in_envelope};
 use crate::ids::{KeyId, RoundId};
 use crate::outcome::Outcomes;
 use crate::parameters::Parameters;
@@ -82,9 +82,7 @@ impl Decode for EncryptedAnswer {
     }
 }
 
-impl Content for EncryptedAnswer {
-    const KIND: Kind = Kind::Answer;
-}
+in_envelope!(EncryptedAnswer, Answer, "answer");
 
 impl EncryptedAnswer {
     /// Makes an answer from `words`, which holds one ciphertext for each digit of the outcome.
@@ -121,20 +119,6 @@ impl EncryptedAnswer {
     #[must_use]
     pub fn size(outcomes: Outcomes) -> usize {
         ENVELOPE + HEADER + outcomes.digits() * WORDS * size_of::<u64>()
-    }
-
-    /// Returns the encoded bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads an answer. Memory is bounded by the length of `bytes`.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed answer of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
     }
 }
 

@@ -3,7 +3,7 @@
 use speed_core::{NoisePlacement, VoteShape};
 
 use crate::answer::{EncryptedAnswer, WORDS};
-use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Flags, Kind, Limits, Reader, Writer};
+use crate::codec::{Decode, DecodeError, ENVELOPE, Encode, FixedLength, Flags, Limits, Reader, Writer, in_envelope};
 use crate::ids::{KeyId, RoundId};
 use crate::outcome::Outcomes;
 use crate::round::Round;
@@ -102,9 +102,7 @@ impl Decode for AnswerList {
     }
 }
 
-impl Content for AnswerList {
-    const KIND: Kind = Kind::AnswerList;
-}
+in_envelope!(AnswerList, AnswerList, "result");
 
 impl AnswerList {
     /// The number of bytes of the largest result of any round.
@@ -228,20 +226,6 @@ impl AnswerList {
     pub fn size(round: &Round) -> usize {
         let words = round.shape().queries() * round.outcomes().digits() * WORDS;
         ENVELOPE + HEADER + round.parties() + words * size_of::<u64>()
-    }
-
-    /// Returns the encoded bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a result. Memory is bounded by the length of `bytes`.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed result of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
     }
 }
 

@@ -6,7 +6,7 @@ use tfhe::core_crypto::prelude::{
 };
 
 use crate::codec::{
-    Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Kind, Limits, MAGIC, Reader, Writer, encode_in_order,
+    Decode, DecodeError, ENVELOPE, Encode, FixedLength, Limits, MAGIC, Reader, Writer, encode_in_order, in_envelope,
 };
 use crate::ids::{KeyId, RoundId};
 use crate::parameters::Parameters;
@@ -95,9 +95,7 @@ impl Decode for Message {
     }
 }
 
-impl Content for Message {
-    const KIND: Kind = Kind::Message;
-}
+in_envelope!(Message, Message, "message");
 
 impl Message {
     /// The number of values that share a mask and a proof.
@@ -148,20 +146,6 @@ impl Message {
     #[must_use]
     pub fn size(queries: usize, classes: usize) -> usize {
         ENVELOPE + Header::LENGTH + list_words(queries * classes) * size_of::<u64>()
-    }
-
-    /// Returns the encoded bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a message. Memory is bounded by the length of `bytes`.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed message of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
     }
 }
 

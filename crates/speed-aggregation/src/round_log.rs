@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 use speed_core::Digest;
 
-use crate::codec::{Content, Decode, DecodeError, Encode, FixedLength, Kind, Limits, Reader, Writer, encode_in_order};
+use crate::codec::{Decode, DecodeError, Encode, FixedLength, Limits, Reader, Writer, encode_in_order, in_envelope};
 use crate::ids::RoundId;
 use crate::submission::Signature;
 
@@ -183,20 +183,6 @@ impl RoundLog {
     pub fn head(&self, count: usize) -> Option<LogHead> {
         self.entries.get(..count).map(|entries| LogHead::after(self.round, entries))
     }
-
-    /// Returns the encoded bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a log. Memory is bounded by twice the length of `bytes`.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed log of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
-    }
 }
 
 impl Encode for RoundLog {
@@ -223,9 +209,7 @@ impl Decode for RoundLog {
     }
 }
 
-impl Content for RoundLog {
-    const KIND: Kind = Kind::RoundLog;
-}
+in_envelope!(RoundLog, RoundLog, "log");
 
 /// The head of a log: the number of its entries, and the last link of their hash chain. The first link is the SHA-256
 /// of "speed/log/v3" and the round id; each further link is the SHA-256 of the previous link and an entry.
@@ -334,20 +318,6 @@ impl Receipt {
     pub fn signed(&self, teacher: usize, message: Digest) -> (Digest, &Signature) {
         (self.head(teacher, message).received_to_sign(), &self.signature)
     }
-
-    /// Returns the encoded bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a receipt.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed receipt of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
-    }
 }
 
 impl Decode for Receipt {
@@ -358,9 +328,7 @@ impl Decode for Receipt {
     }
 }
 
-impl Content for Receipt {
-    const KIND: Kind = Kind::Receipt;
-}
+in_envelope!(Receipt, Receipt, "receipt");
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,9 @@ use sha2::{Digest as _, Sha256};
 use speed_core::Digest;
 
 use crate::answer_list::AnswerList;
-use crate::codec::{Content, Decode, DecodeError, Encode, FixedLength, Kind, Limits, Reader, Writer, encode_in_order};
+use crate::codec::{
+    Content, Decode, DecodeError, Encode, FixedLength, Kind, Limits, Reader, Writer, encode_in_order, in_envelope,
+};
 use crate::message::Message;
 use crate::round::Round;
 
@@ -25,26 +27,6 @@ impl Signature {
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 64] {
         &self.0
-    }
-}
-
-impl FixedLength for Signature {
-    const LENGTH: usize = 64;
-}
-
-impl Encode for Signature {
-    fn encoded_len(&self) -> usize {
-        Self::LENGTH
-    }
-
-    fn encode(&self, writer: &mut Writer) {
-        writer.bytes(&self.0);
-    }
-}
-
-impl Decode for Signature {
-    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
-        reader.array().map(Self)
     }
 }
 
@@ -124,20 +106,6 @@ impl Submission {
         let proofs = if round.proofs().is_some() { Self::max_proof_bytes(round.values()) } else { 0 };
         Self::min_size(round) + proofs
     }
-
-    /// Returns the encoded bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a submission. Memory is bounded by the length of `bytes`.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed submission of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
-    }
 }
 
 /// The largest size of one proof, in bytes.
@@ -165,9 +133,7 @@ impl Decode for Submission {
     }
 }
 
-impl Content for Submission {
-    const KIND: Kind = Kind::Submission;
-}
+in_envelope!(Submission, Submission, "submission");
 
 impl std::fmt::Debug for Submission {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -201,9 +167,7 @@ impl Decode for SignedResult {
     }
 }
 
-impl Content for SignedResult {
-    const KIND: Kind = Kind::SignedResult;
-}
+in_envelope!(SignedResult, SignedResult, "result");
 
 impl SignedResult {
     /// The size of the largest result of any round, in bytes.
@@ -238,19 +202,5 @@ impl SignedResult {
     #[must_use]
     pub fn size(round: &Round) -> usize {
         AnswerList::size(round) + Digest::LENGTH + Signature::LENGTH
-    }
-
-    /// Returns the encoded bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a result. Memory is bounded by the length of `bytes`.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed result of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
     }
 }

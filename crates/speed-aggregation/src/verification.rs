@@ -5,7 +5,7 @@ use speed_core::Digest;
 
 use crate::answer_seed::AnswerSeed;
 use crate::codec::{
-    Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Kind, Limits, Reader, Writer, encode_in_order,
+    Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Limits, Reader, Writer, encode_in_order, in_envelope,
 };
 use crate::exact_circuit::ExactCircuit;
 use crate::ids::RoundId;
@@ -79,20 +79,6 @@ impl RevealedSeed {
     pub fn seed(&self) -> &AnswerSeed {
         &self.seed
     }
-
-    /// Returns the encoded bytes, which are secret from the student.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a revealed seed.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed revealed seed of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
-    }
 }
 
 impl Encode for ExactCircuit {
@@ -126,9 +112,7 @@ impl Decode for RevealedSeed {
     }
 }
 
-impl Content for RevealedSeed {
-    const KIND: Kind = Kind::RevealedSeed;
-}
+in_envelope!(RevealedSeed, RevealedSeed, "revealed seed");
 
 /// A teacher's signed statement that it computed the sum and all answers of a result again, from the messages that the
 /// server's log names, and found the same bytes. Others compare the log: a server may sign a log for each of them.
@@ -189,20 +173,6 @@ impl Verification {
     pub fn teacher(&self) -> usize {
         self.teacher
     }
-
-    /// Returns the encoded bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a verification.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed verification of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
-    }
 }
 
 encode_in_order!(Verification: round, result, log, teacher, signature);
@@ -219,9 +189,7 @@ impl Decode for Verification {
     }
 }
 
-impl Content for Verification {
-    const KIND: Kind = Kind::Verification;
-}
+in_envelope!(Verification, Verification, "verification");
 
 #[cfg(test)]
 mod tests {

@@ -66,6 +66,33 @@ pub(crate) trait Content: Encode {
     }
 }
 
+/// Implements [`Content`] for a type, and its bytes in an envelope.
+macro_rules! in_envelope {
+    ($type:ident, $kind:ident, $name:literal) => {
+        impl $crate::codec::Content for $type {
+            const KIND: $crate::codec::Kind = $crate::codec::Kind::$kind;
+        }
+
+        impl $type {
+            #[doc = concat!("Returns the encoded ", $name, ".")]
+            #[must_use]
+            pub fn to_bytes(&self) -> Vec<u8> {
+                $crate::codec::Content::seal(self)
+            }
+
+            #[doc = concat!("Decodes one ", $name, ". Memory is bounded by twice the length of `bytes`.")]
+            ///
+            /// # Errors
+            #[doc = concat!("If the bytes are not exactly one well-formed ", $name, " of this version.")]
+            pub fn from_bytes(bytes: &[u8]) -> Result<Self, $crate::codec::DecodeError> {
+                $crate::codec::Content::unseal(bytes, ())
+            }
+        }
+    };
+}
+
+pub(crate) use in_envelope;
+
 /// Checks the envelope and its checksum, and returns a reader of the content.
 pub(crate) fn open(bytes: &[u8], kind: Kind) -> Result<Reader<'_>, DecodeError> {
     let short = DecodeError::Length { expected: ENVELOPE, found: bytes.len() };

@@ -2,7 +2,7 @@
 
 use speed_core::Digest;
 
-use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Kind, Limits, Reader, Writer};
+use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Limits, Reader, Writer, in_envelope};
 use crate::ids::{KeyId, RoundId};
 use crate::round::Round;
 use crate::submission::{Signature, digest_to_sign};
@@ -104,20 +104,6 @@ impl OpeningPart {
     pub fn size(round: &Round) -> usize {
         FIXED + round.shape().queries() * round.outcomes().digits() * size_of::<u64>()
     }
-
-    /// Returns the encoded bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a part. Memory is bounded by the length of `bytes`.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed part of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
-    }
 }
 
 impl Encode for OpeningPart {
@@ -144,9 +130,7 @@ impl Decode for OpeningPart {
     }
 }
 
-impl Content for OpeningPart {
-    const KIND: Kind = Kind::OpeningPart;
-}
+in_envelope!(OpeningPart, OpeningPart, "part");
 
 impl std::fmt::Debug for OpeningPart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

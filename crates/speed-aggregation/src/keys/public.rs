@@ -7,7 +7,7 @@ use sha2::Digest as _;
 use speed_core::{Digest, derive_key};
 use tfhe::core_crypto::prelude::{CiphertextModulus, LweCompactPublicKey, LweCompactPublicKeyOwned};
 
-use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Kind, Reader, Writer};
+use crate::codec::{Decode, DecodeError, ENVELOPE, Encode, FixedLength, Reader, Writer, in_envelope};
 use crate::ids::KeyId;
 use crate::parameters::Parameters;
 
@@ -97,20 +97,6 @@ impl PublicKey {
     pub(super) fn content_size(parameters: &Parameters) -> usize {
         usize::LENGTH + size_of::<MaskSeed>() + parameters.polynomial_size * size_of::<u64>()
     }
-
-    /// Returns the bytes of the key's file.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a public key. Memory is bounded by the length of `bytes`.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed public key of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
-    }
 }
 
 impl Encode for PublicKey {
@@ -147,9 +133,7 @@ fn concentration(body: &[u64], by: u64) -> f64 {
     body.iter().map(|word| COSINES[(word.wrapping_mul(by) >> 52) as usize]).sum()
 }
 
-impl Content for PublicKey {
-    const KIND: Kind = Kind::PublicKey;
-}
+in_envelope!(PublicKey, PublicKey, "public key");
 
 impl std::fmt::Debug for PublicKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
