@@ -15,10 +15,6 @@ use crate::round::Round;
 /// `[-2^58, 2^58]`, which hides the error of that bootstrap. Only this error could still reveal counts, because they
 /// steer the rotation that produces it. It is flooded three times; docs/homomorphic-argmax.md, section 7, bounds the
 /// remaining distance. Ring-LWE hides the mask, with the phase that the student decrypts as a hint.
-///
-/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16): key id (32), round id (32), query
-/// (4), classes (4), flags (4; bit 0: "no answer" is possible), 2049 words of 8 bytes for each digit of the outcome
-/// (see [`Outcomes`]).
 #[derive(Clone, PartialEq, Eq)]
 pub struct EncryptedAnswer {
     pub(crate) key: KeyId,

@@ -11,20 +11,6 @@ use crate::status::TeacherStatus;
 
 /// The result of a round: the encrypted answers to all its queries, and the status of every teacher. The statuses
 /// determine the honest ratio that the accountant must use.
-///
-/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
-///
-/// ```text
-/// bytes     content
-/// 32        key id
-/// 32        round id
-/// 4         teachers n
-/// 4         queries Q
-/// 4         classes
-/// 4         flags: bit 0 "no answer" is possible, bit 1 simulation, bit 2 the server added the noise
-/// n         one status per teacher
-/// 8 Q d W   answers in the order of queries: d digits of W = 2049 words each
-/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct AnswerList {
     key: KeyId,

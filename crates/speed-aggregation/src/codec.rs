@@ -1,7 +1,8 @@
 //! The wire format: values in a fixed order, in an envelope with magic, version, kind and checksum.
 //!
 //! A wire type defines with [`Encode`] the order of its fields, with [`Decode`] how to read them back under limits, and
-//! with [`Content`] the kind of envelope that holds it. No type hard-codes an offset.
+//! with [`Content`] the kind of envelope that holds it. No type hard-codes an offset. docs/protocol.md, "Binary files", has the
+//! bytes of every type.
 
 mod bytes;
 mod envelope;

@@ -12,21 +12,7 @@ use crate::ids::{KeyId, RoundId};
 use crate::parameters::Parameters;
 use crate::round::Round;
 
-/// A teacher's encrypted values for all queries of a round.
-///
-/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
-///
-/// ```text
-/// bytes  content
-/// 32     key id
-/// 32     round id
-/// 4      teacher
-/// 4      queries
-/// 4      classes
-/// 8 N c  masks: one ring element of N = 2048 words for each block of up to 2048 values
-/// 8 Q K  bodies: one word per value, queries in order, classes in order within a query
-/// ```
-/// One query of ten classes takes 16,568 bytes, a hundred queries 24,488.
+/// A teacher's encrypted values for all queries of a round: 16,568 bytes for one query of ten classes, 24,488 for a hundred.
 #[derive(Clone)]
 pub struct Message {
     header: Header,

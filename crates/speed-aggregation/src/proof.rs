@@ -84,9 +84,6 @@ fn remember(digest: Digest) {
 }
 
 /// The public common reference string of proofs, with which teachers prove and the server checks.
-///
-/// On the wire (between envelope and checksum): parameter set (4 bytes), binary logarithm of a vote on the torus (4),
-/// bits of a value's range (4), values of a proof (4), and tfhe's encoding of the reference string.
 pub struct ProofKey {
     parameters: Parameters,
     unit_log: u32,

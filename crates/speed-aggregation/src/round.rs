@@ -309,28 +309,7 @@ impl Round {
         self.spec.shape.counts()
     }
 
-    /// Returns the identifier of this round under a key: SHA-256 of the following bytes, numbers little-endian.
-    ///
-    /// ```text
-    /// bytes  content
-    /// 14     "speed/round/v5"
-    /// 32     SHA-256 of the label
-    /// 32     key id
-    /// 32     SHA-256 of the list of queries, or zeros
-    /// 32     SHA-256 of the names of the classes, each followed by a line feed, or zeros
-    /// 32     SHA-256 of the roster, or zeros
-    /// 32     SHA-256 of the proof key, or zeros
-    /// 32     SHA-256 of the evaluation key, or zeros
-    /// 4 x 8  queries, classes, teachers, parties
-    /// ..     the number of teachers of every party (8 bytes each), or nothing if all have one
-    /// 2 x 8  smallest number of teachers, noise bound
-    /// 8      the index of the opener plus 1, or 0
-    /// 1      noise: 1 from the teachers, 2 from the server
-    /// 1      simulation: 0 or 1
-    /// 1      threshold: 0 for none, 1 with a threshold, 2 for a check
-    /// 8      the threshold, or 0
-    /// ..     the mechanism: name, parameter and value, or nothing
-    /// ```
+    /// Returns the identifier of this round under a key: SHA-256 of all terms (docs/protocol.md, "The round's file").
     #[must_use]
     pub fn id(&self, key: KeyId) -> RoundId {
         let RoundSpec { label, shape, min_teachers, noise_bound, threshold, opener, .. } = self.spec;

@@ -130,16 +130,6 @@ impl Decode for LogEntry {
 
 /// The log of a round on the wire: every entry so far, signed by the server. The log is append-only: as in a hash
 /// chain, the signed head commits the server to all earlier entries.
-///
-/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
-///
-/// ```text
-/// bytes  content
-/// 32     round id
-/// 4      number of entries N
-/// 37 N   entries: event (1), teacher or 2^32 - 1 (4), SHA-256 (32)
-/// 64     the server's signature of the head after N entries
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoundLog {
     round: RoundId,
@@ -271,8 +261,6 @@ impl LogHead {
 /// A signed receipt: entry `entry` of the round's log, which follows the link `before`, records this message as
 /// received. The receipt names neither teacher nor message: the verifier supplies both, and the signature is valid for
 /// no others. A later log without that entry at that position proves that the server cheated.
-///
-/// Content on the wire: round id (32), number of entries before that of the message (4), the link before it (32), signature (64).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     round: RoundId,

@@ -45,16 +45,6 @@ pub(crate) fn digest_to_sign(kind: Kind, content: &[&dyn Encode]) -> Digest {
 }
 
 /// A teacher's signed message on the wire, with its proofs if the round requires them.
-///
-/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
-///
-/// ```text
-/// bytes  content
-/// ..     the message's content
-/// 4      length of the proofs in bytes, 0 for none
-/// ..     the proofs
-/// 64     the teacher's signature
-/// ```
 #[derive(Clone)]
 pub struct Submission {
     message: Message,
@@ -143,15 +133,6 @@ impl std::fmt::Debug for Submission {
 
 /// A round's result on the wire, signed by the server: the answers, and the digest of the sum from which they are
 /// computed.
-///
-/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
-///
-/// ```text
-/// bytes  content
-/// ..     the list of answers
-/// 32     SHA-256 of the server's state with the closed sum
-/// 64     the server's signature
-/// ```
 #[derive(Clone, Debug)]
 pub struct SignedResult {
     list: AnswerList,

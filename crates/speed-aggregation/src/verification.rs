@@ -13,17 +13,6 @@ use crate::round::Round;
 use crate::submission::{Signature, digest_to_sign};
 
 /// The seed of a result, signed by the server. Only a verifier gets it, never the student.
-///
-/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
-///
-/// ```text
-/// bytes  content
-/// 32     round id
-/// 32     SHA-256 of the result's file
-/// 4      circuit: 1 tournament, 2 all pairs
-/// 32     the seed
-/// 64     the server's signature
-/// ```
 #[derive(Clone, Debug)]
 pub struct RevealedSeed {
     round: RoundId,
@@ -116,9 +105,6 @@ in_envelope!(RevealedSeed, RevealedSeed, "revealed seed");
 
 /// A teacher's signed statement that it computed the sum and all answers of a result again, from the messages that the
 /// server's log names, and found the same bytes. Others compare the log: a server may sign a log for each of them.
-///
-/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16): round id (32), SHA-256 of the
-/// result's file (32), SHA-256 of the log's file (32), teacher (4), the teacher's signature (64).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verification {
     round: RoundId,

@@ -1,16 +1,4 @@
 //! The envelope of every wire format: magic, version, kind, content, checksum.
-//!
-//! ```text
-//! offset  bytes  content
-//! 0       8      "SPEEDAGG"
-//! 8       2      version, 4
-//! 10      2      kind: 1 message of a teacher, 2 answer to one query, 3 list of a round's answers, 4 state of a server,
-//!                5 secret key, 6 public key, 7 evaluation key, 8 signed message of a teacher, 9 signed result of a server,
-//!                10 proof key, 11 log of a round, 12 receipt for a message, 13 revealed seed, 14 verification of a result,
-//!                15 student's share of a secret key, 16 opener's share, 17 opener's part of a result
-//! 12      ..     content
-//! end-16  16     first half of SHA-256 of all before
-//! ```
 //! Numbers are little-endian. Nothing is allocated from a length field: lengths are checked against the bytes at hand.
 
 use sha2::{Digest, Sha256};

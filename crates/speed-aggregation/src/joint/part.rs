@@ -19,18 +19,6 @@ pub enum PartError {
 
 /// An opener's part of a result: for every ciphertext of the answers one word, the flooded inner product of its mask with
 /// the opener's share of the key. The student opens the result with it.
-///
-/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
-///
-/// ```text
-/// bytes  content
-/// 32     round id
-/// 32     SHA-256 of the result's file
-/// 4      teacher: the index of the opener
-/// 4      words: queries times digits of an outcome
-/// 8 each words, queries in order, digits of a query lowest first
-/// 64     the opener's signature
-/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct OpeningPart {
     round: RoundId,

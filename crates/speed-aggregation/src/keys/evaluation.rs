@@ -12,10 +12,6 @@ use crate::parameters::{Decomposition, Parameters};
 
 /// The server's key as it is stored and sent. Seeds replace the masks, so it takes 103 MB (parameters of up to 2544
 /// votes) where the [`EvaluationKey`] takes 320 MB.
-///
-/// On the wire (between envelope and checksum): the public key as in its own file, then the seed (16 bytes) and the
-/// bodies for each of key switch, bootstrap, select and trace: words of 8 bytes, of which bootstrap and select leave out
-/// the two that are 0.
 pub struct SeededEvaluationKey {
     pub(crate) public: PublicKey,
     pub(crate) parts: SeededParts,

@@ -28,8 +28,6 @@ const MAX_CONCENTRATION: f64 = 630.0;
 /// concentrated, itself or times a small number or a power of two: everyone could then read votes without a key, because the
 /// same multiple of a ciphertext's body would not depend on its randomness. This finds faults of a generator, not malice. A
 /// generator can always tell others the secret key, and no check detects it, so the student's key generation is trusted.
-///
-/// On the wire (between envelope and checksum): parameter set (4 bytes), the mask's seed (32), and the body, 2048 words of 8 bytes.
 #[derive(Clone)]
 pub struct PublicKey {
     pub(crate) parameters: Parameters,

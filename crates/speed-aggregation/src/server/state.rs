@@ -55,19 +55,6 @@ impl Server {
     /// Returns the closed sum and the teachers' statuses, from which [`Self::resume`] continues. The sum is encrypted.
     /// It includes central noise, so a resumed server does not draw it again.
     ///
-    /// Content (after the envelope of 12 bytes, before the checksum of 16):
-    ///
-    /// ```text
-    /// bytes  content
-    /// 32     key id
-    /// 32     round id
-    /// 4      parties n
-    /// 4      queries
-    /// 4      classes
-    /// n      one status per party
-    /// ..     masks and bodies of the sum, as in a message
-    /// ```
-    ///
     /// # Errors
     /// If the sum is not closed.
     pub fn state(&self) -> Result<Vec<u8>, ServerError> {

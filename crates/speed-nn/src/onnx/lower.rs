@@ -38,17 +38,11 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns the name of a tensor's value.
-    ///
-    /// # Errors
-    /// If the tensor is unknown.
     pub(crate) fn name(&mut self, tensor: &TensorIr) -> Result<String, OnnxError> {
         self.values.name(tensor, &mut self.graph)
     }
 
     /// Adds the nodes of an operation.
-    ///
-    /// # Errors
-    /// If ONNX cannot express it.
     pub(crate) fn operation(&mut self, operation: &OperationIr) -> Result<(), OnnxError> {
         let done = match operation {
             OperationIr::Init(_) | OperationIr::Drop(_) => true,

@@ -24,9 +24,6 @@ pub(crate) struct Shapes(HashMap<TensorId, Vec<Length>>);
 
 impl Shapes {
     /// Compares two traces of one network with different numbers of images.
-    ///
-    /// # Errors
-    /// If their operations differ.
     pub(crate) fn new(trace: &Trace, other: &Trace) -> Result<Self, OnnxError> {
         let depends =
             |found: String| OnnxError::form("a network with the same operations for every number of images", found);
