@@ -1,6 +1,7 @@
 //! The server's answer to one query.
 
 use crate::codec::{Decode, DecodeError, ENVELOPE, Encode, FixedLength, Flags, Limits, Reader, Writer, in_envelope};
+use crate::getters::getters;
 use crate::ids::{KeyId, RoundId};
 use crate::outcome::Outcomes;
 use crate::parameters::Parameters;
@@ -87,28 +88,15 @@ impl EncryptedAnswer {
         Self { key, round, query, outcomes, words }
     }
 
-    /// Returns the key under which the answer is encrypted.
-    #[must_use]
-    pub fn key(&self) -> KeyId {
-        self.key
-    }
-
-    /// Returns the round that the answer belongs to.
-    #[must_use]
-    pub fn round(&self) -> RoundId {
-        self.round
-    }
-
-    /// Returns the query that it answers.
-    #[must_use]
-    pub fn query(&self) -> usize {
-        self.query
-    }
-
-    /// Returns the outcomes that it can have.
-    #[must_use]
-    pub fn outcomes(&self) -> Outcomes {
-        self.outcomes
+    getters! {
+        /// Returns the key under which the answer is encrypted.
+        key: KeyId,
+        /// Returns the round that the answer belongs to.
+        round: RoundId,
+        /// Returns the query that it answers.
+        query: usize,
+        /// Returns the outcomes that it can have.
+        outcomes: Outcomes,
     }
 
     /// Returns the number of bytes of an answer.

@@ -4,6 +4,7 @@ use speed_core::{NoisePlacement, VoteShape};
 
 use crate::answer::{EncryptedAnswer, WORDS};
 use crate::codec::{Decode, DecodeError, ENVELOPE, Encode, FixedLength, Flags, Limits, Reader, Writer, in_envelope};
+use crate::getters::getters;
 use crate::ids::{KeyId, RoundId};
 use crate::outcome::Outcomes;
 use crate::round::Round;
@@ -123,28 +124,15 @@ impl AnswerList {
         Ok(Self { key, round: id, shape, outcomes, simulation, placement, statuses, words })
     }
 
-    /// Returns the key under which the answers are encrypted.
-    #[must_use]
-    pub fn key(&self) -> KeyId {
-        self.key
-    }
-
-    /// Returns the round.
-    #[must_use]
-    pub fn round(&self) -> RoundId {
-        self.round
-    }
-
-    /// Returns the numbers of parties that send messages, of queries and of classes.
-    #[must_use]
-    pub fn shape(&self) -> VoteShape {
-        self.shape
-    }
-
-    /// Returns the possible outcomes of a query.
-    #[must_use]
-    pub fn outcomes(&self) -> Outcomes {
-        self.outcomes
+    getters! {
+        /// Returns the key under which the answers are encrypted.
+        key: KeyId,
+        /// Returns the round.
+        round: RoundId,
+        /// Returns the numbers of parties that send messages, of queries and of classes.
+        shape: VoteShape,
+        /// Returns the possible outcomes of a query.
+        outcomes: Outcomes,
     }
 
     /// Returns whether the round is a simulation, whose noise gives no privacy.
@@ -153,16 +141,11 @@ impl AnswerList {
         self.simulation
     }
 
-    /// Returns the parties that added the privacy noise.
-    #[must_use]
-    pub fn placement(&self) -> NoisePlacement {
-        self.placement
-    }
-
-    /// Returns the status of every teacher.
-    #[must_use]
-    pub fn statuses(&self) -> &[TeacherStatus] {
-        &self.statuses
+    getters! {
+        /// Returns the parties that added the privacy noise.
+        placement: NoisePlacement,
+        /// Returns the status of every teacher.
+        statuses: &[TeacherStatus],
     }
 
     /// Returns the number of parties whose messages are in the sum.

@@ -8,6 +8,7 @@ use tfhe::core_crypto::prelude::{
 use crate::codec::{
     Decode, DecodeError, ENVELOPE, Encode, FixedLength, Limits, MAGIC, Reader, Writer, encode_in_order, in_envelope,
 };
+use crate::getters::getters;
 use crate::ids::{KeyId, RoundId};
 use crate::parameters::Parameters;
 use crate::round::Round;
@@ -94,34 +95,17 @@ impl Message {
         Self { header: Header { key, round: round.id(key), teacher, queries, classes }, list }
     }
 
-    /// Returns the key under which the message is encrypted.
-    #[must_use]
-    pub fn key(&self) -> KeyId {
-        self.header.key
-    }
-
-    /// Returns the round that the message belongs to.
-    #[must_use]
-    pub fn round(&self) -> RoundId {
-        self.header.round
-    }
-
-    /// Returns the teacher that claims to have sent the message. (Messages carry no signature.)
-    #[must_use]
-    pub fn teacher(&self) -> usize {
-        self.header.teacher
-    }
-
-    /// Returns the number of queries.
-    #[must_use]
-    pub fn queries(&self) -> usize {
-        self.header.queries
-    }
-
-    /// Returns the number of classes.
-    #[must_use]
-    pub fn classes(&self) -> usize {
-        self.header.classes
+    getters! {
+        /// Returns the key under which the message is encrypted.
+        key: KeyId = header.key,
+        /// Returns the round that the message belongs to.
+        round: RoundId = header.round,
+        /// Returns the teacher that claims to have sent the message. (Messages carry no signature.)
+        teacher: usize = header.teacher,
+        /// Returns the number of queries.
+        queries: usize = header.queries,
+        /// Returns the number of classes.
+        classes: usize = header.classes,
     }
 
     pub(crate) fn list(&self) -> &LweCompactCiphertextListOwned<u64> {

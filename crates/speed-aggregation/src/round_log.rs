@@ -4,6 +4,7 @@ use sha2::{Digest as _, Sha256};
 use speed_core::Digest;
 
 use crate::codec::{Decode, DecodeError, Encode, FixedLength, Limits, Reader, Writer, encode_in_order, in_envelope};
+use crate::getters::getters;
 use crate::ids::RoundId;
 use crate::submission::Signature;
 
@@ -65,22 +66,13 @@ impl LogEntry {
         Self { event, teacher: None, digest }
     }
 
-    /// Returns the event.
-    #[must_use]
-    pub fn event(&self) -> LogEvent {
-        self.event
-    }
-
-    /// Returns the teacher whose message the entry is about, if any.
-    #[must_use]
-    pub fn teacher(&self) -> Option<usize> {
-        self.teacher
-    }
-
-    /// Returns the SHA-256 of the message, the closed sum or the result.
-    #[must_use]
-    pub fn digest(&self) -> Digest {
-        self.digest
+    getters! {
+        /// Returns the event.
+        event: LogEvent,
+        /// Returns the teacher whose message the entry is about, if any.
+        teacher: Option<usize>,
+        /// Returns the SHA-256 of the message, the closed sum or the result.
+        digest: Digest,
     }
 
     /// Returns the encoded bytes.
@@ -150,16 +142,11 @@ impl RoundLog {
         Self { round, entries, signature }
     }
 
-    /// Returns the round.
-    #[must_use]
-    pub fn round(&self) -> RoundId {
-        self.round
-    }
-
-    /// Returns the entries. They are unauthenticated until the signature is checked.
-    #[must_use]
-    pub fn entries(&self) -> &[LogEntry] {
-        &self.entries
+    getters! {
+        /// Returns the round.
+        round: RoundId,
+        /// Returns the entries. They are unauthenticated until the signature is checked.
+        entries: &[LogEntry],
     }
 
     /// Returns the digest that the server signed, and its signature.
@@ -289,16 +276,11 @@ impl Receipt {
         before.then_received(teacher, message)
     }
 
-    /// Returns the index of the message's entry in the log, from 0.
-    #[must_use]
-    pub fn entry(&self) -> usize {
-        self.entry
-    }
-
-    /// Returns the round.
-    #[must_use]
-    pub fn round(&self) -> RoundId {
-        self.round
+    getters! {
+        /// Returns the index of the message's entry in the log, from 0.
+        entry: usize,
+        /// Returns the round.
+        round: RoundId,
     }
 
     /// Returns the digest that the server signed if this is the receipt of this teacher's message, and its signature.

@@ -9,6 +9,7 @@ use crate::answer_list::AnswerList;
 use crate::codec::{
     Content, Decode, DecodeError, Encode, FixedLength, Kind, Limits, Reader, Writer, encode_in_order, in_envelope,
 };
+use crate::getters::getters;
 use crate::message::Message;
 use crate::round::Round;
 
@@ -72,16 +73,11 @@ impl Submission {
         (digest_to_sign(Self::KIND, &[&self.message, &self.proofs.len(), &self.proofs.as_slice()]), &self.signature)
     }
 
-    /// Returns the message. It is unauthenticated until the signature is checked.
-    #[must_use]
-    pub fn message(&self) -> &Message {
-        &self.message
-    }
-
-    /// Returns the proofs' bytes; empty if the round requires none.
-    #[must_use]
-    pub fn proofs(&self) -> &[u8] {
-        &self.proofs
+    getters! {
+        /// Returns the message. It is unauthenticated until the signature is checked.
+        message: &Message,
+        /// Returns the proofs' bytes; empty if the round requires none.
+        proofs: &[u8],
     }
 
     /// Returns the size of a submission without proofs, in bytes.
@@ -167,16 +163,11 @@ impl SignedResult {
         (digest_to_sign(Self::KIND, &[&self.list, &self.sum]), &self.signature)
     }
 
-    /// Returns the answers. They are unauthenticated until the signature is checked.
-    #[must_use]
-    pub fn list(&self) -> &AnswerList {
-        &self.list
-    }
-
-    /// Returns the SHA-256 of the server's state with the closed sum.
-    #[must_use]
-    pub fn sum(&self) -> Digest {
-        self.sum
+    getters! {
+        /// Returns the answers. They are unauthenticated until the signature is checked.
+        list: &AnswerList,
+        /// Returns the SHA-256 of the server's state with the closed sum.
+        sum: Digest,
     }
 
     /// Returns the size of a round's result, in bytes.

@@ -8,6 +8,7 @@ use crate::codec::{
     Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Limits, Reader, Writer, encode_in_order, in_envelope,
 };
 use crate::exact_circuit::ExactCircuit;
+use crate::getters::getters;
 use crate::ids::RoundId;
 use crate::round::Round;
 use crate::submission::{Signature, digest_to_sign};
@@ -45,28 +46,15 @@ impl RevealedSeed {
         (digest_to_sign(Self::KIND, &[&self.round, &self.result, &self.circuit, &self.seed]), &self.signature)
     }
 
-    /// Returns the round.
-    #[must_use]
-    pub fn round(&self) -> RoundId {
-        self.round
-    }
-
-    /// Returns the SHA-256 of the result.
-    #[must_use]
-    pub fn result(&self) -> Digest {
-        self.result
-    }
-
-    /// Returns the circuit that computed it.
-    #[must_use]
-    pub fn circuit(&self) -> ExactCircuit {
-        self.circuit
-    }
-
-    /// Returns the seed.
-    #[must_use]
-    pub fn seed(&self) -> &AnswerSeed {
-        &self.seed
+    getters! {
+        /// Returns the round.
+        round: RoundId,
+        /// Returns the SHA-256 of the result.
+        result: Digest,
+        /// Returns the circuit that computed it.
+        circuit: ExactCircuit,
+        /// Returns the seed.
+        seed: &AnswerSeed,
     }
 }
 
@@ -136,28 +124,15 @@ impl Verification {
         (digest_to_sign(Self::KIND, &[&self.round, &self.result, &self.log, &self.teacher]), &self.signature)
     }
 
-    /// Returns the round.
-    #[must_use]
-    pub fn round(&self) -> RoundId {
-        self.round
-    }
-
-    /// Returns the SHA-256 of the result.
-    #[must_use]
-    pub fn result(&self) -> Digest {
-        self.result
-    }
-
-    /// Returns the SHA-256 of the log.
-    #[must_use]
-    pub fn log(&self) -> Digest {
-        self.log
-    }
-
-    /// Returns the teacher, which is unauthenticated until the signature is checked.
-    #[must_use]
-    pub fn teacher(&self) -> usize {
-        self.teacher
+    getters! {
+        /// Returns the round.
+        round: RoundId,
+        /// Returns the SHA-256 of the result.
+        result: Digest,
+        /// Returns the SHA-256 of the log.
+        log: Digest,
+        /// Returns the teacher, which is unauthenticated until the signature is checked.
+        teacher: usize,
     }
 }
 

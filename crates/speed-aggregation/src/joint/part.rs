@@ -3,6 +3,7 @@
 use speed_core::Digest;
 
 use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Limits, Reader, Writer, in_envelope};
+use crate::getters::getters;
 use crate::ids::{KeyId, RoundId};
 use crate::round::Round;
 use crate::submission::{Signature, digest_to_sign};
@@ -57,28 +58,15 @@ impl OpeningPart {
         (digest_to_sign(Self::KIND, &[round, result, teacher, &words.len(), words]), signature)
     }
 
-    /// Returns the round.
-    #[must_use]
-    pub fn round(&self) -> RoundId {
-        self.round
-    }
-
-    /// Returns the SHA-256 of the result.
-    #[must_use]
-    pub fn result(&self) -> Digest {
-        self.result
-    }
-
-    /// Returns the opener's index, which is unauthenticated until the signature is checked.
-    #[must_use]
-    pub fn teacher(&self) -> usize {
-        self.teacher
-    }
-
-    /// Returns the words, one for each ciphertext of the answers.
-    #[must_use]
-    pub fn words(&self) -> &[u64] {
-        &self.words
+    getters! {
+        /// Returns the round.
+        round: RoundId,
+        /// Returns the SHA-256 of the result.
+        result: Digest,
+        /// Returns the opener's index, which is unauthenticated until the signature is checked.
+        teacher: usize,
+        /// Returns the words, one for each ciphertext of the answers.
+        words: &[u64],
     }
 
     /// Returns whether there is one word for each ciphertext of a result of `round`.

@@ -8,6 +8,7 @@ use speed_core::{Digest, derive_key};
 use tfhe::core_crypto::prelude::{CiphertextModulus, LweCompactPublicKey, LweCompactPublicKeyOwned};
 
 use crate::codec::{Decode, DecodeError, ENVELOPE, Encode, FixedLength, Reader, Writer, in_envelope};
+use crate::getters::getters;
 use crate::ids::KeyId;
 use crate::parameters::Parameters;
 
@@ -67,16 +68,11 @@ impl PublicKey {
         &self.key.as_ref().as_ref()[self.parameters.polynomial_size..]
     }
 
-    /// Returns the identifier of the key set.
-    #[must_use]
-    pub fn id(&self) -> KeyId {
-        self.id
-    }
-
-    /// Returns the parameter set.
-    #[must_use]
-    pub fn parameters(&self) -> &Parameters {
-        &self.parameters
+    getters! {
+        /// Returns the identifier of the key set.
+        id: KeyId,
+        /// Returns the parameter set.
+        parameters: &Parameters,
     }
 
     /// Returns the size of the key's words, in bytes.
