@@ -155,7 +155,7 @@ mod tests {
     fn a_public_key_that_does_not_hide_votes_is_refused() {
         let p = Parameters::TOURNAMENT_128;
         let of = |word: &dyn Fn(u64) -> u64| PublicKey::new(&p, [0; 32], &(0..2048).map(word).collect::<Vec<_>>());
-        // On the commit before, this passed: every value is the body modulo 2^62.
+        // Every value is the body modulo 2^62.
         let sparse = of(&|word| if word < 800 { 1 << 62 } else { 0 });
         // A body of noise alone, as if the secret key were zero.
         let noise = |word: u64| (word << 6).wrapping_sub(1 << 16);

@@ -346,7 +346,7 @@ mod tests {
         Classifier::new(&bytes(graph)).map(|_| ()).expect_err("refused").to_string()
     }
 
-    /// On commit b3db769 the fused form of this Softmax gave nearly the same score to every picture.
+    /// The runtime may fuse this Softmax to one that gives nearly the same score to every picture.
     #[test]
     fn a_quantised_softmax_gives_its_scores_or_is_refused() {
         let quantised = graph(images(DataType::Float, &[1, 2, 2]), |builder| {
