@@ -172,24 +172,12 @@ fn calibrate_coins(queries: usize, target: &Target) -> Result<Calibration, Accou
 }
 
 /// Finds the least binomial noise that meets the target and whose coins `teachers` teachers share evenly. With a threshold,
-/// each teacher's coins are even.
+/// each teacher's coins are even. Epsilon is nearly an inverse square root of the coins, so each account predicts their number.
 ///
 /// # Errors
 /// [`AccountError::NotEnoughNoise`] if the coins that these teachers can toss are not enough, [`AccountError::Mechanism`] if
 /// they cannot toss any, and the errors of [`Accountant::account_queries`].
 pub fn calibrate_coins_of_teacher(
-    teachers: usize,
-    queries: usize,
-    target: &Target,
-) -> Result<Calibration, AccountError> {
-    let step = NoiseCoins::step(target.threshold.is_some());
-    calibrate_coins_from((FIRST_COINS / teachers.max(1) as u64).next_multiple_of(step), teachers, queries, target)
-}
-
-/// Does the same from a first guess of the coins of one teacher. Epsilon is nearly an inverse square root of the coins, so each
-/// account predicts their number.
-pub(crate) fn calibrate_coins_from(
-    first: u64,
     teachers: usize,
     queries: usize,
     target: &Target,
@@ -201,7 +189,7 @@ pub(crate) fn calibrate_coins_from(
     BinomialShare::new(NoiseCoins::new(sharers.saturating_mul(step))?, teachers)?;
     let most = (NoiseCoins::MAX / sharers).min(u64::from(BinomialShare::MAX_COINS)) / step;
     let (mut few, mut enough, mut found) = (0, most + 1, None);
-    let mut next = (first / step).clamp(1, most);
+    let mut next = (FIRST_COINS / sharers).div_ceil(step).clamp(1, most);
     let mut least = None;
     for round in 1_u32.. {
         let coins = NoiseCoins::new(next * step * sharers)?;

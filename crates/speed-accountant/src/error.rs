@@ -6,6 +6,7 @@ use crate::spent::CompositionRule;
 
 /// Refusal of votes or parameters.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum AccountError {
     /// No query was asked.
@@ -13,154 +14,70 @@ pub enum AccountError {
     NoQueries,
     /// A row has fewer than two classes, so there is nothing to choose between.
     #[error("row {row} has {found} classes, but an argmax needs at least 2")]
-    TooFewClasses {
-        /// Index of the row.
-        row: usize,
-        /// Number of its counts.
-        found: usize,
-    },
+    TooFewClasses { row: usize, found: usize },
     /// A row and the first row differ in the number of classes.
     #[error("row {row} has {found} classes, but row 0 has {expected}")]
-    Classes {
-        /// Index of the row.
-        row: usize,
-        /// Number of its counts.
-        found: usize,
-        /// Number of counts of the first row.
-        expected: usize,
-    },
+    Classes { row: usize, found: usize, expected: usize },
     /// A row and the first row differ in the number of votes: every teacher votes once per query.
     #[error("row {row} has {found} votes, but row 0 has {expected}: every teacher votes once in every query")]
-    Votes {
-        /// Index of the row.
-        row: usize,
-        /// The sum of its counts.
-        found: u64,
-        /// The sum of the first row's counts.
-        expected: u64,
-    },
+    Votes { row: usize, found: u64, expected: u64 },
     /// A row has no votes.
     #[error("row {row} has no votes at all")]
-    NoVotes {
-        /// Index of the row.
-        row: usize,
-    },
+    NoVotes { row: usize },
     /// Delta is out of range.
     #[error("delta is {found:?}, but it must be at least {min:e} and less than 1")]
-    Delta {
-        /// The refused value.
-        found: f64,
-        /// The smallest value allowed.
-        min: f64,
-    },
+    Delta { found: f64, min: f64 },
     /// The largest moment order leaves no order to try.
     #[error("largest moment order is 0, but at least order 1 is needed")]
     NoOrders,
     /// There are more queries than can be composed.
     #[error("there are {found} queries, but at most 1000000 are accounted for together")]
-    Queries {
-        /// Number that was asked for.
-        found: usize,
-    },
+    Queries { found: usize },
     /// There are too many teachers to try every number of missing ones.
     #[error(
         "there are {found} votes a row: with \"up to\" every number of missing teachers is tried, for at most 2000 teachers"
     )]
-    Teachers {
-        /// Number of teachers that voted.
-        found: u64,
-    },
+    Teachers { found: u64 },
     /// A total variation distance is out of range.
     #[error("total variation distance of the sampler is {found:?}, but it must be from 0 to less than 1")]
-    TotalVariation {
-        /// The refused value.
-        found: f64,
-    },
+    TotalVariation { found: f64 },
     /// The sampler's distance from exact noise uses up all of delta.
     #[error(
         "sampler's total variation distance costs {charge:e} of delta = {delta:e} at an epsilon of {epsilon:.1}, which is too \
          much"
     )]
-    DeltaUsedUp {
-        /// The epsilon at which the sampler has this cost.
-        epsilon: f64,
-        /// Cost of the sampler.
-        charge: f64,
-        /// Delta of the claim.
-        delta: f64,
-    },
+    DeltaUsedUp { epsilon: f64, charge: f64, delta: f64 },
     /// No finite epsilon is known.
     #[error(
         "epsilon of these queries is not finite (found {found}): the noise is too little, or too far beyond what can be computed"
     )]
-    NotFinite {
-        /// The computed value.
-        found: f64,
-    },
+    NotFinite { found: f64 },
     /// A threshold is not a number of votes.
     #[error("threshold is {found:?}, but it must be a number of votes up to 1e15, and a whole one with integer noise")]
-    Threshold {
-        /// The refused value.
-        found: f64,
-    },
+    Threshold { found: f64 },
     /// Checks before answers do not fit the answers, or an account that cannot have them.
     #[error("{what}: found {found}, expected {expected}")]
-    Checks {
-        /// What does not fit.
-        what: &'static str,
-        /// The refused value.
-        found: Box<str>,
-        /// The value allowed.
-        expected: Box<str>,
-    },
+    Checks { what: &'static str, found: Box<str>, expected: Box<str> },
     /// Neighbours differ in several teachers of a party, for which this account does not exist.
     #[error(
         "neighbours that differ in several teachers of a party: found {what}, expected the tight bound for any votes"
     )]
-    Party {
-        /// The account asked for.
-        what: &'static str,
-    },
+    Party { what: &'static str },
     /// A party has no teachers or too many.
     #[error("a party has {found} teachers, expected 1 to {max}")]
-    PartyTeachers {
-        /// Number of teachers.
-        found: usize,
-        /// The largest number.
-        max: u32,
-    },
+    PartyTeachers { found: usize, max: u32 },
     /// There are too many classes for neighbours that differ in several teachers.
     #[error("{found} classes: the bound for a party of several teachers holds for at most {max}")]
-    PartyClasses {
-        /// Number of classes.
-        found: usize,
-        /// The largest number.
-        max: usize,
-    },
+    PartyClasses { found: usize, max: usize },
     /// The honest ratio is not 1, but a trusted aggregator adds all of the noise.
     #[error("honest ratio is {tau:?} with a trusted aggregator, who adds all of the noise: it must be 1")]
-    CentralRatio {
-        /// The ratio.
-        tau: f64,
-    },
+    CentralRatio { tau: f64 },
     /// An option of a release is out of range.
     #[error("release: {option} is {found}, expected a number from {min} to {max}")]
-    ReleaseOption {
-        /// The option.
-        option: &'static str,
-        /// The refused value.
-        found: f64,
-        /// The smallest value allowed.
-        min: f64,
-        /// The largest value allowed.
-        max: f64,
-    },
+    ReleaseOption { option: &'static str, found: f64, min: f64, max: f64 },
     /// A target epsilon is not a finite number greater than 0.
     #[error("epsilon {found:?} cannot be reached: the target must be a finite number greater than 0")]
-    Target {
-        /// The refused value.
-        found: f64,
-    },
+    Target { found: f64 },
     /// No supported noise is enough for a target epsilon.
     #[error(
         "epsilon {epsilon:?} for {queries} queries cannot be reached: with the widest noise that can be drawn, {} {widest}, it is {}; \
@@ -169,13 +86,9 @@ pub enum AccountError {
         or_infinite(*least)
     )]
     NotEnoughNoise {
-        /// The target.
         epsilon: f64,
-        /// Number of queries.
         queries: usize,
-        /// Kind of the noise.
         kind: MechanismKind,
-        /// Scale of the widest noise.
         widest: f64,
         /// Epsilon with the widest noise; `None` if it is not finite.
         least: Option<f64>,
@@ -183,52 +96,25 @@ pub enum AccountError {
     /// Not even one query meets a target epsilon.
     #[error("epsilon {epsilon:?} cannot be reached: for one query it is {}", or_infinite(*least))]
     NoQueryAllowed {
-        /// The target.
         epsilon: f64,
         /// Epsilon of one query; `None` if it is not finite.
         least: Option<f64>,
     },
     /// The integrand of `q` has a cusp too close to the path of integration.
     #[error("q by integration cannot be reached: tau is {tau}, expected at least {min} with continuous Laplace noise")]
-    IntegrationRatio {
-        /// The ratio.
-        tau: f64,
-        /// The smallest ratio that is integrated.
-        min: f64,
-    },
+    IntegrationRatio { tau: f64, min: f64 },
     /// Queries would exceed a budget; none of them was composed.
     #[error(
         "{queries} more queries would make epsilon {would_be:.6}, but the budget is {budget} at delta {delta:e} ({spent:.6} is \
          spent): {rule}"
     )]
-    OverBudget {
-        /// Number of queries that were asked for.
-        queries: usize,
-        /// Epsilon with these queries.
-        would_be: f64,
-        /// Epsilon of the budget.
-        budget: f64,
-        /// Delta of the budget.
-        delta: f64,
-        /// Epsilon without these queries.
-        spent: f64,
-        /// The rule by which they would be composed.
-        rule: CompositionRule,
-    },
+    OverBudget { queries: usize, would_be: f64, budget: f64, delta: f64, spent: f64, rule: CompositionRule },
     /// An agreement is not a share of the teachers.
     #[error("agreement is {found:?}, but it must be a share of the teachers above 0 and at most 1")]
-    Agreement {
-        /// The refused value.
-        found: f64,
-    },
+    Agreement { found: f64 },
     /// The right class is not one of the classes.
     #[error("right class is {found}, but there are {classes} classes, counted from 0")]
-    RightClass {
-        /// Index of the class.
-        found: usize,
-        /// Number of classes.
-        classes: usize,
-    },
+    RightClass { found: usize, classes: usize },
     /// The noise cannot be created.
     #[error(transparent)]
     Mechanism(#[from] MechanismError),

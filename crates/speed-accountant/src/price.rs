@@ -25,26 +25,15 @@ pub struct PriceLimit(Option<f64>);
 
 /// Refusal of answers whose price exceeds the limit, or has to be confirmed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum PriceError {
     /// A limit that is not a positive number.
     #[error("found {found:?}, expected a number above 0")]
-    Limit {
-        /// The refused value.
-        found: f64,
-    },
+    Limit { found: f64 },
     /// The answers may cost more than the limit.
     #[error("{what} may cost epsilon {} at delta {delta:e}, allowed is {most:?}", two(*all))]
-    TooDear {
-        /// The answers, in words.
-        what: &'static str,
-        /// Their epsilon.
-        all: f64,
-        /// Its delta.
-        delta: f64,
-        /// The limit.
-        most: f64,
-    },
+    TooDear { what: &'static str, all: f64, delta: f64, most: f64 },
     /// One answer costs so much that the user has to confirm it with a limit.
     #[error(
         "so little noise hides next to nothing: one answer may cost epsilon {}, {what} {}; if that is meant, allow it with \
@@ -53,27 +42,13 @@ pub enum PriceError {
         two(*all),
         all.ceil()
     )]
-    Questionable {
-        /// The answers, in words.
-        what: &'static str,
-        /// Epsilon of one of them.
-        one_answer: f64,
-        /// Epsilon of all.
-        all: f64,
-    },
+    Questionable { what: &'static str, one_answer: f64, all: f64 },
     /// No finite epsilon of the answers is known.
     #[error(
         "no epsilon is known of {what} at delta {delta:e}, so it is within no limit but inf ({why}); more noise, fewer queries or a \
          larger delta may give one"
     )]
-    Unknown {
-        /// The answers, in words.
-        what: &'static str,
-        /// The delta.
-        delta: f64,
-        /// The reason.
-        why: Box<AccountError>,
-    },
+    Unknown { what: &'static str, delta: f64, why: Box<AccountError> },
 }
 
 impl Price {

@@ -75,6 +75,7 @@ impl Aggregated {
 
 /// The reason why an aggregation failed.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum AggregationError {
     /// The votes do not make a round.
@@ -85,28 +86,13 @@ pub enum AggregationError {
     Encoding(#[from] EncodingError),
     /// The noise exceeded its bound by so much that a comparison would be wrong.
     #[error("query {query}: the noise exceeded its bound: {source}")]
-    NoiseBound {
-        /// The query.
-        query: usize,
-        /// The difference found and the one supported.
-        source: RangeError,
-    },
+    NoiseBound { query: usize, source: RangeError },
     /// A teacher could not answer.
     #[error("teacher {teacher}: {source}")]
-    Teacher {
-        /// The teacher.
-        teacher: usize,
-        /// The reason.
-        source: TeacherError,
-    },
+    Teacher { teacher: usize, source: TeacherError },
     /// A teacher's message could not be read.
     #[error("message of teacher {teacher}: {source}")]
-    Message {
-        /// The teacher.
-        teacher: usize,
-        /// The reason.
-        source: DecodeError,
-    },
+    Message { teacher: usize, source: DecodeError },
     /// The server refused a message or a step.
     #[error(transparent)]
     Server(#[from] ServerError),

@@ -1,6 +1,7 @@
 //! The server's answer to one query.
 
-use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Flags, Kind, Limits, Reader, Writer};
+use crate::codec::{Decode, DecodeError, ENVELOPE, Encode, FixedLength, Flags, Limits, Reader, Writer, in_envelope};
+use crate::getters::getters;
 use crate::ids::{KeyId, RoundId};
 use crate::outcome::Outcomes;
 use crate::parameters::Parameters;
@@ -15,10 +16,6 @@ use crate::round::Round;
 /// `[-2^58, 2^58]`, which hides the error of that bootstrap. Only this error could still reveal counts, because they
 /// steer the rotation that produces it. It is flooded three times; docs/homomorphic-argmax.md, section 7, bounds the
 /// remaining distance. Ring-LWE hides the mask, with the phase that the student decrypts as a hint.
-///
-/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16): key id (32), round id (32), query
-/// (4), classes (4), flags (4; bit 0: "no answer" is possible), 2049 words of 8 bytes for each digit of the outcome
-/// (see [`Outcomes`]).
 #[derive(Clone, PartialEq, Eq)]
 pub struct EncryptedAnswer {
     pub(crate) key: KeyId,
@@ -30,34 +27,20 @@ pub struct EncryptedAnswer {
 
 /// The reason why the student cannot open an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum OpenError {
     /// The answer was made under another key.
     #[error("answer for key {found}, this is key {expected}")]
-    Key {
-        /// This key.
-        expected: KeyId,
-        /// The answer's key.
-        found: KeyId,
-    },
+    Key { expected: KeyId, found: KeyId },
     /// The opener's part does not have a word for each digit of the answer.
     #[error("the opener's part has no words for query {query}")]
-    Part {
-        /// The query.
-        query: usize,
-    },
+    Part { query: usize },
     /// The answer decrypts to an outcome that the round does not have.
     #[error(
         "query {query} decrypts to outcome {code} of {outcomes}: the answer was damaged or not made by the circuit"
     )]
-    Outcome {
-        /// The query.
-        query: usize,
-        /// The code found.
-        code: usize,
-        /// Number of outcomes.
-        outcomes: usize,
-    },
+    Outcome { query: usize, code: usize, outcomes: usize },
 }
 
 /// Words of one ciphertext of an answer, the same for all parameter sets of this format version.
@@ -96,9 +79,7 @@ impl Decode for EncryptedAnswer {
     }
 }
 
-impl Content for EncryptedAnswer {
-    const KIND: Kind = Kind::Answer;
-}
+in_envelope!(EncryptedAnswer, Answer, "answer");
 
 impl EncryptedAnswer {
     /// Makes an answer from `words`, which holds one ciphertext for each digit of the outcome.
@@ -107,48 +88,21 @@ impl EncryptedAnswer {
         Self { key, round, query, outcomes, words }
     }
 
-    /// Returns the key under which the answer is encrypted.
-    #[must_use]
-    pub fn key(&self) -> KeyId {
-        self.key
-    }
-
-    /// Returns the round that the answer belongs to.
-    #[must_use]
-    pub fn round(&self) -> RoundId {
-        self.round
-    }
-
-    /// Returns the query that it answers.
-    #[must_use]
-    pub fn query(&self) -> usize {
-        self.query
-    }
-
-    /// Returns the outcomes that it can have.
-    #[must_use]
-    pub fn outcomes(&self) -> Outcomes {
-        self.outcomes
+    getters! {
+        /// Returns the key under which the answer is encrypted.
+        key: KeyId,
+        /// Returns the round that the answer belongs to.
+        round: RoundId,
+        /// Returns the query that it answers.
+        query: usize,
+        /// Returns the outcomes that it can have.
+        outcomes: Outcomes,
     }
 
     /// Returns the number of bytes of an answer.
     #[must_use]
     pub fn size(outcomes: Outcomes) -> usize {
         ENVELOPE + HEADER + outcomes.digits() * WORDS * size_of::<u64>()
-    }
-
-    /// Returns the encoded bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads an answer. Memory is bounded by the length of `bytes`.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed answer of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
     }
 }
 

@@ -3,7 +3,8 @@
 use speed_core::{NoisePlacement, VoteShape};
 
 use crate::answer::{EncryptedAnswer, WORDS};
-use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Flags, Kind, Limits, Reader, Writer};
+use crate::codec::{Decode, DecodeError, ENVELOPE, Encode, FixedLength, Flags, Limits, Reader, Writer, in_envelope};
+use crate::getters::getters;
 use crate::ids::{KeyId, RoundId};
 use crate::outcome::Outcomes;
 use crate::round::Round;
@@ -11,20 +12,6 @@ use crate::status::TeacherStatus;
 
 /// The result of a round: the encrypted answers to all its queries, and the status of every teacher. The statuses
 /// determine the honest ratio that the accountant must use.
-///
-/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
-///
-/// ```text
-/// bytes     content
-/// 32        key id
-/// 32        round id
-/// 4         teachers n
-/// 4         queries Q
-/// 4         classes
-/// 4         flags: bit 0 "no answer" is possible, bit 1 simulation, bit 2 the server added the noise
-/// n         one status per teacher
-/// 8 Q d W   answers in the order of queries: d digits of W = 2049 words each
-/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct AnswerList {
     key: KeyId,
@@ -46,22 +33,15 @@ const HEADER: usize = KeyId::LENGTH + RoundId::LENGTH + 3 * usize::LENGTH + Flag
 
 /// The reason why answers do not make a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum AnswerListError {
     /// A query without its answer.
     #[error("the answer to query {query} is missing, out of order, or of another round")]
-    Answer {
-        /// The first such query.
-        query: usize,
-    },
+    Answer { query: usize },
     /// The number of statuses differs from the number of teachers.
     #[error("{found} statuses, the round has {expected} teachers")]
-    Statuses {
-        /// Teachers of the round.
-        expected: usize,
-        /// Statuses given.
-        found: usize,
-    },
+    Statuses { expected: usize, found: usize },
 }
 
 impl Encode for AnswerList {
@@ -109,9 +89,7 @@ impl Decode for AnswerList {
     }
 }
 
-impl Content for AnswerList {
-    const KIND: Kind = Kind::AnswerList;
-}
+in_envelope!(AnswerList, AnswerList, "result");
 
 impl AnswerList {
     /// The number of bytes of the largest result of any round.
@@ -146,28 +124,15 @@ impl AnswerList {
         Ok(Self { key, round: id, shape, outcomes, simulation, placement, statuses, words })
     }
 
-    /// Returns the key under which the answers are encrypted.
-    #[must_use]
-    pub fn key(&self) -> KeyId {
-        self.key
-    }
-
-    /// Returns the round.
-    #[must_use]
-    pub fn round(&self) -> RoundId {
-        self.round
-    }
-
-    /// Returns the numbers of parties that send messages, of queries and of classes.
-    #[must_use]
-    pub fn shape(&self) -> VoteShape {
-        self.shape
-    }
-
-    /// Returns the possible outcomes of a query.
-    #[must_use]
-    pub fn outcomes(&self) -> Outcomes {
-        self.outcomes
+    getters! {
+        /// Returns the key under which the answers are encrypted.
+        key: KeyId,
+        /// Returns the round.
+        round: RoundId,
+        /// Returns the numbers of parties that send messages, of queries and of classes.
+        shape: VoteShape,
+        /// Returns the possible outcomes of a query.
+        outcomes: Outcomes,
     }
 
     /// Returns whether the round is a simulation, whose noise gives no privacy.
@@ -176,16 +141,11 @@ impl AnswerList {
         self.simulation
     }
 
-    /// Returns the parties that added the privacy noise.
-    #[must_use]
-    pub fn placement(&self) -> NoisePlacement {
-        self.placement
-    }
-
-    /// Returns the status of every teacher.
-    #[must_use]
-    pub fn statuses(&self) -> &[TeacherStatus] {
-        &self.statuses
+    getters! {
+        /// Returns the parties that added the privacy noise.
+        placement: NoisePlacement,
+        /// Returns the status of every teacher.
+        statuses: &[TeacherStatus],
     }
 
     /// Returns the number of parties whose messages are in the sum.
@@ -235,20 +195,6 @@ impl AnswerList {
     pub fn size(round: &Round) -> usize {
         let words = round.shape().queries() * round.outcomes().digits() * WORDS;
         ENVELOPE + HEADER + round.parties() + words * size_of::<u64>()
-    }
-
-    /// Returns the encoded bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a result. Memory is bounded by the length of `bytes`.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed result of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
     }
 }
 

@@ -4,7 +4,6 @@ use speed_core::{EntropyError, Randomness, derive_key};
 use tfhe::core_crypto::commons::math::random::XofSeed;
 use zeroize::Zeroizing;
 
-use crate::codec::{Decode, DecodeError, Encode, FixedLength, Reader, Writer};
 use crate::ids::RoundId;
 use crate::random::Seeder;
 
@@ -43,26 +42,6 @@ impl AnswerSeed {
 }
 
 const DOMAIN: &[u8] = b"speed/aggregation/answer-seed/v1";
-
-impl FixedLength for AnswerSeed {
-    const LENGTH: usize = 32;
-}
-
-impl Encode for AnswerSeed {
-    fn encoded_len(&self) -> usize {
-        Self::LENGTH
-    }
-
-    fn encode(&self, writer: &mut Writer) {
-        writer.bytes(self.0.as_slice());
-    }
-}
-
-impl Decode for AnswerSeed {
-    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
-        reader.array().map(Self::from_bytes)
-    }
-}
 
 impl std::fmt::Debug for AnswerSeed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

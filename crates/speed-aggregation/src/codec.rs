@@ -1,7 +1,8 @@
 //! The wire format: values in a fixed order, in an envelope with magic, version, kind and checksum.
 //!
 //! A wire type defines with [`Encode`] the order of its fields, with [`Decode`] how to read them back under limits, and
-//! with [`Content`] the kind of envelope that holds it. No type hard-codes an offset.
+//! with [`Content`] the kind of envelope that holds it. No type hard-codes an offset. docs/protocol.md, "Binary files", has the
+//! bytes of every type.
 
 mod bytes;
 mod envelope;
@@ -11,7 +12,7 @@ mod kind;
 
 pub(crate) use bytes::{Decode, Encode, FixedLength, Reader, Writer, encode_in_order};
 pub use envelope::file_kind;
-pub(crate) use envelope::{Content, ENVELOPE, MAGIC, open};
+pub(crate) use envelope::{Content, ENVELOPE, MAGIC, in_envelope, open};
 pub use error::DecodeError;
 pub(crate) use field::{Flags, Limits};
 pub(crate) use kind::Kind;

@@ -16,6 +16,7 @@ const ALLOWED_FAILURE_LOG2: f64 = -128.0;
 
 /// The reason why a round has no exact encoding.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum EncodingError {
     /// The counts can differ by more than the comparison supports.
@@ -23,22 +24,10 @@ pub enum EncodingError {
     Range(#[from] RangeError),
     /// The number of outcomes is outside the range of an answer.
     #[error("an answer encodes {min} to {max} outcomes, found {found}")]
-    Outcomes {
-        /// The number of outcomes requested.
-        found: usize,
-        /// The smallest number supported.
-        min: usize,
-        /// The largest number supported.
-        max: usize,
-    },
+    Outcomes { found: usize, min: usize, max: usize },
     /// The argmax would fail too often.
     #[error("an argmax would fail with probability 2^{found_log2:.1}, but at most 2^{allowed_log2} is allowed")]
-    Failure {
-        /// log2 of the failure probability.
-        found_log2: f64,
-        /// log2 of the largest allowed probability.
-        allowed_log2: f64,
-    },
+    Failure { found_log2: f64, allowed_log2: f64 },
     /// The circuit is never exact.
     #[error(transparent)]
     Circuit(#[from] InexactCircuit),

@@ -66,6 +66,7 @@ pub mod encoding;
 #[cfg(feature = "student")]
 mod encrypted;
 mod exact_circuit;
+mod getters;
 mod ids;
 mod joint;
 pub mod keys;

@@ -6,27 +6,14 @@ use tfhe::core_crypto::prelude::{
 };
 
 use crate::codec::{
-    Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Kind, Limits, MAGIC, Reader, Writer, encode_in_order,
+    Decode, DecodeError, ENVELOPE, Encode, FixedLength, Limits, MAGIC, Reader, Writer, encode_in_order, in_envelope,
 };
+use crate::getters::getters;
 use crate::ids::{KeyId, RoundId};
 use crate::parameters::Parameters;
 use crate::round::Round;
 
-/// A teacher's encrypted values for all queries of a round.
-///
-/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
-///
-/// ```text
-/// bytes  content
-/// 32     key id
-/// 32     round id
-/// 4      teacher
-/// 4      queries
-/// 4      classes
-/// 8 N c  masks: one ring element of N = 2048 words for each block of up to 2048 values
-/// 8 Q K  bodies: one word per value, queries in order, classes in order within a query
-/// ```
-/// One query of ten classes takes 16,568 bytes, a hundred queries 24,488.
+/// A teacher's encrypted values for all queries of a round: 16,568 bytes for one query of ten classes, 24,488 for a hundred.
 #[derive(Clone)]
 pub struct Message {
     header: Header,
@@ -95,9 +82,7 @@ impl Decode for Message {
     }
 }
 
-impl Content for Message {
-    const KIND: Kind = Kind::Message;
-}
+in_envelope!(Message, Message, "message");
 
 impl Message {
     /// The number of values that share a mask and a proof.
@@ -110,34 +95,17 @@ impl Message {
         Self { header: Header { key, round: round.id(key), teacher, queries, classes }, list }
     }
 
-    /// Returns the key under which the message is encrypted.
-    #[must_use]
-    pub fn key(&self) -> KeyId {
-        self.header.key
-    }
-
-    /// Returns the round that the message belongs to.
-    #[must_use]
-    pub fn round(&self) -> RoundId {
-        self.header.round
-    }
-
-    /// Returns the teacher that claims to have sent the message. (Messages carry no signature.)
-    #[must_use]
-    pub fn teacher(&self) -> usize {
-        self.header.teacher
-    }
-
-    /// Returns the number of queries.
-    #[must_use]
-    pub fn queries(&self) -> usize {
-        self.header.queries
-    }
-
-    /// Returns the number of classes.
-    #[must_use]
-    pub fn classes(&self) -> usize {
-        self.header.classes
+    getters! {
+        /// Returns the key under which the message is encrypted.
+        key: KeyId = header.key,
+        /// Returns the round that the message belongs to.
+        round: RoundId = header.round,
+        /// Returns the teacher that claims to have sent the message. (Messages carry no signature.)
+        teacher: usize = header.teacher,
+        /// Returns the number of queries.
+        queries: usize = header.queries,
+        /// Returns the number of classes.
+        classes: usize = header.classes,
     }
 
     pub(crate) fn list(&self) -> &LweCompactCiphertextListOwned<u64> {
@@ -148,20 +116,6 @@ impl Message {
     #[must_use]
     pub fn size(queries: usize, classes: usize) -> usize {
         ENVELOPE + Header::LENGTH + list_words(queries * classes) * size_of::<u64>()
-    }
-
-    /// Returns the encoded bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a message. Memory is bounded by the length of `bytes`.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed message of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
     }
 }
 

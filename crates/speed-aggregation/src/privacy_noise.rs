@@ -10,8 +10,8 @@
 
 use speed_core::{EntropyError, Randomness, VoteShape};
 use speed_mechanism::{
-    BinomialShare, HonestRatio, InverseScale, Mechanism, MechanismError, MechanismKind, NoiseCoins, NoiseDeviation,
-    NoiseGenerator, NoiseShare, SkellamShare, skellam_support_bound, sum_support_bound,
+    BinomialShare, HonestRatio, Mechanism, MechanismError, MechanismKind, NoiseCoins, NoiseDeviation, NoiseGenerator,
+    NoiseShare, SkellamShare, skellam_support_bound, sum_support_bound,
 };
 use zeroize::Zeroizing;
 
@@ -27,16 +27,12 @@ pub struct PrivacyNoise {
 
 /// The reason why a mechanism cannot provide the privacy noise of a round.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum PrivacyNoiseError {
     /// A mechanism that is unknown or not drawn in shares.
     #[error("mechanism {found:?}: expected one of {}", expected.join(", "))]
-    Unsupported {
-        /// The name found.
-        found: String,
-        /// The supported names.
-        expected: &'static [&'static str],
-    },
+    Unsupported { found: String, expected: &'static [&'static str] },
     /// A parameter out of range.
     #[error(transparent)]
     Mechanism(#[from] MechanismError),
@@ -49,14 +45,12 @@ impl PrivacyNoise {
     /// The names of the mechanisms of rounds between programs: those that a ledger can charge.
     pub const NAMES: [&str; 2] = [MechanismKind::DiscreteLaplace.name(), MechanismKind::Binomial.name()];
 
-    /// Checks that the noise of a mechanism can be drawn in shares: every scale that can be asked for is.
+    /// Checks that the noise of a mechanism can be drawn in shares.
     ///
     /// # Errors
-    /// If teachers cannot draw shares of it, or it is wider than that and was read from a record.
+    /// If teachers cannot draw shares of it.
     pub fn new(mechanism: Mechanism) -> Result<Self, PrivacyNoiseError> {
-        let (found, min) = (mechanism.scale(), InverseScale::MIN);
         match mechanism {
-            Mechanism::DiscreteLaplace { .. } if found < min => Err(MechanismError::NoiseTooWide { found, min }.into()),
             Mechanism::DiscreteLaplace { .. } | Mechanism::Skellam { .. } | Mechanism::Binomial { .. } => {
                 Ok(Self { mechanism })
             }
@@ -236,6 +230,8 @@ impl PrivacyNoiseShare {
 
 #[cfg(test)]
 mod tests {
+    use speed_mechanism::InverseScale;
+
     use super::*;
 
     #[test]

@@ -49,7 +49,6 @@ use crate::message::Message;
 use crate::parameters::Parameters;
 use crate::random::seeder;
 use crate::round::Round;
-use crate::server::Server;
 use crate::teacher::Teacher;
 
 use error::decode;
@@ -85,9 +84,6 @@ fn remember(digest: Digest) {
 }
 
 /// The public common reference string of proofs, with which teachers prove and the server checks.
-///
-/// On the wire (between envelope and checksum): parameter set (4 bytes), binary logarithm of a vote on the torus (4),
-/// bits of a value's range (4), values of a proof (4), and tfhe's encoding of the reference string.
 pub struct ProofKey {
     parameters: Parameters,
     unit_log: u32,
@@ -410,20 +406,6 @@ impl Teacher {
         }
         let size = key.parameters.big_dimension().to_lwe_size();
         Ok((Message::new(key.id(), round, self.index, join(&lists, size)), Proofs(proofs)))
-    }
-}
-
-impl Server {
-    /// Adds a message as [`Self::add`] does if its proofs are valid.
-    ///
-    /// # Errors
-    /// The errors of [`Self::add`], and [`ProofError::Invalid`], which names the teacher. A refused message changes
-    /// nothing.
-    pub fn add_proven(&mut self, message: &Message, proofs: &Proofs, proof_key: &ProofKey) -> Result<(), ProofError> {
-        self.check(message)?;
-        proof_key.verify(self.key().public_key(), self.round(), message, proofs)?;
-        self.count(message);
-        Ok(())
     }
 }
 

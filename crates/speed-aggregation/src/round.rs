@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha256};
 use speed_core::{Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape};
 use speed_mechanism::{BinomialShare, Mechanism};
 
+use crate::getters::getters;
 use crate::ids::{KeyId, RoundId};
 use crate::outcome::Outcomes;
 use crate::privacy_noise::PrivacyNoise;
@@ -142,34 +143,17 @@ impl Round {
         counted.map(|(party, _)| self.teachers_of(party)).sum()
     }
 
-    /// Returns the minimum number of teachers that must answer. A party counts with all its teachers.
-    #[must_use]
-    pub fn min_teachers(&self) -> usize {
-        self.spec.min_teachers
-    }
-
-    /// Returns the parties that add the privacy noise.
-    #[must_use]
-    pub fn placement(&self) -> NoisePlacement {
-        self.spec.placement
-    }
-
-    /// Returns the distribution of the privacy noise, if stated.
-    #[must_use]
-    pub fn mechanism(&self) -> Option<Mechanism> {
-        self.spec.mechanism
-    }
-
-    /// Returns the number of votes that a noisy maximum must reach for an answer.
-    #[must_use]
-    pub fn threshold(&self) -> Option<i64> {
-        self.spec.threshold
-    }
-
-    /// Returns the question of the queries.
-    #[must_use]
-    pub fn kind(&self) -> RoundKind {
-        self.spec.kind
+    getters! {
+        /// Returns the minimum number of teachers that must answer. A party counts with all its teachers.
+        min_teachers: usize = spec.min_teachers,
+        /// Returns the parties that add the privacy noise.
+        placement: NoisePlacement = spec.placement,
+        /// Returns the distribution of the privacy noise, if stated.
+        mechanism: Option<Mechanism> = spec.mechanism,
+        /// Returns the number of votes that a noisy maximum must reach for an answer.
+        threshold: Option<i64> = spec.threshold,
+        /// Returns the question of the queries.
+        kind: RoundKind = spec.kind,
     }
 
     /// Returns whether the queries are checks.
@@ -248,34 +232,17 @@ impl Round {
         self.spec.randomness == RandomnessKind::Simulation
     }
 
-    /// Returns SHA-256 of the list of queries, if stated.
-    #[must_use]
-    pub fn query_list(&self) -> Option<Digest> {
-        self.spec.query_list
-    }
-
-    /// Returns SHA-256 of the parties' names and keys, if they sign their messages.
-    #[must_use]
-    pub fn roster(&self) -> Option<Digest> {
-        self.spec.roster
-    }
-
-    /// Returns SHA-256 of the proof key, if messages need proofs that they are well formed.
-    #[must_use]
-    pub fn proofs(&self) -> Option<Digest> {
-        self.spec.proofs
-    }
-
-    /// Returns SHA-256 of the evaluation key's file, if stated.
-    #[must_use]
-    pub fn evaluation_key(&self) -> Option<Digest> {
-        self.spec.evaluation_key
-    }
-
-    /// Returns the index of the party that opens the result together with the student, if the opening is joint.
-    #[must_use]
-    pub fn opener(&self) -> Option<usize> {
-        self.spec.opener
+    getters! {
+        /// Returns SHA-256 of the list of queries, if stated.
+        query_list: Option<Digest> = spec.query_list,
+        /// Returns SHA-256 of the parties' names and keys, if they sign their messages.
+        roster: Option<Digest> = spec.roster,
+        /// Returns SHA-256 of the proof key, if messages need proofs that they are well formed.
+        proofs: Option<Digest> = spec.proofs,
+        /// Returns SHA-256 of the evaluation key's file, if stated.
+        evaluation_key: Option<Digest> = spec.evaluation_key,
+        /// Returns the index of the party that opens the result together with the student, if the opening is joint.
+        opener: Option<usize> = spec.opener,
     }
 
     /// Returns the possible outcomes of a query.
@@ -309,28 +276,7 @@ impl Round {
         self.spec.shape.counts()
     }
 
-    /// Returns the identifier of this round under a key: SHA-256 of the following bytes, numbers little-endian.
-    ///
-    /// ```text
-    /// bytes  content
-    /// 14     "speed/round/v5"
-    /// 32     SHA-256 of the label
-    /// 32     key id
-    /// 32     SHA-256 of the list of queries, or zeros
-    /// 32     SHA-256 of the names of the classes, each followed by a line feed, or zeros
-    /// 32     SHA-256 of the roster, or zeros
-    /// 32     SHA-256 of the proof key, or zeros
-    /// 32     SHA-256 of the evaluation key, or zeros
-    /// 4 x 8  queries, classes, teachers, parties
-    /// ..     the number of teachers of every party (8 bytes each), or nothing if all have one
-    /// 2 x 8  smallest number of teachers, noise bound
-    /// 8      the index of the opener plus 1, or 0
-    /// 1      noise: 1 from the teachers, 2 from the server
-    /// 1      simulation: 0 or 1
-    /// 1      threshold: 0 for none, 1 with a threshold, 2 for a check
-    /// 8      the threshold, or 0
-    /// ..     the mechanism: name, parameter and value, or nothing
-    /// ```
+    /// Returns the identifier of this round under a key: SHA-256 of all terms (docs/protocol.md, "The round's file").
     #[must_use]
     pub fn id(&self, key: KeyId) -> RoundId {
         let RoundSpec { label, shape, min_teachers, noise_bound, threshold, opener, .. } = self.spec;

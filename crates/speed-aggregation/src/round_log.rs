@@ -3,7 +3,8 @@
 use sha2::{Digest as _, Sha256};
 use speed_core::Digest;
 
-use crate::codec::{Content, Decode, DecodeError, Encode, FixedLength, Kind, Limits, Reader, Writer, encode_in_order};
+use crate::codec::{Decode, DecodeError, Encode, FixedLength, Limits, Reader, Writer, encode_in_order, in_envelope};
+use crate::getters::getters;
 use crate::ids::RoundId;
 use crate::submission::Signature;
 
@@ -65,22 +66,13 @@ impl LogEntry {
         Self { event, teacher: None, digest }
     }
 
-    /// Returns the event.
-    #[must_use]
-    pub fn event(&self) -> LogEvent {
-        self.event
-    }
-
-    /// Returns the teacher whose message the entry is about, if any.
-    #[must_use]
-    pub fn teacher(&self) -> Option<usize> {
-        self.teacher
-    }
-
-    /// Returns the SHA-256 of the message, the closed sum or the result.
-    #[must_use]
-    pub fn digest(&self) -> Digest {
-        self.digest
+    getters! {
+        /// Returns the event.
+        event: LogEvent,
+        /// Returns the teacher whose message the entry is about, if any.
+        teacher: Option<usize>,
+        /// Returns the SHA-256 of the message, the closed sum or the result.
+        digest: Digest,
     }
 
     /// Returns the encoded bytes.
@@ -130,16 +122,6 @@ impl Decode for LogEntry {
 
 /// The log of a round on the wire: every entry so far, signed by the server. The log is append-only: as in a hash
 /// chain, the signed head commits the server to all earlier entries.
-///
-/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
-///
-/// ```text
-/// bytes  content
-/// 32     round id
-/// 4      number of entries N
-/// 37 N   entries: event (1), teacher or 2^32 - 1 (4), SHA-256 (32)
-/// 64     the server's signature of the head after N entries
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoundLog {
     round: RoundId,
@@ -160,16 +142,11 @@ impl RoundLog {
         Self { round, entries, signature }
     }
 
-    /// Returns the round.
-    #[must_use]
-    pub fn round(&self) -> RoundId {
-        self.round
-    }
-
-    /// Returns the entries. They are unauthenticated until the signature is checked.
-    #[must_use]
-    pub fn entries(&self) -> &[LogEntry] {
-        &self.entries
+    getters! {
+        /// Returns the round.
+        round: RoundId,
+        /// Returns the entries. They are unauthenticated until the signature is checked.
+        entries: &[LogEntry],
     }
 
     /// Returns the digest that the server signed, and its signature.
@@ -182,20 +159,6 @@ impl RoundLog {
     #[must_use]
     pub fn head(&self, count: usize) -> Option<LogHead> {
         self.entries.get(..count).map(|entries| LogHead::after(self.round, entries))
-    }
-
-    /// Returns the encoded bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a log. Memory is bounded by twice the length of `bytes`.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed log of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
     }
 }
 
@@ -223,9 +186,7 @@ impl Decode for RoundLog {
     }
 }
 
-impl Content for RoundLog {
-    const KIND: Kind = Kind::RoundLog;
-}
+in_envelope!(RoundLog, RoundLog, "log");
 
 /// The head of a log: the number of its entries, and the last link of their hash chain. The first link is the SHA-256
 /// of "speed/log/v3" and the round id; each further link is the SHA-256 of the previous link and an entry.
@@ -287,8 +248,6 @@ impl LogHead {
 /// A signed receipt: entry `entry` of the round's log, which follows the link `before`, records this message as
 /// received. The receipt names neither teacher nor message: the verifier supplies both, and the signature is valid for
 /// no others. A later log without that entry at that position proves that the server cheated.
-///
-/// Content on the wire: round id (32), number of entries before that of the message (4), the link before it (32), signature (64).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     round: RoundId,
@@ -317,36 +276,17 @@ impl Receipt {
         before.then_received(teacher, message)
     }
 
-    /// Returns the index of the message's entry in the log, from 0.
-    #[must_use]
-    pub fn entry(&self) -> usize {
-        self.entry
-    }
-
-    /// Returns the round.
-    #[must_use]
-    pub fn round(&self) -> RoundId {
-        self.round
+    getters! {
+        /// Returns the index of the message's entry in the log, from 0.
+        entry: usize,
+        /// Returns the round.
+        round: RoundId,
     }
 
     /// Returns the digest that the server signed if this is the receipt of this teacher's message, and its signature.
     #[must_use]
     pub fn signed(&self, teacher: usize, message: Digest) -> (Digest, &Signature) {
         (self.head(teacher, message).received_to_sign(), &self.signature)
-    }
-
-    /// Returns the encoded bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a receipt.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed receipt of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
     }
 }
 
@@ -358,9 +298,7 @@ impl Decode for Receipt {
     }
 }
 
-impl Content for Receipt {
-    const KIND: Kind = Kind::Receipt;
-}
+in_envelope!(Receipt, Receipt, "receipt");
 
 #[cfg(test)]
 mod tests {

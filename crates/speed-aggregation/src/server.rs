@@ -13,6 +13,7 @@ use crate::answer_seed::AnswerSeed;
 use crate::circuit::Work;
 use crate::encoding::Encoding;
 use crate::exact_circuit::{ExactCircuit, InexactCircuit};
+use crate::getters::getters;
 use crate::ids::RoundId;
 use crate::keys::EvaluationKey;
 use crate::layout::Layout;
@@ -117,16 +118,11 @@ impl Server {
         self.id
     }
 
-    /// Returns the key.
-    #[must_use]
-    pub fn key(&self) -> &EvaluationKey {
-        &self.key
-    }
-
-    /// Returns the round.
-    #[must_use]
-    pub fn round(&self) -> &Round {
-        &self.round
+    getters! {
+        /// Returns the key.
+        key: &EvaluationKey,
+        /// Returns the round.
+        round: &Round,
     }
 
     /// Returns the operations of the argmax circuits so far.
@@ -212,7 +208,7 @@ impl Server {
     }
 
     /// Adds a checked message to the sum.
-    pub(crate) fn count(&mut self, message: &Message) {
+    fn count(&mut self, message: &Message) {
         self.statuses[message.teacher()] = TeacherStatus::Counted;
         for (sum, word) in self.sum.as_mut().iter_mut().zip(message.list().as_ref()) {
             *sum = sum.wrapping_add(*word);

@@ -6,7 +6,10 @@ use sha2::{Digest as _, Sha256};
 use speed_core::Digest;
 
 use crate::answer_list::AnswerList;
-use crate::codec::{Content, Decode, DecodeError, Encode, FixedLength, Kind, Limits, Reader, Writer, encode_in_order};
+use crate::codec::{
+    Content, Decode, DecodeError, Encode, FixedLength, Kind, Limits, Reader, Writer, encode_in_order, in_envelope,
+};
+use crate::getters::getters;
 use crate::message::Message;
 use crate::round::Round;
 
@@ -28,26 +31,6 @@ impl Signature {
     }
 }
 
-impl FixedLength for Signature {
-    const LENGTH: usize = 64;
-}
-
-impl Encode for Signature {
-    fn encoded_len(&self) -> usize {
-        Self::LENGTH
-    }
-
-    fn encode(&self, writer: &mut Writer) {
-        writer.bytes(&self.0);
-    }
-}
-
-impl Decode for Signature {
-    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
-        reader.array().map(Self)
-    }
-}
-
 impl std::fmt::Debug for Signature {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Signature(..)")
@@ -63,16 +46,6 @@ pub(crate) fn digest_to_sign(kind: Kind, content: &[&dyn Encode]) -> Digest {
 }
 
 /// A teacher's signed message on the wire, with its proofs if the round requires them.
-///
-/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
-///
-/// ```text
-/// bytes  content
-/// ..     the message's content
-/// 4      length of the proofs in bytes, 0 for none
-/// ..     the proofs
-/// 64     the teacher's signature
-/// ```
 #[derive(Clone)]
 pub struct Submission {
     message: Message,
@@ -100,16 +73,11 @@ impl Submission {
         (digest_to_sign(Self::KIND, &[&self.message, &self.proofs.len(), &self.proofs.as_slice()]), &self.signature)
     }
 
-    /// Returns the message. It is unauthenticated until the signature is checked.
-    #[must_use]
-    pub fn message(&self) -> &Message {
-        &self.message
-    }
-
-    /// Returns the proofs' bytes; empty if the round requires none.
-    #[must_use]
-    pub fn proofs(&self) -> &[u8] {
-        &self.proofs
+    getters! {
+        /// Returns the message. It is unauthenticated until the signature is checked.
+        message: &Message,
+        /// Returns the proofs' bytes; empty if the round requires none.
+        proofs: &[u8],
     }
 
     /// Returns the size of a submission without proofs, in bytes.
@@ -123,20 +91,6 @@ impl Submission {
     pub fn max_size(round: &Round) -> usize {
         let proofs = if round.proofs().is_some() { Self::max_proof_bytes(round.values()) } else { 0 };
         Self::min_size(round) + proofs
-    }
-
-    /// Returns the encoded bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a submission. Memory is bounded by the length of `bytes`.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed submission of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
     }
 }
 
@@ -165,9 +119,7 @@ impl Decode for Submission {
     }
 }
 
-impl Content for Submission {
-    const KIND: Kind = Kind::Submission;
-}
+in_envelope!(Submission, Submission, "submission");
 
 impl std::fmt::Debug for Submission {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -177,15 +129,6 @@ impl std::fmt::Debug for Submission {
 
 /// A round's result on the wire, signed by the server: the answers, and the digest of the sum from which they are
 /// computed.
-///
-/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
-///
-/// ```text
-/// bytes  content
-/// ..     the list of answers
-/// 32     SHA-256 of the server's state with the closed sum
-/// 64     the server's signature
-/// ```
 #[derive(Clone, Debug)]
 pub struct SignedResult {
     list: AnswerList,
@@ -201,9 +144,7 @@ impl Decode for SignedResult {
     }
 }
 
-impl Content for SignedResult {
-    const KIND: Kind = Kind::SignedResult;
-}
+in_envelope!(SignedResult, SignedResult, "result");
 
 impl SignedResult {
     /// The size of the largest result of any round, in bytes.
@@ -222,35 +163,16 @@ impl SignedResult {
         (digest_to_sign(Self::KIND, &[&self.list, &self.sum]), &self.signature)
     }
 
-    /// Returns the answers. They are unauthenticated until the signature is checked.
-    #[must_use]
-    pub fn list(&self) -> &AnswerList {
-        &self.list
-    }
-
-    /// Returns the SHA-256 of the server's state with the closed sum.
-    #[must_use]
-    pub fn sum(&self) -> Digest {
-        self.sum
+    getters! {
+        /// Returns the answers. They are unauthenticated until the signature is checked.
+        list: &AnswerList,
+        /// Returns the SHA-256 of the server's state with the closed sum.
+        sum: Digest,
     }
 
     /// Returns the size of a round's result, in bytes.
     #[must_use]
     pub fn size(round: &Round) -> usize {
         AnswerList::size(round) + Digest::LENGTH + Signature::LENGTH
-    }
-
-    /// Returns the encoded bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a result. Memory is bounded by the length of `bytes`.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed result of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
     }
 }

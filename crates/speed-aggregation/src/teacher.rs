@@ -20,34 +20,18 @@ pub struct Teacher {
 
 /// The reason why a teacher cannot answer.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum TeacherError {
     /// The teacher is not one of the round's.
     #[error("teacher {index} in a round of {teachers} teachers (counted from 0)")]
-    Unknown {
-        /// The teacher's index.
-        index: usize,
-        /// Number of teachers of the round.
-        teachers: usize,
-    },
+    Unknown { index: usize, teachers: usize },
     /// The number of values is not queries x classes.
     #[error("{found} values, expected {queries} queries x {classes} classes")]
-    Shape {
-        /// Values given.
-        found: usize,
-        /// Queries of the round.
-        queries: usize,
-        /// Classes of the round.
-        classes: usize,
-    },
+    Shape { found: usize, queries: usize, classes: usize },
     /// A value is out of range. Neither the value nor its query and class are named, because they are secret.
     #[error("a value is not from {least} to {most} votes, the range of this round: its noise does not fit the round")]
-    Value {
-        /// Smallest value of a teacher.
-        least: i64,
-        /// Largest value of a teacher.
-        most: i64,
-    },
+    Value { least: i64, most: i64 },
     /// The round has no exact encoding.
     #[error(transparent)]
     Encoding(#[from] EncodingError),

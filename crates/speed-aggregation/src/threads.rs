@@ -13,9 +13,6 @@ pub struct ThreadsError {
 }
 
 /// Starts a pool of `threads` threads.
-///
-/// # Errors
-/// If the operating system cannot start them.
 pub(crate) fn pool(threads: NonZeroUsize) -> Result<rayon::ThreadPool, ThreadsError> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build();
     pool.map_err(|source| ThreadsError { threads, source })

@@ -5,25 +5,15 @@ use speed_core::Digest;
 
 use crate::answer_seed::AnswerSeed;
 use crate::codec::{
-    Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Kind, Limits, Reader, Writer, encode_in_order,
+    Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Limits, Reader, Writer, encode_in_order, in_envelope,
 };
 use crate::exact_circuit::ExactCircuit;
+use crate::getters::getters;
 use crate::ids::RoundId;
 use crate::round::Round;
 use crate::submission::{Signature, digest_to_sign};
 
 /// The seed of a result, signed by the server. Only a verifier gets it, never the student.
-///
-/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
-///
-/// ```text
-/// bytes  content
-/// 32     round id
-/// 32     SHA-256 of the result's file
-/// 4      circuit: 1 tournament, 2 all pairs
-/// 32     the seed
-/// 64     the server's signature
-/// ```
 #[derive(Clone, Debug)]
 pub struct RevealedSeed {
     round: RoundId,
@@ -56,42 +46,15 @@ impl RevealedSeed {
         (digest_to_sign(Self::KIND, &[&self.round, &self.result, &self.circuit, &self.seed]), &self.signature)
     }
 
-    /// Returns the round.
-    #[must_use]
-    pub fn round(&self) -> RoundId {
-        self.round
-    }
-
-    /// Returns the SHA-256 of the result.
-    #[must_use]
-    pub fn result(&self) -> Digest {
-        self.result
-    }
-
-    /// Returns the circuit that computed it.
-    #[must_use]
-    pub fn circuit(&self) -> ExactCircuit {
-        self.circuit
-    }
-
-    /// Returns the seed.
-    #[must_use]
-    pub fn seed(&self) -> &AnswerSeed {
-        &self.seed
-    }
-
-    /// Returns the encoded bytes, which are secret from the student.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a revealed seed.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed revealed seed of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
+    getters! {
+        /// Returns the round.
+        round: RoundId,
+        /// Returns the SHA-256 of the result.
+        result: Digest,
+        /// Returns the circuit that computed it.
+        circuit: ExactCircuit,
+        /// Returns the seed.
+        seed: &AnswerSeed,
     }
 }
 
@@ -126,15 +89,10 @@ impl Decode for RevealedSeed {
     }
 }
 
-impl Content for RevealedSeed {
-    const KIND: Kind = Kind::RevealedSeed;
-}
+in_envelope!(RevealedSeed, RevealedSeed, "revealed seed");
 
 /// A teacher's signed statement that it computed the sum and all answers of a result again, from the messages that the
 /// server's log names, and found the same bytes. Others compare the log: a server may sign a log for each of them.
-///
-/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16): round id (32), SHA-256 of the
-/// result's file (32), SHA-256 of the log's file (32), teacher (4), the teacher's signature (64).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verification {
     round: RoundId,
@@ -166,42 +124,15 @@ impl Verification {
         (digest_to_sign(Self::KIND, &[&self.round, &self.result, &self.log, &self.teacher]), &self.signature)
     }
 
-    /// Returns the round.
-    #[must_use]
-    pub fn round(&self) -> RoundId {
-        self.round
-    }
-
-    /// Returns the SHA-256 of the result.
-    #[must_use]
-    pub fn result(&self) -> Digest {
-        self.result
-    }
-
-    /// Returns the SHA-256 of the log.
-    #[must_use]
-    pub fn log(&self) -> Digest {
-        self.log
-    }
-
-    /// Returns the teacher, which is unauthenticated until the signature is checked.
-    #[must_use]
-    pub fn teacher(&self) -> usize {
-        self.teacher
-    }
-
-    /// Returns the encoded bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a verification.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed verification of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
+    getters! {
+        /// Returns the round.
+        round: RoundId,
+        /// Returns the SHA-256 of the result.
+        result: Digest,
+        /// Returns the SHA-256 of the log.
+        log: Digest,
+        /// Returns the teacher, which is unauthenticated until the signature is checked.
+        teacher: usize,
     }
 }
 
@@ -219,9 +150,7 @@ impl Decode for Verification {
     }
 }
 
-impl Content for Verification {
-    const KIND: Kind = Kind::Verification;
-}
+in_envelope!(Verification, Verification, "verification");
 
 #[cfg(test)]
 mod tests {

@@ -20,6 +20,7 @@ pub struct NoisyVotes {
 
 /// The reason why values are not noisy votes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum VotesError {
     /// Fewer than two classes.
@@ -27,36 +28,16 @@ pub enum VotesError {
     OneClass(VoteShape),
     /// The number of values is not the product of the dimensions.
     #[error("{found} values, expected those of {shape}")]
-    Length {
-        /// Values given.
-        found: usize,
-        /// Numbers of teachers, queries and classes.
-        shape: VoteShape,
-    },
+    Length { found: usize, shape: VoteShape },
     /// Server noise that does not have one value for each query and class, or has a value that is too large.
     #[error("noise of the server: expected {} values within 2^32, one for each query and class", shape.counts())]
-    ServerNoise {
-        /// Numbers of teachers, queries and classes.
-        shape: VoteShape,
-    },
+    ServerNoise { shape: VoteShape },
     /// Parties whose teachers are not those of the votes.
     #[error("parties have {found} teachers together, expected those of {shape}, at least one in each party")]
-    Parties {
-        /// Teachers of all parties together.
-        found: u64,
-        /// Numbers of teachers, queries and classes.
-        shape: VoteShape,
-    },
+    Parties { found: u64, shape: VoteShape },
     /// A value so large that sums could overflow.
     #[error("teacher {teacher}, query {query}, class {class}: the value is beyond 2^32 in absolute value")]
-    Value {
-        /// The teacher.
-        teacher: usize,
-        /// The query.
-        query: usize,
-        /// The class.
-        class: usize,
-    },
+    Value { teacher: usize, query: usize, class: usize },
 }
 
 impl NoisyVotes {

@@ -25,6 +25,13 @@ fn protocol() -> Encrypted {
     Encrypted::with_keys(keys(&P), SOURCE, b"proofs", std::num::NonZeroUsize::MIN).expect("a thread")
 }
 
+/// Adds a message as a server's program does.
+fn add(server: &mut Server, message: &Message, proofs: &Proofs, proof_key: &ProofKey) -> Result<(), ProofError> {
+    server.check(message)?;
+    proof_key.verify(server.key().public_key(), server.round(), message, proofs)?;
+    Ok(server.add_checked(message)?)
+}
+
 /// Returns the proof key of a round, which is made once for a build.
 fn proof_key(public: &PublicKey, round: &Round) -> ProofKey {
     let (shape, bits) = (round.shape(), round.proof_range().bits());
@@ -101,10 +108,10 @@ fn only_honest_messages_pass_verification() {
     assert_eq!(earlier, "not a proof: another version, expected proofs/4");
 
     let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid");
-    server.add_proven(&message, &proof, &proof_key).expect("honest");
-    assert!(matches!(server.add_proven(&other, &proof, &proof_key), Err(ProofError::Invalid { teacher: 1 })));
+    add(&mut server, &message, &proof, &proof_key).expect("honest");
+    assert!(matches!(add(&mut server, &other, &proof, &proof_key), Err(ProofError::Invalid { teacher: 1 })));
     assert_eq!(server.received(), 1);
-    server.add_proven(&other, &other_proof, &proof_key).expect("the refused teacher may still answer properly");
+    add(&mut server, &other, &other_proof, &proof_key).expect("the refused teacher may still answer properly");
 }
 
 #[test]
@@ -169,7 +176,7 @@ fn the_proofs_of_a_party_allow_exactly_the_values_of_its_teachers() {
             let found = proof_key.verify(public, &larger, &message, &proofs);
             assert!(matches!(found, Err(ProofError::Invalid { .. })), "{party}");
         }
-        server.add_proven(&message, &proofs, &proof_key).expect("honest");
+        add(&mut server, &message, &proofs, &proof_key).expect("honest");
     }
     assert_eq!((server.received(), server.teachers_received()), (3, 9));
     // A party that the round does not have.

@@ -32,7 +32,7 @@
 //! | [`BinomialShare`] | the sampler of one teacher's share of binomial noise: the heads of its coins |
 //! | [`SkellamShare`] | the sampler of one teacher's share of Skellam noise, the integer counterpart of Gaussian noise |
 //! | [`DiscreteGaussian`] | distribution and sampler of integer noise that one party adds |
-//! | [`sum_tail`], [`sum_support_bound`] | the largest summed noise: the range that an aggregation must hold |
+//! | [`sum_support_bound`] | the largest summed noise: the range that an aggregation must hold |
 
 mod binomial_share;
 mod enclosure;
@@ -73,7 +73,7 @@ pub use parameters::{HonestRatio, InverseScale, NoiseCoins, NoiseDeviation};
 pub use share::NoiseShare;
 pub use skellam::Skellam;
 pub use skellam_share::SkellamShare;
-pub use tail::{skellam_support_bound, sum_support_bound, sum_tail};
+pub use tail::{skellam_support_bound, sum_support_bound};
 
 /// The README's examples, compiled and run with the tests.
 #[cfg(doctest)]

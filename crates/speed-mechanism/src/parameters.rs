@@ -7,6 +7,25 @@ use crate::MechanismError;
 /// The largest number of teachers that share noise.
 pub(crate) const MAX_TEACHERS: usize = 1_000_000;
 
+/// Converts a checked number from and into its value, for serde.
+macro_rules! as_number {
+    ($type:ty, $number:ty) => {
+        impl TryFrom<$number> for $type {
+            type Error = MechanismError;
+
+            fn try_from(number: $number) -> Result<Self, Self::Error> {
+                Self::new(number)
+            }
+        }
+
+        impl From<$type> for $number {
+            fn from(checked: $type) -> Self {
+                checked.0
+            }
+        }
+    };
+}
+
 /// Inverse scale `gamma` of the noise, per vote: the summed noise of all teachers has scale `1/gamma` votes.
 ///
 /// This is the paper's gamma (section 3.2, 0.1 in its tables). With the noise of all teachers one query costs
@@ -21,23 +40,17 @@ impl InverseScale {
     pub const MIN: f64 = 1e-3;
     /// The largest value supported: there is practically no noise left, and no exponent overflows.
     pub const MAX: f64 = 1e6;
-    /// The smallest value that is read from a record: earlier versions allowed charges down to it.
-    const MIN_RECORDED: f64 = 1e-5;
 
     /// Checks and wraps `gamma`.
     ///
     /// # Errors
     /// [`MechanismError::InverseScale`] if `gamma` is not a number from [`Self::MIN`] to [`Self::MAX`].
     pub fn new(gamma: f64) -> Result<Self, MechanismError> {
-        Self::within(gamma, Self::MIN)
-    }
-
-    fn within(gamma: f64, min: f64) -> Result<Self, MechanismError> {
         // A NaN is not in any range, so it is refused.
-        if (min..=Self::MAX).contains(&gamma) {
+        if (Self::MIN..=Self::MAX).contains(&gamma) {
             Ok(Self(gamma))
         } else {
-            Err(MechanismError::InverseScale { found: gamma, min, max: Self::MAX })
+            Err(MechanismError::InverseScale { found: gamma, min: Self::MIN, max: Self::MAX })
         }
     }
 
@@ -48,21 +61,7 @@ impl InverseScale {
     }
 }
 
-/// Reads a recorded value. A ledger may hold charges for noise of up to 10^5 votes, from before [`InverseScale::MIN`]
-/// was the limit of the samplers too. Such charges count, but no query can be asked and no share drawn with such noise.
-impl TryFrom<f64> for InverseScale {
-    type Error = MechanismError;
-
-    fn try_from(gamma: f64) -> Result<Self, Self::Error> {
-        Self::within(gamma, Self::MIN_RECORDED)
-    }
-}
-
-impl From<InverseScale> for f64 {
-    fn from(gamma: InverseScale) -> Self {
-        gamma.0
-    }
-}
+as_number!(InverseScale, f64);
 
 /// Standard deviation `sigma` of Gaussian or Skellam noise, in votes, if all teachers add their shares.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
@@ -95,19 +94,7 @@ impl NoiseDeviation {
     }
 }
 
-impl TryFrom<f64> for NoiseDeviation {
-    type Error = MechanismError;
-
-    fn try_from(sigma: f64) -> Result<Self, Self::Error> {
-        Self::new(sigma)
-    }
-}
-
-impl From<NoiseDeviation> for f64 {
-    fn from(sigma: NoiseDeviation) -> Self {
-        sigma.0
-    }
-}
+as_number!(NoiseDeviation, f64);
 
 /// Number of fair coins of binomial noise: of all teachers together, for each class and query.
 ///
@@ -187,19 +174,7 @@ impl NoiseCoins {
     }
 }
 
-impl TryFrom<u64> for NoiseCoins {
-    type Error = MechanismError;
-
-    fn try_from(coins: u64) -> Result<Self, Self::Error> {
-        Self::new(coins)
-    }
-}
-
-impl From<NoiseCoins> for u64 {
-    fn from(coins: NoiseCoins) -> Self {
-        coins.0
-    }
-}
+as_number!(NoiseCoins, u64);
 
 /// Fraction `tau` of the teachers whose noise is present and secret, in (0, 1].
 ///
@@ -249,16 +224,4 @@ impl HonestRatio {
     }
 }
 
-impl TryFrom<f64> for HonestRatio {
-    type Error = MechanismError;
-
-    fn try_from(tau: f64) -> Result<Self, Self::Error> {
-        Self::new(tau)
-    }
-}
-
-impl From<HonestRatio> for f64 {
-    fn from(tau: HonestRatio) -> Self {
-        tau.0
-    }
-}
+as_number!(HonestRatio, f64);

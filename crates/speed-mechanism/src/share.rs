@@ -46,16 +46,12 @@ impl NoiseShare {
     ///
     /// # Errors
     /// [`MechanismError::Teachers`] for no teacher or more than [`Self::MAX_TEACHERS`],
-    /// [`MechanismError::NoiseTooWide`] for a recorded `gamma` below [`InverseScale::MIN`],
     /// [`MechanismError::TotalVariation`] if the table is not certified to 2^-100.
     pub fn new(gamma: InverseScale, teachers: usize) -> Result<Self, MechanismError> {
         if teachers > Self::MAX_TEACHERS || teachers == 0 {
             return Err(MechanismError::Teachers { found: teachers, max: Self::MAX_TEACHERS });
         }
         let scale = gamma.get();
-        if scale < InverseScale::MIN {
-            return Err(MechanismError::NoiseTooWide { found: scale, min: InverseScale::MIN });
-        }
         // P_k <= P_0 p^k, so the magnitudes beyond K have a probability of at most 2 p^(K+1) / (1 - p).
         let largest = (BITS_LEFT_OUT * std::f64::consts::LN_2 - (-(-scale).exp_m1()).ln()) / scale;
         let pmf = SharePmf::new(scale, teachers as u32, (largest.ceil() as u32).max(1));

@@ -5,15 +5,8 @@ use crate::{DiscreteLaplace, HonestRatio, InverseScale, MechanismError, SkellamS
 /// Generous bound on the error of the logarithms, because the results are upper bounds.
 const MARGIN: f64 = 1e-9;
 
-/// Returns an upper bound of the probability that the summed noise of one class exceeds `bound` votes in magnitude, if
-/// a ratio `tau` of the teachers adds integer noise of inverse scale `gamma`.
-#[must_use]
-pub fn sum_tail(gamma: InverseScale, tau: HonestRatio, bound: u64) -> f64 {
-    log_tail_bound(gamma, tau, bound).exp().min(1.0)
-}
-
 /// Returns the smallest bound that holds for all of `draws` sums (queries times classes), except with a probability of
-/// at most `failure`: by the union bound, `draws * sum_tail(gamma, tau, bound) <= failure`.
+/// at most `failure`, by the union bound.
 ///
 /// The bound is for the sum. A single share is never larger than
 /// [`NoiseShare::max_magnitude`](crate::NoiseShare::max_magnitude).
@@ -89,16 +82,20 @@ mod tests {
         InverseScale::new(0.1).expect("valid")
     }
 
+    fn sum_tail(tau: HonestRatio, bound: u64) -> f64 {
+        log_tail_bound(gamma(), tau, bound).exp()
+    }
+
     #[test]
     fn full_noise_has_its_closed_form_near_and_far() {
         let p = (-0.1f64).exp();
         for bound in [0, 1, 7, 437, 999, 1_000, 5_000] {
             // P[|X| > b] = 2 p^(b + 1) / (1 + p).
             let exact = 2.0 * (-0.1 * (bound + 1) as f64).exp() / (1.0 + p);
-            let found = sum_tail(gamma(), HonestRatio::ALL, bound);
+            let found = sum_tail(HonestRatio::ALL, bound);
             assert!(found >= exact && found <= exact * (1.0 + 1e-8), "bound {bound}: {found:e} against {exact:e}");
         }
-        assert_eq!(sum_tail(gamma(), HonestRatio::ALL, u64::MAX), 0.0);
+        assert_eq!(sum_tail(HonestRatio::ALL, u64::MAX), 0.0);
     }
 
     #[test]
@@ -106,8 +103,8 @@ mod tests {
         for tau in [1.0, 0.7, 0.004] {
             let tau = HonestRatio::new(tau).expect("valid");
             let bound = sum_support_bound(gamma(), tau, 1_000, 2f64.powi(-64)).expect("valid");
-            assert!(1_000.0 * sum_tail(gamma(), tau, bound) <= 2f64.powi(-64) * (1.0 + 1e-12));
-            assert!(1_000.0 * sum_tail(gamma(), tau, bound - 1) > 2f64.powi(-64));
+            assert!(1_000.0 * sum_tail(tau, bound) <= 2f64.powi(-64) * (1.0 + 1e-12));
+            assert!(1_000.0 * sum_tail(tau, bound - 1) > 2f64.powi(-64));
         }
     }
 

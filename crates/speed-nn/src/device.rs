@@ -22,6 +22,7 @@ pub struct Accelerator {
 
 /// The reason why a device cannot compute.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum DeviceError {
     /// The program was built without the feature for the device.
@@ -29,16 +30,10 @@ pub enum DeviceError {
     NotBuilt,
     /// There is no GPU, or it does not start.
     #[error("no GPU was found that supports Vulkan, Metal or DirectX 12: {message}")]
-    NotFound {
-        /// The driver's message.
-        message: String,
-    },
+    NotFound { message: String },
     /// Values could not be read back from it.
     #[error("cannot read values from the device: {message}")]
-    Read {
-        /// Burn's own message.
-        message: String,
-    },
+    Read { message: String },
 }
 
 /// Returns the values of a tensor in row-major order.

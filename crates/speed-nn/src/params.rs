@@ -17,6 +17,7 @@ pub fn number_parameters<M: Module>(model: M) -> M {
 
 /// The reason why parameters cannot be written, or why a record does not belong to this network.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum ParameterError {
     /// Burn cannot write or read the record.
@@ -24,12 +25,7 @@ pub enum ParameterError {
     Record(#[from] RecordError),
     /// The record is longer or shorter than one of this network.
     #[error("expected the {expected} bytes of this network's record, found {found} bytes")]
-    Length {
-        /// Bytes of this network's records.
-        expected: usize,
-        /// Bytes found.
-        found: usize,
-    },
+    Length { expected: usize, found: usize },
     /// The record has other parameters.
     #[error("the record belongs to another network")]
     Other,

@@ -1,13 +1,13 @@
 //! The state of a training between two epochs, as bytes.
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use speed_nn::params::ParameterError;
 
 use crate::EpochMetrics;
-use crate::bytes::{Reader, UnexpectedEnd};
 
 const MAGIC: &[u8; 8] = b"SPEEDSTU";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 const HASH: usize = 32;
 
 /// Everything that a training needs to resume after an epoch: networks, optimisers, averages and metrics.
@@ -22,8 +22,17 @@ pub struct Checkpoint {
     pub(crate) records: Vec<Vec<u8>>,
 }
 
+/// The first part of a checkpoint's bytes, with the length of each record.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    identity: [u8; HASH],
+    metrics: Vec<EpochMetrics>,
+    records: Vec<usize>,
+}
+
 /// The fault of a checkpoint from which a training cannot resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum CheckpointError {
     /// The bytes are not a student's checkpoint.
@@ -31,12 +40,7 @@ pub enum CheckpointError {
     Magic,
     /// The checkpoint was written by another version of this program.
     #[error("expected format version {expected}, found {found}: use the program that wrote it, or train again")]
-    Version {
-        /// The version found.
-        found: u32,
-        /// The version that this program reads.
-        expected: u32,
-    },
+    Version { found: u32, expected: u32 },
     /// The bytes were truncated or changed.
     #[error("the bytes are damaged or cut off")]
     Damaged,
@@ -45,22 +49,11 @@ pub enum CheckpointError {
     Other,
     /// The checkpoint has more epochs than requested.
     #[error("expected at most the {asked} requested epochs, found {found}")]
-    Epochs {
-        /// Epochs of the checkpoint.
-        found: u32,
-        /// Epochs requested.
-        asked: u32,
-    },
+    Epochs { found: u32, asked: u32 },
 }
 
 impl From<ParameterError> for CheckpointError {
     fn from(_: ParameterError) -> Self {
-        Self::Damaged
-    }
-}
-
-impl From<UnexpectedEnd> for CheckpointError {
-    fn from(_: UnexpectedEnd) -> Self {
         Self::Damaged
     }
 }
@@ -78,30 +71,14 @@ impl Checkpoint {
         &self.metrics
     }
 
-    /// Serialises the checkpoint in its own format, with a checksum; 38 MB for the paper's networks.
+    /// Serialises the checkpoint: a header in JSON, the records, and a checksum; 38 MB for the paper's networks.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let bytes: usize = self.records.iter().map(Vec::len).sum();
-        let mut out = Vec::with_capacity(bytes + 64 * self.metrics.len() + 8 * self.records.len() + 128);
-        out.extend(MAGIC);
-        out.extend(VERSION.to_le_bytes());
-        out.extend(self.identity);
-        let measures = self.metrics.first().map_or(0, |metrics| metrics.measures.len());
-        out.extend((measures as u64).to_le_bytes());
-        out.extend((self.metrics.len() as u64).to_le_bytes());
-        for EpochMetrics { epoch, measures, accuracy_raw, accuracy_average, seconds } in &self.metrics {
-            out.extend(epoch.to_le_bytes());
-            out.extend(seconds.to_le_bytes());
-            for value in measures.iter().chain([accuracy_raw, accuracy_average]) {
-                // A loss or accuracy is never NaN, so NaN encodes a missing value.
-                out.extend(value.unwrap_or(f64::NAN).to_le_bytes());
-            }
-        }
-        out.extend((self.records.len() as u64).to_le_bytes());
-        for record in &self.records {
-            out.extend((record.len() as u64).to_le_bytes());
-            out.extend(record);
-        }
+        let records = self.records.iter().map(Vec::len).collect();
+        let header = Header { identity: self.identity, metrics: self.metrics.clone(), records };
+        let header = serde_json::to_vec(&header).expect("numbers and lists");
+        let length = (header.len() as u64).to_le_bytes();
+        let mut out = [MAGIC.as_slice(), &VERSION.to_le_bytes(), &length, &header, &self.records.concat()].concat();
         let hash = Sha256::digest(&out);
         out.extend(hash);
         out
@@ -112,39 +89,29 @@ impl Checkpoint {
     /// # Errors
     /// [`CheckpointError::Magic`], [`CheckpointError::Version`] or [`CheckpointError::Damaged`], for any other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CheckpointError> {
-        let mut reader = Reader::new(bytes);
-        if reader.array().ok() != Some(*MAGIC) {
-            return Err(CheckpointError::Magic);
+        let damaged = CheckpointError::Damaged;
+        let rest = bytes.strip_prefix(MAGIC).ok_or(CheckpointError::Magic)?;
+        let found = u32::from_le_bytes(*rest.first_chunk().ok_or(damaged)?);
+        if found != VERSION {
+            return Err(CheckpointError::Version { found, expected: VERSION });
         }
-        let version = reader.u32()?;
-        if version != VERSION {
-            return Err(CheckpointError::Version { found: version, expected: VERSION });
-        }
-        let (body, hash) = bytes.split_last_chunk::<HASH>().ok_or(CheckpointError::Damaged)?;
+        let (body, hash) = bytes.split_last_chunk::<HASH>().ok_or(damaged)?;
         if Sha256::digest(body).as_slice() != hash {
-            return Err(CheckpointError::Damaged);
+            return Err(damaged);
         }
-        let identity = reader.array()?;
-        // Every measure takes at least one byte in every epoch.
-        let measures = reader.count(1)?;
-        let mut metrics = Vec::new();
-        for _ in 0..reader.count(4 + 8 * (measures + 3))? {
-            let (epoch, seconds) = (reader.u32()?, reader.f64()?);
-            let mut value = || reader.f64().map(|value| (!value.is_nan()).then_some(value));
-            let measures = (0..measures).map(|_| value()).collect::<Result<_, UnexpectedEnd>>()?;
-            let (accuracy_raw, accuracy_average) = (value()?, value()?);
-            metrics.push(EpochMetrics { epoch, measures, accuracy_raw, accuracy_average, seconds });
-        }
+        let rest = body.get(MAGIC.len() + size_of_val(&VERSION)..).ok_or(damaged)?;
+        let (length, rest) = rest.split_first_chunk().ok_or(damaged)?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| damaged)?;
+        let (header, mut rest) = rest.split_at_checked(length).ok_or(damaged)?;
+        let Header { identity, metrics, records: lengths } = serde_json::from_slice(header).map_err(|_| damaged)?;
         let mut records = Vec::new();
-        for _ in 0..reader.count(8)? {
-            let length = reader.count(1)?;
-            records.push(reader.take(length)?.to_vec());
+        for length in lengths {
+            let (record, after) = rest.split_at_checked(length).ok_or(damaged)?;
+            records.push(record.to_vec());
+            rest = after;
         }
         let consecutive = (1..).zip(&metrics).all(|(epoch, metrics)| metrics.epoch == epoch);
-        if reader.remaining() != HASH || !consecutive {
-            return Err(CheckpointError::Damaged);
-        }
-        Ok(Self { identity, metrics, records })
+        if rest.is_empty() && consecutive { Ok(Self { identity, metrics, records }) } else { Err(damaged) }
     }
 }
 
@@ -209,12 +176,16 @@ mod tests {
             changed[place..place + 8].fill(0xff);
             let _ = Checkpoint::from_bytes(&sealed(&changed));
         }
-        let metrics_count = 8 + 4 + 32 + 8;
         for huge in [1_u64 << 40, u64::MAX] {
             let mut changed = body.to_vec();
-            changed[metrics_count..metrics_count + 8].copy_from_slice(&huge.to_le_bytes());
+            changed[12..20].copy_from_slice(&huge.to_le_bytes());
             assert_eq!(Checkpoint::from_bytes(&sealed(&changed)), Err(CheckpointError::Damaged));
         }
+        let lengths = b"[2,0,1]";
+        let place = body.windows(lengths.len()).position(|bytes| bytes == lengths).expect("the records' lengths");
+        let mut changed = body.to_vec();
+        changed[place + 1] = b'9';
+        assert_eq!(Checkpoint::from_bytes(&sealed(&changed)), Err(CheckpointError::Damaged));
     }
 
     #[test]
@@ -223,6 +194,6 @@ mod tests {
         assert_eq!(Checkpoint::from_bytes(&[]), Err(CheckpointError::Magic));
         let mut bytes = checkpoint().to_bytes();
         bytes[8] = 9;
-        assert_eq!(Checkpoint::from_bytes(&bytes), Err(CheckpointError::Version { found: 9, expected: 3 }));
+        assert_eq!(Checkpoint::from_bytes(&bytes), Err(CheckpointError::Version { found: 9, expected: 4 }));
     }
 }

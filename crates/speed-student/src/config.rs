@@ -1,5 +1,7 @@
 //! Settings of a student's training, with the names of the methods.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 use speed_nn::training::InvalidField;
 
@@ -92,7 +94,10 @@ impl Default for StudentConfig {
 
 /// Largest number of units or images in one place. A larger number is a mistake that would only fail later, for lack of
 /// memory.
-const MAX_SIZE: usize = 1 << 16;
+pub(crate) const MAX_SIZE: usize = 1 << 16;
+/// Deviations by which Adam may divide at least. Below 1e-18 the square is not a normal f32, and a parameter without gradient
+/// would be divided by zero.
+pub(crate) const LEAST_DEVIATION: RangeInclusive<f64> = 1e-18..=1.0;
 
 impl StudentConfig {
     /// Checks every field.
@@ -100,55 +105,23 @@ impl StudentConfig {
     /// # Errors
     /// Names the first field with an impossible value.
     pub fn check(&self) -> Result<(), InvalidField> {
-        let require = |holds: bool, field, message: String| InvalidField::unless(holds, field, || message);
-        let count = |field, value: usize| {
-            require((1..=MAX_SIZE).contains(&value), field, format!("must be within 1..={MAX_SIZE}, not {value}"))
-        };
-        let rate = |field, value: f64| {
-            require(value > 0.0 && value < 1.0, field, format!("must be above 0 and below 1, not {value:?}"))
-        };
-        let decay = |field, value: f64| {
-            // Checked in f32 like the optimiser's arithmetic, in which 1 - 1e-9 would be 1.
-            #[expect(clippy::cast_possible_truncation, reason = "rounding is the point")]
-            let holds = (0.0..1.0).contains(&(value as f32));
-            require(holds, field, format!("must be at least 0 and below 1, not {value:?}"))
-        };
-        let finite = |field, value: f64| {
-            require((0.0..=1e6).contains(&value), field, format!("must be within 0..=1000000, not {value:?}"))
-        };
-        let layers = |field, sizes: &[usize]| {
-            require((1..=64).contains(&sizes.len()), field, format!("must have 1 to 64 layers, not {}", sizes.len()))?;
-            sizes.iter().try_for_each(|&size| count(field, size))
-        };
-        let epochs = |field, value: u32| require(value > 0, field, format!("must be at least 1, not {value}"));
-
-        epochs("epochs", self.epochs)?;
+        InvalidField::epochs("epochs", self.epochs)?;
         check_epoch_images("epoch_images", self.epoch_images)?;
         // Batch norm over a single generated image would remove all of its information.
-        require(
-            (2..=MAX_SIZE).contains(&self.batch),
-            "batch",
-            format!("must be within 2..={MAX_SIZE}, not {}", self.batch),
-        )?;
-        rate("learning_rate", self.learning_rate)?;
-        decay("beta1", self.beta1)?;
-        decay("beta2", self.beta2)?;
-        // Below 1e-18 its square is not a normal f32, and a parameter without gradient would be divided by zero.
-        let epsilon = (1e-18..=1.0).contains(&self.adam_epsilon);
-        require(epsilon, "adam_epsilon", format!("must be within 1e-18..=1, not {:?}", self.adam_epsilon))?;
-        rate("average_rate", self.average_rate)?;
-        finite("unlabelled_weight", self.unlabelled_weight)?;
-        finite("input_noise", self.input_noise)?;
-        finite("hidden_noise", self.hidden_noise)?;
-        layers("discriminator", &self.discriminator)?;
-        layers("generator", &self.generator)?;
-        count("latent", self.latent)?;
-        require(
-            (2..=MAX_SIZE).contains(&self.initial_images),
-            "initial_images",
-            format!("must be within 2..={MAX_SIZE}, not {}", self.initial_images),
-        )?;
-        epochs("evaluate_every", self.evaluate_every)?;
+        InvalidField::within("batch", self.batch, 2..=MAX_SIZE)?;
+        InvalidField::rate("learning_rate", self.learning_rate)?;
+        InvalidField::below_one("beta1", self.beta1)?;
+        InvalidField::below_one("beta2", self.beta2)?;
+        InvalidField::within("adam_epsilon", self.adam_epsilon, LEAST_DEVIATION)?;
+        InvalidField::rate("average_rate", self.average_rate)?;
+        InvalidField::within("unlabelled_weight", self.unlabelled_weight, 0.0..=1e6)?;
+        InvalidField::within("input_noise", self.input_noise, 0.0..=1e6)?;
+        InvalidField::within("hidden_noise", self.hidden_noise, 0.0..=1e6)?;
+        InvalidField::layers("discriminator", &self.discriminator, 64, MAX_SIZE)?;
+        InvalidField::layers("generator", &self.generator, 64, MAX_SIZE)?;
+        InvalidField::within("latent", self.latent, 1..=MAX_SIZE)?;
+        InvalidField::within("initial_images", self.initial_images, 2..=MAX_SIZE)?;
+        InvalidField::epochs("evaluate_every", self.evaluate_every)?;
         self.convolutional.check()?;
         self.pseudo_labels.check()
     }

@@ -1,6 +1,5 @@
 //! Errors of a training.
 
-use speed_data::ImageShape;
 use speed_nn::device::DeviceError;
 use speed_nn::optim::StepError;
 use speed_nn::training::InvalidField;
@@ -12,6 +11,7 @@ pub type ReportError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The reason why a training ended early.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum StudentError {
     /// A setting is impossible.
@@ -31,9 +31,7 @@ pub enum StudentError {
         "expected a finite loss of the {network}, found {loss} at step {step} of epoch {epoch}: try a lower learning rate"
     )]
     NotFinite {
-        /// The network's name: "discriminator", for instance.
         network: &'static str,
-        /// The loss.
         loss: f64,
         /// The epoch, from 1.
         epoch: u32,
@@ -57,77 +55,16 @@ impl StudentError {
 }
 
 /// The fault of images and labels on which a student cannot be trained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidData {
     /// There are no labelled images.
     #[error("expected at least one labelled image, found none")]
     NoLabels,
-    /// A label of an image that is not in the pool.
-    #[error("label {position}: expected an image of the pool of {pool} images, found image {index}")]
-    Index {
-        /// Place in the list of labels.
-        position: usize,
-        /// The image of the label.
-        index: usize,
-        /// Images in the pool.
-        pool: usize,
-    },
-    /// A label that is not a class.
-    #[error("label {position}: expected a class below {classes}, found {label}")]
-    Label {
-        /// Place in the list of labels.
-        position: usize,
-        /// The label.
-        label: u8,
-        /// Number of classes.
-        classes: usize,
-    },
-    /// Doubts that do not fit the labels.
-    #[error(
-        "expected a doubt of at least 0 and below 1 for each of {labels} labels, found {found} of {doubts} doubts in this range"
-    )]
-    Doubts {
-        /// Number of labels.
-        labels: usize,
-        /// Number of doubts.
-        doubts: usize,
-        /// Number of doubts in the range.
-        found: usize,
-    },
-    /// Pool and test images differ in size.
-    #[error("expected test images of the size of the pool's images, {pool}, found {test}")]
-    Shape {
-        /// Size of the pool's images.
-        pool: ImageShape,
-        /// Size of the test images.
-        test: ImageShape,
-    },
-    /// Pool and test images differ in their number of classes.
-    #[error("expected test images of the pool's {pool} classes, found {test} classes")]
-    Classes {
-        /// Number of classes of the pool.
-        pool: usize,
-        /// Number of classes of the test images.
-        test: usize,
-    },
     /// The test images are an empty split.
     #[error("expected at least one test image, found none")]
     NoTest,
-    /// A network for images or classes that cannot exist.
-    #[error("expected images with pixels and 1 to 256 classes, found images of {shape} and {classes} classes")]
-    Network {
-        /// Size of the images.
-        shape: ImageShape,
-        /// Number of classes.
-        classes: usize,
-    },
-    /// Fewer parameters than the network has.
-    #[error("expected at least {least} parameters of the network, found {found}")]
-    Parameters {
-        /// A lower bound on the network's number.
-        least: usize,
-        /// The number found.
-        found: usize,
-    },
+    /// Images, labels, doubts, classes or parameters that do not fit together, with the expected and the found value.
+    #[error("{0}")]
+    Fit(String),
 }

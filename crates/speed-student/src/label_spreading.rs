@@ -8,7 +8,7 @@ use std::convert::Infallible;
 
 use speed_nn::threads::{QueueError, map};
 
-use crate::lesson::check_labels;
+use crate::lesson::{check_labels, check_shapes};
 use crate::{Images, InvalidData};
 
 /// Images whose neighbours are searched together, so that an image of the pool is read once for all of them.
@@ -133,11 +133,8 @@ impl LabelSpreading {
 
 impl Spreading<'_> {
     fn check(&self) -> Result<(), InvalidData> {
-        let (pool, test, classes) = (self.pool, self.test, self.classes);
-        if pool.shape() != test.shape() {
-            return Err(InvalidData::Shape { pool: pool.shape(), test: test.shape() });
-        }
-        check_labels(pool, self.labelled, classes)
+        check_shapes(self.pool.shape(), self.test.shape())?;
+        check_labels(self.pool, self.labelled, self.classes)
     }
 }
 

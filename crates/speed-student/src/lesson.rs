@@ -2,7 +2,7 @@
 
 use burn::tensor::Device;
 use speed_core::random::Streams;
-use speed_data::{Images, Split};
+use speed_data::{ImageShape, Images, Split};
 use speed_nn::device::DeviceError;
 use speed_nn::training::{AnyClassifier, Classifier, Pixels, accuracy};
 
@@ -57,11 +57,11 @@ impl Lesson<'_> {
     pub(crate) fn check(&self) -> Result<(), InvalidData> {
         let (pool, classes) = (self.pool, self.classes());
         if let Some(test) = self.test {
-            if pool.shape() != test.shape() {
-                return Err(InvalidData::Shape { pool: pool.shape(), test: test.shape() });
-            }
-            if classes != test.classes() {
-                return Err(InvalidData::Classes { pool: classes, test: test.classes() });
+            check_shapes(pool.shape(), test.shape())?;
+            let found = test.classes();
+            if found != classes {
+                let message = format!("expected test images of the pool's {classes} classes, found {found} classes");
+                return Err(InvalidData::Fit(message));
             }
             if test.is_empty() {
                 return Err(InvalidData::NoTest);
@@ -70,12 +70,23 @@ impl Lesson<'_> {
         if let Some(doubts) = self.doubts {
             let labels = self.labelled.len();
             let found = doubts.iter().filter(|doubt| (0.0..1.0).contains(*doubt)).count();
-            if [doubts.len(), found] != [labels; 2] {
-                return Err(InvalidData::Doubts { labels, doubts: doubts.len(), found });
+            let doubts = doubts.len();
+            if [doubts, found] != [labels; 2] {
+                return Err(InvalidData::Fit(format!(
+                    "expected a doubt of at least 0 and below 1 for each of {labels} labels, found {found} of {doubts} doubts in this range"
+                )));
             }
         }
         check_labels(pool, self.labelled, classes)
     }
+}
+
+/// Checks that the pool and the test images have the same size.
+pub(crate) fn check_shapes(pool: ImageShape, test: ImageShape) -> Result<(), InvalidData> {
+    if pool == test {
+        return Ok(());
+    }
+    Err(InvalidData::Fit(format!("expected test images of the size of the pool's images, {pool}, found {test}")))
 }
 
 /// Checks that there are labels, and that they are classes of images of the pool.
@@ -85,10 +96,14 @@ pub(crate) fn check_labels(pool: Images<'_>, labelled: &[(usize, u8)], classes: 
     }
     for (position, &(index, label)) in labelled.iter().enumerate() {
         if index >= pool.len() {
-            return Err(InvalidData::Index { position, index, pool: pool.len() });
+            let images = pool.len();
+            return Err(InvalidData::Fit(format!(
+                "label {position}: expected an image of the pool of {images} images, found image {index}"
+            )));
         }
         if usize::from(label) >= classes {
-            return Err(InvalidData::Label { position, label, classes });
+            let message = format!("label {position}: expected a class below {classes}, found {label}");
+            return Err(InvalidData::Fit(message));
         }
     }
     Ok(())

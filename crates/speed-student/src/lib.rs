@@ -15,7 +15,6 @@
 //!
 //! A custom student is a [`Method`] with a name and its [`Training`]; its networks are Burn modules on [`speed_nn`]'s layers.
 
-mod bytes;
 mod checkpoint;
 mod config;
 mod epoch_images;

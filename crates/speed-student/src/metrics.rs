@@ -1,7 +1,9 @@
 //! Metrics of an epoch.
 
+use serde::{Deserialize, Serialize};
+
 /// Losses and accuracies of one epoch.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EpochMetrics {
     /// The epoch, from 1.
     pub epoch: u32,

@@ -122,12 +122,15 @@ impl StudentMethod {
     ) -> Result<BoxedClassifier, StudentError> {
         config.check().map_err(StudentError::Config)?;
         if !(1..=256).contains(&classes) || shape.pixels() == 0 {
-            return Err(StudentError::Data(InvalidData::Network { shape, classes }));
+            return Err(StudentError::Data(InvalidData::Fit(format!(
+                "expected images with pixels and 1 to 256 classes, found images of {shape} and {classes} classes"
+            ))));
         }
         self.check_images(config, shape).map_err(StudentError::Config)?;
         let least = self.least_parameters(config, shape, classes);
         if parameters < least {
-            return Err(StudentError::Data(InvalidData::Parameters { least, found: parameters }));
+            let message = format!("expected at least {least} parameters of the network, found {parameters}");
+            return Err(StudentError::Data(InvalidData::Fit(message)));
         }
         Ok(self.classifier(config, shape, classes, device))
     }

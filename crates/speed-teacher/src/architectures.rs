@@ -1,9 +1,8 @@
-//! The list of architectures: the built-in networks, one file each, and those that a program registers.
+//! The list of architectures: the built-in networks, and those that a program registers.
 
 mod deeper;
 mod reference;
 mod small;
-mod small_contrast;
 
 use burn::tensor::Device;
 use speed_core::random::Streams;
@@ -15,8 +14,7 @@ use crate::train::train;
 use crate::{Architecture, TeacherNetwork};
 pub(crate) use deeper::DeeperNetwork;
 pub(crate) use reference::ReferenceNetwork;
-pub(crate) use small::SmallNetwork;
-pub(crate) use small_contrast::SmallContrastNetwork;
+pub(crate) use small::{SmallContrastNetwork, SmallNetwork};
 
 static ARCHITECTURES: Registry<Architecture> =
     Registry::new(&[Architecture::SMALL, Architecture::SMALL_CONTRAST, Architecture::REFERENCE, Architecture::DEEPER]);

@@ -65,7 +65,7 @@ impl TeacherConfig {
     /// Checks that images of this size can be trained on.
     ///
     /// # Errors
-    /// [`TeacherError::ShiftTooLarge`] and [`TeacherError::ImageTooSmall`].
+    /// [`TeacherError::ShiftTooLarge`] and [`TeacherError::Data`].
     pub fn check_images(&self, shape: ImageShape) -> Result<(), TeacherError> {
         if self.shift >= shape.height.min(shape.width) {
             return Err(TeacherError::ShiftTooLarge { shift: self.shift, shape });
@@ -160,22 +160,21 @@ impl Architecture {
     }
 
     /// Checks the number of classes.
-    ///
-    /// # Errors
-    /// [`TeacherError::ClassCount`].
     pub(crate) fn check_classes(found: usize) -> Result<(), TeacherError> {
         // A label is one byte.
-        if (1..=256).contains(&found) { Ok(()) } else { Err(TeacherError::ClassCount { found }) }
+        match found {
+            1..=256 => Ok(()),
+            _ => Err(TeacherError::Data(format!("a teacher needs 1 to 256 classes, found {found}"))),
+        }
     }
 
     /// Checks the size of images.
-    ///
-    /// # Errors
-    /// [`TeacherError::ImageTooSmall`].
     pub(crate) fn check_images(self, shape: ImageShape) -> Result<(), TeacherError> {
-        let (architecture, least) = (self.name, self.least_size);
+        let Self { name, least_size: least, .. } = self;
         if shape.pixels() == 0 || shape.height.min(shape.width) < least {
-            return Err(TeacherError::ImageTooSmall { shape, architecture, least });
+            return Err(TeacherError::Data(format!(
+                "images of {shape} are too small for the {name} network, which needs at least {least}x{least}"
+            )));
         }
         Ok(())
     }

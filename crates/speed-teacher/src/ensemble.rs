@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 /// The reason why an ensemble was not trained or did not vote; `E` is the error of the caller's own function.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum EnsembleError<E: std::error::Error + 'static> {
     /// A teacher failed.
     #[error(transparent)]
@@ -25,10 +26,7 @@ pub enum EnsembleError<E: std::error::Error + 'static> {
     Votes(#[from] VotesError),
     /// A thread could not be started.
     #[error("cannot start a thread: {reason}")]
-    Threads {
-        /// The system's message.
-        reason: String,
-    },
+    Threads { reason: String },
 }
 
 impl<E: std::error::Error + 'static> From<QueueError<Self>> for EnsembleError<E> {
@@ -59,7 +57,11 @@ impl EnsembleTraining<'_> {
     /// Returns the partition of a teacher.
     fn partition(&self, teacher: usize) -> Result<Range<usize>, TeacherError> {
         let teachers = self.partitions.len();
-        self.partitions.get(teacher).cloned().ok_or(TeacherError::NoSuchTeacher { teacher, teachers })
+        self.partitions.get(teacher).cloned().ok_or_else(|| {
+            TeacherError::Data(format!(
+                "expected one of the ensemble's {teachers} teachers, numbered from 0, found teacher {teacher}"
+            ))
+        })
     }
 }
 
@@ -90,7 +92,7 @@ pub fn train_ensemble<E: std::error::Error + Send + 'static>(
 /// [`train_ensemble`].
 ///
 /// # Errors
-/// [`TeacherError::NoSuchTeacher`], and the errors of [`train_teacher`].
+/// [`TeacherError::Data`] for a teacher without a partition, and the errors of [`train_teacher`].
 pub fn train_member(
     training: &EnsembleTraining<'_>,
     teacher: usize,

@@ -43,14 +43,18 @@ impl Teacher {
     /// Returns the class with the greatest logit for every image; the lowest class on a tie.
     ///
     /// # Errors
-    /// [`TeacherError::ImageShape`] or [`TeacherError::Classes`] for images that differ in kind from the training
-    /// images; [`TeacherError::Device`].
+    /// [`TeacherError::Data`] for images that differ in size or classes from the training images;
+    /// [`TeacherError::Device`].
     pub fn predict(&self, images: &Split) -> Result<Vec<u8>, TeacherError> {
-        if images.shape() != self.shape {
-            return Err(TeacherError::ImageShape { expected: self.shape, found: images.shape() });
+        let (expected, found) = (self.shape, images.shape());
+        if found != expected {
+            let message = format!("expected images of the teacher's size, {expected}, found {found}");
+            return Err(TeacherError::Data(message));
         }
-        if images.classes() != self.classes {
-            return Err(TeacherError::Classes { expected: self.classes, found: images.classes() });
+        let (expected, found) = (self.classes, images.classes());
+        if found != expected {
+            let message = format!("expected data with the teacher's {expected} classes, found {found}");
+            return Err(TeacherError::Data(message));
         }
         Ok(predict(self.network.as_ref(), images, &(0..images.len()).collect::<Vec<_>>(), &self.device)?)
     }
@@ -70,16 +74,16 @@ impl Teacher {
     /// Returns the weights in full precision, preceded by a digest. Equal teachers have equal bytes.
     ///
     /// # Errors
-    /// [`TeacherError::Record`] if Burn cannot write its record.
+    /// [`TeacherError::Bytes`] if Burn cannot write its record.
     pub fn to_bytes(&self) -> Result<Vec<u8>, TeacherError> {
-        let record = self.network.to_record().map_err(TeacherError::record)?;
+        let record = self.network.to_record().map_err(|error| reject(&error.to_string()))?;
         Ok([MAGIC, digest(&record).as_slice(), &record].concat())
     }
 
     /// Reads [`to_bytes`](Self::to_bytes) back onto `device`, for the same architecture, image size and number of classes.
     ///
     /// # Errors
-    /// [`TeacherError::Bytes`] and [`TeacherError::Record`] for anything else; the errors of a network that cannot be built.
+    /// [`TeacherError::Bytes`] for anything else; the errors of a network that cannot be built.
     pub fn from_bytes(
         architecture: Architecture,
         shape: ImageShape,
@@ -87,7 +91,6 @@ impl Teacher {
         device: &Device,
         bytes: &[u8],
     ) -> Result<Self, TeacherError> {
-        let reject = |reason: &str| TeacherError::Bytes { reason: reason.to_owned() };
         let rest = bytes
             .strip_prefix(MAGIC)
             .ok_or_else(|| reject("expected the header of a teacher of this version, found other bytes"))?;
@@ -103,7 +106,7 @@ impl Teacher {
         })?;
         let network = template.with_record(record).map_err(|error| match error {
             ParameterError::Length { .. } | ParameterError::Other => reject("it belongs to another network"),
-            error => TeacherError::record(error),
+            error => reject(&error.to_string()),
         })?;
         Ok(Self::new(network, device.clone(), shape, classes))
     }
@@ -113,6 +116,10 @@ impl fmt::Debug for Teacher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Teacher").field("shape", &self.shape).field("classes", &self.classes).finish_non_exhaustive()
     }
+}
+
+fn reject(reason: &str) -> TeacherError {
+    TeacherError::Bytes { reason: reason.to_owned() }
 }
 
 fn digest(record: &[u8]) -> [u8; DIGEST_LEN] {

@@ -76,7 +76,12 @@ pub fn train_teacher(
     config.check_images(data.shape())?;
     Architecture::check_classes(data.classes())?;
     let (images, held_out) = divide(&partition, data.len(), config.validation, &mut streams.stream("validation", 0))
-        .ok_or(TeacherError::Partition { teacher: index, partition, images: data.len() })?;
+        .ok_or_else(|| {
+            let images = data.len();
+            TeacherError::Data(format!(
+                "teacher {index}: the partition {partition:?} of {images} images gives too few images to train on"
+            ))
+        })?;
     let training = TeacherTraining { index, config, data, images: &images, streams, device, stop };
     let (network, final_loss) = (config.architecture.train)(&training)?;
     let train_accuracy = accuracy(network.as_ref(), data, &images, device)?;

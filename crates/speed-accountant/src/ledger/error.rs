@@ -8,56 +8,35 @@ use speed_mechanism::Mechanism;
 
 /// An error of a ledger.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum LedgerError {
     /// Reading, writing or locking failed.
     #[error("cannot {action} ledger {}: {source}", printable_path(path))]
-    Io {
-        /// The action that failed.
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The operating system's error.
-        source: std::io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, source: std::io::Error },
     /// A line differs from the one that was written.
     #[error("ledger {}, line {line}: {source}", printable_path(path))]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// The difference.
         source: Damage,
     },
     /// The queries exceed the budget. Nothing was charged.
     #[error("ledger {}: {}", printable_path(path), over_budget(*queries, *would_be, *budget, *delta, *spent, *rule, calibrate))]
     OverBudget {
-        /// The file.
         path: PathBuf,
-        /// Number of requested queries.
         queries: usize,
-        /// Epsilon including the queries.
         would_be: f64,
-        /// Epsilon of the budget.
         budget: f64,
-        /// Delta of the budget.
         delta: f64,
-        /// Epsilon without the queries.
         spent: f64,
-        /// The rule that composes the queries.
         rule: CompositionRule,
-        /// Options of `speed calibrate` that find noise within the budget.
         calibrate: String,
     },
     /// The queries cannot be charged.
     #[error("ledger {}: {source}", printable_path(path))]
-    Refused {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: Refusal,
-    },
+    Refused { path: PathBuf, source: Refusal },
     /// An error of the accountant.
     #[error(transparent)]
     Account(#[from] AccountError),
@@ -106,6 +85,7 @@ impl LedgerError {
 
 /// A difference between a line and the one that was written.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum Damage {
     /// The file is not text.
@@ -116,49 +96,28 @@ pub enum Damage {
     NoChecksum,
     /// The checksum does not match the line.
     #[error("checksum is {found}, expected {expected}: a line was changed or is missing")]
-    Checksum {
-        /// The checksum in the line.
-        found: String,
-        /// The checksum computed for the line.
-        expected: String,
-    },
+    Checksum { found: String, expected: String },
     /// The entry is invalid.
     #[error("{0}")]
     Entry(#[from] serde_json::Error),
     /// An opening line is not the first line, or has another format.
     #[error("expected one opening line of format {expected}, found format {found}")]
-    Opening {
-        /// The format in the line.
-        found: u32,
-        /// The format that this version reads.
-        expected: u32,
-    },
+    Opening { found: u32, expected: u32 },
     /// The opening line is missing.
     #[error("expected an opening line with the budget")]
     NoOpening,
     /// There are more queries than can be composed.
     #[error("{found} queries are charged, expected at most {max}")]
-    Queries {
-        /// Number of queries up to this line.
-        found: usize,
-        /// The largest number that can be composed.
-        max: usize,
-    },
+    Queries { found: usize, max: usize },
     /// A threshold is not a valid number of votes for this noise.
     #[error("threshold is {found:?}, expected a number of votes up to 1e15, and an integer for integer noise")]
-    Threshold {
-        /// The value in the line.
-        found: f64,
-    },
+    Threshold { found: f64 },
     /// Checks without a threshold.
     #[error("check is true, but there is no threshold: expected a number of votes")]
     CheckThreshold,
     /// The distance of a sampler is not between 0 and 1.
     #[error("sampling_distance is {found}, expected a number from 0 to 1")]
-    TotalVariation {
-        /// The value in the line.
-        found: f64,
-    },
+    TotalVariation { found: f64 },
     /// Numbers of teachers without a claim for the party.
     #[error(transparent)]
     Party(#[from] PartyFault),
@@ -175,63 +134,43 @@ pub enum Damage {
 
 /// A charge whose numbers of teachers have no claim for a party.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum PartyFault {
     /// The party has no teacher, more than all parties, or too many.
     #[error("party_teachers is {found}, expected 1 to {max}")]
-    Teachers {
-        /// The party's number.
-        found: usize,
-        /// The largest possible number.
-        max: usize,
-    },
+    Teachers { found: usize, max: usize },
     /// The party has several teachers, and the number of all teachers is unknown.
     #[error(
         "party_teachers is {party_teachers}, but teachers is missing: expected the number of teachers of all parties"
     )]
-    NoTeachers {
-        /// The party's number.
-        party_teachers: usize,
-    },
+    NoTeachers { party_teachers: usize },
     /// The claim for a party of several teachers does not hold for this number of classes.
     #[error(
         "classes is {}, expected 2 to {} for a party of several teachers",
         found.map_or_else(|| "unknown".to_owned(), |found| found.to_string()),
         PrivacyEvent::MAX_PARTY_CLASSES
     )]
-    Classes {
-        /// The number of classes.
-        found: Option<usize>,
-    },
+    Classes { found: Option<usize> },
 }
 
 /// The reason why queries cannot be charged.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum Refusal {
     /// The budget is not a positive finite epsilon.
     #[error("budget epsilon is {found}, expected a finite number above 0")]
-    Budget {
-        /// The refused value.
-        found: f64,
-    },
+    Budget { found: f64 },
     /// Neither the ledger nor its caller has a budget.
     #[error("it has no budget of its own, expected a limit: give --epsilon")]
     NoBudget,
     /// There are fewer than two classes.
     #[error("classes is {found}, expected at least 2")]
-    Classes {
-        /// The refused number.
-        found: usize,
-    },
+    Classes { found: usize },
     /// The number of queries is zero, or their noise is Gaussian.
     #[error("expected at least one query of Laplace, Skellam or binomial noise, found {queries} of {mechanism}")]
-    Queries {
-        /// Number of queries.
-        queries: usize,
-        /// Their noise.
-        mechanism: Mechanism,
-    },
+    Queries { queries: usize, mechanism: Mechanism },
     /// Numbers of teachers without a claim for the party.
     #[error(transparent)]
     Party(#[from] PartyFault),

@@ -140,7 +140,7 @@ mod tests {
 
     fn charges() -> impl Strategy<Value = Vec<Charge>> {
         let charge =
-            (".{0,12}", 1usize..1_000, 1e-4f64..10.0, 0.01f64..=1.0, proptest::option::of(2usize..20), 0.0f64..=1.0);
+            (".{0,12}", 1usize..1_000, 1e-3f64..10.0, 0.01f64..=1.0, proptest::option::of(2usize..20), 0.0f64..=1.0);
         let charge = charge.prop_map(|(label, queries, gamma, tau, classes, distance)| Charge {
             question: label.chars().rev().collect(),
             noise_digest: format!("{queries:x}"),
@@ -159,6 +159,24 @@ mod tests {
         proptest::collection::vec(charge, 0..5)
     }
 
+    fn one_query() -> Charge {
+        Charge {
+            label: String::new(),
+            queries: 1,
+            mechanism: Mechanism::discrete_laplace(InverseScale::new(0.1).expect("in range")),
+            tau: HonestRatio::ALL,
+            classes: None,
+            threshold: None,
+            is_check: false,
+            sampling_total_variation: 0.0,
+            per_query_epsilon: 0.2,
+            party_teachers: 1,
+            teachers: None,
+            question: String::new(),
+            noise_digest: String::new(),
+        }
+    }
+
     fn file(charges: &[Charge]) -> Vec<u8> {
         let budget = Budget { epsilon: Some(3.0), delta: Delta::new(1e-5).expect("a delta") };
         let mut text = String::new();
@@ -175,22 +193,7 @@ mod tests {
 
     #[test]
     fn a_threshold_that_no_noise_is_held_against_is_refused() {
-        let mechanism = Mechanism::discrete_laplace(InverseScale::new(0.1).expect("in range"));
-        let charge = |threshold| Charge {
-            label: String::new(),
-            queries: 1,
-            mechanism,
-            tau: HonestRatio::ALL,
-            classes: Some(2),
-            threshold: Some(threshold),
-            is_check: false,
-            sampling_total_variation: 0.0,
-            per_query_epsilon: 0.2,
-            party_teachers: 1,
-            teachers: None,
-            question: String::new(),
-            noise_digest: String::new(),
-        };
+        let charge = |threshold| Charge { classes: Some(2), threshold: Some(threshold), ..one_query() };
         assert!(Contents::parse(&file(&[charge(30.0)])).is_ok());
         for found in [0.5, 1e16, -1e300] {
             let refused = Contents::parse(&file(&[charge(30.0), charge(found)])).err();
@@ -202,22 +205,7 @@ mod tests {
 
     #[test]
     fn a_party_without_a_claim_is_refused() {
-        let mechanism = Mechanism::discrete_laplace(InverseScale::new(0.1).expect("in range"));
-        let charge = |party_teachers, teachers, classes| Charge {
-            label: String::new(),
-            queries: 1,
-            mechanism,
-            tau: HonestRatio::ALL,
-            classes,
-            threshold: None,
-            is_check: false,
-            sampling_total_variation: 0.0,
-            per_query_epsilon: 0.2,
-            party_teachers,
-            teachers,
-            question: String::new(),
-            noise_digest: String::new(),
-        };
+        let charge = |party_teachers, teachers, classes| Charge { party_teachers, teachers, classes, ..one_query() };
         for charge in [charge(1, None, None), charge(25, Some(25), Some(256)), charge(1 << 20, Some(u32::MAX), Some(2))]
         {
             assert!(Contents::parse(&file(&[charge])).is_ok());

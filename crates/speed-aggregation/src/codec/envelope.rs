@@ -1,16 +1,4 @@
 //! The envelope of every wire format: magic, version, kind, content, checksum.
-//!
-//! ```text
-//! offset  bytes  content
-//! 0       8      "SPEEDAGG"
-//! 8       2      version, 4
-//! 10      2      kind: 1 message of a teacher, 2 answer to one query, 3 list of a round's answers, 4 state of a server,
-//!                5 secret key, 6 public key, 7 evaluation key, 8 signed message of a teacher, 9 signed result of a server,
-//!                10 proof key, 11 log of a round, 12 receipt for a message, 13 revealed seed, 14 verification of a result,
-//!                15 student's share of a secret key, 16 opener's share, 17 opener's part of a result
-//! 12      ..     content
-//! end-16  16     first half of SHA-256 of all before
-//! ```
 //! Numbers are little-endian. Nothing is allocated from a length field: lengths are checked against the bytes at hand.
 
 use sha2::{Digest, Sha256};
@@ -65,6 +53,33 @@ pub(crate) trait Content: Encode {
         Ok(value)
     }
 }
+
+/// Implements [`Content`] for a type, and its bytes in an envelope.
+macro_rules! in_envelope {
+    ($type:ident, $kind:ident, $name:literal) => {
+        impl $crate::codec::Content for $type {
+            const KIND: $crate::codec::Kind = $crate::codec::Kind::$kind;
+        }
+
+        impl $type {
+            #[doc = concat!("Returns the encoded ", $name, ".")]
+            #[must_use]
+            pub fn to_bytes(&self) -> Vec<u8> {
+                $crate::codec::Content::seal(self)
+            }
+
+            #[doc = concat!("Decodes one ", $name, ". Memory is bounded by twice the length of `bytes`.")]
+            ///
+            /// # Errors
+            #[doc = concat!("If the bytes are not exactly one well-formed ", $name, " of this version.")]
+            pub fn from_bytes(bytes: &[u8]) -> Result<Self, $crate::codec::DecodeError> {
+                $crate::codec::Content::unseal(bytes, ())
+            }
+        }
+    };
+}
+
+pub(crate) use in_envelope;
 
 /// Checks the envelope and its checksum, and returns a reader of the content.
 pub(crate) fn open(bytes: &[u8], kind: Kind) -> Result<Reader<'_>, DecodeError> {

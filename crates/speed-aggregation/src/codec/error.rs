@@ -4,45 +4,24 @@ use super::kind::kind_name;
 
 /// The reason why bytes are not a well-formed message or answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum DecodeError {
     /// The length differs from the one that the header implies.
     #[error("{found} bytes, expected {expected}")]
-    Length {
-        /// Bytes that the header implies (at least).
-        expected: usize,
-        /// Bytes given.
-        found: usize,
-    },
+    Length { expected: usize, found: usize },
     /// The first eight bytes are not this format's.
     #[error("not a file of this program (wrong magic bytes)")]
     Magic,
     /// A version that this program does not read.
     #[error("format version {found}, this program reads version {expected}")]
-    Version {
-        /// The version that this program reads.
-        expected: u16,
-        /// The version found.
-        found: u16,
-    },
+    Version { expected: u16, found: u16 },
     /// A file of another kind.
     #[error("is {}, expected {}", in_words(*.found), in_words(*.expected))]
-    Kind {
-        /// The kind requested.
-        expected: u16,
-        /// The kind found.
-        found: u16,
-    },
+    Kind { expected: u16, found: u16 },
     /// A bit that this version does not know is set.
     #[error("{field} has bits {found:#x}, known are {known:#x}")]
-    Flags {
-        /// The name of the field.
-        field: &'static str,
-        /// The bits found.
-        found: u32,
-        /// The bits that this program knows.
-        known: u32,
-    },
+    Flags { field: &'static str, found: u32, known: u32 },
     /// The content was changed on its way.
     #[error("checksum mismatch: the content was damaged")]
     Checksum,
@@ -50,22 +29,10 @@ pub enum DecodeError {
     #[error(
         "a degenerate key: expected a body that looks random, found one whose words times {multiplier} are close to 0"
     )]
-    Degenerate {
-        /// The multiplier.
-        multiplier: u64,
-    },
+    Degenerate { multiplier: u64 },
     /// A header field is outside its limits.
     #[error("{field} is {found}, allowed is {min} to {max}")]
-    Field {
-        /// The name of the field.
-        field: &'static str,
-        /// The value found.
-        found: u64,
-        /// The smallest value allowed.
-        min: u64,
-        /// The largest value allowed.
-        max: u64,
-    },
+    Field { field: &'static str, found: u64, min: u64, max: u64 },
 }
 
 fn in_words(kind: u16) -> String {

@@ -4,7 +4,9 @@ use speed_core::Digest;
 
 use super::bytes::{Decode, Encode, FixedLength, Reader, Writer};
 use super::error::DecodeError;
+use crate::answer_seed::AnswerSeed;
 use crate::ids::{KeyId, RoundId};
+use crate::submission::Signature;
 
 /// Inclusive limits of a number, with the name of its field.
 #[derive(Clone, Copy)]
@@ -84,13 +86,13 @@ impl Decode<u32> for Flags {
     }
 }
 
-macro_rules! identifiers {
-    ($($id:ident),+) => {$(
-        impl FixedLength for $id {
-            const LENGTH: usize = 32;
+macro_rules! fixed_bytes {
+    ($($type:ty: $length:literal),+) => {$(
+        impl FixedLength for $type {
+            const LENGTH: usize = $length;
         }
 
-        impl Encode for $id {
+        impl Encode for $type {
             fn encoded_len(&self) -> usize {
                 Self::LENGTH
             }
@@ -100,35 +102,15 @@ macro_rules! identifiers {
             }
         }
 
-        impl Decode for $id {
+        impl Decode for $type {
             fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
-                Ok(Self::new(Digest::from_bytes(reader.array()?)))
+                reader.array().map(Self::from_bytes)
             }
         }
     )+};
 }
 
-identifiers!(KeyId, RoundId);
-
-impl FixedLength for Digest {
-    const LENGTH: usize = 32;
-}
-
-impl Encode for Digest {
-    fn encoded_len(&self) -> usize {
-        Self::LENGTH
-    }
-
-    fn encode(&self, writer: &mut Writer) {
-        writer.bytes(self.as_bytes());
-    }
-}
-
-impl Decode for Digest {
-    fn decode(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
-        reader.array().map(Self::from_bytes)
-    }
-}
+fixed_bytes!(KeyId: 32, RoundId: 32, Digest: 32, AnswerSeed: 32, Signature: 64);
 
 impl Encode for &[u8] {
     fn encoded_len(&self) -> usize {

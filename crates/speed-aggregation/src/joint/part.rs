@@ -2,39 +2,24 @@
 
 use speed_core::Digest;
 
-use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Kind, Limits, Reader, Writer};
+use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Limits, Reader, Writer, in_envelope};
+use crate::getters::getters;
 use crate::ids::{KeyId, RoundId};
 use crate::round::Round;
 use crate::submission::{Signature, digest_to_sign};
 
 /// The reason why an opener cannot make its part of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum PartError {
     /// The result is for another key.
     #[error("the result is for key {found}, this is a share of key {expected}")]
-    Key {
-        /// The key of the share.
-        expected: KeyId,
-        /// The result's key.
-        found: KeyId,
-    },
+    Key { expected: KeyId, found: KeyId },
 }
 
 /// An opener's part of a result: for every ciphertext of the answers one word, the flooded inner product of its mask with
 /// the opener's share of the key. The student opens the result with it.
-///
-/// Content on the wire (after the envelope of 12 bytes, before the checksum of 16):
-///
-/// ```text
-/// bytes  content
-/// 32     round id
-/// 32     SHA-256 of the result's file
-/// 4      teacher: the index of the opener
-/// 4      words: queries times digits of an outcome
-/// 8 each words, queries in order, digits of a query lowest first
-/// 64     the opener's signature
-/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct OpeningPart {
     round: RoundId,
@@ -73,28 +58,15 @@ impl OpeningPart {
         (digest_to_sign(Self::KIND, &[round, result, teacher, &words.len(), words]), signature)
     }
 
-    /// Returns the round.
-    #[must_use]
-    pub fn round(&self) -> RoundId {
-        self.round
-    }
-
-    /// Returns the SHA-256 of the result.
-    #[must_use]
-    pub fn result(&self) -> Digest {
-        self.result
-    }
-
-    /// Returns the opener's index, which is unauthenticated until the signature is checked.
-    #[must_use]
-    pub fn teacher(&self) -> usize {
-        self.teacher
-    }
-
-    /// Returns the words, one for each ciphertext of the answers.
-    #[must_use]
-    pub fn words(&self) -> &[u64] {
-        &self.words
+    getters! {
+        /// Returns the round.
+        round: RoundId,
+        /// Returns the SHA-256 of the result.
+        result: Digest,
+        /// Returns the opener's index, which is unauthenticated until the signature is checked.
+        teacher: usize,
+        /// Returns the words, one for each ciphertext of the answers.
+        words: &[u64],
     }
 
     /// Returns whether there is one word for each ciphertext of a result of `round`.
@@ -107,20 +79,6 @@ impl OpeningPart {
     #[must_use]
     pub fn size(round: &Round) -> usize {
         FIXED + round.shape().queries() * round.outcomes().digits() * size_of::<u64>()
-    }
-
-    /// Returns the encoded bytes.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a part. Memory is bounded by the length of `bytes`.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed part of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
     }
 }
 
@@ -148,9 +106,7 @@ impl Decode for OpeningPart {
     }
 }
 
-impl Content for OpeningPart {
-    const KIND: Kind = Kind::OpeningPart;
-}
+in_envelope!(OpeningPart, OpeningPart, "part");
 
 impl std::fmt::Debug for OpeningPart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

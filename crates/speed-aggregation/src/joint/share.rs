@@ -158,9 +158,6 @@ macro_rules! share_with_role {
 share_with_role! {
     /// The opener's summand of a secret key. With it a party of the round makes its part of a result, which the student needs
     /// to open the result. Alone it decrypts nothing.
-    ///
-    /// On the wire (between envelope and checksum): parameter set (4 bytes), key id (32), flags (4; bit 0: simulation), SHA-256 of the
-    /// evaluation key's file (32), key of the flooding (32), 2048 words of 8 bytes.
     OpenerShare, Kind::OpenerShare, "OpenerShare", floods: true
 }
 
@@ -168,8 +165,6 @@ share_with_role! {
 share_with_role! {
     /// The student's summand of a secret key. It opens answers together with an opener's [part](OpeningPart). Alone it decrypts
     /// nothing.
-    ///
-    /// On the wire (between envelope and checksum): as an [`OpenerShare`], with zeros as the key of the flooding.
     StudentShare, Kind::StudentShare, "StudentShare", floods: false
 }
 

@@ -6,16 +6,12 @@ use super::public::PublicKey;
 use super::seeded::{Rounded, Seeded, trace_rotations};
 use super::stream::Stream;
 use crate::circuit::{GgswList, KEYS_PER_PAIR, KeySwitchKey};
-use crate::codec::{Content, Decode, DecodeError, ENVELOPE, FixedLength, Kind, Reader, encode_in_order};
+use crate::codec::{Decode, DecodeError, ENVELOPE, FixedLength, Reader, encode_in_order, in_envelope};
 use crate::ids::KeyId;
 use crate::parameters::{Decomposition, Parameters};
 
 /// The server's key as it is stored and sent. Seeds replace the masks, so it takes 103 MB (parameters of up to 2544
 /// votes) where the [`EvaluationKey`] takes 320 MB.
-///
-/// On the wire (between envelope and checksum): the public key as in its own file, then the seed (16 bytes) and the
-/// bodies for each of key switch, bootstrap, select and trace: words of 8 bytes, of which bootstrap and select leave out
-/// the two that are 0.
 pub struct SeededEvaluationKey {
     pub(crate) public: PublicKey,
     pub(crate) parts: SeededParts,
@@ -71,20 +67,6 @@ impl SeededEvaluationKey {
         ENVELOPE + PublicKey::content_size(parameters) + parts.sum::<usize>()
     }
 
-    /// Returns the bytes of the key's file.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads an evaluation key. Memory is bounded by the length of `bytes`.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed evaluation key of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
-    }
-
     /// Expands the key into its computational form. Takes about one core-second, in parallel on rayon's current pool.
     #[must_use]
     pub fn expand(self) -> EvaluationKey {
@@ -110,9 +92,7 @@ impl Decode for SeededEvaluationKey {
     }
 }
 
-impl Content for SeededEvaluationKey {
-    const KIND: Kind = Kind::EvaluationKey;
-}
+in_envelope!(SeededEvaluationKey, EvaluationKey, "evaluation key");
 
 encode_in_order!(SeededParts: key_switch, bootstrap, select, trace);
 

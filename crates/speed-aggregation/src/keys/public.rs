@@ -7,7 +7,8 @@ use sha2::Digest as _;
 use speed_core::{Digest, derive_key};
 use tfhe::core_crypto::prelude::{CiphertextModulus, LweCompactPublicKey, LweCompactPublicKeyOwned};
 
-use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, Kind, Reader, Writer};
+use crate::codec::{Decode, DecodeError, ENVELOPE, Encode, FixedLength, Reader, Writer, in_envelope};
+use crate::getters::getters;
 use crate::ids::KeyId;
 use crate::parameters::Parameters;
 
@@ -28,8 +29,6 @@ const MAX_CONCENTRATION: f64 = 630.0;
 /// concentrated, itself or times a small number or a power of two: everyone could then read votes without a key, because the
 /// same multiple of a ciphertext's body would not depend on its randomness. This finds faults of a generator, not malice. A
 /// generator can always tell others the secret key, and no check detects it, so the student's key generation is trusted.
-///
-/// On the wire (between envelope and checksum): parameter set (4 bytes), the mask's seed (32), and the body, 2048 words of 8 bytes.
 #[derive(Clone)]
 pub struct PublicKey {
     pub(crate) parameters: Parameters,
@@ -69,16 +68,11 @@ impl PublicKey {
         &self.key.as_ref().as_ref()[self.parameters.polynomial_size..]
     }
 
-    /// Returns the identifier of the key set.
-    #[must_use]
-    pub fn id(&self) -> KeyId {
-        self.id
-    }
-
-    /// Returns the parameter set.
-    #[must_use]
-    pub fn parameters(&self) -> &Parameters {
-        &self.parameters
+    getters! {
+        /// Returns the identifier of the key set.
+        id: KeyId,
+        /// Returns the parameter set.
+        parameters: &Parameters,
     }
 
     /// Returns the size of the key's words, in bytes.
@@ -96,20 +90,6 @@ impl PublicKey {
     /// Returns the number of bytes of a key without an envelope.
     pub(super) fn content_size(parameters: &Parameters) -> usize {
         usize::LENGTH + size_of::<MaskSeed>() + parameters.polynomial_size * size_of::<u64>()
-    }
-
-    /// Returns the bytes of the key's file.
-    #[must_use]
-    pub fn to_bytes(&self) -> Vec<u8> {
-        self.seal()
-    }
-
-    /// Reads a public key. Memory is bounded by the length of `bytes`.
-    ///
-    /// # Errors
-    /// If the bytes are not exactly one well-formed public key of this version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::unseal(bytes, ())
     }
 }
 
@@ -147,9 +127,7 @@ fn concentration(body: &[u64], by: u64) -> f64 {
     body.iter().map(|word| COSINES[(word.wrapping_mul(by) >> 52) as usize]).sum()
 }
 
-impl Content for PublicKey {
-    const KIND: Kind = Kind::PublicKey;
-}
+in_envelope!(PublicKey, PublicKey, "public key");
 
 impl std::fmt::Debug for PublicKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -177,7 +155,7 @@ mod tests {
     fn a_public_key_that_does_not_hide_votes_is_refused() {
         let p = Parameters::TOURNAMENT_128;
         let of = |word: &dyn Fn(u64) -> u64| PublicKey::new(&p, [0; 32], &(0..2048).map(word).collect::<Vec<_>>());
-        // On the commit before, this passed: every value is the body modulo 2^62.
+        // Every value is the body modulo 2^62.
         let sparse = of(&|word| if word < 800 { 1 << 62 } else { 0 });
         // A body of noise alone, as if the secret key were zero.
         let noise = |word: u64| (word << 6).wrapping_sub(1 << 16);

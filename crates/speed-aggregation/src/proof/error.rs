@@ -8,46 +8,27 @@ use crate::teacher::TeacherError;
 
 /// The reason why a proof cannot be made or is not valid.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum ProofError {
     /// A range of values that is empty or wider than the encoding's.
     #[error("a range of {found} bits, expected 1 to {max} for this encoding")]
-    Range {
-        /// Bits requested.
-        found: u32,
-        /// The largest number of bits.
-        max: u32,
-    },
+    Range { found: u32, max: u32 },
     /// A proof key that tfhe fails to generate.
     #[error("cannot generate a proof key: {0}")]
     Generate(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A proof key that differs from the one that the round names.
     #[error("proof key {found}, expected the round's key {expected}")]
-    OtherKey {
-        /// The digest in the round.
-        expected: Digest,
-        /// The digest of the key.
-        found: Digest,
-    },
+    OtherKey { expected: Digest, found: Digest },
     /// A proof key for values of another range, which would either let a teacher send more or refuse honest values.
     #[error(
         "a proof key for values of {found} bits, but the values of this round have {expected} bits: the student must \
          create the round and its proof key again"
     )]
-    OtherRange {
-        /// Bits of the round's values.
-        expected: u32,
-        /// Bits of the values that the key proves.
-        found: u32,
-    },
+    OtherRange { expected: u32, found: u32 },
     /// A proof key for other rounds.
     #[error("the proof key is for {key}, the round has {round}")]
-    Key {
-        /// The messages that the key proves.
-        key: ProofTarget,
-        /// The messages of the round.
-        round: ProofTarget,
-    },
+    Key { key: ProofTarget, round: ProofTarget },
     /// Bytes that are not a proof.
     #[error("not a proof: {0}")]
     Decode(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -56,15 +37,11 @@ pub enum ProofError {
     Encode {
         /// The number of bytes of a proof.
         expected: usize,
-        /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The proof is not valid for this message, teacher and round.
     #[error("the proof of teacher {teacher} is not valid for its message")]
-    Invalid {
-        /// The teacher.
-        teacher: usize,
-    },
+    Invalid { teacher: usize },
     /// The teacher cannot answer.
     #[error(transparent)]
     Teacher(#[from] TeacherError),

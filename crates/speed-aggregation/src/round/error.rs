@@ -5,6 +5,7 @@ use speed_mechanism::{Mechanism, MechanismError};
 
 /// The reason why terms do not define a round.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum RoundError {
     /// An unsupported number of teachers, queries or classes.
@@ -12,38 +13,16 @@ pub enum RoundError {
     Shape(#[from] ShapeError),
     /// A product `queries * classes` beyond the limit of a message.
     #[error("{queries} queries of {classes} classes: a message carries at most {max} values")]
-    TooManyValues {
-        /// Queries requested.
-        queries: usize,
-        /// Classes requested.
-        classes: usize,
-        /// The largest product.
-        max: usize,
-    },
+    TooManyValues { queries: usize, classes: usize, max: usize },
     /// A minimum number of teachers that is 0 or exceeds their number.
     #[error("{found} teachers must answer, expected a minimum of 1 to {teachers}")]
-    MinTeachers {
-        /// The number requested.
-        found: usize,
-        /// Number of teachers.
-        teachers: usize,
-    },
+    MinTeachers { found: usize, teachers: usize },
     /// Parties whose teachers are not those of the round.
     #[error("parties have {found} teachers together, expected {expected}, at least one in each party")]
-    Parties {
-        /// Teachers of the round.
-        expected: usize,
-        /// Teachers of all parties together.
-        found: u64,
-    },
+    Parties { expected: usize, found: u64 },
     /// An opener that is not one of the parties.
     #[error("the opener is party {found}, expected one of the {parties} parties that answer, from 0")]
-    Opener {
-        /// The index requested.
-        found: usize,
-        /// Number of parties.
-        parties: usize,
-    },
+    Opener { found: usize, parties: usize },
     /// A joint opening without a stated evaluation key.
     #[error(
         "a joint opening needs the SHA-256 of the evaluation key: with another evaluation key a verified answer could read the opener's \
@@ -61,9 +40,7 @@ pub enum RoundError {
     Threshold {
         /// The threshold requested, in votes.
         found: i64,
-        /// The smallest noisy count.
         min: i64,
-        /// The largest noisy count.
         max: i64,
     },
     /// A check without a threshold.
@@ -71,19 +48,11 @@ pub enum RoundError {
     CheckThreshold,
     /// Too many outcomes, including "no answer", for an answer.
     #[error("{classes} classes and \"no answer\": an answer has room for {max} outcomes")]
-    Outcomes {
-        /// Number of classes.
-        classes: usize,
-        /// The largest number of outcomes.
-        max: usize,
-    },
+    Outcomes { classes: usize, max: usize },
     /// Noise that its parties cannot share.
     #[error(transparent)]
     Share(#[from] MechanismError),
     /// A mechanism whose noise is not an integer.
     #[error("{found} cannot be encrypted: the noise of a round is an integer number of votes")]
-    Mechanism {
-        /// The mechanism requested.
-        found: Mechanism,
-    },
+    Mechanism { found: Mechanism },
 }

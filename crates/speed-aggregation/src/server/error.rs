@@ -11,79 +11,38 @@ use crate::threads::ThreadsError;
 
 /// The reason why the server refuses.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum ServerError {
     /// The teacher is not one of the round's.
     #[error("teacher {teacher} in a round of {teachers} teachers (counted from 0)")]
-    UnknownTeacher {
-        /// The teacher's index.
-        teacher: usize,
-        /// Number of teachers of the round.
-        teachers: usize,
-    },
+    UnknownTeacher { teacher: usize, teachers: usize },
     /// The teacher has answered already.
     #[error("teacher {teacher} answered twice")]
-    Duplicate {
-        /// The teacher.
-        teacher: usize,
-    },
+    Duplicate { teacher: usize },
     /// The message is encrypted under another key.
     #[error("teacher {teacher} encrypted under key {found}, this round's key is {expected}")]
-    WrongKey {
-        /// The teacher.
-        teacher: usize,
-        /// This round's key.
-        expected: KeyId,
-        /// The message's key.
-        found: KeyId,
-    },
+    WrongKey { teacher: usize, expected: KeyId, found: KeyId },
     /// The round requires proofs, and the message has none.
     #[error("teacher {teacher} gave no proof that its message is well formed, and the round asks for one")]
-    Unproven {
-        /// The teacher.
-        teacher: usize,
-    },
+    Unproven { teacher: usize },
     /// The message came after the sum was closed.
     #[error("the message of teacher {teacher} came too late: the sum was closed without it")]
-    Late {
-        /// The teacher.
-        teacher: usize,
-    },
+    Late { teacher: usize },
     /// The message is for another round or another run.
     #[error("teacher {teacher} answered round {found}, this is round {expected}")]
-    WrongRound {
-        /// The teacher.
-        teacher: usize,
-        /// This round.
-        expected: RoundId,
-        /// The message's round.
-        found: RoundId,
-    },
+    WrongRound { teacher: usize, expected: RoundId, found: RoundId },
     /// The message has another number of queries or classes.
     #[error(
         "teacher {teacher} answered {} queries of {} classes, expected {} of {}", found.0, found.1, expected.0, expected.1
     )]
-    Shape {
-        /// The teacher.
-        teacher: usize,
-        /// Queries and classes of the round.
-        expected: (usize, usize),
-        /// Queries and classes of the message.
-        found: (usize, usize),
-    },
+    Shape { teacher: usize, expected: (usize, usize), found: (usize, usize) },
     /// Too few teachers have answered.
     #[error(
         "{} of {teachers} teachers have not answered, the first of them teacher {}; at least {minimum} must", missing.len(),
         missing[0]
     )]
-    Missing {
-        /// The teachers that have not answered.
-        missing: Vec<usize>,
-        /// Number of teachers of the round.
-        teachers: usize,
-        /// Number of teachers that must answer.
-        minimum: usize,
-    },
+    Missing { missing: Vec<usize>, teachers: usize, minimum: usize },
     /// The server's privacy noise is not required, was already added, or is missing.
     #[error(transparent)]
     Noise(#[from] NoiseFault),
@@ -95,12 +54,7 @@ pub enum ServerError {
     Circuit(#[from] InexactCircuit),
     /// The state belongs to another round.
     #[error("state of round {found}, this is round {expected}")]
-    StateOfRound {
-        /// This round.
-        expected: RoundId,
-        /// The round of the state.
-        found: RoundId,
-    },
+    StateOfRound { expected: RoundId, found: RoundId },
     /// The round has no exact encoding.
     #[error(transparent)]
     Encoding(#[from] EncodingError),
@@ -114,6 +68,7 @@ pub enum ServerError {
 
 /// A fault of the privacy noise that the server adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum NoiseFault {
     /// The teachers add the noise.
@@ -124,12 +79,7 @@ pub enum NoiseFault {
     Repeated,
     /// The noise has another number of values.
     #[error("the server's noise has {found} values, expected {expected}: one for each class of each query")]
-    Shape {
-        /// Queries times classes.
-        expected: usize,
-        /// Values given.
-        found: usize,
-    },
+    Shape { expected: usize, found: usize },
     /// The noise was not added.
     #[error("the server's noise, which this round requires, is missing")]
     Missing,

@@ -2,7 +2,7 @@
 
 use super::Server;
 use super::error::ServerError;
-use crate::codec::{Content, Decode, DecodeError, ENVELOPE, FixedLength, Kind, Limits, Reader, encode_in_order, open};
+use crate::codec::{Content, Decode, DecodeError, Kind, Limits, Reader, encode_in_order, open};
 use crate::ids::{KeyId, RoundId};
 use crate::keys::EvaluationKey;
 use crate::message::list_words;
@@ -19,10 +19,6 @@ struct Header {
 }
 
 encode_in_order!(Header: key, round, teachers, queries, classes);
-
-impl FixedLength for Header {
-    const LENGTH: usize = KeyId::LENGTH + RoundId::LENGTH + 3 * usize::LENGTH;
-}
 
 /// A closed sum in its encoded form.
 struct ClosedSum<'a> {
@@ -59,19 +55,6 @@ impl Server {
     /// Returns the closed sum and the teachers' statuses, from which [`Self::resume`] continues. The sum is encrypted.
     /// It includes central noise, so a resumed server does not draw it again.
     ///
-    /// Content (after the envelope of 12 bytes, before the checksum of 16):
-    ///
-    /// ```text
-    /// bytes  content
-    /// 32     key id
-    /// 32     round id
-    /// 4      parties n
-    /// 4      queries
-    /// 4      classes
-    /// n      one status per party
-    /// ..     masks and bodies of the sum, as in a message
-    /// ```
-    ///
     /// # Errors
     /// If the sum is not closed.
     pub fn state(&self) -> Result<Vec<u8>, ServerError> {
@@ -85,12 +68,6 @@ impl Server {
             classes: shape.classes(),
         };
         Ok(ClosedSum { header, statuses: &self.statuses, words: self.sum.as_ref() }.seal())
-    }
-
-    /// Returns the number of bytes of the state of a round's server.
-    #[must_use]
-    pub fn state_size(round: &Round) -> usize {
-        ENVELOPE + Header::LENGTH + round.parties() + list_words(round.values()) * size_of::<u64>()
     }
 
     /// Restores the server of a round whose sum was closed. Memory is bounded by the length of `state` and the round.

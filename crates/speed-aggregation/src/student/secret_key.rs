@@ -16,9 +16,6 @@ use crate::parameters::Parameters;
 ///
 /// It is neither `Clone` nor printable, and its memory is overwritten on drop. (Internal copies that tfhe makes during
 /// key generation, and the state of its random generators, are not accessible and not overwritten.)
-///
-/// On the wire (between envelope and checksum): parameter set (4 bytes), key id (32), the key's bits (256), lowest
-/// first.
 pub struct SecretKey {
     pub(crate) parameters: Parameters,
     pub(crate) id: KeyId,

@@ -223,28 +223,6 @@ fn noise_that_is_calibrated_is_in_the_range_of_all_commands() {
 }
 
 #[test]
-fn a_charge_for_noise_that_is_no_longer_offered_counts() {
-    let place = place();
-    // A ledger of an earlier version, which allowed another range.
-    let text = concat!(
-        r#"{"entry":"open","format":1,"epsilon":10.0,"delta":0.00001} "#,
-        "49a593fdf858e0bf975ca025140803df2b32bde9746020a99f4895bcb69d0253\n",
-        r#"{"entry":"charge","label":"wide noise","queries":50,"noise":"discrete_laplace","gamma":0.0001,"tau":1.0,"classes":10,"#,
-        r#""sampling_distance":0.0,"per_query_epsilon":0.0002} "#,
-        "f5d42fae058a8f7f73440823df20aaeb5b18b22111c6a435dca45e36571c28fe\n"
-    );
-    std::fs::write(place.path("ledger"), text).expect("a ledger");
-    let shown = json(&place, &["ledger", "show", "ledger", "--json"]);
-    assert_eq!((&shown["queries"], &shown["charges"][0]["gamma"]), (&50.into(), &0.0001.into()));
-    let spent = |shown: &Value| shown["spent_epsilon"].as_f64().expect("a number");
-    assert!(spent(&shown) > 0.001, "{shown}");
-    let more = json(&place, &["ledger", "charge", "ledger", "--gamma", "0.001", "--queries", "1", "--json"]);
-    assert!(spent(&more) > spent(&shown), "{more}");
-    let wide = ["ledger", "charge", "ledger", "--gamma", "0.0001", "--queries", "1"];
-    place.fails(&wide, 2, &["--gamma", "from 0.001"]);
-}
-
-#[test]
 fn a_calibration_says_which_keys_a_round_needs() {
     let place = place();
     fn calibrate<'a>(epsilon: &'a str, more: &[&'a str]) -> Vec<&'a str> {

@@ -15,11 +15,14 @@ use tract_onnx::prelude::{
     TypedRunnableModel, tvec,
 };
 
-use crate::onnx::error::{CLASSES, MAX_VALUES};
 use crate::onnx::{OnnxError, PixelType};
 
 /// Maximum length of a model's file in bytes.
 pub const MAX_MODEL: u64 = 1 << 30;
+/// Maximum number of values of a tensor that a model computes for one image: 256 MiB.
+const MAX_VALUES: usize = 1 << 26;
+/// The smallest and the largest number of classes of a round.
+const CLASSES: [usize; 2] = [2, 256];
 /// Operations whose results are drawn at random, so two votes would differ.
 const RANDOM: [&str; 6] =
     ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"];
@@ -53,13 +56,17 @@ impl Classifier {
     /// # Errors
     /// If the model has another form, an operation that tract lacks, or operations that are random or have their own graphs.
     pub fn new(bytes: &[u8]) -> Result<Self, OnnxError> {
-        let model = ModelProto::decode(bytes).map_err(|error| OnnxError::Format { reason: error.to_string() })?;
-        let graph = model.graph.as_ref().ok_or_else(|| OnnxError::Format { reason: "no graph".to_owned() })?;
+        let other =
+            |reason: &str| OnnxError::form("a model in ONNX's format", format!("other or truncated bytes: {reason}"));
+        let model = ModelProto::decode(bytes).map_err(|error| other(&error.to_string()))?;
+        let graph = model.graph.as_ref().ok_or_else(|| other("no graph"))?;
         let (shape, pixels) = input(graph)?;
         check_operations(graph)?;
         let is_external = |tensor: &&TensorProto| tensor.data_location == Some(DataLocation::External as i32);
         if let Some(tensor) = graph.initializer.iter().find(is_external) {
-            return Err(OnnxError::External { tensor: tensor.name.clone() });
+            let expected = "the weights in the model's own file, where PyTorch since version 2.9 saves them with torch.onnx.export(..., \
+                            external_data=False)";
+            return Err(OnnxError::form(expected, format!("those of {} in another file", tensor.name)));
         }
         let (plans, classes) = guarded(|| plans(&model, shape, pixels))?;
         let metadata: Vec<_> = model.metadata_props.into_iter().map(|entry| (entry.key, entry.value)).collect();
@@ -81,7 +88,10 @@ impl Classifier {
             let largest = expected.iter().fold(0.0_f32, |largest, score| largest.max(score.abs()));
             let differs = |(found, expected): (&f32, &f32)| (found - expected).abs() > TOLERANCE * largest;
             if found.iter().zip(&expected).any(differs) {
-                return Err(OnnxError::Optimised { expected, found });
+                let reason = format!(
+                    "expected {expected:?}, found {found:?}; export the model without the operations that quantise its last layer"
+                );
+                return Err(OnnxError::Runtime { fault: "computes other scores after its optimisation", reason });
             }
         }
         Ok(())
@@ -120,16 +130,20 @@ impl Classifier {
                     Tensor::from_shape(&axes, &reals)
                 }
             };
-            let outputs = image.and_then(|image| self.plan.run(tvec!(image.into_tvalue()))).map_err(refused)?;
+            let outputs =
+                image.and_then(|image| self.plan.run(tvec!(image.into_tvalue()))).map_err(OnnxError::refused)?;
             let scores = outputs.first().ok_or_else(|| output_fault("no output"))?;
             if *scores.shape() != [1, self.classes] {
                 return Err(output_fault(&format!("{:?} for one image", scores.shape())));
             }
             let scores = scores.try_as_plain_ram().and_then(|plain| plain.as_slice::<f32>().map(<[f32]>::to_vec));
-            scores.map_err(refused)
+            scores.map_err(OnnxError::refused)
         })?;
         match scores.iter().find(|score| !score.is_finite()) {
-            Some(&found) => Err(OnnxError::Score { found }),
+            Some(found) => {
+                let found = format!("{found}: the model is unusable");
+                Err(OnnxError::form("a finite score of every class for this image", found))
+            }
             None => Ok(scores),
         }
     }
@@ -158,21 +172,21 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, OnnxError>) -> Result<T, OnnxErro
     done.unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let reason = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or_default().to_owned();
-        Err(OnnxError::Stopped { reason })
+        let fault = "stopped with an internal error, so the model is damaged or tract cannot run it";
+        Err(OnnxError::Runtime { fault, reason })
     })
 }
 
-fn refused(error: impl std::fmt::Display) -> OnnxError {
-    OnnxError::Runtime { reason: format!("{error:#}") }
-}
-
 fn output_fault(found: &str) -> OnnxError {
-    OnnxError::Output { found: found.to_owned() }
+    let [min, max] = CLASSES;
+    OnnxError::form(format!("a first output of N x classes, float32, with {min} to {max} classes"), found)
 }
 
 /// Returns the shape of the images and the type of their pixels.
 fn input(graph: &GraphProto) -> Result<(ImageShape, PixelType), OnnxError> {
-    let fault = |found: String| OnnxError::Input { found };
+    let expected = "one input of N x channels x height x width, uint8 or float32, with N variable or 1, 1 or 3 channels, and a fixed height \
+                    and width";
+    let fault = |found: String| OnnxError::form(expected, found);
     // Older files list the weights as inputs too.
     let is_weight = |input: &&ValueInfoProto| graph.initializer.iter().any(|weight| weight.name == input.name);
     let inputs: Vec<&ValueInfoProto> = graph.input.iter().filter(|input| !is_weight(input)).collect();
@@ -220,7 +234,8 @@ fn check_operations(graph: &GraphProto) -> Result<(), OnnxError> {
         let has_graph = node.attribute.iter().any(|attribute| attribute.g.is_some() || !attribute.graphs.is_empty());
         let name = node.op_type.as_str();
         if has_graph || RANDOM.contains(&name) || WRONG.contains(&name) || !known.0.contains_key(&node.op_type) {
-            return Err(OnnxError::Unsupported { operation: node.op_type.clone() });
+            let expected = "operations of the runtime tract, without randomness, loops and branches";
+            return Err(OnnxError::form(expected, format!("the operation {name}")));
         }
     }
     Ok(())
@@ -239,13 +254,15 @@ fn plans(
         PixelType::Float => f32::datum_type(),
     };
     let images = InferenceFact::dt_shape(kind, [1, shape.channels, shape.height, shape.width]);
-    let model =
-        onnx.model_for_proto_model(model).and_then(|model| model.with_input_fact(0, images)).map_err(refused)?;
-    let model = model.into_typed().map_err(refused)?;
+    let model = onnx
+        .model_for_proto_model(model)
+        .and_then(|model| model.with_input_fact(0, images))
+        .map_err(OnnxError::refused)?;
+    let model = model.into_typed().map_err(OnnxError::refused)?;
     check_values(&model)?;
     let classes = classes(&model)?;
-    let plain = model.clone().into_runnable().map_err(refused)?;
-    let optimised = model.into_optimized().and_then(IntoRunnable::into_runnable).map_err(refused)?;
+    let plain = model.clone().into_runnable().map_err(OnnxError::refused)?;
+    let optimised = model.into_optimized().and_then(IntoRunnable::into_runnable).map_err(OnnxError::refused)?;
     Ok(([plain, optimised], classes))
 }
 
@@ -253,16 +270,19 @@ fn plans(
 fn check_values(model: &TypedModel) -> Result<(), OnnxError> {
     for node in model.nodes().iter().filter(|node| node.op.name() != "Const") {
         for output in &node.outputs {
-            let found = format!("{:?}", output.fact.shape);
+            let found = || format!("{:?} in the operation {}", output.fact.shape, node.op.name());
             let values = output
                 .fact
                 .shape
                 .as_concrete()
                 .map(|axes| axes.iter().try_fold(1_usize, |all, &axis| all.checked_mul(axis)));
             match values {
-                None => return Err(OnnxError::Shape { operation: node.op.name().into_owned(), found }),
+                None => return Err(OnnxError::form("shapes that depend on N only", found())),
                 Some(Some(values)) if values <= MAX_VALUES => {}
-                Some(_) => return Err(OnnxError::Values { operation: node.op.name().into_owned(), found }),
+                Some(_) => {
+                    let expected = format!("at most {MAX_VALUES} values in a tensor of one image");
+                    return Err(OnnxError::form(expected, found()));
+                }
             }
         }
     }
@@ -326,7 +346,7 @@ mod tests {
         Classifier::new(&bytes(graph)).map(|_| ()).expect_err("refused").to_string()
     }
 
-    /// On commit b3db769 the fused form of this Softmax gave nearly the same score to every picture.
+    /// The runtime may fuse this Softmax to one that gives nearly the same score to every picture.
     #[test]
     fn a_quantised_softmax_gives_its_scores_or_is_refused() {
         let quantised = graph(images(DataType::Float, &[1, 2, 2]), |builder| {

@@ -65,9 +65,9 @@ impl Export<'_> {
 
         let output = trace.captured.graph.outputs[0];
         let last = operations.iter().flat_map(OperationIr::nodes).find(|tensor| tensor.id == output);
-        let last = last.ok_or_else(|| OnnxError::Unknown { tensor: output.to_string() })?;
+        let last = last.ok_or_else(|| OnnxError::form("operations on earlier results only", output.to_string()))?;
         let [Length::Batch, Length::Fixed(classes)] = shapes.of(last)[..] else {
-            return Err(OnnxError::Logits { found: last.shape.to_string() });
+            return Err(OnnxError::logits(last.shape.to_string()));
         };
         let last = lowering.name(last)?;
         let mut graph = lowering.graph;
@@ -130,7 +130,7 @@ pub fn largest_difference(export: &Export<'_>, bytes: &[u8], images: usize) -> R
     random.chunks_exact(shape.pixels()).for_each(|image| batch.push(image, network.offset()));
     let expected = values(network.logits(batch.into_tensor(&Device::flex())))?;
     if found.len() != expected.len() {
-        return Err(OnnxError::Logits { found: format!("{} instead of {} values", found.len(), expected.len()) });
+        return Err(OnnxError::logits(format!("{} instead of {} values", found.len(), expected.len())));
     }
     let largest = expected.iter().fold(1.0_f32, |largest, logit| largest.max(logit.abs()));
     // NaN counts as a large difference.

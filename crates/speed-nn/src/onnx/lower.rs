@@ -38,17 +38,11 @@ impl<'a> Lowering<'a> {
     }
 
     /// Returns the name of a tensor's value.
-    ///
-    /// # Errors
-    /// If the tensor is unknown.
     pub(crate) fn name(&mut self, tensor: &TensorIr) -> Result<String, OnnxError> {
         self.values.name(tensor, &mut self.graph)
     }
 
     /// Adds the nodes of an operation.
-    ///
-    /// # Errors
-    /// If ONNX cannot express it.
     pub(crate) fn operation(&mut self, operation: &OperationIr) -> Result<(), OnnxError> {
         let done = match operation {
             OperationIr::Init(_) | OperationIr::Drop(_) => true,
@@ -62,7 +56,8 @@ impl<'a> Lowering<'a> {
             OperationIr::Module(ModuleOperationIr::MaxPool2d(pool)) => self.max_pool(pool)?,
             _ => false,
         };
-        if done { Ok(()) } else { Err(OnnxError::Operation { name: name(operation) }) }
+        let found = || format!("{}, which has no form there for any number of images", name(operation));
+        if done { Ok(()) } else { Err(OnnxError::form("operations that ONNX has", found())) }
     }
 
     fn base(&mut self, operation: &BaseOperationIr) -> Result<bool, OnnxError> {

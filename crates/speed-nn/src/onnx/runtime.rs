@@ -32,7 +32,7 @@ impl Runtime {
         let mut bytes = bytes;
         let model = tract_onnx::onnx().model_for_read(&mut bytes);
         let plan = model.and_then(InferenceModelExt::into_optimized).and_then(IntoRunnable::into_runnable);
-        Ok(Self { plan: plan.map_err(refused)? })
+        Ok(Self { plan: plan.map_err(OnnxError::refused)? })
     }
 
     /// Returns the logits of images, image after image. Their bytes are ordered image, channel, row, column.
@@ -48,13 +48,10 @@ impl Runtime {
                 Tensor::from_shape(&axes, &reals)
             }
         };
-        let outputs = images.and_then(|images| self.plan.run(tvec!(images.into_tvalue()))).map_err(refused)?;
-        let logits = outputs.get(1).ok_or_else(|| OnnxError::Logits { found: format!("{} outputs", outputs.len()) })?;
+        let outputs =
+            images.and_then(|images| self.plan.run(tvec!(images.into_tvalue()))).map_err(OnnxError::refused)?;
+        let logits = outputs.get(1).ok_or_else(|| OnnxError::logits(format!("{} outputs", outputs.len())))?;
         let logits = logits.try_as_plain_ram().and_then(|plain| plain.as_slice::<f32>().map(<[f32]>::to_vec));
-        logits.map_err(refused)
+        logits.map_err(OnnxError::refused)
     }
-}
-
-fn refused(error: impl std::fmt::Debug) -> OnnxError {
-    OnnxError::Runtime { reason: format!("{error:?}") }
 }

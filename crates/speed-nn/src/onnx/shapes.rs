@@ -24,23 +24,22 @@ pub(crate) struct Shapes(HashMap<TensorId, Vec<Length>>);
 
 impl Shapes {
     /// Compares two traces of one network with different numbers of images.
-    ///
-    /// # Errors
-    /// If their operations differ.
     pub(crate) fn new(trace: &Trace, other: &Trace) -> Result<Self, OnnxError> {
+        let depends =
+            |found: String| OnnxError::form("a network with the same operations for every number of images", found);
         let (first, second) = (&trace.captured.graph.operations, &other.captured.graph.operations);
         if first.len() != second.len() {
-            return Err(OnnxError::DependsOnBatch { found: format!("{} or {} operations", first.len(), second.len()) });
+            return Err(depends(format!("{} or {} operations", first.len(), second.len())));
         }
         let mut shapes = HashMap::new();
         for (operation, other) in first.iter().zip(second) {
             let (tensors, others) = (operation.nodes(), other.nodes());
             if std::mem::discriminant(operation) != std::mem::discriminant(other) || tensors.len() != others.len() {
-                return Err(OnnxError::DependsOnBatch { found: name(operation) });
+                return Err(depends(name(operation)));
             }
             for (tensor, other) in tensors.into_iter().zip(others) {
                 if tensor.shape.num_dims() != other.shape.num_dims() {
-                    return Err(OnnxError::DependsOnBatch { found: name(operation) });
+                    return Err(depends(name(operation)));
                 }
                 shapes.insert(tensor.id, lengths(tensor, other));
             }

@@ -56,20 +56,20 @@ impl<'a> Values<'a> {
     }
 
     /// Returns the value of a tensor, which may be in another order.
-    ///
-    /// # Errors
-    /// If the tensor is a constant of a type that ONNX does not have, or is unknown.
     pub(crate) fn value(&mut self, tensor: &TensorIr, graph: &mut Builder) -> Result<Value, OnnxError> {
         if let Some(value) = self.known.get(&tensor.id) {
             return Ok(value.clone());
         }
-        let unknown = || OnnxError::Unknown { tensor: tensor.id.to_string() };
+        let unknown = || OnnxError::form("operations on earlier results only", tensor.id.to_string());
         let data = self.trace.captured.values.get(&tensor.id).ok_or_else(unknown)?;
         let kind = match data.dtype() {
             DType::F32 => DataType::Float,
             DType::I32 => DataType::Int32,
             DType::I64 => DataType::Int64,
-            found => return Err(OnnxError::Type { found: format!("{found:?}") }),
+            found => {
+                let expected = "constants of 32-bit floating-point numbers or integers";
+                return Err(OnnxError::form(expected, format!("{found:?}")));
+            }
         };
         let name = self.trace.names.get(&tensor.id).cloned();
         let name = name.unwrap_or_else(|| format!("value_{}", self.known.len()));
@@ -80,9 +80,6 @@ impl<'a> Values<'a> {
     }
 
     /// Returns the name of a tensor in its own order.
-    ///
-    /// # Errors
-    /// Like [`value`](Self::value).
     pub(crate) fn name(&mut self, tensor: &TensorIr, graph: &mut Builder) -> Result<String, OnnxError> {
         Ok(match self.value(tensor, graph)? {
             Value { name, axes: None } => name,
@@ -91,9 +88,6 @@ impl<'a> Values<'a> {
     }
 
     /// Returns whether a tensor's values in the order of a value with these axes need no permutation when the graph runs.
-    ///
-    /// # Errors
-    /// Like [`value`](Self::value).
     pub(crate) fn fits(&mut self, axes: &[usize], tensor: &TensorIr, graph: &mut Builder) -> Result<bool, OnnxError> {
         let own = self.value(tensor, graph)?.axes;
         let is_constant = || own.is_none() && self.is_constant(tensor) && tensor.shape.num_dims() == axes.len();
@@ -101,9 +95,6 @@ impl<'a> Values<'a> {
     }
 
     /// Returns the name of a tensor that [`fits`](Self::fits) these axes, in the order of their value.
-    ///
-    /// # Errors
-    /// Like [`value`](Self::value).
     pub(crate) fn before(
         &mut self,
         axes: &[usize],
@@ -117,9 +108,6 @@ impl<'a> Values<'a> {
     }
 
     /// Permutes the axes of a tensor: axis i of the result is axis `axes[i]` of `input`.
-    ///
-    /// # Errors
-    /// Like [`value`](Self::value).
     pub(crate) fn permute(
         &mut self,
         input: &TensorIr,

@@ -26,13 +26,11 @@ type States<O> = BTreeMap<u64, <O as Optimizer>::State<1>>;
 
 /// The reason why a step was not made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum StepError {
     /// The loss is infinite or not a number.
     #[error("the loss is {loss}")]
-    NotFinite {
-        /// The loss.
-        loss: f64,
-    },
+    NotFinite { loss: f64 },
     /// The loss could not be read.
     #[error(transparent)]
     Device(#[from] DeviceError),

@@ -1,5 +1,8 @@
 //! An invalid setting.
 
+use std::fmt::Debug;
+use std::ops::RangeInclusive;
+
 /// A field of a training's settings with an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {message}")]
@@ -18,5 +21,49 @@ impl InvalidField {
     /// The field with the message.
     pub fn unless(holds: bool, field: &'static str, message: impl FnOnce() -> String) -> Result<(), Self> {
         if holds { Ok(()) } else { Err(Self { field, message: message() }) }
+    }
+
+    /// Refuses a value outside of a range.
+    ///
+    /// # Errors
+    /// The field with the range and the value.
+    pub fn within<T: PartialOrd + Debug>(field: &'static str, value: T, range: RangeInclusive<T>) -> Result<(), Self> {
+        Self::unless(range.contains(&value), field, || format!("must be within {range:?}, not {value:?}"))
+    }
+
+    /// Refuses a number of epochs that is 0.
+    ///
+    /// # Errors
+    /// The field with the number.
+    pub fn epochs(field: &'static str, value: u32) -> Result<(), Self> {
+        Self::unless(value > 0, field, || format!("must be at least 1, not {value}"))
+    }
+
+    /// Refuses a rate that is not above 0 and below 1.
+    ///
+    /// # Errors
+    /// The field with the rate.
+    pub fn rate(field: &'static str, value: f64) -> Result<(), Self> {
+        Self::unless(value > 0.0 && value < 1.0, field, || format!("must be above 0 and below 1, not {value:?}"))
+    }
+
+    /// Refuses a share that is not at least 0 and below 1 in the arithmetic of networks, `f32`, in which 1 - 1e-9 is 1.
+    ///
+    /// # Errors
+    /// The field with the share.
+    pub fn below_one(field: &'static str, value: f64) -> Result<(), Self> {
+        #[expect(clippy::cast_possible_truncation, reason = "rounding is the point")]
+        let holds = (0.0..1.0).contains(&(value as f32));
+        Self::unless(holds, field, || format!("must be at least 0 and below 1, not {value:?}"))
+    }
+
+    /// Refuses no layers or more than `most`, and layers without units or with more than `units`.
+    ///
+    /// # Errors
+    /// The field with the number of layers, or the first refused number of units.
+    pub fn layers(field: &'static str, sizes: &[usize], most: usize, units: usize) -> Result<(), Self> {
+        let layers = sizes.len();
+        Self::unless((1..=most).contains(&layers), field, || format!("must have 1 to {most} layers, not {layers}"))?;
+        sizes.iter().try_for_each(|&size| Self::within(field, size, 1..=units))
     }
 }

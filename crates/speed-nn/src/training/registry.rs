@@ -51,20 +51,15 @@ pub struct Registry<T: 'static> {
 
 /// The reason why a name cannot be registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum RegistrationError {
     /// The name is already registered.
     #[error("the name {name:?} is already registered")]
-    Taken {
-        /// The name.
-        name: String,
-    },
+    Taken { name: String },
     /// The name is empty, or not of lower-case letters, digits and hyphens.
     #[error("expected a name of lower-case letters, digits and hyphens, found {name:?}")]
-    Name {
-        /// The name.
-        name: String,
-    },
+    Name { name: String },
 }
 
 impl<T: Named> Registry<T> {

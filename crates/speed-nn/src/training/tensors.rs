@@ -20,49 +20,12 @@ pub struct TensorValues {
 }
 
 /// The reason why parameters cannot be collected, or why they do not belong to a network.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TensorError {
-    /// A parameter of the network is missing.
-    #[error("expected the tensor {name} of shape {expected:?}, found none")]
-    Missing {
-        /// The parameter's name.
-        name: String,
-        /// Its shape.
-        expected: Vec<usize>,
-    },
-    /// A parameter has another shape than in the network.
-    #[error("tensor {name}: expected shape {expected:?}, found {found:?} with {values} values")]
-    Shape {
-        /// The parameter's name.
-        name: String,
-        /// The shape in the network.
-        expected: Vec<usize>,
-        /// The shape found.
-        found: Vec<usize>,
-        /// The number of values found.
-        values: usize,
-    },
-    /// A tensor is not a parameter of the network.
-    #[error("expected no tensor {name:?} for this network, found one")]
-    Unknown {
-        /// The tensor's name.
-        name: String,
-    },
-    /// A value is infinite or NaN.
-    #[error("tensor {name}: expected finite values, found {found}")]
-    NotFinite {
-        /// The parameter's name.
-        name: String,
-        /// The value.
-        found: f32,
-    },
-    /// The network has a parameter that is not a floating-point tensor.
-    #[error("expected a network of floating-point parameters, found other values in {name}")]
-    Kind {
-        /// The parameter's name.
-        name: String,
-    },
+    /// A tensor differs from the network's parameter of its name, or one of them is missing: its name, with the expected and the found value.
+    #[error("{0}")]
+    Differs(String),
     /// Values could not be read from the device.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -71,7 +34,7 @@ pub enum TensorError {
 /// Returns the parameters of a network.
 ///
 /// # Errors
-/// [`TensorError::Kind`], [`TensorError::Device`].
+/// If a parameter is not a floating-point tensor, or the device failed.
 pub(super) fn collect(network: &impl Module) -> Result<NamedTensors, TensorError> {
     let mut collector = Collector { path: Vec::new(), found: Ok(NamedTensors::new()) };
     network.visit(&mut collector);
@@ -88,9 +51,16 @@ pub(super) fn replace<M: Module>(network: M, tensors: NamedTensors) -> Result<M,
     let Loader { tensors, fault, .. } = loader;
     match (fault, tensors.into_keys().next()) {
         (Some(fault), _) => Err(fault),
-        (None, Some(name)) => Err(TensorError::Unknown { name }),
+        (None, Some(name)) => {
+            Err(TensorError::Differs(format!("expected no tensor {name:?} for this network, found one")))
+        }
         (None, None) => Ok(network),
     }
+}
+
+fn other_kind(path: &[String]) -> TensorError {
+    let name = path.join(".");
+    TensorError::Differs(format!("expected a network of floating-point parameters, found other values in {name}"))
 }
 
 /// Reads the parameters of a network, up to the first fault.
@@ -102,7 +72,7 @@ struct Collector {
 impl Collector {
     fn refuse_kind(&mut self) {
         if self.found.is_ok() {
-            self.found = Err(TensorError::Kind { name: self.path.join(".") });
+            self.found = Err(other_kind(&self.path));
         }
     }
 }
@@ -149,21 +119,22 @@ impl Loader {
     fn take(&mut self, expected: &[usize]) -> Result<TensorValues, TensorError> {
         let name = self.path.join(".");
         let Some(found) = self.tensors.remove(&name) else {
-            return Err(TensorError::Missing { name, expected: expected.to_vec() });
+            return Err(TensorError::Differs(format!("expected the tensor {name} of shape {expected:?}, found none")));
         };
         if found.shape != expected || found.values.len() != expected.iter().product::<usize>() {
-            let (expected, values) = (expected.to_vec(), found.values.len());
-            return Err(TensorError::Shape { name, expected, found: found.shape, values });
+            let (shape, values) = (found.shape, found.values.len());
+            return Err(TensorError::Differs(format!(
+                "tensor {name}: expected shape {expected:?}, found {shape:?} with {values} values"
+            )));
         }
         match found.values.iter().find(|value| !value.is_finite()) {
-            Some(&found) => Err(TensorError::NotFinite { name, found }),
+            Some(found) => Err(TensorError::Differs(format!("tensor {name}: expected finite values, found {found}"))),
             None => Ok(found),
         }
     }
 
     fn refuse_kind(&mut self) {
-        let name = self.path.join(".");
-        self.fault.get_or_insert(TensorError::Kind { name });
+        self.fault.get_or_insert_with(|| other_kind(&self.path));
     }
 }
 

@@ -39,9 +39,6 @@ impl Components {
 
     /// Computes at most `count` components of `vectors` by subspace iteration from a random basis (Halko, Martinsson and Tropp, 2011,
     /// Algorithm 4.4). Uses at most [`SAMPLE`] vectors, at equal distances.
-    ///
-    /// # Errors
-    /// If a thread cannot be started.
     pub(crate) fn fit(
         vectors: &Rows<f32>,
         count: usize,

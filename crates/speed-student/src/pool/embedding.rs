@@ -89,9 +89,6 @@ impl Graph {
     /// Returns the coordinates of every node in at most `dimensions` dimensions: the eigenvectors of the normalised adjacency matrix
     /// with the largest eigenvalues, without the constant one, divided by the square roots of the degrees. The largest magnitude of
     /// every coordinate is 1. A Chebyshev-filtered subspace iteration computes them (Zhou, Saad, Tiago and Chelikowsky, 2006).
-    ///
-    /// # Errors
-    /// If a thread cannot be started.
     pub(crate) fn embed(
         &self,
         dimensions: usize,

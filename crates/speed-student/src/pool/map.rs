@@ -61,6 +61,7 @@ pub enum Task {
 
 /// An error of a map.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 #[non_exhaustive]
 pub enum MapError {
     /// The pool has no image.
@@ -68,22 +69,10 @@ pub enum MapError {
     Empty,
     /// Images have another size than the pool's.
     #[error("expected images of {expected} like the pool's, found {found}")]
-    Shape {
-        /// The shape of the pool's images.
-        expected: ImageShape,
-        /// The shape found.
-        found: ImageShape,
-    },
-    /// Stored parts do not belong to this pool.
+    Shape { expected: ImageShape, found: ImageShape },
+    /// Stored parts do not belong to this pool; found are the numbers of values of components, points, places and sparsity.
     #[error("the parts of a map do not fit a pool of {images} images of {shape}: found {found:?} values")]
-    Parts {
-        /// The number of images.
-        images: usize,
-        /// The shape of the images.
-        shape: ImageShape,
-        /// The numbers of values of components, points, places and sparsity.
-        found: [usize; 4],
-    },
+    Parts { images: usize, shape: ImageShape, found: [usize; 4] },
     /// A thread could not be started.
     #[error("map of the pool: {0}")]
     Threads(#[from] QueueError<Infallible>),

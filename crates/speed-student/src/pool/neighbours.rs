@@ -60,9 +60,6 @@ impl Candidates {
 
     /// Returns the neighbours of every candidate among the others, as [`Self::nearest`] does. `on_points` is called with numbers of
     /// finished points.
-    ///
-    /// # Errors
-    /// If a thread cannot be started.
     pub(crate) fn of_each_other(
         &self,
         points: &Rows<f32>,

@@ -49,9 +49,6 @@ impl<T> Rows<T> {
 
 /// Returns the results of `work` on consecutive blocks of at most `block` of `count` items, in the order of the blocks. The
 /// results do not depend on the number of threads.
-///
-/// # Errors
-/// If a thread cannot be started.
 pub(crate) fn in_blocks<R: Send>(
     count: usize,
     block: usize,

@@ -7,6 +7,7 @@ use speed_nn::optim::Adam;
 use speed_nn::training::InvalidField;
 
 use super::Augmentation;
+use crate::config::{LEAST_DEVIATION, MAX_SIZE};
 use crate::epoch_images::{REFERENCE_POOL, check_epoch_images, is_pass};
 
 /// Settings of the student that learns from pseudo-labels. The default was chosen on training images of MNIST
@@ -113,10 +114,6 @@ impl Default for PseudoLabelsConfig {
     }
 }
 
-/// Largest number of units, images or layers in one place. A larger number is a mistake that would only fail later, for
-/// lack of memory.
-const MAX_SIZE: usize = 1 << 16;
-
 /// Names of the [`Augmentation`] fields of both views.
 const WEAK: [&str; 7] = [
     "pseudo_labels.weak.shift",
@@ -143,27 +140,8 @@ impl PseudoLabelsConfig {
     /// # Errors
     /// Names the first field with an impossible value.
     pub fn check(&self) -> Result<(), InvalidField> {
-        let count = |field, value: usize| {
-            InvalidField::unless((1..=MAX_SIZE).contains(&value), field, || {
-                format!("must be within 1..={MAX_SIZE}, not {value}")
-            })
-        };
-        let share = |field, value: f64| {
-            InvalidField::unless((0.0..=1.0).contains(&value), field, || format!("must be within 0..=1, not {value}"))
-        };
-        let below_one = |field, value: f64| {
-            // Checked in f32 like the network's arithmetic, in which 1 - 1e-9 would be 1.
-            InvalidField::unless((0.0..1.0).contains(&(value as f32)), field, || {
-                format!("must be at least 0 and below 1, not {value}")
-            })
-        };
-        let rate = |field, value: f64| {
-            InvalidField::unless(value > 0.0 && value < 1.0, field, || {
-                format!("must be above 0 and below 1, not {value}")
-            })
-        };
         let (epochs, warmup) = (self.epochs, self.warmup_epochs);
-        InvalidField::unless(epochs > 0, "pseudo_labels.epochs", || "must be at least 1, not 0".into())?;
+        InvalidField::epochs("pseudo_labels.epochs", epochs)?;
         InvalidField::unless(warmup > 0 && warmup <= epochs, "pseudo_labels.warmup_epochs", || {
             format!("must be within 1..={epochs}, the number of epochs, not {warmup}")
         })?;
@@ -171,35 +149,22 @@ impl PseudoLabelsConfig {
             format!("must be at least warmup_epochs = {warmup}, not {}", self.label_epochs)
         })?;
         check_epoch_images("pseudo_labels.epoch_images", self.epoch_images)?;
-        count("pseudo_labels.labelled_batch", self.labelled_batch)?;
-        count("pseudo_labels.batch", self.batch)?;
-        rate("pseudo_labels.learning_rate", self.learning_rate)?;
-        below_one("pseudo_labels.beta1", self.beta1)?;
-        below_one("pseudo_labels.beta2", self.beta2)?;
-        // Below 1e-18 its square is not a normal f32, and a parameter without gradient would be divided by zero.
-        InvalidField::unless((1e-18..=1.0).contains(&self.adam_epsilon), "pseudo_labels.adam_epsilon", || {
-            format!("must be within 1e-18..=1, not {:?}", self.adam_epsilon)
-        })?;
-        rate("pseudo_labels.average_rate", self.average_rate)?;
-        InvalidField::unless((0.0..=1e6).contains(&self.unlabelled_weight), "pseudo_labels.unlabelled_weight", || {
-            format!("must be within 0..=1000000, not {:?}", self.unlabelled_weight)
-        })?;
-        share("pseudo_labels.threshold", self.threshold)?;
-        share("pseudo_labels.alignment", self.alignment)?;
-        below_one("pseudo_labels.label_noise", self.label_noise)?;
-        let layers = self.convolutions.len();
-        InvalidField::unless((1..=16).contains(&layers), "pseudo_labels.convolutions", || {
-            format!("must have 1 to 16 layers, not {layers}")
-        })?;
-        self.convolutions.iter().try_for_each(|&outputs| count("pseudo_labels.convolutions", outputs))?;
-        InvalidField::unless((1..=64).contains(&self.kernel), "pseudo_labels.kernel", || {
-            format!("must be within 1..=64, not {}", self.kernel)
-        })?;
-        count("pseudo_labels.hidden", self.hidden)?;
-        below_one("pseudo_labels.dropout", self.dropout)?;
-        InvalidField::unless(self.evaluate_every > 0, "pseudo_labels.evaluate_every", || {
-            "must be at least 1, not 0".into()
-        })?;
+        InvalidField::within("pseudo_labels.labelled_batch", self.labelled_batch, 1..=MAX_SIZE)?;
+        InvalidField::within("pseudo_labels.batch", self.batch, 1..=MAX_SIZE)?;
+        InvalidField::rate("pseudo_labels.learning_rate", self.learning_rate)?;
+        InvalidField::below_one("pseudo_labels.beta1", self.beta1)?;
+        InvalidField::below_one("pseudo_labels.beta2", self.beta2)?;
+        InvalidField::within("pseudo_labels.adam_epsilon", self.adam_epsilon, LEAST_DEVIATION)?;
+        InvalidField::rate("pseudo_labels.average_rate", self.average_rate)?;
+        InvalidField::within("pseudo_labels.unlabelled_weight", self.unlabelled_weight, 0.0..=1e6)?;
+        InvalidField::within("pseudo_labels.threshold", self.threshold, 0.0..=1.0)?;
+        InvalidField::within("pseudo_labels.alignment", self.alignment, 0.0..=1.0)?;
+        InvalidField::below_one("pseudo_labels.label_noise", self.label_noise)?;
+        InvalidField::layers("pseudo_labels.convolutions", &self.convolutions, 16, MAX_SIZE)?;
+        InvalidField::within("pseudo_labels.kernel", self.kernel, 1..=64)?;
+        InvalidField::within("pseudo_labels.hidden", self.hidden, 1..=MAX_SIZE)?;
+        InvalidField::below_one("pseudo_labels.dropout", self.dropout)?;
+        InvalidField::epochs("pseudo_labels.evaluate_every", self.evaluate_every)?;
         check_augmentation(&self.weak, WEAK)?;
         check_augmentation(&self.strong, STRONG)
     }
@@ -228,14 +193,10 @@ impl PseudoLabelsConfig {
 fn check_augmentation(view: &Augmentation, names: [&'static str; 7]) -> Result<(), InvalidField> {
     let bounds = [(view.shift, 1e3), (view.rotation, 4.0), (view.scale, 2.0), (view.shear, 2.0), (view.elastic, 1e3)];
     for ((value, most), name) in bounds.into_iter().zip(names) {
-        InvalidField::unless((0.0..=most).contains(&value), name, || {
-            format!("must be within 0..={most}, not {value}")
-        })?;
+        InvalidField::within(name, value, 0.0..=most)?;
     }
-    InvalidField::unless(view.erasures <= 64, names[5], || format!("must be within 0..=64, not {}", view.erasures))?;
-    InvalidField::unless((0.0..=1.0).contains(&view.erased), names[6], || {
-        format!("must be within 0..=1, not {:?}", view.erased)
-    })
+    InvalidField::within(names[5], view.erasures, 0..=64)?;
+    InvalidField::within(names[6], view.erased, 0.0..=1.0)
 }
 
 #[cfg(test)]

@@ -160,15 +160,18 @@ fn bad_data_are_named() {
     };
     let with_labels = |labelled: &[(usize, u8)]| Data { labelled: labelled.to_vec(), ..data() };
     assert_eq!(refused(&with_labels(&[])), InvalidData::NoLabels);
-    let index = InvalidData::Index { position: 1, index: 100, pool: 100 };
-    assert_eq!(refused(&with_labels(&[(0, 1), (100, 1)])), index);
-    assert_eq!(refused(&with_labels(&[(0, 3)])), InvalidData::Label { position: 0, label: 3, classes: 3 });
+    let unfit = |data: &Data, end: &str| {
+        let message = refused(data).to_string();
+        assert!(message.ends_with(end), "{message}");
+    };
+    unfit(&with_labels(&[(0, 1), (100, 1)]), "label 1: expected an image of the pool of 100 images, found image 100");
+    unfit(&with_labels(&[(0, 3)]), "label 0: expected a class below 3, found 3");
     assert_eq!(refused(&Data { test: data().test.slice(0..0), ..data() }), InvalidData::NoTest);
     let flat = ImageShape { channels: 1, height: 1, width: 2 };
     let test = Split::new(flat, 3, vec![0, 0], vec![0]).expect("a split");
-    assert_eq!(refused(&Data { test, ..data() }), InvalidData::Shape { pool: SHAPE, test: flat });
+    unfit(&Data { test, ..data() }, &format!("images, {SHAPE}, found {flat}"));
     let test = Split::new(SHAPE, 4, vec![0; SHAPE.pixels()], vec![0]).expect("a split");
-    assert_eq!(refused(&Data { test, ..data() }), InvalidData::Classes { pool: 3, test: 4 });
+    unfit(&Data { test, ..data() }, "the pool's 3 classes, found 4 classes");
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! The small, fast network: 5x5x16, pool, 5x5x32, pool, 64, classes.
+//! The small, fast networks: 5x5x16, pool, 5x5x32, pool, 64, classes; the first layer may respond to contrast only.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use speed_core::random::Stream;
 use speed_data::ImageShape;
 use speed_nn::init;
-use speed_nn::layers::{Dense, PooledConv};
+use speed_nn::layers::{ContrastConv, Dense, PooledConv};
 use speed_nn::ops::activation::Activation;
 use speed_nn::ops::pooled_conv::PooledWindows;
 use speed_nn::training::Classifier;
@@ -27,24 +27,24 @@ pub(crate) struct SmallNetwork {
     output: Dense,
 }
 
-/// Returns the number of values that the hidden layer reads.
-fn flat(shape: ImageShape) -> usize {
-    let pooled = |side: usize| (side + 1).saturating_sub(KERNEL) / 2;
-    pooled(pooled(shape.height)) * pooled(pooled(shape.width)) * SECOND
+/// The small network with a first layer that responds to contrast only, so that few images suffice in any colours.
+#[derive(Module, Debug)]
+pub(crate) struct SmallContrastNetwork {
+    first: ContrastConv,
+    second: PooledConv,
+    hidden: Dense,
+    output: Dense,
 }
 
-impl Classifier for SmallNetwork {
-    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
-        let maps = self.second.forward(self.first.forward(images));
-        self.output.forward(self.hidden.forward(maps.flatten(1, 3)))
-    }
+/// The initial layers of a small network; the first one as its windows, weight and bias.
+struct Layers {
+    first: (PooledWindows, Tensor<2>, Tensor<1>),
+    second: PooledConv,
+    hidden: Dense,
+    output: Dense,
 }
 
-impl TeacherNetwork for SmallNetwork {
-    const STEP_BYTES_PER_PIXEL: usize = 128;
-    // (16 - 4) / 2 = 6 after the first pool, (6 - 4) / 2 = 1 after the second.
-    const LEAST_SIZE: usize = 16;
-
+impl Layers {
     fn new(shape: ImageShape, classes: usize, stream: &mut Stream, device: &Device) -> Self {
         let windows = |height, width, channels| {
             PooledWindows::new(height, width, channels, KERNEL).expect("images are as large as the network needs")
@@ -58,19 +58,68 @@ impl TeacherNetwork for SmallNetwork {
             let weight = init::normal([inputs, outputs], gain * (2.0 / inputs as f32).sqrt(), stream, device);
             (weight, init::constant([outputs], 0.0, device))
         };
-        let convolution = |windows, (weight, bias)| PooledConv::new(windows, weight, bias);
+        let (first_weight, first_bias) = parameters(first.patch_len(), FIRST, 1.0);
+        let (weight, bias) = parameters(second.patch_len(), SECOND, 1.0);
         let dense = |activation, (weight, bias)| Dense::new(weight, bias, activation);
         Self {
-            first: convolution(first, parameters(first.patch_len(), FIRST, 1.0)),
-            second: convolution(second, parameters(second.patch_len(), SECOND, 1.0)),
+            first: (first, first_weight, first_bias),
+            second: PooledConv::new(second, weight, bias),
             hidden: dense(Activation::Relu, parameters(flat, HIDDEN, 1.0)),
             // Small initial logits, so that the first steps are not spent on unlearning random predictions.
             output: dense(Activation::Linear, parameters(HIDDEN, classes, 0.3)),
         }
     }
+}
+
+/// Returns the number of values that the hidden layer reads.
+fn flat(shape: ImageShape) -> usize {
+    let pooled = |side: usize| (side + 1).saturating_sub(KERNEL) / 2;
+    pooled(pooled(shape.height)) * pooled(pooled(shape.width)) * SECOND
+}
+
+impl Classifier for SmallNetwork {
+    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+        let maps = self.second.forward(self.first.forward(images));
+        self.output.forward(self.hidden.forward(maps.flatten(1, 3)))
+    }
+}
+
+impl Classifier for SmallContrastNetwork {
+    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+        let maps = self.second.forward(self.first.forward(images));
+        self.output.forward(self.hidden.forward(maps.flatten(1, 3)))
+    }
+}
+
+impl TeacherNetwork for SmallNetwork {
+    const STEP_BYTES_PER_PIXEL: usize = 128;
+    // (16 - 4) / 2 = 6 after the first pool, (6 - 4) / 2 = 1 after the second.
+    const LEAST_SIZE: usize = 16;
+
+    fn new(shape: ImageShape, classes: usize, stream: &mut Stream, device: &Device) -> Self {
+        let Layers { first: (windows, weight, bias), second, hidden, output } =
+            Layers::new(shape, classes, stream, device);
+        Self { first: PooledConv::new(windows, weight, bias), second, hidden, output }
+    }
 
     fn least_parameters(shape: ImageShape, _: usize) -> usize {
         flat(shape) * HIDDEN
+    }
+}
+
+impl TeacherNetwork for SmallContrastNetwork {
+    const STEP_BYTES_PER_PIXEL: usize = 192;
+    const LEAST_SIZE: usize = SmallNetwork::LEAST_SIZE;
+
+    fn new(shape: ImageShape, classes: usize, stream: &mut Stream, device: &Device) -> Self {
+        let grey = ImageShape { channels: 1, ..shape };
+        let Layers { first: (windows, weight, bias), second, hidden, output } =
+            Layers::new(grey, classes, stream, device);
+        Self { first: ContrastConv::new(windows, weight, bias), second, hidden, output }
+    }
+
+    fn least_parameters(shape: ImageShape, classes: usize) -> usize {
+        SmallNetwork::least_parameters(shape, classes)
     }
 }
 
@@ -93,6 +142,11 @@ mod tests {
             assert_eq!(network.num_params(), params);
             let rest = params - SmallNetwork::least_parameters(shape, classes);
             assert!((FIRST * KERNEL * KERNEL..20_000).contains(&rest), "{rest}");
+            let logits = network.logits(Tensor::zeros([3, height, width, channels], &device));
+            assert_eq!(logits.dims(), [3, classes]);
+            // Contrast is computed from one channel.
+            let network = SmallContrastNetwork::new(shape, classes, &mut Streams::new(1).stream("w", 0), &device);
+            assert_eq!(network.num_params(), params - (channels - 1) * KERNEL * KERNEL * FIRST);
             let logits = network.logits(Tensor::zeros([3, height, width, channels], &device));
             assert_eq!(logits.dims(), [3, classes]);
         }

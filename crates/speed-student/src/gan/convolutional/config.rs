@@ -39,13 +39,7 @@ impl ConvolutionalConfig {
                 format!("must have 1 to 8 numbers from 1 to {MOST}, not {sizes:?}")
             })?;
         }
-        for (field, rate) in
-            [("convolutional.input_dropout", self.input_dropout), ("convolutional.dropout", self.dropout)]
-        {
-            InvalidField::unless((0.0..=0.99).contains(&rate), field, || {
-                format!("must be within 0..=0.99, not {rate:?}")
-            })?;
-        }
-        Ok(())
+        InvalidField::within("convolutional.input_dropout", self.input_dropout, 0.0..=0.99)?;
+        InvalidField::within("convolutional.dropout", self.dropout, 0.0..=0.99)
     }
 }
