@@ -88,6 +88,7 @@ mod round;
 mod round_log;
 mod scales;
 mod server;
+mod signature;
 mod status;
 #[cfg(feature = "student")]
 mod student;
@@ -165,8 +166,9 @@ pub mod protocol {
     pub use crate::exact_circuit::ExactCircuit;
     pub use crate::ids::RoundId;
     pub use crate::joint::OpeningPart;
+    pub use crate::signature::Signature;
     pub use crate::status::TeacherStatus;
-    pub use crate::submission::{Signature, SignedResult, Submission};
+    pub use crate::submission::{SignedResult, Submission};
     pub use crate::verification::{RevealedSeed, Verification};
 }
 

@@ -15,9 +15,10 @@ use crate::keys::PublicKey;
 use crate::message::{Message, list_words};
 use crate::parameters::Parameters;
 use crate::round::{Round, RoundSpec};
+use crate::signature::Signature;
 use crate::status::TeacherStatus;
 use crate::student::SecretKey;
-use crate::submission::{Signature, SignedResult, Submission};
+use crate::submission::{SignedResult, Submission};
 
 /// Returns words that look random and are determined by a seed: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 fn words(count: usize, seed: u64) -> Vec<u64> {

@@ -6,7 +6,7 @@ use speed_core::Digest;
 use crate::codec::{Decode, DecodeError, Encode, FixedLength, Limits, Reader, Writer, encode_in_order, in_envelope};
 use crate::getters::getters;
 use crate::ids::RoundId;
-use crate::submission::Signature;
+use crate::signature::Signature;
 
 /// An event in the log of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -12,30 +12,7 @@ use crate::codec::{
 use crate::getters::getters;
 use crate::message::Message;
 use crate::round::Round;
-
-/// An Ed25519 signature (RFC 8032).
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Signature([u8; 64]);
-
-impl Signature {
-    /// Wraps the bytes.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 64]) -> Self {
-        Self(bytes)
-    }
-
-    /// Returns the bytes.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 64] {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for Signature {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Signature(..)")
-    }
-}
+use crate::signature::Signature;
 
 /// Returns the digest that a party signs: SHA-256 of "speed/signed/v3", the kind (2 bytes) and the content before the signature.
 pub(crate) fn digest_to_sign(kind: Kind, content: &[&dyn Encode]) -> Digest {

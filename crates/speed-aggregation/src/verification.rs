@@ -11,7 +11,8 @@ use crate::exact_circuit::ExactCircuit;
 use crate::getters::getters;
 use crate::ids::RoundId;
 use crate::round::Round;
-use crate::submission::{Signature, digest_to_sign};
+use crate::signature::Signature;
+use crate::submission::digest_to_sign;
 
 /// The seed of a result, signed by the server. Only a verifier gets it, never the student.
 #[derive(Clone, Debug)]

@@ -1,12 +1,11 @@
 //! Settings of a student's training, with the names of the methods.
 
-use std::ops::RangeInclusive;
-
 use serde::{Deserialize, Serialize};
 use speed_nn::training::InvalidField;
 
 use crate::epoch_images::{REFERENCE_POOL, check_epoch_images, is_pass};
 use crate::gan::ConvolutionalConfig;
+use crate::limits::{LEAST_DEVIATION, MAX_SIZE};
 use crate::pseudo_labels::PseudoLabelsConfig;
 
 /// Settings of the student. The default is the paper's published code, except for `average_rate`.
@@ -91,13 +90,6 @@ impl Default for StudentConfig {
         }
     }
 }
-
-/// Largest number of units or images in one place. A larger number is a mistake that would only fail later, for lack of
-/// memory.
-pub(crate) const MAX_SIZE: usize = 1 << 16;
-/// Deviations by which Adam may divide at least. Below 1e-18 the square is not a normal f32, and a parameter without gradient
-/// would be divided by zero.
-pub(crate) const LEAST_DEVIATION: RangeInclusive<f64> = 1e-18..=1.0;
 
 impl StudentConfig {
     /// Checks every field.

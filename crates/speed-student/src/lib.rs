@@ -22,6 +22,7 @@ mod error;
 mod gan;
 pub mod label_spreading;
 mod lesson;
+mod limits;
 mod method;
 mod methods;
 mod metrics;

@@ -6,7 +6,7 @@ use super::bytes::{Decode, Encode, FixedLength, Reader, Writer};
 use super::error::DecodeError;
 use crate::answer_seed::AnswerSeed;
 use crate::ids::{KeyId, RoundId};
-use crate::submission::Signature;
+use crate::signature::Signature;
 
 /// Inclusive limits of a number, with the name of its field.
 #[derive(Clone, Copy)]

@@ -6,7 +6,8 @@ use crate::codec::{Content, Decode, DecodeError, ENVELOPE, Encode, FixedLength, 
 use crate::getters::getters;
 use crate::ids::{KeyId, RoundId};
 use crate::round::Round;
-use crate::submission::{Signature, digest_to_sign};
+use crate::signature::Signature;
+use crate::submission::digest_to_sign;
 
 /// The reason why an opener cannot make its part of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

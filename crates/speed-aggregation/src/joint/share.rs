@@ -19,9 +19,9 @@ use crate::outcome::Outcome;
 use crate::parameters::Parameters;
 #[cfg(feature = "student")]
 use crate::random::uniform_words;
+use crate::signature::Signature;
 #[cfg(feature = "student")]
 use crate::student::SecretKey;
-use crate::submission::Signature;
 
 /// A summand of a secret key: a word modulo 2^64 for each bit of the key. Each share alone is uniform and independent of
 /// the key. It is neither `Clone` nor printable, and its memory is overwritten on drop.

@@ -11,8 +11,8 @@ use crate::outcome::Outcome;
 use crate::parameters::Parameters;
 use crate::random::uniform_words;
 use crate::round::{Round, RoundKind, RoundSpec};
+use crate::signature::Signature;
 use crate::student::SecretKey;
-use crate::submission::Signature;
 
 const P: Parameters = Parameters::TOURNAMENT_128;
 

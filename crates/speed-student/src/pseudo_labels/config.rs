@@ -7,8 +7,8 @@ use speed_nn::optim::Adam;
 use speed_nn::training::InvalidField;
 
 use super::Augmentation;
-use crate::config::{LEAST_DEVIATION, MAX_SIZE};
 use crate::epoch_images::{REFERENCE_POOL, check_epoch_images, is_pass};
+use crate::limits::{LEAST_DEVIATION, MAX_SIZE};
 
 /// Settings of the student that learns from pseudo-labels. The default was chosen on training images of MNIST
 /// (docs/student.md).
