@@ -9,8 +9,7 @@ use speed_core::Digest;
 #[cfg(feature = "student")]
 use speed_core::Randomness;
 
-use crate::error::{OptionsFault, RolesError};
-use crate::fault::InputFault;
+use crate::error::Refused;
 use crate::file_kind::FileKind;
 use crate::files::{read_input, refused};
 use crate::round_file::RoundFile;
@@ -32,11 +31,15 @@ pub(crate) fn read(
     path: Option<&Path>,
     file: &RoundFile,
     parameters: &Parameters,
-) -> Result<Option<ProofKey>, RolesError> {
+) -> Result<Option<ProofKey>, Refused> {
     let (expected, path) = match (file.round().proofs(), path) {
         (None, None) => return Ok(None),
-        (None, Some(_)) => return Err(OptionsFault::ProofKeyRefused.into()),
-        (Some(_), None) => return Err(OptionsFault::ProofKeyMissing.into()),
+        (None, Some(_)) => return Err(Refused::usage("this round asks for no proofs: remove --proof-key")),
+        (Some(_), None) => {
+            return Err(Refused::usage(
+                "this round asks for proofs that messages are well formed: give --proof-key FILE, which the student created with the round",
+            ));
+        }
         (Some(expected), Some(path)) => (expected, path),
     };
     let bytes = read_input(path, FileKind::PROOF_KEY)?;
@@ -45,5 +48,5 @@ pub(crate) fn read(
     let key =
         if found == expected { ProofKey::from_bytes(&bytes) } else { Err(ProofError::OtherKey { expected, found }) };
     let key = key.and_then(|key| key.check(parameters, file.round()).map(|()| key));
-    key.map(Some).map_err(|error| refused(path, FileKind::PROOF_KEY, InputFault::Proof(error.into())))
+    key.map(Some).map_err(|error| refused(path, FileKind::PROOF_KEY, error))
 }

@@ -14,11 +14,10 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use crate::error::RolesError;
-use crate::fault::ResultsFault;
-use crate::files::{lock, write_once};
+use crate::error::Refused;
+use crate::files::{NO_FILE, OTHER_CONTENT, lock, write_once};
 
-pub use crate::refusal::{MessageFault, Refusal};
+pub use crate::refusal::Refusal;
 use inbox::FolderInbox;
 pub use reception::{Admitted, Reception};
 pub use report::{Progress, ServerReport};
@@ -54,14 +53,14 @@ pub fn aggregate(
     answers: &Path,
     out: &Path,
     progress: &dyn Progress,
-) -> Result<ServerReport, RolesError> {
+) -> Result<ServerReport, Refused> {
     // Checks before the argmax, not after it, that the result can be written there and that no other program is about
     // to write it.
     let _lock = ResultLock::take(out)?;
     let server = RoundServer::open(options.clone())?;
     for path in [out, &log_of(out)] {
         if fs::symlink_metadata(path).is_ok() && server.result()?.is_none() {
-            return Err(RolesError::results(path, ResultsFault::Other));
+            return Err(Refused::results(path, OTHER_CONTENT));
         }
     }
     let inbox = FolderInbox::open(answers)?;
@@ -80,9 +79,9 @@ struct ResultLock {
 }
 
 impl ResultLock {
-    fn take(out: &Path) -> Result<Self, RolesError> {
+    fn take(out: &Path) -> Result<Self, Refused> {
         if fs::symlink_metadata(out).is_ok() && !out.is_file() {
-            return Err(RolesError::results(out, ResultsFault::NoFile));
+            return Err(Refused::results(out, NO_FILE));
         }
         let path = beside(out, ".lock");
         Ok(Self { _file: lock(&path)?, path })

@@ -57,4 +57,4 @@ pub use key::{PeerKey, peer_key};
 pub use limits::{ConnectionLimits, Counters};
 pub use listener::serve;
 pub(crate) use strangers::{Evicted, Place, Strangers};
-pub use tls::{TlsError, client_config, server_config};
+pub use tls::{client_config, server_config};

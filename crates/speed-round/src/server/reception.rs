@@ -9,9 +9,9 @@ use speed_core::Digest;
 
 use super::notes::Notes;
 use super::round_server::RoundServer;
-use crate::error::RolesError;
+use crate::error::Refused;
 use crate::party_key::PartyKey;
-use crate::refusal::{MessageFault, Refusal, Rejection};
+use crate::refusal::{Refusal, Rejection};
 
 /// A message of the round that its teacher signed and sent. It is not stored yet, and its proofs may be unchecked.
 #[derive(Debug)]
@@ -38,8 +38,8 @@ impl RoundServer {
             let submission = admission.authenticate(bytes)?;
             let teacher = submission.message().teacher();
             if self.file().roster().teacher(from) != Some(teacher) {
-                let fault = MessageFault::Courier { teacher, from: from.into() };
-                return Err(Rejection { teacher: None, reason: "forged", fault, status: None });
+                let message = format!("is signed by teacher {teacher}, but was brought by {from}");
+                return Err(Rejection::of_stranger("forged", message));
             }
             admission.check_terms(submission.message())?;
             Ok(teacher)
@@ -96,7 +96,7 @@ impl<'a> Reception<'a> {
     ///
     /// # Errors
     /// If the registry cannot be read.
-    pub fn open(server: &'a RoundServer) -> Result<Self, RolesError> {
+    pub fn open(server: &'a RoundServer) -> Result<Self, Refused> {
         let round = server.file().id();
         let (mut head, mut kept) = (LogHead::empty(round), HashMap::new());
         let log = server.registry().log(round)?;
@@ -146,7 +146,7 @@ impl<'a> Reception<'a> {
         &mut self,
         messages: &[Admitted],
         refusals: &[(Digest, Refusal)],
-    ) -> Result<Vec<Result<Receipt, Refusal>>, RolesError> {
+    ) -> Result<Vec<Result<Receipt, Refusal>>, Refused> {
         let mut update = RegistryUpdate::default();
         let outcomes: Vec<_> = messages.iter().map(|message| self.decide(message, &mut update)).collect();
         for (digest, refusal) in refusals {

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::server::{Progress, Refusal};
-use crate::{LogFault, RolesError, RoundRandomness, check_receipt, student};
+use crate::{RoundRandomness, check_receipt, student};
 use axum::http::Method;
 use bytes::Bytes;
 use hyper::body::Frame;
@@ -22,11 +22,14 @@ mod checks;
 mod false_receipt;
 mod office;
 
-/// A progress display that shows nothing.
-struct Silent;
+/// The refusals of a progress display: teacher and reason.
+#[derive(Default)]
+struct Shown(std::sync::Mutex<Vec<(Option<usize>, &'static str)>>);
 
-impl Progress for Silent {
-    fn refused(&self, _: &Refusal) {}
+impl Progress for Shown {
+    fn refused(&self, refusal: &Refusal) {
+        self.0.lock().expect("no panic").push((refusal.teacher, refusal.reason));
+    }
     fn begin(&self, _: usize, _: usize) {}
     fn advance(&self, _: usize) {}
 }
@@ -144,13 +147,10 @@ async fn a_refused_message_is_in_the_log_and_in_the_statuses() {
     let noted: Vec<_> = of(LogEvent::Refused).map(|entry| (entry.teacher(), entry.digest())).collect();
     let expected: Vec<_> = replayed[..8].iter().map(|message| (Some(1), Digest::of(message))).collect();
     assert_eq!((noted, of(LogEvent::Received).count()), (expected, 1));
-    match office.served.server.evaluate_received(&Silent) {
-        Err(RolesError::TooFew { counted: 1, refused, .. }) => {
-            let reasons: Vec<_> = refused.iter().map(|refusal| (refusal.teacher, refusal.reason)).collect();
-            assert_eq!(reasons, [(Some(1), "wrong-round")], "the worse of both");
-        }
-        other => panic!("{other:?}"),
-    }
+    let shown = Shown::default();
+    let error = office.served.server.evaluate_received(&shown).expect_err("too few").to_string();
+    assert!(error.starts_with("1 of 2 teachers"), "{error}");
+    assert_eq!(shown.0.into_inner().expect("no panic"), [(Some(1), "wrong-round")], "the worse of both");
 }
 
 #[tokio::test]
@@ -179,9 +179,10 @@ async fn a_second_message_is_noted_whatever_was_refused_before_and_a_receipt_is_
     let file = office.served.server.file();
     let check = |teacher, message| check_receipt(&receipt, file, teacher, Digest::of(message));
     assert_eq!(check(0, &kept), Ok(()));
-    let server = "server".to_owned();
     for found in [check(0, &second), check(1, &kept)] {
-        assert_eq!(found, Err(LogFault::NotForMessage { server: server.clone() }));
+        assert!(
+            found.is_err_and(|error| error.to_string().contains("is not a receipt of the round's server \"server\""))
+        );
     }
     assert_eq!(log.head(receipt.entry() + 1), Some(receipt.head(0, Digest::of(&kept))));
 }
