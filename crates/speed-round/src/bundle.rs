@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use crate::error::Refused;
 use crate::file_kind::FileKind;
-use crate::files::{Access, expect_absent, read_input, visible_files, write_new};
+use crate::files::{Access, expect_absent, folder_of, read_input, visible_files, write_new};
 use crate::known_answers::{no_class, no_query};
 use crate::randomness::RoundRandomness;
 use crate::round_file::RoundFile;
@@ -102,7 +102,7 @@ pub fn rounds(terms: &Terms, options: &BundleOptions) -> Result<Vec<Part>, Refus
     expect_absent(out)?;
     let sets = key_sets(&options.keys)?;
     let parts = Parts::read(terms, sets, options)?;
-    let parent = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let parent = folder_of(out);
     let mut builder = tempfile::Builder::new();
     builder.prefix(".writing-");
     #[cfg(unix)]

@@ -12,10 +12,7 @@ use crate::files::{read_input, refused};
 use crate::round_file::RoundFile;
 
 /// Reads the file of a teacher's message, up to the largest size of a message of the round.
-///
-/// # Errors
-/// If it cannot be read.
-pub fn read_message(path: &Path, file: &RoundFile) -> Result<Vec<u8>, Refused> {
+pub(crate) fn read_message(path: &Path, file: &RoundFile) -> Result<Vec<u8>, Refused> {
     read_input(path, FileKind::message(Submission::max_size(file.round()) as u64))
 }
 
@@ -48,10 +45,12 @@ pub(crate) fn expect_signed(file: &RoundFile, (digest, signature): (Digest, &Sig
 }
 
 /// Checks that the round's server signed a receipt for this round and for a teacher's message with this SHA-256.
-///
-/// # Errors
-/// If it belongs to another round, or the server did not sign it for this message.
-pub fn check_receipt(receipt: &Receipt, file: &RoundFile, teacher: usize, message: Digest) -> Result<(), Refused> {
+pub(crate) fn check_receipt(
+    receipt: &Receipt,
+    file: &RoundFile,
+    teacher: usize,
+    message: Digest,
+) -> Result<(), Refused> {
     expect_round(file, receipt.round())?;
     let ((digest, signature), server) = (receipt.signed(teacher, message), file.roster().server());
     if server.key().verifies(digest, signature) {
@@ -78,10 +77,7 @@ pub(crate) fn read_signed_result(path: &Path, file: &RoundFile) -> Result<(Signe
 }
 
 /// Checks that a result belongs to the round, is signed by its server, and counts enough teachers.
-///
-/// # Errors
-/// If it belongs to another round, is not signed by the server, contradicts the round's file, or counts fewer teachers than its minimum.
-pub fn check_result(result: &SignedResult, file: &RoundFile) -> Result<(), Refused> {
+pub(crate) fn check_result(result: &SignedResult, file: &RoundFile) -> Result<(), Refused> {
     let list = result.list();
     expect_round(file, list.round())?;
     expect_signed(file, result.signed())?;

@@ -104,10 +104,7 @@ pub(crate) fn beside(key: &Path, extension: &str) -> PathBuf {
     if key.extension().is_some_and(|found| found == "key" || found == "share") {
         return key.with_extension(extension);
     }
-    let mut path = key.as_os_str().to_owned();
-    path.push(".");
-    path.push(extension);
-    path.into()
+    key.with_added_extension(extension)
 }
 
 /// Refuses a path at which something exists.
@@ -141,6 +138,11 @@ fn exists(path: &Path) -> Refused {
     Refused::results(path, "already exists and is never overwritten: move it away, or give another name")
 }
 
+/// Returns the directory of a path.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
+}
+
 /// Writes a new file atomically: through a temporary file in the same directory that is synced before it gets its name.
 /// After a kill or a full disk, the file is complete or absent. If the file system allows it, the temporary file has no name on Linux, so
 /// that a kill does not leave a part of a secret.
@@ -149,7 +151,7 @@ fn exists(path: &Path) -> Refused {
 /// If something has that name already, or writing fails.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], access: Access) -> Result<(), Refused> {
     expect_absent(path)?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let folder = folder_of(path);
     #[cfg(target_os = "linux")]
     match write_unnamed(folder, path, bytes, access) {
         Ok(()) => return Ok(()),
@@ -252,8 +254,6 @@ pub(crate) fn lock(path: &Path) -> Result<File, Refused> {
 
 #[cfg(test)]
 mod tests {
-    use speed_core::ExitCode;
-
     use super::*;
 
     #[test]
@@ -265,22 +265,6 @@ mod tests {
         );
     }
 
-    #[test]
-    fn files_are_never_overwritten() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let path = folder.path().join("file");
-        write_new(&path, b"12345", Access::Owner).expect("new");
-        let error = write_new(&path, b"6", Access::Shared).expect_err("there already");
-        assert_eq!(error.exit_code(), ExitCode::Results, "{error}");
-        assert_eq!(fs::read(&path).expect("a file"), b"12345");
-        assert_eq!(fs::read_dir(folder.path()).expect("folder").count(), 1, "no temporary file is left");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            assert_eq!(fs::metadata(&path).expect("file").permissions().mode() & 0o777, 0o600);
-        }
-    }
-
     #[cfg(unix)]
     #[test]
     fn secrets_that_others_can_read_are_refused() {
@@ -288,7 +272,6 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("signing.key");
         write_new(&path, b"12345", Access::Owner).expect("new");
-        // On the commit before, 0644 was read without a word.
         for (mode, is_read) in
             [(0o600, true), (0o400, true), (0o440, true), (0o644, false), (0o620, false), (0o601, false)]
         {
@@ -310,15 +293,5 @@ mod tests {
         std::os::unix::fs::symlink(&path, &link).expect("a link");
         destroy(&link).expect("writable");
         assert!(!path.exists() && fs::symlink_metadata(&link).is_err());
-    }
-
-    #[test]
-    fn a_lock_is_held_by_one() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let path = folder.path().join("lock");
-        let held = lock(&path).expect("free");
-        assert!(lock(&path).is_err_and(|error| error.exit_code() == ExitCode::Results));
-        drop(held);
-        lock(&path).expect("free again");
     }
 }

@@ -149,15 +149,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signature_is_its_partys_and_its_digests() {
-        let (identity, other) = (Identity::generate().expect("entropy"), Identity::generate().expect("entropy"));
-        let signature = identity.sign(Digest::of("answer"));
-        assert!(identity.key().verifies(Digest::of("answer"), &signature));
-        assert!(!identity.key().verifies(Digest::of("another"), &signature));
-        assert!(!other.key().verifies(Digest::of("answer"), &signature));
-    }
-
-    #[test]
     fn a_key_that_openssl_wrote_is_read() {
         // The key pair of RFC 8032, section 7.1, test 1, as `openssl pkey` prints it.
         let file = tempfile::NamedTempFile::new().expect("a temporary file");

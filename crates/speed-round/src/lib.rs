@@ -61,7 +61,6 @@ pub mod teacher;
 mod terms;
 
 pub use charge::{LedgerOptions, default_ledger, party_event, privacy_event};
-pub use checks::{check_receipt, check_result, read_message};
 pub use error::Refused;
 pub use files::{hash_file, hash_query_list, write_once};
 pub use identity::{Identity, IdentityReport, generate_identity, generate_party};
@@ -72,9 +71,7 @@ pub use randomness::RoundRandomness;
 pub use registry::{RoundRegistry, default_registry};
 pub use roster::{Party, Role, Roster};
 pub use round_file::RoundFile;
-pub use speed_core::vote_files::{
-    AnswerError, NamedQueries, QueryListError, QueryNames, Question, VotesForm, parse_answer,
-};
+pub use speed_core::vote_files::{NamedQueries, QueryNames, Question, VotesForm, parse_answer};
 pub use terms::Terms;
 
 /// The README's examples, compiled and run with the tests.

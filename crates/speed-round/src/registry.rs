@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use redb::backends::FileBackend;
 use redb::{
-    Builder, Database, DatabaseError, ReadableDatabase as _, ReadableTable as _, TableDefinition, TableError,
-    WriteTransaction,
+    Builder, Database, DatabaseError, ReadOnlyTable, ReadableDatabase as _, ReadableTable as _, TableDefinition,
+    TableError, WriteTransaction,
 };
 use speed_aggregation::EncryptedAnswer;
 use speed_aggregation::keys::KeyId;
@@ -18,7 +18,7 @@ use speed_aggregation::protocol::{AnswerSeed, ExactCircuit, RoundId, TeacherStat
 use speed_core::Digest;
 
 use crate::error::Refused;
-use crate::files::{NO_FILE, OTHER_CONTENT, beside, sync_folder};
+use crate::files::{NO_FILE, OTHER_CONTENT, beside, folder_of, sync_folder};
 
 type Key = &'static [u8; 32];
 type OfRound = TableDefinition<'static, Key, &'static [u8]>;
@@ -109,13 +109,9 @@ impl RoundRegistry {
 
     /// Returns a teacher's message to a round, if it gave one.
     pub(crate) fn answered(&self, round: RoundId, teacher: u32) -> Result<Option<Vec<u8>>, Refused> {
-        let read = || -> Result<Option<Vec<u8>>, redb::Error> {
-            match self.database.begin_read()?.open_table(ANSWERED) {
-                Err(TableError::TableDoesNotExist(_)) => Ok(None),
-                table => Ok(table?.get((round.as_bytes(), teacher))?.map(|bytes| bytes.value().to_vec())),
-            }
-        };
-        read().map_err(Refused::registry(&self.path))
+        self.read(ANSWERED, None, |table| {
+            Ok(table.get((round.as_bytes(), teacher))?.map(|bytes| bytes.value().to_vec()))
+        })
     }
 
     /// Keeps a teacher's message and, in a real round, the round's key and the bits of it that the labels may reveal.
@@ -142,19 +138,12 @@ impl RoundRegistry {
 
     /// Keeps an opener's part.
     pub(crate) fn keep_part(&self, round: RoundId, part: &[u8]) -> Result<(), Refused> {
-        self.write(|transaction| {
-            transaction.open_table(PARTS)?.insert(round.as_bytes(), part)?;
-            Ok(())
-        })
+        self.put(PARTS, round, part)
     }
 
     /// Returns another round of this key that a teacher answered, and the bits of the key that the labels of all such rounds may reveal.
     pub(crate) fn other_round(&self, key: KeyId, round: RoundId) -> Result<Option<(RoundId, f64)>, Refused> {
-        let read = || -> Result<Option<(RoundId, f64)>, redb::Error> {
-            let table = match self.database.begin_read()?.open_table(KEY_ROUNDS) {
-                Err(TableError::TableDoesNotExist(_)) => return Ok(None),
-                table => table?,
-            };
+        self.read(KEY_ROUNDS, None, |table| {
             let (first, last) = ([0; 32], [255; 32]);
             let mut found = None;
             for entry in table.range((key.as_bytes(), &first)..=(key.as_bytes(), &last))? {
@@ -166,8 +155,7 @@ impl RoundRegistry {
                 }
             }
             Ok(found)
-        };
-        read().map_err(Refused::registry(&self.path))
+        })
     }
 
     /// Returns when messages of a round were first accepted, in seconds since 1970. If there is no such time yet,
@@ -178,10 +166,7 @@ impl RoundRegistry {
         {
             return Ok(u64::from_le_bytes(bytes));
         }
-        self.write(|transaction| {
-            transaction.open_table(OPENED)?.insert(round.as_bytes(), now.to_le_bytes().as_slice())?;
-            Ok(())
-        })?;
+        self.put(OPENED, round, &now.to_le_bytes())?;
         Ok(now)
     }
 
@@ -305,10 +290,7 @@ impl RoundRegistry {
 
     /// Records that the student of a round has the result.
     pub(crate) fn keep_fetched(&self, round: RoundId) -> Result<(), Refused> {
-        self.write(|transaction| {
-            transaction.open_table(FETCHED)?.insert(round.as_bytes(), [].as_slice())?;
-            Ok(())
-        })
+        self.put(FETCHED, round, &[])
     }
 
     /// Writes a change that adds log entries, and counts it.
@@ -337,13 +319,14 @@ impl RoundRegistry {
     }
 
     fn get(&self, table: OfRound, round: RoundId) -> Result<Option<Vec<u8>>, Refused> {
-        let read = || -> Result<Option<Vec<u8>>, redb::Error> {
-            match self.database.begin_read()?.open_table(table) {
-                Err(TableError::TableDoesNotExist(_)) => Ok(None),
-                table => Ok(table?.get(round.as_bytes())?.map(|bytes| bytes.value().to_vec())),
-            }
-        };
-        read().map_err(Refused::registry(&self.path))
+        self.read(table, None, |table| Ok(table.get(round.as_bytes())?.map(|bytes| bytes.value().to_vec())))
+    }
+
+    fn put(&self, table: OfRound, round: RoundId, value: &[u8]) -> Result<(), Refused> {
+        self.write(|transaction| {
+            transaction.open_table(table)?.insert(round.as_bytes(), value)?;
+            Ok(())
+        })
     }
 
     fn range(&self, table: InRound, round: RoundId) -> Result<Vec<Vec<u8>>, Refused> {
@@ -353,16 +336,25 @@ impl RoundRegistry {
     }
 
     fn for_each(&self, table: InRound, round: RoundId, take: &mut dyn FnMut(u32, &[u8])) -> Result<(), Refused> {
-        let mut read = || -> Result<(), redb::Error> {
-            let table = match self.database.begin_read()?.open_table(table) {
-                Err(TableError::TableDoesNotExist(_)) => return Ok(()),
-                table => table?,
-            };
+        self.read(table, (), |table| {
             for entry in table.range(whole(&round))? {
                 let (key, value) = entry?;
                 take(key.value().1, value.value());
             }
             Ok(())
+        })
+    }
+
+    /// Reads a table; `none` if nothing was stored in it yet.
+    fn read<K: redb::Key + 'static, V: redb::Value + 'static, T>(
+        &self,
+        table: TableDefinition<'_, K, V>,
+        none: T,
+        read: impl FnOnce(ReadOnlyTable<K, V>) -> Result<T, redb::Error>,
+    ) -> Result<T, Refused> {
+        let read = || match self.database.begin_read()?.open_table(table) {
+            Err(TableError::TableDoesNotExist(_)) => Ok(none),
+            table => read(table?),
         };
         read().map_err(Refused::registry(&self.path))
     }
@@ -390,7 +382,7 @@ fn database(file: File) -> Result<Database, DatabaseError> {
 /// Creates an empty registry that only its owner can read. It is written under a temporary name and renamed when it is complete, so a kill
 /// leaves no registry or a valid one.
 pub(crate) fn create(path: &Path) -> Result<(), Refused> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let folder = folder_of(path);
     let mut builder = tempfile::Builder::new();
     builder.prefix(".writing-");
     #[cfg(unix)]

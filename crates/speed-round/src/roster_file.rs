@@ -35,7 +35,8 @@ impl Roster {
         Self::from_entries(student, server, teacher)
     }
 
-    /// Reads a roster: a file, or a folder of cards ([`Self::read_cards`]).
+    /// Reads a roster: a file, or a folder with the card of each party in a file of its own. The parties that answer get their indices in the
+    /// order of the files' names.
     ///
     /// # Errors
     /// If it cannot be read or is not a roster.
@@ -46,12 +47,8 @@ impl Roster {
         decode_input(path, FileKind::ROSTER, |bytes| Self::from_toml(decode_text(bytes)?))
     }
 
-    /// Reads a folder with the card of each party in a file of its own. The parties that answer get their indices in the order of the
-    /// files' names. Hidden files are ignored; every other file must be a card of exactly one party.
-    ///
-    /// # Errors
-    /// If a file is not the card of one party, or the parties do not form a roster.
-    pub fn read_cards(folder: &Path) -> Result<Self, Refused> {
+    /// Reads a folder of cards. Hidden files are ignored.
+    fn read_cards(folder: &Path) -> Result<Self, Refused> {
         let (mut student, mut server, mut teachers) = (Vec::new(), Vec::new(), Vec::new());
         for path in visible_files(folder)? {
             let card = decode_input(&path, FileKind::ROSTER, |bytes| Card::from_toml(decode_text(bytes)?))?;

@@ -10,7 +10,6 @@ mod reveal;
 mod round_server;
 mod verify;
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -29,13 +28,7 @@ pub use verify::{VerifyOptions, VerifyReport, verify};
 /// Returns the file of the log that is written beside a result: the result's name with `.log` after it.
 #[must_use]
 pub fn log_of(out: &Path) -> PathBuf {
-    beside(out, ".log")
-}
-
-fn beside(out: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(out);
-    name.push(suffix);
-    PathBuf::from(name)
+    out.with_added_extension("log")
 }
 
 /// Sums the messages of a round in the directory `answers`, computes the encrypted winners, and writes the result to
@@ -83,7 +76,7 @@ impl ResultLock {
         if fs::symlink_metadata(out).is_ok() && !out.is_file() {
             return Err(Refused::results(out, NO_FILE));
         }
-        let path = beside(out, ".lock");
+        let path = out.with_added_extension("lock");
         Ok(Self { _file: lock(&path)?, path })
     }
 }

@@ -450,7 +450,7 @@ fn verified_by(options: &OpenOptions, file: &RoundFile, result: Digest) -> Resul
     Ok(teachers.into_iter().collect())
 }
 
-/// Reads the result of a round and checks it with [`check_result`](crate::check_result).
+/// Reads the result of a round and checks that its server signed it, for enough teachers.
 ///
 /// # Errors
 /// If the file is missing or damaged, or not the result of this round.

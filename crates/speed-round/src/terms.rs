@@ -40,7 +40,7 @@ pub struct Terms {
 
 impl Terms {
     /// The largest number of bytes of a name.
-    pub const MAX_NAME: usize = 200;
+    const MAX_NAME: usize = 200;
 
     /// Returns the numbers of teachers, queries and classes.
     ///

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::checks::{check_receipt, check_result, read_message};
 use crate::network::transport::{Client, Method, Reply, client_config};
-use crate::{Identity, Refused, RoundFile, check_receipt, check_result, read_message, write_once};
+use crate::{Identity, Refused, RoundFile, write_once};
 use bytes::Bytes;
 use rustls::ClientConfig;
 use serde::Serialize;

@@ -106,23 +106,18 @@ impl RoundServer {
     }
 
     /// Returns the round's file.
-    #[must_use]
-    pub fn file(&self) -> &RoundFile {
+    pub(crate) fn file(&self) -> &RoundFile {
         &self.file
     }
 
     /// Returns the smallest number of teachers whose messages the sum needs.
-    #[must_use]
-    pub fn minimum(&self) -> usize {
+    pub(crate) fn minimum(&self) -> usize {
         self.minimum
     }
 
     /// Returns the time at which the round was first served, according to the registry. If the registry has no time
     /// yet, stores and returns the current time. A time in the future means that the clock was wrong, then or now.
-    ///
-    /// # Errors
-    /// If the registry cannot be read or written.
-    pub fn opened(&self) -> Result<SystemTime, Refused> {
+    pub(crate) fn opened(&self) -> Result<SystemTime, Refused> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         // A damaged number of seconds, which no clock shows, counts as 1970.
         let seconds = self.registry.opened(self.file.id(), now.as_secs())?;
@@ -139,49 +134,33 @@ impl RoundServer {
     }
 
     /// Returns the result of the round, if it exists.
-    ///
-    /// # Errors
-    /// If the registry cannot be read.
-    pub fn result(&self) -> Result<Option<Vec<u8>>, Refused> {
+    pub(crate) fn result(&self) -> Result<Option<Vec<u8>>, Refused> {
         self.registry.result(self.file.id())
     }
 
     /// Returns a number that differs after each change of the log.
-    #[must_use]
-    pub fn changes(&self) -> u64 {
+    pub(crate) fn changes(&self) -> u64 {
         self.registry.changes()
     }
 
     /// Returns whether the student confirmed that it has the result.
-    ///
-    /// # Errors
-    /// If the registry cannot be read.
-    pub fn is_fetched(&self) -> Result<bool, Refused> {
+    pub(crate) fn is_fetched(&self) -> Result<bool, Refused> {
         self.registry.is_fetched(self.file.id())
     }
 
     /// Records that the student has the result.
-    ///
-    /// # Errors
-    /// If the registry cannot be written.
-    pub fn note_fetched(&self) -> Result<(), Refused> {
+    pub(crate) fn note_fetched(&self) -> Result<(), Refused> {
         self.registry.keep_fetched(self.file.id())
     }
 
     /// Returns whether the sum is closed, so that new messages are late.
-    ///
-    /// # Errors
-    /// If the registry cannot be read.
-    pub fn is_closed(&self) -> Result<bool, Refused> {
+    pub(crate) fn is_closed(&self) -> Result<bool, Refused> {
         Ok(self.registry.sum(self.file.id())?.is_some() || self.result()?.is_some())
     }
 
     /// Sums the messages that came over a network, computes the encrypted winners, and returns the number of counted
     /// teachers. No message may be stored during this call: call [`Reception::close`](super::Reception::close) first.
-    ///
-    /// # Errors
-    /// The errors of [`aggregate`](super::aggregate).
-    pub fn evaluate_received(&self, progress: &dyn Progress) -> Result<usize, Refused> {
+    pub(crate) fn evaluate_received(&self, progress: &dyn Progress) -> Result<usize, Refused> {
         Ok(self.file.round().teachers_counted(self.evaluate(None, progress)?.result.list().statuses()))
     }
 
@@ -232,8 +211,7 @@ impl RoundServer {
     }
 
     /// Returns the server's signing key.
-    #[must_use]
-    pub fn identity(&self) -> &Identity {
+    pub(crate) fn identity(&self) -> &Identity {
         &self.identity
     }
 

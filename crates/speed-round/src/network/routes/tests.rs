@@ -5,8 +5,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use crate::checks::check_receipt;
 use crate::server::{Progress, Refusal};
-use crate::{RoundRandomness, check_receipt, student};
+use crate::{RoundRandomness, student};
 use axum::http::Method;
 use bytes::Bytes;
 use hyper::body::Frame;
