@@ -84,6 +84,12 @@ fn question(file: &RoundFile, party: PartyKey) -> String {
     format!("{}/{}", file.id().to_hex(), party.to_hex())
 }
 
+/// Returns whether a party's answer to a round is in its ledger.
+fn is_charged(ledger: &Ledger, file: &RoundFile, party: PartyKey) -> Result<bool, Refused> {
+    let asked = question(file, party);
+    Ok(ledger.statement()?.charges.iter().any(|charge| charge.question == asked))
+}
+
 /// Refuses a round that is in the ledger but not in the registry at this path, because its message or result may
 /// already be published.
 pub(crate) fn expect_uncharged(
@@ -94,9 +100,7 @@ pub(crate) fn expect_uncharged(
     if file.round().is_simulation() || !options.path.exists() {
         return Ok(());
     }
-    let asked = question(file, party);
-    let charges = Ledger::open(&options.path)?.statement()?.charges;
-    if charges.iter().any(|charge| charge.question == asked) {
+    if is_charged(&Ledger::open(&options.path)?, file, party)? {
         return Err(Refused::results(
             registry,
             "does not contain this round, but the ledger was charged for it: the round was answered with another registry, or this one was lost or restored. Give the \
@@ -115,8 +119,8 @@ pub(crate) fn expect_budget(
     if file.round().is_simulation() || !options.path.exists() {
         return Ok(());
     }
-    let (ledger, asked) = (Ledger::open(&options.path)?, question(file, party));
-    if ledger.statement()?.charges.iter().any(|charge| charge.question == asked) {
+    let ledger = Ledger::open(&options.path)?;
+    if is_charged(&ledger, file, party)? {
         return Ok(());
     }
     let shape = file.round().shape();

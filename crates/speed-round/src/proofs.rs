@@ -6,23 +6,11 @@ use speed_aggregation::Parameters;
 use speed_aggregation::error::ProofError;
 use speed_aggregation::proofs::ProofKey;
 use speed_core::Digest;
-#[cfg(feature = "student")]
-use speed_core::Randomness;
 
 use crate::error::Refused;
 use crate::file_kind::FileKind;
 use crate::files::{read_input, refused};
 use crate::round_file::RoundFile;
-
-/// Generates the proof key of a round that does not name one yet. Takes about as long as a proof for a thousand values.
-#[cfg(feature = "student")]
-pub(crate) fn generate(
-    file: &RoundFile,
-    parameters: &Parameters,
-    randomness: &Randomness,
-) -> Result<ProofKey, ProofError> {
-    ProofKey::generate(parameters, file.round(), randomness)
-}
 
 /// Reads the proof key that a round names; `None` if the round requires no proofs. A key for values of another range than
 /// the round's is refused, even if the round names it: a wider one would let a teacher send more, and a narrower one

@@ -14,13 +14,13 @@ impl Party {
     /// Returns the party's lines of a roster. A roster is the cards of its parties, one after another.
     #[must_use]
     pub fn card(&self, role: Role) -> String {
-        let entry = Entry::from(self);
-        let text = match role {
-            Role::Student => toml::to_string(&StudentCard { student: entry }),
-            Role::Server => toml::to_string(&ServerCard { server: entry }),
-            Role::Teacher => toml::to_string(&TeacherCard { teacher: [entry] }),
-        };
-        text.expect("two strings have a form in TOML") + "\n"
+        let mut cards = Cards::default();
+        match role {
+            Role::Student => cards.student = Some(self.into()),
+            Role::Server => cards.server = Some(self.into()),
+            Role::Teacher => cards.teacher.push(self.into()),
+        }
+        toml::to_string(&cards).expect("two strings have a form in TOML") + "\n"
     }
 }
 
@@ -137,34 +137,23 @@ impl Card {
     }
 }
 
-#[derive(Deserialize)]
+/// The cards of a file.
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Cards {
+    #[serde(skip_serializing_if = "Option::is_none")]
     student: Option<Entry>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<Entry>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     teacher: Vec<Entry>,
 }
 
+/// All cards of a roster.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
     student: Entry,
     server: Entry,
     teacher: Vec<Entry>,
-}
-
-#[derive(Serialize)]
-struct StudentCard {
-    student: Entry,
-}
-
-#[derive(Serialize)]
-struct ServerCard {
-    server: Entry,
-}
-
-#[derive(Serialize)]
-struct TeacherCard {
-    teacher: [Entry; 1],
 }

@@ -23,7 +23,6 @@ use crate::files::{Access, decode_input, destroy, expect_absent, is_destroyed, w
 use crate::key_use::{KeyUse, Opened, note_opening, other_rounds};
 use crate::known_answers::KnownAnswers;
 pub use crate::known_answers::{KnownOptions, KnownReport, MixOptions, MixReport, mix};
-use crate::proofs;
 use crate::randomness::RoundRandomness;
 use crate::roster::Party;
 use crate::round_file::RoundFile;
@@ -253,7 +252,7 @@ pub fn write_proof_key(
 fn proven(terms: &Terms, public: &PublicKey, out: &Path, randomness: RoundRandomness) -> Result<RoundFile, Refused> {
     expect_absent(out)?;
     let unproven = RoundFile::new(&Terms { proofs: None, ..terms.clone() }, public)?;
-    let key: ProofKey = proofs::generate(&unproven, public.parameters(), &randomness.keys())?;
+    let key = ProofKey::generate(public.parameters(), unproven.round(), &randomness.keys())?;
     write_new(out, key.to_bytes(), Access::Shared)?;
     RoundFile::new(&Terms { proofs: Some(key.digest()), ..terms.clone() }, public)
 }

@@ -143,7 +143,6 @@ mod tests {
 
     #[test]
     fn silent_connections_of_four_addresses_keep_nobody_out() {
-        // On the commit before, the last connection was dropped: all handshakes were taken.
         let (slots, counters) = slots(ConnectionLimits::default());
         let silent: Vec<_> = (0..4)
             .flat_map(|host| (0..32).map(move |_| address(&format!("192.0.2.{host}"))))
