@@ -1,7 +1,6 @@
 //! The steps of a round at its server: sum, noise, argmax, result.
 
 use std::collections::HashMap;
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -9,17 +8,17 @@ use speed_aggregation::error::ServerError;
 use speed_aggregation::log::{LogEntry, LogEvent};
 use speed_aggregation::protocol::{AnswerList, AnswerSeed, ExactCircuit, SignedResult, Submission, TeacherStatus};
 use speed_aggregation::{EncryptedAnswer, EvaluationKey, Server};
-use speed_core::{Circuit, Digest, NoisePlacement};
+use speed_core::{Digest, NoisePlacement};
 
 use super::admission::Admission;
 use super::inbox::Inbox;
 use super::notes::Notes;
 use super::report::Progress;
-use crate::charge::{LedgerOptions, charge, expect_uncharged, of_server};
+use super::round_server::ServerOptions;
+use crate::charge::{charge, expect_uncharged, of_server};
 use crate::error::Refused;
 use crate::files::{Access, hash_file, write_once_for};
 use crate::identity::Identity;
-use crate::randomness::RoundRandomness;
 use crate::refusal::{Refusal, Rejection};
 use crate::registry::RoundRegistry;
 use crate::round_file::RoundFile;
@@ -32,14 +31,9 @@ pub(super) struct Labelling<'a> {
     pub(super) identity: &'a Identity,
     /// The number of teachers that must answer.
     pub(super) minimum: usize,
-    pub(super) circuit: Circuit,
-    pub(super) threads: NonZeroUsize,
-    pub(super) randomness: RoundRandomness,
-    pub(super) ledger: &'a LedgerOptions,
+    pub(super) options: &'a ServerOptions,
     pub(super) inbox: &'a dyn Inbox,
     pub(super) registry: &'a RoundRegistry,
-    /// A directory for copies of the counted messages.
-    pub(super) copies: Option<&'a Path>,
     pub(super) progress: &'a dyn Progress,
 }
 
@@ -62,8 +56,14 @@ impl Labelling<'_> {
             None => self.sum(key)?,
         };
         // The server's ledger is about all parties, so it states the largest.
-        charge(self.ledger, of_server(self.file), server.teachers_received(), self.file.round().largest_party(), sum)?;
-        if let Some(copies) = self.copies {
+        charge(
+            &self.options.ledger,
+            of_server(self.file),
+            server.teachers_received(),
+            self.file.round().largest_party(),
+            sum,
+        )?;
+        if let Some(copies) = &self.options.copies {
             copy_messages(copies, self.file, self.inbox, self.registry)?;
         }
         let (answers, resumed) = self.answer(&server)?;
@@ -90,9 +90,9 @@ impl Labelling<'_> {
 
     /// Sums the available messages, adds the server's noise if the round requires it, closes the sum and keeps it.
     fn sum(&self, key: EvaluationKey) -> Result<(Server, Digest, Vec<Refusal>), Refused> {
-        expect_uncharged(self.ledger, of_server(self.file), self.registry.path())?;
-        let circuit = ExactCircuit::try_from(self.circuit)?;
-        let seed = AnswerSeed::draw(&self.randomness.keys(), self.file.id())?;
+        expect_uncharged(&self.options.ledger, of_server(self.file), self.registry.path())?;
+        let circuit = ExactCircuit::try_from(self.options.circuit)?;
+        let seed = AnswerSeed::draw(&self.options.randomness.keys(), self.file.id())?;
         let server = Server::new(key, self.file.round().clone())?.with_circuit(circuit.into())?;
         let mut server = server.with_answer_seed(seed.clone());
         let (refused, mut entries) = self.collect(&mut server)?;
@@ -151,7 +151,7 @@ impl Labelling<'_> {
     /// Draws and adds all of the privacy noise if the server adds it in this round.
     fn add_noise(&self, server: &mut Server) -> Result<(), Refused> {
         if self.file.round().placement() == NoisePlacement::Central {
-            let randomness = self.randomness.server_noise(self.file.id());
+            let randomness = self.options.randomness.server_noise(self.file.id());
             let noise = self.file.noise().share_of(1)?.draw(self.file.round().values(), &randomness)?;
             server.add_noise(&noise)?;
         }
@@ -167,7 +167,7 @@ impl Labelling<'_> {
         let kept = queries - outstanding.len();
         self.progress.begin(queries, kept);
         let fresh = Mutex::new(Vec::with_capacity(outstanding.len()));
-        server.answer::<Refused>(self.threads, &outstanding, &|group, _| {
+        server.answer::<Refused>(self.options.threads, &outstanding, &|group, _| {
             self.registry.keep_answers(self.file.id(), &group)?;
             self.progress.advance(group.len());
             fresh.lock().unwrap_or_else(PoisonError::into_inner).extend(group);

@@ -183,13 +183,9 @@ impl RoundServer {
             admission: self.admission(),
             identity: &self.identity,
             minimum: self.minimum,
-            circuit: self.options.circuit,
-            threads: self.options.threads,
-            randomness: self.options.randomness,
-            ledger: &self.options.ledger,
+            options: &self.options,
             inbox,
             registry: &self.registry,
-            copies: self.options.copies.as_deref(),
             progress,
         };
         labelling.run(read_evaluation_key(&self.options.evaluation_key, &self.file)?.expand())
