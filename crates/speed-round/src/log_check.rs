@@ -8,8 +8,7 @@ use speed_aggregation::protocol::{Submission, Verification};
 use speed_core::Digest;
 
 use crate::checks::{check_log_signature, check_receipt, read_message};
-use crate::error::RolesError;
-use crate::fault::{InputFault, LogFault, VerificationFault};
+use crate::error::Refused;
 use crate::file_kind::FileKind;
 use crate::files::{decode_input, read_input, refused};
 use crate::log_form::LogForm;
@@ -55,9 +54,9 @@ pub struct LogCheckReport {
 /// server's receipt, that the message is counted if the sum is closed, and that an honest server writes such a log.
 ///
 /// # Errors
-/// If a file is missing or damaged; [`LogFault`] if the log is another round's, contradicts the receipt, lacks the
-/// message, or has entries that no honest server writes; [`VerificationFault`] if the verification is of another log.
-pub fn check_log(options: &LogCheckOptions) -> Result<LogCheckReport, RolesError> {
+/// If a file is missing or damaged; if the log is another round's, contradicts the receipt, lacks the message, or has entries that no honest
+/// server writes; or if the verification is of another log.
+pub fn check_log(options: &LogCheckOptions) -> Result<LogCheckReport, Refused> {
     let file = RoundFile::read(&options.round)?;
     let message = read_message(&options.message, &file)?;
     let digest = Digest::of(&message);
@@ -72,18 +71,20 @@ pub fn check_log(options: &LogCheckOptions) -> Result<LogCheckReport, RolesError
         .map(|path| decode_input(path, FileKind::RECEIPT, Receipt::from_bytes).map(|receipt| (path, receipt)))
         .transpose()?;
     if let Some((path, receipt)) = &receipt {
-        check_receipt(receipt, &file, teacher, digest)
-            .map_err(|fault| RolesError::input(*path)(InputFault::Log(fault)))?;
+        check_receipt(receipt, &file, teacher, digest).map_err(Refused::input(*path))?;
     }
     let receipt = receipt.map(|(_, receipt)| receipt);
     let report = read_log(&log, receipt.as_ref(), &file, teacher, digest);
-    let report = report.map_err(|fault| RolesError::input(&options.log)(InputFault::Log(fault)))?;
+    let report = report.map_err(Refused::input(&options.log))?;
     if let Some(path) = &options.verification {
         let verification = decode_input(path, FileKind::VERIFICATION, Verification::from_bytes)?;
-        check_verification(&verification, &file, verification.result()).map_err(RolesError::input(path))?;
-        if verification.log() != Digest::of(&bytes) {
-            let fault = VerificationFault::OtherLog { expected: verification.log(), found: Digest::of(&bytes) };
-            return Err(RolesError::input(&options.log)(InputFault::from(fault)));
+        check_verification(&verification, &file, verification.result()).map_err(Refused::input(path))?;
+        let (expected, found) = (verification.log(), Digest::of(&bytes));
+        if found != expected {
+            return Err(Refused::input(&options.log)(format!(
+                "this log has SHA-256 {found}, and the verifier saw the one with {expected}: fetch the log again after the result exists; if the two still \
+                 differ, the server signed two logs, and they convict it"
+            )));
         }
     }
     Ok(report)
@@ -96,7 +97,7 @@ fn read_log(
     file: &RoundFile,
     teacher: usize,
     message: Digest,
-) -> Result<LogCheckReport, LogFault> {
+) -> Result<LogCheckReport, Refused> {
     check_log_signature(log, file)?;
     let of = |event| log.entries().iter().filter(move |entry| entry.event() == event);
     // Every event that shows that the sum is closed, because no message is received after it.
@@ -107,16 +108,28 @@ fn read_log(
         let head = receipt.head(teacher, message);
         match log.head(head.entries()) {
             None if end.is_none() => {
-                return Err(LogFault::Older { entries: log.entries().len(), expected: head.entries() });
+                return Err(Refused::fault(format!(
+                    "has {} entries and is older than the receipt, which was signed at {} entries: fetch the log again",
+                    log.entries().len(),
+                    head.entries()
+                )));
             }
             Some(found) if found == head && end.is_none_or(|end| receipt.entry() < end) => {}
-            _ => return Err(LogFault::Contradiction { entry: receipt.entry() }),
+            _ => {
+                return Err(Refused::fault(format!(
+                    "does not record this message at entry {}, but the receipt with the server's signature does: the server changed its log. \
+                     Keep message, receipt and log, because together they prove it",
+                    receipt.entry()
+                )));
+            }
         }
     }
     let received = of(LogEvent::Received).any(|entry| entry.teacher() == Some(teacher) && entry.digest() == message);
     let counted = of(LogEvent::Counted).any(|entry| entry.teacher() == Some(teacher) && entry.digest() == message);
     if closed && !counted {
-        return Err(LogFault::NotCounted { teacher });
+        return Err(Refused::fault(format!(
+            "states that the sum was closed without this message of teacher {teacher}"
+        )));
     }
     let form = LogForm::read(log.entries(), file.round())?;
     Ok(LogCheckReport {

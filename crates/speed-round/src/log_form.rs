@@ -6,7 +6,7 @@ use speed_aggregation::Round;
 use speed_aggregation::log::{LogEntry, LogEvent};
 use speed_core::Digest;
 
-use crate::fault::LogFault;
+use crate::error::Refused;
 
 /// A log of this form: entries about received, refused and second messages; then, written in one step when the sum is
 /// closed, entries about the counted, refused and second messages and the one about the closed sum; then the result. Every
@@ -22,13 +22,11 @@ impl LogForm {
     /// Reads the log of a round.
     ///
     /// # Errors
-    /// [`LogFault::Form`]: no honest server writes these entries.
-    pub(crate) fn read(entries: &[LogEntry], round: &Round) -> Result<Self, LogFault> {
+    /// If no honest server writes these entries.
+    pub(crate) fn read(entries: &[LogEntry], round: &Round) -> Result<Self, Refused> {
         let (mut form, mut received, mut digests) = (Self::default(), HashSet::new(), HashSet::new());
         for (index, entry) in entries.iter().enumerate() {
-            let unless = |holds: bool, is: &'static str| {
-                if holds { Ok(()) } else { Err(LogFault::Form { entry: index, is }) }
-            };
+            let unless = |holds: bool, is: &str| if holds { Ok(()) } else { Err(no_form(index, is)) };
             unless(form.result.is_none(), "follows the result, which is the last entry")?;
             let (digest, event) = (entry.digest(), entry.event());
             if matches!(event, LogEvent::Closed | LogEvent::Result) {
@@ -53,10 +51,7 @@ impl LogForm {
                     unless(form.sum.is_none(), "is about a message, but the sum is closed")?;
                     let party = entry.teacher().filter(|&teacher| teacher < round.parties());
                     let Some(party) = party else {
-                        return Err(LogFault::Form {
-                            entry: index,
-                            is: "is about a message of no teacher of the round",
-                        });
+                        return Err(no_form(index, "is about a message of no teacher of the round"));
                     };
                     if event == LogEvent::Received {
                         unless(form.counted.is_empty(), "receives a message after others were counted")?;
@@ -71,7 +66,7 @@ impl LogForm {
         }
         if form.sum.is_none() && !form.counted.is_empty() {
             let is = "is the last one, but messages are counted and the sum is not closed";
-            return Err(LogFault::Form { entry: entries.len() - 1, is });
+            return Err(no_form(entries.len() - 1, is));
         }
         Ok(form)
     }
@@ -90,4 +85,11 @@ impl LogForm {
     pub(crate) fn result(&self) -> Option<Digest> {
         self.result
     }
+}
+
+/// Returns the refusal of an entry.
+fn no_form(entry: usize, is: &str) -> Refused {
+    Refused::fault(format!(
+        "entry {entry} {is}: no honest server writes such a log, and the server signed it. Keep it, because it proves this"
+    ))
 }

@@ -28,7 +28,6 @@ pub mod transport;
 mod uploads;
 
 pub use client::{ClientOptions, FetchReport, SendReport, connect, fetch, fetch_log, send};
-pub use error::{Fault, NetworkError};
 pub use limits::Limits;
 pub use minimum_rate::MinimumRate;
 pub use serve::{ServeOptions, ServeProgress, ServeReport, ends_by_itself, serve};

@@ -8,8 +8,7 @@ use speed_aggregation::protocol::{OpeningPart, Verification};
 use speed_core::Digest;
 
 use crate::checks::{check_evaluation_key, read_signed_result};
-use crate::error::{OptionsFault, RolesError};
-use crate::fault::{InputFault, OpeningFault};
+use crate::error::Refused;
 use crate::file_kind::FileKind;
 use crate::files::{decode_input, destroy, is_destroyed, write_once};
 use crate::identity::Identity;
@@ -92,14 +91,12 @@ pub enum ShareState {
 /// # Errors
 /// If the round has no opener, this party is not the opener or did not answer the round, an input is missing or damaged, the opener did not
 /// verify this result, it made its part of another result of the round, or the key was used or is worn out.
-pub fn part(options: &OpenerOptions) -> Result<OpenerReport, RolesError> {
+pub fn part(options: &OpenerOptions) -> Result<OpenerReport, Refused> {
     let file = RoundFile::read(&options.round)?;
-    let (opener, party) = file.opener().ok_or(OptionsFault::NoOpener)?;
-    let identity = Identity::read(&options.signing_key)?;
-    if identity.key() != party.key() {
-        let fault = InputFault::Party { found: identity.key().into(), is: "not the round's opener" };
-        return Err(RolesError::input(&options.signing_key)(fault));
-    }
+    let (opener, party) =
+        file.opener().ok_or_else(|| Refused::usage("the student opens this round alone: it has no opener"))?;
+    let is_opener = |key| (key == party.key()).then_some(());
+    let (identity, ()) = Identity::read_as(&options.signing_key, is_opener, "not the round's opener")?;
     let (result, digest) = read_signed_result(&options.result, &file)?;
     check_own_verification(&options.verification, &file, (opener, digest))?;
     let registry = RoundRegistry::open(&options.registry, false)?;
@@ -107,10 +104,12 @@ pub fn part(options: &OpenerOptions) -> Result<OpenerReport, RolesError> {
     let repeated = kept.is_some();
     let part = match kept {
         Some(kept) => {
-            let expected = OpeningPart::from_bytes(&kept).map_err(RolesError::input(registry.path()))?.result();
+            let expected = OpeningPart::from_bytes(&kept).map_err(Refused::input(registry.path()))?.result();
             if expected != digest {
-                let fault = OpeningFault::SecondResult { expected, found: digest };
-                return Err(RolesError::input(&options.result)(InputFault::from(fault)));
+                return Err(Refused::input(&options.result)(format!(
+                    "has the SHA-256 {digest}, but this opener made its part of the result {expected} of the same round: it opens one result of a round. Two \
+                     signed results of one round convict the server"
+                )));
             }
             kept
         }
@@ -138,11 +137,11 @@ pub fn part(options: &OpenerOptions) -> Result<OpenerReport, RolesError> {
 }
 
 /// Reads the share of the round's key.
-fn read_share(path: &Path, file: &RoundFile) -> Result<OpenerShare, RolesError> {
+fn read_share(path: &Path, file: &RoundFile) -> Result<OpenerShare, Refused> {
     let share = decode_input(path, FileKind::OPENER_SHARE, OpenerShare::from_bytes)?;
     check_share(path, share.is_simulation(), file)?;
     file.check_key(path, share.id())?;
-    check_evaluation_key(file, share.evaluation_key()).map_err(RolesError::input(path))?;
+    check_evaluation_key(file, share.evaluation_key()).map_err(Refused::input(path))?;
     Ok(share)
 }
 
@@ -154,33 +153,39 @@ fn check_terms(
     share: &OpenerShare,
     registry: &RoundRegistry,
     reuse_keys: bool,
-) -> Result<(), RolesError> {
+) -> Result<(), Refused> {
     KeyBits::check_rounds(file, share.parameters(), registry, reuse_keys)?;
     match registry.answered(file.id(), u32::try_from(opener).unwrap_or(u32::MAX))? {
         Some(_) => Ok(()),
         None => {
-            let fault = OpeningFault::NotAnswered { round: file.id() };
-            Err(RolesError::input(registry.path())(InputFault::from(fault)))
+            let round = file.id();
+            Err(Refused::input(registry.path())(format!(
+                "has no message of this opener to round {round}: an opener opens a round only if it answered it, because it agreed to the round \
+                 when it answered"
+            )))
         }
     }
 }
 
 /// Checks that the opener itself verified the result with this SHA-256.
-fn check_own_verification(path: &Path, file: &RoundFile, (opener, result): (usize, Digest)) -> Result<(), RolesError> {
+fn check_own_verification(path: &Path, file: &RoundFile, (opener, result): (usize, Digest)) -> Result<(), Refused> {
     let verification = decode_input(path, FileKind::VERIFICATION, Verification::from_bytes)?;
-    let found = check_verification(&verification, file, result).map_err(RolesError::input(path))?;
+    let found = check_verification(&verification, file, result).map_err(Refused::input(path))?;
     if found == opener {
         return Ok(());
     }
-    Err(RolesError::input(path)(InputFault::from(OpeningFault::OtherVerifier { expected: opener, found })))
+    Err(Refused::input(path)(format!(
+        "is a verification by teacher {found}, expected one by the opener, teacher {opener}: the opener verifies the result itself, because \
+         an unverified answer could read its share of the key"
+    )))
 }
 
 /// Destroys the share of the round's key, if its file still exists.
-fn destroy_share(path: &Path, file: &RoundFile) -> Result<ShareState, RolesError> {
+fn destroy_share(path: &Path, file: &RoundFile) -> Result<ShareState, Refused> {
     if let Err(error) = std::fs::symlink_metadata(path) {
         return match error.kind() {
             std::io::ErrorKind::NotFound => Ok(ShareState::Missing),
-            _ => Err(RolesError::io("destroy", path)(error)),
+            _ => Err(Refused::io("destroy", path)(error)),
         };
     }
     if !is_destroyed(path, FileKind::OPENER_SHARE) {

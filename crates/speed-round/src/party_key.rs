@@ -7,19 +7,12 @@ use ed25519_dalek::VerifyingKey;
 use speed_aggregation::protocol::Signature;
 use speed_core::Digest;
 
+use crate::error::{Refused, beginning};
+
 /// A party's public Ed25519 key, which identifies it. Its text form has 64 hexadecimal digits; `Display` prints the
 /// first 16.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PartyKey(pub(crate) VerifyingKey);
-
-/// A text that is not a public key.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected the 64 hexadecimal digits of an Ed25519 public key, found {found:?}")]
-#[non_exhaustive]
-pub struct PartyKeyError {
-    /// The text, cut after 80 characters.
-    pub found: String,
-}
 
 impl PartyKey {
     /// Returns whether the signature of a digest is from this party.
@@ -49,14 +42,17 @@ impl PartyKey {
 }
 
 impl FromStr for PartyKey {
-    type Err = PartyKeyError;
+    type Err = Refused;
 
-    fn from_str(text: &str) -> Result<Self, PartyKeyError> {
+    fn from_str(text: &str) -> Result<Self, Refused> {
         let mut bytes = [0; 32];
         let read = hex::decode_to_slice(text, &mut bytes).ok().and_then(|()| Self::from_bytes(&bytes));
         // One key must have one text, but `hex` reads upper case as well. Under a weak key, a signature may hold for
         // any message.
-        read.filter(|key| key.to_hex() == text).ok_or_else(|| PartyKeyError { found: text.chars().take(80).collect() })
+        read.filter(|key| key.to_hex() == text).ok_or_else(|| {
+            let found = beginning(text);
+            Refused::usage(format!("expected the 64 hexadecimal digits of an Ed25519 public key, found {found:?}"))
+        })
     }
 }
 

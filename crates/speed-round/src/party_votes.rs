@@ -1,14 +1,14 @@
 //! The votes of a party's teachers on the queries of a round.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use speed_core::vote_files::{
-    AnswerError, FormError, Known, NamedQueries, QueryNames, Question, Table, VoteFile, VotesForm, parse_answer,
+    AnswerError, Known, NamedQueries, QueryNames, Question, Table, VoteFile, VotesForm, parse_answer,
 };
 use zeroize::Zeroizing;
 
-use crate::error::{OptionsFault, RolesError};
-use crate::fault::InputFault;
+use crate::error::Refused;
 use crate::file_kind::FileKind;
 use crate::files::{read_input, refused, visible_files};
 use crate::round_file::RoundFile;
@@ -30,7 +30,7 @@ impl PartyVotes<'_> {
     /// The votes of one teacher are a file of one label per query. Those of several are a folder with such a file for each
     /// teacher, or one table: labels (teachers x queries) or counts (queries x classes), which add up to the number of teachers
     /// on every query.
-    pub(crate) fn counts(&self, file: &RoundFile, party: usize) -> Result<Vec<u32>, RolesError> {
+    pub(crate) fn counts(&self, file: &RoundFile, party: usize) -> Result<Vec<u32>, Refused> {
         let teachers = file.round().teachers_of(party);
         if teachers > 1 && !self.votes.is_dir() {
             return self.of_table(file, teachers);
@@ -51,8 +51,8 @@ impl PartyVotes<'_> {
         &self,
         path: &Path,
         file: &RoundFile,
-        list: &mut Option<Result<NamedQueries, RolesError>>,
-    ) -> Result<Vec<u8>, RolesError> {
+        list: &mut Option<Result<NamedQueries, Refused>>,
+    ) -> Result<Vec<u8>, Refused> {
         let shape = file.round().shape();
         let question = Question {
             queries: shape.queries(),
@@ -66,7 +66,10 @@ impl PartyVotes<'_> {
         };
         let votes = Zeroizing::new(read_input(path, FileKind::VOTES)?);
         parse_answer(&votes, &question).map_err(|fault| match (fault, list.take()) {
-            (AnswerError::Undecided, _) => OptionsFault::VotesForm.into(),
+            (AnswerError::Undecided, _) => Refused::usage(
+                "the file of votes has lines of two numbers, which may be a query and its label or a histogram of two classes: give --form labels or \
+                 --form histograms",
+            ),
             // A list of queries may have any format, unless the votes refer to queries by name.
             (AnswerError::UnreadableNames { .. }, Some(Err(error))) => error,
             (fault, _) => refused(path, FileKind::VOTES, fault),
@@ -74,34 +77,35 @@ impl PartyVotes<'_> {
     }
 
     /// Reads the votes of several teachers from one table.
-    fn of_table(&self, file: &RoundFile, teachers: usize) -> Result<Vec<u32>, RolesError> {
+    fn of_table(&self, file: &RoundFile, teachers: usize) -> Result<Vec<u32>, Refused> {
         let shape = file.round().shape();
         let bytes = Zeroizing::new(read_input(self.votes, FileKind::VOTES)?);
-        let refuse = |fault: InputFault| refused(self.votes, FileKind::VOTES, fault);
+        let refuse = |fault: &dyn Display| refused(self.votes, FileKind::VOTES, fault);
         let (table, form) = match file.classes().names() {
             Some(names) => (Table::of_classes(&bytes, names), Some(VotesForm::Histograms)),
             None => (Table::parse(&bytes), self.form),
         };
-        let table = table.map_err(|error| refuse(InputFault::Labels(error.into())))?;
+        let table = table.map_err(|error| refuse(&AnswerError::from(error)))?;
         let known = Known { teachers: Some(teachers), queries: Some(shape.queries()), classes: Some(shape.classes()) };
-        let of_party = |error: FormError| refuse(InputFault::PartyVotes(Box::new(error)));
-        let votes = VoteFile::new(table, form, &known).map_err(of_party)?;
-        if votes.queries_in_file() != shape.queries() {
-            return Err(refuse(InputFault::PartyQueries { expected: shape.queries(), found: votes.queries_in_file() }));
+        let votes = VoteFile::new(table, form, &known).map_err(|error| refuse(&error))?;
+        let (expected, found) = (shape.queries(), votes.queries_in_file());
+        if found != expected {
+            return Err(refuse(&format_args!("{found} queries, the round has {expected}")));
         }
-        let all: Vec<usize> = (0..shape.queries()).collect();
-        let histograms = votes.histograms(&all).map_err(of_party)?;
+        let all: Vec<usize> = (0..expected).collect();
+        let histograms = votes.histograms(&all).map_err(|error| refuse(&error))?;
         Ok(histograms.concat())
     }
 }
 
 /// Returns the files of a folder, in the order of their names, if there is one for each teacher. Hidden files do not count.
-fn teacher_files(folder: &Path, expected: usize) -> Result<Vec<PathBuf>, RolesError> {
+fn teacher_files(folder: &Path, expected: usize) -> Result<Vec<PathBuf>, Refused> {
     let files = visible_files(folder)?;
     let found = files.len();
     if found == expected {
         Ok(files)
     } else {
-        Err(RolesError::input(folder)(InputFault::TeacherFiles { expected, found }))
+        let expected = format!("expected one for each of the party's {expected} teachers");
+        Err(Refused::input(folder)(format!("{found} files of votes, {expected}")))
     }
 }

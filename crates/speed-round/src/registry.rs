@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use redb::backends::FileBackend;
 use redb::{
-    Builder, Database, DatabaseError, ReadableDatabase as _, ReadableTable as _, TableDefinition, TableError,
-    WriteTransaction,
+    Builder, Database, DatabaseError, ReadOnlyTable, ReadableDatabase as _, ReadableTable as _, TableDefinition,
+    TableError, WriteTransaction,
 };
 use speed_aggregation::EncryptedAnswer;
 use speed_aggregation::keys::KeyId;
@@ -17,9 +17,8 @@ use speed_aggregation::log::{LogEntry, LogEvent};
 use speed_aggregation::protocol::{AnswerSeed, ExactCircuit, RoundId, TeacherStatus};
 use speed_core::Digest;
 
-use crate::error::RolesError;
-use crate::fault::ResultsFault;
-use crate::files::{beside, sync_folder};
+use crate::error::Refused;
+use crate::files::{NO_FILE, OTHER_CONTENT, beside, folder_of, sync_folder};
 
 type Key = &'static [u8; 32];
 type OfRound = TableDefinition<'static, Key, &'static [u8]>;
@@ -74,24 +73,30 @@ impl RoundRegistry {
     ///
     /// # Errors
     /// If it is missing, another program has it open, it is damaged, or reading or writing fails.
-    pub fn open(path: &Path, new: bool) -> Result<Self, RolesError> {
+    pub fn open(path: &Path, new: bool) -> Result<Self, Refused> {
         if std::fs::symlink_metadata(path).is_err() {
             if !new {
-                return Err(RolesError::results(path, ResultsFault::NoRegistry));
+                return Err(Refused::results(
+                    path,
+                    "there is no registry here, so the answers of this key are unknown: a second answer to a round would have other noise. `keygen` made one beside the key: \
+                     give it with --registry, or add --new-registry to `answer`, `aggregate` or `serve` for a key that never answered",
+                ));
             }
             create(path)?;
         }
-        let meta = std::fs::metadata(path).map_err(RolesError::io("open", path))?;
+        let meta = std::fs::metadata(path).map_err(Refused::io("open", path))?;
         if !meta.is_file() {
-            return Err(RolesError::results(path, ResultsFault::NoFile));
+            return Err(Refused::results(path, NO_FILE));
         }
         if meta.len() == 0 {
-            return Err(RolesError::results(path, ResultsFault::Other));
+            return Err(Refused::results(path, OTHER_CONTENT));
         }
-        let file = OpenOptions::new().read(true).write(true).open(path).map_err(RolesError::io("open", path))?;
+        let file = OpenOptions::new().read(true).write(true).open(path).map_err(Refused::io("open", path))?;
         let database = database(file).map_err(|error| match error {
-            DatabaseError::DatabaseAlreadyOpen => RolesError::results(path, ResultsFault::RegistryInUse),
-            error => RolesError::registry(path)(error),
+            DatabaseError::DatabaseAlreadyOpen => {
+                Refused::results(path, "another program uses this registry: wait until it ends")
+            }
+            error => Refused::registry(path)(error),
         })?;
         Ok(Self { path: path.to_path_buf(), database, changes: AtomicU64::new(0) })
     }
@@ -103,14 +108,10 @@ impl RoundRegistry {
     }
 
     /// Returns a teacher's message to a round, if it gave one.
-    pub(crate) fn answered(&self, round: RoundId, teacher: u32) -> Result<Option<Vec<u8>>, RolesError> {
-        let read = || -> Result<Option<Vec<u8>>, redb::Error> {
-            match self.database.begin_read()?.open_table(ANSWERED) {
-                Err(TableError::TableDoesNotExist(_)) => Ok(None),
-                table => Ok(table?.get((round.as_bytes(), teacher))?.map(|bytes| bytes.value().to_vec())),
-            }
-        };
-        read().map_err(RolesError::registry(&self.path))
+    pub(crate) fn answered(&self, round: RoundId, teacher: u32) -> Result<Option<Vec<u8>>, Refused> {
+        self.read(ANSWERED, None, |table| {
+            Ok(table.get((round.as_bytes(), teacher))?.map(|bytes| bytes.value().to_vec()))
+        })
     }
 
     /// Keeps a teacher's message and, in a real round, the round's key and the bits of it that the labels may reveal.
@@ -120,7 +121,7 @@ impl RoundRegistry {
         teacher: u32,
         key: Option<(KeyId, f64)>,
         message: &[u8],
-    ) -> Result<(), RolesError> {
+    ) -> Result<(), Refused> {
         self.write(|transaction| {
             transaction.open_table(ANSWERED)?.insert((round.as_bytes(), teacher), message)?;
             if let Some((key, bits)) = key {
@@ -131,25 +132,18 @@ impl RoundRegistry {
     }
 
     /// Returns an opener's part of the result of a round, if it made one.
-    pub(crate) fn part(&self, round: RoundId) -> Result<Option<Vec<u8>>, RolesError> {
+    pub(crate) fn part(&self, round: RoundId) -> Result<Option<Vec<u8>>, Refused> {
         self.get(PARTS, round)
     }
 
     /// Keeps an opener's part.
-    pub(crate) fn keep_part(&self, round: RoundId, part: &[u8]) -> Result<(), RolesError> {
-        self.write(|transaction| {
-            transaction.open_table(PARTS)?.insert(round.as_bytes(), part)?;
-            Ok(())
-        })
+    pub(crate) fn keep_part(&self, round: RoundId, part: &[u8]) -> Result<(), Refused> {
+        self.put(PARTS, round, part)
     }
 
     /// Returns another round of this key that a teacher answered, and the bits of the key that the labels of all such rounds may reveal.
-    pub(crate) fn other_round(&self, key: KeyId, round: RoundId) -> Result<Option<(RoundId, f64)>, RolesError> {
-        let read = || -> Result<Option<(RoundId, f64)>, redb::Error> {
-            let table = match self.database.begin_read()?.open_table(KEY_ROUNDS) {
-                Err(TableError::TableDoesNotExist(_)) => return Ok(None),
-                table => table?,
-            };
+    pub(crate) fn other_round(&self, key: KeyId, round: RoundId) -> Result<Option<(RoundId, f64)>, Refused> {
+        self.read(KEY_ROUNDS, None, |table| {
             let (first, last) = ([0; 32], [255; 32]);
             let mut found = None;
             for entry in table.range((key.as_bytes(), &first)..=(key.as_bytes(), &last))? {
@@ -161,22 +155,18 @@ impl RoundRegistry {
                 }
             }
             Ok(found)
-        };
-        read().map_err(RolesError::registry(&self.path))
+        })
     }
 
     /// Returns when messages of a round were first accepted, in seconds since 1970. If there is no such time yet,
     /// stores and returns `now`.
-    pub(crate) fn opened(&self, round: RoundId, now: u64) -> Result<u64, RolesError> {
+    pub(crate) fn opened(&self, round: RoundId, now: u64) -> Result<u64, Refused> {
         if let Some(bytes) = self.get(OPENED, round)?
             && let Ok(bytes) = bytes.try_into()
         {
             return Ok(u64::from_le_bytes(bytes));
         }
-        self.write(|transaction| {
-            transaction.open_table(OPENED)?.insert(round.as_bytes(), now.to_le_bytes().as_slice())?;
-            Ok(())
-        })?;
+        self.put(OPENED, round, &now.to_le_bytes())?;
         Ok(now)
     }
 
@@ -188,7 +178,7 @@ impl RoundRegistry {
         messages: &[(u32, &[u8])],
         refused: &[(u32, TeacherStatus)],
         entries: &[LogEntry],
-    ) -> Result<(), RolesError> {
+    ) -> Result<(), Refused> {
         self.write_log(|transaction| {
             let mut table = transaction.open_table(RECEIVED)?;
             for (teacher, message) in messages {
@@ -203,12 +193,12 @@ impl RoundRegistry {
     }
 
     /// Passes the messages that came over a network to `take`, one at a time, in the order of their teachers.
-    pub(crate) fn for_each_received(&self, round: RoundId, take: &mut dyn FnMut(u32, &[u8])) -> Result<(), RolesError> {
+    pub(crate) fn for_each_received(&self, round: RoundId, take: &mut dyn FnMut(u32, &[u8])) -> Result<(), Refused> {
         self.for_each(RECEIVED, round, take)
     }
 
     /// Returns the statuses of teachers whose messages were refused when they came over a network.
-    pub(crate) fn refused(&self, round: RoundId) -> Result<Vec<(u32, TeacherStatus)>, RolesError> {
+    pub(crate) fn refused(&self, round: RoundId) -> Result<Vec<(u32, TeacherStatus)>, Refused> {
         let mut refused = Vec::new();
         self.for_each(REFUSED, round, &mut |teacher, status| {
             let status = status.first().and_then(|&status| TeacherStatus::ALL.get(usize::from(status)));
@@ -218,7 +208,7 @@ impl RoundRegistry {
     }
 
     /// Returns the closed sum of a round, if its answers are not all done.
-    pub(crate) fn sum(&self, round: RoundId) -> Result<Option<Vec<u8>>, RolesError> {
+    pub(crate) fn sum(&self, round: RoundId) -> Result<Option<Vec<u8>>, Refused> {
         self.get(SUMS, round)
     }
 
@@ -229,7 +219,7 @@ impl RoundRegistry {
         round: RoundId,
         (sum, (circuit, seed)): (&[u8], (ExactCircuit, &AnswerSeed)),
         entries: &[LogEntry],
-    ) -> Result<(), RolesError> {
+    ) -> Result<(), Refused> {
         let mut stored = zeroize::Zeroizing::new([circuit.code() as u8; 33]);
         stored[1..].copy_from_slice(seed.as_bytes());
         self.write_log(|transaction| {
@@ -239,9 +229,8 @@ impl RoundRegistry {
         })
     }
 
-    /// Returns the circuit and the seed of the answers to a closed sum. It is `None` before the sum is closed, and for a
-    /// sum that an earlier version closed.
-    pub(crate) fn answer_seed(&self, round: RoundId) -> Result<Option<(ExactCircuit, AnswerSeed)>, RolesError> {
+    /// Returns the circuit and the seed of the answers to a closed sum; `None` before the sum is closed.
+    pub(crate) fn answer_seed(&self, round: RoundId) -> Result<Option<(ExactCircuit, AnswerSeed)>, Refused> {
         let stored = self.get(SEEDS, round)?.map(zeroize::Zeroizing::new);
         Ok(stored.and_then(|stored| {
             let (code, seed) = stored.split_first()?;
@@ -252,7 +241,7 @@ impl RoundRegistry {
 
     /// Returns, for each query, the stored answer to the closed sum. A stored value that is not an answer, or is of
     /// another round, counts as missing and is computed again.
-    pub(crate) fn answers(&self, round: RoundId, queries: usize) -> Result<Vec<Option<EncryptedAnswer>>, RolesError> {
+    pub(crate) fn answers(&self, round: RoundId, queries: usize) -> Result<Vec<Option<EncryptedAnswer>>, Refused> {
         let mut answers = vec![None; queries];
         for bytes in self.range(ANSWERS, round)? {
             if let Ok(answer) = EncryptedAnswer::from_bytes(&bytes)
@@ -266,7 +255,7 @@ impl RoundRegistry {
     }
 
     /// Keeps answers.
-    pub(crate) fn keep_answers(&self, round: RoundId, answers: &[EncryptedAnswer]) -> Result<(), RolesError> {
+    pub(crate) fn keep_answers(&self, round: RoundId, answers: &[EncryptedAnswer]) -> Result<(), Refused> {
         self.write(|transaction| {
             let mut table = transaction.open_table(ANSWERS)?;
             for answer in answers {
@@ -278,12 +267,12 @@ impl RoundRegistry {
     }
 
     /// Returns the result of a round, if there is one.
-    pub(crate) fn result(&self, round: RoundId) -> Result<Option<Vec<u8>>, RolesError> {
+    pub(crate) fn result(&self, round: RoundId) -> Result<Option<Vec<u8>>, Refused> {
         self.get(RESULTS, round)
     }
 
     /// Keeps the result, which replaces the sum and its answers.
-    pub(crate) fn finish(&self, round: RoundId, result: &[u8], entries: &[LogEntry]) -> Result<(), RolesError> {
+    pub(crate) fn finish(&self, round: RoundId, result: &[u8], entries: &[LogEntry]) -> Result<(), Refused> {
         self.write_log(|transaction| {
             transaction.open_table(RESULTS)?.insert(round.as_bytes(), result)?;
             transaction.open_table(SUMS)?.remove(round.as_bytes())?;
@@ -295,20 +284,17 @@ impl RoundRegistry {
     }
 
     /// Returns whether the student of a round has the result.
-    pub(crate) fn is_fetched(&self, round: RoundId) -> Result<bool, RolesError> {
+    pub(crate) fn is_fetched(&self, round: RoundId) -> Result<bool, Refused> {
         Ok(self.get(FETCHED, round)?.is_some())
     }
 
     /// Records that the student of a round has the result.
-    pub(crate) fn keep_fetched(&self, round: RoundId) -> Result<(), RolesError> {
-        self.write(|transaction| {
-            transaction.open_table(FETCHED)?.insert(round.as_bytes(), [].as_slice())?;
-            Ok(())
-        })
+    pub(crate) fn keep_fetched(&self, round: RoundId) -> Result<(), Refused> {
+        self.put(FETCHED, round, &[])
     }
 
     /// Writes a change that adds log entries, and counts it.
-    fn write_log(&self, write: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>) -> Result<(), RolesError> {
+    fn write_log(&self, write: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>) -> Result<(), Refused> {
         self.write(write)?;
         self.changes.fetch_add(1, Ordering::AcqRel);
         Ok(())
@@ -320,57 +306,67 @@ impl RoundRegistry {
     }
 
     /// Returns the log of a round.
-    pub(crate) fn log(&self, round: RoundId) -> Result<Vec<LogEntry>, RolesError> {
+    pub(crate) fn log(&self, round: RoundId) -> Result<Vec<LogEntry>, Refused> {
         let entries = self.range(LOG, round)?;
         let read = entries.iter().map(|bytes| LogEntry::from_bytes(bytes)).collect::<Result<_, _>>();
-        read.map_err(RolesError::input(&self.path))
+        read.map_err(Refused::input(&self.path))
     }
 
     /// Returns the messages that are in the closed sum of a round, by teacher.
-    pub(crate) fn counted(&self, round: RoundId) -> Result<HashMap<usize, Digest>, RolesError> {
+    pub(crate) fn counted(&self, round: RoundId) -> Result<HashMap<usize, Digest>, Refused> {
         let entries = self.log(round)?.into_iter().filter(|entry| entry.event() == LogEvent::Counted);
         Ok(entries.filter_map(|entry| Some((entry.teacher()?, entry.digest()))).collect())
     }
 
-    fn get(&self, table: OfRound, round: RoundId) -> Result<Option<Vec<u8>>, RolesError> {
-        let read = || -> Result<Option<Vec<u8>>, redb::Error> {
-            match self.database.begin_read()?.open_table(table) {
-                Err(TableError::TableDoesNotExist(_)) => Ok(None),
-                table => Ok(table?.get(round.as_bytes())?.map(|bytes| bytes.value().to_vec())),
-            }
-        };
-        read().map_err(RolesError::registry(&self.path))
+    fn get(&self, table: OfRound, round: RoundId) -> Result<Option<Vec<u8>>, Refused> {
+        self.read(table, None, |table| Ok(table.get(round.as_bytes())?.map(|bytes| bytes.value().to_vec())))
     }
 
-    fn range(&self, table: InRound, round: RoundId) -> Result<Vec<Vec<u8>>, RolesError> {
+    fn put(&self, table: OfRound, round: RoundId, value: &[u8]) -> Result<(), Refused> {
+        self.write(|transaction| {
+            transaction.open_table(table)?.insert(round.as_bytes(), value)?;
+            Ok(())
+        })
+    }
+
+    fn range(&self, table: InRound, round: RoundId) -> Result<Vec<Vec<u8>>, Refused> {
         let mut values = Vec::new();
         self.for_each(table, round, &mut |_, value| values.push(value.to_vec()))?;
         Ok(values)
     }
 
-    fn for_each(&self, table: InRound, round: RoundId, take: &mut dyn FnMut(u32, &[u8])) -> Result<(), RolesError> {
-        let mut read = || -> Result<(), redb::Error> {
-            let table = match self.database.begin_read()?.open_table(table) {
-                Err(TableError::TableDoesNotExist(_)) => return Ok(()),
-                table => table?,
-            };
+    fn for_each(&self, table: InRound, round: RoundId, take: &mut dyn FnMut(u32, &[u8])) -> Result<(), Refused> {
+        self.read(table, (), |table| {
             for entry in table.range(whole(&round))? {
                 let (key, value) = entry?;
                 take(key.value().1, value.value());
             }
             Ok(())
+        })
+    }
+
+    /// Reads a table; `none` if nothing was stored in it yet.
+    fn read<K: redb::Key + 'static, V: redb::Value + 'static, T>(
+        &self,
+        table: TableDefinition<'_, K, V>,
+        none: T,
+        read: impl FnOnce(ReadOnlyTable<K, V>) -> Result<T, redb::Error>,
+    ) -> Result<T, Refused> {
+        let read = || match self.database.begin_read()?.open_table(table) {
+            Err(TableError::TableDoesNotExist(_)) => Ok(none),
+            table => read(table?),
         };
-        read().map_err(RolesError::registry(&self.path))
+        read().map_err(Refused::registry(&self.path))
     }
 
     /// Writes atomically and durably.
-    fn write(&self, write: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>) -> Result<(), RolesError> {
+    fn write(&self, write: impl FnOnce(&WriteTransaction) -> Result<(), redb::Error>) -> Result<(), Refused> {
         let write = || -> Result<(), redb::Error> {
             let transaction = self.database.begin_write()?;
             write(&transaction)?;
             Ok(transaction.commit()?)
         };
-        write().map_err(RolesError::registry(&self.path))
+        write().map_err(Refused::registry(&self.path))
     }
 }
 
@@ -385,14 +381,14 @@ fn database(file: File) -> Result<Database, DatabaseError> {
 
 /// Creates an empty registry that only its owner can read. It is written under a temporary name and renamed when it is complete, so a kill
 /// leaves no registry or a valid one.
-pub(crate) fn create(path: &Path) -> Result<(), RolesError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+pub(crate) fn create(path: &Path) -> Result<(), Refused> {
+    let folder = folder_of(path);
     let mut builder = tempfile::Builder::new();
     builder.prefix(".writing-");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600));
-    let file = builder.tempfile_in(folder).map_err(RolesError::io("create", path))?;
-    let twin = file.reopen().map_err(RolesError::io("create", path))?;
+    let file = builder.tempfile_in(folder).map_err(Refused::io("create", path))?;
+    let twin = file.reopen().map_err(Refused::io("create", path))?;
     let made = || -> Result<(), redb::Error> {
         let database = database(twin)?;
         // Creates a table, so that something is committed.
@@ -401,12 +397,12 @@ pub(crate) fn create(path: &Path) -> Result<(), RolesError> {
         transaction.commit()?;
         Ok(())
     };
-    made().map_err(RolesError::registry(path))?;
-    file.as_file().sync_all().map_err(RolesError::io("create", path))?;
+    made().map_err(Refused::registry(path))?;
+    file.as_file().sync_all().map_err(Refused::io("create", path))?;
     match file.persist_noclobber(path) {
         // Another process created one meanwhile.
         Err(error) if error.error.kind() != std::io::ErrorKind::AlreadyExists => {
-            Err(RolesError::io("create", path)(error.error))
+            Err(Refused::io("create", path)(error.error))
         }
         _ => {
             sync_folder(folder);

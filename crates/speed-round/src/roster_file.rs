@@ -5,23 +5,22 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use speed_core::{decode_text, without_joined_marks};
 
-use crate::error::RolesError;
-use crate::fault::InputFault;
+use crate::error::{Refused, beginning, parse_toml};
 use crate::file_kind::FileKind;
 use crate::files::{decode_input, visible_files};
-use crate::roster::{Party, Role, Roster, RosterError};
+use crate::roster::{Party, Role, Roster};
 
 impl Party {
     /// Returns the party's lines of a roster. A roster is the cards of its parties, one after another.
     #[must_use]
     pub fn card(&self, role: Role) -> String {
-        let entry = Entry::from(self);
-        let text = match role {
-            Role::Student => toml::to_string(&StudentCard { student: entry }),
-            Role::Server => toml::to_string(&ServerCard { server: entry }),
-            Role::Teacher => toml::to_string(&TeacherCard { teacher: [entry] }),
-        };
-        text.expect("two strings have a form in TOML") + "\n"
+        let mut cards = Cards::default();
+        match role {
+            Role::Student => cards.student = Some(self.into()),
+            Role::Server => cards.server = Some(self.into()),
+            Role::Teacher => cards.teacher.push(self.into()),
+        }
+        toml::to_string(&cards).expect("two strings have a form in TOML") + "\n"
     }
 }
 
@@ -31,28 +30,25 @@ impl Roster {
     ///
     /// # Errors
     /// If the text is not a roster. The error names the line.
-    pub fn from_toml(text: &str) -> Result<Self, InputFault> {
-        let Document { student, server, teacher } = toml::from_str(&without_joined_marks(text)).map_err(Box::new)?;
-        Ok(Self::from_entries(student, server, teacher)?)
+    pub fn from_toml(text: &str) -> Result<Self, Refused> {
+        let Document { student, server, teacher } = parse_toml(&without_joined_marks(text))?;
+        Self::from_entries(student, server, teacher)
     }
 
-    /// Reads a roster: a file, or a folder of cards ([`Self::read_cards`]).
+    /// Reads a roster: a file, or a folder with the card of each party in a file of its own. The parties that answer get their indices in the
+    /// order of the files' names.
     ///
     /// # Errors
     /// If it cannot be read or is not a roster.
-    pub fn read(path: &Path) -> Result<Self, RolesError> {
+    pub fn read(path: &Path) -> Result<Self, Refused> {
         if path.is_dir() {
             return Self::read_cards(path);
         }
         decode_input(path, FileKind::ROSTER, |bytes| Self::from_toml(decode_text(bytes)?))
     }
 
-    /// Reads a folder with the card of each party in a file of its own. The parties that answer get their indices in the order of the
-    /// files' names. Hidden files are ignored; every other file must be a card of exactly one party.
-    ///
-    /// # Errors
-    /// If a file is not the card of one party, or the parties do not form a roster.
-    pub fn read_cards(folder: &Path) -> Result<Self, RolesError> {
+    /// Reads a folder of cards. Hidden files are ignored.
+    fn read_cards(folder: &Path) -> Result<Self, Refused> {
         let (mut student, mut server, mut teachers) = (Vec::new(), Vec::new(), Vec::new());
         for path in visible_files(folder)? {
             let card = decode_input(&path, FileKind::ROSTER, |bytes| Card::from_toml(decode_text(bytes)?))?;
@@ -62,17 +58,19 @@ impl Roster {
                 Role::Teacher => (&mut teachers, "teacher"),
             };
             if card.role != Role::Teacher && !parties.is_empty() {
-                return Err(RolesError::input(&path)(InputFault::SecondCard { role }));
+                return Err(Refused::input(&path)(format!("is a second card of a {role}, but a round has one")));
             }
             parties.push(card.party);
         }
         let (Some(student), Some(server)) = (student.pop(), server.pop()) else {
-            return Err(RolesError::input(folder)(InputFault::CardsMissing));
+            return Err(Refused::input(folder)(
+                "needs the cards of the student, the server and every party that answers",
+            ));
         };
-        Self::new(student, server, teachers).map_err(RolesError::input(folder))
+        Self::new(student, server, teachers).map_err(Refused::input(folder))
     }
 
-    pub(crate) fn from_entries(student: Entry, server: Entry, teachers: Vec<Entry>) -> Result<Self, RosterError> {
+    pub(crate) fn from_entries(student: Entry, server: Entry, teachers: Vec<Entry>) -> Result<Self, Refused> {
         let teachers = teachers.into_iter().map(Entry::party).collect::<Result<_, _>>()?;
         Self::new(student.party_without_teachers()?, server.party_without_teachers()?, teachers)
     }
@@ -90,20 +88,22 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    fn party(self) -> Result<Party, RosterError> {
+    fn party(self) -> Result<Party, Refused> {
         match self.key.parse() {
             Ok(key) => Party::new(&self.name, key)?.with_teachers(self.teachers.unwrap_or(1)),
-            Err(source) => Err(RosterError::Key { name: self.name.chars().take(100).collect(), source }),
+            Err(fault) => Err(Refused::usage(format!("{}: {fault}", beginning(&self.name)))),
         }
     }
 
     /// Returns the student or the server, which have no teachers.
-    fn party_without_teachers(self) -> Result<Party, RosterError> {
+    fn party_without_teachers(self) -> Result<Party, Refused> {
         match self.teachers {
             None => self.party(),
             Some(found) => {
-                let name = self.name.chars().take(100).collect();
-                Err(RosterError::PartyTeachers { name, found, expected: "none: only parties that answer have".into() })
+                let name = beginning(&self.name);
+                Err(Refused::usage(format!(
+                    "{name:?} has {found} teachers, expected none: only parties that answer have"
+                )))
             }
         }
     }
@@ -123,46 +123,37 @@ struct Card {
 }
 
 impl Card {
-    fn from_toml(text: &str) -> Result<Self, InputFault> {
-        let Cards { student, server, teacher } = toml::from_str(&without_joined_marks(text)).map_err(Box::new)?;
+    fn from_toml(text: &str) -> Result<Self, Refused> {
+        let Cards { student, server, teacher } = parse_toml(&without_joined_marks(text))?;
         let found = usize::from(student.is_some()) + usize::from(server.is_some()) + teacher.len();
         match (student, server, teacher.into_iter().next()) {
             (Some(entry), None, None) => Ok(Self { role: Role::Student, party: entry.party_without_teachers()? }),
             (None, Some(entry), None) => Ok(Self { role: Role::Server, party: entry.party_without_teachers()? }),
             (None, None, Some(entry)) if found == 1 => Ok(Self { role: Role::Teacher, party: entry.party()? }),
-            _ => Err(InputFault::CardOfSeveral { found }),
+            _ => Err(Refused::fault(format!(
+                "names {found} parties, but in a folder of cards every file is the card of one party"
+            ))),
         }
     }
 }
 
-#[derive(Deserialize)]
+/// The cards of a file.
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Cards {
+    #[serde(skip_serializing_if = "Option::is_none")]
     student: Option<Entry>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<Entry>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     teacher: Vec<Entry>,
 }
 
+/// All cards of a roster.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
     student: Entry,
     server: Entry,
     teacher: Vec<Entry>,
-}
-
-#[derive(Serialize)]
-struct StudentCard {
-    student: Entry,
-}
-
-#[derive(Serialize)]
-struct ServerCard {
-    server: Entry,
-}
-
-#[derive(Serialize)]
-struct TeacherCard {
-    teacher: [Entry; 1],
 }

@@ -7,16 +7,15 @@ use speed_aggregation::encoding::Encoding;
 use speed_aggregation::keys::KeyId;
 use speed_aggregation::protocol::RoundId;
 use speed_aggregation::{PrivacyNoise, PublicKey, Round};
-use speed_core::{Classes, Digest, DigestError, NoisePlacement, RandomnessKind, decode_text};
+use speed_core::{Classes, Digest, DigestError, ExitCode, NoisePlacement, RandomnessKind, decode_text};
 use speed_mechanism::MechanismKind;
 
-use crate::error::{OptionsFault, RolesError};
-use crate::fault::{InputFault, RoundFileFault};
+use crate::error::{Refused, parse_toml};
 use crate::file_kind::FileKind;
-use crate::files::read_up_to;
+use crate::files::decode_input;
 use crate::roster::{Party, Roster};
 use crate::roster_file::Entry;
-use crate::terms::{Terms, TermsError};
+use crate::terms::Terms;
 
 /// A round, its parties, and the key it uses.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,13 +33,13 @@ impl RoundFile {
     ///
     /// # Errors
     /// If the terms are invalid, or the round has no exact encoding under the key.
-    pub fn new(terms: &Terms, key: &PublicKey) -> Result<Self, RolesError> {
-        let file = Self::build(terms, terms.noise.bound(terms.shape().map_err(TermsError::from)?)?, key.id())?;
+    pub fn new(terms: &Terms, key: &PublicKey) -> Result<Self, Refused> {
+        let file = Self::build(terms, terms.noise.bound(terms.shape()?)?, key.id())?;
         Encoding::of_round(key.parameters(), &file.round)?;
         Ok(file)
     }
 
-    fn build(terms: &Terms, noise_bound: u64, key: KeyId) -> Result<Self, TermsError> {
+    fn build(terms: &Terms, noise_bound: u64, key: KeyId) -> Result<Self, Refused> {
         let Terms { name, roster, classes, noise, .. } = terms.clone();
         Ok(Self { name, round: terms.round(noise_bound)?, classes, roster, key, noise })
     }
@@ -140,10 +139,10 @@ impl RoundFile {
     ///
     /// # Errors
     /// The error states the expected and the found, and the line if there is one.
-    pub fn from_toml(text: &str) -> Result<Self, RoundFileFault> {
-        let document: Document = toml::from_str(text).map_err(Box::new)?;
+    pub fn from_toml(text: &str) -> Result<Self, Refused> {
+        let document: Document = parse_toml(text)?;
         if document.format != FORMAT {
-            return Err(RoundFileFault::Format { expected: FORMAT, found: document.format });
+            return Err(Refused::usage(format!("format {}, this program reads format {FORMAT}", document.format)));
         }
         let (key, id) = (digest("key", &document.key)?, digest("id", &document.id)?);
         let (noise_bound, terms) = (document.noise.bound, terms(document)?);
@@ -151,10 +150,13 @@ impl RoundFile {
         // After `build`, which limits the number of values.
         let min = terms.noise.bound(file.round.shape())?;
         if noise_bound < min {
-            return Err(RoundFileFault::Bound { min, found: noise_bound });
+            return Err(Refused::usage(format!("noise.bound is {noise_bound}, this noise needs at least {min}")));
         }
         if file.id() != id {
-            return Err(RoundFileFault::Changed { id, content: file.id() });
+            let content = file.id();
+            return Err(Refused::usage(format!(
+                "the id is {id}.., but the file's content has {content}..: it was changed"
+            )));
         }
         Ok(file)
     }
@@ -162,32 +164,32 @@ impl RoundFile {
     /// Reads a round's file.
     ///
     /// # Errors
-    /// [`RolesError::Round`] with the fault.
-    pub fn read(path: &Path) -> Result<Self, RolesError> {
-        let read = || -> Result<Self, RoundFileFault> {
-            let bytes = read_up_to(path, FileKind::ROUND.max)?;
-            Self::from_toml(decode_text(&bytes)?)
+    /// If it is missing, damaged or changed. The exit code is [`ExitCode::Usage`], because a round is terms and not data.
+    pub fn read(path: &Path) -> Result<Self, Refused> {
+        let read = |bytes: &[u8]| {
+            let text = decode_text(bytes).map_err(|fault| Refused::fault(format!("not a round's file: {fault}")))?;
+            Self::from_toml(text)
         };
-        read().map_err(|fault| {
-            let other = FileKind::ROUND.other(path);
-            let source = other.map_or(fault, |found| RoundFileFault::OtherKind { found });
-            RolesError::Round { path: path.to_path_buf(), source }
-        })
+        decode_input(path, FileKind::ROUND, read).map_err(|refused| refused.with_exit(ExitCode::Usage))
     }
 
     /// Checks that a program's key is the round's key.
-    pub(crate) fn check_key(&self, path: &Path, found: KeyId) -> Result<(), RolesError> {
+    pub(crate) fn check_key(&self, path: &Path, found: KeyId) -> Result<(), Refused> {
         if found == self.key {
             return Ok(());
         }
-        Err(RolesError::input(path)(InputFault::Key { expected: self.key, found }))
+        Err(Refused::input(path)(format!("is key {found}, the round is for key {}", self.key)))
     }
 
     /// Checks that the program simulates if and only if the round is a simulation.
-    pub(crate) fn check_randomness(&self, program: RandomnessKind) -> Result<(), OptionsFault> {
+    pub(crate) fn check_randomness(&self, program: RandomnessKind) -> Result<(), Refused> {
         match (self.round.is_simulation(), program) {
-            (true, RandomnessKind::OperatingSystem) => Err(OptionsFault::SeedMissing),
-            (false, RandomnessKind::Simulation) => Err(OptionsFault::SeedRefused),
+            (true, RandomnessKind::OperatingSystem) => {
+                Err(Refused::usage("this round is a simulation: give --simulation SEED"))
+            }
+            (false, RandomnessKind::Simulation) => {
+                Err(Refused::usage("this round is not a simulation: remove --simulation"))
+            }
             _ => Ok(()),
         }
     }
@@ -262,7 +264,7 @@ struct Noise {
 
 impl Noise {
     /// Returns the noise of this many teachers. Each mechanism has exactly one parameter.
-    fn privacy_noise(&self, teachers: usize) -> Result<PrivacyNoise, RoundFileFault> {
+    fn privacy_noise(&self, teachers: usize) -> Result<PrivacyNoise, Refused> {
         let Self { mechanism, gamma, coins, .. } = self;
         let noise = match (mechanism.as_str(), *gamma, *coins) {
             (BINOMIAL, None, Some(coins)) => PrivacyNoise::of_coins(coins, teachers),
@@ -275,12 +277,12 @@ impl Noise {
                     (None, None) => "neither gamma nor coins",
                 };
                 let expected = if mechanism == BINOMIAL { "coins" } else { "gamma" };
-                return Err(RoundFileFault::NoiseParameter { mechanism: mechanism.clone(), expected, found });
+                return Err(Refused::usage(format!("noise: mechanism {mechanism:?} needs {expected}, found {found}")));
             }
             // Refuses the name.
             (other, gamma, _) => PrivacyNoise::named(other, gamma.unwrap_or_default()),
         };
-        Ok(noise.map_err(TermsError::from)?)
+        Ok(noise?)
     }
 }
 
@@ -320,7 +322,7 @@ impl From<PlacementWord> for NoisePlacement {
     }
 }
 
-fn terms(document: Document) -> Result<Terms, RoundFileFault> {
+fn terms(document: Document) -> Result<Terms, Refused> {
     let Document {
         name,
         simulation,
@@ -336,41 +338,52 @@ fn terms(document: Document) -> Result<Terms, RoundFileFault> {
         teacher,
         ..
     } = document;
-    match (opening, &opener) {
-        (Some(OpeningWord::Joint), None) => return Err(RoundFileFault::Opening { found: "no opener" }),
-        (None, Some(_)) => return Err(RoundFileFault::Opening { found: "an opener without opening = \"joint\"" }),
+    let missing = match (opening, &opener) {
+        (Some(OpeningWord::Joint), None) => Some("no opener"),
+        (None, Some(_)) => Some("an opener without opening = \"joint\""),
         (Some(OpeningWord::Joint), Some(_)) if proofs.is_none() && !simulation => {
-            return Err(RoundFileFault::Opening {
-                found: "no [proofs], without which the labels could reveal the key",
-            });
+            Some("no [proofs], without which the labels could reveal the key")
         }
-        _ => {}
+        _ => None,
+    };
+    if let Some(found) = missing {
+        let needs = "a joint opening needs opening = \"joint\", the opener's name and proofs";
+        return Err(Refused::usage(format!("opening: {needs}, found {found}")));
     }
     // In the round's id, zeros mean that nothing is stated.
-    let stated = |field, text: Option<String>| -> Result<Option<Digest>, RoundFileFault> {
+    let stated = |field, text: Option<String>| -> Result<Option<Digest>, Refused> {
         let digest: Option<Digest> = text.map(|text| digest(field, &text)).transpose()?;
         match digest {
-            Some(digest) if *digest.as_bytes() == [0; 32] => Err(RoundFileFault::ZeroDigest { field }),
+            Some(digest) if *digest.as_bytes() == [0; 32] => {
+                Err(Refused::usage(format!("{field} is zeros: leave it out if nothing is stated")))
+            }
             digest => Ok(digest),
         }
     };
     let classes = match queries.class_names {
         Some(names) if names.len() != queries.classes => {
-            return Err(RoundFileFault::ClassNames { expected: queries.classes, found: names.len() });
+            let (expected, found) = (queries.classes, names.len());
+            return Err(Refused::usage(format!(
+                "queries.class_names: expected a name for each of {expected} classes, found {found}"
+            )));
         }
-        Some(names) => match Classes::named(names).map_err(TermsError::from)? {
-            classes if classes.names().is_none() => return Err(RoundFileFault::NumberedClasses),
+        Some(names) => match Classes::named(names)? {
+            classes if classes.names().is_none() => {
+                return Err(Refused::usage(
+                    "queries.class_names: leave it out if the classes are called by their numbers",
+                ));
+            }
             classes => Ok(classes),
         },
         None => Classes::numbered(queries.classes),
     };
-    let roster = Roster::from_entries(student, server, teacher).map_err(TermsError::from)?;
+    let roster = Roster::from_entries(student, server, teacher)?;
     Ok(Terms {
         name,
         noise: noise.privacy_noise(roster.teacher_count())?,
         roster,
         queries: queries.count,
-        classes: classes.map_err(TermsError::from)?,
+        classes: classes?,
         query_list: stated("queries.sha256", queries.sha256)?,
         proofs: stated("proofs.sha256", proofs.map(|key| key.sha256))?,
         evaluation_key: stated("evaluation.sha256", evaluation.map(|key| key.sha256))?,
@@ -382,8 +395,8 @@ fn terms(document: Document) -> Result<Terms, RoundFileFault> {
     })
 }
 
-fn digest<T: std::str::FromStr<Err = DigestError>>(field: &'static str, text: &str) -> Result<T, RoundFileFault> {
-    text.parse().map_err(|source| RoundFileFault::Digest { field, source })
+fn digest<T: std::str::FromStr<Err = DigestError>>(field: &'static str, text: &str) -> Result<T, Refused> {
+    text.parse().map_err(|fault| Refused::usage(format!("{field}: {fault}")))
 }
 
 #[cfg(test)]
@@ -474,13 +487,6 @@ mod tests {
     }
 
     #[test]
-    fn a_round_survives_its_file() {
-        let text = file().to_toml();
-        assert_eq!(RoundFile::from_toml(&text).expect(&text), file());
-        assert!(text.contains("SIMULATION"));
-    }
-
-    #[test]
     fn a_binomial_round_states_the_coins_of_one_teacher() {
         let file = with_noise(PrivacyNoise::of_coins(4, 250).expect("valid"));
         let text = file.to_toml();
@@ -564,13 +570,14 @@ mod tests {
     }
 
     #[test]
-    fn files_of_laplace_rounds_keep_their_bytes() {
+    fn a_laplace_round_states_gamma() {
         let text = file().to_toml();
         assert!(
             text.contains("[noise]\nplace = \"teachers\"\nmechanism = \"discrete-laplace\"\ngamma = 0.1\nbound = "),
             "{text}"
         );
-        assert!(!text.contains("coins"), "{text}");
+        assert!(text.contains("SIMULATION") && !text.contains("coins"), "{text}");
+        assert_eq!(RoundFile::from_toml(&text).expect(&text), file());
     }
 
     #[test]

@@ -5,25 +5,26 @@ use std::path::Path;
 use speed_core::Digest;
 use speed_core::vote_files::NamedQueries;
 
-use crate::error::RolesError;
-use crate::fault::InputFault;
+use crate::error::Refused;
 use crate::file_kind::FileKind;
 use crate::files::read_input;
 use crate::round_file::RoundFile;
 
 /// Reads the list of the round's queries.
-pub(crate) fn read(list: &Path, file: &RoundFile) -> Result<NamedQueries, RolesError> {
+pub(crate) fn read(list: &Path, file: &RoundFile) -> Result<NamedQueries, Refused> {
     let bytes = read_input(list, FileKind::QUERY_LIST)?;
-    check(file.round().query_list(), Digest::of(&bytes)).map_err(RolesError::input(list))?;
+    check(file.round().query_list(), Digest::of(&bytes)).map_err(Refused::input(list))?;
     let queries = NamedQueries::parse(&bytes).and_then(|queries| queries.expect_count(file.round().shape().queries()));
-    queries.map_err(RolesError::input(list))
+    queries.map_err(Refused::input(list))
 }
 
 /// Checks that the teacher voted on the round's queries.
-pub(crate) fn check(expected: Option<Digest>, found: Digest) -> Result<(), InputFault> {
+pub(crate) fn check(expected: Option<Digest>, found: Digest) -> Result<(), Refused> {
     match expected {
         Some(expected) if expected == found => Ok(()),
-        Some(expected) => Err(InputFault::QueryList { expected, found }),
-        None => Err(InputFault::NoQueryList),
+        Some(expected) => {
+            Err(Refused::fault(format!("has the SHA-256 {found}, the round's list of queries has {expected}")))
+        }
+        None => Err(Refused::fault("the round names no list of queries")),
     }
 }

@@ -10,15 +10,13 @@ mod reveal;
 mod round_server;
 mod verify;
 
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use crate::error::RolesError;
-use crate::fault::ResultsFault;
-use crate::files::{lock, write_once};
+use crate::error::Refused;
+use crate::files::{NO_FILE, OTHER_CONTENT, lock, write_once};
 
-pub use crate::refusal::{MessageFault, Refusal};
+pub use crate::refusal::Refusal;
 use inbox::FolderInbox;
 pub use reception::{Admitted, Reception};
 pub use report::{Progress, ServerReport};
@@ -30,13 +28,7 @@ pub use verify::{VerifyOptions, VerifyReport, verify};
 /// Returns the file of the log that is written beside a result: the result's name with `.log` after it.
 #[must_use]
 pub fn log_of(out: &Path) -> PathBuf {
-    beside(out, ".log")
-}
-
-fn beside(out: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(out);
-    name.push(suffix);
-    PathBuf::from(name)
+    out.with_added_extension("log")
 }
 
 /// Sums the messages of a round in the directory `answers`, computes the encrypted winners, and writes the result to
@@ -54,14 +46,14 @@ pub fn aggregate(
     answers: &Path,
     out: &Path,
     progress: &dyn Progress,
-) -> Result<ServerReport, RolesError> {
+) -> Result<ServerReport, Refused> {
     // Checks before the argmax, not after it, that the result can be written there and that no other program is about
     // to write it.
     let _lock = ResultLock::take(out)?;
     let server = RoundServer::open(options.clone())?;
     for path in [out, &log_of(out)] {
         if fs::symlink_metadata(path).is_ok() && server.result()?.is_none() {
-            return Err(RolesError::results(path, ResultsFault::Other));
+            return Err(Refused::results(path, OTHER_CONTENT));
         }
     }
     let inbox = FolderInbox::open(answers)?;
@@ -80,11 +72,11 @@ struct ResultLock {
 }
 
 impl ResultLock {
-    fn take(out: &Path) -> Result<Self, RolesError> {
+    fn take(out: &Path) -> Result<Self, Refused> {
         if fs::symlink_metadata(out).is_ok() && !out.is_file() {
-            return Err(RolesError::results(out, ResultsFault::NoFile));
+            return Err(Refused::results(out, NO_FILE));
         }
-        let path = beside(out, ".lock");
+        let path = out.with_added_extension("lock");
         Ok(Self { _file: lock(&path)?, path })
     }
 }

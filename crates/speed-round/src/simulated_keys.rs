@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use crate::error::RolesError;
-use crate::fault::InputFault;
+use crate::error::Refused;
 use crate::round_file::RoundFile;
 
 /// The file beside keys that come from a seed.
@@ -19,15 +18,20 @@ pub(crate) fn are_simulated(key: &Path) -> bool {
 /// Checks that a simulation has keys of a simulation, and another round has other keys. The labels of a simulation are not charged to
 /// its key, and its result needs no verification, so under a real key a lying server could read the key from them.
 #[cfg(feature = "student")]
-pub(crate) fn check_kind(key: &Path, file: &RoundFile) -> Result<(), RolesError> {
+pub(crate) fn check_kind(key: &Path, file: &RoundFile) -> Result<(), Refused> {
     check_share(key, are_simulated(key), file)
 }
 
 /// The same for the share of a key, which says itself whether it comes from a seed.
-pub(crate) fn check_share(share: &Path, is_simulated: bool, file: &RoundFile) -> Result<(), RolesError> {
+pub(crate) fn check_share(share: &Path, is_simulated: bool, file: &RoundFile) -> Result<(), Refused> {
     match (file.round().is_simulation(), is_simulated) {
-        (true, false) => Err(RolesError::input(share)(InputFault::RealKey)),
-        (false, true) => Err(RolesError::input(share)(InputFault::SimulatedKey)),
+        (true, false) => Err(Refused::input(share)(
+            "is not a simulation's key (a share says so itself, other keys have SIMULATION.txt beside them), and a simulation may reveal its key: generate keys for it with \
+             `speed student keygen --simulation SEED`",
+        )),
+        (false, true) => Err(Refused::input(share)(
+            "is a simulation's key, which anyone who knows its seed can compute: a round with real votes needs new keys (speed student keygen)",
+        )),
         _ => Ok(()),
     }
 }

@@ -13,18 +13,16 @@ use speed_aggregation::{
     EncryptedAnswer, KeySet, Outcome, Parameters, PublicKey, SecretKey, StudentShare, generate_keys,
 };
 use speed_core::vote_files::csv_cell;
-use speed_core::{Digest, NoisePlacement};
+use speed_core::{Digest, NoisePlacement, read_regular};
 use zeroize::Zeroizing;
 
-use crate::checks::{check_evaluation_key, read_signed_result};
-use crate::error::{OptionsFault, RolesError};
-use crate::fault::{InputFault, OpeningFault, VerificationFault};
+use crate::checks::{check_evaluation_key, expect_result, expect_round, read_signed_result};
+use crate::error::Refused;
 use crate::file_kind::FileKind;
-use crate::files::{Access, decode_input, destroy, expect_absent, is_destroyed, read_up_to, write_new};
+use crate::files::{Access, decode_input, destroy, expect_absent, is_destroyed, write_new};
 use crate::key_use::{KeyUse, Opened, note_opening, other_rounds};
 use crate::known_answers::KnownAnswers;
 pub use crate::known_answers::{KnownOptions, KnownReport, MixOptions, MixReport, mix};
-use crate::proofs;
 use crate::randomness::RoundRandomness;
 use crate::roster::Party;
 use crate::round_file::RoundFile;
@@ -57,7 +55,7 @@ pub struct KeygenReport {
 ///
 /// # Errors
 /// If one of the files already exists, writing fails, or the operating system returns no randomness.
-pub fn keygen(folder: &Path, parameters: &Parameters, randomness: RoundRandomness) -> Result<KeygenReport, RolesError> {
+pub fn keygen(folder: &Path, parameters: &Parameters, randomness: RoundRandomness) -> Result<KeygenReport, Refused> {
     generate(folder, parameters, randomness, KEY_FILES, |keys| {
         let KeySet { secret, public, evaluation, .. } = keys;
         let files = [
@@ -79,7 +77,7 @@ pub fn keygen_joint(
     folder: &Path,
     parameters: &Parameters,
     randomness: RoundRandomness,
-) -> Result<KeygenReport, RolesError> {
+) -> Result<KeygenReport, Refused> {
     generate(folder, parameters, randomness, JOINT_KEY_FILES, |keys| {
         let KeySet { secret, public, evaluation, .. } = keys;
         let evaluation = evaluation.to_bytes();
@@ -100,11 +98,11 @@ fn generate<const N: usize>(
     parameters: &Parameters,
     randomness: RoundRandomness,
     names: [&str; N],
-    encode: impl FnOnce(&KeySet) -> Result<[(Zeroizing<Vec<u8>>, Access); N], RolesError>,
-) -> Result<KeygenReport, RolesError> {
+    encode: impl FnOnce(&KeySet) -> Result<[(Zeroizing<Vec<u8>>, Access); N], Refused>,
+) -> Result<KeygenReport, Refused> {
     let paths = names.map(|name| folder.join(name));
     paths.iter().try_for_each(|path| expect_absent(path))?;
-    fs::create_dir_all(folder).map_err(RolesError::io("create", folder))?;
+    fs::create_dir_all(folder).map_err(Refused::io("create", folder))?;
     let keys = generate_keys(parameters, &randomness.keys())?;
     let contents = encode(&keys)?;
     if randomness.is_simulation() {
@@ -128,7 +126,7 @@ fn generate<const N: usize>(
 ///
 /// # Errors
 /// If the terms are invalid under this key, or the file `out` already exists.
-pub fn terms(terms: &Terms, public_key: &Path, out: &Path) -> Result<RoundFile, RolesError> {
+pub fn terms(terms: &Terms, public_key: &Path, out: &Path) -> Result<RoundFile, Refused> {
     expect_absent(out)?;
     RoundFile::new(terms, &decode_input(public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?)
 }
@@ -137,11 +135,14 @@ pub fn terms(terms: &Terms, public_key: &Path, out: &Path) -> Result<RoundFile, 
 ///
 /// # Errors
 /// If one of the files is missing or damaged, or they belong to different keys.
-pub fn evaluation_key_digest(evaluation_key: &Path, public_key: &Path) -> Result<Digest, RolesError> {
+pub fn evaluation_key_digest(evaluation_key: &Path, public_key: &Path) -> Result<Digest, Refused> {
     let public = decode_input(public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
-    decode_input(evaluation_key, FileKind::EVALUATION_KEY, |bytes| -> Result<Digest, InputFault> {
+    decode_input(evaluation_key, FileKind::EVALUATION_KEY, |bytes| -> Result<Digest, Refused> {
         let (expected, found) = (public.id(), SeededEvaluationKey::from_bytes(bytes)?.id());
-        if found == expected { Ok(Digest::of(bytes)) } else { Err(InputFault::Key { expected, found }) }
+        if found == expected {
+            return Ok(Digest::of(bytes));
+        }
+        Err(Refused::fault(format!("is key {found}, the round is for key {expected}")))
     })
 }
 
@@ -166,7 +167,7 @@ pub struct RoundOptions {
 /// # Errors
 /// The errors of [`terms`](self::terms()) and [`write_proof_key`], and an error if the keys may not be used for the
 /// round or writing fails.
-pub fn round(terms: &Terms, options: &RoundOptions) -> Result<RoundFile, RolesError> {
+pub fn round(terms: &Terms, options: &RoundOptions) -> Result<RoundFile, Refused> {
     prepare(terms, options)?.write()
 }
 
@@ -179,7 +180,7 @@ pub(crate) struct PreparedRound {
 
 impl PreparedRound {
     /// Records the use of the keys, and writes the round's file.
-    pub(crate) fn write(self) -> Result<RoundFile, RolesError> {
+    pub(crate) fn write(self) -> Result<RoundFile, Refused> {
         if let Some(key_use) = &self.key_use {
             key_use.note(&self.file)?;
         }
@@ -192,14 +193,17 @@ impl PreparedRound {
 }
 
 /// Checks the keys of a round, and writes its proof key.
-pub(crate) fn prepare(terms: &Terms, options: &RoundOptions) -> Result<PreparedRound, RolesError> {
+pub(crate) fn prepare(terms: &Terms, options: &RoundOptions) -> Result<PreparedRound, Refused> {
     expect_absent(&options.out)?;
     let key = decode_input(&options.public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
     let file = RoundFile::new(terms, &key)?;
     check_kind(&options.public_key, &file)?;
     check_split(&file, &options.public_key)?;
     if options.proof_key.is_none() && file.opener().is_some() && !file.round().is_simulation() {
-        return Err(OptionsFault::JointWithoutProofs.into());
+        return Err(Refused::usage(
+            "a joint opening needs proofs: without them a student that colludes with the server and one teacher can read other teachers' votes, or \
+             the complete secret key, from the labels",
+        ));
     }
     // Keys of simulations are public, so their use is not recorded. Checked before the slow generation of the proof
     // key, and locked until the round is recorded.
@@ -215,11 +219,15 @@ pub(crate) fn prepare(terms: &Terms, options: &RoundOptions) -> Result<PreparedR
 }
 
 /// Checks, as far as the files beside the public key tell it, that the keys of a joint round are split and others are not.
-fn check_split(file: &RoundFile, public_key: &Path) -> Result<(), OptionsFault> {
+fn check_split(file: &RoundFile, public_key: &Path) -> Result<(), Refused> {
     let exists = |name: &str| public_key.with_file_name(name).exists();
     match file.opener() {
-        Some(_) if exists(KEY_FILES[0]) => Err(OptionsFault::WholeKey),
-        None if exists(JOINT_KEY_FILES[0]) && !exists(KEY_FILES[0]) => Err(OptionsFault::SplitKey),
+        Some(_) if exists(KEY_FILES[0]) => Err(Refused::usage(
+            "secret.key is beside the public key: these keys are not split. A joint opening needs keys of `speed student keygen --joint`",
+        )),
+        None if exists(JOINT_KEY_FILES[0]) && !exists(KEY_FILES[0]) => Err(Refused::usage(
+            "student.share is beside the public key: these keys are split. Name the holder of opener.share with --opener",
+        )),
         _ => Ok(()),
     }
 }
@@ -236,15 +244,15 @@ pub fn write_proof_key(
     public_key: &Path,
     out: &Path,
     randomness: RoundRandomness,
-) -> Result<RoundFile, RolesError> {
+) -> Result<RoundFile, Refused> {
     proven(terms, &decode_input(public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?, out, randomness)
 }
 
 /// Generates a proof key and returns the round that names it.
-fn proven(terms: &Terms, public: &PublicKey, out: &Path, randomness: RoundRandomness) -> Result<RoundFile, RolesError> {
+fn proven(terms: &Terms, public: &PublicKey, out: &Path, randomness: RoundRandomness) -> Result<RoundFile, Refused> {
     expect_absent(out)?;
     let unproven = RoundFile::new(&Terms { proofs: None, ..terms.clone() }, public)?;
-    let key: ProofKey = proofs::generate(&unproven, public.parameters(), &randomness.keys())?;
+    let key = ProofKey::generate(public.parameters(), unproven.round(), &randomness.keys())?;
     write_new(out, key.to_bytes(), Access::Shared)?;
     RoundFile::new(&Terms { proofs: Some(key.digest()), ..terms.clone() }, public)
 }
@@ -253,7 +261,7 @@ fn proven(terms: &Terms, public: &PublicKey, out: &Path, randomness: RoundRandom
 ///
 /// # Errors
 /// If the file already exists, or writing fails.
-pub fn write_round(file: &RoundFile, out: &Path) -> Result<(), RolesError> {
+pub fn write_round(file: &RoundFile, out: &Path) -> Result<(), Refused> {
     write_new(out, file.to_toml().as_bytes(), Access::Shared)
 }
 
@@ -331,11 +339,13 @@ pub struct OpenOptions {
 /// # Errors
 /// If an input is missing or damaged, the result is not for this key or round, no teacher verified it, an answer is not an
 /// outcome of the round, or other labels already exist.
-pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
+pub fn open(options: &OpenOptions) -> Result<OpenReport, Refused> {
     let OpenOptions { secret_key, result, round, keep_keys, out, .. } = options;
     if is_destroyed(secret_key, FileKind::SECRET_KEY) && out.is_file() {
-        fs::remove_file(secret_key).map_err(RolesError::io("remove", secret_key))?;
-        return Err(RolesError::input(secret_key)(InputFault::Destroyed));
+        fs::remove_file(secret_key).map_err(Refused::io("remove", secret_key))?;
+        return Err(Refused::input(secret_key)(
+            "was destroyed when its labels were written; the labels are in the output file",
+        ));
     }
     let file = RoundFile::read(round)?;
     let key = Opening::read(options, &file)?;
@@ -348,14 +358,14 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
     if !key.is_simulated(secret_key) {
         note_opening(secret_key, Opened { round: file.id(), result: digest, part: key.part_digest() })?;
     }
-    let mut labels = decrypted(&key, list).map_err(RolesError::input(result))?;
-    let known = known.map(|known| known.check(&mut labels)).transpose().map_err(RolesError::input(result))?;
+    let mut labels = decrypted(&key, list).map_err(Refused::input(result))?;
+    let known = known.map(|known| known.check(&mut labels)).transpose().map_err(Refused::input(result))?;
     let labelled = labels.iter().flatten().count();
     let name = |label: u8| csv_cell(&file.classes().name(usize::from(label)));
     let label = |label: Option<u8>| label.map_or_else(String::new, name);
     let lines = labels.iter().enumerate().map(|(query, answer)| format!("{query},{}\n", label(*answer)));
     let text: String = std::iter::once("query,label\n".to_owned()).chain(lines).collect();
-    let is_there = read_up_to(out, text.len() as u64).is_ok_and(|found| found == text.as_bytes());
+    let is_there = read_regular(out, text.len() as u64).is_ok_and(|found| found == text.as_bytes());
     if !is_there {
         write_new(out, text.as_bytes(), Access::Owner)?;
     }
@@ -392,7 +402,7 @@ pub fn open(options: &OpenOptions) -> Result<OpenReport, RolesError> {
 /// Decrypts all answers: the label of each query, or none if it has no answer. An answer that is not an outcome of the
 /// round refuses all of them. The circuit makes none, so the server did not compute it, or a teacher sent values beyond
 /// the round's range; and each would be one more outcome by which labels could reveal the key.
-fn decrypted(key: &Opening, list: &AnswerList) -> Result<Vec<Option<u8>>, InputFault> {
+fn decrypted(key: &Opening, list: &AnswerList) -> Result<Vec<Option<u8>>, Refused> {
     let (mut labels, mut undecodable) = (Vec::new(), Vec::new());
     for answer in list.answers() {
         labels.push(match key.open(&answer) {
@@ -403,38 +413,47 @@ fn decrypted(key: &Opening, list: &AnswerList) -> Result<Vec<Option<u8>>, InputF
                 undecodable.push(answer.query());
                 None
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(Refused::fault(error)),
         });
     }
     match undecodable.first() {
         None => Ok(labels),
-        Some(&first) => Err(InputFault::Undecodable { count: undecodable.len(), first }),
+        Some(first) => Err(Refused::fault(format!(
+            "{} of its answers are not outcomes of the round, the first for query {first}: the server did not compute them, a \
+             teacher sent values beyond the round's range, or the opener of a joint round changed its part. No label was written",
+            undecodable.len()
+        ))),
     }
 }
 
 /// Checks the verifications of the result with this SHA-256, and returns their teachers in ascending order. Labels of answers that no teacher
 /// computed again may be bits of the secret key, so a round that is not a simulation needs a verification unless the
 /// student waives it.
-fn verified_by(options: &OpenOptions, file: &RoundFile, result: Digest) -> Result<Vec<usize>, RolesError> {
+fn verified_by(options: &OpenOptions, file: &RoundFile, result: Digest) -> Result<Vec<usize>, Refused> {
     let OpenOptions { verifications, unverified, .. } = options;
     if verifications.is_empty() {
-        let may_open = *unverified || file.round().is_simulation();
-        return if may_open { Ok(Vec::new()) } else { Err(OptionsFault::Unverified.into()) };
+        if *unverified || file.round().is_simulation() {
+            return Ok(Vec::new());
+        }
+        return Err(Refused::usage(
+            "no teacher verified this result: a lying server can make labels that are bits of the secret key. Give --verification FILE, \
+             which a teacher makes with `speed server verify`, or --unverified to trust the server",
+        ));
     }
     let mut teachers = BTreeSet::new();
     for path in verifications {
         let verification = decode_input(path, FileKind::VERIFICATION, Verification::from_bytes)?;
-        let teacher = check_verification(&verification, file, result).map_err(RolesError::input(path))?;
+        let teacher = check_verification(&verification, file, result).map_err(Refused::input(path))?;
         teachers.insert(teacher);
     }
     Ok(teachers.into_iter().collect())
 }
 
-/// Reads the result of a round and checks it with [`check_result`](crate::check_result).
+/// Reads the result of a round and checks that its server signed it, for enough teachers.
 ///
 /// # Errors
-/// [`RolesError::Input`]: the file is missing or damaged, or not the result of this round.
-pub fn read_result(path: &Path, file: &RoundFile) -> Result<SignedResult, RolesError> {
+/// If the file is missing or damaged, or not the result of this round.
+pub fn read_result(path: &Path, file: &RoundFile) -> Result<SignedResult, Refused> {
     Ok(read_signed_result(path, file)?.0)
 }
 
@@ -448,7 +467,7 @@ enum Opening {
 
 impl Opening {
     /// Reads the secret key of a round that the student opens alone, or the student's share and the opener's part.
-    fn read(options: &OpenOptions, file: &RoundFile) -> Result<Self, RolesError> {
+    fn read(options: &OpenOptions, file: &RoundFile) -> Result<Self, Refused> {
         let OpenOptions { secret_key, part, .. } = options;
         match (file.opener(), part) {
             (None, None) => {
@@ -457,12 +476,14 @@ impl Opening {
                 }
                 decode_input(secret_key, FileKind::SECRET_KEY, SecretKey::from_bytes).map(Self::Alone)
             }
-            (None, Some(_)) => Err(OptionsFault::PartRefused.into()),
-            (Some(_), None) => Err(OptionsFault::PartMissing.into()),
+            (None, Some(_)) => Err(Refused::usage("the student opens this round alone: remove --part")),
+            (Some(_), None) => Err(Refused::usage(
+                "this round is opened jointly: give --part FILE, which the round's opener makes with `speed teacher part`",
+            )),
             (Some(_), Some(path)) => {
                 let share = decode_input(secret_key, FileKind::STUDENT_SHARE, StudentShare::from_bytes)?;
                 check_share(secret_key, share.is_simulation(), file)?;
-                check_evaluation_key(file, share.evaluation_key()).map_err(RolesError::input(secret_key))?;
+                check_evaluation_key(file, share.evaluation_key()).map_err(Refused::input(secret_key))?;
                 let part = decode_input(path, FileKind::OPENING_PART, OpeningPart::from_bytes)?;
                 Ok(Self::Joint(Box::new(share), part))
             }
@@ -470,10 +491,10 @@ impl Opening {
     }
 
     /// Checks that the opener's part, if there is one, is of the result with this SHA-256.
-    fn check(&self, options: &OpenOptions, file: &RoundFile, result: Digest) -> Result<(), RolesError> {
+    fn check(&self, options: &OpenOptions, file: &RoundFile, result: Digest) -> Result<(), Refused> {
         match (self, file.opener(), &options.part) {
             (Self::Joint(_, part), Some(opener), Some(path)) => {
-                check_part(part, file, opener, result).map_err(RolesError::input(path))
+                check_part(part, file, opener, result).map_err(Refused::input(path))
             }
             _ => Ok(()),
         }
@@ -509,20 +530,20 @@ fn check_part(
     file: &RoundFile,
     (index, opener): (usize, &Party),
     result: Digest,
-) -> Result<(), InputFault> {
-    if part.round() != file.id() {
-        return Err(InputFault::OtherRound { expected: file.id(), found: part.round() });
-    }
-    if part.result() != result {
-        return Err(VerificationFault::OtherResult { expected: result, found: part.result() }.into());
-    }
+) -> Result<(), Refused> {
+    expect_round(file, part.round())?;
+    expect_result(result, part.result())?;
     let (digest, signature) = part.signed();
     if part.teacher() != index || !opener.key().verifies(digest, signature) {
-        return Err(OpeningFault::Unsigned { opener: opener.name().to_owned() }.into());
+        return Err(Refused::fault(format!(
+            "is not signed by the round's opener {:?}: it was changed, or another party made it",
+            opener.name()
+        )));
     }
     if !part.agrees_with(file.round()) {
-        let expected = file.round().shape().queries() * file.round().outcomes().digits();
-        return Err(OpeningFault::Words { expected, found: part.words().len() }.into());
+        let (round, found) = (file.round(), part.words().len());
+        let expected = round.shape().queries() * round.outcomes().digits();
+        return Err(Refused::fault(format!("has {found} words, the answers of the round need {expected}")));
     }
     Ok(())
 }

@@ -13,8 +13,7 @@ use speed_mechanism::{Mechanism, MechanismError};
 use zeroize::Zeroizing;
 
 use crate::charge::{LedgerOptions, charge, expect_budget, expect_price, expect_uncharged};
-use crate::error::{OptionsFault, RolesError};
-use crate::fault::InputFault;
+use crate::error::Refused;
 use crate::file_kind::FileKind;
 use crate::files::{Access, decode_input, expect_absent, hash_file, write_new};
 use crate::identity::Identity;
@@ -101,23 +100,24 @@ pub struct TeacherReport {
 /// # Errors
 /// If an input is missing, damaged or does not fit the round, the ledger has no budget for it, or the message's file
 /// already exists.
-pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
+pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, Refused> {
     expect_absent(&options.out)?;
     let file = RoundFile::read(&options.round)?;
     file.check_randomness(options.randomness.kind())?;
     let noise = file.noise().mechanism();
     if let Some(asked) = options.mechanism.filter(|asked| *asked != noise) {
-        return Err(OptionsFault::Mechanism { asked, found: noise }.into());
+        return Err(Refused::usage(format!(
+            "you ask for {}, the round has {}",
+            asked.identifier(),
+            noise.identifier()
+        )));
     }
     if let Some(list) = &options.query_list {
         round_queries::check(file.round().query_list(), hash_file(list, FileKind::QUERY_LIST.max)?)
-            .map_err(RolesError::input(list))?;
+            .map_err(Refused::input(list))?;
     }
-    let identity = Identity::read(&options.signing_key)?;
-    let teacher = file.roster().teacher(identity.key()).ok_or_else(|| {
-        let fault = InputFault::Party { found: identity.key().into(), is: "none of the round's teachers" };
-        RolesError::input(&options.signing_key)(fault)
-    })?;
+    let is_teacher = |key| file.roster().teacher(key);
+    let (identity, teacher) = Identity::read_as(&options.signing_key, is_teacher, "none of the round's teachers")?;
     let registry = RoundRegistry::open(&options.registry, options.new_registry)?;
     let index = u32::try_from(teacher).unwrap_or(u32::MAX);
     let kept = registry.answered(file.id(), index)?;
@@ -166,7 +166,7 @@ fn encrypt(
     file: &RoundFile,
     (identity, teacher): (&Identity, usize),
     registry: &RoundRegistry,
-) -> Result<Vec<u8>, RolesError> {
+) -> Result<Vec<u8>, Refused> {
     let key = decode_input(&options.public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
     file.check_key(&options.public_key, key.id())?;
     KeyBits::check_rounds(file, key.parameters(), registry, options.reuse_keys)?;

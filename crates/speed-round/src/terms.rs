@@ -1,12 +1,11 @@
 //! The student's terms for a round.
 
-use speed_aggregation::error::{PrivacyNoiseError, RoundError};
+use speed_aggregation::error::PrivacyNoiseError;
 use speed_aggregation::{PrivacyNoise, Round, RoundSpec};
-use speed_core::{
-    Classes, ClassesError, Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape, composed, is_legible,
-};
+use speed_core::{Classes, Digest, NoisePlacement, RandomnessKind, ShapeError, VoteShape, composed, is_legible};
 
-use crate::roster::{Party, Roster, RosterError};
+use crate::error::{Refused, beginning};
+use crate::roster::{Party, Roster};
 
 /// The student's terms for a round.
 #[derive(Clone, Debug)]
@@ -39,47 +38,9 @@ pub struct Terms {
     pub randomness: RandomnessKind,
 }
 
-/// Invalid terms of a round.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TermsError {
-    /// A name that is empty, too long or not legible.
-    #[error(
-        "the round's name needs 1 to {max} bytes of visible characters, without spaces at its ends, found {found:?}",
-        max = Terms::MAX_NAME
-    )]
-    Name {
-        /// The name, cut after 100 characters.
-        found: String,
-    },
-    /// An opener that is not in the roster.
-    #[error("the opener {found:?} is not the name of one of the parties that answer: expected one of {expected}")]
-    Opener {
-        /// The name, cut after 100 characters.
-        found: String,
-        /// The first names of the roster.
-        expected: String,
-    },
-    /// Parties that do not form a roster.
-    #[error(transparent)]
-    Roster(#[from] RosterError),
-    /// Classes that cannot be those of a round.
-    #[error(transparent)]
-    Classes(#[from] ClassesError),
-    /// An invalid number of teachers, queries or classes.
-    #[error(transparent)]
-    Shape(#[from] ShapeError),
-    /// Privacy noise that cannot be drawn in shares.
-    #[error(transparent)]
-    Noise(#[from] PrivacyNoiseError),
-    /// Other invalid terms of a round.
-    #[error(transparent)]
-    Round(#[from] RoundError),
-}
-
 impl Terms {
     /// The largest number of bytes of a name.
-    pub const MAX_NAME: usize = 200;
+    const MAX_NAME: usize = 200;
 
     /// Returns the numbers of teachers, queries and classes.
     ///
@@ -90,7 +51,7 @@ impl Terms {
     }
 
     /// Returns the index of the opener.
-    fn opener(&self) -> Result<Option<usize>, TermsError> {
+    fn opener(&self) -> Result<Option<usize>, Refused> {
         let Some(name) = &self.opener else { return Ok(None) };
         let teachers = self.roster.teachers();
         let composed = composed(name);
@@ -98,15 +59,22 @@ impl Terms {
         index.map(Some).ok_or_else(|| {
             let names: Vec<String> = teachers.iter().take(3).map(|party| format!("{:?}", party.name())).collect();
             let more = if teachers.len() > 3 { ", .." } else { "" };
-            TermsError::Opener { found: name.chars().take(100).collect(), expected: names.join(", ") + more }
+            Refused::usage(format!(
+                "the opener {:?} is not the name of one of the parties that answer: expected one of {}{more}",
+                beginning(name),
+                names.join(", ")
+            ))
         })
     }
 
     /// Creates the round with these terms and a bound on its privacy noise.
-    pub(crate) fn round(&self, noise_bound: u64) -> Result<Round, TermsError> {
+    pub(crate) fn round(&self, noise_bound: u64) -> Result<Round, Refused> {
         let name = &self.name;
         if name.len() > Self::MAX_NAME || !is_legible(name) {
-            return Err(TermsError::Name { found: name.chars().take(100).collect() });
+            let (max, found) = (Self::MAX_NAME, beginning(name));
+            return Err(Refused::usage(format!(
+                "the round's name needs 1 to {max} bytes of visible characters, without spaces at its ends, found {found:?}"
+            )));
         }
         let shape = self.shape()?;
         if self.noise.coins_of_teacher(shape.teachers()).is_some() {

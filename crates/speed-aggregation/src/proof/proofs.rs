@@ -58,12 +58,6 @@ impl Proofs {
         Ok(bytes)
     }
 
-    /// Returns whether these bytes begin as proofs of this version do.
-    #[must_use]
-    pub fn are_of_this_version(bytes: &[u8]) -> bool {
-        bytes.starts_with(VERSION)
-    }
-
     /// Reads proofs without verifying them; [`ProofKey::verify`](super::ProofKey::verify) does that.
     ///
     /// # Errors

@@ -10,10 +10,8 @@ use speed_experiment::{ConfigError, ExperimentError};
 pub(crate) enum Failure {
     /// An error of an experiment, with a message and the exit code of its kind.
     Experiment(ExperimentError),
-    /// An error of a role's program, also with its message and exit code.
-    Roles(speed_round::RolesError),
-    /// An error of a round over a network, also with its message and exit code.
-    Network(speed_round::network::NetworkError),
+    /// An error of a program of a round, also with its message and exit code.
+    Round(speed_round::Refused),
     /// An error of one of Slurm's programs, also with its message and exit code.
     Slurm(crate::slurm::SlurmError),
     /// The error was already reported.
@@ -26,8 +24,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Experiment(error) => error.exit_code(),
-            Self::Roles(error) => error.exit_code(),
-            Self::Network(error) => error.exit_code(),
+            Self::Round(error) => error.exit_code(),
             Self::Slurm(error) => error.exit_code(),
             Self::Reported(code) => *code,
             Self::OutputClosed => ExitCode::Done,
@@ -38,8 +35,7 @@ impl Failure {
     pub(crate) fn message(&self) -> Option<String> {
         match self {
             Self::Experiment(error) => Some(error.to_string()),
-            Self::Roles(error) => Some(error.to_string()),
-            Self::Network(error) => Some(error.to_string()),
+            Self::Round(error) => Some(error.to_string()),
             Self::Slurm(error) => Some(error.to_string()),
             Self::Reported(_) | Self::OutputClosed => None,
         }
@@ -76,15 +72,9 @@ impl From<ExperimentError> for Failure {
     }
 }
 
-impl From<speed_round::RolesError> for Failure {
-    fn from(error: speed_round::RolesError) -> Self {
-        Self::Roles(error)
-    }
-}
-
-impl From<speed_round::network::NetworkError> for Failure {
-    fn from(error: speed_round::network::NetworkError) -> Self {
-        Self::Network(error)
+impl From<speed_round::Refused> for Failure {
+    fn from(error: speed_round::Refused) -> Self {
+        Self::Round(error)
     }
 }
 

@@ -7,7 +7,7 @@ use speed_accountant::forecast::{Agreement, AgreementForecast, Forecast};
 use speed_accountant::{AccountError, HonestRatio, PrivacyEvent};
 use speed_core::{RandomnessKind, printable_path};
 use speed_round::bundle::{self, BundleOptions};
-use speed_round::{Influence, RolesError, Roster, RoundFile, RoundRandomness, Terms, hash_query_list, student};
+use speed_round::{Influence, Refused, Roster, RoundFile, RoundRandomness, Terms, hash_query_list, student};
 
 use super::price::RoundPrice;
 use super::round::opened_together;
@@ -80,7 +80,7 @@ fn randomness(options: &RoundOptions) -> RoundRandomness {
 }
 
 /// Makes a round, with a sign of life while the proof key is generated.
-fn waiting<T>(options: &RoundOptions, make: impl FnOnce() -> Result<T, RolesError>) -> Result<T, RolesError> {
+fn waiting<T>(options: &RoundOptions, make: impl FnOnce() -> Result<T, Refused>) -> Result<T, Refused> {
     if options.proofs { Waiting::during("proof key", make) } else { make() }
 }
 
@@ -194,7 +194,7 @@ fn terms(options: &RoundOptions, keys: &KeyFiles) -> Result<Terms, Failure> {
     let roster = Roster::read(&options.roster)?;
     if let Some(parties) = options.parties {
         let expected = roster.expect(parties, options.teachers.unwrap_or(parties));
-        expected.map_err(|error| RolesError::input(&options.roster)(error))?;
+        expected.map_err(Refused::input(&options.roster))?;
     }
     // Each of several key sets has an evaluation key of its own.
     let evaluation_key = match options.keys {

@@ -376,16 +376,6 @@ pub enum InputFault {
         /// Number of queries, or of images in the pool.
         queries: usize,
     },
-    /// A label of a line that is not the name of a class.
-    #[error("line {line}: expected a class ({}) or no label, found {:?}", class_list(classes), printable(found))]
-    LineLabel {
-        /// The line, from 1.
-        line: usize,
-        /// The cell.
-        found: String,
-        /// The names of the classes.
-        classes: Vec<String>,
-    },
     /// Folders whose names are not names of classes.
     #[error("its folders cannot be classes: {}", printable(reason))]
     FolderNames {
@@ -393,14 +383,14 @@ pub enum InputFault {
         reason: String,
     },
     /// A label of a line that is not the name of a class.
-    #[error("line {line}: expected the name of a class ({}), found {:?}", class_list(classes), printable(found))]
+    #[error("line {line}: expected {expected}, found {:?}", printable(found))]
     ClassName {
         /// The line, from 1.
         line: usize,
         /// The cell.
         found: String,
-        /// The names of the classes.
-        classes: Vec<String>,
+        /// What was expected, with the names of the classes.
+        expected: String,
     },
     /// Labels without an answer.
     #[error("expected at least one query with a label, found {queries} without an answer")]

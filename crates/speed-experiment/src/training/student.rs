@@ -10,7 +10,7 @@ use burn::tensor::Device;
 use serde::Serialize;
 use speed_core::random::Streams;
 use speed_core::vote_files::{Pair, parse_pairs};
-use speed_core::{Classes, Digest, printable_path};
+use speed_core::{Classes, Digest, class_list, printable_path};
 use speed_data::Split;
 use speed_nn::threads;
 use speed_nn::training::logits;
@@ -252,7 +252,8 @@ fn labels(options: &StudentOptions, pool: &Unlabelled, classes: &[String]) -> Re
             continue;
         }
         let label = classes.iter().position(|class| *class == value).and_then(|class| u8::try_from(class).ok());
-        let fault = || InputFault::LineLabel { line, found: value.clone(), classes: classes.to_vec() };
+        let expected = || format!("a class ({}) or no label", class_list(classes));
+        let fault = || InputFault::ClassName { line, found: value.clone(), expected: expected() };
         let label = label.ok_or_else(|| at(path, fault()))?;
         answered += 1;
         images.extend(places.iter().map(|&place| (place, label)));

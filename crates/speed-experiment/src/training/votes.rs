@@ -8,7 +8,7 @@ use serde::Serialize;
 use speed_core::vote_files::{
     NamedQueries, Pair, QueryNames, Question, csv_cell, parse_answer, parse_numbers, parse_pairs,
 };
-use speed_core::{Classes, VoteShape, Votes, VotesError, most_frequent, printable_path};
+use speed_core::{Classes, VoteShape, Votes, VotesError, class_list, most_frequent, printable_path};
 use speed_data::pictures::{Preparation, find};
 
 use super::images::relative;
@@ -144,7 +144,8 @@ fn share_right(
     for Pair { line, key, value } in known {
         let unknown = || InputFault::UnknownQuery { name: key.clone(), folder: images.to_path_buf() };
         let place = places.get(key).copied().ok_or_else(|| at(path, unknown()))?;
-        let other = || InputFault::ClassName { line: *line, found: value.clone(), classes: classes.to_vec() };
+        let expected = || format!("the name of a class ({})", class_list(classes));
+        let other = || InputFault::ClassName { line: *line, found: value.clone(), expected: expected() };
         let class = classes.iter().position(|class| class == value).ok_or_else(|| at(path, other()))?;
         right += usize::from(usize::from(votes[place]) == class);
     }

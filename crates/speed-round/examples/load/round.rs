@@ -11,10 +11,10 @@ use speed_aggregation::proofs::ProofKey;
 use speed_aggregation::protocol::Submission;
 use speed_aggregation::{Parameters, PrivacyNoise, PublicKey, Teacher};
 use speed_core::{Classes, NoisePlacement, RandomnessKind};
-use speed_round::network::{ClientOptions, NetworkError, SendReport, fetch_log, send};
+use speed_round::network::{ClientOptions, SendReport, fetch_log, send};
 use speed_round::student::{RoundOptions, keygen, round};
 use speed_round::teacher::values;
-use speed_round::{Identity, Party, Role, Roster, RoundFile, RoundRandomness, Terms, generate_identity};
+use speed_round::{Identity, Party, Refused, Role, Roster, RoundFile, RoundRandomness, Terms, generate_identity};
 use tempfile::TempDir;
 
 const RANDOMNESS: RoundRandomness = RoundRandomness::OPERATING_SYSTEM;
@@ -175,7 +175,7 @@ impl Round {
     }
 
     /// Sends the message of a teacher.
-    pub(crate) fn send(&self, teacher: usize, address: &str, run: &str) -> Result<SendReport, NetworkError> {
+    pub(crate) fn send(&self, teacher: usize, address: &str, run: &str) -> Result<SendReport, Refused> {
         let client = self.client(&teacher.to_string(), address, Duration::from_secs(120));
         send(&client, &self.message(teacher), &self.runs.path().join(format!("{teacher}.{run}.receipt")))
     }

@@ -4,16 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::checks::{check_receipt, check_result, read_message};
 use crate::network::transport::{Client, Method, Reply, client_config};
-use crate::{Identity, InputFault, RolesError, RoundFile, check_receipt, check_result, read_message, write_once};
+use crate::{Identity, Refused, RoundFile, write_once};
 use bytes::Bytes;
 use rustls::ClientConfig;
 use serde::Serialize;
 use speed_aggregation::log::{Receipt, RoundLog};
 use speed_aggregation::protocol::{SignedResult, Submission};
-use speed_core::Digest;
+use speed_core::{Digest, ExitCode};
 
-use crate::network::error::{Fault, NetworkError, expect_address};
+use crate::network::error::{Fault, expect_address, no_runtime};
 use crate::network::routes::{LENGTH, OFFSET};
 use crate::network::stage::RoundState;
 
@@ -61,17 +62,17 @@ pub struct FetchReport {
 ///
 /// # Errors
 /// If a file is missing or does not match, the server cannot be reached in time, or it refuses the message.
-pub fn send(options: &ClientOptions, message: &Path, receipt: &Path) -> Result<SendReport, NetworkError> {
+pub fn send(options: &ClientOptions, message: &Path, receipt: &Path) -> Result<SendReport, Refused> {
     let caller = Caller::new(options)?;
     let bytes = read_message(message, &caller.file)?;
-    let submission = Submission::from_bytes(&bytes).map_err(RolesError::input(message))?;
+    let submission = Submission::from_bytes(&bytes).map_err(Refused::input(message))?;
     let mut connections = 0;
     let found = caller.ask(async |caller| {
         connections += 1;
         caller.upload(&bytes).await
     })?;
     check_receipt(&found, &caller.file, submission.message().teacher(), Digest::of(&bytes))
-        .map_err(|fault| RolesError::input(receipt)(InputFault::Log(fault)))?;
+        .map_err(Refused::input(receipt))?;
     write_once(receipt, &found.to_bytes())?;
     let round = caller.file.id().to_hex();
     Ok(SendReport { round, bytes: bytes.len(), connections, receipt: receipt.to_path_buf() })
@@ -82,12 +83,12 @@ pub fn send(options: &ClientOptions, message: &Path, receipt: &Path) -> Result<S
 /// # Errors
 /// If a file is missing or does not match, the server cannot be reached in time or has no result by then, or the result
 /// is not the round's.
-pub fn fetch(options: &ClientOptions, out: &Path) -> Result<FetchReport, NetworkError> {
+pub fn fetch(options: &ClientOptions, out: &Path) -> Result<FetchReport, Refused> {
     let caller = Caller::new(options)?;
     let most = SignedResult::size(caller.file.round());
     let bytes = caller.ask(async |caller| caller.download("/v3/result", most).await)?;
-    let result = SignedResult::from_bytes(&bytes).map_err(|_| caller.refused(Fault::Answer { expected: "result" }))?;
-    check_result(&result, &caller.file).map_err(RolesError::input(out))?;
+    let result = SignedResult::from_bytes(&bytes).map_err(|_| caller.refused(&Fault::invalid("result")))?;
+    check_result(&result, &caller.file).map_err(Refused::input(out))?;
     write_once(out, &bytes)?;
     // The result has arrived even if the server does not learn of it.
     let _ = caller.ask(async |caller| {
@@ -101,10 +102,10 @@ pub fn fetch(options: &ClientOptions, out: &Path) -> Result<FetchReport, Network
 ///
 /// # Errors
 /// If a file is missing or does not match, the server cannot be reached in time, or the reply is not a log.
-pub fn fetch_log(options: &ClientOptions, out: &Path) -> Result<FetchReport, NetworkError> {
+pub fn fetch_log(options: &ClientOptions, out: &Path) -> Result<FetchReport, Refused> {
     let caller = Caller::new(options)?;
     let bytes = caller.ask(async |caller| caller.download("/v3/log", RoundLog::MAX_BYTES).await)?;
-    RoundLog::from_bytes(&bytes).map_err(|_| caller.refused(Fault::Answer { expected: "log" }))?;
+    RoundLog::from_bytes(&bytes).map_err(|_| caller.refused(&Fault::invalid("log")))?;
     write_once(out, &bytes)?;
     Ok(FetchReport { round: caller.file.id().to_hex(), out: out.to_path_buf(), bytes: bytes.len() })
 }
@@ -113,9 +114,9 @@ pub fn fetch_log(options: &ClientOptions, out: &Path) -> Result<FetchReport, Net
 ///
 /// # Errors
 /// If a file is missing or does not match, the server cannot be reached, or it is a different server.
-pub async fn connect(options: &ClientOptions) -> Result<Client, NetworkError> {
+pub async fn connect(options: &ClientOptions) -> Result<Client, Refused> {
     let caller = Caller::new(options)?;
-    caller.connect().await.map_err(|fault| caller.refused(fault))
+    caller.connect().await.map_err(|fault| caller.refused(&fault))
 }
 
 /// Maximum bytes of a reply that is not a file.
@@ -132,7 +133,7 @@ struct Caller {
 }
 
 impl Caller {
-    fn new(options: &ClientOptions) -> Result<Self, NetworkError> {
+    fn new(options: &ClientOptions) -> Result<Self, Refused> {
         let file = RoundFile::read(&options.round)?;
         expect_address("reach a server at", &options.server)?;
         let tls = client_config(
@@ -142,13 +143,13 @@ impl Caller {
         Ok(Self { file, server: options.server.clone(), tls: Arc::new(tls), patience: options.patience })
     }
 
-    fn refused(&self, fault: Fault) -> NetworkError {
-        NetworkError::Refused { server: self.server.clone(), fault: fault.into() }
+    fn refused(&self, fault: &Fault) -> Refused {
+        Refused::fault(fault.at(&self.server))
     }
 
     /// Retries until there is an answer, a refusal, or no time left. An attempt ends with this time too, or after the time of one request if that
     /// is longer, whatever the server answers. Pauses grow by a factor of 1.5 from 0.1 s to 5 s.
-    fn ask<T>(&self, mut ask: impl AsyncFnMut(&Self) -> Result<T, Fault>) -> Result<T, NetworkError> {
+    fn ask<T>(&self, mut ask: impl AsyncFnMut(&Self) -> Result<T, Fault>) -> Result<T, Refused> {
         self.once(async |this| {
             let (start, mut pause) = (Instant::now(), Duration::from_millis(100));
             loop {
@@ -156,13 +157,10 @@ impl Caller {
                 let answer = tokio::time::timeout(left, ask(this)).await.unwrap_or(Err(Fault::Late));
                 match answer {
                     Ok(answer) => return Ok(answer),
-                    Err(fault) if !fault.is_passing() => return Err(this.refused(fault)),
+                    Err(fault) if !fault.is_passing() => return Err(this.refused(&fault)),
                     Err(fault) if matches!(fault, Fault::Late) || start.elapsed() + pause > this.patience => {
-                        return Err(NetworkError::Unreachable {
-                            server: this.server.clone(),
-                            fault: fault.into(),
-                            tried: start.elapsed(),
-                        });
+                        let message = format!("{} (tried for {:.0?})", fault.at(&this.server), start.elapsed());
+                        return Err(Refused::new(ExitCode::InputOutput, message));
                     }
                     Err(fault) => tracing::debug!(%fault, "asking again"),
                 }
@@ -172,9 +170,8 @@ impl Caller {
         })?
     }
 
-    fn once<T>(&self, ask: impl AsyncFnOnce(&Self) -> T) -> Result<T, NetworkError> {
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(NetworkError::Runtime)?;
+    fn once<T>(&self, ask: impl AsyncFnOnce(&Self) -> T) -> Result<T, Refused> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(no_runtime)?;
         Ok(runtime.block_on(ask(self)))
     }
 
@@ -185,16 +182,13 @@ impl Caller {
     /// Checks that the server serves this round and not another of its rounds.
     async fn check_round(&self, connection: &mut Client) -> Result<(), Fault> {
         let reply = connection.request(Method::GET, "/v3/round", &[], Bytes::new(), SMALL).await?;
-        let state: RoundState =
-            serde_json::from_slice(&success(reply)?.body).map_err(|_| Fault::Answer { expected: "round" })?;
+        let state: RoundState = serde_json::from_slice(&success(reply)?.body).map_err(|_| Fault::invalid("round"))?;
         let expected = self.file.id().to_hex();
         if state.round == expected {
             Ok(())
         } else {
-            Err(Fault::OtherRound {
-                expected,
-                found: speed_core::printable(&state.round.chars().take(64).collect::<String>()),
-            })
+            let found = speed_core::printable(&state.round.chars().take(64).collect::<String>());
+            Err(Fault::Answer(format!("serves round {found}, expected {expected}")))
         }
     }
 
@@ -207,20 +201,20 @@ impl Caller {
         // Only bytes that no answer counted before are progress: a server may alternate between offsets.
         let mut most = offset;
         while stuck < 8 {
-            let rest = bytes.get(offset..).ok_or(Fault::Answer { expected: "offset" })?;
+            let rest = bytes.get(offset..).ok_or_else(|| Fault::invalid("offset"))?;
             let headers = [(LENGTH, bytes.len().to_string()), (OFFSET, offset.to_string())];
             let reply = connection.request(Method::PUT, &path, &headers, Bytes::copy_from_slice(rest), SMALL).await?;
             match reply.status {
-                201 => return Receipt::from_bytes(&reply.body).map_err(|_| Fault::Answer { expected: "receipt" }),
+                201 => return Receipt::from_bytes(&reply.body).map_err(|_| Fault::invalid("receipt")),
                 202 | 409 => {
                     let found = self::offset(&reply)?;
                     stuck = if found > most { 0 } else { stuck + 1 };
                     (offset, most) = (found, most.max(found));
                 }
-                _ => return Err(success(reply).err().unwrap_or(Fault::Answer { expected: "receipt" })),
+                _ => return Err(success(reply).err().unwrap_or_else(|| Fault::invalid("receipt"))),
             }
         }
-        Err(Fault::Answer { expected: "progress" })
+        Err(Fault::invalid("progress"))
     }
 
     async fn download(&self, path: &str, most: usize) -> Result<Vec<u8>, Fault> {
@@ -237,7 +231,7 @@ impl Caller {
 /// Parses the number of bytes that the server has.
 fn offset(reply: &Reply) -> Result<usize, Fault> {
     let text = std::str::from_utf8(&reply.body).ok();
-    text.and_then(|text| text.parse().ok()).ok_or(Fault::Answer { expected: "offset" })
+    text.and_then(|text| text.parse().ok()).ok_or_else(|| Fault::invalid("offset"))
 }
 
 fn success(reply: Reply) -> Result<Reply, Fault> {
@@ -246,6 +240,6 @@ fn success(reply: Reply) -> Result<Reply, Fault> {
     match reply.status {
         200..300 => Ok(reply),
         408 | 429 | 503 => Err(Fault::Busy(message())),
-        status => Err(Fault::Status { status, message: message() }),
+        status => Err(Fault::Answer(format!("answers {status}: {}", message()))),
     }
 }

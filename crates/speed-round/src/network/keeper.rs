@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use crate::RolesError;
+use crate::Refused;
 use crate::server::{Admitted, Reception, Refusal, RoundServer};
 use speed_aggregation::log::Receipt;
 use speed_core::Digest;
@@ -30,7 +30,7 @@ pub(crate) struct Keeper {
     orders: Sender<KeeperRequest>,
     /// Teachers whose messages are kept.
     pub(crate) received: watch::Receiver<usize>,
-    thread: JoinHandle<Result<(), RolesError>>,
+    thread: JoinHandle<Result<(), Refused>>,
 }
 
 /// A cloneable handle for requests to the keeper.
@@ -49,7 +49,7 @@ impl Keeper {
     }
 
     /// Returns the error of a keeper that ended prematurely, if there is one.
-    pub(crate) fn failure(self) -> Option<RolesError> {
+    pub(crate) fn failure(self) -> Option<Refused> {
         match self.thread.join() {
             Ok(ended) => ended.err(),
             Err(panic) => std::panic::resume_unwind(panic),
@@ -105,7 +105,7 @@ impl PendingReply {
     }
 }
 
-fn keep(server: &RoundServer, queue: &Receiver<KeeperRequest>, count: &watch::Sender<usize>) -> Result<(), RolesError> {
+fn keep(server: &RoundServer, queue: &Receiver<KeeperRequest>, count: &watch::Sender<usize>) -> Result<(), Refused> {
     let mut reception = Reception::open(server)?;
     count.send_replace(reception.received());
     while let Ok(first) = queue.recv() {

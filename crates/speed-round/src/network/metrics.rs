@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::network::stage::RoundState;
-use crate::network::transport::Counters;
+use crate::network::transport::{Counters, Gauge};
 
 /// Counters and gauges of a server. None of them reveals votes.
 #[derive(Default)]
@@ -17,24 +16,6 @@ pub(crate) struct Metrics {
     pub(crate) queries: Gauge,
     pub(crate) answered: Gauge,
     refused: Mutex<BTreeMap<&'static str, u64>>,
-}
-
-/// A number that can be read and changed concurrently.
-#[derive(Default)]
-pub(crate) struct Gauge(AtomicU64);
-
-impl Gauge {
-    pub(crate) fn add(&self, count: u64) {
-        self.0.fetch_add(count, Ordering::Relaxed);
-    }
-
-    pub(crate) fn set(&self, value: u64) {
-        self.0.store(value, Ordering::Relaxed);
-    }
-
-    pub(crate) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
 }
 
 impl Metrics {

@@ -158,7 +158,6 @@ mod tests {
 
     #[tokio::test]
     async fn half_sent_heads_do_not_block_monitoring() {
-        // On the commit before, 40 of them held all 32 places for 60 s.
         let address = serve().await;
         let mut half_sent = Vec::new();
         for _ in 0..40 {

@@ -9,7 +9,7 @@ use speed_core::Digest;
 /// The refused messages of each party: the latest by SHA-256, so that the same bytes are not checked again, and the
 /// number of messages with invalid proofs, each of which costs the server a check.
 #[derive(Default)]
-pub(crate) struct Refused(Mutex<HashMap<[u8; 32], OfParty>>);
+pub(crate) struct RefusedMessages(Mutex<HashMap<[u8; 32], OfParty>>);
 
 #[derive(Default)]
 struct OfParty {
@@ -25,7 +25,7 @@ pub(crate) struct Found {
     pub(crate) words: String,
 }
 
-impl Refused {
+impl RefusedMessages {
     /// Number of refusals remembered per party, and of failed proof checks allowed per party.
     const MAX: usize = 8;
 
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn the_last_ones_of_each_party_are_remembered() {
-        let refused = Refused::default();
+        let refused = RefusedMessages::default();
         let message = |index: usize| Digest::of([index as u8]);
         for index in 0..10 {
             refused.keep([1; 32], message(index), "unproven", index.to_string());

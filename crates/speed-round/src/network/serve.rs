@@ -8,13 +8,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::network::transport::server_config;
 use crate::server::{Progress, Refusal, RoundServer, ServerOptions};
-use crate::{Roster, RoundFile};
+use crate::{Refused, RoundFile};
 use axum::Router;
 use serde::Serialize;
+use speed_core::ExitCode;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::network::error::{NetworkError, expect_address};
+use crate::network::error::{expect_address, no_runtime};
 use crate::network::keeper::Keeper;
 use crate::network::limits::Limits;
 use crate::network::metrics::Metrics;
@@ -75,13 +76,13 @@ pub struct ServeReport {
 /// # Errors
 /// If a file is missing or does not match, another program uses the registry, an address cannot be listened on, or a
 /// step of the round fails.
-pub fn serve(options: &ServeOptions, progress: Arc<dyn ServeProgress>) -> Result<ServeReport, NetworkError> {
+pub fn serve(options: &ServeOptions, progress: Arc<dyn ServeProgress>) -> Result<ServeReport, Refused> {
     for address in [Some(&options.listen), options.watch.as_ref()].into_iter().flatten() {
         expect_address("listen on", address)?;
     }
     let server = Arc::new(RoundServer::open(options.server.clone())?);
     let tls = Arc::new(server_config(server.identity().signing_key(), &keys(server.file()))?);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(NetworkError::Runtime)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(no_runtime)?;
     let ended = runtime.block_on(run(options, &server, tls, progress));
     // Running checks end with the process.
     runtime.shutdown_background();
@@ -90,7 +91,7 @@ pub fn serve(options: &ServeOptions, progress: Arc<dyn ServeProgress>) -> Result
 
 /// Returns the keys of all parties that may connect.
 fn keys(file: &RoundFile) -> HashSet<[u8; 32]> {
-    let roster: &Roster = file.roster();
+    let roster = file.roster();
     roster.teachers().iter().chain([roster.student()]).map(|party| *party.key().as_bytes()).collect()
 }
 
@@ -99,7 +100,7 @@ async fn run(
     server: &Arc<RoundServer>,
     tls: Arc<rustls::ServerConfig>,
     progress: Arc<dyn ServeProgress>,
-) -> Result<ServeReport, NetworkError> {
+) -> Result<ServeReport, Refused> {
     let (parties_at, watchers_at) = (
         listen(&options.listen).await?,
         match &options.watch {
@@ -150,7 +151,7 @@ async fn run(
             std::future::pending().await
         }
     };
-    let outcome: Result<(), NetworkError> = tokio::select! {
+    let outcome: Result<(), Refused> = tokio::select! {
         outcome = whole => outcome,
         () = stop_signal() => Ok(()),
     };
@@ -181,9 +182,10 @@ async fn label(
     deadline: Option<SystemTime>,
     stage: &watch::Sender<Stage>,
     progress: &Arc<dyn ServeProgress>,
-) -> Result<(), NetworkError> {
+) -> Result<(), Refused> {
     if !closing(&served.server, keeper.received.clone(), deadline, progress.as_ref()).await? {
-        return Err(keeper.failure().map_or(NetworkError::Stopped, NetworkError::from));
+        let stopped = || Refused::new(ExitCode::Computation, "messages can no longer be stored");
+        return Err(keeper.failure().unwrap_or_else(stopped));
     }
     // Announces to the parties that the sum is closed, then stops accepting messages.
     stage.send_replace(Stage::Closed);
@@ -217,7 +219,7 @@ async fn closing(
     mut received: watch::Receiver<usize>,
     deadline: Option<SystemTime>,
     progress: &dyn ServeProgress,
-) -> Result<bool, NetworkError> {
+) -> Result<bool, Refused> {
     if server.is_closed()? {
         return Ok(true);
     }
@@ -277,8 +279,9 @@ impl Progress for MeteredProgress {
     }
 }
 
-async fn listen(address: &str) -> Result<TcpListener, NetworkError> {
-    TcpListener::bind(address).await.map_err(|source| NetworkError::Listen { address: address.to_owned(), source })
+async fn listen(address: &str) -> Result<TcpListener, Refused> {
+    let refused = |error| Refused::new(ExitCode::InputOutput, format!("cannot listen on {address}: {error}"));
+    TcpListener::bind(address).await.map_err(refused)
 }
 
 fn address(listener: &TcpListener) -> SocketAddr {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::RolesError;
+use crate::Refused;
 use crate::network::transport::{Counters, PeerKey};
 use crate::server::RoundServer;
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use crate::network::keeper::{Keeper, KeeperHandle};
 use crate::network::limits::Limits;
 use crate::network::metrics::Metrics;
 use crate::network::rates::Rates;
-use crate::network::refused::Refused;
+use crate::network::refused::RefusedMessages;
 use crate::network::stage::Stage;
 use crate::network::uploads::Uploads;
 
@@ -26,7 +26,7 @@ pub(crate) struct ServedRound {
     /// Set when the student has the result.
     pub(crate) fetched: watch::Sender<bool>,
     pub(crate) uploads: Arc<Uploads>,
-    pub(crate) refused: Refused,
+    pub(crate) refused: RefusedMessages,
     pub(crate) rates: Rates,
     /// Rate limits of the lines about refused messages of a party in the program's log.
     pub(crate) lines: Rates,
@@ -53,7 +53,7 @@ impl ServedRound {
         stage: watch::Receiver<Stage>,
         limits: Limits,
         checks: usize,
-    ) -> Result<Self, RolesError> {
+    ) -> Result<Self, Refused> {
         Ok(Self {
             server: server.clone(),
             keeper: keeper.handle(),
@@ -61,7 +61,7 @@ impl ServedRound {
             stage,
             fetched: watch::channel(server.is_fetched()?).0,
             uploads: Uploads::new(limits.unfinished.max(16 * server.max_message())),
-            refused: Refused::default(),
+            refused: RefusedMessages::default(),
             rates: Rates::new(limits.burst, limits.rate),
             lines: Rates::new(LINES, LINE_RATE),
             limits,

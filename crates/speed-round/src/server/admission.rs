@@ -5,7 +5,7 @@ use speed_aggregation::proofs::{ProofKey, Proofs};
 use speed_aggregation::protocol::{Submission, TeacherStatus};
 use speed_aggregation::{Message, PublicKey, Server};
 
-use crate::refusal::{MessageFault, Rejection};
+use crate::refusal::Rejection;
 use crate::round_file::RoundFile;
 
 /// The checks of messages for a round. In order: an envelope of this version and kind; its checksum; the limits of its
@@ -28,14 +28,14 @@ pub(super) struct ProofChecks {
 
 impl Admission<'_> {
     /// Reads a message, adds it to the sum, and returns its teacher. If `is_proven`, its proofs were checked before the
-    /// registry stored it; proofs of another version are checked, and refused, all the same.
+    /// registry stored it.
     pub(super) fn admit(&self, server: &mut Server, bytes: &[u8], is_proven: bool) -> Result<usize, Rejection> {
         let submission = self.authenticate(bytes)?;
         let message = submission.message();
         // Cheap checks first: whether the message counts at all, and only then its proofs.
         let by_server = |error| Rejection::by_server(message.teacher(), error);
         server.check(message).map_err(by_server)?;
-        if !is_proven || !Proofs::are_of_this_version(submission.proofs()) {
+        if !is_proven {
             self.check_proofs(&submission)?;
         }
         server.add_checked(message).map_err(by_server)?;
@@ -73,7 +73,7 @@ impl Admission<'_> {
         checked.map_err(|fault| Rejection {
             teacher: Some(message.teacher()),
             reason: TeacherStatus::Unproven.name(),
-            fault: MessageFault::Proof(Box::new(fault)),
+            message: fault.to_string(),
             status: Some(TeacherStatus::Unproven),
         })
     }
@@ -88,8 +88,10 @@ impl Admission<'_> {
         };
         let (digest, signature) = submission.signed();
         if !party.key().verifies(digest, signature) {
-            let fault = MessageFault::Signature { teacher, name: party.name().to_owned() };
-            return Err(Rejection { teacher: None, reason: "forged", fault, status: None });
+            let name = party.name();
+            let message =
+                format!("claims to come from teacher {teacher}, {name:?}, but does not have that party's signature");
+            return Err(Rejection::of_stranger("forged", message));
         }
         Ok(submission)
     }
@@ -97,20 +99,21 @@ impl Admission<'_> {
     /// Distinguishes files that were truncated or damaged in transit from files that never were messages.
     fn unreadable(&self, bytes: &[u8], error: DecodeError) -> Rejection {
         let least = Submission::min_size(self.file.round());
-        let (reason, fault) = match error {
+        match error {
             // A file that ends within the magic bytes must be a prefix of them.
             _ if !Message::MAGIC.starts_with(&bytes[..bytes.len().min(Message::MAGIC.len())]) => {
-                ("not-a-message", DecodeError::Magic.into())
+                Rejection::of_stranger("not-a-message", DecodeError::Magic)
             }
             DecodeError::Magic | DecodeError::Version { .. } | DecodeError::Kind { .. } => {
-                ("not-a-message", error.into())
+                Rejection::of_stranger("not-a-message", error)
             }
             // The end of a truncated file is read as its checksum.
             DecodeError::Length { .. } | DecodeError::Checksum if bytes.len() < least => {
-                ("truncated", MessageFault::Length { min: least, found: bytes.len() as u64 })
+                let found = bytes.len();
+                let message = format!("{found} bytes, a message of this round has at least {least}");
+                Rejection::of_stranger("truncated", message)
             }
-            error => ("damaged", error.into()),
-        };
-        Rejection { teacher: None, reason, fault, status: None }
+            error => Rejection::of_stranger("damaged", error),
+        }
     }
 }

@@ -4,12 +4,11 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use speed_aggregation::protocol::RoundId;
-use speed_core::printable;
+use speed_core::{printable, read_regular};
 
-use crate::error::RolesError;
-use crate::fault::ReadFault;
-use crate::files::{read_up_to, visible_files};
-use crate::refusal::{MessageFault, Refusal, Rejection};
+use crate::error::{Refused, beginning};
+use crate::files::{unreadable, visible_files};
+use crate::refusal::{EARLIER, OVERSIZED, Refusal, Rejection, UNREADABLE};
 use crate::registry::RoundRegistry;
 
 /// The receiver of a message, given its bytes and whether its proofs were checked before.
@@ -22,7 +21,7 @@ pub(super) trait Inbox {
     ///
     /// # Errors
     /// If the transport itself fails.
-    fn offer(&self, max: usize, take: &mut Take<'_>) -> Result<Vec<Refusal>, RolesError>;
+    fn offer(&self, max: usize, take: &mut Take<'_>) -> Result<Vec<Refusal>, Refused>;
 }
 
 /// The files of a directory, in the order of their names, which are otherwise arbitrary. At most one message is in
@@ -36,19 +35,17 @@ impl FolderInbox {
     ///
     /// # Errors
     /// If the directory cannot be read.
-    pub(super) fn open(folder: &Path) -> Result<Self, RolesError> {
+    pub(super) fn open(folder: &Path) -> Result<Self, Refused> {
         Ok(Self { files: visible_files(folder)? })
     }
 }
 
 impl Inbox for FolderInbox {
-    fn offer(&self, max: usize, take: &mut Take<'_>) -> Result<Vec<Refusal>, RolesError> {
+    fn offer(&self, max: usize, take: &mut Take<'_>) -> Result<Vec<Refusal>, Refused> {
         let refusals = self.files.iter().map(|path| {
-            let read = read_up_to(path, max as u64).map_err(|fault| Rejection {
-                teacher: None,
-                reason: if matches!(fault, ReadFault::TooLong { .. }) { "oversized" } else { "unreadable" },
-                fault: fault.into(),
-                status: None,
+            let read = read_regular(path, max as u64).map_err(|error| {
+                let is_long = error.kind() == std::io::ErrorKind::FileTooLarge;
+                Rejection::of_stranger(if is_long { OVERSIZED } else { UNREADABLE }, unreadable(&error))
             });
             read.and_then(|bytes| take(&bytes, false)).map_err(|rejection| rejection.into_refusal(name(path)))
         });
@@ -66,7 +63,7 @@ pub(super) struct RegistryInbox<'a> {
 }
 
 impl Inbox for RegistryInbox<'_> {
-    fn offer(&self, max: usize, take: &mut Take<'_>) -> Result<Vec<Refusal>, RolesError> {
+    fn offer(&self, max: usize, take: &mut Take<'_>) -> Result<Vec<Refusal>, Refused> {
         let (mut refusals, mut received) = (Vec::new(), HashSet::new());
         let of_registry = |rejection: Rejection| rejection.into_refusal("registry".to_owned());
         self.registry.for_each_received(self.round, &mut |teacher, bytes| {
@@ -77,7 +74,7 @@ impl Inbox for RegistryInbox<'_> {
         refusals.extend(refused.into_iter().filter(|(teacher, _)| !received.contains(teacher)).map(
             |(teacher, status)| {
                 let (teacher, reason, status) = (Some(teacher as usize), status.name(), Some(status));
-                of_registry(Rejection { teacher, reason, fault: MessageFault::Earlier, status })
+                of_registry(Rejection { teacher, reason, message: EARLIER.to_owned(), status })
             },
         ));
         if let Some(folder) = self.then {
@@ -91,5 +88,5 @@ impl Inbox for RegistryInbox<'_> {
 /// chooses it.
 fn name(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    printable(&name.chars().take(100).collect::<String>())
+    printable(&beginning(&name))
 }

@@ -1,7 +1,6 @@
 //! The steps of a round at its server: sum, noise, argmax, result.
 
 use std::collections::HashMap;
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -9,18 +8,17 @@ use speed_aggregation::error::ServerError;
 use speed_aggregation::log::{LogEntry, LogEvent};
 use speed_aggregation::protocol::{AnswerList, AnswerSeed, ExactCircuit, SignedResult, Submission, TeacherStatus};
 use speed_aggregation::{EncryptedAnswer, EvaluationKey, Server};
-use speed_core::{Circuit, Digest, NoisePlacement};
+use speed_core::{Digest, NoisePlacement};
 
 use super::admission::Admission;
 use super::inbox::Inbox;
 use super::notes::Notes;
 use super::report::Progress;
-use crate::charge::{LedgerOptions, charge, expect_uncharged, of_server};
-use crate::error::RolesError;
-use crate::fault::{InputFault, VerificationFault};
+use super::round_server::ServerOptions;
+use crate::charge::{charge, expect_uncharged, of_server};
+use crate::error::Refused;
 use crate::files::{Access, hash_file, write_once_for};
 use crate::identity::Identity;
-use crate::randomness::RoundRandomness;
 use crate::refusal::{Refusal, Rejection};
 use crate::registry::RoundRegistry;
 use crate::round_file::RoundFile;
@@ -33,14 +31,9 @@ pub(super) struct Labelling<'a> {
     pub(super) identity: &'a Identity,
     /// The number of teachers that must answer.
     pub(super) minimum: usize,
-    pub(super) circuit: Circuit,
-    pub(super) threads: NonZeroUsize,
-    pub(super) randomness: RoundRandomness,
-    pub(super) ledger: &'a LedgerOptions,
+    pub(super) options: &'a ServerOptions,
     pub(super) inbox: &'a dyn Inbox,
     pub(super) registry: &'a RoundRegistry,
-    /// A directory for copies of the counted messages.
-    pub(super) copies: Option<&'a Path>,
     pub(super) progress: &'a dyn Progress,
 }
 
@@ -57,14 +50,20 @@ pub(super) struct EvaluatedRound {
 impl Labelling<'_> {
     /// Sums, copies the counted messages, computes the argmax, and assembles the result. A step that is in the registry is
     /// not repeated. If a copy is missing, no result is made, because the registry deletes the messages when it stores the result.
-    pub(super) fn run(&self, key: EvaluationKey) -> Result<EvaluatedRound, RolesError> {
+    pub(super) fn run(&self, key: EvaluationKey) -> Result<EvaluatedRound, Refused> {
         let (server, sum, refused) = match self.registry.sum(self.file.id())? {
             Some(state) => self.resume(key, &state)?,
             None => self.sum(key)?,
         };
         // The server's ledger is about all parties, so it states the largest.
-        charge(self.ledger, of_server(self.file), server.teachers_received(), self.file.round().largest_party(), sum)?;
-        if let Some(copies) = self.copies {
+        charge(
+            &self.options.ledger,
+            of_server(self.file),
+            server.teachers_received(),
+            self.file.round().largest_party(),
+            sum,
+        )?;
+        if let Some(copies) = &self.options.copies {
             copy_messages(copies, self.file, self.inbox, self.registry)?;
         }
         let (answers, resumed) = self.answer(&server)?;
@@ -77,24 +76,23 @@ impl Labelling<'_> {
     }
 
     /// Resumes with a closed sum: every message that was not counted is late.
-    fn resume(&self, key: EvaluationKey, state: &[u8]) -> Result<(Server, Digest, Vec<Refusal>), RolesError> {
-        let server = Server::resume(key, self.file.round().clone(), state)
-            .map_err(|error| RolesError::input(self.registry.path())(InputFault::Sum(error.into())))?;
+    fn resume(&self, key: EvaluationKey, state: &[u8]) -> Result<(Server, Digest, Vec<Refusal>), Refused> {
+        let server =
+            Server::resume(key, self.file.round().clone(), state).map_err(Refused::input(self.registry.path()))?;
         let counted = self.registry.counted(self.file.id())?;
         let refused = late(self.inbox, self.admission, (server.statuses(), &counted), self.progress)?;
-        // A sum without a seed was closed by an earlier version. Its result cannot be verified.
-        let server = match self.registry.answer_seed(self.file.id())? {
-            Some((circuit, seed)) => server.with_circuit(circuit.into())?.with_answer_seed(seed),
-            None => server.with_circuit(self.circuit)?.with_randomness(self.randomness.keys()),
-        };
-        Ok((server, Digest::of(state), refused))
+        let seed = self.registry.answer_seed(self.file.id())?;
+        let (circuit, seed) = seed.ok_or_else(|| {
+            Refused::input(self.registry.path())("has the sum of this round without the seed of its answers")
+        })?;
+        Ok((server.with_circuit(circuit.into())?.with_answer_seed(seed), Digest::of(state), refused))
     }
 
     /// Sums the available messages, adds the server's noise if the round requires it, closes the sum and keeps it.
-    fn sum(&self, key: EvaluationKey) -> Result<(Server, Digest, Vec<Refusal>), RolesError> {
-        expect_uncharged(self.ledger, of_server(self.file), self.registry.path())?;
-        let circuit = ExactCircuit::try_from(self.circuit)?;
-        let seed = AnswerSeed::draw(&self.randomness.keys(), self.file.id())?;
+    fn sum(&self, key: EvaluationKey) -> Result<(Server, Digest, Vec<Refusal>), Refused> {
+        expect_uncharged(&self.options.ledger, of_server(self.file), self.registry.path())?;
+        let circuit = ExactCircuit::try_from(self.options.circuit)?;
+        let seed = AnswerSeed::draw(&self.options.randomness.keys(), self.file.id())?;
         let server = Server::new(key, self.file.round().clone())?.with_circuit(circuit.into())?;
         let mut server = server.with_answer_seed(seed.clone());
         let (refused, mut entries) = self.collect(&mut server)?;
@@ -108,7 +106,7 @@ impl Labelling<'_> {
     }
 
     /// Adds every usable message, and returns the refusals of the others and the log entries about both.
-    fn collect(&self, server: &mut Server) -> Result<(Vec<Refusal>, Vec<LogEntry>), RolesError> {
+    fn collect(&self, server: &mut Server) -> Result<(Vec<Refusal>, Vec<LogEntry>), Refused> {
         let (mut entries, mut counted) = (Vec::new(), HashMap::new());
         let log = self.registry.log(self.file.id())?;
         let mut notes = Notes::from_log(&log);
@@ -122,7 +120,7 @@ impl Labelling<'_> {
             }
             let (event, teacher) = match &admitted {
                 Ok(teacher) => (LogEvent::Counted, Some(*teacher)),
-                Err(rejection) if rejection.fault.is_duplicate() => (LogEvent::Duplicate, rejection.teacher),
+                Err(rejection) if rejection.is_duplicate() => (LogEvent::Duplicate, rejection.teacher),
                 Err(rejection) => (LogEvent::Refused, rejection.teacher),
             };
             // Otherwise anyone could fill the log with unsigned messages, and a teacher with signed ones.
@@ -143,15 +141,17 @@ impl Labelling<'_> {
         let (counted, minimum) = (server.teachers_received(), self.minimum);
         if counted < minimum {
             let teachers = self.file.round().shape().teachers();
-            return Err(RolesError::TooFew { counted, teachers, minimum, refused });
+            return Err(Refused::fault(format!(
+                "{counted} of {teachers} teachers gave a usable answer, at least {minimum} must"
+            )));
         }
         Ok((refused, entries))
     }
 
     /// Draws and adds all of the privacy noise if the server adds it in this round.
-    fn add_noise(&self, server: &mut Server) -> Result<(), RolesError> {
+    fn add_noise(&self, server: &mut Server) -> Result<(), Refused> {
         if self.file.round().placement() == NoisePlacement::Central {
-            let randomness = self.randomness.server_noise(self.file.id());
+            let randomness = self.options.randomness.server_noise(self.file.id());
             let noise = self.file.noise().share_of(1)?.draw(self.file.round().values(), &randomness)?;
             server.add_noise(&noise)?;
         }
@@ -160,14 +160,14 @@ impl Labelling<'_> {
 
     /// Returns all answers and the number of answers that were stored. The others are computed, and stored as they are
     /// finished.
-    fn answer(&self, server: &Server) -> Result<(Vec<EncryptedAnswer>, usize), RolesError> {
+    fn answer(&self, server: &Server) -> Result<(Vec<EncryptedAnswer>, usize), Refused> {
         let queries = server.round().shape().queries();
         let mut answers = self.registry.answers(self.file.id(), queries)?;
         let outstanding: Vec<usize> = (0..queries).filter(|&query| answers[query].is_none()).collect();
         let kept = queries - outstanding.len();
         self.progress.begin(queries, kept);
         let fresh = Mutex::new(Vec::with_capacity(outstanding.len()));
-        server.answer::<RolesError>(self.threads, &outstanding, &|group, _| {
+        server.answer::<Refused>(self.options.threads, &outstanding, &|group, _| {
             self.registry.keep_answers(self.file.id(), &group)?;
             self.progress.advance(group.len());
             fresh.lock().unwrap_or_else(PoisonError::into_inner).extend(group);
@@ -185,17 +185,17 @@ impl Labelling<'_> {
 /// secret key they are votes. A copy that is there already is kept.
 ///
 /// # Errors
-/// [`VerificationFault::NoCopies`] if the directory then lacks a counted message, and errors of reading and writing.
+/// If the directory then lacks a counted message, and errors of reading and writing.
 pub(super) fn copy_messages(
     copies: &Path,
     file: &RoundFile,
     inbox: &dyn Inbox,
     registry: &RoundRegistry,
-) -> Result<(), RolesError> {
+) -> Result<(), Refused> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(copies).map_err(RolesError::io("create", copies))?;
+    builder.recursive(true).create(copies).map_err(Refused::io("create", copies))?;
     let longest = Submission::max_size(file.round());
     let counted = registry.counted(file.id())?;
     let path_of = |teacher: usize| copies.join(format!("teacher-{teacher}.message"));
@@ -217,16 +217,24 @@ pub(super) fn copy_messages(
     if teachers.is_empty() {
         return Ok(());
     }
-    Err(RolesError::input(copies)(VerificationFault::NoCopies { teachers }))
+    // At most ten of them are named.
+    let first: Vec<_> = teachers.iter().take(10).map(|teacher| format!("teacher {teacher}")).collect();
+    let more = teachers.len() - first.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Err(Refused::input(copies)(format!(
+        "lacks the counted messages of {}{more}: give the directory that has them with --answers, or leave --copy-messages out. A result \
+         can be verified only with all of them, and the registry deletes its own when the result exists",
+        first.join(", ")
+    )))
 }
 
 /// Returns whether a message was refused because it is already in the sum: the same file came by two ways.
 fn is_again(admitted: &Result<usize, Rejection>, digest: Digest, counted: &HashMap<usize, Digest>) -> bool {
     match admitted {
-        Err(Rejection { teacher: Some(teacher), fault, .. }) => {
-            fault.is_duplicate() && counted.get(teacher) == Some(&digest)
+        Err(rejection) => {
+            rejection.is_duplicate() && rejection.teacher.is_some_and(|teacher| counted.get(&teacher) == Some(&digest))
         }
-        _ => false,
+        Ok(_) => false,
     }
 }
 
@@ -236,7 +244,7 @@ pub(super) fn late(
     admission: Admission<'_>,
     (statuses, counted): (&[TeacherStatus], &HashMap<usize, Digest>),
     progress: &dyn Progress,
-) -> Result<Vec<Refusal>, RolesError> {
+) -> Result<Vec<Refusal>, Refused> {
     let file = admission.file;
     let mut refused = inbox.offer(Submission::max_size(file.round()), &mut |bytes, _| {
         let submission = admission.authenticate(bytes)?;

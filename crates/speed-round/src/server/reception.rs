@@ -9,9 +9,9 @@ use speed_core::Digest;
 
 use super::notes::Notes;
 use super::round_server::RoundServer;
-use crate::error::RolesError;
+use crate::error::Refused;
 use crate::party_key::PartyKey;
-use crate::refusal::{MessageFault, Refusal, Rejection};
+use crate::refusal::{Refusal, Rejection};
 
 /// A message of the round that its teacher signed and sent. It is not stored yet, and its proofs may be unchecked.
 #[derive(Debug)]
@@ -23,8 +23,7 @@ pub struct Admitted {
 
 impl RoundServer {
     /// Returns the largest number of bytes of a message of the round.
-    #[must_use]
-    pub fn max_message(&self) -> usize {
+    pub(crate) fn max_message(&self) -> usize {
         Submission::max_size(self.file().round())
     }
 
@@ -38,8 +37,8 @@ impl RoundServer {
             let submission = admission.authenticate(bytes)?;
             let teacher = submission.message().teacher();
             if self.file().roster().teacher(from) != Some(teacher) {
-                let fault = MessageFault::Courier { teacher, from: from.into() };
-                return Err(Rejection { teacher: None, reason: "forged", fault, status: None });
+                let message = format!("is signed by teacher {teacher}, but was brought by {from}");
+                return Err(Rejection::of_stranger("forged", message));
             }
             admission.check_terms(submission.message())?;
             Ok(teacher)
@@ -51,8 +50,7 @@ impl RoundServer {
     }
 
     /// Returns the name of a party for texts about its messages: its index and name in the roster, or its key.
-    #[must_use]
-    pub fn name_of(&self, party: PartyKey) -> String {
+    pub(crate) fn name_of(&self, party: PartyKey) -> String {
         let roster = self.file().roster();
         match roster.teacher(party).and_then(|index| Some((index, roster.teachers().get(index)?))) {
             Some((index, teacher)) => format!("teacher {index}, {:?}", teacher.name()),
@@ -61,10 +59,7 @@ impl RoundServer {
     }
 
     /// Checks the proofs of a message, if the round requires them. Takes about 0.1 core-seconds for a thousand values.
-    ///
-    /// # Errors
-    /// [`Refusal`] if the message is not proved to be well formed.
-    pub fn check_proofs(&self, message: &Admitted) -> Result<(), Refusal> {
+    pub(crate) fn check_proofs(&self, message: &Admitted) -> Result<(), Refusal> {
         let admission = self.admission();
         let checked = admission.authenticate(&message.bytes).and_then(|submission| admission.check_proofs(&submission));
         checked.map_err(|rejection| rejection.into_refusal("upload".to_owned()))
@@ -96,7 +91,7 @@ impl<'a> Reception<'a> {
     ///
     /// # Errors
     /// If the registry cannot be read.
-    pub fn open(server: &'a RoundServer) -> Result<Self, RolesError> {
+    pub fn open(server: &'a RoundServer) -> Result<Self, Refused> {
         let round = server.file().id();
         let (mut head, mut kept) = (LogHead::empty(round), HashMap::new());
         let log = server.registry().log(round)?;
@@ -112,26 +107,23 @@ impl<'a> Reception<'a> {
     }
 
     /// Returns the number of teachers of the parties whose messages are stored.
-    #[must_use]
-    pub fn received(&self) -> usize {
+    pub(crate) fn received(&self) -> usize {
         self.kept.keys().map(|&party| self.server.file().round().teachers_of(party)).sum()
     }
 
     /// Returns the round.
-    #[must_use]
-    pub fn round(&self) -> RoundId {
+    pub(crate) fn round(&self) -> RoundId {
         self.server.file().id()
     }
 
     /// Returns whether the outcome for a message is already decided. Then [`Reception::keep`] returns it whether or not
     /// its proofs are valid.
-    #[must_use]
-    pub fn is_decided(&self, message: &Admitted) -> bool {
+    pub(crate) fn is_decided(&self, message: &Admitted) -> bool {
         self.is_closed || self.kept.contains_key(&message.teacher)
     }
 
     /// Refuses all further messages.
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.is_closed = true;
     }
 
@@ -146,7 +138,7 @@ impl<'a> Reception<'a> {
         &mut self,
         messages: &[Admitted],
         refusals: &[(Digest, Refusal)],
-    ) -> Result<Vec<Result<Receipt, Refusal>>, RolesError> {
+    ) -> Result<Vec<Result<Receipt, Refusal>>, Refused> {
         let mut update = RegistryUpdate::default();
         let outcomes: Vec<_> = messages.iter().map(|message| self.decide(message, &mut update)).collect();
         for (digest, refusal) in refusals {

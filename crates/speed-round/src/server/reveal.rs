@@ -6,8 +6,7 @@ use serde::Serialize;
 use speed_aggregation::protocol::RevealedSeed;
 use speed_core::Digest;
 
-use crate::error::RolesError;
-use crate::fault::{InputFault, ResultsFault};
+use crate::error::Refused;
 use crate::files::{Access, write_new};
 use crate::identity::Identity;
 use crate::registry::RoundRegistry;
@@ -46,15 +45,15 @@ pub struct RevealReport {
 /// ([`verify`](super::verify())) and never to the student.
 ///
 /// # Errors
-/// If a file is missing or not the round's, the round has no result yet or was closed by a version without seeds, or the
-/// file exists.
-pub fn reveal(options: &RevealOptions) -> Result<RevealReport, RolesError> {
+/// If a file is missing or not the round's, the round has no result yet, or the file exists.
+pub fn reveal(options: &RevealOptions) -> Result<RevealReport, Refused> {
     let file = RoundFile::read(&options.round)?;
     let identity = server_identity(&options.signing_key, &file)?;
     let registry = RoundRegistry::open(&options.registry, false)?;
-    let fault = |fault| RolesError::results(&options.registry, fault);
-    let bytes = registry.result(file.id())?.ok_or_else(|| fault(ResultsFault::NoResult))?;
-    let seed = registry.answer_seed(file.id())?.ok_or_else(|| fault(ResultsFault::NoSeed))?;
+    let no_result = "does not contain the result of this round: wait until it exists, or give the right --registry";
+    let no_result = || Refused::results(&options.registry, no_result);
+    let bytes = registry.result(file.id())?.ok_or_else(no_result)?;
+    let seed = registry.answer_seed(file.id())?.ok_or_else(no_result)?;
     let result = Digest::of(&bytes);
     let revealed = RevealedSeed::new(file.id(), result, seed, |digest| identity.sign(digest));
     write_new(&options.out, &revealed.to_bytes(), Access::Owner)?;
@@ -68,11 +67,7 @@ pub fn reveal(options: &RevealOptions) -> Result<RevealReport, RolesError> {
 }
 
 /// Reads the signing key of the round's server.
-pub(super) fn server_identity(path: &Path, file: &RoundFile) -> Result<Identity, RolesError> {
-    let identity = Identity::read(path)?;
-    if identity.key() == file.roster().server().key() {
-        return Ok(identity);
-    }
-    let fault = InputFault::Party { found: identity.key().into(), is: "not the round's server" };
-    Err(RolesError::input(path)(fault))
+pub(super) fn server_identity(path: &Path, file: &RoundFile) -> Result<Identity, Refused> {
+    let is_server = |key| (key == file.roster().server().key()).then_some(());
+    Ok(Identity::read_as(path, is_server, "not the round's server")?.0)
 }

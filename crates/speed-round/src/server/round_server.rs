@@ -15,8 +15,7 @@ use super::labelling::{EvaluatedRound, Labelling, copy_messages, late};
 use super::report::{Progress, ServerReport};
 use super::reveal::server_identity;
 use crate::charge::{LedgerOptions, expect_budget, expect_uncharged, expect_writable, of_server};
-use crate::error::{OptionsFault, RolesError};
-use crate::fault::InputFault;
+use crate::error::Refused;
 use crate::file_kind::FileKind;
 use crate::files::decode_input;
 use crate::identity::Identity;
@@ -74,7 +73,7 @@ impl RoundServer {
     ///
     /// # Errors
     /// If a file is missing, damaged or not the round's, or another program uses the registry.
-    pub fn open(options: ServerOptions) -> Result<Self, RolesError> {
+    pub fn open(options: ServerOptions) -> Result<Self, Refused> {
         let file = RoundFile::read(&options.round)?;
         file.check_randomness(options.randomness.kind())?;
         let minimum = minimum(&file, options.min_teachers)?;
@@ -97,7 +96,7 @@ impl RoundServer {
     /// Checks, before messages are accepted, that the round can be charged when its sum is closed. The ledger must be
     /// writable, must have budget for the smallest number of teachers, and must not contain a charge for this round if the
     /// registry has no sum of it.
-    fn expect_to_be_charged(&self) -> Result<(), RolesError> {
+    fn expect_to_be_charged(&self) -> Result<(), Refused> {
         let (ledger, file) = (&self.options.ledger, &self.file);
         if !self.is_closed()? {
             expect_uncharged(ledger, of_server(file), self.registry.path())?;
@@ -107,23 +106,18 @@ impl RoundServer {
     }
 
     /// Returns the round's file.
-    #[must_use]
-    pub fn file(&self) -> &RoundFile {
+    pub(crate) fn file(&self) -> &RoundFile {
         &self.file
     }
 
     /// Returns the smallest number of teachers whose messages the sum needs.
-    #[must_use]
-    pub fn minimum(&self) -> usize {
+    pub(crate) fn minimum(&self) -> usize {
         self.minimum
     }
 
     /// Returns the time at which the round was first served, according to the registry. If the registry has no time
     /// yet, stores and returns the current time. A time in the future means that the clock was wrong, then or now.
-    ///
-    /// # Errors
-    /// If the registry cannot be read or written.
-    pub fn opened(&self) -> Result<SystemTime, RolesError> {
+    pub(crate) fn opened(&self) -> Result<SystemTime, Refused> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         // A damaged number of seconds, which no clock shows, counts as 1970.
         let seconds = self.registry.opened(self.file.id(), now.as_secs())?;
@@ -134,55 +128,39 @@ impl RoundServer {
     ///
     /// # Errors
     /// If the registry cannot be read.
-    pub fn log(&self) -> Result<RoundLog, RolesError> {
+    pub fn log(&self) -> Result<RoundLog, Refused> {
         let entries = self.registry.log(self.file.id())?;
         Ok(RoundLog::new(self.file.id(), entries, |digest| self.identity.sign(digest)))
     }
 
     /// Returns the result of the round, if it exists.
-    ///
-    /// # Errors
-    /// If the registry cannot be read.
-    pub fn result(&self) -> Result<Option<Vec<u8>>, RolesError> {
+    pub(crate) fn result(&self) -> Result<Option<Vec<u8>>, Refused> {
         self.registry.result(self.file.id())
     }
 
     /// Returns a number that differs after each change of the log.
-    #[must_use]
-    pub fn changes(&self) -> u64 {
+    pub(crate) fn changes(&self) -> u64 {
         self.registry.changes()
     }
 
     /// Returns whether the student confirmed that it has the result.
-    ///
-    /// # Errors
-    /// If the registry cannot be read.
-    pub fn is_fetched(&self) -> Result<bool, RolesError> {
+    pub(crate) fn is_fetched(&self) -> Result<bool, Refused> {
         self.registry.is_fetched(self.file.id())
     }
 
     /// Records that the student has the result.
-    ///
-    /// # Errors
-    /// If the registry cannot be written.
-    pub fn note_fetched(&self) -> Result<(), RolesError> {
+    pub(crate) fn note_fetched(&self) -> Result<(), Refused> {
         self.registry.keep_fetched(self.file.id())
     }
 
     /// Returns whether the sum is closed, so that new messages are late.
-    ///
-    /// # Errors
-    /// If the registry cannot be read.
-    pub fn is_closed(&self) -> Result<bool, RolesError> {
+    pub(crate) fn is_closed(&self) -> Result<bool, Refused> {
         Ok(self.registry.sum(self.file.id())?.is_some() || self.result()?.is_some())
     }
 
     /// Sums the messages that came over a network, computes the encrypted winners, and returns the number of counted
     /// teachers. No message may be stored during this call: call [`Reception::close`](super::Reception::close) first.
-    ///
-    /// # Errors
-    /// The errors of [`aggregate`](super::aggregate).
-    pub fn evaluate_received(&self, progress: &dyn Progress) -> Result<usize, RolesError> {
+    pub(crate) fn evaluate_received(&self, progress: &dyn Progress) -> Result<usize, Refused> {
         Ok(self.file.round().teachers_counted(self.evaluate(None, progress)?.result.list().statuses()))
     }
 
@@ -192,10 +170,10 @@ impl RoundServer {
         &self,
         then: Option<&FolderInbox>,
         progress: &dyn Progress,
-    ) -> Result<EvaluatedRound, RolesError> {
+    ) -> Result<EvaluatedRound, Refused> {
         let inbox = &RegistryInbox { registry: &self.registry, round: self.file.id(), then };
         if let Some(bytes) = self.result()? {
-            let result = SignedResult::from_bytes(&bytes).map_err(RolesError::input(self.registry.path()))?;
+            let result = SignedResult::from_bytes(&bytes).map_err(Refused::input(self.registry.path()))?;
             let counted = self.registry.counted(self.file.id())?;
             let refused = late(inbox, self.admission(), (result.list().statuses(), &counted), progress)?;
             return Ok(EvaluatedRound { result, bytes, refused, resumed: self.file.round().shape().queries() });
@@ -205,13 +183,9 @@ impl RoundServer {
             admission: self.admission(),
             identity: &self.identity,
             minimum: self.minimum,
-            circuit: self.options.circuit,
-            threads: self.options.threads,
-            randomness: self.options.randomness,
-            ledger: &self.options.ledger,
+            options: &self.options,
             inbox,
             registry: &self.registry,
-            copies: self.options.copies.as_deref(),
             progress,
         };
         labelling.run(read_evaluation_key(&self.options.evaluation_key, &self.file)?.expand())
@@ -221,7 +195,7 @@ impl RoundServer {
     ///
     /// # Errors
     /// If a copy is then missing or cannot be written.
-    pub(super) fn copy_messages(&self, inbox: &FolderInbox) -> Result<(), RolesError> {
+    pub(super) fn copy_messages(&self, inbox: &FolderInbox) -> Result<(), Refused> {
         match &self.options.copies {
             Some(copies) => copy_messages(copies, &self.file, inbox, &self.registry),
             None => Ok(()),
@@ -233,8 +207,7 @@ impl RoundServer {
     }
 
     /// Returns the server's signing key.
-    #[must_use]
-    pub fn identity(&self) -> &Identity {
+    pub(crate) fn identity(&self) -> &Identity {
         &self.identity
     }
 
@@ -271,7 +244,7 @@ impl RoundServer {
 
 impl ProofChecks {
     /// Reads the keys with which the messages of a round are checked.
-    pub(super) fn read(evaluation_key: &Path, proof_key: Option<&Path>, file: &RoundFile) -> Result<Self, RolesError> {
+    pub(super) fn read(evaluation_key: &Path, proof_key: Option<&Path>, file: &RoundFile) -> Result<Self, Refused> {
         let public_key = read_evaluation_key(evaluation_key, file)?.public_key().clone();
         let proof_key = proofs::read(proof_key, file, public_key.parameters())?;
         Ok(Self { public_key, proof_key })
@@ -279,13 +252,15 @@ impl ProofChecks {
 }
 
 /// Reads the round's evaluation key. It is large, so it is not kept in memory.
-pub(super) fn read_evaluation_key(path: &Path, file: &RoundFile) -> Result<SeededEvaluationKey, RolesError> {
-    let key = decode_input(path, FileKind::EVALUATION_KEY, |bytes| -> Result<_, InputFault> {
+pub(super) fn read_evaluation_key(path: &Path, file: &RoundFile) -> Result<SeededEvaluationKey, Refused> {
+    let key = decode_input(path, FileKind::EVALUATION_KEY, |bytes| -> Result<_, Refused> {
         // Checked before any of it is decoded.
         if let Some(expected) = file.round().evaluation_key() {
             let found = Digest::of(bytes);
             if found != expected {
-                return Err(InputFault::EvaluationKey { expected, found });
+                return Err(Refused::fault(format!(
+                    "has SHA-256 {found}, but the round states {expected} (evaluation.sha256): it is another evaluation key, or was changed"
+                )));
             }
         }
         Ok(SeededEvaluationKey::from_bytes(bytes)?)
@@ -297,10 +272,12 @@ pub(super) fn read_evaluation_key(path: &Path, file: &RoundFile) -> Result<Seede
 
 /// Returns the smallest number of teachers whose messages the sum needs. `asked` may be larger than the round's minimum,
 /// but not smaller.
-fn minimum(file: &RoundFile, asked: Option<usize>) -> Result<usize, OptionsFault> {
+fn minimum(file: &RoundFile, asked: Option<usize>) -> Result<usize, Refused> {
     let (min, max) = (file.round().min_teachers(), file.round().shape().teachers());
     match asked {
-        Some(asked) if !(min..=max).contains(&asked) => Err(OptionsFault::MinTeachers { asked, min, max }),
+        Some(asked) if !(min..=max).contains(&asked) => Err(Refused::usage(format!(
+            "--min-teachers {asked}: the round asks for at least {min} of its {max} teachers"
+        ))),
         asked => Ok(asked.unwrap_or(min)),
     }
 }

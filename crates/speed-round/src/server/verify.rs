@@ -15,9 +15,8 @@ use super::admission::{Admission, ProofChecks};
 use super::inbox::{FolderInbox, Inbox as _};
 use super::report::Progress;
 use super::round_server::read_evaluation_key;
-use crate::checks::{check_log_signature, read_signed_result};
-use crate::error::{OptionsFault, RolesError};
-use crate::fault::{InputFault, LogFault, VerificationFault};
+use crate::checks::{check_log_signature, expect_result, expect_round, expect_signed, read_signed_result};
+use crate::error::Refused;
 use crate::file_kind::FileKind;
 use crate::files::{Access, decode_input, expect_absent, read_input, refused, write_new};
 use crate::identity::Identity;
@@ -89,7 +88,7 @@ pub struct VerifyReport {
 /// # Errors
 /// If an input is missing, damaged, unsigned or not the round's, if a counted message is not in the directory, or if the
 /// server added noise of its own. A lie of the server is not an error: [`VerifyReport::honest`] is false.
-pub fn verify(options: &VerifyOptions, progress: &dyn Progress) -> Result<VerifyReport, RolesError> {
+pub fn verify(options: &VerifyOptions, progress: &dyn Progress) -> Result<VerifyReport, Refused> {
     let claim = Claim::read(options)?;
     let signer = options.sign.as_ref().map(|(key, out)| Signer::read(key, out, &claim.file)).transpose()?;
     let round = claim.file.round();
@@ -115,7 +114,7 @@ pub fn verify(options: &VerifyOptions, progress: &dyn Progress) -> Result<Verify
             let Summed { server, refused, signer } = claim.sum(form, options, progress)?;
             let fault = claim.other_party(form).or(signer);
             report.log_differs = claim.log_differs(form) || fault.is_some();
-            report.log_fault = fault.map(|fault| fault.to_string());
+            report.log_fault = fault;
             report.refused = refused;
             report.sum_differs = match &server {
                 Some(server) => Digest::of(server.state()?) != claim.result.sum(),
@@ -147,7 +146,7 @@ struct Claim {
     /// SHA-256 of the log's file.
     log: Digest,
     /// The log, or the reason why no honest server writes it.
-    form: Result<LogForm, LogFault>,
+    form: Result<LogForm, Refused>,
     seed: RevealedSeed,
 }
 
@@ -157,39 +156,32 @@ struct Summed {
     server: Option<Server>,
     refused: Vec<Refusal>,
     /// The first message that the log names as another teacher's.
-    signer: Option<LogFault>,
+    signer: Option<String>,
 }
 
 impl Claim {
     /// Reads the server's files and checks that it signed all of them for this round.
-    fn read(options: &VerifyOptions) -> Result<Self, RolesError> {
+    fn read(options: &VerifyOptions) -> Result<Self, Refused> {
         let file = RoundFile::read(&options.round)?;
         if file.round().placement() == NoisePlacement::Central {
-            return Err(OptionsFault::CentralNoise.into());
+            return Err(Refused::usage(
+                "the server adds the noise of this round, and only the server knows it: no other party can compute the sum again",
+            ));
         }
         let (result, digest) = read_signed_result(&options.result, &file)?;
         let bytes = read_input(&options.log, FileKind::LOG)?;
         let signed_log = Digest::of(&bytes);
         let log = RoundLog::from_bytes(&bytes).map_err(|fault| refused(&options.log, FileKind::LOG, fault))?;
-        let log_fault = |fault| RolesError::input(&options.log)(InputFault::Log(fault));
-        check_log_signature(&log, &file).map_err(log_fault)?;
+        check_log_signature(&log, &file).map_err(Refused::input(&options.log))?;
         let form = LogForm::read(log.entries(), file.round());
         if form.as_ref().is_ok_and(|form| form.result().is_none()) {
-            return Err(log_fault(LogFault::NoResult));
+            return Err(Refused::input(&options.log)("ends before the result: fetch the log again"));
         }
         let seed = decode_input(&options.seed, FileKind::REVEALED_SEED, RevealedSeed::from_bytes)?;
-        let seed_fault = |fault: InputFault| RolesError::input(&options.seed)(fault);
-        if seed.round() != file.id() {
-            return Err(seed_fault(InputFault::OtherRound { expected: file.id(), found: seed.round() }));
-        }
-        let ((signed, signature), server) = (seed.signed(), file.roster().server());
-        if !server.key().verifies(signed, signature) {
-            return Err(seed_fault(InputFault::Unsigned { server: server.name().to_owned() }));
-        }
-        if seed.result() != digest {
-            let fault = VerificationFault::OtherResult { expected: digest, found: seed.result() };
-            return Err(seed_fault(fault.into()));
-        }
+        expect_round(&file, seed.round())
+            .and_then(|()| expect_signed(&file, seed.signed()))
+            .and_then(|()| expect_result(digest, seed.result()))
+            .map_err(Refused::input(&options.seed))?;
         Ok(Self { file, result, digest, log: signed_log, form, seed })
     }
 
@@ -199,16 +191,17 @@ impl Claim {
     }
 
     /// Returns the first party that only one of log and result counts.
-    fn other_party(&self, form: &LogForm) -> Option<LogFault> {
+    fn other_party(&self, form: &LogForm) -> Option<String> {
         let statuses = self.result.list().statuses().iter().enumerate();
         let mut differing = statuses
             .filter(|(party, status)| (**status == TeacherStatus::Counted) != form.counted().contains_key(party));
-        differing.next().map(|(teacher, _)| LogFault::Statuses { teacher })
+        let (teacher, _) = differing.next()?;
+        Some(format!("log and result contradict each other about teacher {teacher}: only one of them counts it"))
     }
 
     /// Adds the counted messages, with all checks of a server, and closes the sum. Returns no server if the messages
     /// cannot be the sum: one is refused, or the result has other statuses.
-    fn sum(&self, form: &LogForm, options: &VerifyOptions, progress: &dyn Progress) -> Result<Summed, RolesError> {
+    fn sum(&self, form: &LogForm, options: &VerifyOptions, progress: &dyn Progress) -> Result<Summed, Refused> {
         let checks = ProofChecks::read(&options.evaluation_key, options.proof_key.as_deref(), &self.file)?;
         let admission = Admission { file: &self.file, checks: Some(&checks) };
         let key = read_evaluation_key(&options.evaluation_key, &self.file)?.expand();
@@ -226,7 +219,9 @@ impl Claim {
             Some(teacher) => {
                 let found = admission.admit(&mut server, bytes, false)?;
                 if found != teacher && signer.is_none() {
-                    signer = Some(LogFault::Signer { teacher, signer: found });
+                    signer = Some(format!(
+                        "the log counts a message that teacher {found} signed as one of teacher {teacher}"
+                    ));
                 }
                 Ok(())
             }
@@ -236,8 +231,10 @@ impl Claim {
         let refused: Vec<Refusal> = refused.into_iter().filter(|refusal| !refusal.is_unreadable()).collect();
         refused.iter().for_each(|refusal| progress.refused(refusal));
         if let Some((digest, teacher)) = missing.into_iter().min_by_key(|(_, teacher)| *teacher) {
-            let fault = VerificationFault::MissingMessage { teacher, digest };
-            return Err(RolesError::input(&options.messages)(InputFault::from(fault)));
+            return Err(Refused::input(&options.messages)(format!(
+                "has no file with the SHA-256 {digest}, the message of teacher {teacher} that the server counted according to its log: ask \
+                 the teacher or the server for it"
+            )));
         }
         for (teacher, status) in self.result.list().statuses().iter().enumerate() {
             server.note(teacher, *status);
@@ -257,12 +254,12 @@ impl Claim {
         server: &Server,
         threads: NonZeroUsize,
         progress: &dyn Progress,
-    ) -> Result<Vec<usize>, RolesError> {
+    ) -> Result<Vec<usize>, Refused> {
         let signed: Vec<_> = self.result.list().answers().collect();
         let queries: Vec<usize> = (0..signed.len()).collect();
         let differing = Mutex::new(Vec::new());
         progress.begin(queries.len(), 0);
-        server.answer::<RolesError>(threads, &queries, &|group, _| {
+        server.answer::<Refused>(threads, &queries, &|group, _| {
             progress.advance(group.len());
             let others = group.iter().filter(|answer| signed.get(answer.query()) != Some(answer));
             let mut differing = differing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -283,37 +280,28 @@ struct Signer<'a> {
 }
 
 impl<'a> Signer<'a> {
-    fn read(key: &Path, out: &'a Path, file: &RoundFile) -> Result<Self, RolesError> {
+    fn read(key: &Path, out: &'a Path, file: &RoundFile) -> Result<Self, Refused> {
         expect_absent(out)?;
-        let identity = Identity::read(key)?;
-        match file.roster().teachers().iter().position(|party| party.key() == identity.key()) {
-            Some(teacher) => Ok(Self { identity, teacher, out }),
-            None => {
-                let is = "none of the round's teachers: only a teacher's verification counts";
-                Err(RolesError::input(key)(InputFault::Party { found: identity.key().into(), is }))
-            }
-        }
+        let is = "none of the round's teachers: only a teacher's verification counts";
+        let (identity, teacher) = Identity::read_as(key, |key| file.roster().teacher(key), is)?;
+        Ok(Self { identity, teacher, out })
     }
 }
 
 /// Returns the teacher that signed a verification of the result with this SHA-256.
 ///
 /// # Errors
-/// [`InputFault`]: it is of another round or result, or no teacher of the round signed it.
+/// If it is of another round or result, or no teacher of the round signed it.
 pub(crate) fn check_verification(
     verification: &Verification,
     file: &RoundFile,
     result: Digest,
-) -> Result<usize, InputFault> {
-    if verification.round() != file.id() {
-        return Err(InputFault::OtherRound { expected: file.id(), found: verification.round() });
-    }
-    if verification.result() != result {
-        return Err(VerificationFault::OtherResult { expected: result, found: verification.result() }.into());
-    }
+) -> Result<usize, Refused> {
+    expect_round(file, verification.round())?;
+    expect_result(result, verification.result())?;
     let ((digest, signature), teacher) = (verification.signed(), verification.teacher());
     match file.roster().teachers().get(teacher) {
         Some(party) if party.key().verifies(digest, signature) => Ok(teacher),
-        _ => Err(VerificationFault::Unsigned { teacher }.into()),
+        _ => Err(Refused::fault(format!("is not signed by teacher {teacher} of the round, which it names"))),
     }
 }

@@ -16,7 +16,7 @@ use speed_core::fixture::{copy_folder, fixture_of_this_test};
 use speed_core::{Circuit, Classes, Digest, NoisePlacement, RandomnessKind};
 use speed_round::server::{self, Progress, Refusal, ServerOptions, ServerReport};
 use speed_round::teacher::{self, TeacherOptions, TeacherReport};
-use speed_round::{Identity, LedgerOptions, Party, RolesError, Roster, RoundFile, RoundRandomness, Terms, student};
+use speed_round::{Identity, LedgerOptions, Party, Refused, Roster, RoundFile, RoundRandomness, Terms, student};
 use tempfile::TempDir;
 
 pub(crate) const SEED: RoundRandomness = RoundRandomness::simulation(7);
@@ -36,7 +36,7 @@ pub(crate) fn keys() -> &'static Path {
 }
 
 /// Writes the proof key of a round to `out`, and returns the round that names it. The key is made once for a build.
-fn proven(terms: &Terms, public: &Path, out: &Path) -> Result<RoundFile, RolesError> {
+fn proven(terms: &Terms, public: &Path, out: &Path) -> Result<RoundFile, Refused> {
     let unproven = student::terms(&Terms { proofs: None, ..terms.clone() }, public, out)?;
     let (shape, bits) = (unproven.round().shape(), unproven.round().proof_range().bits());
     let name = format!("proof-key-{}-{}-{bits}", shape.queries(), shape.classes());
@@ -174,7 +174,7 @@ impl RoundFolder {
         self.try_answer(teacher, labels, out).expect("valid");
     }
 
-    pub(crate) fn try_answer(&self, teacher: usize, labels: &[u8], out: &Path) -> Result<TeacherReport, RolesError> {
+    pub(crate) fn try_answer(&self, teacher: usize, labels: &[u8], out: &Path) -> Result<TeacherReport, Refused> {
         let votes = self.path("votes.csv");
         fs::write(&votes, labels.iter().map(|label| format!("{label}\n")).collect::<String>()).expect("votes");
         teacher::answer(&TeacherOptions { votes, ..self.teacher_options(teacher, out) })
@@ -225,7 +225,7 @@ impl RoundFolder {
         }
     }
 
-    pub(crate) fn aggregate(&self) -> Result<ServerReport, RolesError> {
+    pub(crate) fn aggregate(&self) -> Result<ServerReport, Refused> {
         self.aggregate_with(&self.options(), &Silent)
     }
 
@@ -233,12 +233,12 @@ impl RoundFolder {
         &self,
         options: &ServerOptions,
         progress: &dyn Progress,
-    ) -> Result<ServerReport, RolesError> {
+    ) -> Result<ServerReport, Refused> {
         server::aggregate(options, &self.path("inbox"), &self.path("result"), progress)
     }
 
     /// Decrypts a result and keeps the key.
-    pub(crate) fn open(&self, secret_key: &Path, result: &str, out: &Path) -> Result<student::OpenReport, RolesError> {
+    pub(crate) fn open(&self, secret_key: &Path, result: &str, out: &Path) -> Result<student::OpenReport, Refused> {
         student::open(&student::OpenOptions {
             secret_key: secret_key.to_path_buf(),
             part: None,

@@ -11,7 +11,7 @@ use speed_core::Digest;
 use speed_core::fixture::fixture_of_this_test;
 use speed_round::opener::{self, OpenerOptions, OpenerReport, ShareState};
 use speed_round::server::{self, RevealOptions, VerifyOptions};
-use speed_round::{Identity, RolesError, RoundFile, RoundRandomness, Terms, student, teacher};
+use speed_round::{Identity, Refused, RoundFile, RoundRandomness, Terms, student, teacher};
 
 use crate::common::{RoundFolder, SEED, Silent, key_of, keys, signing_key, terms};
 use crate::faults::seal;
@@ -112,7 +112,7 @@ fn part(folder: &RoundFolder) -> OpenerReport {
     opener::part(&options(folder)).expect("a verified result")
 }
 
-fn open(folder: &RoundFolder, key: &str, part: Option<&str>) -> Result<String, RolesError> {
+fn open(folder: &RoundFolder, key: &str, part: Option<&str>) -> Result<String, Refused> {
     let out = folder.path("labels.csv");
     let _ = fs::remove_file(&out);
     student::open(&student::OpenOptions {
@@ -130,7 +130,7 @@ fn open(folder: &RoundFolder, key: &str, part: Option<&str>) -> Result<String, R
 }
 
 #[track_caller]
-pub(crate) fn refused<T: std::fmt::Debug>(result: Result<T, RolesError>, code: u8, words: &str) {
+pub(crate) fn refused<T: std::fmt::Debug>(result: Result<T, Refused>, code: u8, words: &str) {
     let error = result.expect_err(words);
     assert!(error.to_string().contains(words), "{error}");
     assert_eq!(error.exit_code().code(), code, "{error}");

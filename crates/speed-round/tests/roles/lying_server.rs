@@ -17,7 +17,7 @@ use speed_aggregation::protocol::{
 use speed_core::{Digest, NoisePlacement, RandomnessKind};
 use speed_round::server::{self, Progress, Refusal, RevealOptions, ServerOptions, VerifyOptions, VerifyReport};
 use speed_round::teacher::{self, TeacherOptions};
-use speed_round::{Identity, RolesError, Roster, RoundRandomness, Terms, hash_file, student};
+use speed_round::{Identity, Refused, Roster, RoundRandomness, Terms, hash_file, student};
 
 use crate::attacks::resigned;
 use crate::common::{RoundFolder, Silent, key_of, keys, noise, numbered, signing_key, terms};
@@ -115,7 +115,7 @@ fn verify(folder: &RoundFolder) -> VerifyReport {
     server::verify(&verify_options(folder), &Silent).expect("complete files")
 }
 
-fn open(folder: &RoundFolder, verifications: Vec<PathBuf>, unverified: bool) -> Result<String, RolesError> {
+fn open(folder: &RoundFolder, verifications: Vec<PathBuf>, unverified: bool) -> Result<String, Refused> {
     let out = folder.path("labels.csv");
     let _ = fs::remove_file(&out);
     student::open(&student::OpenOptions {
@@ -361,7 +361,7 @@ fn a_result_of_fewer_teachers_than_the_minimum_is_refused() {
     statuses[0] = TeacherStatus::Missing;
     let list = AnswerList::new(folder.file.round(), honest.list().key(), statuses, &answers).expect("all answers");
     lie(&folder, list, honest.sum());
-    let refused = |error: RolesError| {
+    let refused = |error: Refused| {
         let words = error.to_string();
         assert!(error.exit_code().code() == 3 && words.contains("counts 2 teachers, but at least 3"), "{words}");
     };
@@ -501,7 +501,7 @@ fn a_server_that_lacks_copies_of_counted_messages_says_so_before_it_forgets_them
     fs::create_dir(folder.path("empty")).expect("a folder");
     let aggregate =
         |inbox: &str| server::aggregate(&server_options(&folder), &folder.path(inbox), &folder.path("result"), &Silent);
-    let lacks = |error: RolesError, which: &str| {
+    let lacks = |error: Refused, which: &str| {
         let words = error.to_string();
         assert!(error.exit_code().code() == 3 && words.contains(which) && words.contains("--answers"), "{words}");
     };
@@ -563,7 +563,7 @@ fn two_simultaneous_answers_with_one_ledger_release_one_message() {
             .map(|options| scope.spawn(|| teacher::answer(options)))
             .map(|thread| thread.join().expect("no panic"))
     });
-    let refused: Vec<&RolesError> = results.iter().filter_map(|result| result.as_ref().err()).collect();
+    let refused: Vec<&Refused> = results.iter().filter_map(|result| result.as_ref().err()).collect();
     assert_eq!(refused.len(), 1, "{results:?}");
     assert_eq!(outs.iter().filter(|out| out.exists()).count(), 1);
 }
@@ -625,7 +625,7 @@ fn a_party_counts_with_all_its_teachers_in_a_verification() {
 }
 
 /// Opens the result of a round in which the student knows the answers to four queries.
-fn open_with_known(folder: &RoundFolder, known: &str, wrong: usize) -> Result<student::OpenReport, RolesError> {
+fn open_with_known(folder: &RoundFolder, known: &str, wrong: usize) -> Result<student::OpenReport, Refused> {
     fs::write(folder.path("known.csv"), known).expect("a file");
     let out = folder.path("labels.csv");
     let _ = fs::remove_file(&out);
@@ -737,7 +737,7 @@ fn an_evaluation_key_that_was_changed_on_the_way_is_refused() {
     seal(&mut bytes);
     fs::write(&changed, bytes).expect("a key");
     let options = ServerOptions { evaluation_key: changed.clone(), ..server_options(&folder) };
-    let expect_refused = |error: RolesError| {
+    let expect_refused = |error: Refused| {
         let words = error.to_string();
         let [stated, found] = [folder.file.round().evaluation_key(), hash_file(&changed, 1 << 30).ok()];
         for digest in [stated, found] {

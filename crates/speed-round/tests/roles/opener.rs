@@ -8,7 +8,7 @@ use speed_aggregation::protocol::{AnswerList, OpeningPart, SignedResult, Teacher
 use speed_core::{Digest, RandomnessKind};
 use speed_round::opener::{self, OpenerOptions, ShareState};
 use speed_round::student::{self, KnownOptions, OpenOptions, OpenReport};
-use speed_round::{Identity, RolesError, RoundFile, RoundRandomness, RoundRegistry, Terms, server};
+use speed_round::{Identity, Refused, RoundFile, RoundRandomness, RoundRegistry, Terms, server};
 
 use crate::common::{RoundFolder, Silent, key_of, keys, noise, signing_key, terms};
 use crate::faults::seal;
@@ -57,7 +57,7 @@ fn copy_share(folder: &RoundFolder, name: &str, change: impl FnOnce(&mut [u8])) 
     }
 }
 
-fn open(folder: &RoundFolder, part: &str, known: Option<KnownOptions>) -> Result<OpenReport, RolesError> {
+fn open(folder: &RoundFolder, part: &str, known: Option<KnownOptions>) -> Result<OpenReport, Refused> {
     student::open(&OpenOptions {
         secret_key: folder.path("student.share"),
         part: Some(folder.path(part)),

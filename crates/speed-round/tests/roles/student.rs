@@ -6,7 +6,7 @@ use speed_aggregation::Parameters;
 use speed_aggregation::protocol::{AnswerList, SignedResult};
 use speed_round::server::ServerOptions;
 use speed_round::teacher::{self, TeacherOptions};
-use speed_round::{Identity, RolesError, RoundRandomness, student};
+use speed_round::{Identity, RoundRandomness, student};
 
 use crate::common::{RoundFolder, Silent, key_of, keys, noise, numbered, roster, round_options, signing_key, terms};
 use crate::faults::seal;
@@ -15,7 +15,7 @@ use crate::faults::seal;
 fn keys_are_never_overwritten_and_the_secret_one_is_private() {
     let before = fs::read(keys().join("secret.key")).expect("a key");
     let again = student::keygen(keys(), &Parameters::TOURNAMENT_128, RoundRandomness::OPERATING_SYSTEM);
-    assert!(matches!(again, Err(RolesError::Results { .. })));
+    assert_eq!(again.expect_err("there already").exit_code().code(), 4);
     assert_eq!(fs::read(keys().join("secret.key")).expect("a key"), before);
     #[cfg(unix)]
     {
@@ -63,7 +63,7 @@ fn a_teacher_refuses_what_does_not_fit() {
 
     folder.answer(1, &[0, 2], &out);
     let before = fs::read(&out).expect("a message");
-    assert!(matches!(folder.try_answer(1, &[1, 2], &out), Err(RolesError::Results { .. })));
+    assert_eq!(folder.try_answer(1, &[1, 2], &out).expect_err("there already").exit_code().code(), 4);
     assert_eq!(fs::read(&out).expect("a message"), before);
 }
 
@@ -73,16 +73,16 @@ fn a_round_that_the_keys_cannot_hold_is_refused() {
     let [public, out] = [keys().join("public.key"), folder.path().join("round.toml")];
     let make = |terms| student::round(&terms, &round_options(&public, &out));
     let mut wide = terms("wide", 100, 3000);
-    assert!(matches!(make(wide.clone()), Err(RolesError::Encoding(_))));
+    assert_eq!(make(wide.clone()).expect_err("too wide").exit_code().code(), 2);
     wide.roster = roster(250);
     wide.min_teachers = 251;
-    assert!(matches!(make(wide.clone()), Err(RolesError::Terms(_))));
+    assert_eq!(make(wide.clone()).expect_err("too wide").exit_code().code(), 2);
     wide.min_teachers = 250;
     wide.threshold = Some(10_000);
-    assert!(matches!(make(wide.clone()), Err(RolesError::Terms(_))));
+    assert_eq!(make(wide.clone()).expect_err("too wide").exit_code().code(), 2);
     wide.threshold = None;
     make(wide.clone()).expect("valid");
-    assert!(matches!(make(wide), Err(RolesError::Results { .. })));
+    assert_eq!(make(wide).expect_err("there already").exit_code().code(), 4);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn keys_are_for_one_round_and_every_label_wears_them_out() {
     fs::write(path("public.rounds"), format!("{list}{}", &list[..80])).expect("a list");
     assert!(round("third", 1, true).is_err(), "the whole lines are read");
     fs::write(path("public.rounds"), "rubbish\n").expect("a list");
-    assert!(matches!(round("fourth", 1, true), Err(RolesError::Input { .. })));
+    assert_eq!(round("fourth", 1, true).expect_err("damaged").exit_code().code(), 3);
 }
 
 /// A simulation is charged nothing and needs no verification. Before this check, a rehearsal under real keys let a lying server read 2,000
@@ -302,7 +302,8 @@ fn the_secret_key_is_destroyed_once_the_labels_are_there() {
     };
     // Other labels are at the output's path: nothing is lost.
     fs::write(&out, "query,label\n0,1\n").expect("a file");
-    assert!(matches!(student::open(&options), Err(RolesError::Results { .. })) && secret.exists());
+    assert_eq!(student::open(&options).expect_err("other labels").exit_code().code(), 4);
+    assert!(secret.exists());
     // The state after a kill between writing the labels and removing the key.
     fs::write(&out, "query,label\n0,2\n").expect("a file");
     assert!(student::open(&options).expect("the same labels").key_destroyed);

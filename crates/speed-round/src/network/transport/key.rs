@@ -27,8 +27,7 @@ impl fmt::Debug for PeerKey {
 }
 
 /// Returns the public key that the peer of a connection has proved to hold, or `None` before the end of the handshake.
-#[must_use]
-pub fn peer_key(connection: &CommonState) -> Option<[u8; 32]> {
+pub(crate) fn peer_key(connection: &CommonState) -> Option<[u8; 32]> {
     match connection.peer_certificates()? {
         [spki] => decode_spki(spki),
         _ => None,

@@ -58,54 +58,56 @@ impl ConnectionLimits {
     }
 }
 
+/// A number that can be read and changed concurrently.
+#[derive(Debug, Default)]
+pub(crate) struct Gauge(AtomicU64);
+
+impl Gauge {
+    pub(crate) fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Counters of a server's connections.
 #[derive(Debug, Default)]
 pub struct Counters {
-    accepted: AtomicU64,
-    refused_busy: AtomicU64,
-    refused_handshake: AtomicU64,
-    open: AtomicU64,
+    pub(crate) accepted: Gauge,
+    pub(crate) refused_busy: Gauge,
+    pub(crate) refused_handshake: Gauge,
+    pub(crate) open: Gauge,
 }
 
 impl Counters {
     /// Returns the number of incoming connections, whether accepted or not.
     #[must_use]
     pub fn accepted(&self) -> u64 {
-        self.accepted.load(Ordering::Relaxed)
+        self.accepted.get()
     }
 
     /// Returns the number of connections that were dropped because there were too many, or for a newer one.
     #[must_use]
     pub fn refused_busy(&self) -> u64 {
-        self.refused_busy.load(Ordering::Relaxed)
+        self.refused_busy.get()
     }
 
     /// Returns the number of connections whose handshake failed (for example because the client is not on the roster)
     /// or took too long.
     #[must_use]
     pub fn refused_handshake(&self) -> u64 {
-        self.refused_handshake.load(Ordering::Relaxed)
+        self.refused_handshake.get()
     }
 
     /// Returns the number of open connections, including those in their handshake.
     #[must_use]
     pub fn open(&self) -> u64 {
-        self.open.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn count_accepted(&self) {
-        self.accepted.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn count_refused_busy(&self) {
-        self.refused_busy.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn count_refused_handshake(&self) {
-        self.refused_handshake.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn set_open(&self, connections: usize) {
-        self.open.store(connections as u64, Ordering::Relaxed);
+        self.open.get()
     }
 }

@@ -78,7 +78,7 @@ pub async fn serve(
             () = stopped(&mut shutdown) => break,
             Some(ended) = connections.join_next() => note_panic(ended),
             (stream, address) = accept(&listener) => {
-                context.counters.count_accepted();
+                context.counters.accepted.add(1);
                 let (slot, evicted) = slots.admit(address.ip());
                 connections.spawn(run_connection(stream, address, slot, evicted, context.clone()));
             }
@@ -142,7 +142,7 @@ async fn run_connection(stream: TcpStream, address: SocketAddr, mut slot: Slot, 
         }
     };
     let Ok(shaken) = shaken else {
-        context.counters.count_refused_handshake();
+        context.counters.refused_handshake.add(1);
         tracing::debug!(%address, "dropped a connection: its handshake took too long");
         return;
     };
@@ -164,7 +164,7 @@ async fn shake_hands(
     context: &Context,
 ) -> Option<(TlsStream<TcpStream>, PeerKey)> {
     let refused = |error: &dyn std::fmt::Display| {
-        context.counters.count_refused_handshake();
+        context.counters.refused_handshake.add(1);
         tracing::debug!(%address, %error, "dropped a connection: its handshake failed");
     };
     if context.limits.is_proxy(address.ip()) {
@@ -174,7 +174,7 @@ async fn shake_hands(
             Ok(None) => {}
             Err(error) => {
                 tracing::warn!(%address, %error, "the proxy did not say whose connection this is");
-                context.counters.count_refused_handshake();
+                context.counters.refused_handshake.add(1);
                 return None;
             }
         }
@@ -195,7 +195,7 @@ async fn shake_hands(
         Ok(stream) => match peer_key(stream.get_ref().1) {
             Some(key) => Some((stream, PeerKey(key))),
             None => {
-                context.counters.count_refused_handshake();
+                context.counters.refused_handshake.add(1);
                 None
             }
         },

@@ -10,38 +10,32 @@ const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
 /// The largest number of bytes after the fixed part of a header that is read.
 const MAX_REST: usize = 2048;
 
-/// The reason why a connection's header was refused.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ProxyError {
-    #[error("expected a header of the PROXY protocol, version 2: {0}")]
-    Io(#[from] std::io::Error),
-    #[error("expected a header of the PROXY protocol, version 2, found {0:02x?}")]
-    Other([u8; 16]),
-    #[error("expected at most {MAX_REST} bytes in a header of the PROXY protocol, found {0}")]
-    Long(usize),
-}
-
 /// Reads the header from the beginning of a connection. Returns the client's address, or `None` for a connection of the proxy itself or of
 /// another family of addresses.
-pub(crate) async fn client_address(stream: &mut (impl AsyncRead + Unpin)) -> Result<Option<IpAddr>, ProxyError> {
+///
+/// # Errors
+/// If the connection begins with other bytes.
+pub(crate) async fn client_address(stream: &mut (impl AsyncRead + Unpin)) -> Result<Option<IpAddr>, String> {
+    let no_header = |error: std::io::Error| format!("expected a header of the PROXY protocol, version 2: {error}");
     let mut head = [0; 16];
-    stream.read_exact(&mut head).await?;
+    stream.read_exact(&mut head).await.map_err(no_header)?;
+    let other = || format!("expected a header of the PROXY protocol, version 2, found {head:02x?}");
     let [version_and_command, family, high, low] = [head[12], head[13], head[14], head[15]];
     if head[..12] != SIGNATURE || !matches!(version_and_command, 0x20 | 0x21) {
-        return Err(ProxyError::Other(head));
+        return Err(other());
     }
     let length = usize::from(u16::from_be_bytes([high, low]));
     if length > MAX_REST {
-        return Err(ProxyError::Long(length));
+        return Err(format!("expected at most {MAX_REST} bytes in a header of the PROXY protocol, found {length}"));
     }
     let mut rest = [0; MAX_REST];
     let rest = &mut rest[..length];
-    stream.read_exact(rest).await?;
+    stream.read_exact(rest).await.map_err(no_header)?;
     // The upper half is the family, the lower one the transport: TCP. The source's address comes first.
     let address = match (version_and_command, family) {
         (0x21, 0x11) if length >= 12 => rest.first_chunk::<4>().map(|source| IpAddr::V4(Ipv4Addr::from(*source))),
         (0x21, 0x21) if length >= 36 => rest.first_chunk::<16>().map(|source| IpAddr::V6(Ipv6Addr::from(*source))),
-        (0x21, 0x11 | 0x21) => return Err(ProxyError::Other(head)),
+        (0x21, 0x11 | 0x21) => return Err(other()),
         _ => None,
     };
     Ok(address)
@@ -57,7 +51,7 @@ mod tests {
 
     async fn read(bytes: &[u8]) -> (Result<Option<IpAddr>, String>, usize) {
         let mut left = bytes;
-        let found = client_address(&mut left).await.map_err(|error| error.to_string());
+        let found = client_address(&mut left).await;
         (found, left.len())
     }
 

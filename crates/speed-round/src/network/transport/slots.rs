@@ -45,8 +45,8 @@ impl Slots {
     pub(crate) fn admit(self: &Arc<Self>, address: IpAddr) -> (Slot, Evicted) {
         let mut held = self.held();
         let (place, evicted, gone) = held.strangers.enter(address);
-        (0..gone).for_each(|_| self.counters.count_refused_busy());
-        self.counters.set_open(held.count());
+        self.counters.refused_busy.add(gone as u64);
+        self.counters.open.set(held.count() as u64);
         drop(held);
         (Slot { slots: Arc::clone(self), holder: SlotHolder::Stranger(place) }, evicted)
     }
@@ -106,7 +106,7 @@ impl Slot {
         let count = held.peers.get(&peer).copied().unwrap_or(0);
         let limits = &self.slots.limits;
         if count >= limits.connections_per_peer || held.of_peers() >= limits.connections {
-            self.slots.counters.count_refused_busy();
+            self.slots.counters.refused_busy.add(1);
             return false;
         }
         if let SlotHolder::Stranger(place) = self.holder
@@ -124,7 +124,7 @@ impl Drop for Slot {
     fn drop(&mut self) {
         let mut held = self.slots.held();
         held.release(&self.holder);
-        self.slots.counters.set_open(held.count());
+        self.slots.counters.open.set(held.count() as u64);
     }
 }
 
@@ -143,7 +143,6 @@ mod tests {
 
     #[test]
     fn silent_connections_of_four_addresses_keep_nobody_out() {
-        // On the commit before, the last connection was dropped: all handshakes were taken.
         let (slots, counters) = slots(ConnectionLimits::default());
         let silent: Vec<_> = (0..4)
             .flat_map(|host| (0..32).map(move |_| address(&format!("192.0.2.{host}"))))

@@ -13,29 +13,24 @@ use rustls::server::{AlwaysResolvesServerRawPublicKeys, NoServerSessionStorage};
 use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
 use rustls::{ClientConfig, ProtocolVersion, ServerConfig};
+use speed_core::ExitCode;
 
+use crate::Refused;
 use crate::network::transport::key::{PeerKey, encode_spki};
 use crate::network::transport::verifier::{KnownClients, OneServer};
 
 /// The application protocol negotiated in the handshake (RFC 7301, section 6).
 const ALPN: &[u8] = b"http/1.1";
 
-/// The reason why keys do not make a configuration.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TlsError {
-    /// A peer's key that is not a point of the curve, or is a weak one, under which anyone can sign.
-    #[error("expected an Ed25519 public key of a peer, found {found}, which is invalid or weak")]
-    PeerKey {
-        /// The 32 bytes.
-        found: PeerKey,
-    },
-    /// A signing key that could not be encoded for the library.
-    #[error("the signing key cannot be encoded as PKCS #8")]
-    SigningKey,
-    /// A refusal of the TLS library.
-    #[error("the TLS library refused the signing key or the settings: {0}")]
-    Library(#[from] rustls::Error),
+/// Returns the error of keys that do not make a configuration.
+fn refused(fault: impl std::fmt::Display) -> Refused {
+    Refused::new(ExitCode::Computation, format_args!("cannot use the keys for TLS: {fault}"))
+}
+
+impl From<rustls::Error> for Refused {
+    fn from(error: rustls::Error) -> Self {
+        refused(format_args!("the TLS library refused the signing key or the settings: {error}"))
+    }
 }
 
 /// Returns a server's TLS configuration: it proves that it holds `identity`, and accepts only clients that prove that
@@ -46,7 +41,7 @@ pub enum TlsError {
 ///
 /// # Errors
 /// If one of `clients` is not an Ed25519 public key or is weak, or the library refuses the signing key.
-pub fn server_config(identity: &SigningKey, clients: &HashSet<[u8; 32]>) -> Result<ServerConfig, TlsError> {
+pub fn server_config(identity: &SigningKey, clients: &HashSet<[u8; 32]>) -> Result<ServerConfig, Refused> {
     clients.iter().try_for_each(check_strength)?;
     let provider = provider();
     let verifier = KnownClients { keys: clients.clone(), algorithms: provider.signature_verification_algorithms };
@@ -71,7 +66,7 @@ pub fn server_config(identity: &SigningKey, clients: &HashSet<[u8; 32]>) -> Resu
 ///
 /// # Errors
 /// If `server` is not an Ed25519 public key or is weak, or the library refuses the signing key.
-pub fn client_config(identity: &SigningKey, server: [u8; 32]) -> Result<ClientConfig, TlsError> {
+pub fn client_config(identity: &SigningKey, server: [u8; 32]) -> Result<ClientConfig, Refused> {
     check_strength(&server)?;
     let provider = provider();
     let verifier = OneServer { key: server, algorithms: provider.signature_verification_algorithms };
@@ -100,14 +95,18 @@ fn provider() -> Arc<CryptoProvider> {
 
 /// Refuses bytes that are not an Ed25519 public key, and keys of small order, under which a signature may be valid for
 /// any message (RFC 8032, section 8.8, leaves the check to the application).
-fn check_strength(key: &[u8; 32]) -> Result<(), TlsError> {
+fn check_strength(key: &[u8; 32]) -> Result<(), Refused> {
     let is_strong = VerifyingKey::from_bytes(key).is_ok_and(|key| !key.is_weak());
-    if is_strong { Ok(()) } else { Err(TlsError::PeerKey { found: PeerKey(*key) }) }
+    if is_strong {
+        return Ok(());
+    }
+    let found = PeerKey(*key);
+    Err(refused(format!("expected an Ed25519 public key of a peer, found {found}, which is invalid or weak")))
 }
 
 /// Returns the party's own key for the library. The PKCS #8 document (RFC 8410, section 7) is wiped on drop.
-fn certified_key(identity: &SigningKey) -> Result<Arc<CertifiedKey>, TlsError> {
-    let document = identity.to_pkcs8_der().map_err(|_| TlsError::SigningKey)?;
+fn certified_key(identity: &SigningKey) -> Result<Arc<CertifiedKey>, Refused> {
+    let document = identity.to_pkcs8_der().map_err(|_| refused("the signing key cannot be encoded as PKCS #8"))?;
     let key = ring::sign::any_eddsa_type(&PrivatePkcs8KeyDer::from(document.as_bytes()))?;
     let spki = encode_spki(identity.verifying_key().as_bytes());
     Ok(Arc::new(CertifiedKey::new(vec![CertificateDer::from(spki.to_vec())], key)))
@@ -135,8 +134,8 @@ mod tests {
         let identity = SigningKey::from_bytes(&[1; 32]);
         let mut neutral = [0; 32];
         neutral[0] = 1;
-        assert_eq!(client_config(&identity, neutral).err(), Some(TlsError::PeerKey { found: PeerKey(neutral) }));
-        let refused = server_config(&identity, &HashSet::from([neutral])).err();
-        assert_eq!(refused, Some(TlsError::PeerKey { found: PeerKey(neutral) }));
+        let of_client = client_config(&identity, neutral).expect_err("weak");
+        let of_server = server_config(&identity, &HashSet::from([neutral])).expect_err("weak");
+        assert!(of_client.to_string().contains("invalid or weak") && of_client == of_server, "{of_client}");
     }
 }

@@ -53,7 +53,6 @@ async fn a_client_refuses_and_does_not_write_a_receipt_of_another_message() {
     assert_eq!(std::fs::read(path("receipt")).expect("a receipt"), receipt);
 }
 
-/// On commit b3db769 a client talked for ever to a server whose offsets went up and down.
 #[tokio::test]
 async fn a_server_that_counts_the_same_bytes_again_holds_no_client() {
     let office = Office::open(patient());
