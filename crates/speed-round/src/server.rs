@@ -4,6 +4,7 @@ mod admission;
 mod inbox;
 mod labelling;
 mod notes;
+mod options;
 mod reception;
 mod report;
 mod reveal;
@@ -18,10 +19,11 @@ use crate::files::{NO_FILE, OTHER_CONTENT, lock, write_once};
 
 pub use crate::refusal::Refusal;
 use inbox::FolderInbox;
+pub use options::ServerOptions;
 pub use reception::{Admitted, Reception};
 pub use report::{Progress, ServerReport};
 pub use reveal::{RevealOptions, RevealReport, reveal};
-pub use round_server::{RoundServer, ServerOptions};
+pub use round_server::RoundServer;
 pub(crate) use verify::check_verification;
 pub use verify::{VerifyOptions, VerifyReport, verify};
 

@@ -1,20 +1,20 @@
 //! The server's side of one round, independent of the transport of messages.
 
-use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use speed_aggregation::keys::SeededEvaluationKey;
 use speed_aggregation::log::RoundLog;
 use speed_aggregation::protocol::{SignedResult, TeacherStatus};
-use speed_core::{Circuit, Digest, NoisePlacement};
+use speed_core::{Digest, NoisePlacement};
 
 use super::admission::{Admission, ProofChecks};
 use super::inbox::{FolderInbox, RegistryInbox};
 use super::labelling::{EvaluatedRound, Labelling, copy_messages, late};
+use super::options::ServerOptions;
 use super::report::{Progress, ServerReport};
 use super::reveal::server_identity;
-use crate::charge::{LedgerOptions, expect_budget, expect_uncharged, expect_writable, of_server};
+use crate::charge::{expect_budget, expect_uncharged, expect_writable, of_server};
 use crate::error::Refused;
 use crate::file_kind::FileKind;
 use crate::files::decode_input;
@@ -22,39 +22,8 @@ use crate::identity::Identity;
 use crate::influence::Influence;
 use crate::key_bits::KeyBits;
 use crate::proofs;
-use crate::randomness::RoundRandomness;
 use crate::registry::RoundRegistry;
 use crate::round_file::RoundFile;
-
-/// The options of a server.
-#[derive(Clone, Debug)]
-pub struct ServerOptions {
-    /// The server's signing key.
-    pub signing_key: PathBuf,
-    /// The student's evaluation key.
-    pub evaluation_key: PathBuf,
-    /// The round's proof key, if the round asks for proofs.
-    pub proof_key: Option<PathBuf>,
-    /// The round's file.
-    pub round: PathBuf,
-    /// The number of teachers that must answer, if more than the round requires.
-    pub min_teachers: Option<usize>,
-    /// The server's registry, which holds sums, answers, results and logs of its rounds.
-    pub registry: PathBuf,
-    /// Whether a missing registry is created, for a key that never answered.
-    pub new_registry: bool,
-    /// The ledger that the round is charged to.
-    pub ledger: LedgerOptions,
-    /// The circuit.
-    pub circuit: Circuit,
-    /// Threads; answers do not depend on it.
-    pub threads: NonZeroUsize,
-    /// The origin of noise and re-randomisation.
-    pub randomness: RoundRandomness,
-    /// A directory for copies of the counted messages, for verifiers ([`verify`](super::verify())). The registry deletes
-    /// messages when the result exists.
-    pub copies: Option<PathBuf>,
-}
 
 /// The server's side of one round: the round's file, the server's keys and the server's registry, which is locked against
 /// other programs.
