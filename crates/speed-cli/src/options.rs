@@ -354,9 +354,6 @@ pub(crate) struct CompareOptions {
     /// Print Markdown
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
-    /// Print unrounded figures as comma-separated values
-    #[arg(long, conflicts_with_all = ["json", "markdown"])]
-    pub(crate) csv: bool,
 }
 
 #[derive(Debug, Args)]

@@ -20,8 +20,6 @@ pub(super) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     let comparison = Comparison::new(&runs, options.paper);
     if options.json {
         print_json(&comparison)
-    } else if options.csv {
-        print(&comparison.to_csv())
     } else if options.markdown {
         print(&comparison.to_markdown())
     } else {
