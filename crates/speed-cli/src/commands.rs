@@ -21,7 +21,7 @@ mod run;
 mod runs;
 mod server;
 mod shell;
-mod status;
+mod show;
 mod student;
 mod submit;
 mod sweep;
@@ -29,13 +29,11 @@ mod teacher;
 mod threads;
 mod training;
 mod verify;
-mod watch;
 
 pub(crate) use failure::{Failure, kind};
 use failure::{flag, usage};
 use output::{WITHOUT_PROOFS, influence, mark, print, print_json, print_json_line};
 pub(crate) use output::{report, versioned_line};
-use runs::ReportFormat;
 use threads::threads;
 
 use crate::options::Command;
@@ -48,18 +46,9 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(options) => run::run(&options),
         Command::List { results, json } => runs::list(&results, json),
-        Command::Show { run, results, legend, json, html } => {
-            let form = match (json, html) {
-                (true, _) => ReportFormat::Json,
-                (_, true) => ReportFormat::Page,
-                _ => ReportFormat::Text { legend },
-            };
-            runs::show(&run, &results, &form)
-        }
+        Command::Show(options) => show::show(&options),
         Command::Submit(options) => submit::submit(&options),
-        Command::Status(options) => status::status(&options),
         Command::Compare(options) => compare::compare(&options),
-        Command::Watch { run, results, once, json } => watch::watch(&run, &results, once, json),
         Command::Predict(options) => predict::predict(&options),
         Command::Export(options) => export::export(&options),
         Command::Verify(options) => verify::verify(&options),

@@ -275,7 +275,7 @@ impl<'a> Submission<'a> {
         let mut text: String = reports.iter().map(|step| line(step)).collect();
         if !self.options.dry_run {
             let (folder, run) = (printable_path(&slurm_folder(&self.folder)), printable_path(&self.folder));
-            text.push_str(&format!("scripts, jobs and logs: {folder}\nprogress: speed status {}\n", quoted(&run)));
+            text.push_str(&format!("scripts, jobs and logs: {folder}\nprogress: speed show {}\n", quoted(&run)));
         }
         if let Some(refused) = &self.plan.refused {
             text.push_str(&format!("WARNING: privacy.budget would refuse a row: {refused}\n"));
