@@ -5,11 +5,9 @@ mod client;
 mod compare;
 mod data;
 mod export;
-mod failure;
 mod forecast;
 mod identity;
 mod new_round;
-mod output;
 mod part;
 mod plan;
 mod predict;
@@ -30,13 +28,11 @@ mod threads;
 mod training;
 mod verify;
 
-pub(crate) use failure::{Failure, kind};
-use failure::{flag, usage};
-use output::{WITHOUT_PROOFS, influence, mark, print, print_json, print_json_line};
-pub(crate) use output::{report, versioned_line};
 use threads::threads;
 
+use crate::failure::{Failure, flag, usage};
 use crate::options::Command;
+use crate::output::{WITHOUT_PROOFS, influence, mark, print, print_report};
 use crate::process;
 
 pub(crate) fn execute(command: Command) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ use serde_json::json;
 use speed_core::printable_path;
 use speed_experiment::{Config, RunOptions, Shard, ShardReport, Sweep, run_shard, run_sweep_until, run_until};
 
-use super::{Failure, print, print_json};
+use super::{Failure, print_report};
 use crate::options::RunOptions as RunArguments;
 use crate::progress::Reporter;
 
@@ -45,17 +45,15 @@ pub(super) fn of_sweep(
 
 fn stage_done(options: &RunArguments, stage: &str, folder: &PathBuf, reporter: &Reporter) -> Result<(), Failure> {
     reporter.finished(folder);
-    if options.json {
-        return print_json(&json!({ "stage": stage, "folder": folder }));
-    }
-    print(&format!("done up to stage {stage}: {}\n", printable_path(folder)))
+    print_report(options.json, &json!({ "stage": stage, "folder": folder }), || {
+        format!("done up to stage {stage}: {}\n", printable_path(folder))
+    })
 }
 
 fn shard_done(options: &RunArguments, report: &ShardReport, reporter: &Reporter) -> Result<(), Failure> {
     reporter.finished(&report.folder);
-    if options.json {
-        return print_json(report);
-    }
     let ShardReport { folder, shard, units, done_here } = report;
-    print(&format!("{shard}: {units} units done, {done_here} of them here: {}\n", printable_path(folder)))
+    print_report(options.json, report, || {
+        format!("{shard}: {units} units done, {done_here} of them here: {}\n", printable_path(folder))
+    })
 }

@@ -10,7 +10,7 @@ use speed_experiment::{
 
 use super::plan::plan_text;
 use super::runs::report_text;
-use super::{Failure, part, price, print, print_json, sweep, threads};
+use super::{Failure, part, price, print_report, sweep, threads};
 use crate::options::RunOptions as RunArguments;
 use crate::progress::Reporter;
 use crate::slurm::quoted;
@@ -19,10 +19,10 @@ pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
     let reporter = Reporter::new(options.log_format);
     let done = run_told(options, &reporter);
     if let Err(failure) = &done
-        && let Some(message) = failure.message()
-        && reporter.failed(failure.exit_code(), &message)
+        && let Some(message) = &failure.message
+        && reporter.failed(failure.code, message)
     {
-        return Err(Failure::Reported(failure.exit_code()));
+        return Err(Failure::reported(failure.code));
     }
     done
 }
@@ -55,7 +55,7 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
     }
     if options.dry_run {
         let plan = plan(&config, &settings)?;
-        return if options.json { print_json(&plan) } else { print(&plan_text(&plan)) };
+        return print_report(options.json, &plan, || plan_text(&plan));
     }
     let report = run_experiment(&config, &settings, reporter.progress()).inspect_err(|error| {
         if matches!(error, ExperimentError::Io { .. }) && has_begun(&config, &options.experiment.results) {
@@ -67,7 +67,7 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
         reporter.progress().note(&format!("classify an image: {}", predict_line(&model, &image)));
     }
     reporter.finished(&folder);
-    if options.json { print_json(&report) } else { print(&report_text(&report, &folder, options.legend)) }
+    print_report(options.json, &report, || report_text(&report, &folder, options.legend))
 }
 
 /// Returns a command for the shell that started this program.

@@ -8,7 +8,7 @@ use speed_core::{printable, printable_path};
 use speed_experiment::report::{Report, SweepReport, Table};
 use speed_experiment::{ExperimentError, ListedState, ResultsFault, RunSummary, list_runs, pages};
 
-use super::{Failure, print, print_json};
+use super::{Failure, print_report};
 use crate::terminal;
 
 pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
@@ -18,11 +18,12 @@ pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
         return Err(ExperimentError::Results { path, fault }.into());
     }
     let runs = list_runs(results);
-    if json {
-        return print_json(&json!({ "runs": runs }));
-    }
+    print_report(json, &json!({ "runs": runs }), || list_text(&runs))
+}
+
+fn list_text(runs: &[RunSummary]) -> String {
     let mut table = Table::new(["run", "date (UTC)", "state", "epsilon", "student %", "labels %", "noise"]);
-    for run in &runs {
+    for run in runs {
         let percent =
             |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.2}", 100.0 * share));
         table.push(vec![
@@ -39,7 +40,7 @@ pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
         .iter()
         .filter_map(|run| Some(format!("{}: {}\n", printable_path(&run.folder), run.damage.as_ref()?)))
         .collect();
-    print(&format!("{}{}", terminal::table(&table), terminal::text(&damages)))
+    format!("{}{}", terminal::table(&table), terminal::text(&damages))
 }
 
 /// Returns a run's progress in a few words.

@@ -14,7 +14,7 @@ use speed_experiment::{
 
 use self::state::State;
 use super::runs::{report_text, sweep_text};
-use super::{Failure, print, print_json};
+use super::{Failure, print, print_report};
 use crate::bar::line;
 use crate::options::ShowOptions;
 use crate::slurm::Jobs;
@@ -36,18 +36,17 @@ pub(super) fn show(options: &ShowOptions) -> Result<(), Failure> {
         FoundResults::Run(run) => show_run(options, &run),
         FoundResults::Sweep(sweep) => {
             let report = read_sweep(&sweep)?;
-            match (options.json, options.html) {
-                (true, _) => print_json(&report),
-                (_, true) => print(&report.to_html()),
-                _ => print(&sweep_text(&report, &sweep)),
-            }
+            print_report(options.json, &report, || match options.html {
+                true => report.to_html(),
+                false => sweep_text(&report, &sweep),
+            })
         }
         FoundResults::Unfinished(path) if options.html => {
             Err(ExperimentError::Results { path, fault: ResultsFault::NotFinished }.into())
         }
         FoundResults::Unfinished(folder) => {
             let state = State::read(folder)?;
-            if options.json { print_json(&state) } else { print(&state.to_text()) }
+            print_report(options.json, &state, || state.to_text())
         }
     }
 }
@@ -64,14 +63,11 @@ fn find(results: &Path, name: &Path) -> Result<FoundResults, Failure> {
 
 fn show_run(options: &ShowOptions, run: &Path) -> Result<(), Failure> {
     let report = read_report(run)?;
-    match (options.json, options.html) {
-        (true, _) => print_json(&report),
-        (_, true) => {
-            for path in missing_for_page(&report, run) {
-                line(&format!("{} is missing, so the page lacks its content", printable_path(&path)));
-            }
-            print(&run_page(&report, run)?)
+    if options.html {
+        for path in missing_for_page(&report, run) {
+            line(&format!("{} is missing, so the page lacks its content", printable_path(&path)));
         }
-        _ => print(&report_text(&report, run, options.legend)),
+        return print(&run_page(&report, run)?);
     }
+    print_report(options.json, &report, || report_text(&report, run, options.legend))
 }

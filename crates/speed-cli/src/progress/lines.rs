@@ -10,7 +10,7 @@ use speed_core::{ExitCode, printable};
 use speed_experiment::{Part, Progress, RunView};
 
 use super::ticker::Ticker;
-use crate::commands::{kind, versioned_line};
+use crate::output::versioned_line;
 
 /// The interval between two lines on long work.
 pub(crate) const EVERY: Duration = Duration::from_secs(10);
@@ -66,7 +66,7 @@ impl Lines {
     }
 
     pub(super) fn run_failed(&self, code: ExitCode, message: &str) {
-        self.log().object("error", json!({ "code": code.code(), "kind": kind(code), "message": message }));
+        self.log().object("error", json!({ "code": code.code(), "kind": code.kind(), "message": message }));
     }
 
     fn log(&self) -> MutexGuard<'_, LineLog> {

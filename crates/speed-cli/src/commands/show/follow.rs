@@ -8,7 +8,8 @@ use speed_core::printable;
 use speed_experiment::{RunState, RunStatus, run_in_use};
 
 use crate::bar::note;
-use crate::commands::{Failure, print_json_line};
+use crate::failure::Failure;
+use crate::output::print_json_line;
 use crate::progress::{self, Bars};
 
 /// The polling interval.
