@@ -17,7 +17,7 @@ pub(crate) use privacy::{
     MaxEpsilon, NoiseOptions, QueryOptions, ShareKind,
 };
 pub(crate) use rounds::{
-    AggregateOptions, AgreedNoiseOptions, AnswerOptions, ClientOptions, IdentityOptions, OpenPartOptions, PriceOptions,
+    AggregateOptions, AgreedNoiseOptions, AnswerOptions, ClientOptions, IdentityOptions, OpenPartOptions,
     RevealOptions, RoundNoiseOptions, RoundOptions, ServeOptions, ServerCommand, ServerOptions, ServerVerifyOptions,
     ShowRoundOptions, StudentCommand, TeacherCommand,
 };

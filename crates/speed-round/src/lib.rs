@@ -46,6 +46,7 @@ pub mod network;
 pub mod opener;
 mod party_key;
 mod party_votes;
+mod price;
 mod proofs;
 mod randomness;
 mod refusal;
@@ -61,7 +62,7 @@ pub mod student;
 pub mod teacher;
 mod terms;
 
-pub use charge::{LedgerOptions, default_ledger, party_event, privacy_event};
+pub use charge::{LedgerOptions, default_ledger};
 pub use checks::{check_receipt, check_result, read_message};
 pub use error::{OptionsFault, RolesError};
 pub use fault::{
@@ -72,6 +73,7 @@ pub use identity::{Identity, IdentityReport, generate_identity, generate_party};
 pub use influence::Influence;
 pub use log_check::{LogCheckOptions, LogCheckReport, check_log};
 pub use party_key::{PartyKey, PartyKeyError};
+pub use price::{RoundAccounts, RoundPrice};
 pub use randomness::RoundRandomness;
 pub use registry::{RoundRegistry, default_registry};
 pub use roster::{Party, Role, Roster, RosterError};

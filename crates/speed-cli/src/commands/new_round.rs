@@ -7,11 +7,12 @@ use speed_accountant::forecast::{Agreement, AgreementForecast, Forecast};
 use speed_accountant::{AccountError, HonestRatio, PrivacyEvent};
 use speed_core::{RandomnessKind, printable_path};
 use speed_round::bundle::{self, BundleOptions};
-use speed_round::{Influence, RolesError, Roster, RoundFile, RoundRandomness, Terms, hash_query_list, student};
+use speed_round::{
+    Influence, RolesError, Roster, RoundFile, RoundPrice, RoundRandomness, Terms, hash_query_list, student,
+};
 
-use super::price::RoundPrice;
 use super::round::opened_together;
-use super::{Failure, WITHOUT_PROOFS, flag, influence, mark, print_report, round_noise, usage};
+use super::{Failure, WITHOUT_PROOFS, flag, influence, mark, price, print_report, round_noise, usage};
 use crate::bar::Waiting;
 use crate::options::RoundOptions;
 
@@ -21,7 +22,7 @@ pub(super) fn create(options: &RoundOptions) -> Result<(), Failure> {
     // The rounds of several key sets have the same noise, so all of them together cost as much as one round of all queries.
     let price =
         RoundPrice::for_round(&student::terms(&terms, &first.public, &options.out)?, None, options.price.delta)?;
-    price.check(&options.price, options.simulation)?;
+    price::check(&price, options.price.limit, options.simulation)?;
     let unanimous = unanimous(&terms)?;
     if unanimous.loses_unanimity() && !options.accept_wrong_labels && !options.simulation {
         return Err(wrong_labels(&terms, &unanimous));

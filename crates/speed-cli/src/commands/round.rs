@@ -3,9 +3,8 @@
 use serde_json::json;
 use speed_core::vote_files::csv_cell;
 use speed_core::{NoisePlacement, printable};
-use speed_round::{Influence, Party, RoundFile};
+use speed_round::{Influence, Party, RoundFile, RoundPrice};
 
-use super::price::RoundPrice;
 use super::{Failure, WITHOUT_PROOFS, influence, mark, print, print_report};
 use crate::options::ShowRoundOptions;
 

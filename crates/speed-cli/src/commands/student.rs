@@ -7,9 +7,8 @@ use speed_accountant::Delta;
 use speed_aggregation::Parameters;
 use speed_core::printable_path;
 use speed_round::student::{self, KeygenReport};
-use speed_round::{Role, RoundFile, RoundRandomness, bundle};
+use speed_round::{Role, RoundFile, RoundPrice, RoundRandomness, bundle};
 
-use super::price::RoundPrice;
 use super::{Failure, client, identity, mark, new_round, print_report, training};
 use crate::bar::Waiting;
 use crate::options::StudentCommand;
@@ -125,7 +124,7 @@ fn price_of_result(options: &student::OpenOptions, delta: Delta) -> Result<Optio
     let Ok(file) = RoundFile::read(&options.round) else { return Ok(None) };
     let Ok(result) = student::read_result(&options.result, &file) else { return Ok(None) };
     let counted = file.round().teachers_counted(result.list().statuses());
-    RoundPrice::for_round(&file, Some(counted), delta).map(Some)
+    Ok(Some(RoundPrice::for_round(&file, Some(counted), delta)?))
 }
 
 fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), Failure> {

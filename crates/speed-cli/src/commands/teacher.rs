@@ -6,11 +6,10 @@ use speed_aggregation::PrivacyNoise;
 use speed_core::printable_path;
 use speed_round::opener::{self, ShareState};
 use speed_round::teacher::{self, TeacherOptions};
-use speed_round::{LogCheckOptions, Role, RoundFile, RoundRandomness, check_log};
+use speed_round::{LogCheckOptions, Role, RoundFile, RoundPrice, RoundRandomness, check_log};
 
-use super::price::RoundPrice;
 use super::round::class_names;
-use super::{Failure, WITHOUT_PROOFS, client, identity, mark, print_report, round_noise, training};
+use super::{Failure, WITHOUT_PROOFS, client, identity, mark, price, print_report, round_noise, training};
 use crate::options::{AnswerOptions, OpenPartOptions, TeacherCommand};
 
 pub(super) fn execute(command: TeacherCommand) -> Result<(), Failure> {
@@ -81,7 +80,7 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
     let agreed = round_noise::agreed(&options.mechanism, file.roster().teacher_count())?;
     let price = RoundPrice::for_round(&file, None, options.price.delta)?;
     // A file that declares a simulation has no price. The program enforces the declaration.
-    price.check(&options.price, options.simulation.is_some())?;
+    price::check(&price, options.price.limit, options.simulation.is_some())?;
     let report = teacher::answer(&TeacherOptions {
         registry: options.records.registry(&options.signing_key),
         new_registry: options.records.new_registry,
