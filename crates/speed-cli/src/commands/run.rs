@@ -42,7 +42,10 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
         sweep::check_id(options, &swept)?;
         return match (options.dry_run, &options.stage) {
             (true, _) => sweep::dry_run(&swept, &settings, options.json),
-            (false, Some(stage)) => part::of_sweep(options, stage, &swept, &settings, reporter),
+            (false, Some(stage)) => {
+                let configs: Vec<&Config> = swept.settings.iter().map(|setting| &setting.config).collect();
+                part::run(options, stage, (&configs, Some(&swept)), &settings, reporter)
+            }
             (false, None) => sweep::run(&swept, &settings, options.json, reporter),
         };
     }
@@ -51,7 +54,7 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
         check_run_id(id, &config, &options.experiment.results)?;
     }
     if let Some(stage) = &options.stage {
-        return part::of_run(options, stage, &config, &settings, reporter);
+        return part::run(options, stage, (&[&config], None), &settings, reporter);
     }
     if options.dry_run {
         let plan = plan(&config, &settings)?;
