@@ -5,11 +5,9 @@ mod client;
 mod compare;
 mod data;
 mod export;
-mod failure;
 mod forecast;
 mod identity;
 mod new_round;
-mod output;
 mod part;
 mod plan;
 mod predict;
@@ -21,7 +19,7 @@ mod run;
 mod runs;
 mod server;
 mod shell;
-mod status;
+mod show;
 mod student;
 mod submit;
 mod sweep;
@@ -29,16 +27,12 @@ mod teacher;
 mod threads;
 mod training;
 mod verify;
-mod watch;
 
-pub(crate) use failure::{Failure, kind};
-use failure::{flag, usage};
-use output::{WITHOUT_PROOFS, influence, mark, print, print_json, print_json_line};
-pub(crate) use output::{report, versioned_line};
-use runs::ReportFormat;
 use threads::threads;
 
+use crate::failure::{Failure, flag, usage};
 use crate::options::Command;
+use crate::output::{WITHOUT_PROOFS, influence, mark, print, print_report};
 use crate::process;
 
 pub(crate) fn execute(command: Command) -> Result<(), Failure> {
@@ -48,18 +42,9 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(options) => run::run(&options),
         Command::List { results, json } => runs::list(&results, json),
-        Command::Show { run, results, legend, json, html } => {
-            let form = match (json, html) {
-                (true, _) => ReportFormat::Json,
-                (_, true) => ReportFormat::Page,
-                _ => ReportFormat::Text { legend },
-            };
-            runs::show(&run, &results, &form)
-        }
+        Command::Show(options) => show::show(&options),
         Command::Submit(options) => submit::submit(&options),
-        Command::Status(options) => status::status(&options),
         Command::Compare(options) => compare::compare(&options),
-        Command::Watch { run, results, once, json } => watch::watch(&run, &results, once, json),
         Command::Predict(options) => predict::predict(&options),
         Command::Export(options) => export::export(&options),
         Command::Verify(options) => verify::verify(&options),

@@ -5,8 +5,10 @@
 mod arguments;
 mod bar;
 mod commands;
+mod failure;
 mod figure;
 mod options;
+mod output;
 mod process;
 mod processor;
 mod progress;
@@ -40,7 +42,7 @@ pub fn main_with(prepare: impl FnOnce()) -> std::process::ExitCode {
 fn run(prepare: impl FnOnce()) -> std::process::ExitCode {
     let json = asks_for_json(std::env::args_os().skip(1));
     if let Err(message) = processor::check() {
-        commands::report(ExitCode::Processor, &message, json);
+        output::report(ExitCode::Processor, &message, json);
         return ExitCode::Processor.into();
     }
     process::begin();
@@ -53,7 +55,7 @@ fn run(prepare: impl FnOnce()) -> std::process::ExitCode {
         }
         Err(error) if json && error.use_stderr() => {
             let text = error.to_string();
-            commands::report(ExitCode::Usage, text.trim().trim_start_matches("error: "), json);
+            output::report(ExitCode::Usage, text.trim().trim_start_matches("error: "), json);
             return ExitCode::Usage.into();
         }
         Err(error) => error.exit(),
@@ -61,10 +63,10 @@ fn run(prepare: impl FnOnce()) -> std::process::ExitCode {
     match commands::execute(command) {
         Ok(()) => ExitCode::Done.into(),
         Err(failure) => {
-            if let Some(message) = failure.message() {
-                commands::report(failure.exit_code(), &message, json);
+            if let Some(message) = &failure.message {
+                output::report(failure.code, message, json);
             }
-            failure.exit_code().into()
+            failure.code.into()
         }
     }
 }

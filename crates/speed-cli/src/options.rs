@@ -17,7 +17,7 @@ pub(crate) use privacy::{
     MaxEpsilon, NoiseOptions, QueryOptions, ShareKind,
 };
 pub(crate) use rounds::{
-    AggregateOptions, AgreedNoiseOptions, AnswerOptions, ClientOptions, IdentityOptions, OpenPartOptions, PriceOptions,
+    AggregateOptions, AgreedNoiseOptions, AnswerOptions, ClientOptions, IdentityOptions, OpenPartOptions,
     RevealOptions, RoundNoiseOptions, RoundOptions, ServeOptions, ServerCommand, ServerOptions, ServerVerifyOptions,
     ShowRoundOptions, StudentCommand, TeacherCommand,
 };
@@ -42,7 +42,7 @@ First steps:
   speed data fetch mnist                the MNIST files into datasets/mnist
   speed run configs/mnist.toml          the paper's table
   speed list                            all runs
-  speed watch mnist                     progress of a run in another terminal
+  speed show mnist --follow             progress of a run in another terminal
   speed show mnist --json               a finished run, for a program
   speed predict --model FILE IMAGES     labels from a trained student
   speed export --model FILE --out m.onnx    the model for other programs
@@ -104,48 +104,16 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Print the table of a finished run or sweep
-    Show {
-        /// A run or sweep: its folder results/EXPERIMENT/RUN, an experiment with one finished run, or the beginning of
-        /// its id
-        run: PathBuf,
-        /// Folder of all results, searched for runs by name
-        #[arg(long, value_name = "DIR", default_value = "results")]
-        results: PathBuf,
-        /// Print an explanation of the columns below the table
-        #[arg(long)]
-        legend: bool,
-        /// Print the complete report as JSON
-        #[arg(long)]
-        json: bool,
-        /// Print the page, one HTML file: speed show RUN --html > page.html
-        #[arg(long, conflicts_with_all = ["json", "legend"])]
-        html: bool,
-    },
-    /// Follow a run that another process executes
+    /// Print the table of a finished run or sweep, or the state of an unfinished one
     ///
-    /// Reads the run's folder and ends when no process works on the run any more. The exit code is 0 even if the run
-    /// ended unfinished.
-    Watch {
-        /// A run: its folder results/EXPERIMENT/RUN, an experiment with one active run, or the beginning of a run's id
-        run: PathBuf,
-        /// Folder of all results, searched for runs by name
-        #[arg(long, value_name = "DIR", default_value = "results")]
-        results: PathBuf,
-        /// Print the current progress once and exit
-        #[arg(long)]
-        once: bool,
-        /// Print JSON; without --once, one object a line every second
-        #[arg(long)]
-        json: bool,
-    },
+    /// The state has the stages, their finished units, the shards at work and, on a cluster, the jobs with the logs of
+    /// failed ones.
+    Show(ShowOptions),
     /// Run an experiment on a cluster, as arrays of dependent jobs
     ///
     /// Writes readable scripts into the run's folder and submits them. If repeated, the command submits only the missing
     /// shards: those that are not done and whose jobs neither wait nor run (docs/experiments.md).
     Submit(SubmitOptions),
-    /// Print the progress of a run on a cluster: units, jobs, and the logs of failed jobs
-    Status(StatusOptions),
     /// Compare finished runs with each other and with the paper
     ///
     /// Prints the differences in configs, versions and machines. For rows with the same name, prints every figure and its
@@ -325,15 +293,26 @@ pub(crate) struct SubmitOptions {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct StatusOptions {
-    /// A run: its folder results/EXPERIMENT/RUN, an experiment with one run, or the beginning of a run's id; or a sweep's folder
+pub(crate) struct ShowOptions {
+    /// A run or sweep: its folder, such as results/EXPERIMENT/RUN, an experiment with one finished run or one run, or the
+    /// beginning of its id
     pub(crate) run: PathBuf,
     /// Folder of all results, searched for runs by name
     #[arg(long, value_name = "DIR", default_value = "results")]
     pub(crate) results: PathBuf,
-    /// Print JSON
+    /// Follow a run until no process works on it, then print its table or state; of several runs of an experiment, the
+    /// active one
+    #[arg(long, conflicts_with = "html")]
+    pub(crate) follow: bool,
+    /// Print an explanation of the columns below the table
+    #[arg(long)]
+    pub(crate) legend: bool,
+    /// Print the complete report or the state as JSON; with --follow, the state as one object a line every second
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print the page, one HTML file: speed show RUN --html > page.html
+    #[arg(long, conflicts_with_all = ["json", "legend"])]
+    pub(crate) html: bool,
 }
 
 #[derive(Debug, Args)]
@@ -354,9 +333,6 @@ pub(crate) struct CompareOptions {
     /// Print Markdown
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
-    /// Print unrounded figures as comma-separated values
-    #[arg(long, conflicts_with_all = ["json", "markdown"])]
-    pub(crate) csv: bool,
 }
 
 #[derive(Debug, Args)]

@@ -21,10 +21,8 @@ use crate::options::LogFormat;
 pub(crate) enum Reporter {
     /// Draws bars in a terminal.
     Bars(Bars),
-    /// Writes lines for people.
+    /// Writes lines for people or for programs.
     Lines(Lines),
-    /// Writes lines for programs.
-    Objects(Lines),
     /// Reports warnings only.
     Quiet(Warnings),
 }
@@ -48,7 +46,7 @@ impl Reporter {
     pub(crate) fn new(format: LogFormat) -> Self {
         let lines = |form| Lines::new(form, EVERY, Box::new(stderr()));
         match format {
-            LogFormat::Json => Self::Objects(lines(Form::Object)),
+            LogFormat::Json => Self::Lines(lines(Form::Object)),
             LogFormat::Text if is_quiet() => Self::Quiet(Warnings),
             LogFormat::Text if stderr().is_terminal() => Self::Bars(Bars::new()),
             LogFormat::Text => Self::Lines(lines(Form::Text)),
@@ -58,7 +56,7 @@ impl Reporter {
     pub(crate) fn progress(&self) -> &dyn Progress {
         match self {
             Self::Bars(bars) => bars,
-            Self::Lines(lines) | Self::Objects(lines) => lines,
+            Self::Lines(lines) => lines,
             Self::Quiet(warnings) => warnings,
         }
     }
@@ -66,16 +64,14 @@ impl Reporter {
     /// Reports to programs that the run is finished, and clears the terminal for its results.
     pub(crate) fn finished(&self, folder: &Path) {
         match self {
-            Self::Objects(objects) => objects.run_finished(folder),
+            Self::Lines(lines) => lines.run_finished(folder),
             Self::Bars(bars) => bars.clear(),
-            Self::Lines(_) | Self::Quiet(_) => {}
+            Self::Quiet(_) => {}
         }
     }
 
     /// Reports a failure to programs, and returns whether it was reported.
     pub(crate) fn failed(&self, code: ExitCode, message: &str) -> bool {
-        let Self::Objects(objects) = self else { return false };
-        objects.run_failed(code, message);
-        true
+        matches!(self, Self::Lines(lines) if lines.run_failed(code, message))
     }
 }

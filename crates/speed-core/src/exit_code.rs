@@ -44,6 +44,21 @@ impl ExitCode {
         self as u8
     }
 
+    /// Returns the kind of failure in one word.
+    #[must_use]
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::Done => "none",
+            Self::Usage => "config",
+            Self::Input => "input",
+            Self::Results => "results",
+            Self::InputOutput => "io",
+            Self::Computation => "computation",
+            Self::Processor => "processor",
+            Self::Interrupted | Self::Terminated => "signal",
+        }
+    }
+
     /// Returns the meaning in one line, as the help of the programs prints it.
     #[must_use]
     pub const fn meaning(self) -> &'static str {

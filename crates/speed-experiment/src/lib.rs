@@ -48,8 +48,8 @@ pub use runner::{ShardReport, begin_run, check_run_id, has_begun, run, run_id, r
 pub use stages::StageUnits;
 pub use step::{Step, StepState, Steps};
 pub use store::{
-    FinishedResults, Lock, RunState, RunStatus, Shard, config_path, find_any_run, find_results, find_run, pages,
-    read_small, run_in_use, slurm_folder, write_atomic,
+    FoundResults, Lock, RunState, RunStatus, Shard, config_path, find_any_run, find_results, find_run, is_finished,
+    pages, read_small, run_in_use, slurm_folder, write_atomic,
 };
 pub use sweep::{plan_sweep, run_sweep, run_sweep_until, sweep_id};
 

@@ -23,7 +23,7 @@ pub(crate) use atomic::{
     remove_unfinished, write_folder, write_new, write_new_secret, write_secret, write_secret_folder,
 };
 pub(crate) use find::is_in_use;
-pub use find::{FinishedResults, find_any_run, find_results, find_run, run_in_use};
+pub use find::{FoundResults, find_any_run, find_results, find_run, is_finished, run_in_use};
 pub(crate) use fingerprint::{Fingerprint, Identity};
 pub(crate) use folder::{StageFolder, unit_meta, unit_payload};
 pub(crate) use layout::{

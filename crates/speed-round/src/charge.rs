@@ -34,7 +34,7 @@ pub fn default_ledger(signing_key: &Path) -> PathBuf {
 ///
 /// # Errors
 /// If the noise cannot be described.
-pub fn privacy_event(file: &RoundFile, present: usize) -> Result<PrivacyEvent, Refused> {
+pub(crate) fn privacy_event(file: &RoundFile, present: usize) -> Result<PrivacyEvent, Refused> {
     let (round, noise) = (file.round(), file.noise());
     // The server draws all noise at once; each teacher draws a share.
     let (sharers, drawing) = match round.placement() {
@@ -54,7 +54,7 @@ pub fn privacy_event(file: &RoundFile, present: usize) -> Result<PrivacyEvent, R
 ///
 /// # Errors
 /// If the noise cannot be described.
-pub fn party_event(file: &RoundFile, present: usize) -> Result<Option<PrivacyEvent>, Refused> {
+pub(crate) fn party_event(file: &RoundFile, present: usize) -> Result<Option<PrivacyEvent>, Refused> {
     let teachers = file.round().largest_party();
     if teachers == 1 {
         return Ok(None);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use speed_accountant::{Accountant, Delta};
+use speed_accountant::Delta;
 use speed_core::NoisePlacement;
 use speed_experiment::model::Description;
 use speed_experiment::report::{
@@ -12,7 +12,7 @@ use speed_experiment::report::{
 use speed_experiment::training::{RoundOrigin, StudentReport};
 use speed_experiment::{current_environment, task};
 use speed_round::student::read_result;
-use speed_round::{Party, RoundFile, party_event, privacy_event};
+use speed_round::{Party, RoundAccounts, RoundFile};
 
 use super::{Failure, usage};
 
@@ -39,12 +39,9 @@ impl RoundFacts {
         // Without the result, at least this many teachers are counted, and fewer cost more.
         let counted =
             result.as_ref().map_or(round.min_teachers(), |result| round.teachers_counted(result.list().statuses()));
-        let event = privacy_event(&file, counted)?;
-        let account = Accountant::new(event, delta).with_classes(shape.classes()).account_queries(shape.queries()).ok();
-        let party = party_event(&file, counted)?.and_then(|event| {
-            let accountant = Accountant::new(event, delta).with_classes(shape.classes());
-            PartyPrivacy::of_votes(event.party_teachers(), accountant.account_queries(shape.queries()).ok())
-        });
+        let RoundAccounts { one_teacher, party } = RoundAccounts::new(&file, counted, delta)?;
+        let account = one_teacher.ok();
+        let party = party.and_then(|(teachers, account)| PartyPrivacy::of_votes(teachers, account.ok()));
         let noise_source = match round.placement() {
             NoisePlacement::Distributed => NoiseSource::Teachers,
             NoisePlacement::Central => NoiseSource::Server,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use speed_core::printable_path;
 
-use super::{Failure, print, print_json};
+use super::{Failure, print_report};
 use crate::bar::Waiting;
 use crate::options::ClientOptions;
 
@@ -20,14 +20,13 @@ fn client(options: &ClientOptions) -> speed_round::network::ClientOptions {
 
 pub(super) fn send(options: &ClientOptions, message: &Path, receipt: &Path) -> Result<(), Failure> {
     let report = Waiting::during("sending", || speed_round::network::send(&client(options), message, receipt))?;
-    if options.json {
-        return print_json(&report);
-    }
-    print(&format!(
-        "sent {} bytes, which the server stored; wrote the receipt to {}\n",
-        report.bytes,
-        printable_path(&report.receipt)
-    ))
+    print_report(options.json, &report, || {
+        format!(
+            "sent {} bytes, which the server stored; wrote the receipt to {}\n",
+            report.bytes,
+            printable_path(&report.receipt)
+        )
+    })
 }
 
 pub(super) fn fetch(options: &ClientOptions, out: &Path) -> Result<(), Failure> {
@@ -39,8 +38,5 @@ pub(super) fn log(options: &ClientOptions, out: &Path) -> Result<(), Failure> {
 }
 
 fn fetched(options: &ClientOptions, report: speed_round::network::FetchReport) -> Result<(), Failure> {
-    if options.json {
-        return print_json(&report);
-    }
-    print(&format!("{} ({} bytes)\n", printable_path(&report.out), report.bytes))
+    print_report(options.json, &report, || format!("{} ({} bytes)\n", printable_path(&report.out), report.bytes))
 }

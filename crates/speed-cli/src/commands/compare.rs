@@ -4,7 +4,7 @@ use speed_core::printable_path;
 use speed_experiment::report::{Comparison, Report};
 use speed_experiment::{find_run, read_report};
 
-use super::{Failure, print, print_json, usage};
+use super::{Failure, print_report, usage};
 use crate::options::CompareOptions;
 use crate::terminal;
 
@@ -18,13 +18,8 @@ pub(super) fn compare(options: &CompareOptions) -> Result<(), Failure> {
         return Err(usage("paper", "one run alone cannot be compared: name another run, or give --paper".into()));
     }
     let comparison = Comparison::new(&runs, options.paper);
-    if options.json {
-        print_json(&comparison)
-    } else if options.csv {
-        print(&comparison.to_csv())
-    } else if options.markdown {
-        print(&comparison.to_markdown())
-    } else {
-        print(&terminal::text(&comparison.to_text(terminal::width())))
-    }
+    print_report(options.json, &comparison, || match options.markdown {
+        true => comparison.to_markdown(),
+        false => terminal::text(&comparison.to_text(terminal::width())),
+    })
 }

@@ -12,7 +12,7 @@ use speed_experiment::ExperimentError;
 use speed_experiment::report::Table;
 use speed_experiment::training::{ORGANISATIONS, OWN_IMAGES, PUBLIC_IMAGES, TEST_IMAGES, write_example};
 
-use super::{Failure, print, print_json};
+use super::{Failure, print, print_report};
 use crate::bar;
 use crate::options::DataCommand;
 use crate::terminal;
@@ -37,11 +37,7 @@ fn example(out: &Path, seed: u64) -> Result<(), Failure> {
 fn check(name: &str, datasets: Option<&Path>, json: bool) -> Result<(), Failure> {
     let folder = locate(name, datasets)?;
     let report = check_files(name, &folder)?;
-    if json {
-        print_json(&check_json(&report))?
-    } else {
-        print(&check_text(&report))?
-    }
+    print_report(json, &check_json(&report), || check_text(&report))?;
     let faults: Vec<DataError> = report.files.into_iter().filter_map(|file| file.outcome.err()).collect();
     if faults.is_empty() { Ok(()) } else { Err(ExperimentError::DataFiles { faults }.into()) }
 }

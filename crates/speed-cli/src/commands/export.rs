@@ -7,10 +7,10 @@ use speed_experiment::model::{IMAGES, LOGITS, Model, OnnxModel, PROBABILITIES, P
 use speed_experiment::training::write_private_output;
 use speed_round::write_once;
 
-use super::output::{mark, not_public, print, print_json};
 use super::{Failure, usage};
 use crate::bar::note;
 use crate::options::{ExportOptions, ModelFormat, Pixels};
+use crate::output::{mark, not_public, print_report};
 
 /// The JSON output: the model and its file.
 #[derive(Serialize)]
@@ -94,7 +94,7 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
         class_names: &description.classes,
         onnx,
     };
-    if options.json { print_json(&output) } else { print(&text(&output)) }
+    print_report(options.json, &output, || text(&output))
 }
 
 /// Returns the output for people.

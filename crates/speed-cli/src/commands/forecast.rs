@@ -14,7 +14,7 @@ use speed_experiment::config::EnsembleConfig;
 use speed_mechanism::{Mechanism, MechanismKind};
 
 use super::privacy::{ReadVotes, WithVotes, noise, ratio, read_counts, read_votes, width};
-use super::{Failure, flag, print, print_json, usage};
+use super::{Failure, flag, print_report, usage};
 use crate::bar::Waiting;
 use crate::options::PlanOptions;
 use cost::{PlannedCost, PlannedRound};
@@ -107,10 +107,9 @@ pub(super) fn plan(options: &PlanOptions) -> Result<(), Failure> {
         cost,
         without_cost,
     };
-    if options.json {
-        return print_json(&WithVotes { value: &plan, votes_file: read });
-    }
-    print(&format!("{}{}", plan.to_text(), read.map_or_else(String::new, |read| read.line())))
+    print_report(options.json, &WithVotes { value: &plan, votes_file: read }, || {
+        format!("{}{}", plan.to_text(), read.map_or_else(String::new, |read| read.line()))
+    })
 }
 
 /// Returns the expected votes, and the numbers of classes and queries.

@@ -7,11 +7,12 @@ use speed_accountant::forecast::{Agreement, AgreementForecast, Forecast};
 use speed_accountant::{AccountError, HonestRatio, PrivacyEvent};
 use speed_core::{RandomnessKind, printable_path};
 use speed_round::bundle::{self, BundleOptions};
-use speed_round::{Influence, Refused, Roster, RoundFile, RoundRandomness, Terms, hash_query_list, student};
+use speed_round::{
+    Influence, Refused, Roster, RoundFile, RoundPrice, RoundRandomness, Terms, hash_query_list, student,
+};
 
-use super::price::RoundPrice;
 use super::round::opened_together;
-use super::{Failure, WITHOUT_PROOFS, flag, influence, mark, print, print_json, round_noise, usage};
+use super::{Failure, WITHOUT_PROOFS, flag, influence, mark, price, print_report, round_noise, usage};
 use crate::bar::Waiting;
 use crate::options::RoundOptions;
 
@@ -21,7 +22,7 @@ pub(super) fn create(options: &RoundOptions) -> Result<(), Failure> {
     // The rounds of several key sets have the same noise, so all of them together cost as much as one round of all queries.
     let price =
         RoundPrice::for_round(&student::terms(&terms, &first.public, &options.out)?, None, options.price.delta)?;
-    price.check(&options.price, options.simulation)?;
+    price::check(&price, options.price.limit, options.simulation)?;
     let unanimous = unanimous(&terms)?;
     if unanimous.loses_unanimity() && !options.accept_wrong_labels && !options.simulation {
         return Err(wrong_labels(&terms, &unanimous));
@@ -95,51 +96,53 @@ fn one(options: &RoundOptions, terms: &Terms, public_key: PathBuf, outlook: &Out
         randomness: randomness(options),
     };
     let file = waiting(options, || student::round(terms, &round))?;
-    if options.json {
-        let mut value = to_json(&file, outlook);
-        value["proof_key"] = json!(proof_key);
-        value["out"] = json!(options.out);
-        return print_json(&value);
-    }
-    let proofs = match &proof_key {
-        Some(path) => {
-            let influence = influence(Influence::of(&file));
-            format!("proof key in {}, for teachers and server\n{influence}", printable_path(path))
-        }
-        None => WITHOUT_PROOFS.to_owned(),
-    };
-    let opener = file.opener().map_or_else(String::new, |(index, party)| opened_together(index, party));
-    let (mark, id) = (mark(options.simulation), file.id().to_hex());
-    print(&format!("{mark}round {id} in {}\n{opener}{proofs}{}", printable_path(&options.out), outlook.to_text()))
+    let mut value = to_json(&file, outlook);
+    value["proof_key"] = json!(proof_key);
+    value["out"] = json!(options.out);
+    print_report(options.json, &value, || {
+        let proofs = match &proof_key {
+            Some(path) => {
+                let influence = influence(Influence::of(&file));
+                format!("proof key in {}, for teachers and server\n{influence}", printable_path(path))
+            }
+            None => WITHOUT_PROOFS.to_owned(),
+        };
+        let opener = file.opener().map_or_else(String::new, |(index, party)| opened_together(index, party));
+        let (mark, id) = (mark(options.simulation), file.id().to_hex());
+        format!("{mark}round {id} in {}\n{opener}{proofs}{}", printable_path(&options.out), outlook.to_text())
+    })
 }
 
 fn several(options: &RoundOptions, terms: &Terms, bundle: &BundleOptions, outlook: &Outlook) -> Result<(), Failure> {
     let parts = waiting(options, || bundle::rounds(terms, bundle))?;
-    if options.json {
-        let rounds = parts.iter().map(|part| {
-            let (file, queries) = (&part.file, part.file.round().shape().queries());
-            json!({
-                "round": file.id().to_hex(), "name": file.name(), "key": file.key().to_hex(), "queries": queries, "out": part.folder,
-            })
-        });
-        let rounds: Vec<Value> = rounds.collect();
-        let mut value = to_json(&parts[0].file, outlook);
-        for field in ["round", "key"] {
-            value.as_object_mut().expect("an object").remove(field);
+    print_report(options.json, &several_json(options, terms, &parts, outlook), || {
+        let mut text = mark(options.simulation).to_owned();
+        for part in &parts {
+            let (id, queries) = (part.file.id().to_hex(), part.file.round().shape().queries());
+            text.push_str(&format!("round {id} of {queries} queries in {}\n", printable_path(&part.folder)));
         }
-        value["name"] = json!(terms.name);
-        value["rounds"] = json!(rounds);
-        value["out"] = json!(options.out);
-        return print_json(&value);
+        let proofs = options.proofs.then(|| influence(Influence::of(&parts[0].file)));
+        text.push_str(proofs.as_deref().unwrap_or(WITHOUT_PROOFS));
+        text + "of all rounds together:\n" + &outlook.to_text()
+    })
+}
+
+fn several_json(options: &RoundOptions, terms: &Terms, parts: &[bundle::Part], outlook: &Outlook) -> Value {
+    let rounds = parts.iter().map(|part| {
+        let (file, queries) = (&part.file, part.file.round().shape().queries());
+        json!({
+            "round": file.id().to_hex(), "name": file.name(), "key": file.key().to_hex(), "queries": queries, "out": part.folder,
+        })
+    });
+    let rounds: Vec<Value> = rounds.collect();
+    let mut value = to_json(&parts[0].file, outlook);
+    for field in ["round", "key"] {
+        value.as_object_mut().expect("an object").remove(field);
     }
-    let mut text = mark(options.simulation).to_owned();
-    for part in &parts {
-        let (id, queries) = (part.file.id().to_hex(), part.file.round().shape().queries());
-        text.push_str(&format!("round {id} of {queries} queries in {}\n", printable_path(&part.folder)));
-    }
-    text.push_str(&if options.proofs { influence(Influence::of(&parts[0].file)) } else { WITHOUT_PROOFS.to_owned() });
-    text.push_str("of all rounds together:\n");
-    print(&(text + &outlook.to_text()))
+    value["name"] = json!(terms.name);
+    value["rounds"] = json!(rounds);
+    value["out"] = json!(options.out);
+    value
 }
 
 fn to_json(file: &RoundFile, outlook: &Outlook) -> Value {

@@ -9,10 +9,10 @@ use speed_experiment::npy;
 use speed_experiment::report::{Table, csv};
 use speed_experiment::training::{check_new, write_output, write_private_output};
 
-use super::output::{SIMULATION, not_public, print_bytes, to_json};
 use super::{Failure, mark, threads};
 use crate::bar::{Counting, note, warn};
 use crate::options::{PredictOptions, PredictionFormat};
+use crate::output::{SIMULATION, not_public, print_bytes, to_json};
 use crate::terminal;
 
 /// The JSON output: the model and the predictions.

@@ -25,7 +25,7 @@ pub(super) use calibrate::calibrate;
 pub(super) use figure::figure;
 pub(super) use ledger::ledger;
 
-use super::{Failure, flag, mark, print, print_json, usage};
+use super::{Failure, flag, mark, print_report, usage};
 use crate::bar::Waiting;
 use crate::options::AccountOptions;
 
@@ -96,10 +96,9 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
             None => flag("queries", &error),
         },
     })?;
-    if options.json {
-        return print_json(&WithVotes { value: &spent, votes_file: read });
-    }
-    print(&format!("{}{}", account_text(&spent), read.map_or_else(String::new, |read| read.line())))
+    print_report(options.json, &WithVotes { value: &spent, votes_file: read }, || {
+        format!("{}{}", account_text(&spent), read.map_or_else(String::new, |read| read.line()))
+    })
 }
 
 fn account_text(account: &Account) -> String {

@@ -3,21 +3,19 @@
 use serde_json::json;
 use speed_core::vote_files::csv_cell;
 use speed_core::{NoisePlacement, printable};
-use speed_round::{Influence, Party, RoundFile};
+use speed_round::{Influence, Party, RoundFile, RoundPrice};
 
-use super::price::RoundPrice;
-use super::{Failure, WITHOUT_PROOFS, influence, mark, print, print_json};
+use super::{Failure, WITHOUT_PROOFS, influence, mark, print, print_report};
 use crate::options::ShowRoundOptions;
 
 pub(super) fn show(options: &ShowRoundOptions) -> Result<(), Failure> {
     let file = RoundFile::read(&options.round)?;
-    let price = || RoundPrice::for_round(&file, None, options.delta);
-    if options.json {
-        return print_json(&to_json(&file, &price()?));
+    if !options.json {
+        // Costs of wide noise take seconds.
+        print(&to_text(&file))?;
     }
-    // Costs of wide noise take seconds.
-    print(&to_text(&file))?;
-    print(&price()?.to_text())
+    let price = RoundPrice::for_round(&file, None, options.delta)?;
+    print_report(options.json, &to_json(&file, &price), || price.to_text())
 }
 
 fn to_json(file: &RoundFile, price: &RoundPrice) -> serde_json::Value {

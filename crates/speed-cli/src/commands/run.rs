@@ -10,7 +10,7 @@ use speed_experiment::{
 
 use super::plan::plan_text;
 use super::runs::report_text;
-use super::{Failure, part, price, print, print_json, sweep, threads};
+use super::{Failure, part, price, print_report, sweep, threads};
 use crate::options::RunOptions as RunArguments;
 use crate::progress::Reporter;
 use crate::slurm::quoted;
@@ -19,10 +19,10 @@ pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
     let reporter = Reporter::new(options.log_format);
     let done = run_told(options, &reporter);
     if let Err(failure) = &done
-        && let Some(message) = failure.message()
-        && reporter.failed(failure.exit_code(), &message)
+        && let Some(message) = &failure.message
+        && reporter.failed(failure.code, message)
     {
-        return Err(Failure::Reported(failure.exit_code()));
+        return Err(Failure::reported(failure.code));
     }
     done
 }
@@ -42,7 +42,10 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
         sweep::check_id(options, &swept)?;
         return match (options.dry_run, &options.stage) {
             (true, _) => sweep::dry_run(&swept, &settings, options.json),
-            (false, Some(stage)) => part::of_sweep(options, stage, &swept, &settings, reporter),
+            (false, Some(stage)) => {
+                let configs: Vec<&Config> = swept.settings.iter().map(|setting| &setting.config).collect();
+                part::run(options, stage, (&configs, Some(&swept)), &settings, reporter)
+            }
             (false, None) => sweep::run(&swept, &settings, options.json, reporter),
         };
     }
@@ -51,11 +54,11 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
         check_run_id(id, &config, &options.experiment.results)?;
     }
     if let Some(stage) = &options.stage {
-        return part::of_run(options, stage, &config, &settings, reporter);
+        return part::run(options, stage, (&[&config], None), &settings, reporter);
     }
     if options.dry_run {
         let plan = plan(&config, &settings)?;
-        return if options.json { print_json(&plan) } else { print(&plan_text(&plan)) };
+        return print_report(options.json, &plan, || plan_text(&plan));
     }
     let report = run_experiment(&config, &settings, reporter.progress()).inspect_err(|error| {
         if matches!(error, ExperimentError::Io { .. }) && has_begun(&config, &options.experiment.results) {
@@ -67,7 +70,7 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
         reporter.progress().note(&format!("classify an image: {}", predict_line(&model, &image)));
     }
     reporter.finished(&folder);
-    if options.json { print_json(&report) } else { print(&report_text(&report, &folder, options.legend)) }
+    print_report(options.json, &report, || report_text(&report, &folder, options.legend))
 }
 
 /// Returns a command for the shell that started this program.

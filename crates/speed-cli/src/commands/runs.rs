@@ -1,4 +1,4 @@
-//! `speed list` and `speed show`
+//! `speed list`, and the text of finished runs and sweeps.
 
 use std::path::Path;
 
@@ -6,13 +6,9 @@ use serde_json::json;
 use speed_accountant::{epsilon_text, without_protection};
 use speed_core::{printable, printable_path};
 use speed_experiment::report::{Report, SweepReport, Table};
-use speed_experiment::{
-    ExperimentError, FinishedResults, ListedState, ResultsFault, RunSummary, find_results, list_runs, missing_for_page,
-    pages, read_report, read_sweep, run_page,
-};
+use speed_experiment::{ExperimentError, ListedState, ResultsFault, RunSummary, list_runs, pages};
 
-use super::{Failure, print, print_json};
-use crate::bar::line;
+use super::{Failure, print_report};
 use crate::terminal;
 
 pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
@@ -22,11 +18,12 @@ pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
         return Err(ExperimentError::Results { path, fault }.into());
     }
     let runs = list_runs(results);
-    if json {
-        return print_json(&json!({ "runs": runs }));
-    }
+    print_report(json, &json!({ "runs": runs }), || list_text(&runs))
+}
+
+fn list_text(runs: &[RunSummary]) -> String {
     let mut table = Table::new(["run", "date (UTC)", "state", "epsilon", "student %", "labels %", "noise"]);
-    for run in &runs {
+    for run in runs {
         let percent =
             |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.2}", 100.0 * share));
         table.push(vec![
@@ -43,7 +40,7 @@ pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
         .iter()
         .filter_map(|run| Some(format!("{}: {}\n", printable_path(&run.folder), run.damage.as_ref()?)))
         .collect();
-    print(&format!("{}{}", terminal::table(&table), terminal::text(&damages)))
+    format!("{}{}", terminal::table(&table), terminal::text(&damages))
 }
 
 /// Returns a run's progress in a few words.
@@ -71,39 +68,6 @@ fn epsilon(run: &RunSummary) -> String {
 fn date(seconds: u64) -> Option<String> {
     let time = jiff::Timestamp::from_second(i64::try_from(seconds).ok()?).ok()?;
     Some(time.strftime("%Y-%m-%d %H:%M").to_string())
-}
-
-/// The form in which results are shown.
-pub(super) enum ReportFormat {
-    Text { legend: bool },
-    Json,
-    Page,
-}
-
-pub(super) fn show(name: &Path, results: &Path, form: &ReportFormat) -> Result<(), Failure> {
-    match find_results(results, name)? {
-        FinishedResults::Run(run) => {
-            let report = read_report(&run)?;
-            match form {
-                ReportFormat::Text { legend } => print(&report_text(&report, &run, *legend)),
-                ReportFormat::Json => print_json(&report),
-                ReportFormat::Page => {
-                    for path in missing_for_page(&report, &run) {
-                        line(&format!("{} is missing, so the page lacks its content", printable_path(&path)));
-                    }
-                    print(&run_page(&report, &run)?)
-                }
-            }
-        }
-        FinishedResults::Sweep(sweep) => {
-            let report = read_sweep(&sweep)?;
-            match form {
-                ReportFormat::Text { .. } => print(&sweep_text(&report, &sweep)),
-                ReportFormat::Json => print_json(&report),
-                ReportFormat::Page => print(&report.to_html()),
-            }
-        }
-    }
 }
 
 /// Returns the comparison of a sweep for a terminal, and the location of the complete results.

@@ -10,7 +10,7 @@ use speed_round::server::{self, Progress, Refusal, ServerOptions, ServerReport, 
 use speed_round::{Role, RoundRandomness};
 use tracing_subscriber::EnvFilter;
 
-use super::{Failure, WITHOUT_PROOFS, identity, influence, mark, print, print_json, threads};
+use super::{Failure, WITHOUT_PROOFS, identity, influence, mark, print_report, threads};
 use crate::bar;
 use crate::options::{
     AggregateOptions, LogFormat, RevealOptions, ServeOptions, ServerCommand, ServerOptions as CommandOptions,
@@ -48,7 +48,7 @@ fn aggregate(options: AggregateOptions) -> Result<(), Failure> {
     let (shown, json) = (RoundProgress(Reporter::new(LogFormat::Text)), options.server.json);
     let report = server::aggregate(&server_options(options.server), &options.answers, &options.out, &shown)?;
     shown.0.progress().end(&format!("{} queries answered", report.queries));
-    if json { print_json(&report) } else { print(&text(&report)) }
+    print_report(json, &report, || text(&report))
 }
 
 fn server_options(options: CommandOptions) -> ServerOptions {
@@ -75,15 +75,14 @@ fn reveal(options: &RevealOptions) -> Result<(), Failure> {
         round: options.round.clone(),
         out: options.out.clone(),
     })?;
-    if options.json {
-        return print_json(&report);
-    }
-    print(&format!(
-        "{}the seed of the result of round {:?} is in {}, for a verifier: never give it to the student\n",
-        mark(report.simulation),
-        report.name,
-        printable_path(&report.out)
-    ))
+    print_report(options.json, &report, || {
+        format!(
+            "{}the seed of the result of round {:?} is in {}, for a verifier: never give it to the student\n",
+            mark(report.simulation),
+            report.name,
+            printable_path(&report.out)
+        )
+    })
 }
 
 fn verify(options: ServerVerifyOptions) -> Result<(), Failure> {
@@ -103,13 +102,9 @@ fn verify(options: ServerVerifyOptions) -> Result<(), Failure> {
         &shown,
     )?;
     shown.0.progress().end("computed again");
-    if options.json {
-        print_json(&report)?
-    } else {
-        print(&verified(&report))?
-    }
+    print_report(options.json, &report, || verified(&report))?;
     // The report has the reasons.
-    if report.honest { Ok(()) } else { Err(Failure::Reported(ExitCode::Input)) }
+    if report.honest { Ok(()) } else { Err(Failure::reported(ExitCode::Input)) }
 }
 
 /// Returns the report of a verification as text.
@@ -200,16 +195,18 @@ fn serve(options: ServeOptions) -> Result<(), Failure> {
         },
         Arc::new(Logged),
     )?;
-    if json {
-        return print_json(&report);
-    }
+    print_report(json, &report, || served(&report))
+}
+
+/// Returns the report of a server that stopped as text.
+fn served(report: &ServeReport) -> String {
     let state = match (report.done, report.fetched) {
         (_, true) => "the student has the result",
         (true, false) => "the result is ready; the student has not fetched it",
         (false, _) => "stopped before the result; repeat the command to resume",
     };
     let ServeReport { received, teachers, .. } = report;
-    print(&format!("{}messages of {received} of {teachers} teachers kept; {state}\n", mark(report.simulation)))
+    format!("{}messages of {received} of {teachers} teachers kept; {state}\n", mark(report.simulation))
 }
 
 /// Logs events to standard error, one JSON object a line. `SPEED_LOG` sets the level (`debug`, or

@@ -7,10 +7,9 @@ use speed_accountant::Delta;
 use speed_aggregation::Parameters;
 use speed_core::printable_path;
 use speed_round::student::{self, KeygenReport};
-use speed_round::{Role, RoundFile, RoundRandomness, bundle};
+use speed_round::{Role, RoundFile, RoundPrice, RoundRandomness, bundle};
 
-use super::price::RoundPrice;
-use super::{Failure, client, identity, mark, new_round, print, print_json, training};
+use super::{Failure, client, identity, mark, new_round, print_report, training};
 use crate::bar::Waiting;
 use crate::options::StudentCommand;
 
@@ -66,7 +65,7 @@ pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
 }
 
 fn print_keys(report: &KeygenReport, json: bool) -> Result<(), Failure> {
-    if json { print_json(report) } else { print(&keys(report)) }
+    print_report(json, report, || keys(report))
 }
 
 fn key_sets(
@@ -77,7 +76,7 @@ fn key_sets(
     json: bool,
 ) -> Result<(), Failure> {
     let reports = Waiting::during("keys", || bundle::keygen(out, usize::from(sets), parameters, simulation))?;
-    if json { print_json(&json!({ "sets": reports })) } else { print(&reports.iter().map(keys).collect::<String>()) }
+    print_report(json, &json!({ "sets": reports }), || reports.iter().map(keys).collect::<String>())
 }
 
 /// Returns the lines about a key set.
@@ -95,15 +94,14 @@ fn keys(report: &KeygenReport) -> String {
 
 fn mix(options: &student::MixOptions, json: bool) -> Result<(), Failure> {
     let report = student::mix(options)?;
-    if json {
-        return print_json(&report);
-    }
-    print(&format!(
-        "{} queries in {}, {} of them with known answers: the order is secret\n",
-        report.queries,
-        printable_path(&report.out),
-        report.known
-    ))
+    print_report(json, &report, || {
+        format!(
+            "{} queries in {}, {} of them with known answers: the order is secret\n",
+            report.queries,
+            printable_path(&report.out),
+            report.known
+        )
+    })
 }
 
 /// Returns the line about the teachers that verified a result.
@@ -126,7 +124,7 @@ fn price_of_result(options: &student::OpenOptions, delta: Delta) -> Result<Optio
     let Ok(file) = RoundFile::read(&options.round) else { return Ok(None) };
     let Ok(result) = student::read_result(&options.result, &file) else { return Ok(None) };
     let counted = file.round().teachers_counted(result.list().statuses());
-    RoundPrice::for_round(&file, Some(counted), delta).map(Some)
+    Ok(Some(RoundPrice::for_round(&file, Some(counted), delta)?))
 }
 
 fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), Failure> {
@@ -137,11 +135,13 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
         Some(price) => price,
         None => RoundPrice::for_round(&RoundFile::read(&options.round)?, Some(report.counted), delta)?,
     };
-    if json {
-        let mut value = json!(report);
-        value["price"] = json!(price);
-        return print_json(&value);
-    }
+    let mut value = json!(report);
+    value["price"] = json!(price);
+    print_report(json, &value, || opened(&report, &price))
+}
+
+/// Returns the report of an opened result as text.
+fn opened(report: &student::OpenReport, price: &RoundPrice) -> String {
     let mut text = format!(
         "{}{} of {} queries labelled in {}\n{} of {} teachers{} counted\n",
         mark(report.simulation),
@@ -170,7 +170,7 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
     if let Some(opener) = report.opener {
         text.push_str(&format!("opened together with teacher {opener}\n"));
     }
-    if let Some(known) = report.known_answers {
+    if let Some(known) = &report.known_answers {
         let (wrong, known, allowed) = (known.wrong, known.known, known.allowed);
         text.push_str(&format!("{wrong} of {known} known answers are wrong, at most {allowed} may be\n"));
     }
@@ -185,6 +185,5 @@ fn open(options: &student::OpenOptions, delta: Delta, json: bool) -> Result<(), 
             report.honest_ratio, report.teachers
         )
     });
-    text.push_str(&price.to_text());
-    print(&text)
+    text + &price.to_text()
 }

@@ -18,7 +18,7 @@ use speed_experiment::{
 use self::arrange::{StepPlan, arrange};
 pub(in crate::commands) use self::options::absolute;
 use self::options::{check, text};
-use super::{Failure, price, print, print_json, usage};
+use super::{Failure, price, print_report, usage};
 use crate::options::SubmitOptions;
 use crate::slurm::{self, JobCommand, Jobs, Script, Submitted, quoted};
 
@@ -261,26 +261,27 @@ impl<'a> Submission<'a> {
     }
 
     fn report(&self, reports: &[StepReport<'_>]) -> Result<(), Failure> {
-        if self.options.json {
-            let value = serde_json::json!({
-                "run": self.job.run,
-                "folder": self.folder,
-                "slurm": slurm_folder(&self.folder),
-                "dry_run": self.options.dry_run,
-                "refused": self.plan.refused,
-                "steps": reports,
-            });
-            return print_json(&value);
-        }
+        let value = serde_json::json!({
+            "run": self.job.run,
+            "folder": self.folder,
+            "slurm": slurm_folder(&self.folder),
+            "dry_run": self.options.dry_run,
+            "refused": self.plan.refused,
+            "steps": reports,
+        });
+        print_report(self.options.json, &value, || self.text(reports))
+    }
+
+    fn text(&self, reports: &[StepReport<'_>]) -> String {
         let mut text: String = reports.iter().map(|step| line(step)).collect();
         if !self.options.dry_run {
             let (folder, run) = (printable_path(&slurm_folder(&self.folder)), printable_path(&self.folder));
-            text.push_str(&format!("scripts, jobs and logs: {folder}\nprogress: speed status {}\n", quoted(&run)));
+            text.push_str(&format!("scripts, jobs and logs: {folder}\nprogress: speed show {}\n", quoted(&run)));
         }
         if let Some(refused) = &self.plan.refused {
             text.push_str(&format!("WARNING: privacy.budget would refuse a row: {refused}\n"));
         }
-        print(&text)
+        text
     }
 }
 

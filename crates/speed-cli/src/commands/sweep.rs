@@ -7,7 +7,7 @@ use speed_experiment::{Plan, RunOptions, Sweep, plan_sweep, run_sweep, sweep_fol
 
 use super::plan::cost_text;
 use super::runs::sweep_text;
-use super::{Failure, print, print_json, usage};
+use super::{Failure, print_report, usage};
 use crate::options::RunOptions as RunArguments;
 use crate::progress::Reporter;
 
@@ -15,10 +15,7 @@ pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, reporter: &Re
     let report = run_sweep(sweep, options, reporter.progress())?;
     let folder = sweep_folder(&report, &options.results);
     reporter.finished(&folder);
-    if json {
-        return print_json(&report);
-    }
-    print(&sweep_text(&report, &folder))
+    print_report(json, &report, || sweep_text(&report, &folder))
 }
 
 /// Refuses a sweep whose id differs from `--run`.
@@ -34,11 +31,12 @@ pub(super) fn check_id(options: &RunArguments, sweep: &Sweep) -> Result<(), Fail
 
 pub(super) fn dry_run(sweep: &Sweep, options: &RunOptions, json: bool) -> Result<(), Failure> {
     let plans = plan_sweep(sweep, options)?;
-    if json {
-        return print_json(&json!({ "settings": plans }));
-    }
+    print_report(json, &json!({ "settings": plans }), || plans_text(sweep, &plans))
+}
+
+fn plans_text(sweep: &Sweep, plans: &[Plan]) -> String {
     let mut text = format!("# a sweep of {}: {} runs\n", sweep.keys.join(", "), plans.len());
-    for (setting, plan) in sweep.settings.iter().zip(&plans) {
+    for (setting, plan) in sweep.settings.iter().zip(plans) {
         let values: Vec<String> =
             sweep.keys.iter().zip(&setting.values).map(|(key, value)| format!("{key} = {value}")).collect();
         text.push_str(&format!("{}: {}\n", values.join(", "), plan_text(plan)));
@@ -49,7 +47,7 @@ pub(super) fn dry_run(sweep: &Sweep, options: &RunOptions, json: bool) -> Result
             cost_text(cost)
         ));
     }
-    print(&text)
+    text
 }
 
 /// Returns the remaining work and its privacy cost in one line.

@@ -6,11 +6,10 @@ use speed_aggregation::PrivacyNoise;
 use speed_core::printable_path;
 use speed_round::opener::{self, ShareState};
 use speed_round::teacher::{self, TeacherOptions};
-use speed_round::{LogCheckOptions, Role, RoundFile, RoundRandomness, check_log};
+use speed_round::{LogCheckOptions, Role, RoundFile, RoundPrice, RoundRandomness, check_log};
 
-use super::price::RoundPrice;
 use super::round::class_names;
-use super::{Failure, WITHOUT_PROOFS, client, identity, mark, print, print_json, round_noise, training};
+use super::{Failure, WITHOUT_PROOFS, client, identity, mark, price, print_report, round_noise, training};
 use crate::options::{AnswerOptions, OpenPartOptions, TeacherCommand};
 
 pub(super) fn execute(command: TeacherCommand) -> Result<(), Failure> {
@@ -30,17 +29,15 @@ pub(super) fn execute(command: TeacherCommand) -> Result<(), Failure> {
 
 fn check(options: &LogCheckOptions, json: bool) -> Result<(), Failure> {
     let report = check_log(options)?;
-    if json {
-        return print_json(&report);
-    }
-    let became = if report.closed {
-        format!("the message of teacher {} is in the sum of {} messages", report.teacher, report.teachers_counted)
-    } else if report.received {
-        format!("the message of teacher {} was received, and the sum is open", report.teacher)
-    } else {
-        format!("the message of teacher {} has not arrived over the network, and the sum is open", report.teacher)
-    };
-    print(&format!("{became}, according to the server's signed log of {} entries\n", report.entries))
+    print_report(json, &report, || {
+        let became = match (report.closed, report.received) {
+            (true, _) => format!("is in the sum of {} messages", report.teachers_counted),
+            (false, true) => "was received, and the sum is open".to_owned(),
+            (false, false) => "has not arrived over the network, and the sum is open".to_owned(),
+        };
+        let log = format!("according to the server's signed log of {} entries", report.entries);
+        format!("the message of teacher {} {became}, {log}\n", report.teacher)
+    })
 }
 
 fn open_part(options: OpenPartOptions) -> Result<(), Failure> {
@@ -56,9 +53,10 @@ fn open_part(options: OpenPartOptions) -> Result<(), Failure> {
         reuse_keys: options.reuse_keys,
         out: options.out,
     })?;
-    if options.json {
-        return print_json(&report);
-    }
+    print_report(options.json, &report, || part_text(&report, &share))
+}
+
+fn part_text(report: &opener::OpenerReport, share: &str) -> String {
     let repeated =
         if report.repeated { "the part of this result was made before: the same part is written again\n" } else { "" };
     let share = match report.share {
@@ -66,7 +64,7 @@ fn open_part(options: OpenPartOptions) -> Result<(), Failure> {
         ShareState::Missing => format!("there is no share at {share}: destroy every copy of it"),
         _ => "the share was not destroyed: destroy it when the last round of its key is open".to_owned(),
     };
-    print(&format!(
+    format!(
         "{}{repeated}teacher {} opens {} queries of round {:?} with the student: {} ({} bytes)\n{share}\n",
         mark(report.simulation),
         report.opener,
@@ -74,7 +72,7 @@ fn open_part(options: OpenPartOptions) -> Result<(), Failure> {
         report.name,
         printable_path(&report.out),
         report.bytes,
-    ))
+    )
 }
 
 fn answer(options: AnswerOptions) -> Result<(), Failure> {
@@ -82,7 +80,7 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
     let agreed = round_noise::agreed(&options.mechanism, file.roster().teacher_count())?;
     let price = RoundPrice::for_round(&file, None, options.price.delta)?;
     // A file that declares a simulation has no price. The program enforces the declaration.
-    price.check(&options.price, options.simulation.is_some())?;
+    price::check(&price, options.price.limit, options.simulation.is_some())?;
     let report = teacher::answer(&TeacherOptions {
         registry: options.records.registry(&options.signing_key),
         new_registry: options.records.new_registry,
@@ -101,12 +99,13 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
         reuse_keys: options.reuse_keys,
         randomness: RoundRandomness::from_seed(options.simulation),
     })?;
-    if options.json {
-        let mut value = json!(report);
-        value["price"] = json!(price);
-        value["class_names"] = json!(file.classes().all_names());
-        return print_json(&value);
-    }
+    let mut value = json!(report);
+    value["price"] = json!(price);
+    value["class_names"] = json!(file.classes().all_names());
+    print_report(options.json, &value, || answer_text(&report, &file, &price))
+}
+
+fn answer_text(report: &teacher::TeacherReport, file: &RoundFile, price: &RoundPrice) -> String {
     let noise = report.noise.as_ref().map_or("no noise of its own: the server adds it".to_owned(), |mechanism| {
         match report.teachers {
             1 => format!("its share of {mechanism}"),
@@ -115,7 +114,7 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
     });
     let repeated =
         if report.repeated { "this round was answered before: the same message is written again\n" } else { "" };
-    print(&format!(
+    format!(
         "{}{repeated}teacher {} answered {} queries of round {:?} with {noise}: {} ({} bytes)\nclasses in the order of their numbers: {}\n{}{}",
         mark(report.simulation),
         report.teacher,
@@ -123,8 +122,8 @@ fn answer(options: AnswerOptions) -> Result<(), Failure> {
         report.name,
         printable_path(&report.out),
         report.bytes,
-        class_names(&file),
+        class_names(file),
         if report.proven { "" } else { WITHOUT_PROOFS },
         price.to_text(),
-    ))
+    )
 }

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use speed_core::{printable, printable_path};
 use speed_experiment::model::Model;
 use speed_experiment::report::{Classification, ModelFile, Table};
@@ -14,7 +13,7 @@ use speed_experiment::training::{
 use speed_round::hash_file;
 
 use super::card::{RoundFacts, card, card_paths};
-use super::{Failure, mark, print, print_json, threads};
+use super::{Failure, mark, print_report, threads};
 use crate::options::{
     LogFormat, PluralityOptions, StudentQueriesOptions, StudentTrainOptions, TeacherTrainOptions, TeacherVoteOptions,
 };
@@ -27,11 +26,6 @@ fn reported<T>(
 ) -> Result<T, Failure> {
     let reporter = Reporter::new(LogFormat::Text);
     Ok(work(reporter.progress())?)
-}
-
-/// Prints a report: as JSON, or else as text.
-fn print_report<R: Serialize>(json: bool, report: &R, text: impl FnOnce(&R) -> String) -> Result<(), Failure> {
-    if json { print_json(report) } else { print(&text(report)) }
 }
 
 pub(super) fn train_teachers(options: TeacherTrainOptions) -> Result<(), Failure> {
@@ -52,7 +46,7 @@ pub(super) fn train_teachers(options: TeacherTrainOptions) -> Result<(), Failure
         out: options.out,
     };
     let report = reported(|progress| training::train_teachers(&options, progress))?;
-    print_report(common.json, &report, teachers_text)
+    print_report(common.json, &report, || teachers_text(&report))
 }
 
 fn teachers_text(report: &TeachersReport) -> String {
@@ -114,7 +108,7 @@ pub(super) fn vote(options: TeacherVoteOptions) -> Result<(), Failure> {
         out,
     };
     let report = reported(|progress| training::vote(&options, progress))?;
-    print_report(json, &report, vote_text)
+    print_report(json, &report, || vote_text(&report))
 }
 
 fn vote_text(report: &VoteReport) -> String {
@@ -153,7 +147,7 @@ pub(super) fn queries(options: StudentQueriesOptions) -> Result<(), Failure> {
         out,
     };
     let report = reported(|progress| training::choose_queries(&options, progress))?;
-    print_report(json, &report, |report| queries_text(choice, report, &options.out))
+    print_report(json, &report, || queries_text(choice, &report, &options.out))
 }
 
 fn queries_text(choice: QueriesChoice, report: &QueriesReport, out: &Path) -> String {
@@ -175,7 +169,7 @@ pub(super) fn plurality(options: PluralityOptions) -> Result<(), Failure> {
     let PluralityOptions { votes, query_list, classes, out, json } = options;
     let options = training::PluralityOptions { votes, queries: query_list, classes, out };
     let report = training::plurality(&options)?;
-    print_report(json, &report, |report| {
+    print_report(json, &report, || {
         format!(
             "NOT PRIVATE: votes were counted in clear text, without noise; for trials only\n{} queries labelled by the plurality of {} teachers, who all agree on {}: {}\n",
             report.queries,
@@ -210,7 +204,7 @@ pub(super) fn train_student(options: StudentTrainOptions) -> Result<(), Failure>
     };
     let report = reported(|progress| training::train_student(&options, progress))?;
     write_card(&report, round.as_ref(), &cards)?;
-    print_report(common.json, &report, |report| format!("{}{}", mark(simulation), student_text(report)))
+    print_report(common.json, &report, || format!("{}{}", mark(simulation), student_text(&report)))
 }
 
 /// Writes the card of a trained student, in JSON and in Markdown.

@@ -10,9 +10,9 @@ use speed_experiment::{
 };
 
 use super::card::RoundFacts;
-use super::output::{mark, print, print_json};
 use super::{Failure, usage};
 use crate::options::VerifyOptions;
+use crate::output::{mark, print_report};
 
 /// The JSON output.
 #[derive(Serialize)]
@@ -80,7 +80,7 @@ pub(super) fn verify(options: &VerifyOptions) -> Result<(), Failure> {
         }),
         unchecked,
     };
-    if *json { print_json(&output) } else { print(&text(&output, &card, account.as_ref())) }
+    print_report(*json, &output, || text(&output, &card, account.as_ref()))
 }
 
 /// Verifies the card of a round's model, and returns the claim that was computed again.

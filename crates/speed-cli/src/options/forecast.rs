@@ -18,7 +18,7 @@ pub(crate) struct PlanOptions {
     pub(crate) parties: Option<usize>,
     /// Expected share of the teachers that vote for the right class, for example 0.9
     #[arg(
-        long, value_name = "SHARE", value_parser = agreement, allow_negative_numbers = true, conflicts_with = "votes",
+        long, value_name = "SHARE", value_parser = agreement, conflicts_with = "votes",
         required_unless_present = "votes", requires = "classes"
     )]
     pub(crate) agreement: Option<Agreement>,
@@ -37,10 +37,10 @@ pub(crate) struct PlanOptions {
     #[command(flatten)]
     pub(crate) noise: NoiseOptions,
     /// Find the least noise whose data-independent epsilon is at most this value, instead of --gamma, --sigma or --coins
-    #[arg(long, value_name = "E", allow_negative_numbers = true, conflicts_with_all = ["gamma", "sigma", "coins"])]
+    #[arg(long, value_name = "E", conflicts_with_all = ["gamma", "sigma", "coins"])]
     pub(crate) epsilon: Option<f64>,
     /// Delta of the claim
-    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta)]
     pub(crate) delta: Delta,
     /// Do not measure the time of keys, encryption, sum and argmax on this machine, which takes a few seconds
     #[arg(long)]

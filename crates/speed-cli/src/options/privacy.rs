@@ -14,7 +14,7 @@ use speed_mechanism::{HonestRatio, MechanismKind};
 pub(crate) struct MaxEpsilon {
     /// Refuse answers with real noise if their total data-independent epsilon exceeds this value; without it, the limit
     /// is 10 for a single answer
-    #[arg(long, value_name = "E", allow_negative_numbers = true)]
+    #[arg(long, value_name = "E")]
     pub(crate) max_epsilon: Option<f64>,
 }
 
@@ -52,16 +52,16 @@ pub(crate) struct NoiseOptions {
     #[arg(long, value_name = "KIND", default_value = "discrete-laplace")]
     pub(crate) mechanism: MechanismKind,
     /// Inverse scale of Laplace noise, per vote
-    #[arg(long, value_name = "G", conflicts_with = "sigma", allow_negative_numbers = true)]
+    #[arg(long, value_name = "G", conflicts_with = "sigma")]
     pub(crate) gamma: Option<f64>,
     /// Standard deviation of Gaussian or Skellam noise, in votes; of binomial noise at least, with the fewest coins
-    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    #[arg(long, value_name = "S")]
     pub(crate) sigma: Option<f64>,
     /// Binomial noise: fair coins that one teacher tosses for each class and query
     #[arg(long, value_name = "M", conflicts_with_all = ["gamma", "sigma"])]
     pub(crate) coins: Option<u64>,
     /// Fraction of the teachers whose noise is present and secret (tau)
-    #[arg(long, value_name = "TAU", default_value = "1", value_parser = ratio, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TAU", default_value = "1", value_parser = ratio)]
     pub(crate) honest_ratio: HonestRatio,
 }
 
@@ -70,16 +70,10 @@ pub(crate) struct NoiseOptions {
 pub(crate) struct CheckOptions {
     /// Check every query against --threshold with separate noise of this inverse scale (Laplace noise), one draw of a
     /// teacher for all classes, and answer queries that reach it with the noise of the other options
-    #[arg(long, value_name = "G", requires = "threshold", allow_negative_numbers = true)]
+    #[arg(long, value_name = "G", requires = "threshold")]
     pub(crate) check_gamma: Option<f64>,
     /// The same with Gaussian, Skellam or binomial noise of this standard deviation, in votes
-    #[arg(
-        long,
-        value_name = "S",
-        requires = "threshold",
-        conflicts_with = "check_gamma",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "S", requires = "threshold", conflicts_with = "check_gamma")]
     pub(crate) check_sigma: Option<f64>,
     /// The same with binomial noise of this number of coins of a teacher
     #[arg(long, value_name = "M", requires = "threshold", conflicts_with_all = ["check_gamma", "check_sigma"])]
@@ -119,7 +113,7 @@ pub(crate) struct AccountOptions {
     #[command(flatten)]
     pub(crate) noise: NoiseOptions,
     /// Delta of the claim
-    #[arg(long, value_name = "D", value_parser = delta, allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", value_parser = delta)]
     pub(crate) delta: Delta,
     /// Assumption about the noise outside --honest-ratio: dropout (missing), collusion (known to an adversary) or central
     /// (a trusted aggregator adds all noise)
@@ -145,7 +139,7 @@ pub(crate) struct AccountOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) orders: Option<u32>,
     /// Answer only where the largest noisy count reaches this many votes
-    #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
+    #[arg(long, value_name = "VOTES")]
     pub(crate) threshold: Option<f64>,
     #[command(flatten)]
     pub(crate) check: CheckOptions,
@@ -182,13 +176,10 @@ pub(crate) struct ReleaseFlags {
 #[derive(Debug, Args)]
 pub(crate) struct CalibrateOptions {
     /// Target epsilon for all queries together; with --ledger, an additional limit for all charges in the ledger
-    #[arg(long, value_name = "E", allow_negative_numbers = true, required_unless_present = "ledger")]
+    #[arg(long, value_name = "E", required_unless_present = "ledger")]
     pub(crate) epsilon: Option<f64>,
     /// Target delta; with --ledger, the delta of --epsilon [default: the ledger's]
-    #[arg(
-        long, value_name = "D", value_parser = delta, allow_negative_numbers = true, requires = "epsilon",
-        required_unless_present = "ledger"
-    )]
+    #[arg(long, value_name = "D", value_parser = delta, requires = "epsilon", required_unless_present = "ledger")]
     pub(crate) delta: Option<Delta>,
     /// Find noise or queries that this ledger accepts, within its remaining budget and by its own rules
     #[arg(long, value_name = "FILE", conflicts_with_all = ["assume", "bound"])]
@@ -200,7 +191,7 @@ pub(crate) struct CalibrateOptions {
     #[arg(long, value_name = "K")]
     pub(crate) classes: Option<usize>,
     /// Answer only where the largest noisy count reaches this many votes
-    #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
+    #[arg(long, value_name = "VOTES")]
     pub(crate) threshold: Option<f64>,
     #[command(flatten)]
     pub(crate) check: CheckOptions,
@@ -245,7 +236,7 @@ pub(crate) struct AuditOptions {
     #[command(flatten)]
     pub(crate) mechanism: NoiseOptions,
     /// Delta of the claim that Gaussian, Skellam or binomial noise is tested against; ignored for Laplace noise
-    #[arg(long, value_name = "D", default_value = "1e-2", value_parser = delta, allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", default_value = "1e-2", value_parser = delta)]
     pub(crate) delta: Delta,
     /// Vote counts of one query, one for each class; or with --query, a file of votes, whose class with the most votes
     /// becomes the first. At the neighbour, one vote moves from the first class to the second
@@ -260,7 +251,7 @@ pub(crate) struct AuditOptions {
     #[arg(long, value_name = "K")]
     pub(crate) classes: Option<usize>,
     /// Answer only where the largest noisy count reaches this many votes [default: the first class's votes]
-    #[arg(long, value_name = "VOTES", conflicts_with = "no_threshold", allow_negative_numbers = true)]
+    #[arg(long, value_name = "VOTES", conflicts_with = "no_threshold")]
     pub(crate) threshold: Option<i64>,
     /// Always answer
     #[arg(long)]
@@ -269,7 +260,7 @@ pub(crate) struct AuditOptions {
     #[arg(long, value_name = "N", default_value = "20000", value_parser = clap::value_parser!(u64).range(100..))]
     pub(crate) runs: u64,
     /// Confidence of the lower bound
-    #[arg(long, value_name = "P", default_value = "0.999", allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", default_value = "0.999")]
     pub(crate) confidence: f64,
     /// Origin of the noise
     #[arg(long, value_name = "WHICH", default_value = "exact")]
@@ -286,10 +277,10 @@ pub(crate) enum LedgerCommand {
         /// The file to create, which must not exist
         file: PathBuf,
         /// Epsilon of the budget
-        #[arg(long, value_name = "E", allow_negative_numbers = true)]
+        #[arg(long, value_name = "E")]
         epsilon: f64,
         /// Delta of the budget
-        #[arg(long, value_name = "D", value_parser = delta, allow_negative_numbers = true)]
+        #[arg(long, value_name = "D", value_parser = delta)]
         delta: Delta,
         /// Print JSON
         #[arg(long)]
@@ -306,7 +297,7 @@ pub(crate) enum LedgerCommand {
         #[arg(long, value_name = "K")]
         classes: Option<usize>,
         /// Answer only where the largest noisy count reaches this many votes; with two classes a threshold costs more
-        #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
+        #[arg(long, value_name = "VOTES")]
         threshold: Option<f64>,
         /// Charge checks: only whether the largest count reaches --threshold is asked, with one draw of noise for all
         /// classes
@@ -354,7 +345,7 @@ pub(crate) enum FigureCommand {
     /// Plot epsilon over gamma at one tau, with the limit (the paper's Figure 2)
     Gamma {
         /// Fraction of the teachers whose noise is present and secret (tau)
-        #[arg(long, value_name = "TAU", default_value = "0.9", value_parser = ratio, allow_negative_numbers = true)]
+        #[arg(long, value_name = "TAU", default_value = "0.9", value_parser = ratio)]
         honest_ratio: HonestRatio,
         #[command(flatten)]
         figure: FigureOptions,
@@ -362,7 +353,7 @@ pub(crate) enum FigureCommand {
     /// Plot epsilon over tau at one gamma (the paper's Figure 3)
     Tau {
         /// Inverse scale of the noise, per vote
-        #[arg(long, value_name = "G", default_value = "0.1", allow_negative_numbers = true)]
+        #[arg(long, value_name = "G", default_value = "0.1")]
         gamma: f64,
         #[command(flatten)]
         figure: FigureOptions,
@@ -377,7 +368,7 @@ pub(crate) struct FigureOptions {
     #[arg(long, value_name = "KIND", default_value = "discrete-laplace")]
     pub(crate) mechanism: MechanismKind,
     /// Delta of all values
-    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta)]
     pub(crate) delta: Delta,
     /// Assumption of the tight curve: dropout or collusion
     #[arg(long, value_name = "WHAT", default_value = "dropout")]

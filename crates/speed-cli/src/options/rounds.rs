@@ -128,7 +128,7 @@ pub(crate) enum StudentCommand {
         #[arg(long)]
         keep_keys: bool,
         /// Delta at which the round's epsilon is printed
-        #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
+        #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta)]
         delta: Delta,
         /// The file of labels to write, lines of query,label; an empty label means no answer
         #[arg(long, value_name = "FILE")]
@@ -148,7 +148,7 @@ pub(crate) struct ShowRoundOptions {
     /// The round's file
     pub(crate) round: PathBuf,
     /// Delta at which the round's epsilon is printed
-    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta)]
     pub(crate) delta: Delta,
     /// Print JSON
     #[arg(long)]
@@ -200,7 +200,7 @@ pub(crate) struct RoundOptions {
     #[arg(long, value_name = "NOISE", default_value = "teachers", value_parser = noise_placement())]
     pub(crate) noise: NoisePlacement,
     /// Give no answer where the largest noisy count is below this number of votes
-    #[arg(long, value_name = "VOTES", allow_negative_numbers = true)]
+    #[arg(long, value_name = "VOTES")]
     pub(crate) threshold: Option<i64>,
     /// Proofs that messages are well formed. Without proofs, a teacher that sends malformed ciphertexts and sees the
     /// labels can recover the secret key from them (docs/threat-models.md)
@@ -219,7 +219,7 @@ pub(crate) struct RoundOptions {
     #[command(flatten)]
     pub(crate) price: PriceOptions,
     /// Expected share of the teachers that vote for the right class: also print the forecast of speed plan
-    #[arg(long, value_name = "SHARE", value_parser = agreement, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", value_parser = agreement)]
     pub(crate) agreement: Option<Agreement>,
     /// Write a round in which even a unanimous vote gives a wrong label more than 5 % of the time
     #[arg(long)]
@@ -245,10 +245,10 @@ pub(crate) struct RoundNoiseOptions {
     #[arg(long, value_name = "M", conflicts_with_all = ["sigma", "gamma"])]
     pub(crate) coins: Option<u64>,
     /// Standard deviation of binomial noise, in votes: each teacher tosses the fewest coins that reach it together
-    #[arg(long, conflicts_with = "gamma", allow_negative_numbers = true)]
+    #[arg(long, conflicts_with = "gamma")]
     pub(crate) sigma: Option<f64>,
     /// Inverse scale of discrete Laplace noise, per vote
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long)]
     pub(crate) gamma: Option<f64>,
 }
 
@@ -262,7 +262,7 @@ pub(crate) struct AgreedNoiseOptions {
     #[arg(long, value_name = "M", requires = "mechanism", conflicts_with = "gamma")]
     pub(crate) coins: Option<u64>,
     /// The inverse scale that this teacher agrees to, for discrete Laplace noise
-    #[arg(long, requires = "mechanism", allow_negative_numbers = true)]
+    #[arg(long, requires = "mechanism")]
     pub(crate) gamma: Option<f64>,
 }
 
@@ -270,7 +270,7 @@ pub(crate) struct AgreedNoiseOptions {
 #[derive(Debug, Args)]
 pub(crate) struct PriceOptions {
     /// Delta at which the round's epsilon is printed
-    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta)]
     pub(crate) delta: Delta,
     #[command(flatten)]
     pub(crate) limit: MaxEpsilon,
@@ -290,7 +290,7 @@ pub(crate) struct RecordOptions {
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
     /// Delta of the ledger, if it does not exist yet
-    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta)]
     ledger_delta: Delta,
 }
 

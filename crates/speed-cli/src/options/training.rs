@@ -84,7 +84,7 @@ pub(crate) struct TeacherTrainOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) groups: Option<PathBuf>,
     /// Fraction of the groups of images that is held out to measure the teacher
-    #[arg(long, value_name = "FRACTION", default_value_t = 0.2, allow_negative_numbers = true)]
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.2)]
     pub(crate) validation: f64,
     /// The network: small, small-contrast, reference or deeper [default: small]
     #[arg(long, value_name = "NAME")]
@@ -225,7 +225,7 @@ pub(crate) struct StudentTrainOptions {
     #[arg(long, value_name = "FILE", requires = "round")]
     pub(crate) result: Option<PathBuf>,
     /// Delta of the epsilon in the model's card
-    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta, allow_negative_numbers = true)]
+    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta)]
     pub(crate) delta: Delta,
     /// Labelled images that measure the model, with one subfolder for each class, or an .npy array
     #[arg(long, value_name = "FOLDER")]

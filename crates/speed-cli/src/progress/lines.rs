@@ -10,7 +10,7 @@ use speed_core::{ExitCode, printable};
 use speed_experiment::{Part, Progress, RunView};
 
 use super::ticker::Ticker;
-use crate::commands::{kind, versioned_line};
+use crate::output::versioned_line;
 
 /// The interval between two lines on long work.
 pub(crate) const EVERY: Duration = Duration::from_secs(10);
@@ -65,8 +65,11 @@ impl Lines {
         self.log().object("finished", json!({ "folder": folder }));
     }
 
-    pub(super) fn run_failed(&self, code: ExitCode, message: &str) {
-        self.log().object("error", json!({ "code": code.code(), "kind": kind(code), "message": message }));
+    /// Reports a failure to programs, and returns whether the lines are for programs.
+    pub(super) fn run_failed(&self, code: ExitCode, message: &str) -> bool {
+        let mut log = self.log();
+        log.object("error", json!({ "code": code.code(), "kind": code.kind(), "message": message }));
+        log.form == Form::Object
     }
 
     fn log(&self) -> MutexGuard<'_, LineLog> {

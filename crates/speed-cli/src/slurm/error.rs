@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use speed_core::{ExitCode, printable};
+use speed_core::printable;
 
 /// The largest number of characters of a program's output in a message.
 const MAX_SHOWN: usize = 300;
@@ -18,13 +18,6 @@ pub(crate) enum SlurmError {
     Failed { program: &'static str, code: Option<i32>, output: String },
     /// The program's output was not as expected.
     Unexpected { program: &'static str, expected: &'static str, found: String },
-}
-
-impl SlurmError {
-    /// Returns the exit code for the error.
-    pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::InputOutput
-    }
 }
 
 impl fmt::Display for SlurmError {

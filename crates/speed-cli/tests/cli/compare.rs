@@ -79,7 +79,6 @@ fn two_runs_and_the_paper() {
         assert!(text.contains(word), "{word:?} is not in {text}");
     }
     assert!(place.succeeds(&["compare", first, second, "--markdown"]).contains("## Row Non-private"));
-    assert!(place.succeeds(&["compare", first, second, "--csv"]).starts_with("row,figure,run,value"));
 
     place.fails(&["compare", first], 2, &["--paper"]);
     place.fails(&["compare", "small"], 4, &["small", "2 runs of this name", second]);

@@ -53,7 +53,12 @@ fn outputs_of_runs_have_a_version_and_are_documented() {
     let list = json(&["list"]);
     assert_eq!((&list["runs"][0]["finished"], &list["runs"][0]["noise"]), (&true.into(), &"simulation".into()));
     assert_eq!(json(&["show", "tiny"]), report);
-    assert_eq!(json(&["watch", "tiny", "--once"])["state"], "finished");
+    place.succeeds(&["run", "config.toml", "--results", "begun", "--stage", "data"]);
+    let begun = json(&["show", "tiny", "--results", "begun"]);
+    assert_eq!(
+        (&begun["runs"][0]["state"], &begun["runs"][0]["stages"][0]["state"]),
+        (&"stopped".into(), &"done".into())
+    );
     json(&["run", "config.toml", "--set", "seed=4"]);
     npy(&place.path("image.npy"), "1, 28, 28", &[0; 784]);
     let id = report["run"].as_str().expect("an id");

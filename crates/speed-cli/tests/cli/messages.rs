@@ -64,7 +64,9 @@ fn a_misspelt_config_or_run_gets_a_suggestion() {
     place.fails(&["run", "confg.toml"], 2, &["did you mean config.toml?"]);
     place.fails(&["compare", "nosuch"], 4, &["nosuch", "no finished run of this name"]);
     fs::create_dir_all(place.path("results/quickstart")).expect("a folder");
-    for command in [&["show", "quikstart"][..], &["compare", "quikstart", "--paper"], &["watch", "quikstart"]] {
+    for command in
+        [&["show", "quikstart"][..], &["compare", "quikstart", "--paper"], &["show", "quikstart", "--follow"]]
+    {
         place.fails(command, 4, &["did you mean quickstart?"]);
     }
 }
@@ -79,8 +81,7 @@ fn a_file_at_the_path_of_the_results_is_named() {
         &["list"],
         &["show", "x"],
         &["compare", "x", "y"],
-        &["watch", "x"],
-        &["status", "x"],
+        &["show", "x", "--follow"],
     ] {
         let output = place.speed(&[command, &["--results", "file"]].concat());
         let said = String::from_utf8_lossy(&output.stderr);

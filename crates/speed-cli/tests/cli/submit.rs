@@ -1,9 +1,8 @@
-//! `speed submit` and `speed status`, with fake Slurm programs that record their calls or run jobs at once.
+//! `speed submit` and `speed show`, with fake Slurm programs that record their calls or run jobs at once.
 
 mod fake;
 mod status;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -276,11 +275,11 @@ fn a_sweep_is_submitted_as_one() {
         let one = fs::read(cluster.path("one").join("tiny").join(id).join(name)).expect(name);
         assert!(fs::read(folder.join(name)).expect(name) == one, "{name}");
     }
-    let status: Value =
-        serde_json::from_str(&cluster.place.succeeds(&["status", &folder.to_string_lossy(), "--json"])).expect("JSON");
-    assert_eq!(status["runs"].as_array().map(Vec::len), Some(2));
-    // Slurm has forgotten all jobs by now, and their units are done.
-    assert_eq!(outcomes(&cluster, folder), BTreeSet::from(["done".to_owned()]));
+    // The sweep is not finished without its report. Slurm has forgotten all jobs by now; the units of all others are done.
+    fs::remove_file(folder.join("sweep.json")).expect("removed");
+    let tasks = tasks(&cluster, folder);
+    let (report, others) = tasks.split_last().expect("tasks");
+    assert!(others.iter().all(|task| task["outcome"] == "done") && report["outcome"] == "forgotten", "{tasks:?}");
 }
 
 #[test]
@@ -290,13 +289,13 @@ fn a_sweep_that_did_not_begin_has_nothing_done() {
     let cluster = Cluster::new("a sweep", &format!("{head}[sweep]\ngamma = [0.5, 1.0]\n\n{rows}"));
     let said: Value = serde_json::from_str(&cluster.submits(&["--shards", "2", "--json"])).expect("JSON");
     let folder = Path::new(said["folder"].as_str().expect("a folder"));
-    assert_eq!(outcomes(&cluster, folder), BTreeSet::from(["forgotten".to_owned()]));
+    let tasks = tasks(&cluster, folder);
+    assert!(!tasks.is_empty() && tasks.iter().all(|task| task["outcome"] == "forgotten"), "{tasks:?}");
 }
 
-/// Returns the outcomes of the jobs from `speed status`.
-fn outcomes(cluster: &Cluster, folder: &Path) -> BTreeSet<String> {
-    let status = cluster.command(&["status", &folder.to_string_lossy(), "--json"]).output().expect("the binary starts");
-    let status: Value = serde_json::from_slice(&status.stdout).expect("JSON");
-    let tasks = status["tasks"].as_array().expect("tasks");
-    tasks.iter().filter_map(|task| task["outcome"].as_str().map(str::to_owned)).collect()
+/// Returns the jobs from `speed show`.
+fn tasks(cluster: &Cluster, folder: &Path) -> Vec<Value> {
+    let shown = cluster.command(&["show", &folder.to_string_lossy(), "--json"]).output().expect("the binary starts");
+    let shown: Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+    shown["tasks"].as_array().expect("tasks").clone()
 }

@@ -45,7 +45,7 @@ fn tables_fit_the_terminal_and_files_do_not_depend_on_it() {
 #[test]
 fn help_fits_eighty_columns() {
     let place = Workplace::new(TINY);
-    for arguments in [&["--help"][..], &["-h"], &["--version"], &["run", "-h"], &["watch", "--help"]] {
+    for arguments in [&["--help"][..], &["-h"], &["--version"], &["run", "-h"], &["show", "--help"]] {
         let help = in_columns(&place, "80", arguments);
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
     }
@@ -96,8 +96,9 @@ fn a_run_is_watched_by_another_process_until_it_ends() {
         .spawn()
         .expect("the binary starts");
     let now = || -> serde_json::Value {
-        let output = place.speed(&["watch", "tiny", "--once", "--json"]);
-        serde_json::from_slice(&output.stdout).unwrap_or_default()
+        let output = place.speed(&["show", "tiny", "--json"]);
+        let shown: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        shown["runs"][0].clone()
     };
     let started = Instant::now();
     let mut status = now();
@@ -112,11 +113,11 @@ fn a_run_is_watched_by_another_process_until_it_ends() {
     assert_eq!([state("teachers"), state("student")], [Some("done".into()), Some("running".into())]);
     let part = &status["work"]["parts"][0];
     assert!(part["name"] == "student" && part["unit"] == "epoch" && part["done"].as_u64() > Some(0), "{status}");
-    let shown = place.succeeds(&["watch", "tiny", "--once"]);
+    let shown = place.succeeds(&["show", "tiny"]);
     // Students train concurrently, so any of them may finish an epoch first.
     assert!(shown.contains(" of 6, epoch ") && shown.contains("stages done: "), "{shown}");
 
-    let watching = place.command(&["watch", "tiny"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let watching = place.command(&["show", "tiny", "--follow"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut watching = watching.expect("the binary starts");
     let mut said = BufReader::new(watching.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
     assert!(said.any(|line| line.contains(" of 6, epoch ")));
@@ -125,13 +126,15 @@ fn a_run_is_watched_by_another_process_until_it_ends() {
     let watched = watching.wait_with_output().expect("ended");
     let end = String::from_utf8_lossy(&watched.stdout);
     assert!(watched.status.success(), "{:?}", said.collect::<Vec<_>>());
-    assert!(end.starts_with("stopped, ") && end.contains("no process works on"), "{end}");
+    assert!(end.contains("\nstopped, ") && end.contains("no process works on"), "{end}");
 
     place.succeeds(&["run", "config.toml", "--results", "other"]);
     let other = place.run_folder("other", "tiny");
     assert!(!other.join("progress.json").exists());
-    assert!(place.succeeds(&["watch", "tiny", "--results", "other"]).starts_with("finished: "));
-    place.fails(&["watch", "nothing"], 4, &["no run of this name"]);
+    let table = place.succeeds(&["show", "tiny", "--results", "other"]);
+    assert_eq!(place.succeeds(&["show", "tiny", "--follow", "--results", "other"]), table);
+    place.fails(&["show", "tiny", "--html"], 4, &["the run is not finished"]);
+    place.fails(&["show", "nothing", "--follow"], 4, &["no run of this name"]);
 }
 
 #[test]
@@ -139,7 +142,7 @@ fn completions_and_manual_pages_cover_the_command_line() {
     let place = Workplace::new(TINY);
     for shell in ["bash", "zsh", "fish"] {
         let script = place.succeeds(&["completions", shell]);
-        assert!(script.contains("watch") && script.contains("log-format"), "{shell}");
+        assert!(script.contains("follow") && script.contains("log-format"), "{shell}");
     }
     assert!(place.succeeds(&["manual"]).contains(".SH NAME\nspeed"));
     place.succeeds(&["manual", "man/man1"]);

@@ -1,4 +1,4 @@
-//! A file of a run's progress in its directory, for `speed watch` in other processes.
+//! A file of a run's progress in its directory, for `speed show --follow` in other processes.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

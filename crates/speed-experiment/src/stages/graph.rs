@@ -1,6 +1,6 @@
 //! The stages of a run in the order of execution, before anything is computed.
 //!
-//! `run`, `--stage`, `--shard`, `--force`, `--dry-run`, `submit`, `status` and `watch` walk or filter this list.
+//! `run`, `--stage`, `--shard`, `--force`, `--dry-run`, `submit` and `show` walk or filter this list.
 
 use std::path::Path;
 

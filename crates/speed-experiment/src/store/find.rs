@@ -15,30 +15,39 @@ use crate::error::{ExperimentError, ResultsFault};
 /// # Errors
 /// If no run matches, or several do.
 pub fn find_run(results: &Path, run: &Path) -> Result<PathBuf, ExperimentError> {
-    one_of(named(results, run, is_finished)?, results, run, true)
+    one_of(named(results, run, has_report)?, results, run, true)
 }
 
-/// The directory of a finished run or sweep.
+/// The directory of a run or sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FinishedResults {
-    /// The directory of a run.
+pub enum FoundResults {
+    /// The directory of a finished run.
     Run(PathBuf),
-    /// The directory of a sweep.
+    /// The directory of a finished sweep.
     Sweep(PathBuf),
+    /// The directory of a run that is not finished.
+    Unfinished(PathBuf),
 }
 
-/// Finds the finished run or sweep that `name` names, like [`find_run`]. If an experiment has several runs and one
-/// sweep, this is the sweep.
+/// Finds the finished run or sweep that `name` names, like [`find_run`], and otherwise the unfinished run. If an
+/// experiment has several runs and one sweep, this is the sweep.
 ///
 /// # Errors
 /// If no run matches, or several do.
-pub fn find_results(results: &Path, name: &Path) -> Result<FinishedResults, ExperimentError> {
-    let runs = named(results, name, is_finished)?;
+pub fn find_results(results: &Path, name: &Path) -> Result<FoundResults, ExperimentError> {
+    let runs = named(results, name, has_report)?;
     let sweeps = named(results, name, is_sweep)?;
-    match sweeps.as_slice() {
-        [sweep] if runs.len() != 1 => Ok(FinishedResults::Sweep(sweep.clone())),
-        _ => one_of([runs, sweeps].concat(), results, name, true).map(FinishedResults::Run),
+    match (runs.len(), sweeps.as_slice()) {
+        (0, []) => find_any_run(results, name).map(FoundResults::Unfinished),
+        (runs, [sweep]) if runs != 1 => Ok(FoundResults::Sweep(sweep.clone())),
+        _ => one_of([runs, sweeps].concat(), results, name, true).map(FoundResults::Run),
     }
+}
+
+/// Returns whether a directory is that of a finished run or sweep.
+#[must_use]
+pub fn is_finished(folder: &Path) -> bool {
+    has_report(folder) || is_sweep(folder)
 }
 
 /// Finds the run that `run` names, finished or not, like [`find_run`]. Among several runs it is the one in which a
@@ -118,7 +127,7 @@ fn is_sweep(folder: &Path) -> bool {
     folder.join(SWEEP_REPORT).exists()
 }
 
-fn is_finished(run: &Path) -> bool {
+fn has_report(run: &Path) -> bool {
     report_path(run).exists()
 }
 
@@ -152,15 +161,18 @@ mod tests {
         std::fs::create_dir_all(&sweep).expect("a sweep");
         std::fs::write(sweep.join(SWEEP_REPORT), "").expect("a report");
         let find = |name: &str| find_results(results.path(), Path::new(name));
-        assert_eq!(find("a").expect("a"), FinishedResults::Sweep(sweep.clone()));
+        assert_eq!(find("a").expect("a"), FoundResults::Sweep(sweep.clone()));
         for run in ["a/0123", "a/4567"] {
             std::fs::create_dir_all(results.path().join(run).join("tables")).expect("a run");
             std::fs::write(report_path(&results.path().join(run)), "").expect("a report");
         }
         for name in ["a", "sweep-8", "a/sweep-89ab", &sweep.to_string_lossy()] {
-            assert_eq!(find(name).expect(name), FinishedResults::Sweep(sweep.clone()));
+            assert_eq!(find(name).expect(name), FoundResults::Sweep(sweep.clone()));
         }
-        assert_eq!(find("012").expect("a run"), FinishedResults::Run(results.path().join("a/0123")));
+        assert_eq!(find("012").expect("a run"), FoundResults::Run(results.path().join("a/0123")));
+        std::fs::create_dir_all(results.path().join("b/89ab")).expect("a run");
+        std::fs::write(results.path().join("b/89ab").join(CONFIG), "").expect("a config");
+        assert_eq!(find("b").expect("a run"), FoundResults::Unfinished(results.path().join("b/89ab")));
         let other = results.path().join("a/sweep-cdef");
         std::fs::create_dir_all(&other).expect("a sweep");
         std::fs::write(other.join(SWEEP_REPORT), "").expect("a report");

@@ -17,7 +17,7 @@ use speed_mechanism::{
 use super::noise::noise;
 use super::votes::{self, ReadVotes};
 use crate::bar::Counting;
-use crate::commands::{Failure, flag, print, print_json, usage};
+use crate::commands::{Failure, flag, print_report, usage};
 use crate::options::{AuditOptions, ShareKind};
 
 /// The largest number of values drawn for an audit. More would take days.
@@ -67,15 +67,14 @@ pub(in crate::commands) fn audit(options: &AuditOptions) -> Result<(), Failure> 
     let found = audit_at(delta, here.len() + 1, options.runs, options.confidence, run);
     drop(answers);
     let refuted = found.lower_bound > claim;
-    if options.json {
-        print_json(&json!({
-            "lower_bound": found.lower_bound, "claim": claim, "refuted": refuted, "confidence": found.confidence,
-            "runs": found.runs, "answer": found.answer, "counts": found.counts,
-            "mechanism": options.mechanism.mechanism.to_string(), "gamma": options.mechanism.gamma,
-            "sigma": options.mechanism.sigma, "coins": options.mechanism.coins, "delta": delta, "tau": tau.get(), "votes": here, "neighbour": there, "threshold": threshold, "votes_file": read,
-        }))?;
-    } else {
-        print(&format!(
+    let report = json!({
+        "lower_bound": found.lower_bound, "claim": claim, "refuted": refuted, "confidence": found.confidence,
+        "runs": found.runs, "answer": found.answer, "counts": found.counts,
+        "mechanism": options.mechanism.mechanism.to_string(), "gamma": options.mechanism.gamma,
+        "sigma": options.mechanism.sigma, "coins": options.mechanism.coins, "delta": delta, "tau": tau.get(), "votes": here, "neighbour": there, "threshold": threshold, "votes_file": read,
+    });
+    print_report(options.json, &report, || {
+        format!(
             "One query costs at least epsilon {:.4} (confidence {}, answer {} came {} and {} times in {} runs each); \
              claimed: {claim:.4}.\n{}",
             found.lower_bound,
@@ -85,8 +84,8 @@ pub(in crate::commands) fn audit(options: &AuditOptions) -> Result<(), Failure> 
             found.counts[1],
             found.runs,
             read.map_or_else(String::new, |read| read.line())
-        ))?;
-    }
+        )
+    })?;
     if refuted {
         return Err(ExperimentError::Audit { lower_bound: found.lower_bound, claim }.into());
     }

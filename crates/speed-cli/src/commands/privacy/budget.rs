@@ -8,7 +8,7 @@ use speed_mechanism::{HonestRatio, Mechanism, MechanismError, MechanismKind, Noi
 
 use super::noise::{noise, ratio, tossing, width};
 use crate::bar::Waiting;
-use crate::commands::{Failure, flag, print, print_json, usage};
+use crate::commands::{Failure, flag, print_report, usage};
 use crate::options::{CalibrateOptions, NoiseOptions};
 
 /// The properties of queries other than their noise and their number. `ledger charge` and `calibrate` share them, so
@@ -142,7 +142,7 @@ pub(super) fn calibrate(options: &CalibrateOptions) -> Result<(), Failure> {
         }
     };
     let found = found.map_err(|error| without_room(options, &error))?;
-    if options.json { print_json(&json(options, &found)) } else { print(&text(options, &terms, &found)) }
+    print_report(options.json, &json(options, &found), || text(options, &terms, &found))
 }
 
 /// Explains why even the smallest possible request does not fit.

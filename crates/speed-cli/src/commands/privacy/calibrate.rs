@@ -13,7 +13,7 @@ use super::key_range::KeyRange;
 use super::noise::{checks, noise, ratio, tossing, width};
 use super::votes::{self, ReadVotes, WithVotes};
 use crate::bar::Waiting;
-use crate::commands::{Failure, flag, print, print_json, usage};
+use crate::commands::{Failure, flag, print_report, usage};
 use crate::options::CalibrateOptions;
 
 /// A calibration with the keys that a round of this number of teachers needs.
@@ -102,15 +102,14 @@ pub(in crate::commands) fn calibrate(options: &CalibrateOptions) -> Result<(), F
         error => flag("epsilon", &error),
     })?;
     let round = teachers.and_then(|teachers| KeyRange::for_round(kind, &found, teachers));
-    if options.json {
-        let coins = CoinsOfTeacher::new(&found, teachers);
-        return print_json(&WithVotes { value: &Calibrated { found: &found, coins, round }, votes_file: read });
-    }
-    let note = round.and_then(|round| round.note()).unwrap_or_default();
-    let line = read.map_or_else(String::new, |read| {
-        format!("{}Only these numbers were used; the claim does not depend on the votes.\n", read.line())
-    });
-    print(&format!("{}{note}{line}", calibration_text(&found, teachers)))
+    let calibrated = Calibrated { found: &found, coins: CoinsOfTeacher::new(&found, teachers), round };
+    print_report(options.json, &WithVotes { value: &calibrated, votes_file: read }, || {
+        let note = calibrated.round.as_ref().and_then(KeyRange::note).unwrap_or_default();
+        let line = read.map_or_else(String::new, |read| {
+            format!("{}Only these numbers were used; the claim does not depend on the votes.\n", read.line())
+        });
+        format!("{}{note}{line}", calibration_text(&found, teachers))
+    })
 }
 
 fn calibration_text(found: &Calibration, teachers: Option<usize>) -> String {

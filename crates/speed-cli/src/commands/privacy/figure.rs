@@ -12,7 +12,7 @@ use speed_mechanism::InverseScale;
 
 use super::votes::{self, ReadVotes, WithVotes};
 use crate::bar::Waiting;
-use crate::commands::{Failure, flag, print, print_json, usage};
+use crate::commands::{Failure, flag, print_report, usage};
 use crate::figure::{Figure, FigureRequest};
 use crate::options::{FigureCommand, FigureOptions, QueryOptions};
 
@@ -74,11 +74,10 @@ impl Files {
 fn write(Files { svg, csv }: &Files, figure: &Figure, read: ReadVotes, json: bool) -> Result<(), Failure> {
     write_atomic(svg, figure.to_svg().as_bytes())?;
     write_atomic(csv, figure.to_csv().as_bytes())?;
-    if json {
-        let curves: serde_json::Map<String, serde_json::Value> =
-            figure.curves().into_iter().map(|(name, points)| (name.to_owned(), json!(points))).collect();
-        let value = json!({ "svg": svg, "csv": csv, "curves": curves, "asymptote": figure.asymptote() });
-        return print_json(&WithVotes { value: &value, votes_file: Some(read) });
-    }
-    print(&format!("{}\n{}\n{}", printable_path(svg), printable_path(csv), read.line()))
+    let curves: serde_json::Map<String, serde_json::Value> =
+        figure.curves().into_iter().map(|(name, points)| (name.to_owned(), json!(points))).collect();
+    let value = json!({ "svg": svg, "csv": csv, "curves": curves, "asymptote": figure.asymptote() });
+    print_report(json, &WithVotes { value: &value, votes_file: Some(read) }, || {
+        format!("{}\n{}\n{}", printable_path(svg), printable_path(csv), read.line())
+    })
 }

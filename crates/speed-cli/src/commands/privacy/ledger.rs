@@ -9,7 +9,7 @@ use speed_experiment::report::Table;
 use super::budget::{QueryTerms, refused};
 use super::noise::noise;
 use crate::bar::warn;
-use crate::commands::{Failure, price, print, print_json, usage};
+use crate::commands::{Failure, price, print_report, usage};
 use crate::options::LedgerCommand;
 use crate::terminal;
 
@@ -69,10 +69,9 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
                 return Err(LedgerError::Damaged { path, line: torn.line, source }.into());
             }
             let entries = statement.charges.len() + 1;
-            if *json {
-                return print_json(&json!({ "file": file, "good": true, "entries": entries }));
-            }
-            print(&format!("{}: {entries} entries, all checksums are correct\n", printable_path(file)))
+            print_report(*json, &json!({ "file": file, "good": true, "entries": entries }), || {
+                format!("{}: {entries} entries, all checksums are correct\n", printable_path(file))
+            })
         }
     }
 }
@@ -92,9 +91,10 @@ fn check_price(limit: PriceLimit, batch: &QueryBatch, delta: Delta) -> Result<()
 }
 
 fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
-    if json {
-        return print_json(statement);
-    }
+    print_report(json, statement, || statement_text(statement))
+}
+
+fn statement_text(statement: &Statement) -> String {
     let party = statement.party;
     let own = ["label", "queries", "classes", "threshold", "noise", "tau", "epsilon per query", "sampler"];
     let mut table = Table::new(own.into_iter().chain(party.map(|_| "teachers of the party")));
@@ -122,8 +122,11 @@ fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
         }));
         table.push(row);
     }
-    print(&format!(
-        "{}\nspent{}: epsilon {:.4}{} at delta {:e}; {:.4} if all charges were fixed before the first answer\n{}{}\n",
+    let torn = statement
+        .torn
+        .map_or_else(String::new, |torn| format!("line {}: {}\n", torn.line, Damage::Torn { bytes: torn.bytes }));
+    format!(
+        "{}\nspent{}: epsilon {:.4}{} at delta {:e}; {:.4} if all charges were fixed before the first answer\n{}{}\n{torn}",
         terminal::table(&table),
         if party.is_some() { " for one teacher" } else { "" },
         round_up(statement.spent_epsilon, 4),
@@ -132,11 +135,7 @@ fn show(statement: &Statement, json: bool) -> Result<(), Failure> {
         round_up(statement.fixed_epsilon, 4),
         party.map_or_else(String::new, |party| party_text(&party)),
         statement.claim
-    ))?;
-    match statement.torn {
-        Some(torn) => print(&format!("line {}: {}\n", torn.line, Damage::Torn { bytes: torn.bytes })),
-        None => Ok(()),
-    }
+    )
 }
 
 /// Returns the cost for all votes of the party in one line.

@@ -1,4 +1,4 @@
-//! `speed status`: units, and Slurm's state of the jobs.
+//! `speed show` of unfinished runs: units, and Slurm's state of the jobs.
 
 use std::fs::{self, File};
 
@@ -8,7 +8,7 @@ use super::fake::Cluster;
 use crate::cli::common::{check_failure, encrypted};
 
 fn status(cluster: &Cluster, run: &str) -> Value {
-    let output = cluster.command(&["status", run, "--json"]).output().expect("the binary starts");
+    let output = cluster.command(&["show", run, "--json"]).output().expect("the binary starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
@@ -54,17 +54,20 @@ fn units_jobs_and_the_logs_of_failed_ones_are_shown() {
     ];
     assert_eq!(outcomes.map(|task| task["outcome"].clone()), ["running", "done", "waiting", "done"]);
     assert_eq!(task("aggregate", json!(1))["outcome"], "forgotten");
-    let watched = cluster.place.succeeds(&["watch", name, "--once"]);
-    assert!(watched.contains("shards work on it") && watched.contains("speed status"), "{watched}");
     // Without accounting, only the exit code is unknown.
     fs::remove_file(cluster.path("fake/accounts")).expect("removed");
     assert_eq!(status(&cluster, name)["tasks"][1]["outcome"], "running");
 
-    let text = cluster.command(&["status", name]).output().expect("the binary starts");
+    let text = cluster.command(&["show", name]).output().expect("the binary starts");
     let text = String::from_utf8(text.stdout).expect("text");
-    for part in
-        ["not finished", "at most 8", "at work: teachers 1/3\n", "teachers 2/3: job 2, not known to Slurm", "log: none"]
-    {
+    for part in [
+        "1 of 5",
+        "at most 8",
+        "at work: teachers 1/3\n",
+        "shards work on it",
+        "teachers 2/3: job 2, not known to Slurm",
+        "log: none",
+    ] {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }
     cluster.queue("2|1|SUSPENDED\n2|2|REQUEUE_HOLD\n2|3|PREEMPTED\n3|N/A|PENDING\n");
@@ -82,7 +85,7 @@ fn units_jobs_and_the_logs_of_failed_ones_are_shown() {
             Value::Null
         ]
     );
-    let output = cluster.command(&["status", name]).output().expect("the binary starts");
+    let output = cluster.command(&["show", name]).output().expect("the binary starts");
     let text = String::from_utf8(output.stdout).expect("text");
     for line in ["by an administrator: scontrol resume 2_1", "teachers 2/3: REQUEUE_HOLD: scontrol release 2_2"] {
         assert!(text.contains(line), "{text}");
@@ -92,12 +95,12 @@ fn units_jobs_and_the_logs_of_failed_ones_are_shown() {
 #[test]
 fn without_slurm_units_alone_are_shown() {
     let cluster = Cluster::new("place", &encrypted());
-    cluster.place.succeeds(&["run", "config.toml", "--results", "place/results"]);
+    cluster.place.succeeds(&["run", "config.toml", "--results", "place/results", "--stage", "student"]);
     let run = cluster.run_folder();
     let name = run.to_str().expect("text");
     let said = status(&cluster, name);
     assert!(cluster.calls("squeue").is_empty(), "nothing was submitted, so nobody is asked");
-    assert_eq!(said["runs"][0]["state"], "finished");
+    assert_eq!(said["runs"][0]["state"], "stopped");
     let units = said["runs"][0]["units"].as_array().expect("units");
     for stage in units {
         assert!(stage["done"] == stage["of"] && stage["at_most"] == false, "{stage}");
@@ -113,8 +116,7 @@ fn without_slurm_units_alone_are_shown() {
         r#"{"runs":[],"jobs":[{"step":"report","job":"1","name":"n","shards":[],"of":1,"submitted_at":1}]}"#,
     )
     .expect("a record");
-    let without =
-        cluster.place.command(&["status", name]).env("PATH", cluster.path("nothing")).output().expect("starts");
+    let without = cluster.place.command(&["show", name]).env("PATH", cluster.path("nothing")).output().expect("starts");
     let text = String::from_utf8(without.stdout).expect("text");
     assert!(without.status.success() && text.contains("Slurm was not asked: squeue is not on PATH"), "{text}");
     assert!(!text.contains("submits them again"), "nobody knows what waits: {text}");
@@ -125,7 +127,7 @@ fn without_slurm_units_alone_are_shown() {
         "{odd}"
     );
     fs::write(run.join("slurm/jobs.json"), "{\"jobs\":7}").expect("a record");
-    let damaged = cluster.command(&["status", name]).output().expect("the binary starts");
+    let damaged = cluster.command(&["show", name]).output().expect("the binary starts");
     check_failure(&damaged, 4, &["jobs.json", "not a report that this version wrote"]);
-    check_failure(&cluster.place.speed(&["status", "nothing"]), 4, &["no run of this name"]);
+    check_failure(&cluster.place.speed(&["show", "nothing"]), 4, &["no run of this name"]);
 }

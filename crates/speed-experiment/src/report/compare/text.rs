@@ -1,4 +1,4 @@
-//! A comparison as text, Markdown and comma-separated values.
+//! A comparison as text and Markdown.
 
 use speed_accountant::round_up;
 use speed_core::printable;
@@ -35,25 +35,6 @@ impl Comparison {
     #[must_use]
     pub fn to_markdown(&self) -> String {
         self.in_form(&Form { heading: |text| format!("## {text}\n\n"), table: &Table::to_markdown })
-    }
-
-    /// Returns the unrounded figures as comma-separated values, with a line for each figure of each row and run.
-    #[must_use]
-    pub fn to_csv(&self) -> String {
-        let columns = ["row", "figure", "run", "value", "deviation", "students", "of", "difference", "standard_error"];
-        let mut table = Table::new(columns.into_iter().chain(["low", "high"]));
-        let of_runs = std::iter::once(("", &self.run_figures));
-        for (row, figures) in of_runs.chain(self.rows.iter().map(|row| (row.name.as_str(), &row.figures))) {
-            for figure in figures {
-                for (index, run) in self.runs.iter().enumerate() {
-                    let Some(measure) = &figure.values[index] else { continue };
-                    let mut cells = vec![row.to_owned(), figure.figure.title().to_owned(), run.label.clone()];
-                    cells.extend(numbers(measure, figure.differences[index].as_ref()));
-                    table.push(cells);
-                }
-            }
-        }
-        table.to_csv()
     }
 
     fn in_form(&self, form: &Form<'_>) -> String {
@@ -185,21 +166,4 @@ fn signed(value: f64, digits: usize) -> String {
     } else {
         text.trim_start_matches(['+', '-']).to_owned()
     }
-}
-
-/// Returns the numeric cells of a CSV line; a cell without a number is empty.
-fn numbers(measure: &Measure, difference: Option<&Difference>) -> Vec<String> {
-    let cell = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let count = |value: Option<usize>| value.map_or_else(String::new, |value| value.to_string());
-    let interval = difference.and_then(|difference| difference.interval);
-    vec![
-        measure.value.to_string(),
-        cell(measure.deviation),
-        count(measure.students),
-        count(measure.of),
-        cell(difference.map(|difference| difference.difference)),
-        cell(difference.and_then(|difference| difference.standard_error)),
-        cell(interval.map(|[low, _]| low)),
-        cell(interval.map(|[_, high]| high)),
-    ]
 }

@@ -9,23 +9,23 @@ use speed_experiment::ExperimentError;
 use speed_experiment::model::Description;
 use speed_round::Influence;
 
-use super::failure::{Failure, kind};
 use crate::bar;
+use crate::failure::Failure;
 
 /// The line above the text of every simulated output.
-pub(super) const SIMULATION: &str = "SIMULATION: keys or noise come from a seed, no privacy\n";
+pub(crate) const SIMULATION: &str = "SIMULATION: keys or noise come from a seed, no privacy\n";
 
 /// The warning for a round without proofs.
-pub(super) const WITHOUT_PROOFS: &str =
+pub(crate) const WITHOUT_PROOFS: &str =
     "without proofs: a teacher that sees the labels can read the secret key out of them (docs/threat-models.md)\n";
 
 /// Returns the mark of a simulation, or an empty text.
-pub(super) fn mark(simulation: bool) -> &'static str {
+pub(crate) fn mark(simulation: bool) -> &'static str {
     if simulation { SIMULATION } else { "" }
 }
 
 /// Returns a warning about a model that must not be published, with its predictions and its forms for other programs.
-pub(super) fn not_public(model: &Description) -> Option<&'static str> {
+pub(crate) fn not_public(model: &Description) -> Option<&'static str> {
     if model.is_teacher() {
         return Some("a teacher's weights and predictions reveal its private images: do not publish them");
     }
@@ -35,7 +35,7 @@ pub(super) fn not_public(model: &Description) -> Option<&'static str> {
 }
 
 /// Returns the sentence about the influence of one proven teacher, or an empty text in a round without proofs.
-pub(super) fn influence(of: Option<Influence>) -> String {
+pub(crate) fn influence(of: Option<Influence>) -> String {
     of.map_or_else(String::new, |influence| format!("{influence}\n"))
 }
 
@@ -57,32 +57,32 @@ pub(crate) fn versioned_line(value: &serde_json::Value) -> String {
 }
 
 /// Writes a result to standard output.
-pub(super) fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_bytes(text.as_bytes())
 }
 
 /// Writes a binary result to standard output.
-pub(super) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| match error.kind() {
-        std::io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+        std::io::ErrorKind::BrokenPipe => Failure::OUTPUT_CLOSED,
         _ => ExperimentError::Io { action: "write", path: "standard output".into(), source: error }.into(),
     })
 }
 
 /// Writes one of several results as JSON, in one line.
-pub(super) fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
+pub(crate) fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string(&Versioned { schema: SCHEMA, value }).map_err(unwritten)?;
     print(&format!("{text}\n"))
 }
 
-/// Writes a result as JSON: an object of these fields and the version of its format.
-pub(super) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    print(&to_json(value)?)
+/// Writes a result: as JSON, an object of these fields and the version of its format, or else as text.
+pub(crate) fn print_report(json: bool, report: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), Failure> {
+    print(&if json { to_json(report)? } else { text() })
 }
 
 /// Returns a result as JSON: an object of these fields and the version of its format.
-pub(super) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
+pub(crate) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(&Versioned { schema: SCHEMA, value }).map_err(unwritten)?;
     Ok(format!("{text}\n"))
 }
@@ -94,7 +94,7 @@ fn unwritten(error: serde_json::Error) -> Failure {
 /// Reports on standard error why a program ends with `code`.
 pub(crate) fn report(code: ExitCode, message: &str, json: bool) {
     if json {
-        let error = json!({ "code": code.code(), "kind": kind(code), "message": message });
+        let error = json!({ "code": code.code(), "kind": code.kind(), "message": message });
         bar::line(&versioned_line(&json!({ "error": error })));
     } else {
         bar::line(&format!("error: {}", shown(message)));

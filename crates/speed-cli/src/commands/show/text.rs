@@ -1,22 +1,21 @@
-//! The state of a run on a cluster as text for people.
+//! The state of an unfinished run or sweep as text for people.
 
-use speed_core::{printable, printable_path};
+use speed_core::printable_path;
 use speed_experiment::report::Table;
-use speed_experiment::{RunState, Shard, StageUnits, Step};
+use speed_experiment::{RunState, RunStatus, Shard, StageStatus, StageUnits, Step, config_path};
 
-use super::{Outcome, RunUnits, Status, Task};
+use super::follow::doing;
+use super::state::{Outcome, State, StateOfRun, Task};
 use crate::slurm::ranges;
 use crate::terminal;
 
 /// The largest number of lines of a list.
 const MAX_LINES: usize = 20;
 
-impl Status {
+impl State {
     pub(super) fn to_text(&self) -> String {
-        let mut text = String::new();
-        for run in &self.runs {
-            text.push_str(&run.to_text());
-        }
+        let is_submitted = self.slurm_error.is_some() || !self.tasks.is_empty();
+        let mut text: String = self.runs.iter().map(|run| run.to_text(is_submitted)).collect();
         if let Some(error) = &self.slurm_error {
             text.push_str(&format!("\nSlurm was not asked: {error}\n"));
         }
@@ -34,7 +33,9 @@ impl Status {
             );
             text.push_str(&listed(&failed));
         }
-        text.push_str(&format!("{}\n", printable_path(&self.folder)));
+        if !config_path(&self.folder).exists() {
+            text.push_str(&format!("{}\n", printable_path(&self.folder)));
+        }
         text
     }
 
@@ -58,20 +59,41 @@ impl Status {
     }
 }
 
-impl RunUnits {
-    fn to_text(&self) -> String {
-        let state = match self.state {
-            RunState::Finished => "finished",
-            RunState::Running | RunState::Stopped => "not finished",
-        };
-        let mut table = Table::new(["units", "done", "of"]);
-        for StageUnits { stage, done, of, at_most, .. } in &self.units {
-            let of = if *at_most { format!("at most {of}") } else { of.to_string() };
-            table.push(vec![printable(stage), done.to_string(), of]);
+impl StateOfRun {
+    /// Returns the stages with their units, the current work, the shards at work, and the state in one line.
+    fn to_text(&self, is_submitted: bool) -> String {
+        let Self { status, units, shards } = self;
+        let mut table = Table::new(["stage", "state", "units"]);
+        for stage in &status.view.stages {
+            let units = units.iter().find(|units| units.stage == stage.name).map_or_else(String::new, of_all);
+            table.push(vec![stage.name.clone(), stage.state.to_string(), units]);
         }
-        let shards = self.shards.chunk_by(|one, next| (&one.stage, one.of) == (&next.stage, next.of));
-        let shards: String = shards.map(at_work).collect();
-        format!("run {}, {state}\n{}{shards}", printable(&self.run), terminal::table(&table))
+        let doing = doing(status).map_or_else(String::new, |doing| format!("{doing}\n"));
+        let at_work = shards.chunk_by(|one, next| (&one.stage, one.of) == (&next.stage, next.of)).map(at_work);
+        let lines =
+            format!("{doing}{}{}", at_work.collect::<String>(), ending(status, !shards.is_empty(), is_submitted));
+        format!("{}\n{}", terminal::table(&table), terminal::text(&lines))
+    }
+}
+
+/// Returns the number of finished units of a stage.
+fn of_all(units: &StageUnits) -> String {
+    format!("{} of {}{}", units.done, if units.at_most { "at most " } else { "" }, units.of)
+}
+
+/// Returns the state of a run in one line.
+fn ending(status: &RunStatus, has_shards: bool, is_submitted: bool) -> String {
+    let done = |state| matches!(state, StageStatus::Done | StageStatus::DoneAlready);
+    let (stages, folder) = (&status.view.stages, printable_path(&status.folder));
+    let of_all = format!("{} of {} stages", stages.iter().filter(|stage| done(stage.state)).count(), stages.len());
+    match status.state {
+        RunState::Running => format!("running, {of_all} done: {folder}\n"),
+        RunState::Finished => format!("finished: {folder}\n"),
+        RunState::Stopped if has_shards => format!("shards work on it, {of_all} done: {folder}\n"),
+        RunState::Stopped if is_submitted => format!("not finished, {of_all} done: {folder}\n"),
+        RunState::Stopped => format!(
+            "stopped, {of_all} done: no process works on {folder}; `speed run` with the same config resumes it\n"
+        ),
     }
 }
 

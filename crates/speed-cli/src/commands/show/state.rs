@@ -1,59 +1,56 @@
-//! `speed status`: the state of a run on a cluster.
-
-mod text;
+//! The state of an unfinished run or sweep: its stages, their units, the shards at work and the jobs of a cluster.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use speed_experiment::{
-    Config, RunState, RunStatus, Shard, Source, StageUnits, Step, StepState, Steps, config_path, find_any_run,
-    slurm_folder,
+    Config, RunStatus, Shard, Source, StageUnits, Step, StepState, Steps, config_path, slurm_folder,
 };
 
-use super::submit::absolute;
-use super::{Failure, print, print_json};
-use crate::options::StatusOptions;
+use crate::commands::Failure;
+use crate::commands::submit::absolute;
 use crate::slurm::{self, Jobs, Seen, SlurmError, Submitted, log_name};
 
-/// The state of a run or sweep on a cluster.
+/// The state of a run or sweep.
 #[derive(Serialize)]
-struct Status {
+pub(super) struct State {
     /// The directory of the run or sweep.
-    folder: PathBuf,
-    runs: Vec<RunUnits>,
+    pub(super) folder: PathBuf,
+    /// The run, or the runs of the sweep that have begun.
+    pub(super) runs: Vec<StateOfRun>,
     /// The error, if Slurm could not be queried.
-    slurm_error: Option<String>,
+    pub(super) slurm_error: Option<String>,
     /// The last job of each shard that was submitted to Slurm.
-    tasks: Vec<Task>,
+    pub(super) tasks: Vec<Task>,
 }
 
-/// The units of a run.
+/// The state of one run.
 #[derive(Serialize)]
-struct RunUnits {
-    run: String,
-    state: RunState,
-    units: Vec<StageUnits>,
+pub(super) struct StateOfRun {
+    #[serde(flatten)]
+    pub(super) status: RunStatus,
+    pub(super) units: Vec<StageUnits>,
     /// The shards whose locks are held.
-    shards: Vec<Shard>,
+    pub(super) shards: Vec<Shard>,
 }
 
 /// A job, or the task of a job array that runs one shard.
 #[derive(Serialize)]
-struct Task {
-    step: Step,
-    job: String,
+pub(super) struct Task {
+    pub(super) step: Step,
+    pub(super) job: String,
     /// Null for a step without shards.
-    shard: Option<usize>,
-    of: usize,
-    outcome: Outcome,
+    pub(super) shard: Option<usize>,
+    pub(super) of: usize,
+    pub(super) outcome: Outcome,
     /// Slurm's name of the state; null if Slurm has forgotten the job.
-    state: Option<String>,
+    pub(super) state: Option<String>,
     /// The command, or who must give it, that lets a held job go on; the job's number follows it.
-    needs: Option<&'static str>,
+    pub(super) needs: Option<&'static str>,
     /// Exit code and signal, if Slurm's accounting has them.
-    exit_code: Option<String>,
-    log: PathBuf,
+    pub(super) exit_code: Option<String>,
+    pub(super) log: PathBuf,
 }
 
 /// A step without shards, or a shard of a step.
@@ -62,7 +59,7 @@ type StepShard = (Step, Option<usize>);
 /// The outcome of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Outcome {
+pub(super) enum Outcome {
     Waiting,
     Running,
     /// The job does nothing until somebody, or Slurm after a preemption, lets it go on.
@@ -73,36 +70,21 @@ enum Outcome {
     Forgotten,
 }
 
-pub(super) fn status(options: &StatusOptions) -> Result<(), Failure> {
-    let folder = find(&options.results, &options.run)?;
-    let status = Status::read(folder)?;
-    if options.json { print_json(&status) } else { print(&status.to_text()) }
-}
-
-/// Finds a run, or the directory of a submitted sweep.
-fn find(results: &Path, name: &Path) -> Result<PathBuf, Failure> {
-    for folder in [name.to_path_buf(), results.join(name)] {
-        if Jobs::read(&folder)?.is_some() {
-            return Ok(folder);
-        }
-    }
-    Ok(find_any_run(results, name)?)
-}
-
-impl Status {
-    fn read(folder: PathBuf) -> Result<Self, Failure> {
+impl State {
+    /// Reads the state of the run or submitted sweep in `folder`, and changes nothing there.
+    pub(super) fn read(folder: PathBuf) -> Result<Self, Failure> {
         let jobs = Jobs::read(&folder)?;
         let folders = match &jobs {
             Some(jobs) if !config_path(&folder).exists() => beside(&folder, &jobs.runs),
             _ => vec![folder.clone()],
         };
-        let runs = folders.iter().filter(|run| config_path(run).exists()).map(|run| units(run));
+        let runs = folders.iter().filter(|run| config_path(run).exists()).map(|run| StateOfRun::read(run));
         let runs = runs.collect::<Result<_, Failure>>()?;
-        let mut status = Self { folder, runs, slurm_error: None, tasks: Vec::new() };
+        let mut state = Self { folder, runs, slurm_error: None, tasks: Vec::new() };
         if let Some(jobs) = jobs {
-            status.ask(&jobs)?;
+            state.ask(&jobs)?;
         }
-        Ok(status)
+        Ok(state)
     }
 
     /// Queries Slurm for the outcomes of the jobs. If the query fails, only the units are known.
@@ -140,7 +122,7 @@ impl Status {
         let folder = absolute(&self.folder)?;
         let results = folder.parent().and_then(Path::parent).unwrap_or(&folder);
         let configs = self.runs.iter().map(|run| {
-            let path = config_path(&folder.with_file_name(&run.run));
+            let path = config_path(&folder.with_file_name(&run.status.run));
             Ok(Config::load(&Source::read(&path)?)?)
         });
         let configs: Vec<Config> = configs.collect::<Result<_, Failure>>()?;
@@ -174,9 +156,10 @@ fn beside(sweep: &Path, runs: &[String]) -> Vec<PathBuf> {
     runs.iter().filter(is_name).map(|run| sweep.with_file_name(run)).collect()
 }
 
-fn units(run: &Path) -> Result<RunUnits, Failure> {
-    let status = RunStatus::read(run)?;
-    Ok(RunUnits { run: status.run, state: status.state, units: StageUnits::of_run(run)?, shards: Shard::at_work(run) })
+impl StateOfRun {
+    fn read(run: &Path) -> Result<Self, Failure> {
+        Ok(Self { status: RunStatus::read(run)?, units: StageUnits::of_run(run)?, shards: Shard::at_work(run) })
+    }
 }
 
 /// Returns the task of a job, or of one of its shards, with its outcome.

@@ -1,0 +1,73 @@
+//! `speed show`: the table of a finished run or sweep, or the state of an unfinished one.
+
+mod follow;
+mod state;
+mod text;
+
+use std::path::Path;
+
+use speed_core::printable_path;
+use speed_experiment::{
+    ExperimentError, FoundResults, ResultsFault, RunState, RunStatus, find_any_run, find_results, is_finished,
+    missing_for_page, read_report, read_sweep, run_page,
+};
+
+use self::state::State;
+use super::runs::{report_text, sweep_text};
+use super::{Failure, print, print_report};
+use crate::bar::line;
+use crate::options::ShowOptions;
+use crate::slurm::Jobs;
+
+pub(super) fn show(options: &ShowOptions) -> Result<(), Failure> {
+    let found = match options.follow {
+        true => {
+            let folder = follow::follow(find_any_run(&options.results, &options.run)?, options.json)?;
+            match RunStatus::read(&folder)?.state {
+                // The last object has the state.
+                _ if options.json => return Ok(()),
+                RunState::Finished => FoundResults::Run(folder),
+                RunState::Running | RunState::Stopped => FoundResults::Unfinished(folder),
+            }
+        }
+        false => find(&options.results, &options.run)?,
+    };
+    match found {
+        FoundResults::Run(run) => show_run(options, &run),
+        FoundResults::Sweep(sweep) => {
+            let report = read_sweep(&sweep)?;
+            print_report(options.json, &report, || match options.html {
+                true => report.to_html(),
+                false => sweep_text(&report, &sweep),
+            })
+        }
+        FoundResults::Unfinished(path) if options.html => {
+            Err(ExperimentError::Results { path, fault: ResultsFault::NotFinished }.into())
+        }
+        FoundResults::Unfinished(folder) => {
+            let state = State::read(folder)?;
+            print_report(options.json, &state, || state.to_text())
+        }
+    }
+}
+
+/// Finds a run or sweep. A submitted sweep is found by its directory, because it may have no run yet.
+fn find(results: &Path, name: &Path) -> Result<FoundResults, Failure> {
+    for folder in [name.to_path_buf(), results.join(name)] {
+        if !is_finished(&folder) && Jobs::read(&folder)?.is_some() {
+            return Ok(FoundResults::Unfinished(folder));
+        }
+    }
+    Ok(find_results(results, name)?)
+}
+
+fn show_run(options: &ShowOptions, run: &Path) -> Result<(), Failure> {
+    let report = read_report(run)?;
+    if options.html {
+        for path in missing_for_page(&report, run) {
+            line(&format!("{} is missing, so the page lacks its content", printable_path(&path)));
+        }
+        return print(&run_page(&report, run)?);
+    }
+    print_report(options.json, &report, || report_text(&report, run, options.legend))
+}
