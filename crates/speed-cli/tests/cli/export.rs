@@ -104,20 +104,10 @@ fn refused(place: &Workplace, model: &str, code: i32, words: &[&str]) {
 fn wrong_models_and_files_in_the_way_are_refused_by_name() {
     let (place, model): (Workplace, PathBuf) = one_student();
     let bytes = fs::read(&model).expect("a model");
-    let word = br#"\"format\":"#;
-    let format = bytes.windows(word.len()).position(|window| window == word).expect("the version") + word.len();
-    let mut other = bytes.clone();
-    other[format] = b'7';
-    for (name, bytes, words) in [
-        ("foreign", b"no model of any kind".to_vec(), "expected a model of speed"),
-        ("cut", bytes[..bytes.len() - 1].to_vec(), "truncated"),
-        ("changed", [&bytes[..bytes.len() - 1], &[bytes[bytes.len() - 1] ^ 1]].concat(), "checksum"),
-        ("other", other, "expected model format 1, found 7"),
-        ("teacher-0000.bin", b"speed teacher 1\n".to_vec(), "in its run's directory"),
-    ] {
-        fs::write(place.path(name), bytes).expect("a file");
-        refused(&place, name, 3, &[name, words]);
-    }
+    fs::write(place.path("cut"), &bytes[..bytes.len() - 1]).expect("a file");
+    refused(&place, "cut", 3, &["cut", "truncated"]);
+    fs::write(place.path("teacher-0000.bin"), b"speed teacher 1\n").expect("a file");
+    refused(&place, "teacher-0000.bin", 3, &["teacher-0000.bin", "in its run's directory"]);
     refused(&place, "missing", 3, &["missing", "cannot read the model"]);
     let model = text(&model);
     fs::write(place.path("mine"), "my own file").expect("a file");

@@ -6,6 +6,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::cli::bad_input::npy;
+use crate::cli::budget::REAL;
 use crate::cli::common::{TINY, Workplace, encrypted};
 
 const DOCUMENTED: &str = include_str!("../../../../docs/json.md");
@@ -41,10 +42,10 @@ pub(crate) fn documented(text: &str) -> Value {
 
 #[test]
 fn outputs_of_runs_have_a_version_and_are_documented() {
-    let place = Workplace::new(&encrypted());
+    let place = Workplace::finished(&encrypted());
     let json = |arguments: &[&str]| documented(&place.succeeds(&[arguments, &["--json"]].concat()));
     let plan = json(&["run", "config.toml", "--dry-run"]);
-    assert_eq!(plan["stages"][0], serde_json::json!({ "name": "data", "done": false }));
+    assert_eq!(plan["stages"][0], serde_json::json!({ "name": "data", "done": true }));
     let report = json(&["run", "config.toml"]);
     // No figure of the paper was given, so the fields are null; 0.0 would be a figure.
     for figure in ["epsilon", "accuracy", "deviation", "minutes"] {
@@ -54,15 +55,14 @@ fn outputs_of_runs_have_a_version_and_are_documented() {
     assert_eq!((&list["runs"][0]["finished"], &list["runs"][0]["noise"]), (&true.into(), &"simulation".into()));
     assert_eq!(json(&["show", "tiny"]), report);
     assert_eq!(json(&["watch", "tiny", "--once"])["state"], "finished");
-    json(&["run", "config.toml", "--set", "seed=4"]);
     npy(&place.path("image.npy"), "1, 28, 28", &[0; 784]);
     let id = report["run"].as_str().expect("an id");
     let model = format!("results/tiny/{id}/models/non-private/student-0.safetensors");
     documented(&place.succeeds(&["predict", "--model", &model, "image.npy", "--format", "json"]));
     json(&["export", "--model", &model, "--out", "model.onnx"]);
-    let run = |index: usize| json(&["list"])["runs"][index]["run"].as_str().expect("an id").to_owned();
-    json(&["compare", &run(0), &run(1)]);
-    fs::write(place.path("swept.toml"), format!("{TINY}\n[sweep]\nseed = [3, 4]\n")).expect("a config");
+    json(&["compare", id, id]);
+    let swept = REAL.replace("operating-system", "simulation");
+    fs::write(place.path("swept.toml"), format!("{swept}\n[sweep]\nseed = [3, 4]\n")).expect("a config");
     json(&["run", "swept.toml", "--dry-run"]);
     json(&["run", "swept.toml"]);
 
@@ -157,7 +157,7 @@ fn errors_are_objects_with_the_option_json() {
 #[test]
 fn progress_in_json_is_one_object_per_line() {
     let place = Workplace::new(TINY);
-    let output = place.speed(&["run", "config.toml", "--log-format", "json"]);
+    let output = place.speed(&["run", "config.toml", "--log-format", "json", "--set", "table.repeats=0"]);
     assert!(output.status.success());
     let said = String::from_utf8(output.stderr).expect("text");
     let events: Vec<Value> = said.lines().map(documented).collect();

@@ -149,7 +149,7 @@ pub(crate) fn labels(teacher: usize, queries: usize) -> Vec<u8> {
 
 #[test]
 fn four_programs_give_the_labels_of_the_in_process_path() {
-    let (queries, teachers) = (10, 3);
+    let (queries, teachers) = (4, 3);
     let parties = Parties::new();
     parties.agree(queries, teachers, "--mechanism discrete-laplace --gamma 0.4");
     for teacher in 0..teachers {
@@ -270,7 +270,8 @@ fn answers_kept(parties: &Parties, party: &str) -> usize {
 
 #[test]
 fn a_killed_server_resumes_to_the_same_bytes() {
-    let queries = 20;
+    // More than the eight that are answered in lockstep.
+    let queries = 12;
     let parties = Parties::new();
     parties.agree(queries, 3, "--min-teachers 2 --gamma 0.3 --noise server --threshold 2");
     for teacher in 0..2 {
@@ -365,15 +366,12 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     student(&format!("{round} --gamma 0.01"), 2, &["keys for a wider range"]);
     student(&format!("{round} --gamma 1 --query-list absent"), 3, &["absent", "cannot read"]);
     fs::write(parties.path("student", "list.csv"), "name\na.png\nb.png\nc.png\n").expect("a list");
-    student(&format!("{round} --gamma 1 --query-list list.csv"), 3, &["list.csv", "2", "3"]);
-    student(&format!("{round} --gamma -1"), 2, &["gamma is -1"]);
+    student(&format!("{round} --gamma 1 --query-list list.csv"), 3, &["list.csv", "found 3 names"]);
     student(round, 2, &["binomial needs --coins or --sigma, found no parameter"]);
     student(&format!("{round} --mechanism binomial --gamma 1"), 2, &["needs --coins or --sigma, found --gamma"]);
     student(&format!("{round} --mechanism discrete-laplace --coins 4"), 2, &["needs --gamma, found --coins"]);
     student(&format!("{round} --coins 4 --gamma 1"), 2, &["--coins", "cannot be used with"]);
-    student(&format!("{round} --coins 0"), 2, &["number of coins is 0"]);
     student(&format!("{round} --coins 65537"), 2, &["at most 65536"]);
-    student(&format!("{round} --sigma 0"), 2, &["sigma is 0"]);
     // A price that is too high to be intended, an unknown price, and a price above the limit.
     student(&format!("{round} --gamma 6"), 2, &["one answer may cost epsilon 12.00", "--max-epsilon"]);
     student(&format!("{round} --gamma 6 --max-epsilon 15"), 2, &["may cost epsilon 23", "allowed is 15"]);
