@@ -86,49 +86,24 @@ fn outputs_of_the_accountant_have_a_version_and_are_documented() {
     let place = Workplace::new(TINY);
     npy(&place.path("votes.npy"), "4, 3", &[200, 30, 20, 190, 40, 20, 10, 220, 20, 80, 90, 80]);
     let noise = ["--gamma", "0.1", "--delta", "1e-5"];
-    for arguments in [
-        &["account", "--votes", "votes.npy"][..],
-        &["account", "--any-votes", "--queries", "4", "--classes", "3"],
-        &["account", "--votes", "votes.npy", "--release", "--simulation", "1"],
-        &["calibrate", "--epsilon", "5", "--queries", "10", "--delta", "1e-5"],
-        &[
-            "calibrate",
-            "--mechanism",
-            "binomial",
-            "--teachers",
-            "20",
-            "--epsilon",
-            "5",
-            "--queries",
-            "10",
-            "--delta",
-            "1e-5",
-        ],
-        &[
-            "plan",
-            "--teachers",
-            "20",
-            "--agreement",
-            "0.9",
-            "--classes",
-            "3",
-            "--queries",
-            "4",
-            "--mechanism",
-            "binomial",
-            "--coins",
-            "2",
-        ],
-        &["plan", "--teachers", "250", "--votes", "votes.npy", "--mechanism", "gaussian", "--sigma", "9"],
-        &["audit", "--gamma", "1", "--runs", "1000"],
-        &["ledger", "create", "ledger", "--epsilon", "7", "--delta", "1e-5"],
-        &["ledger", "charge", "ledger", "--gamma", "0.1", "--queries", "2"],
-        &["ledger", "show", "ledger"],
-        &["ledger", "check", "ledger"],
-        &["figure", "gamma", "--votes", "votes.npy", "--delta", "1e-5"],
+    for line in [
+        "account --votes votes.npy",
+        "account --any-votes --queries 4 --classes 3",
+        "account --votes votes.npy --release --simulation 1",
+        "calibrate --epsilon 5 --queries 10 --delta 1e-5",
+        "calibrate --mechanism binomial --teachers 20 --epsilon 5 --queries 10 --delta 1e-5",
+        "plan --teachers 20 --agreement 0.9 --classes 3 --queries 4 --mechanism binomial --coins 2",
+        "plan --teachers 250 --votes votes.npy --mechanism gaussian --sigma 9",
+        "audit --gamma 1 --runs 1000",
+        "ledger create ledger --epsilon 7 --delta 1e-5",
+        "ledger charge ledger --gamma 0.1 --queries 2",
+        "ledger show ledger",
+        "ledger check ledger",
+        "figure gamma --votes votes.npy --delta 1e-5",
     ] {
+        let arguments: Vec<&str> = line.split(' ').collect();
         let noise = if arguments[0] == "account" { &noise[..] } else { &[] };
-        documented(&place.succeeds(&[arguments, noise, &["--json"]].concat()));
+        documented(&place.succeeds(&[&arguments, noise, &["--json"]].concat()));
     }
 }
 

@@ -167,7 +167,12 @@ fn a_file_in_the_place_of_another_is_named_by_its_kind() {
     fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n").expect("votes");
     let answer = format!("{ANSWER} --simulation 8 --out message");
     for (option, right, file, words) in [
-        ("--signing-key", "signing.key", "public.key", ["is a public key (public.key)", "expected a signing key (PEM)"]),
+        (
+            "--signing-key",
+            "signing.key",
+            "public.key",
+            ["is a public key (public.key)", "expected a signing key (PEM)"],
+        ),
         ("--public-key", "public.key", "signing.key", ["is a signing key (PEM)", "expected a public key (public.key)"]),
         ("--round", "round.toml", "evaluation.key", ["is an evaluation key", "expected a round's file"]),
         ("--votes", "votes.csv", "roster.toml", ["is a roster or a card of one", "expected votes"]),

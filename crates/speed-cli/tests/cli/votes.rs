@@ -52,7 +52,9 @@ fn a_file_that_may_be_labels_or_histograms_is_refused_by_every_command() {
         3,
         &["row 2 sums to 2, expected the number of teachers, 3 on row 0"],
     );
-    for (bytes, words) in [(&b"P\0K\0"[..], ["UTF-16", "UTF-8"]), (&b"PK\x03\x04rubbish"[..], ["ZIP archive", "numpy.save"])] {
+    for (bytes, words) in
+        [(&b"P\0K\0"[..], ["UTF-16", "UTF-8"]), (&b"PK\x03\x04rubbish"[..], ["ZIP archive", "numpy.save"])]
+    {
         fs::write(place.path("votes.csv"), bytes).expect("a file");
         place.fails(&[&["account", "--votes", "votes.csv"][..], &NOISE[..]].concat(), 3, &words);
     }

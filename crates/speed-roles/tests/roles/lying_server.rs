@@ -549,7 +549,8 @@ fn a_file_longer_than_its_kind_is_not_read() {
     sparse(&folder, "list");
     let options = folder.teacher_options(3, &folder.path("message"));
     let (query_list, randomness) = (Some(folder.path("list")), RoundRandomness::OPERATING_SYSTEM);
-    let error = teacher::answer(&TeacherOptions { query_list, randomness, ..options }).expect_err("too long").to_string();
+    let error =
+        teacher::answer(&TeacherOptions { query_list, randomness, ..options }).expect_err("too long").to_string();
     assert!(error.contains("list") && error.contains("expected at most"), "{error}");
     // Before this check, a wrong name created an empty registry.
     let options = RevealOptions { registry: folder.path("typo.registry"), ..reveal_options(&folder) };
