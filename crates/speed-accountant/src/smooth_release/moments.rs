@@ -153,7 +153,6 @@ mod tests {
                         for rows in [
                             vec![vec![24, 3, 0], vec![9, 9, 9]],
                             vec![vec![13, 12, 2], vec![27, 0, 0]],
-                            vec![vec![20, 7, 0], vec![15, 6, 6]],
                         ] {
                             let here = smooth_bound(&case, &rows, 4.0, beta);
                             for first in moves(&rows[0]) {

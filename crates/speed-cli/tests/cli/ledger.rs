@@ -120,8 +120,7 @@ fn noise_calibrated_for_a_budget_is_accepted() {
     place.fails(&refused, 6, &["5.026", "nine tenths of delta", "`speed calibrate --ledger ledger --queries 100`"]);
 
     // For a new ledger and for this one, as text and as JSON, with the other fields of a charge.
-    let more: [&[&str]; 3] = [
-        &[],
+    let more: [&[&str]; 2] = [
         &["--honest-ratio", "0.7", "--teachers", "250", "--classes", "10"],
         &["--classes", "2", "--threshold", "30", "--honest-ratio", "0.3", "--mechanism", "laplace"],
     ];
