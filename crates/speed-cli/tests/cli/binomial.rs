@@ -113,8 +113,7 @@ fn odd_coins_of_a_teacher_are_refused_with_a_threshold() {
     // Calibrated coins are even.
     let coins = |more: &[&'static str]| {
         let more = [&claim[..], more, &["--queries", "20", "--json"]].concat();
-        let found: serde_json::Value =
-            serde_json::from_str(&place.succeeds(&with(&["calibrate"], &more))).expect("json");
+        let found = place.json(&with(&["calibrate"], &more));
         found["scale"].as_f64().expect("coins") as u64 / 20
     };
     let (without, with) = (coins(&["--classes", "10"]), coins(&["--classes", "10", "--threshold", "9"]));

@@ -9,7 +9,7 @@ use serde_json::Value;
 use speed_core::fixture::exhaustive;
 
 use crate::cli::bad_input::npy;
-use crate::cli::common::{Workplace, check_failure, determined};
+use crate::cli::common::{Workplace, check_failure, determined, read_json};
 
 /// Rows with real noise, without images. Their names differ only in characters that directory names do not keep.
 pub(crate) const REAL: &str = r#"
@@ -67,7 +67,7 @@ pub(crate) const RUN: [&str; 2] = ["run", "config.toml"];
 pub(crate) const ROWS: usize = 4;
 
 pub(crate) fn ledger(place: &Workplace) -> Value {
-    serde_json::from_str(&place.succeeds(&["ledger", "show", "results/real/ledger", "--json"])).expect("JSON")
+    place.json(&["ledger", "show", "results/real/ledger", "--json"])
 }
 
 /// Returns the number of charged answers; each charge has different noise.
@@ -272,8 +272,7 @@ fn a_ledger_that_may_be_published_says_nothing_about_votes() {
         fs::read_to_string(place.run_folder("results", "real").join("tables/report.json")).expect("a report"),
     ];
     for stage in &stages {
-        let record: Value =
-            serde_json::from_slice(&fs::read(stage.join("stage.json")).expect("a record")).expect("JSON");
+        let record = read_json(&stage.join("stage.json"));
         let question = record["fingerprint"].as_str().expect("a fingerprint");
         assert!(published.iter().all(|text| !text.contains(&question[..16])), "a hash of the votes is published");
     }

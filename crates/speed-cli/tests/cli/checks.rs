@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::cli::common::{Workplace, determined};
+use crate::cli::common::{Workplace, determined, read_json};
 use crate::cli::shards::{ended, start};
 
 const HEAD: &str = r#"
@@ -75,7 +75,7 @@ fn column(run: &Path, stage: &str, file: &str) -> Vec<String> {
 }
 
 fn table(run: &Path) -> Value {
-    serde_json::from_slice(&fs::read(run.join("tables/table.json")).expect("a table")).expect("json")
+    read_json(&run.join("tables/table.json"))
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn keys_of_checks_that_mean_nothing_are_refused_by_name() {
 #[test]
 fn the_command_line_accounts_for_checks() {
     let place = Workplace::new(HEAD);
-    let json = |arguments: &[&str]| -> Value { serde_json::from_str(&place.succeeds(arguments)).expect("json") };
+    let json = |arguments: &[&str]| -> Value { place.json(arguments) };
     let base =
         ["--mechanism", "skellam", "--delta", "1e-5", "--threshold", "200", "--check-sigma", "150", "--queries", "640"];
     let account =

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::cli::common::{Workplace, determined};
+use crate::cli::common::{Workplace, determined, read_json};
 
 const UNIFORM: &str = r#"
 name = "circuits"
@@ -67,8 +67,7 @@ fn exact_circuits_agree_and_the_papers_reports_unresolved_queries() {
     assert_eq!(labels("tournament"), labels("trusted"));
     assert_eq!(labels("all-pairs"), labels("trusted")[..1]);
 
-    let table: serde_json::Value =
-        serde_json::from_slice(&fs::read(run.join("tables/table.json")).expect("table")).expect("json");
+    let table = read_json(&run.join("tables/table.json"));
     let rows = table["rows"].as_array().expect("rows");
     let counts: Vec<_> = rows.iter().map(|row| (row["queries"].as_u64(), row["unresolved"].as_u64())).collect();
     assert_eq!(counts[..3], [(Some(4), None), (Some(4), None), (Some(1), None)]);
@@ -178,8 +177,7 @@ fn mechanisms_placements_and_thresholds_are_the_same_on_ciphertexts() {
         assert!(encrypted.lines().count() == 4 && clear.starts_with(&encrypted), "{row}: {clear} {encrypted}");
         assert_ne!(clear, labels("trusted"), "{row}: other noise, other labels");
     }
-    let report: serde_json::Value =
-        serde_json::from_slice(&fs::read(run.join("tables/table.json")).expect("table")).expect("json");
+    let report = read_json(&run.join("tables/table.json"));
     let row =
         |name: &str| report["rows"].as_array().expect("rows").iter().find(|row| row["name"] == name).expect("a row");
     let without_label = labels("confident-in-clear").lines().filter(|line| line.ends_with(',')).count() as u64;

@@ -115,7 +115,7 @@ fn results_by_class_have_the_names_of_folders_and_the_accuracy_of_the_students()
     fs::write(&path, changed.to_string()).expect("a report");
     place.fails(&["show", "shapes"], 4, &["report.json", "results by class with the first student's accuracy 0.123"]);
     // The run writes the report again, and trains nothing.
-    let again: Value = serde_json::from_str(&place.succeeds(&run)).expect("JSON");
+    let again = place.json(&run);
     assert_eq!(again["rows"], report["rows"]);
     assert_eq!(again["stage_times"], report["stage_times"]);
 }
@@ -154,7 +154,7 @@ fn baselines_are_measured_on_the_same_images_and_only_if_asked() {
 
     // Without baselines it is another run, which takes the same students, and whose report does not have them.
     let without = ["run", "config.toml", "--json", "--set", "table.baselines=false"];
-    let plain: Value = serde_json::from_str(&place.succeeds(&without)).expect("JSON");
+    let plain = place.json(&without);
     assert_ne!(plain["run"], report["run"]);
     assert!(plain["rows"][0].get("baselines").is_none() && plain["ensemble"].get("test_accuracy").is_none());
     assert_eq!(plain["rows"][2]["students"], rows[2]["students"], "the students are the same");
@@ -166,8 +166,7 @@ fn baselines_are_measured_on_the_same_images_and_only_if_asked() {
 fn classes_of_arrays_have_the_names_of_the_config() {
     let place = arrays();
     let named = r#"data.classes=["top", "<b>middle</b>", "bottom"]"#;
-    let report: Value =
-        serde_json::from_str(&place.succeeds(&["run", "config.toml", "--json", "--set", named])).expect("JSON");
+    let report = place.json(&["run", "config.toml", "--json", "--set", named]);
     let folder = place.run_folder("results", "arrays");
     assert_eq!(report["rows"][0]["classification"]["classes"][1]["name"], "<b>middle</b>");
     let page = read(&folder.join("tables/report.html"));
@@ -180,8 +179,7 @@ fn classes_of_arrays_have_the_names_of_the_config() {
     assert!(predicted.contains("\"bottom\""), "{predicted}");
 
     // Without names, classes have their numbers, and the run is another one.
-    let plain: Value =
-        serde_json::from_str(&place.succeeds(&["run", "config.toml", "--json", "--results", "plain"])).expect("JSON");
+    let plain = place.json(&["run", "config.toml", "--json", "--results", "plain"]);
     assert_eq!(plain["classes"], json!(["0", "1", "2"]));
     assert_ne!(plain["run"], report["run"]);
     assert!(plain["config"]["data"].get("classes").is_none());

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::cli::bad_input::npy;
-use crate::cli::common::{Workplace, determined};
+use crate::cli::common::{Workplace, determined, read_json};
 
 /// Sixty teachers of 30 built-in digits each, who label twelve groups of images, and one small student.
 const GROUPS: &str = r#"
@@ -88,8 +88,7 @@ fn teachers_label_groups_and_the_student_learns_from_all_their_images() {
     };
     assert_eq!(labels("encrypted")[..], labels("clear-text")[..4]);
     assert_eq!(labels("first-ten")[..], labels("clear-text")[..10]);
-    let report: Value =
-        serde_json::from_slice(&fs::read(run.join("tables/table.json")).expect("a table")).expect("json");
+    let report = read_json(&run.join("tables/table.json"));
     let rows = report["rows"].as_array().expect("rows");
     // The row's label is right if it is the most frequent class of the group. Built-in digits form clear clusters.
     assert!(rows[0]["label_accuracy"].as_f64().expect("a share") > 0.8, "{rows:?}");

@@ -5,11 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use speed_core::fixture::{copy_folder, exhaustive};
 
 use crate::cli::budget::{self, RUN, charged};
-use crate::cli::common::{Workplace, determined, encrypted};
+use crate::cli::common::{Workplace, determined, encrypted, read_json};
 
 /// A tiny run with every kind of stage, one student of each method.
 fn config() -> String {
@@ -162,7 +161,7 @@ fn files_that_an_earlier_record_does_not_list() {
     let good = place.run_folder("good", "tiny");
     let mut side_files = Vec::new();
     for record in files(&good).into_iter().filter(|file| file.ends_with("stage.json")) {
-        let mut value: Value = serde_json::from_slice(&fs::read(&record).expect("a record")).expect("JSON");
+        let mut value = read_json(&record);
         let checked = value.as_object_mut().and_then(|record| record.remove("checked"));
         for name in checked.iter().flat_map(|checked| checked.as_object().expect("hashes").keys()) {
             side_files.push(record.with_file_name(name));

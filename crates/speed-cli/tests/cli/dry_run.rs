@@ -8,9 +8,7 @@ use crate::cli::common::Workplace;
 #[test]
 fn a_dry_run_names_the_price_and_spends_nothing() {
     let place = Workplace::new(REAL);
-    let plan = || {
-        serde_json::from_str::<Value>(&place.succeeds(&["run", "config.toml", "--dry-run", "--json"])).expect("JSON")
-    };
+    let plan = || place.json(&["run", "config.toml", "--dry-run", "--json"]);
     let needed = |plan: &Value| plan["budget_needed"].as_f64().expect("a price");
     let before = plan();
     assert!(!place.path("results").exists(), "a dry run wrote something");
@@ -37,7 +35,7 @@ fn a_dry_run_knows_whether_the_budget_allows_all_rows() {
     let plan = |budget: f64| {
         let budget = format!("privacy.budget={budget}");
         let arguments = [&RUN[..], &["--dry-run", "--json", "--set", &budget]].concat();
-        serde_json::from_str::<Value>(&place.succeeds(&arguments)).expect("JSON")
+        place.json(&arguments)
     };
     let needed = plan(1.0)["budget_needed"].as_f64().expect("a price");
     assert!(plan(1.0)["refused"].is_string() && plan(needed)["refused"].is_null());
@@ -53,7 +51,7 @@ fn a_dry_run_counts_forced_stages_and_prints_the_total_cost() {
     let place = Workplace::finished(&encrypted());
     let plan = |more: &[&str]| {
         let arguments = [&RUN[..], &["--dry-run", "--json"], more].concat();
-        serde_json::from_str::<Value>(&place.succeeds(&arguments)).expect("JSON")
+        place.json(&arguments)
     };
     let needed = |plan: &Value| plan["budget_needed"].as_f64().expect("a price");
     let (usual, forced) = (plan(&[]), plan(&["--force", "aggregate"]));

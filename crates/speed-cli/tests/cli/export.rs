@@ -7,7 +7,7 @@ use serde_json::Value;
 use speed_data::ImageShape;
 use speed_onnx::{PixelType, Runtime};
 
-use crate::cli::common::Workplace;
+use crate::cli::common::{Workplace, read_json};
 use crate::cli::predict::{digits, one_student, text, write};
 
 const SHAPE: ImageShape = ImageShape { channels: 1, height: 28, width: 28 };
@@ -62,7 +62,7 @@ fn exported_models_predict_as_the_model() {
     let json: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["bytes"], fs::read(place.path("again.onnx")).expect("a model").len());
     assert_eq!((&json["onnx"]["pixels"], &json["shape"]), (&"uint8".into(), &serde_json::json!([1, 28, 28])));
-    let classes: Value = serde_json::from_slice(&fs::read(place.path("classes.json")).expect("a file")).expect("JSON");
+    let classes = read_json(&place.path("classes.json"));
     assert_eq!(classes, json["class_names"]);
 
     place.succeeds(&["export", "--model", text(&model), "--to", "safetensors", "--out", "copy.safetensors"]);

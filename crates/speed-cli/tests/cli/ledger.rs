@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::cli::common::Workplace;
 
 fn json(place: &Workplace, arguments: &[&str]) -> Value {
-    serde_json::from_str(&place.succeeds(arguments)).expect("JSON")
+    place.json(arguments)
 }
 
 fn number(value: &Value) -> f64 {

@@ -109,7 +109,7 @@ fn a_list_has_dates_states_epsilons_and_accuracies() {
     assert!(["date (UTC)", "epsilon", "student %", "labels %"].iter().all(|head| list.contains(head)), "{list}");
     let line = |word: &str| list.lines().find(|line| line.contains(word)).expect("a line").to_owned();
     assert!(line(" finished ").contains("simulation") && line("unfinished, 3 stages").contains("-"), "{list}");
-    let json: Value = serde_json::from_str(&place.succeeds(&["list", "--json"])).expect("JSON");
+    let json = place.json(&["list", "--json"]);
     let finished = json["runs"].as_array().expect("runs").iter().find(|run| run["finished"] == true).expect("a run");
     assert!(finished["epsilon"].as_f64().is_some_and(|epsilon| epsilon > 1.0), "{finished}");
     assert!(finished["student_accuracy"].as_f64().is_some_and(|accuracy| accuracy > 0.0), "{finished}");
@@ -122,7 +122,7 @@ fn a_list_has_dates_states_epsilons_and_accuracies() {
 
     // Published runs count as finished, even without their stages.
     let published = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results");
-    let list: Value = serde_json::from_str(&place.succeeds(&["list", "--results", published, "--json"])).expect("JSON");
+    let list = place.json(&["list", "--results", published, "--json"]);
     let runs: Vec<&Value> = list["runs"].as_array().expect("runs").iter().collect();
     let published =
         runs.iter().filter(|run| run["folder"].as_str().is_some_and(|folder| folder.contains("/published/")));

@@ -220,7 +220,7 @@ fn true_labels_beside_votes_measure_them_without_an_image() {
     npy(&place.path("labels.npy"), "4,", &[0, 3, 2, 1]);
     place.fails(&run, 3, &["labels.npy", "entry 1: label 3, expected 0 to 2"]);
     npy(&place.path("labels.npy"), "5,", &[0, 1, 2, 2, 9]);
-    let report = |place: &Workplace| serde_json::from_str::<Value>(&place.succeeds(&run)).expect("JSON");
+    let report = |place: &Workplace| place.json(&run);
     let found = report(&place);
     assert_eq!(
         (&found["rows"][0]["label_accuracy"], &found["ensemble"]["mean_accuracy"]),

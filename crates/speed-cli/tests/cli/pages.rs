@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::cli::budget::REAL;
-use crate::cli::common::{TINY, Workplace};
+use crate::cli::common::{TINY, Workplace, read_json};
 
 /// Markup that would load or run something.
 const FOREIGN: [&str; 8] = ["http:", "https:", "<script", "<link", "<iframe", "<form", "@import", "javascript:"];
@@ -45,7 +45,7 @@ fn a_page_holds_the_table_the_plots_and_every_query() {
     );
 
     // Every cell of the table, with the claims behind its epsilons.
-    let report: Value = serde_json::from_slice(&fs::read(run.join("tables/report.json")).expect("json")).expect("json");
+    let report = read_json(&run.join("tables/report.json"));
     let cells = texts(&page, "td");
     let rows = report["rows"].as_array().expect("rows");
     for row in rows.iter().filter(|row| row["students"].as_array().is_some_and(|students| !students.is_empty())) {
@@ -60,7 +60,7 @@ fn a_page_holds_the_table_the_plots_and_every_query() {
     assert!(page.contains("src=\"data:image/png;base64,"), "images drawn by students");
 
     // Four queries with picture, truth and votes, because a simulation is not private.
-    let asked: Value = serde_json::from_slice(&fs::read(run.join("tables/queries.json")).expect("json")).expect("json");
+    let asked = read_json(&run.join("tables/queries.json"));
     assert_eq!(page.matches("class=\"picture\"").count(), 4);
     for (query, votes) in asked["votes"].as_array().expect("votes").iter().enumerate() {
         let total: u64 = votes.as_array().expect("counts").iter().map(|count| count.as_u64().expect("a count")).sum();
@@ -90,13 +90,13 @@ fn with_real_noise_a_page_holds_what_a_claim_covers_and_no_votes() {
     let page = fs::read_to_string(run.join("tables/report.html")).expect("a page");
     check_alone(&page);
     assert!(!page.contains("SIMULATION") && page.contains("The noise is real"), "{page}");
-    let asked: Value = serde_json::from_slice(&fs::read(run.join("tables/queries.json")).expect("json")).expect("json");
+    let asked = read_json(&run.join("tables/queries.json"));
     assert!(asked.get("votes").is_none(), "{asked}");
     // The row without noise is not covered by a claim, so it and its labels are left out.
     let rows: Vec<&str> =
         asked["rows"].as_array().expect("rows").iter().filter_map(|row| row["row"].as_str()).collect();
     assert_eq!(rows, ["<script>alert(1)</script> & <b>", "tau = 0.8"]);
-    let report: Value = serde_json::from_slice(&fs::read(run.join("tables/report.json")).expect("json")).expect("json");
+    let report = read_json(&run.join("tables/report.json"));
     let names = texts(&page, "th");
     assert!(!names.iter().any(|name| name == "Non-private"), "{names:?}");
     for head in ["ε data-dependent", "ε data-dependent collusion", "ε paper formulas", "HE = clear"] {

@@ -64,7 +64,7 @@ fn agreed_with(noise: &str, keys: &str) -> Parties {
         "student round --public-key public.key --name parties --queries 4 --classes 3 --roster roster.toml --proofs off \
          --parties 3 --teachers 6 --min-teachers 4 --out round.toml --json {noise}"
     );
-    let round: serde_json::Value = serde_json::from_str(&parties.succeeds("student", &line)).expect("json");
+    let round = parties.json("student", &line);
     assert_eq!((&round["teachers"], &round["parties"]), (&6.into(), &3.into()));
     let of = &round["price"]["of"];
     assert_eq!((&of[0]["teachers"], &of[1]["teachers"]), (&6.into(), &4.into()), "{of}");
@@ -100,7 +100,7 @@ fn a_partys_message_is_the_sum_of_its_teachers_votes_and_noise() {
     parties.send(("server", "result"), ("student", "result"));
     let open =
         "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys --json";
-    let report: serde_json::Value = serde_json::from_str(&parties.succeeds("student", open)).expect("json");
+    let report = parties.json("student", open);
     assert_eq!((&report["teachers"], &report["counted"], &report["parties"]), (&6.into(), &5.into(), &3.into()));
     assert_eq!(report["honest_ratio"], 5.0 / 6.0);
     assert_eq!((&report["price"]["of"][0]["teachers"], &report["excluded"][0][0]), (&5.into(), &2.into()));
@@ -213,7 +213,7 @@ fn a_plan_of_parties_has_both_epsilons() {
     let parties = Parties::new();
     let plan = "plan --teachers 250 --parties 10 --agreement 0.95 --classes 10 --queries 100 --epsilon 1 --mechanism binomial \
                 --without-times --json";
-    let plan: serde_json::Value = serde_json::from_str(&parties.succeeds("student", plan)).expect("json");
+    let plan = parties.json("student", plan);
     let (one, party) = (&plan["account"]["epsilon"], &plan["party_account"]["epsilon"]);
     assert!(one.as_f64() <= Some(1.0) && party.as_f64() > Some(10.0), "{one} and {party}");
     assert_eq!((&plan["parties"], &plan["party_account"]["party_teachers"]), (&10.into(), &25.into()));
@@ -305,9 +305,7 @@ fn a_partys_ledger_states_the_cost_for_one_teacher_and_for_all_its_votes() {
         fs::write(parties.path(&name, "labels.csv"), csv(rows)).expect("votes");
         parties.succeeds(&name, &format!("{answer} --out message"));
     }
-    let json = |party: &str, line: &str| -> serde_json::Value {
-        serde_json::from_str(&parties.succeeds(party, line)).expect("json")
-    };
+    let json = |party: &str, line: &str| -> serde_json::Value { parties.json(party, line) };
     let shown = json("teacher 0", "ledger show signing.ledger --json");
     let charge = &shown["charges"][0];
     assert_eq!((&charge["party_teachers"], &charge["teachers"]), (&3.into(), &6.into()), "{charge}");

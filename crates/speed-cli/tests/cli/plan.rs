@@ -21,7 +21,7 @@ const PLAN: [&str; 11] = [
 ];
 
 fn json(place: &Workplace, arguments: &[&str]) -> Value {
-    serde_json::from_str(&place.succeeds(&[arguments, &["--json"]].concat())).expect("JSON")
+    place.json(&[arguments, &["--json"]].concat())
 }
 
 fn number(value: &Value) -> f64 {
@@ -130,9 +130,7 @@ fn the_file_of_a_round_is_written_with_the_forecast_of_its_plan() {
     parties.keygen("student", "", "--simulation 5");
     let line = "student round --accept-wrong-labels --public-key public.key --name test --queries 20 --classes 4 --roster roster.toml --proofs off \
                 --simulation --coins 40";
-    let round: Value =
-        serde_json::from_str(&parties.succeeds("student", &format!("{line} --out a.toml --agreement 0.9 --json")))
-            .expect("JSON");
+    let round = parties.json("student", &format!("{line} --out a.toml --agreement 0.9 --json"));
     let place = Workplace::new("");
     let line_of_plan =
         "plan --teachers 3 --agreement 0.9 --classes 4 --queries 20 --mechanism binomial --coins 40 --without-times";

@@ -260,7 +260,7 @@ fn pictures_of_folders_get_the_names_of_their_classes() {
     let students = students(&run);
     let (model, _) = students.iter().find(|(_, (_, stage))| stage.contains("pseudo-labels")).expect("ours");
     let json = ["predict", "--model", text(model), "shapes/test", "--format", "json"];
-    let json: Value = serde_json::from_str(&place.succeeds(&json)).expect("JSON");
+    let json = place.json(&json);
     assert_eq!(json["class_names"], serde_json::json!(["bar", "beam", "frame"]));
     let predictions = json["predictions"].as_array().expect("predictions");
     assert_eq!(predictions.len(), 75);

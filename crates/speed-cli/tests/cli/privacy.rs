@@ -15,7 +15,7 @@ fn place() -> Workplace {
 }
 
 fn json(place: &Workplace, arguments: &[&str]) -> Value {
-    serde_json::from_str(&place.succeeds(arguments)).expect("JSON")
+    place.json(arguments)
 }
 
 fn account(place: &Workplace, more: &[&str]) -> Value {

@@ -79,13 +79,12 @@ fn a_finished_run_is_shown_listed_and_not_done_again() {
 
     // The config in the run's folder is that of the same run.
     let resolved = format!("{run}/config.toml");
-    let plan: serde_json::Value =
-        serde_json::from_str(&place.succeeds(&["run", &resolved, "--dry-run", "--json"])).expect("json");
+    let plan = place.json(&["run", &resolved, "--dry-run", "--json"]);
     assert!(plan["rows"].as_array().is_some_and(|rows| rows.iter().all(|row| row["done"] == true)), "{plan}");
     let relative = Path::new("results/tiny").join(Path::new(run).file_name().expect("an id"));
     assert_eq!(table, place.succeeds(&["show", relative.to_str().expect("text")]));
 
-    let json: serde_json::Value = serde_json::from_str(&place.succeeds(&["show", run, "--json"])).expect("json");
+    let json = place.json(&["show", run, "--json"]);
     assert_eq!(json["simulation"], true);
     assert_eq!(json["rows"].as_array().map(Vec::len), Some(4));
     assert!(json["rows"][2]["data_dependent"]["epsilon"].as_f64().is_some_and(|epsilon| epsilon > 0.0));
@@ -97,7 +96,7 @@ fn a_finished_run_is_shown_listed_and_not_done_again() {
         let svg = std::fs::read_to_string(Path::new(run).join("tables").join(plot)).expect(plot);
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"), "{svg}");
     }
-    let list: serde_json::Value = serde_json::from_str(&place.succeeds(&["list", "--json"])).expect("json");
+    let list = place.json(&["list", "--json"]);
     assert_eq!(list["runs"][0]["finished"], true);
 
     // Another config of the same experiment takes the teachers from this run instead of training them again.

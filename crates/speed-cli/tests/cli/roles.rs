@@ -6,6 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _, TableDefinition};
+use serde_json::Value;
 use speed_aggregation::{Aggregator, ClearText, NoisyVotes};
 use speed_core::VoteShape;
 use speed_core::fixture::{copy_folder, fixture};
@@ -48,6 +49,12 @@ impl Parties {
         let output = self.run(party, line);
         assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// Returns standard output as JSON.
+    #[track_caller]
+    pub(crate) fn json(&self, party: &str, line: &str) -> Value {
+        serde_json::from_str(&self.succeeds(party, line)).expect("JSON")
     }
 
     fn files(&self, party: &str) -> Vec<String> {
@@ -160,7 +167,7 @@ fn four_programs_give_the_labels_of_the_in_process_path() {
     parties.send(("server", "result"), ("student", "result"));
     let line =
         "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys --json";
-    let report: serde_json::Value = serde_json::from_str(&parties.succeeds("student", line)).expect("json");
+    let report = parties.json("student", line);
     assert_eq!((&report["simulation"], &report["honest_ratio"]), (&true.into(), &1.0.into()));
     let written = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
 
@@ -308,16 +315,14 @@ fn a_round_has_a_price_for_all_who_take_part() {
     let text = parties.succeeds("student", &format!("{round} --out round.toml"));
     assert!(text.contains("the noise of 4 teachers is present and secret: epsilon 0.80 for one answer, 2.1"), "{text}");
     assert!(text.contains("the noise of 3 teachers"), "{text}");
-    let json: serde_json::Value =
-        serde_json::from_str(&parties.succeeds("student", &format!("{round} --out other.toml --json"))).expect("json");
+    let json = parties.json("student", &format!("{round} --out other.toml --json"));
     let price = &json["price"]["of"];
     let epsilon = |of: usize, what: &str| price[of][what].as_f64().expect("an epsilon");
     assert!(epsilon(0, "one_answer") >= 0.8 && epsilon(0, "round") < 2.41 && epsilon(1, "round") > epsilon(0, "round"));
     // The price equals the result of the accountant alone.
     let account =
         "account --any-votes --queries 3 --classes 4 --teachers 4 --gamma 0.4 --honest-ratio 0.75 --delta 1e-5";
-    let account: serde_json::Value =
-        serde_json::from_str(&parties.succeeds("student", &format!("{account} --json"))).expect("json");
+    let account = parties.json("student", &format!("{account} --json"));
     let alone = account["epsilon"].as_f64().expect("an epsilon");
     assert!((epsilon(1, "round") / alone - 1.0).abs() < 1e-6, "{alone} {price}");
     // A party reads the terms that were shown to the student.
@@ -330,8 +335,7 @@ fn a_round_has_a_price_for_all_who_take_part() {
         "the noise of 3 teachers is present",
     ];
     assert!(words.iter().all(|word| shown.contains(word)), "{shown}");
-    let shown: serde_json::Value =
-        serde_json::from_str(&parties.succeeds("student", "round other.toml --json")).expect("json");
+    let shown = parties.json("student", "round other.toml --json");
     assert_eq!((&shown["price"], &shown["round"], &shown["minimum"]), (&json["price"], &json["round"], &3.into()));
     let card = fs::read_to_string(parties.path("teacher 2", "signing.toml")).expect("a card");
     let key = shown["teachers"][2]["key"].as_str().expect("a key");

@@ -1,7 +1,5 @@
 //! A small pool: the default training is as long as on MNIST.
 
-use serde_json::Value;
-
 use crate::cli::common::Workplace;
 
 /// True labels instead of votes, and one student with the default settings of its method.
@@ -41,7 +39,7 @@ aggregation = "non-private"
 #[ignore = "minutes; .ci/nightly students"]
 fn the_default_student_of_400_images_is_trained_as_long_as_one_of_9000() {
     let place = Workplace::new(SMALL);
-    let report: Value = serde_json::from_str(&place.succeeds(&["run", "config.toml", "--json"])).expect("JSON");
+    let report = place.json(&["run", "config.toml", "--json"]);
     let accuracy = report["rows"][0]["student_mean"].as_f64().expect("an accuracy");
     // With 80 steps, two for each pass over the pool, the accuracy was below 0.6.
     assert!(accuracy > 0.85, "{accuracy}");

@@ -11,7 +11,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use self::fake::Cluster;
-use crate::cli::common::{TINY, Workplace, check_failure, determined, encrypted};
+use crate::cli::common::{TINY, Workplace, check_failure, determined, encrypted, read_json};
 
 #[test]
 fn steps_are_submitted_in_order_each_depending_on_the_previous() {
@@ -51,7 +51,7 @@ fn steps_are_submitted_in_order_each_depending_on_the_previous() {
     }
     let report = fs::read_to_string(run.join("slurm/report.sh")).expect("a script");
     assert!(!report.contains("--stage") && !report.contains("shard"), "{report}");
-    let jobs: Value = serde_json::from_slice(&fs::read(run.join("slurm/jobs.json")).expect("jobs")).expect("JSON");
+    let jobs = read_json(&run.join("slurm/jobs.json"));
     let students = &jobs["jobs"][5];
     assert_eq!((&students["step"], &students["of"], &students["job"]), (&"student".into(), &3.into(), &"6".into()));
     assert!(students["submitted_at"].as_u64().is_some_and(|at| at > 1_700_000_000), "{students}");
@@ -265,8 +265,7 @@ fn a_sweep_is_submitted_as_one() {
     let steps: Vec<&str> =
         said["steps"].as_array().expect("steps").iter().filter_map(|step| step["step"].as_str()).collect();
     assert_eq!(steps, ["data", "teachers", "aggregate-all", "student", "report"]);
-    let status: Value =
-        serde_json::from_str(&cluster.place.succeeds(&["status", &folder.to_string_lossy(), "--json"])).expect("JSON");
+    let status = cluster.place.json(&["status", &folder.to_string_lossy(), "--json"]);
     assert_eq!(status["runs"].as_array().map(Vec::len), Some(2));
     assert_eq!(outcomes(&cluster, folder), BTreeSet::from(["done".to_owned()]));
 }

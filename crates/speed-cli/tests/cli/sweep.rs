@@ -74,8 +74,7 @@ fn bad_sweeps_and_dry_runs() {
     let place = Workplace::new(&sweep());
     let plan = place.succeeds(&["run", "config.toml", "--dry-run"]);
     assert!(plan.contains("4 runs") && plan.contains("gamma = 0.5, seed = 4"), "{plan}");
-    let plans: serde_json::Value =
-        serde_json::from_str(&place.succeeds(&["run", "config.toml", "--dry-run", "--json"])).expect("json");
+    let plans = place.json(&["run", "config.toml", "--dry-run", "--json"]);
     let plans = plans.get("settings").unwrap_or(&plans);
     assert_eq!(plans.as_array().map(Vec::len), Some(4));
     assert!(!place.path("results").exists(), "a dry run wrote something");

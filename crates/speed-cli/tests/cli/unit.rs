@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::cli::budget::REAL;
-use crate::cli::common::{TINY, Workplace};
+use crate::cli::common::{TINY, Workplace, read_json};
 use crate::cli::own_images;
 use crate::cli::way::{picture, place, train};
 
@@ -204,7 +204,7 @@ fn figures_of_secret_votes_are_for_their_owner() {
     assert!(!printed.contains("\nNon-private") && printed.contains("claim covers them: Non-private\n"), "{printed}");
     // Neither does a list, a comparison or a sweep have figures of this row, or epsilons at these votes.
     let path = run.join("tables/report.json");
-    let mut report: serde_json::Value = serde_json::from_slice(&fs::read(&path).expect("a report")).expect("JSON");
+    let mut report = read_json(&path);
     let rows = report["rows"].as_array_mut().expect("rows");
     let secret = rows.iter_mut().find(|row| row["data_independent"].is_null()).expect("the non-private row");
     (secret["student_mean"], secret["label_accuracy"]) = (0.987_654.into(), 0.987_654.into());

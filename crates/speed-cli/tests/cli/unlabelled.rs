@@ -78,7 +78,7 @@ fn place() -> Workplace {
 #[test]
 fn a_run_without_true_labels_has_no_figures_that_need_them() {
     let place = place();
-    let report: Value = serde_json::from_str(&place.succeeds(&["run", "config.toml", "--json"])).expect("JSON");
+    let report = place.json(&["run", "config.toml", "--json"]);
     for figure in ["mean_accuracy", "plurality_accuracy"] {
         assert!(report["ensemble"][figure].is_null(), "{}", report["ensemble"]);
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use image::{GrayImage, Luma};
 use serde_json::{Value, json};
 
-use crate::cli::common::{TINY, Workplace};
+use crate::cli::common::{TINY, Workplace, read_json};
 use crate::cli::predict::text;
 use crate::cli::roles::{AGGREGATE, Parties, labels};
 
@@ -17,7 +17,7 @@ fn sha256(text: &str) -> String {
 
 /// Writes a card that was changed on purpose, with a correct checksum and without its Markdown form.
 pub(crate) fn forge(path: &Path, change: impl FnOnce(&mut Value)) {
-    let mut card: Value = serde_json::from_slice(&fs::read(path).expect("a card")).expect("JSON");
+    let mut card = read_json(path);
     card.as_object_mut().expect("an object").remove("sha256");
     change(&mut card);
     card["sha256"] = json!(sha256(&card.to_string()));
@@ -58,9 +58,8 @@ fn the_card_of_a_run_is_verified_and_every_change_is_refused() {
     place.succeeds(&["run", "config.toml", "--set", "noise.source=operating-system"]);
     let run = place.run_folder("results", "tiny");
     let card = run.join("models/tau-0-8/model-card.json");
-    let found: Value = serde_json::from_str(&place.succeeds(&["verify", text(&card), "--json"])).expect("JSON");
-    let report: Value =
-        serde_json::from_slice(&fs::read(run.join("tables/report.json")).expect("a report")).expect("JSON");
+    let found = place.json(&["verify", text(&card), "--json"]);
+    let report = read_json(&run.join("tables/report.json"));
     let claim = &report["rows"][2]["data_independent"];
     assert_eq!((&found["epsilon"], &found["delta"]), (&claim["epsilon"], &claim["delta"]));
     assert_eq!((&found["source"], &found["publishable"]), (&json!("run"), &json!(true)));
@@ -147,9 +146,8 @@ fn the_card_of_a_run_of_parties_has_both_claims() {
     place.succeeds(&["run", "config.toml", "--set", "ensemble.parties=2", "--set", "noise.source=operating-system"]);
     let run = place.run_folder("results", "tiny");
     let card = run.join("models/tau-0-8/model-card.json");
-    let report: Value =
-        serde_json::from_slice(&fs::read(run.join("tables/report.json")).expect("a report")).expect("JSON");
-    let found: Value = serde_json::from_str(&place.succeeds(&["verify", text(&card), "--json"])).expect("JSON");
+    let report = read_json(&run.join("tables/report.json"));
+    let found = place.json(&["verify", text(&card), "--json"]);
     let expected = &report["rows"][2]["data_independent_party"]["epsilon"];
     assert_eq!(found["party"], json!({ "teachers": 3, "epsilon": expected }));
     let told = place.succeeds(&["verify", text(&card)]);
@@ -244,7 +242,7 @@ fn the_card_of_a_round_is_verified_from_its_public_files() {
     let both = "verify counted-card.json --round round.toml --result result";
     let told = parties.succeeds("reader", both);
     assert!(told.contains("computed again") && told.contains("Statements of the student"), "{told}");
-    let found: Value = serde_json::from_str(&parties.succeeds("reader", &format!("{both} --json"))).expect("JSON");
+    let found = parties.json("reader", &format!("{both} --json"));
     assert_eq!(found["epsilon"], counted["privacy"]["data_independent"]["epsilon"]);
     parties.succeeds("reader", "verify least-card.json --round round.toml");
     let fails = |line: &str, code: i32, words: &str| {

@@ -27,7 +27,7 @@ fn place() -> Workplace {
 
 fn account(place: &Workplace, votes: &str, more: &[&str]) -> Value {
     let base = ["account", "--json", "--votes", votes];
-    serde_json::from_str(&place.succeeds(&[&base[..], &NOISE[..], more].concat())).expect("JSON")
+    place.json(&[&base[..], &NOISE[..], more].concat())
 }
 
 fn csv(rows: &[u8], columns: usize, separator: &str, end: &str) -> String {
@@ -101,9 +101,7 @@ fn labels_and_histograms_of_the_same_votes_cost_the_same() {
         assert_eq!(of(&["--rows", "3..7"])["queries"], 4);
     }
     let calibrated = ["calibrate", "--epsilon", "5", "--delta", "1e-5", "--json"];
-    let of = |more: &[&str]| -> Value {
-        serde_json::from_str(&place.succeeds(&[&calibrated[..], more].concat())).expect("JSON")
-    };
+    let of = |more: &[&str]| -> Value { place.json(&[&calibrated[..], more].concat()) };
     let (by_file, by_number) =
         (of(&["--votes", "labels.npy", "--form", "labels"]), of(&["--queries", "60", "--teachers", "10"]));
     assert_eq!((&by_file["scale"], &by_file["queries"]), (&by_number["scale"], &60.into()));
