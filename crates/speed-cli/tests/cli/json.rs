@@ -46,6 +46,7 @@ fn outputs_of_runs_have_a_version_and_are_documented() {
     let json = |arguments: &[&str]| documented(&place.succeeds(&[arguments, &["--json"]].concat()));
     let plan = json(&["run", "config.toml", "--dry-run"]);
     assert_eq!(plan["stages"][0], serde_json::json!({ "name": "data", "done": true }));
+    assert_eq!((&plan["students"][1]["method"], &plan["students"][1]["epochs"]), (&"pseudo-labels".into(), &4.into()));
     let report = json(&["run", "config.toml"]);
     // No figure of the paper was given, so the fields are null; 0.0 would be a figure.
     for figure in ["epsilon", "accuracy", "deviation", "minutes"] {

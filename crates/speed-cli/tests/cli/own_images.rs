@@ -11,7 +11,7 @@ use speed_core::fixture::{copy_folder, fixture};
 use crate::cli::bad_input::npy;
 use crate::cli::common::Workplace;
 
-const CONFIG: &str = r#"
+pub(crate) const CONFIG: &str = r#"
 name = "shapes"
 seed = 5
 
