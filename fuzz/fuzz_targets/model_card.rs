@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use speed_report::ModelCard;
+use speed_experiment::report::ModelCard;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = ModelCard::from_json(bytes);

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use speed_roles::NamedQueries;
+use speed_round::NamedQueries;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = NamedQueries::parse(bytes);

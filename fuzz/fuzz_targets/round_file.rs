@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use speed_roles::RoundFile;
+use speed_round::RoundFile;
 
 fuzz_target!(|text: &str| {
     let _ = RoundFile::from_toml(text);

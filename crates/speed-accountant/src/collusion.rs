@@ -7,8 +7,8 @@
 //! `b` and neither, with probabilities that depend only on how much noise `a` and `b` need to reach `m`:
 //! `A = m - n_a - c_a`, `B = m - n_b - c_b`. So any convex divergence of the query is at most the mean over
 //! `m, c_a, c_b` of a function of `(A, B)` ([`plane`]). This function is smoothed once with the law of `c` and then
-//! read for every row, pair of classes and `m` ([`row`]). For two classes this is exact. docs/privacy.md, "Collusion",
-//! has the argument and the cost of the truncations.
+//! read for every row, pair of classes and `m` ([`row`]). For two classes this is exact. [`known_noise`] has the cost
+//! of the truncations.
 
 mod known_noise;
 mod plane;

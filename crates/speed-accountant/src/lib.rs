@@ -10,7 +10,7 @@
 //! Teachers vote, each teacher adds its share of noise to its vote, and only the class with the largest noisy count is
 //! answered (PATE; SPEED). This crate computes the privacy loss of these answers for the paper's continuous Laplace
 //! noise, for the integer noise that can be encrypted, and for Gaussian and Skellam noise. Its input is the vote counts
-//! and the specification of the noise: it contains no learning, no cryptography and no file access.
+//! and the specification of the noise: it contains no learning and no cryptography. Only [`ledger`] accesses files.
 //!
 //! # From votes to a claim
 //!
@@ -58,6 +58,7 @@
 //! | the cost of answers after a check with noise of its own | [`Accountant::after`] |
 //! | the same for several kinds of queries, and the delta of an epsilon | [`EventAccountant`] |
 //! | the cost of queries that are chosen by looking at answers, and the rest of a budget | [`PrivacyFilter`] |
+//! | a file that records the charges of a budget | [`ledger`] |
 //! | noise for a target, queries for a budget | [`calibrate`] |
 //! | the share of right labels, before the teachers vote | [`forecast`] |
 //! | a lower bound from runs of the mechanism | [`mod@audit`] |
@@ -68,6 +69,7 @@ pub mod audit;
 pub mod calibrate;
 pub mod composition;
 pub mod forecast;
+pub mod ledger;
 pub mod theory;
 
 mod account;

@@ -1,5 +1,24 @@
 //! Moments of the privacy loss of one query: `alpha(l) = ln E[e^{l loss}]`, which is `l` times the Rényi divergence of
 //! order `l + 1`.
+//!
+//! Let one query be `eps`-private, and let `q = P_d[answer != o]` and `q' = P_d'[answer != o]` for one outcome `o`.
+//!
+//! - **Any pure epsilon** ([`pure_moment`]). The function `x -> x^{l+1}` is convex. So for likelihood ratios in
+//!   `[e^-eps, e^eps]` with mean 1 under `d'` the mean is largest at the two ends.
+//! - **Given `q` exactly** ([`exact_outcome_moment`]). The moment is
+//!   `(1 - q)^{l+1} / (1 - q')^l + sum over j != o of p_j (p_j / p'_j)^l`. By convexity the sum is largest if the
+//!   ratios are `e^{+-eps}`: a mass of `(q e^eps - q') / (e^eps - e^-eps)` has `e^eps`. The total is convex in `q'`,
+//!   hence largest at an end of its range: `q' = q e^{+-eps}`, clipped so that `(1 - q) / (1 - q')` is in
+//!   `[e^-eps, e^eps]`. The argument holds for every convex divergence, including the hockey stick.
+//! - **Given an upper bound of `q`** ([`outcome_moment`]). Below `q_0 = 1 / (1 + e^eps)` both ends of the last item are
+//!   convex in `q`, because `u^{l+1} / v^l` is jointly convex. Their derivatives at 0 are
+//!   `l e^eps - l - 1 + e^{-eps l} >= 0` and `e^{eps l} - l - 1 + l e^-eps >= 0` (from `e^x >= 1 + x`), so they grow
+//!   with `q`. At `q_0` they equal the first item, which is used from there on.
+//! - **Known noise** ([`Chord`]). Bound the moment given the known noise `c` by `T(q_c)`, where `ln T` is the last item
+//!   and `E_c[q_c] = q_1`, the probability **with all noise unknown**. `T` is convex from `T(0) = 1` to `M = T(q_0)`
+//!   and constant beyond. So `T(q) <= 1 + (M - 1) min(1, q / q_0)`, which is concave, and by Jensen's inequality
+//!   `alpha <= ln(1 + (M - 1) min(1, q_1 / q_0))`. This is the concave envelope: given only `q_1` no smaller bound is
+//!   valid.
 
 use crate::composition::pure_excess;
 use crate::logarithms::log_sum;
@@ -52,7 +71,7 @@ pub fn pure_moment(epsilon: f64, l: f64) -> f64 {
 ///
 /// Let `q'` be the probability of the outcome's complement at a neighbour. Of all neighbours, the moment is largest
 /// where every other outcome has the ratio `e^epsilon` or `e^-epsilon`. It is convex in `q'`, so the worst `q'` is at
-/// an end of its range (docs/privacy.md).
+/// an end of its range.
 #[must_use]
 pub fn exact_outcome_moment(epsilon: f64, log_q: f64, l: f64) -> f64 {
     let q = log_q.exp();
@@ -138,9 +157,8 @@ pub(crate) enum Family {
 /// The moment if the adversary knows a part of the noise: an average over that part, given `ln q_1`, where `q_1` is the
 /// probability of another outcome **with all noise unknown**.
 ///
-/// For each value `c` of the known noise, the moment is the moment for some `q_c`, with `E[q_c] = q_1`. In terms of
-/// `e^moment` the bound is convex up to `q_0`, where it reaches its cap `M`, and flat beyond. So its concave envelope
-/// is the chord `1 + (M - 1) q / q_0`, and by Jensen's inequality `q_1` replaces `q` (docs/privacy.md, "Collusion").
+/// The bound is the chord `1 + (M - 1) q_1 / q_0`, where `M` is the cap of the worst case given `q`, which is reached at
+/// `q_0`.
 pub(crate) struct Chord {
     cap: f64,
     /// `ln (M - 1)`.

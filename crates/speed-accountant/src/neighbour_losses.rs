@@ -4,6 +4,12 @@
 //! A neighbour moves one vote from a class with at least one vote to another class. The probability of every answer is
 //! a sum over the winning noisy count; ties go to the lowest class index, and the answer is "no answer" if no count
 //! reaches the threshold. The sums leave out at most `e^-45` times the smallest probability that matters.
+//!
+//! With more than three classes, answers of Laplace noise that are less likely than a part of a query's share of delta
+//! are not computed individually. Their probability, with the mass beyond the tables, counts at the worst ratio, and
+//! the probability of the likeliest answer is widened by the same amount on both sides. A relative margin covers
+//! rounding. Where the support of other noise ends within the tables, the probabilities at each neighbour are summed
+//! anew, because ratios of probabilities are not defined there.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -3,15 +3,29 @@
 //! The plain sum of moments jumps with the votes, so publishing it reveals information about them. Instead (Nissim,
 //! Raskhodnikova and Smith 2007, in logarithms; Papernot et al. 2018, appendix B, for the idea):
 //!
-//! 1. Each row has a moment that needs only an upper bound `Q` of the probability of another answer, and grows with it.
-//!    If `t` teachers change, every sorted gap to the winner shrinks by at most `2 t`; `Q(t)` is the union bound at
-//!    such gaps.
-//! 2. `F = max over t of e^{-beta t} sum of moments at Q(t + 1)`. It is at least the sum of moments at the votes, in
-//!    both directions, and at a neighbour it is at most `e^beta` times as large: `ln F` has sensitivity `beta`, for any
-//!    votes.
-//! 3. The published value is `ln F`, rounded up to a grid, plus discrete Gaussian noise, plus a shift that makes it too
-//!    small with a probability of at most [`Release::failure`](crate::release::Release::failure). The value's own Rényi
-//!    divergence is added to the moments.
+//! 1. For a row with sorted gaps `g_1 <= g_2 <= ...` between its largest count and the others let `Q(t)` be the union
+//!    bound of `q` (exact pairs; with all noise unknown for collusion) at the gaps `g_i - 2 t`, or 1 once `g_1 < 2 t`.
+//!    One teacher changes each count by at most 1, and so each order statistic by at most 1, and sorted gaps by at most 2.
+//!    So for neighbours `d, d'` `Q_d'(t) <= Q_d(t + 1)`, and `Q_d(1)` bounds `q` at all neighbours. (With a threshold
+//!    the largest count less `t` is compared with it.)
+//! 2. Let `T(q)` be a bound of the moment of one order that does not fall with `q` and is at most the worst case: the
+//!    worst moment given an upper bound of `q`, or the chord for collusion, and for integer Laplace noise the envelope
+//!    of three answers if that is smaller. For Gaussian and Skellam noise it is Theorem 6 of PATE 2018 at 24 pairs of
+//!    higher orders that do not depend on `q`. For given orders it grows with `q` up to the limit of its Prop. 9, from
+//!    which on the bound without votes is used. Under collusion Gaussian and Skellam noise use the bound without votes.
+//! 3. `F(d) = max over t >= 0 of e^{-beta t} sum over rows of T(Q(t + 1))`. With `t = 0`: `F` is at least the sum of
+//!    moments, in both directions. From the first item,
+//!    `e^{-beta t} sum T(Q_d'(t + 1)) <= e^beta e^{-beta (t+1)} sum T(Q_d(t + 2)) <= e^beta F(d)`. So `F` is a
+//!    `beta`-smooth upper bound (Nissim, Raskhodnikova and Smith 2007, Def. 2.1), and `ln F` has sensitivity `beta`,
+//!    for any votes. The largest of several smooth bounds is a smooth bound.
+//! 4. `ln F` is rounded up to a multiple of `beta / 32`, which makes its sensitivity 33 steps. It gets discrete
+//!    Gaussian noise of deviation `33 s` steps, where `s` is the noise multiple. Its Rényi divergence of order `l + 1`
+//!    is at most `(l + 1) / (2 s^2)` (Canonne, Kamath and Steinke 2020, Prop. 5), so the moment of the released value
+//!    is `l (l + 1) / (2 s^2)`. No floating-point noise is involved.
+//! 5. A number of steps is added that makes the value fall below `ln F` with a probability of at most
+//!    [`Release::failure`](crate::release::Release::failure) (Prop. 25 there). The value is capped at the worst case,
+//!    which needs no votes. Epsilon is the conversion of the published sum **and** the release's own moment at the rest
+//!    of delta.
 //!
 //! The order of the moments and everything else in [`ReleaseOptions`](crate::release::ReleaseOptions) must not depend
 //! on the votes.

@@ -15,8 +15,8 @@
 //! Any convex divergence of the query is at most the mean over `m` of the divergence of the three answers, so at most
 //! the supremum of that divergence over the plane of `(A, B)`: for any votes, any number of classes, any threshold, and
 //! with known noise, which shifts `(A, B)` ([`profile`]). Given a bound on the probability of any answer other than a
-//! given one, it is at most a concave function of that bound ([`envelope`]). docs/privacy.md, "Three answers", has the
-//! argument and the cost of the truncations.
+//! given one, it is at most a concave function of that bound ([`envelope`]). These modules have the cost of the
+//! truncations.
 
 mod envelope;
 mod largest_moment;

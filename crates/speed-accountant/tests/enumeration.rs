@@ -553,8 +553,8 @@ impl ContinuousKnownNoise {
 
 #[test]
 fn a_tight_epsilon_with_the_raw_q_claims_too_little_under_collusion() {
-    // The case of docs/privacy.md, "Collusion": tau = 0.7, a gap of 60 votes that grows by two, order 8, epsilon* of
-    // three classes and more.
+    // tau = 0.7, a gap of 60 votes that grows by two, order 8, epsilon* of three classes and more (docs/privacy.md,
+    // "Collusion").
     let (gamma, tau, l) = (0.1, 0.7, 8.0);
     let truth = ContinuousKnownNoise::new(gamma, tau).moment(60.0, 2.0, l);
     let scale = InverseScale::new(gamma).expect("a scale");

@@ -5,6 +5,7 @@ mod bad_input;
 mod checks;
 mod enumeration;
 mod forecast;
+mod ledger;
 mod oracle;
 mod party;
 mod properties;

@@ -1,6 +1,6 @@
 //! Property tests of every wire format: each value survives a round trip and has its stated length, and any truncation
 //! or flipped bit is detected. (Evaluation keys of 103 MB are covered in `tests/protocol` and by the fuzzing of
-//! `speed-roles`.)
+//! `speed-round`.)
 
 use proptest::prelude::*;
 use speed_core::{Digest, NoisePlacement, Randomness, RandomnessKind, VoteShape};

@@ -3,9 +3,9 @@
 
 use rayon::prelude::*;
 use speed_accountant::{AccountError, Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent};
+use speed_experiment::report::Table;
+use speed_experiment::report::plot::{Axis, Chart, Line, Point, Series};
 use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind};
-use speed_report::Table;
-use speed_report::plot::{Axis, Chart, Line, Point, Series};
 
 /// Number of points of each curve.
 const POINTS: usize = 60;

@@ -142,7 +142,7 @@ pub(crate) enum Command {
     /// Run an experiment on a cluster, as arrays of dependent jobs
     ///
     /// Writes readable scripts into the run's folder and submits them. If repeated, the command submits only the missing
-    /// shards: those that are not done and whose jobs neither wait nor run (docs/cluster.md).
+    /// shards: those that are not done and whose jobs neither wait nor run (docs/experiments.md).
     Submit(SubmitOptions),
     /// Print the progress of a run on a cluster: units, jobs, and the logs of failed jobs
     Status(StatusOptions),
@@ -242,7 +242,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "STAGE", conflicts_with = "dry_run")]
     pub(crate) stage: Option<String>,
     /// Process one share of the stage's units and nothing else, with --stage teachers, aggregate or student: 3/50 is the
-    /// third of fifty processes that share a results folder (docs/cluster.md)
+    /// third of fifty processes that share a results folder (docs/experiments.md)
     #[arg(long, value_name = "I/N", requires = "stage", conflicts_with = "force")]
     pub(crate) shard: Option<String>,
     /// How long a shard waits for an unfinished earlier stage, in seconds, because file systems may show another

@@ -30,7 +30,7 @@ fn end_on_signals() {
     let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) else { return };
     let wait = move || {
         for signal in signals.forever() {
-            if !speed_network::ends_by_itself() {
+            if !speed_round::network::ends_by_itself() {
                 let code = if signal == SIGINT { ExitCode::Interrupted } else { ExitCode::Terminated };
                 std::process::exit(code.code().into());
             }

@@ -15,7 +15,7 @@ pub(crate) fn lacks_basics() -> bool {
 /// The error message for such a processor.
 pub(crate) const LACKS_BASICS: &[u8] =
     b"error: this binary was built for processors with AVX2 and FMA, which this one lacks: build it on this machine \
-      (docs/machines.md)\n";
+      (docs/experiments.md)\n";
 
 /// Reports missing features. Otherwise the first of these instructions would end the program without a message.
 #[cfg(target_arch = "x86_64")]
@@ -53,7 +53,7 @@ pub(crate) fn check() -> Result<(), String> {
     match needed.iter().find(|(_, is_needed, is_there)| *is_needed && !is_there) {
         Some((name, ..)) => Err(format!(
             "this binary was built for processors with {name}, which this one lacks: build it on this machine \
-             (docs/machines.md)"
+             (docs/experiments.md)"
         )),
         None => Ok(()),
     }

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use speed_report::Table;
+use speed_experiment::report::Table;
 use terminal_size::{Width, terminal_size_of};
 
 /// Returns the number of characters in a line, from the terminal or `COLUMNS`, or `None` if lines may have any length.

@@ -3,7 +3,7 @@
 //! Its three main uses:
 //! - hold the votes of an ensemble, checked against their shape, and count them ([`Votes`], [`VoteCounts`]);
 //! - draw reproducible random numbers from a named stream for each purpose ([`random::Streams`]);
-//! - read untrusted text, names and arrays ([`decode_text`], [`printable`], [`did_you_mean`], `npy`).
+//! - read untrusted text, names and arrays ([`decode_text`], [`printable`], [`did_you_mean`], [`npy`]).
 //!
 //! | type | concept |
 //! |---|---|
@@ -19,7 +19,8 @@
 //! | [`printable`] | untrusted text, escaped for terminal output |
 //! | [`read_regular`] | an untrusted file: regular, and of limited length |
 //! | [`decode_text`] | a text file without the byte order mark that an editor may add |
-//! | `npy` | arrays of integers from untrusted `.npy` files (feature `npy`) |
+//! | [`npy`] | arrays of integers from untrusted `.npy` files |
+//! | [`vote_files`] | users' files of votes and lists of queries |
 //! | [`alike`] | names that people may take for one another |
 //! | [`ExitCode`] | the exit codes of the programs, with their meaning |
 //!
@@ -43,7 +44,6 @@ mod exit_code;
 #[doc(hidden)]
 pub mod fixture;
 mod name;
-#[cfg(feature = "npy")]
 pub mod npy;
 mod placement;
 mod printable;
@@ -53,6 +53,7 @@ mod regular_file;
 mod shape;
 mod system_error;
 mod text;
+pub mod vote_files;
 mod votes;
 
 pub use alike::{alike, appearances, composed, is_assigned};

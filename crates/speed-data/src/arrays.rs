@@ -6,7 +6,7 @@ use std::path::Path;
 use speed_core::npy::{ByteArray, WholeNumbers};
 use speed_core::read_regular;
 
-use crate::error::{FileProblem, io_error};
+use crate::error::{bad_file, check_count, check_shape, io_error};
 use crate::split::check_labels;
 use crate::{DataError, Dataset, ImageShape, Split};
 
@@ -22,8 +22,9 @@ const MAX_FILE: u64 = 8 << 30;
 /// Names the file, the expected and the found content.
 pub fn load(folder: &Path) -> Result<Dataset, DataError> {
     let (train, test) = (half(folder, "train")?, half(folder, "test")?);
-    check_shape(folder, "test_images.npy", train.0, test.0)?;
-    let classes = classes(&train.2, &test.2).map_err(|(name, problem)| bad(folder, name, problem))?;
+    let of = |name: &str| folder.join(name);
+    check_shape(train.0, test.0).map_err(|problem| bad_file(&of("test_images.npy"), problem))?;
+    let classes = classes(&train.2, &test.2).map_err(|(name, problem)| bad_file(&of(name), problem))?;
     let split = |(shape, pixels, labels)| Split::new(shape, classes, pixels, labels);
     Dataset::new("arrays", split(train)?, split(test)?)
 }
@@ -37,20 +38,21 @@ pub fn load(folder: &Path) -> Result<Dataset, DataError> {
 pub fn load_with_public(folder: &Path) -> Result<(Dataset, usize), DataError> {
     let (shape, train_pixels, train_labels) = half(folder, "train")?;
     let (found, mut pixels) = read(folder, "public_images.npy", images)?;
-    check_shape(folder, "public_images.npy", shape, found)?;
+    let of = |name: &str| folder.join(name);
+    check_shape(shape, found).map_err(|problem| bad_file(&of("public_images.npy"), problem))?;
     let unlabelled = pixels.len() / shape.pixels();
     let mut labels = vec![0; unlabelled];
-    let is_there = |name: &str| folder.join(name).symlink_metadata().is_ok();
+    let is_there = |name: &str| of(name).symlink_metadata().is_ok();
     let mut in_test = None;
     if is_there("test_images.npy") || is_there("test_labels.npy") {
         let (found, test_pixels, test_labels) = half(folder, "test")?;
-        check_shape(folder, "test_images.npy", shape, found)?;
+        check_shape(shape, found).map_err(|problem| bad_file(&of("test_images.npy"), problem))?;
         pixels.extend(test_pixels);
         labels.extend_from_slice(&test_labels);
         in_test = Some(test_labels);
     }
     let classes = classes(&train_labels, in_test.as_ref().unwrap_or(&train_labels));
-    let classes = classes.map_err(|(name, problem)| bad(folder, name, problem))?;
+    let classes = classes.map_err(|(name, problem)| bad_file(&of(name), problem))?;
     let train = Split::new(shape, classes, train_pixels, train_labels)?;
     Ok((Dataset::new("arrays", train, Split::new(shape, classes, pixels, labels)?)?, unlabelled))
 }
@@ -60,15 +62,9 @@ fn half(folder: &Path, half: &str) -> Result<(ImageShape, Vec<u8>, Vec<u8>), Dat
     let (shape, pixels) = read(folder, &format!("{half}_images.npy"), images)?;
     let name = format!("{half}_labels.npy");
     let labels = read(folder, &name, labels)?;
-    let (expected, found) = (pixels.len() / shape.pixels(), labels.len());
-    if found != expected {
-        return Err(bad(folder, &name, FileProblem::Count { what: "labels", expected, found }));
-    }
+    let counted = check_count("labels", pixels.len() / shape.pixels(), labels.len());
+    counted.map_err(|problem| bad_file(&folder.join(name), problem))?;
     Ok((shape, pixels, labels))
-}
-
-fn check_shape(folder: &Path, name: &str, expected: ImageShape, found: ImageShape) -> Result<(), DataError> {
-    if found == expected { Ok(()) } else { Err(bad(folder, name, FileProblem::Shape { expected, found })) }
 }
 
 /// Loads labelled images from two files, in the form that [`load`] reads, for a given number of classes.
@@ -78,12 +74,9 @@ fn check_shape(folder: &Path, name: &str, expected: ImageShape, found: ImageShap
 pub fn load_labelled(images_file: &Path, labels_file: &Path, classes: usize) -> Result<Split, DataError> {
     let (shape, pixels) = read_file(images_file, images)?;
     let labels = read_file(labels_file, labels)?;
-    let (expected, found) = (pixels.len() / shape.pixels(), labels.len());
-    let wrong = |problem| DataError::BadFile { path: labels_file.to_path_buf(), problem, content_of: None };
-    if found != expected {
-        return Err(wrong(FileProblem::Count { what: "labels", expected, found }));
-    }
-    check_labels(&labels, 0, classes).map_err(wrong)?;
+    let checked = check_count("labels", pixels.len() / shape.pixels(), labels.len());
+    let checked = checked.and_then(|()| check_labels(&labels, 0, classes));
+    checked.map_err(|problem| bad_file(labels_file, problem))?;
     Split::new(shape, classes, pixels, labels)
 }
 
@@ -99,38 +92,55 @@ pub fn load_unlabelled(file: &Path, classes: usize) -> Result<Split, DataError> 
 }
 
 /// Returns the number of classes. It is known only from the labels, so no class may be missing.
-fn classes(train: &[u8], test: &[u8]) -> Result<usize, (&'static str, FileProblem)> {
+fn classes(train: &[u8], test: &[u8]) -> Result<usize, (&'static str, String)> {
     const TRAIN: &str = "train_labels.npy";
     const TEST: &str = "test_labels.npy";
     let (in_train, in_test): (BTreeSet<u8>, BTreeSet<u8>) =
         (train.iter().copied().collect(), test.iter().copied().collect());
     let found: Vec<u8> = in_train.iter().copied().collect();
     if let [only] = found[..] {
-        return Err((TRAIN, FileProblem::OneClass { found: only }));
+        return Err((TRAIN, format!("expected labels of at least 2 classes, found only {only}")));
     }
     if found.iter().zip(0..).any(|(&label, expected)| label != expected) {
-        return Err((TRAIN, FileProblem::Numbering { found }));
+        let is_from_one = found.iter().zip(1..).all(|(&label, expected)| u16::from(label) == expected);
+        let next =
+            if is_from_one { "subtract 1, in both halves" } else { "renumber them in the same way in both halves" };
+        let last = found.len() - 1;
+        let found = ranges(&found);
+        return Err((TRAIN, format!("expected classes numbered 0 to {last}, found the labels {found}: {next}")));
     }
     if let Some((index, &found)) = test.iter().enumerate().find(|(_, label)| !in_train.contains(label)) {
-        return Err((TEST, FileProblem::OtherClass { index, found, classes: in_train.len() }));
+        let last = in_train.len() - 1;
+        let expected = format!("expected a class of the training images, 0 to {last}");
+        return Err((TEST, format!("label {index}: {expected}, found {found}")));
     }
     match in_train.difference(&in_test).next() {
-        Some(&class) => Err((TEST, FileProblem::NoTest { class })),
+        Some(class) => {
+            Err((TEST, format!("expected test images of every class: class {class} of the training images has none")))
+        }
         None => Ok(in_train.len()),
     }
 }
 
-fn bad(folder: &Path, name: &str, problem: FileProblem) -> DataError {
-    DataError::BadFile { path: folder.join(name), problem, content_of: None }
+/// Formats sorted labels as `0, 2, 5 to 7`, with at most eight such parts.
+fn ranges(labels: &[u8]) -> String {
+    const MAX_PARTS: usize = 8;
+    let part = |run: &[u8]| match *run {
+        [first, .., last] => format!("{first} to {last}"),
+        _ => run.iter().map(u8::to_string).collect(),
+    };
+    let parts: Vec<String> = labels.chunk_by(|&left, &right| left + 1 == right).map(part).collect();
+    let more = if parts.len() > MAX_PARTS { " and more" } else { "" };
+    parts[..parts.len().min(MAX_PARTS)].join(", ") + more
 }
 
-fn read<T>(folder: &Path, name: &str, parse: fn(&[u8]) -> Result<T, FileProblem>) -> Result<T, DataError> {
+fn read<T>(folder: &Path, name: &str, parse: fn(&[u8]) -> Result<T, String>) -> Result<T, DataError> {
     read_file(&folder.join(name), parse)
 }
 
-fn read_file<T>(path: &Path, parse: fn(&[u8]) -> Result<T, FileProblem>) -> Result<T, DataError> {
+fn read_file<T>(path: &Path, parse: fn(&[u8]) -> Result<T, String>) -> Result<T, DataError> {
     let bytes = read_regular(path, MAX_FILE).map_err(io_error("read", path))?;
-    parse(&bytes).map_err(|problem| DataError::BadFile { path: path.to_path_buf(), problem, content_of: None })
+    parse(&bytes).map_err(|problem| bad_file(path, problem))
 }
 
 /// The axes that images must have.
@@ -139,9 +149,9 @@ const CHANNELS_FIRST: &str = "images x height x width x channels, as numpy.movea
 const TWO_WAYS: &str = "exactly one axis that can be the channels (images of one channel: images x height x width)";
 const LABELS: &str = "labels on one axis (for one-hot rows: rows.argmax(axis=1), otherwise labels.ravel())";
 
-fn images(bytes: &[u8]) -> Result<(ImageShape, Vec<u8>), FileProblem> {
-    let array = ByteArray::parse(bytes)?;
-    let axes = |expected| FileProblem::Axes { expected, found: array.shape.clone() };
+fn images(bytes: &[u8]) -> Result<(ImageShape, Vec<u8>), String> {
+    let array = ByteArray::parse(bytes).map_err(|error| error.to_string())?;
+    let axes = |expected| wrong_axes(expected, &array.shape);
     let shape = match array.shape[..] {
         [_, 1 | 3, _, 1 | 3] => return Err(axes(TWO_WAYS)),
         [_, height, width] => ImageShape { channels: 1, height, width },
@@ -162,15 +172,20 @@ fn images(bytes: &[u8]) -> Result<(ImageShape, Vec<u8>), FileProblem> {
     Ok((shape, pixels))
 }
 
-fn labels(bytes: &[u8]) -> Result<Vec<u8>, FileProblem> {
+fn wrong_axes(expected: &str, found: &[usize]) -> String {
+    format!("wrong axes: expected {expected}, found {found:?}")
+}
+
+fn labels(bytes: &[u8]) -> Result<Vec<u8>, String> {
     // Only the header is read first, because an array of images in this place would be unpacked to eight times its length.
-    let found = speed_core::npy::shape(bytes)?;
+    let found = speed_core::npy::shape(bytes).map_err(|error| error.to_string())?;
     if found.len() != 1 {
-        return Err(FileProblem::Axes { expected: LABELS, found });
+        return Err(wrong_axes(LABELS, &found));
     }
-    let WholeNumbers { values, .. } = WholeNumbers::parse(bytes)?;
-    let label =
-        |(index, &found): (usize, &i64)| u8::try_from(found).map_err(|_| FileProblem::LargeLabel { index, found });
+    let WholeNumbers { values, .. } = WholeNumbers::parse(bytes).map_err(|error| error.to_string())?;
+    let label = |(index, &found): (usize, &i64)| {
+        u8::try_from(found).map_err(|_| format!("label {index}: expected 0 to 255, found {found}"))
+    };
     values.iter().enumerate().map(label).collect()
 }
 

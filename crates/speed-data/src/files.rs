@@ -6,7 +6,7 @@ use std::path::Path;
 use speed_core::open_regular;
 
 use crate::catalog::{self, Catalog, Content};
-use crate::error::io_error;
+use crate::error::{bad_file, io_error};
 use crate::verify::{self, Loaded};
 use crate::{DataError, Dataset, ImageShape, Split, idx, mnist};
 
@@ -122,7 +122,7 @@ pub fn load_svhn_like(folder: &Path) -> Result<Dataset, DataError> {
         let path = folder.join(name);
         let file = open_regular(&path).map_err(io_error("open", &path))?;
         let split = verify::read_svhn(&mut BufReader::with_capacity(1 << 16, file), MAX_BYTES);
-        split.map_err(|problem| DataError::BadFile { path, problem, content_of: None })
+        split.map_err(|problem| bad_file(&path, problem))
     };
     Dataset::new("svhn-like", read("train_32x32.mat")?, read("test_32x32.mat")?)
 }

@@ -5,7 +5,7 @@
 //! of the same bytes.
 
 use crate::catalog::MNIST;
-use crate::error::io_error;
+use crate::error::{bad_file, io_error};
 use crate::verify::{self, Loaded};
 use crate::{DataError, Dataset, ImageShape, Split, idx};
 use ::mnist::MnistBuilder;
@@ -60,9 +60,7 @@ pub fn load(dir: &Path) -> Result<Dataset, DataError> {
     for (i, ((part, theirs), (path, content))) in parts.into_iter().zip(&contents).enumerate() {
         let ours =
             if i % 2 == 0 { idx::read_images(content).map(|images| images.pixels) } else { idx::read_labels(content) };
-        let ours =
-            ours.map_err(|error| DataError::BadFile { path: path.clone(), problem: error.into(), content_of: None })?;
-        if ours != theirs {
+        if ours.map_err(|error| bad_file(path, error))? != theirs {
             return Err(DataError::Disagreement { part });
         }
     }

@@ -13,18 +13,19 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::error::PictureProblem;
+use crate::error::bad_file;
 use crate::{DataError, Dataset, ImageShape, Split};
 pub use files::PassedOver;
-use files::{Others, names, read_picture, resized, write, wrong};
-pub use jpeg::JpegError;
-use kind::{Kind, kind};
+use files::{EMPTY, Others, names, read_picture, resized, write};
+use kind::{Kind, kind, not_read};
 pub use labelled::{LabelledPictures, UnlabelledPictures, load_labelled, load_unlabelled};
 pub use prepare::{FoundPictures, Preparation, check, find};
 pub use size::Size;
 
 /// Largest number of bytes of all pixels of a split.
 const MAX_PIXELS: u64 = 8 << 30;
+const NO_CLASS: &str =
+    "expected one folder for each class, found a picture outside of them; move it into the folder of its class";
 
 /// Settings for reading pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +72,7 @@ pub struct Pictures {
 /// pictures, usually gets all classes; small teachers may lack one.
 ///
 /// # Errors
-/// [`DataError::Pictures`] and [`DataError::Io`], with the file or directory.
+/// [`DataError::BadFile`] and [`DataError::Io`], with the file or directory.
 pub fn load(folder: &Path, reading: Reading) -> Result<Pictures, DataError> {
     load_halves(folder, reading, false)
 }
@@ -81,7 +82,7 @@ pub fn load(folder: &Path, reading: Reading) -> Result<Pictures, DataError> {
 /// may be missing.
 ///
 /// # Errors
-/// [`DataError::Pictures`] and [`DataError::Io`], with the file or directory.
+/// [`DataError::BadFile`] and [`DataError::Io`], with the file or directory.
 pub fn load_with_public(folder: &Path, reading: Reading) -> Result<Pictures, DataError> {
     load_halves(folder, reading, true)
 }
@@ -91,7 +92,7 @@ fn load_halves(folder: &Path, reading: Reading, has_public: bool) -> Result<Pict
     let mut others = Others::default();
     let classes = folders(&train, &mut others)?;
     if !(2..=256).contains(&classes.len()) {
-        return Err(wrong(&train, PictureProblem::Classes { found: classes.len() }));
+        return Err(bad_file(&train, wrong_classes(classes.len())));
     }
     let has_test = !has_public || test.symlink_metadata().is_ok();
     if has_test {
@@ -111,6 +112,10 @@ fn load_halves(folder: &Path, reading: Reading, has_public: bool) -> Result<Pict
     Ok(Pictures { dataset, unlabelled, passed_over })
 }
 
+fn wrong_classes(found: usize) -> String {
+    format!("expected a folder for each of 2 to 256 classes, found {found}")
+}
+
 /// Lists the pictures without labels of a directory and its subdirectories in the order of their names. Their label is 0.
 fn unlabelled_files(folder: &Path, others: &mut Others) -> Result<Vec<PictureFile>, DataError> {
     let found = find(folder)?;
@@ -125,10 +130,12 @@ fn unlabelled_files(folder: &Path, others: &mut Others) -> Result<Vec<PictureFil
 /// Checks that the test pictures have the classes of the training pictures.
 fn check_test_classes(test: &Path, classes: &[String], others: &mut Others) -> Result<(), DataError> {
     if let Some(other) = folders(test, others)?.into_iter().find(|class| !classes.contains(class)) {
-        return Err(wrong(&test.join(other), PictureProblem::OtherClass));
+        return Err(bad_file(&test.join(other), "expected a class of the training pictures, found another one"));
     }
     if let Some(class) = classes.iter().find(|class| !test.join(class).is_dir()) {
-        return Err(wrong(test, PictureProblem::NoTest { class: class.clone() }));
+        let problem =
+            format!("expected test pictures of every class: class {class:?} of the training pictures has none");
+        return Err(bad_file(test, problem));
     }
     Ok(())
 }
@@ -140,7 +147,7 @@ fn folders(folder: &Path, others: &mut Others) -> Result<Vec<String>, DataError>
         let path = folder.join(&name);
         match kind(&path, &name)? {
             Kind::NotRead(_) if path.is_dir() => folders.push(name),
-            Kind::Picture | Kind::NotRead(_) => return Err(wrong(&path, PictureProblem::NoClass)),
+            Kind::Picture | Kind::NotRead(_) => return Err(bad_file(&path, NO_CLASS)),
             Kind::Other => others.add(path),
             Kind::Hidden => others.hidden += 1,
         }
@@ -158,7 +165,7 @@ fn files_of(folder: &Path, classes: &[String], others: &mut Others) -> Result<Ve
         let before = files.len();
         add_class(folder, class, label, &mut files, others)?;
         if files.len() == before {
-            return Err(wrong(&folder.join(class), PictureProblem::Empty));
+            return Err(bad_file(&folder.join(class), EMPTY));
         }
     }
     files.sort_unstable();
@@ -178,7 +185,7 @@ fn add_class(
         let path = class_folder.join(&name);
         match kind(&path, &name)? {
             Kind::Picture => files.push((Sha256::digest(format!("{class}/{name}")).into(), path, label)),
-            Kind::NotRead(what) => return Err(wrong(&path, PictureProblem::NotRead { what })),
+            Kind::NotRead(what) => return Err(bad_file(&path, not_read(what))),
             Kind::Other => others.add(path),
             Kind::Hidden => others.hidden += 1,
         }
@@ -199,15 +206,20 @@ fn read_half(
         let picture = resized(read_picture(path)?, reading.size);
         let found = Size { height: picture.height(), width: picture.width() };
         if channels * found.height as usize * found.width as usize > reading.max_values {
-            return Err(wrong(path, PictureProblem::Large { found, channels, max: reading.max_values }));
+            let max = reading.max_values;
+            let problem =
+                format!("{found} (height x width) in {channels} channels: expected at most {max} values to learn from");
+            let next = "; resize all pictures, for example with `data.size = \"32x32\"` or `--size 32x32`";
+            return Err(bad_file(path, problem + next));
         }
         let expected = *first.get_or_insert(found);
         if found != expected {
-            return Err(wrong(path, PictureProblem::Size { expected, found }));
+            let problem = format!("expected {expected} like the other pictures, found {found} (height x width)");
+            return Err(bad_file(path, problem + "; set `data.size` or `--size` to resize all of them"));
         }
         write(&picture, reading.is_colour, &mut pixels);
         if pixels.len() as u64 > MAX_PIXELS {
-            return Err(wrong(folder, PictureProblem::TooMany { limit: MAX_PIXELS }));
+            return Err(bad_file(folder, format!("expected at most {MAX_PIXELS} bytes of pixels, found more")));
         }
         debug_assert_eq!(pixels.len() / (labels.len() + 1), channels * (found.height * found.width) as usize);
         labels.push(*label);

@@ -1,6 +1,5 @@
 //! Labelled images of one kind: a training set, a test set, or a part of one.
 
-use crate::error::FileProblem;
 use crate::{DataError, ImageShape};
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
@@ -173,10 +172,13 @@ impl fmt::Debug for Split {
 }
 
 /// Checks that the labels of a file are numbers of classes, counted from `first`.
-pub(crate) fn check_labels(labels: &[u8], first: u8, classes: usize) -> Result<(), FileProblem> {
+pub(crate) fn check_labels(labels: &[u8], first: u8, classes: usize) -> Result<(), String> {
     let is_class = |label: u8| label >= first && usize::from(label - first) < classes;
     match labels.iter().enumerate().find(|&(_, &label)| !is_class(label)) {
-        Some((index, &found)) => Err(FileProblem::Label { index, found, first, classes }),
+        Some((index, &found)) => {
+            let last = usize::from(first) + classes - 1;
+            Err(format!("label {index}: expected {first} to {last}, found {found}"))
+        }
         None => Ok(()),
     }
 }

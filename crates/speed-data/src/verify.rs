@@ -2,7 +2,7 @@
 
 use crate::catalog::{Catalog, Content, FileSpec};
 use crate::checksum::Checksum;
-use crate::error::{FileProblem, io_error};
+use crate::error::{bad_file, check_count, check_shape, io_error};
 use crate::split::check_labels;
 use crate::{DataError, Split, cifar, idx, mat};
 use flate2::bufread::MultiGzDecoder;
@@ -75,7 +75,6 @@ pub(crate) fn find_required(
 ///
 /// The checksum alone would suffice for safety; the checks before it explain the fault.
 pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Checked, DataError> {
-    let bad = |problem, content_of| DataError::BadFile { path: path.to_path_buf(), problem, content_of };
     let handle = open_regular(path).map_err(io_error("open", path))?;
     let stored_bytes = handle.metadata().map_err(io_error("read", path))?.len();
     let mut reader = BufReader::with_capacity(1 << 16, Hashed { handle, sha256: Sha256::new() });
@@ -87,7 +86,8 @@ pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Ch
             let limit = catalog.files.iter().map(|file| file.bytes).max().unwrap_or(file.bytes);
             let content = read_content(&mut reader, path, limit)?;
             if content.len() as u64 > limit {
-                return Err(bad(FileProblem::TooLong { expected: file.bytes, limit }, None));
+                let expected = format!("too long: expected {} bytes of content", file.bytes);
+                return Err(bad_file(path, format!("{expected}, found more than {limit}")));
             }
             of_content = hex::encode(Sha256::digest(&content));
             check_form(file, &content).map(|()| Loaded::Idx(content))
@@ -96,8 +96,7 @@ pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Ch
             let limit = (count * (catalog.shape.pixels() + 8) + (1 << 16)) as u64;
             let split = read_svhn(&mut reader, limit).and_then(|split| {
                 check_count("images", count, split.len())?;
-                let (expected, found) = (catalog.shape, split.shape());
-                if found == expected { Ok(split) } else { Err(FileProblem::Shape { expected, found }) }
+                check_shape(catalog.shape, split.shape()).map(|()| split)
             });
             split.map(|split| Loaded::Splits(vec![split]))
         }
@@ -113,11 +112,15 @@ pub(crate) fn read(catalog: &Catalog, file: &FileSpec, path: &Path) -> Result<Ch
         Checksum::OfFile(expected) => expected == of_file,
         Checksum::Unknown => false,
     };
-    let other = || catalog.files.iter().find(|other| is_of(other)).map(|other| other.name);
-    let loaded = loaded.map_err(|problem| bad(problem, other()))?;
+    let loaded = loaded.map_err(|problem| match catalog.files.iter().find(|other| is_of(other)) {
+        Some(FileSpec { name, .. }) => {
+            bad_file(path, format!("{problem} (the content is that of {name}: were files swapped?)"))
+        }
+        None => bad_file(path, problem),
+    })?;
     if file.checksum != Checksum::Unknown && !is_of(file) {
         let found = if matches!(file.checksum, Checksum::OfFile(_)) { of_file } else { of_content };
-        return Err(bad(FileProblem::Checksum { expected: file.checksum, found }, None));
+        return Err(bad_file(path, format!("wrong checksum: expected {}, found {found}", file.checksum)));
     }
     Ok(Checked { loaded, stored_bytes })
 }
@@ -141,33 +144,26 @@ fn read_content(reader: &mut impl BufRead, path: &Path, limit: u64) -> Result<Ve
     const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
     let mut content = Vec::new();
     if reader.fill_buf().map_err(io_error("read", path))?.starts_with(&GZIP_MAGIC) {
-        MultiGzDecoder::new(reader).take(limit + 1).read_to_end(&mut content).map_err(|error| DataError::BadFile {
-            path: path.to_path_buf(),
-            problem: FileProblem::Gzip { reason: error.to_string() },
-            content_of: None,
-        })?;
+        let read = MultiGzDecoder::new(reader).take(limit + 1).read_to_end(&mut content);
+        read.map_err(|error| bad_file(path, format!("damaged or truncated gzip file: {error}")))?;
     } else {
         reader.take(limit + 1).read_to_end(&mut content).map_err(io_error("read", path))?;
     }
     Ok(content)
 }
 
-fn check_count(what: &'static str, expected: usize, found: usize) -> Result<(), FileProblem> {
-    if expected == found { Ok(()) } else { Err(FileProblem::Count { what, expected, found }) }
-}
-
-fn check_form(file: &FileSpec, content: &[u8]) -> Result<(), FileProblem> {
+fn check_form(file: &FileSpec, content: &[u8]) -> Result<(), String> {
     match file.content {
         Content::Images { count, height, width } => {
-            let images = idx::read_images(content)?;
+            let images = idx::read_images(content).map_err(|error| error.to_string())?;
             check_count("images", count, images.count)?;
-            let found = (images.height, images.width);
-            if found != (height, width) {
-                return Err(FileProblem::Dimensions { expected: (height, width), found });
+            if (images.height, images.width) != (height, width) {
+                let found = format!("{}x{}", images.height, images.width);
+                return Err(format!("wrong image size: expected {height}x{width}, found {found}"));
             }
         }
         Content::Labels { count, first, classes } => {
-            let labels = idx::read_labels(content)?;
+            let labels = idx::read_labels(content).map_err(|error| error.to_string())?;
             check_count("labels", count, labels.len())?;
             check_labels(labels, first, classes)?;
         }
@@ -177,9 +173,10 @@ fn check_form(file: &FileSpec, content: &[u8]) -> Result<(), FileProblem> {
 }
 
 /// Reads images and labels in SVHN's format, where label 10 is the digit 0; decompresses at most `limit` bytes.
-pub(crate) fn read_svhn(reader: &mut impl BufRead, limit: u64) -> Result<Split, FileProblem> {
+pub(crate) fn read_svhn(reader: &mut impl BufRead, limit: u64) -> Result<Split, String> {
     const CLASSES: usize = 10;
-    let mat::MatImages { shape, pixels, mut labels } = mat::read_images(reader, limit)?;
+    let images = mat::read_images(reader, limit).map_err(|error| error.to_string())?;
+    let mat::MatImages { shape, pixels, mut labels } = images;
     check_labels(&labels, 1, CLASSES)?;
     labels.iter_mut().for_each(|label| *label %= 10);
     Ok(Split::new(shape, CLASSES, pixels, labels).expect("checked shape, counts and labels"))
@@ -191,19 +188,16 @@ mod tests {
     use crate::toy::{file, gzip, toy};
     use std::fs;
 
-    /// Reads `bytes` as file `index` of the toy dataset, and returns the error.
-    fn refused(index: usize, bytes: &[u8]) -> (FileProblem, Option<&'static str>, String) {
+    /// Reads `bytes` as file `index` of the toy dataset, and checks the fault in the error.
+    #[track_caller]
+    fn refused(index: usize, bytes: &[u8], words: &str) {
         let (catalog, _) = toy();
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("some-file.gz");
         fs::write(&path, bytes).expect("a file");
-        let error = read(catalog, &catalog.files[index], &path).expect_err("a bad file");
-        let text = error.to_string();
-        assert!(text.starts_with(&path.display().to_string()), "{text}");
-        match error {
-            DataError::BadFile { problem, content_of, .. } => (problem, content_of, text),
-            other => panic!("{other}"),
-        }
+        let text = read(catalog, &catalog.files[index], &path).expect_err(words).to_string();
+        let problem = text.strip_prefix(&format!("{}: ", path.display())).unwrap_or_else(|| panic!("{text}"));
+        assert!(problem.contains(words), "{words:?} is not in {problem:?}");
     }
 
     #[test]
@@ -223,31 +217,25 @@ mod tests {
     }
 
     #[test]
-    fn truncated_files_are_refused() {
+    fn truncated_and_damaged_files_are_refused() {
+        const GZIP: &str = "damaged or truncated gzip file: ";
         let (catalog, files) = toy();
-        let packed = &files["/a-labels.gz"];
+        let mut packed = files["/a-labels.gz"].clone();
         // In the gzip header, in the data, in the trailer.
         for end in [5, packed.len() / 2, packed.len() - 1] {
-            let (problem, _, text) = refused(1, &packed[..end]);
-            assert!(matches!(problem, FileProblem::Gzip { .. }) && text.contains("truncated"), "{end}: {text}");
+            refused(1, &packed[..end], GZIP);
         }
-        let content = file(catalog.files[1].content);
-        for end in [0, 3, 7, 8, 307] {
-            assert!(matches!(refused(1, &content[..end]).0, FileProblem::Idx(_)), "{end}");
-        }
-        let (_, _, text) = refused(1, &content[..307]);
-        assert!(text.ends_with("truncated: the header promises 308 bytes in all, found 307"), "{text}");
-    }
-
-    #[test]
-    fn damaged_gzip_and_bytes_after_it_are_refused() {
-        let (_, files) = toy();
-        let mut packed = files["/a-images.gz"].clone();
+        refused(1, &[&packed[..], b"more"].concat(), GZIP);
         let middle = packed.len() / 2;
         packed[middle] ^= 0x10;
-        assert!(matches!(refused(0, &packed).0, FileProblem::Gzip { .. }));
-        let longer = [&files["/a-images.gz"][..], b"more"].concat();
-        assert!(matches!(refused(0, &longer).0, FileProblem::Gzip { .. }));
+        refused(1, &packed, GZIP);
+        let content = file(catalog.files[1].content);
+        for end in [0, 3, 7] {
+            refused(1, &content[..end], "truncated header: expected 8 bytes, found ");
+        }
+        for end in [8, 307] {
+            refused(1, &content[..end], &format!("truncated: the header promises 308 bytes in all, found {end}"));
+        }
     }
 
     #[test]
@@ -256,48 +244,33 @@ mod tests {
         let limit = catalog.files[0].bytes;
         let bomb = gzip(&vec![0; 100 << 20]);
         assert!(bomb.len() < 200_000);
-        let (problem, _, text) = refused(1, &bomb);
-        assert!(matches!(problem, FileProblem::TooLong { expected: 308, limit: found } if found == limit), "{text}");
-        let (problem, _, _) = refused(0, &vec![0; 1 << 20]);
-        assert!(matches!(problem, FileProblem::TooLong { .. }), "an uncompressed file is limited too");
+        refused(1, &bomb, &format!("too long: expected 308 bytes of content, found more than {limit}"));
+        // An uncompressed file is limited too.
+        refused(0, &vec![0; 1 << 20], "too long: ");
     }
 
     #[test]
     fn swapped_files_are_recognised() {
         let (_, files) = toy();
-        let (problem, content_of, text) = refused(0, &files["/a-labels.gz"]);
-        assert!(matches!(problem, FileProblem::Idx(idx::IdxError::Magic { .. })));
-        assert_eq!(content_of, Some("a-labels"));
-        assert!(
-            text.contains("found 0x00000801 (labels) (the content is that of a-labels: were files swapped?)"),
-            "{text}"
-        );
-        let (problem, content_of, text) = refused(0, &files["/b-images.gz"]);
-        assert!(matches!(problem, FileProblem::Count { what: "images", expected: 300, found: 50 }));
-        assert!(content_of == Some("b-images") && text.contains("swapped"), "{text}");
-        let (problem, content_of, _) = refused(3, &files["/a-labels.gz"]);
-        assert!(matches!(problem, FileProblem::Count { what: "labels", expected: 50, found: 300 }));
-        assert_eq!(content_of, Some("a-labels"));
+        let hint = |name: &str| format!(" (the content is that of {name}: were files swapped?)");
+        refused(0, &files["/a-labels.gz"], &format!("found 0x00000801 (labels){}", hint("a-labels")));
+        let count = "wrong number of images: expected 300, found 50";
+        refused(0, &files["/b-images.gz"], &format!("{count}{}", hint("b-images")));
+        let count = "wrong number of labels: expected 50, found 300";
+        refused(3, &files["/a-labels.gz"], &format!("{count}{}", hint("a-labels")));
     }
 
     #[test]
     fn wrong_sizes_labels_and_contents_are_told_apart() {
         let (catalog, _) = toy();
         let wide = file(Content::Images { count: 300, height: 14, width: 56 });
-        let (problem, _, text) = refused(0, &gzip(&wide));
-        assert!(matches!(problem, FileProblem::Dimensions { expected: (28, 28), found: (14, 56) }), "{text}");
+        refused(0, &gzip(&wide), "wrong image size: expected 28x28, found 14x56");
         let mut labels = file(catalog.files[1].content);
         labels[8 + 123] = 10;
-        let (problem, _, text) = refused(1, &labels);
-        assert!(matches!(problem, FileProblem::Label { index: 123, found: 10, first: 0, classes: 10 }), "{text}");
+        refused(1, &labels, "label 123: expected 0 to 9, found 10");
         let mut images = file(catalog.files[0].content);
         images[5000] ^= 1;
-        let (problem, _, text) = refused(0, &images);
-        assert!(
-            matches!(problem, FileProblem::Checksum { .. })
-                && text.contains(catalog.files[0].checksum.sha256().expect("known")),
-            "{text}"
-        );
+        refused(0, &images, &format!("wrong checksum: expected {}, found ", catalog.files[0].checksum));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use flate2::read::GzDecoder;
 use md5::{Digest, Md5};
-use speed_data::{DataError, FileProblem, check, locate, mnist};
+use speed_data::{DataError, check, locate, mnist};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -94,9 +94,7 @@ fn each_kind_of_damage_is_reported_for_its_file() {
     // Training and test labels swapped.
     fs::write(place(labels), content(&datasets, test_labels)).expect("a file");
     fs::write(place(test_labels), content(&datasets, labels)).expect("a file");
-    let error = mnist::load(folder.path()).expect_err("swapped");
-    let text = error.to_string();
-    assert!(matches!(error, DataError::BadFile { problem: FileProblem::Count { .. }, .. }), "{text}");
+    let text = mnist::load(folder.path()).expect_err("swapped").to_string();
     assert!(
         text.contains(labels) && text.contains("expected 60000, found 10000") && text.contains(test_labels),
         "{text}"

@@ -21,6 +21,7 @@ mod tests;
 mod unknown;
 mod votes;
 
+pub use crate::report::{AggregationKind, PaperFigures};
 pub(crate) use data::MAX_PIXELS;
 pub use data::{ComputeDevice, DataConfig, DataSource, EnsembleConfig, PoolOrigin, TableConfig};
 pub use defaults::DEFAULTS;
@@ -31,6 +32,5 @@ pub use noise::{Choice, NoiseConfig, QueryNoise, RawNoise};
 pub use privacy::{PrivacyConfig, RawPrivacy};
 pub use queries::{QueriesConfig, QuerySelection, QuerySelectionKind, RawQueries};
 pub use row::{RawRow, RowConfig, RowStudent};
-pub use speed_report::{AggregationKind, PaperFigures};
 pub use sweep::{Setting, Sweep};
 pub use votes::{RawVotes, VotesInFile, VotesSource, VotesSourceKind};

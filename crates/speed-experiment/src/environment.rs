@@ -3,7 +3,7 @@
 //! It reads two fields of files under `/proc` itself, because a library for every system (`sysinfo`) would be large for
 //! this purpose.
 
-use speed_report::Environment;
+use crate::report::Environment;
 
 /// Describes this process, with the `device` of its trainings.
 pub fn current_environment(device: &str) -> Environment {

@@ -12,8 +12,8 @@ pub use results::{Damage, ResultsFault, found_instead};
 
 use std::path::PathBuf;
 
+use speed_accountant::ledger::LedgerError;
 use speed_core::{ExitCode, printable_path, without_path};
-use speed_ledger::LedgerError;
 use speed_nn::device::DeviceError;
 use speed_nn::threads::QueueError;
 use speed_student::StudentError;
@@ -84,7 +84,7 @@ pub enum ExperimentError {
     Votes(#[from] speed_core::VotesError),
     /// The pool has no map.
     #[error(transparent)]
-    Map(speed_pool::MapError),
+    Map(speed_student::pool::MapError),
     /// Threads could not be started.
     #[error("cannot start a thread: {source}")]
     Threads {

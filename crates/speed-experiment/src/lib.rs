@@ -3,7 +3,7 @@
 //! Its three main uses:
 //! - run a config, or resume an interrupted run ([`run`]);
 //! - divide a run among machines ([`run_shard`]), or run a config for every combination of some values ([`run_sweep`]);
-//! - compare finished runs with each other and with the paper ([`speed_report::Comparison`]).
+//! - compare finished runs with each other and with the paper ([`crate::report::Comparison`]).
 //!
 //! [`run`] processes the data in this order: images, teachers, votes, queries, labels and account of each row,
 //! students, table.
@@ -23,6 +23,7 @@ mod options;
 mod picture;
 mod plan;
 mod progress;
+pub mod report;
 mod results;
 mod runner;
 mod stages;
@@ -43,13 +44,11 @@ pub use results::{
     CARD, CardedModel, OF_REPORT, check_card, first_model, missing_for_page, models_of_card, read_card, read_report,
     read_sweep, run_folder, run_page, sweep_folder, task, verify_run_card,
 };
-pub use runner::{
-    Shard, ShardReport, StageUnits, begin_run, check_run_id, has_begun, run, run_id, run_shard, run_until,
-};
-pub use speed_report::{Environment, Report, ReportRow, RunNoise, StageTime, SweepReport};
-pub use step::{Step, Steps};
+pub use runner::{ShardReport, begin_run, check_run_id, has_begun, run, run_id, run_shard, run_until};
+pub use stages::StageUnits;
+pub use step::{Step, StepState, Steps};
 pub use store::{
-    FinishedResults, Lock, RunState, RunStatus, Worker, config_path, find_any_run, find_results, find_run, pages,
+    FinishedResults, Lock, RunState, RunStatus, Shard, config_path, find_any_run, find_results, find_run, pages,
     read_small, run_in_use, slurm_folder, write_atomic,
 };
 pub use sweep::{plan_sweep, run_sweep, run_sweep_until, sweep_id};

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use crate::report::{Report, ReportRow, RunNoise, check_rows};
 use serde::{Deserialize, Serialize};
-use speed_report::{Report, ReportRow, RunNoise, check_rows};
 
 use crate::config::{Config, RowConfig};
 use crate::error::ExperimentError;

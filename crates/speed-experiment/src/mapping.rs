@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use speed_core::random::Streams;
 use speed_data::Images;
-use speed_pool::{Clusters, Features, MapError, MapSettings, PoolMap, Task};
+use speed_student::pool::{Clusters, Features, MapError, MapSettings, PoolMap, Task};
 
 use crate::error::ExperimentError;
 use crate::progress::Progress;

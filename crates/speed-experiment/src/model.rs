@@ -26,8 +26,8 @@ use burn::tensor::Device;
 use speed_core::read_regular;
 use speed_data::ImageShape;
 use speed_data::pictures::Preparation;
+pub use speed_nn::onnx::{IMAGES, LOGITS, PROBABILITIES, PixelType};
 use speed_nn::training::{Activations, AnyClassifier, NamedTensors};
-pub use speed_onnx::{IMAGES, LOGITS, PROBABILITIES, PixelType};
 
 pub(crate) use self::description::check_names;
 pub use self::description::{Description, FORMAT, Network, Origin, Preprocessing};

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use npyz::WriterBuilder;
 use speed_core::npy::{RealNumbers, WholeNumbers};
+use speed_core::vote_files::{FormError, Known, Table, VoteFile, parse_numbers};
 use speed_core::{VoteShape, Votes, VotesError, printable_path};
-use speed_votes::{FormError, Known, Table, VoteFile, parse_numbers};
 
 use crate::config::{Config, ConfigError, VotesInFile};
 use crate::error::{ExperimentError, InputFault};
@@ -189,7 +189,7 @@ fn read(path: &Path) -> Result<WholeNumbers, ExperimentError> {
 /// # Errors
 /// If the file cannot be read or exceeds the limit.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, ExperimentError> {
-    speed_votes::read_bytes(path).map_err(|fault| at(path, fault.into()))
+    speed_core::vote_files::read_bytes(path).map_err(|fault| at(path, fault.into()))
 }
 
 #[cfg(test)]

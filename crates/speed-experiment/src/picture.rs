@@ -1,7 +1,7 @@
 //! Sheets of pictures: generated images, and images of queries.
 
+use crate::report::{Picture, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
 use speed_data::Split;
-use speed_report::{Picture, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
 use speed_student::{Grid, Samples};
 
 use crate::error::Mismatch;

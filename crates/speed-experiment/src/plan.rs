@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use speed_accountant::ledger::{LedgerError, would_allow};
 use speed_accountant::{Price as AnswerPrice, PrivacyFilter, QueryBatch};
 use speed_data::locate;
-use speed_ledger::{LedgerError, would_allow};
 
 use crate::config::{Config, ConfigError};
 use crate::cost::{Cost, Meter, StageCost};
@@ -210,7 +210,7 @@ fn charges(
         let is_forced = options.force.iter().any(|name| node.is_called(name));
         // Answers depend on checks.
         let has_earlier = charges.iter().all(|(other, _, done)| *other != row || *done);
-        charges.push((row, batch, node.kind.is_finished(&folder, node) && !is_forced && has_earlier));
+        charges.push((row, batch, RunStore::is_finished(&folder, &node.name) && !is_forced && has_earlier));
     }
     Ok(charges)
 }

@@ -1,4 +1,4 @@
-//! Finished results: files of runs and sweeps, and pages. The reports themselves are in `speed-report`.
+//! Finished results: files of runs and sweeps, and pages. The reports themselves are in [`crate::report`].
 
 mod card;
 mod file;

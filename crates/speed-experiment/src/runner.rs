@@ -1,19 +1,17 @@
 //! A run from config to table.
 
 mod shard;
-mod units;
 
 use std::path::{Path, PathBuf};
 
+use crate::report::{AskedQueries, EnsembleQuality, Environment, Report, StageTime};
 use speed_accountant::QueryBatch;
 use speed_core::printable_path;
 use speed_core::random::Streams;
-use speed_report::{AskedQueries, EnsembleQuality, Environment, Report, StageTime};
 
-pub use self::shard::{Shard, ShardReport, run_shard};
-pub(crate) use self::shard::{folder_of, open_shards};
+pub(crate) use self::shard::folder_of;
+pub use self::shard::{ShardReport, run_shard};
 
-use self::shard::record_finished;
 use crate::config::{Config, ConfigError};
 use crate::device::Device;
 use crate::environment::current_environment;
@@ -26,7 +24,6 @@ use crate::progress::{Progress, Recorder};
 use crate::results::{
     PublicAnswers, PublishedQueries, RowResult, publish, student_methods, with_answers, write_models,
 };
-pub use crate::stages::StageUnits;
 use crate::stages::{
     CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowBaselines, RowBounds, RowLabellings,
     RowStudents, TeacherAnswers, TeachersOnTest, Truth, kinds_of_machine, planned_classes, select_queries,
@@ -44,7 +41,6 @@ pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Re
         let (report, asked) = report(context, &outputs, environment)?;
         write_models(context, &report)?;
         publish(context.store, &report, &asked)?;
-        record_finished(context.store, &graph, graph.nodes())?;
         Ok(report)
     })
 }
@@ -64,7 +60,6 @@ pub fn run_until(
     let nodes = graph.up_to(stage)?;
     in_run(config, options, &graph, progress, |context, _| {
         complete(context, nodes)?;
-        record_finished(context.store, &graph, nodes)?;
         Ok(context.store.folder().to_path_buf())
     })
 }

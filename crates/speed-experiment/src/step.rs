@@ -1,8 +1,9 @@
 //! The steps of an experiment for several machines; each step is a job or an array of jobs.
 //!
-//! The steps follow from the graph. A divided stage is an array of jobs. Before it, one job completes the stages that its
-//! units depend on. The last job completes the run.
+//! The steps follow from the graph. The units of a stage are an array of jobs, one for each shard. Before it, one job
+//! completes the stages that the units depend on. The last job completes the run.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -10,19 +11,17 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::config::{Config, ConfigError, Sweep};
 use crate::cost::Cost;
-use crate::runner::{folder_of, open_shards};
-use crate::stages::{Graph, KINDS, Kind, Node};
-use crate::store::{RunStore, ShardMark, SweepStore, report_path};
+use crate::runner::folder_of;
+use crate::stages::{Graph, KINDS, Kind};
+use crate::store::{RunStore, SweepStore, report_path};
 
 /// Seconds of a shard besides its units, for keys and for reading votes, if its units use several processors.
 const KEYS: f64 = 10.0;
 
 /// The name of the last step.
 const REPORT: &str = "report";
-/// The end of the name of a step that completes a divided stage.
+/// The end of the name of a step that completes a stage with units.
 const ALL: &str = "-all";
-/// Names of steps in records of earlier versions, and their names now.
-const EARLIER_NAMES: [(&str, &str); 3] = [("votes", "queries"), ("labels", "aggregate-all"), ("students", "student")];
 
 /// A step of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,9 +38,10 @@ impl Step {
 
     /// Returns all possible steps.
     fn all() -> impl Iterator<Item = Self> {
-        let divided = |(kind, stage): (usize, &&dyn Kind)| stage.unit_name().map(|_| Self { kind, completes: false });
+        let with_units =
+            |(kind, stage): (usize, &&dyn Kind)| stage.unit_name().map(|_| Self { kind, completes: false });
         let completing = (0..=KINDS.len()).map(|kind| Self { kind, completes: true });
-        KINDS.iter().enumerate().filter_map(divided).chain(completing)
+        KINDS.iter().enumerate().filter_map(with_units).chain(completing)
     }
 
     fn kind(self) -> Option<&'static dyn Kind> {
@@ -63,9 +63,9 @@ impl Step {
         self.kind().map(Kind::name)
     }
 
-    /// Returns whether it is divided into shards.
+    /// Returns whether it has shards.
     #[must_use]
-    pub fn is_divided(self) -> bool {
+    pub fn has_shards(self) -> bool {
         !self.completes
     }
 }
@@ -90,11 +90,22 @@ impl Serialize for Step {
 impl<'de> Deserialize<'de> for Step {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let read = String::deserialize(deserializer)?;
-        let name = EARLIER_NAMES.iter().find(|(earlier, _)| *earlier == read).map_or(&*read, |(_, name)| name);
         Self::all()
-            .find(|step| step.name() == name)
+            .find(|step| step.name() == read)
             .ok_or_else(|| serde::de::Error::custom(format!("{read:?} is not a step")))
     }
+}
+
+/// The work of a step that is not done.
+#[derive(Debug)]
+pub struct StepState {
+    /// The step.
+    pub step: Step,
+    /// The number of its shards; 1 for a step without shards.
+    pub of: usize,
+    /// The numbers, from 1, of its shards that are not done, empty for a step without shards; `None` if the step is
+    /// done.
+    pub open: Option<Vec<usize>>,
 }
 
 /// The steps of a run, or of a sweep's runs.
@@ -167,54 +178,74 @@ impl<'a> Steps<'a> {
         self.configs.iter().any(|config| Graph::for_config(config).of_kind(kind.name()).next().is_some())
     }
 
-    /// Returns the largest number of units of a step, which is 1 for a step that is not divided.
+    /// Returns the largest number of units of a step, which is 1 for a step without shards.
     #[must_use]
     pub fn units(&self, step: Step) -> usize {
-        match step.kind().filter(|_| step.is_divided()) {
+        match step.kind().filter(|_| step.has_shards()) {
             Some(kind) => self.configs.iter().map(|config| units_in(config, kind)).sum(),
             None => 1,
         }
     }
 
-    /// Returns whether a step is done according to the records of the runs' stages, or according to the report if the
-    /// records cannot tell. A step is not done if its outputs depend on earlier outputs that have changed.
-    #[must_use]
-    pub fn is_done(&self, step: Step) -> bool {
-        let is_reported = if self.is_sweep {
-            SweepStore::report_of(&self.folder).exists()
-        } else {
-            self.runs().iter().all(|run| report_path(run).exists())
-        };
-        let is_finished = |config: &&Config| {
-            let (folder, graph) = (RunStore::folder_of(self.results, config), Graph::for_config(config));
-            let Some(stage) = step.stage() else { return false };
-            let is_part = |node: &&Node| step.completes || node.units(config) > 0;
-            graph.of_kind(stage).filter(is_part).all(|node| node.kind.is_finished(&folder, node))
-        };
-        let last = || KINDS.iter().rev().find(|kind| kind.unit_name().is_some()).map_or("", |kind| kind.name());
-        let stage = step.stage().unwrap_or_else(last);
-        let is_outdated = |run: &PathBuf| ShardMark::is_outdated(run, stage);
-        (is_reported || self.configs.iter().all(is_finished)) && !self.runs().iter().any(is_outdated)
-    }
-
-    /// Returns the numbers, from 1, of the shards of a step that are not done, out of `of` shards.
+    /// Returns the states of the steps in their order, according to the records of the runs' stages and units. A step has
+    /// `shards_of(step)` shards, if it has any. A step after one that is not done is not done.
     ///
     /// # Errors
-    /// If the step is not divided.
-    pub fn open_shards(&self, step: Step, of: usize) -> Result<Vec<usize>, ConfigError> {
-        if self.is_done(step) {
-            return Ok(Vec::new());
+    /// If settings of a sweep differ in their steps.
+    pub fn states(&self, shards_of: impl Fn(Step) -> usize) -> Result<Vec<StepState>, ConfigError> {
+        let mut is_behind = false;
+        let state = |step: Step| {
+            let of = if step.has_shards() { shards_of(step) } else { 1 };
+            let open = match step.has_shards() {
+                false => (is_behind || !self.is_done(step)).then(Vec::new),
+                true if is_behind => Some((1..=of).collect()),
+                true => Some(self.open_shards(step, of)).filter(|open| !open.is_empty()),
+            };
+            is_behind |= open.is_some();
+            StepState { step, of, open }
+        };
+        Ok(self.list()?.into_iter().map(state).collect())
+    }
+
+    /// Returns whether a step without shards is done.
+    fn is_done(&self, step: Step) -> bool {
+        let is_finished = |config: &&Config, stage| {
+            let run = RunStore::folder_of(self.results, config);
+            Graph::for_config(config).of_kind(stage).all(|node| RunStore::is_finished(&run, &node.name))
+        };
+        match step.stage() {
+            Some(stage) => self.configs.iter().all(|config| is_finished(config, stage)),
+            None if self.is_sweep => SweepStore::report_of(&self.folder).exists(),
+            None => self.runs().iter().all(|run| report_path(run).exists()),
         }
-        open_shards(&self.folder, &self.runs(), step.stage().unwrap_or_default(), of)
+    }
+
+    /// Returns the numbers, from 1, of the shards of a step with missing units. The units are numbered as by
+    /// [`ShardUnits`](crate::stages::ShardUnits); units of a stage that another setting of the sweep does count as missing
+    /// until this setting's run has the stage.
+    fn open_shards(&self, step: Step, of: usize) -> Vec<usize> {
+        let (mut open, mut first) = (BTreeSet::new(), 0);
+        for config in &self.configs {
+            let (run, graph) = (RunStore::folder_of(self.results, config), Graph::for_config(config));
+            for (at, node) in
+                graph.nodes().iter().enumerate().filter(|(_, node)| Some(node.kind.name()) == step.stage())
+            {
+                let units = node.kind.count_units(&run, config, node, &graph.nodes()[..at]);
+                let missing = units.into_iter().flat_map(|units| units.missing);
+                open.extend(missing.map(|unit| (first + unit) % of + 1));
+                first += node.units(config);
+            }
+        }
+        open.into_iter().collect()
     }
 
     /// Returns the seconds of the longest of `of` shards of a step on `cpus` processors, estimated by `cost`, which is
-    /// the cost of the first run; `None` if unknown. An undivided step takes as long as all stages that cannot be divided.
+    /// the cost of the first run; `None` if unknown. A step without shards takes as long as all stages without units.
     #[must_use]
     pub fn seconds(&self, step: Step, of: usize, cpus: u16, cost: &Cost) -> Option<f64> {
-        let kind = step.kind().filter(|_| step.is_divided());
-        let is_undivided = |stage: &str| KINDS.iter().any(|kind| kind.name() == stage && kind.unit_name().is_none());
-        let is_part = |stage: &str| kind.map_or_else(|| is_undivided(stage), |kind| kind.name() == stage);
+        let kind = step.kind().filter(|_| step.has_shards());
+        let has_no_units = |stage: &str| KINDS.iter().any(|kind| kind.name() == stage && kind.unit_name().is_none());
+        let is_part = |stage: &str| kind.map_or_else(|| has_no_units(stage), |kind| kind.name() == stage);
         let stages = cost.stages.iter().filter(|cost| is_part(cost.stage));
         let one: f64 = stages.map(|stage| stage.core_seconds).sum::<Option<f64>>()?;
         let units = self.units(step).max(1);
@@ -223,7 +254,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// Returns the seconds of a shard of `units` units of `unit` core-seconds each, or of an undivided step.
+/// Returns the seconds of a shard of `units` units of `unit` core-seconds each, or of a step without shards.
 fn longest_shard(kind: Option<&dyn Kind>, units: usize, unit: f64, cpus: u16) -> f64 {
     let cpus = usize::from(cpus.max(1));
     let evenly = unit * units as f64 / cpus as f64;
@@ -274,17 +305,12 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_read_by_their_names_of_today_and_of_earlier_versions() {
-        // No config has a step that completes the votes, whose name is that of an earlier version.
-        let is_earlier = |step: &Step| EARLIER_NAMES.iter().any(|(earlier, _)| *earlier == step.name());
-        for step in Step::all().filter(|step| !is_earlier(step)) {
+    fn steps_are_read_by_their_names() {
+        for step in Step::all() {
             let text = serde_json::to_string(&step).expect("a name");
             assert_eq!(serde_json::from_str::<Step>(&text).expect("the same step"), step);
         }
-        let read = |name: &str| serde_json::from_value::<Step>(name.into()).map(Step::name);
-        assert_eq!(read("votes").expect("an earlier name"), "queries");
-        assert_eq!(read("labels").expect("an earlier name"), "aggregate-all");
-        assert_eq!(read("students").expect("an earlier name"), "student");
+        let read = |name: &str| serde_json::from_value::<Step>(name.into());
         assert!(read("account-a").is_err() && read("").is_err());
     }
 }

@@ -7,7 +7,6 @@ mod find;
 mod fingerprint;
 mod folder;
 mod layout;
-mod leases;
 mod lock;
 mod noise_key;
 mod program;
@@ -15,7 +14,7 @@ mod read;
 mod record;
 mod remains;
 mod run;
-mod shard_mark;
+mod shard;
 mod status;
 mod sweep;
 
@@ -29,11 +28,9 @@ pub(crate) use fingerprint::{Fingerprint, Identity};
 pub(crate) use folder::{StageFolder, unit_meta, unit_payload};
 pub(crate) use layout::{
     ARITHMETIC, ASKED_PICTURES, ASKED_QUERIES, PUBLISHED, example_image, folders_in, is_called, is_current, is_id,
-    model_name, models_in, progress_path, report_path, run_of_card, shard_progress_path, stages, table_path,
+    model_name, models_in, progress_path, report_path, run_of_card, stages, table_path,
 };
 pub use layout::{config_path, pages, slurm_folder};
-pub use leases::Worker;
-pub(crate) use leases::{Holder, Lease, Leased, workers};
 pub use lock::Lock;
 pub(crate) use noise_key::NoiseKey;
 pub use read::read_small;
@@ -41,7 +38,7 @@ pub(crate) use read::{is_one_name, read_report, read_stage_file, read_table};
 pub(crate) use record::{FinishedStage, StageRecord, part_of_stage, read_listed, stage_file_damage};
 pub(crate) use remains::StageRemains;
 pub(crate) use run::{RunStore, StageState};
-pub(crate) use shard_mark::{ShardMark, StageMark};
+pub use shard::Shard;
 pub(crate) use status::{ProgressFile, write_progress};
 pub use status::{RunState, RunStatus};
 pub(crate) use sweep::SweepStore;

@@ -8,8 +8,8 @@ mod progress;
 
 use std::path::PathBuf;
 
+use crate::report::{SettingReport, SweepReport};
 pub use id::sweep_id;
-use speed_report::{SettingReport, SweepReport};
 
 use crate::config::{ConfigError, Setting, Sweep};
 use crate::error::ExperimentError;

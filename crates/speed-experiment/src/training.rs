@@ -28,7 +28,7 @@ pub use example::{ORGANISATIONS, OWN_IMAGES, PUBLIC_IMAGES, TEST_IMAGES, write_e
 pub use groups::Grouping;
 pub use images::ImagesOptions;
 pub use queries::{QueriesChoice, QueriesOptions, QueriesReport, choose_queries};
-pub use speed_pool::Features;
+pub use speed_student::pool::Features;
 pub use student::{PoolSummary, RoundOrigin, StudentOptions, StudentReport, train_student};
 pub use teacher::{TeacherOptions, TeacherReport, TeachersReport, train_teachers};
 pub use votes::{OnnxOptions, PluralityOptions, PluralityReport, VoteOptions, VoteReport, plurality, vote};

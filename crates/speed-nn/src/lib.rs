@@ -19,6 +19,7 @@
 //! | [`device`] | the processor, or a GPU |
 //! | [`threads`] | a work queue whose workers each have a one-thread pool |
 //! | `training` | utilities for training image classifiers (feature `training`) |
+//! | `onnx` | ONNX models of networks, and classifiers of other programs (feature `onnx`) |
 //! | `allocator` | an allocator that keeps freed memory between steps (feature `allocator`) |
 //!
 //! # A network
@@ -82,6 +83,8 @@ pub mod layers;
 pub mod math;
 pub mod matrix;
 pub mod noise;
+#[cfg(feature = "onnx")]
+pub mod onnx;
 pub mod ops;
 pub mod optim;
 pub mod params;

@@ -5,7 +5,8 @@
 //! - train a student on a pool of images and few labels ([`StudentMethod::train`]);
 //! - compare it with a classifier without a network ([`label_spreading`]);
 //! - save a training at any epoch and resume it to the same bits ([`Checkpoint`]);
-//! - add a method under a name ([`StudentMethod::register`]).
+//! - add a method under a name ([`StudentMethod::register`]);
+//! - find typical images and groups of a public pool to ask about, without labels ([`pool`]).
 //!
 //! A [`Lesson`] contains a pool of unlabelled images and labels from the teachers' noisy vote for a few of them.
 //! [`StudentMethod::train`] runs a training and reports every epoch; a [`Checkpoint`] resumes an interrupted training
@@ -25,6 +26,7 @@ mod lesson;
 mod method;
 mod methods;
 mod metrics;
+pub mod pool;
 pub mod pseudo_labels;
 mod samples;
 #[cfg(test)]

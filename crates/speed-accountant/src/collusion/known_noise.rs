@@ -1,4 +1,40 @@
 //! Secret and known noise together, averaged over the known part.
+//!
+//! # Integer Laplace noise
+//!
+//! If `A` or `B` is beyond `27 / gamma`, the point is moved to the edge, either along the diagonal (far out on the
+//! winning side only `B - A` matters) or up to it. This moves probabilities by at most the tail of the noise there, and
+//! `p^{l+1} / p'^l` by at most `(2 l + 1) e^{eps (l + 1)}` times the tail, which is added. Known noise beyond
+//! `24 / gamma` counts with the worst moment. Transforms have an error of less than 1e-12 of the largest value, which
+//! is added. Pairs of classes that win with probability at most 1e-7 together are bounded by the chord
+//! ([`crate::moments::Chord`]), with "neither" as the outcome.
+//!
+//! # Binomial and Skellam noise
+//!
+//! Answers are left out as in [`crate::three_answers`]: given `c_a`, `c_b` and `m`, an answer that is less likely than
+//! `eta` and likelier than at the other votes is left out. At most two of three answers are, so `2 eta` is charged for
+//! each query. The excess `G` is the sum over the answers of `p (r^l - 1)`, `r = p / p'`, with 0 for an answer that is
+//! left out. This is at least the mean of `r^l` over the other answers, less 1.
+//!
+//! - *Bounds of an answer.* Let `t`, at most `e^-21 eta`, be the tail of the secret noise beyond a distance `R_s`. Each
+//!   `p` is replaced by `p (1 + rho) + 2 t` and each `p'` by `p' (1 - rho) - 2 t`, where `rho` covers rounding. An
+//!   answer is left out only if the first value is below `eta`. An infinite ratio makes the bound infinite, and then no
+//!   votes are used.
+//! - *Edges.* The plane is `R = R_s + C` wide, where known noise beyond `C` has a probability of at most 4e-13 for two
+//!   classes and counts with the largest `G`. So every average at the edge is made of places with a mark beyond `R_s`.
+//!   If a mark is above `R_s`, that class does not win except with probability `t`, below `eta`, and the other two
+//!   answers change by a factor within `1 - t` if the mark grows. If no mark is above and one is below `-R_s`, all
+//!   probabilities change by at most `t` along the diagonal, which the bounds of an answer contain. Transforms,
+//!   rounding and edges add `(1e-12 + 3 rho + 100 (2 l + 1) t)` times 1 plus the largest `G`.
+//! - *Unlikely pairs.* Let `w`, below 1e-24, bound the probability that `a` or `b` wins, at the votes and at the
+//!   neighbour. Given `v = (c_a, c_b, m)` let `q'_v` be this probability at the neighbour. Where `q'_v <= 1 / (l + 1)`,
+//!   "neither" has `p r^l <= (1 - q'_v)^-l <= 1 + 2 (l + 1) q'_v`, by convexity and `(1 + 1/l)^l < e`. All other cases
+//!   together have a probability of at most `(l + 2) w` at the votes: `a` or `b` wins, or `q'_v > 1 / (l + 1)`
+//!   (Markov). By Hölder's inequality they contribute at most `((l + 2) w)^{1 - 1/s} (1 + G_{ls})^{1/s}`, where
+//!   `G_{ls}` is the largest `G` of the order `l s`. The mean of `G` is therefore at most `2 (l + 1) w` plus this, for
+//!   `s = 2` and `s = 4`.
+//! - *Coins.* Coins that are not secret are known. If both numbers are odd, both parts are counted from half a coin
+//!   more, so a threshold and `m` move by one.
 
 use rustfft::num_complex::Complex;
 use speed_mechanism::{Binomial, DiscreteLaplace, HonestRatio, InverseScale, Lattice, Mechanism, NoiseCoins, Skellam};
@@ -212,7 +248,7 @@ impl AveragedExcess {
     }
 
     /// Bounds the mean for a pair of classes of which either wins with at most this probability, at the votes and at
-    /// the neighbour; `epsilon` is for one query. docs/privacy.md, "Collusion", has both bounds.
+    /// the neighbour; `epsilon` is for one query. The documentation of the module has both bounds.
     pub(super) fn of_unlikely_pair(&self, either_wins: f64, epsilon: f64) -> f64 {
         if self.higher.is_empty() {
             // The chord.

@@ -1,16 +1,30 @@
 //! Composition of wide Skellam noise in closed form, without a table of the noise.
 //!
 //! Let `X` be Skellam noise of variance `v`. A count that gains a vote has the loss
-//! `L(k) = ln P[X = k] / P[X = k - 1]`, the logarithm of a ratio of Bessel functions. Amos (1974) bounds this ratio:
-//! with `y = (k - 1/2) / v`
+//! `L(k) = ln P[X = k] / P[X = k - 1] = ln I_k(v) / I_{k-1}(v)`. A count that loses a vote has the same distribution of
+//! losses.
 //!
-//! `L(k) <= -(1 + 1/v) y + y_+ / v + y_+^3 / 6 + 1 / (2 v^2)`.
-//!
-//! The first term is linear in `k`, so its sum over `2 k` counts is again a Skellam variable, of variance `V = 2 k v`,
-//! whose cumulants have a closed form. The other terms are small: their sum exceeds a bound `C` with a small part of
-//! delta only (Bernstein). One expectation remains, `E[(1 - e^{epsilon - S})_+]`, an integral of `e^{cumulant}` along a
-//! line in the complex plane. The trapezoidal sum of this integral is never below it. docs/privacy.md, "Wide Skellam
-//! noise", has the proof.
+//! 1. **The loss is nearly linear.** Amos (1974, Math. Comp. 28, pp. 239-251) bounds the ratio of Bessel functions for
+//!    `u >= 0`:
+//!    `x / (u + 1/2 + sqrt(x^2 + (u + 3/2)^2)) <= I_{u+1}(x) / I_u(x) <= x / (u + 1/2 + sqrt(x^2 + (u + 1/2)^2))`. With
+//!    `y = (k - 1/2) / v`, for `k >= 1` the right side gives `L <= -asinh y <= -y + y^3 / 6`. For `k = -m <= 0` the
+//!    ratio is `I_m / I_{m+1}`, and the left side gives
+//!    `L <= asinh((m + 1/2) / v) + (m + 1) / v^2 <= -(1 + 1/v) y + 1 / (2 v^2)`. So everywhere
+//!    `L(k) <= -(1 + 1/v) y + w(y) + 1 / (2 v^2)` with `w(y) = y_+ / v + y_+^3 / 6`.
+//! 2. **Sums.** `k` queries are `n = 2 k` counts. Sums of the first term are a Skellam variable `Z` of variance `n v`,
+//!    times `(1 + 1/v) / v`, since it is symmetric. Sums of `w` exceed `C` with a probability of at most `2e-9 delta`,
+//!    which is charged. To find `C`, let `e^-t = 1e-9 delta`. Except with that probability no count exceeds `Y v`
+//!    (Chernoff), and then `w <= b = w(Y)`. So `C` is the smaller of `n b` and, by Bernstein's inequality,
+//!    `n E + b t / 3 + sqrt((b t / 3)^2 + 2 t n S)`. Here `E = v^{-3/2} (1/2 + (3 + 1/v)^{3/4} / 12)` and
+//!    `S = v^-3 (1 + (15 + 15/v + 1/v^2) / 36)` are bounds of the mean and the mean square of `w`, from the moments
+//!    `v`, `3 v^2 + v` and `15 v^3 + 15 v^2 + v` of `X`. `delta(epsilon) = E[(1 - e^{epsilon - loss})_+]` does not fall
+//!    with the loss, so the sum may replace the loss.
+//! 3. **One integral.** `E[(1 - e^{epsilon - L})_+]` is `1 / (2 pi i)` times the integral of
+//!    `E[e^{s (L - epsilon)}] / (s (s + 1))` over a line `Re s = a > 0` (inverse Laplace transform). For `L = c + b Z`
+//!    the mean is `e^{s (c - epsilon) + n v (cosh b s - 1)}`. By Poisson's summation the trapezoidal sum of step `h` is
+//!    the sum over all integers `m` of `e^{a m P} delta(epsilon + m P)`, `P = 2 pi / h`. **All terms are positive, so
+//!    it is an upper bound for every step.** Omitted terms are bounded by `1 - cos x >= 2 x^2 / pi^2` about each full
+//!    turn of the lattice and `|s (s + 1)| >= (Im s)^2`, and 1e-10 of all magnitudes is added for rounding.
 
 use std::f64::consts::PI;
 

@@ -1,8 +1,14 @@
 //! The check before a query, at given votes: both outcomes exactly, at the votes and at every neighbour.
 //!
-//! A query is checked, and answered if it reaches the threshold. Let `P` be the probabilities at the votes, `P'` those at
-//! a neighbour, and `m` the moment of the answer. The moment of both steps together is
-//! `P[no] (P[no] / P'[no])^l + P[reached] (P[reached] / P'[reached])^l m`, whatever the outcome of the run was.
+//! A query is checked, and answered if it reaches the threshold. Let `P` be the probabilities at the votes, `P'` those
+//! at a neighbour, and `m` the moment of the answer. The moment of both steps together is
+//! `P[no] (P[no] / P'[no])^l + P[reached] (P[reached] / P'[reached])^l m`, because the noise of the steps is
+//! independent and the answer is given only after "reached".
+//!
+//! The largest count and its possible moves are exact: it grows if another class has a vote, and falls if only one
+//! class has it and another has at least two votes less. The largest of these moments over the moves is added up over
+//! all checked queries, in each direction, so the sum holds for every outcome of the checks. A sum over the queries
+//! that were answered in one run would be no moment, because it depends on the outcomes.
 
 use speed_mechanism::{Gaussian, Lattice, Mechanism};
 

@@ -4,8 +4,17 @@
 //! The answer is `a` with probability `J(m - n_a, n_a - n_b)`, where `J(A, D) = P[r >= A and r' <= r + D]` for two
 //! classes' noise `r, r'`. At the neighbour it is `J(A + 1, D - 2)`. So the loss at `a` is at most
 //! `epsilon* = sup over A, D of ln J(A, D) / J(A + 1, D - 2)`. At `b` the same holds with the votes and the neighbour
-//! exchanged. At any other answer (and at "no answer") the ratio is at most `sup F(z) / F(z - 1)`, which is the limit
-//! `D -> infinity` of the supremum.
+//! exchanged. At any other answer `j`, given its noisy count `x`, the ratio is
+//! `F(x - n_a) F(x - n_b) / (F(x - n_a + 1) F(x - n_b - 1)) <= sup F(z) / F(z - 1)`, which is the limit `D -> infinity`
+//! of the supremum; the same holds for "no answer". A fixed rule for ties moves `A` or `D` by a constant.
+//!
+//! For integers the supremum is evaluated at all places with `|A|, |D| <= W = 38 / gamma` ([`within`]). Outside this
+//! window one of the three answers `a`, `b`, neither has a probability of at most `S(W)`, where `S` is the tail of the
+//! difference of two classes' noise. Up to this probability the other two behave as at the window's edge (at `A = -W`
+//! only the difference of two counts matters) or as a single count. So
+//! `delta(e^{epsilon*}) <= eta = 8 S(W - 4) (1 + e^{epsilon*})` for any votes. A pair with this delta is an
+//! `epsilon*`-private one and, with probability `eta`, arbitrary (Kairouz, Oh and Viswanath 2015). So `k` queries
+//! satisfy `epsilon*` except for `k eta` of delta.
 
 use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, LaplaceTable, Mechanism};
 
@@ -97,8 +106,7 @@ pub(crate) struct Within {
 }
 
 /// Computes [`epsilon_star`] of integer noise as a proved bound: every place of a window is evaluated, and the places
-/// outside cost at most [`Within::beyond`], a part of delta (docs/privacy.md, "One query, without votes"). Returns
-/// `None` if the window would be too large.
+/// outside cost at most [`Within::beyond`], a part of delta. Returns `None` if the window would be too large.
 pub(crate) fn within(event: &PrivacyEvent) -> Option<Within> {
     static KNOWN: Memo<2, Within> = Memo::new();
     let Mechanism::DiscreteLaplace { gamma } = event.mechanism() else { return None };

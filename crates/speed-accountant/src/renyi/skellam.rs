@@ -88,8 +88,13 @@ impl SkellamSum {
     }
 }
 
-/// An upper bound of the divergence of wide noise, computed from its loss, which is nearly linear (docs/privacy.md,
-/// "Wide Skellam noise").
+/// An upper bound of the divergence of wide noise, computed from its loss, which is nearly linear
+/// (`composition/wide_skellam.rs`, item 1).
+///
+/// The moment of order `l` is the moment of the linear part, `e^{l b/2 + v (cosh l b - 1) + l / (2 v^2)}` with
+/// `b = (1 + 1/v) / v`, times a factor. The factor is `1 + E'[e^{l w} - 1]` under the tilted distribution, with
+/// `e^{l w} - 1 <= l w (e^{l w(Y)} - 1) / (l w(Y))` and `E' w` from the tilted distribution's second and fourth moments.
+/// Alternatively the factor is 1 plus the inverse of the moment, since above 0 the loss is negative.
 pub(crate) struct WideSkellam {
     variance: f64,
 }

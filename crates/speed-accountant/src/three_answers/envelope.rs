@@ -1,4 +1,10 @@
 //! The largest moment of the three answers given a bound on the probability of any answer other than the likeliest.
+//!
+//! Let `o` be an answer with `P[not o] <= q` at the votes and at the neighbour. Each `(A, B)` gives a point: its
+//! `1 - max P`, and the excess over 1 of its moment, in both directions. The smallest concave increasing function above
+//! all these points bounds the moment given `q`. By Jensen's inequality it also bounds the mean over `m`, and over
+//! known noise, where `q` is the probability with that noise unknown. For the region outside the plane,
+//! `3 (2 l + 1) e^{eps (l + 1)}` times the tail is added, and the tail is added to `q`.
 
 use super::profile::ThreeAnswers;
 use super::rows::for_each_row;

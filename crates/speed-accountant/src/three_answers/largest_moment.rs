@@ -1,12 +1,106 @@
 //! The largest moment of the three answers over all marks, for log-concave noise.
 //!
-//! The excess over 1 of the moment of order `l` is `E_P'[phi(P / P')]` with `phi(r) = r^{l+1} - 1 - (l + 1)(r - 1)`, a
-//! sum of terms that are not negative. The three ratios `P / P'` grow with `A` and fall with `B` (docs/privacy.md,
-//! "Largest moment"), and so does or falls every probability. A rectangle of marks is therefore bounded by its corners,
-//! and rectangles are divided until the largest bound is close to an attained value.
+//! The noise is on the integers. Its probabilities `p` are log-concave, and so are their sums `F`. The supremum over
+//! the marks is that of the moment of each order. The supremum of profiles lets the adversary choose other marks for
+//! every `alpha`, which costs more.
 //!
-//! An answer that is less likely than [`LargestMoment::removed`] and whose loss is positive is left out, and its
-//! probability is charged to delta. Beyond the support of bounded noise such a loss is infinite.
+//! # Answers that are left out
+//!
+//! Noise with a bounded support has infinite losses at its end, so a moment over all answers is infinite. Fix a
+//! probability `eta` ([`LargestMoment::removed`]). In the direction from `P` to `P'`, leave out every answer `o` with
+//! `P[o] < eta` and `P[o] > P'[o]`. At most two answers have `P > P'`, so a query leaves out at most `2 eta` of
+//! probability. Let `S` be the sequences of answers in which no answer was left out, where the marks of each query may
+//! depend on earlier answers. Then
+//!
+//! ```text
+//! sum of (P - e^eps P')_+  <=  P[not S] + E_P[(1 - e^{eps - loss})_+ 1_S].
+//! ```
+//!
+//! The first term is at most `2 k eta` for `k` queries. The second is at most the conversion of moments, applied to
+//! `E_P[e^{l loss} 1_S]`, because the conversion bounds `(1 - e^{eps - x})_+` by a multiple of `e^{l x}` for every `x`.
+//! By induction over the queries this mean is at most the product of the largest moments. So `2 k eta` is subtracted
+//! from delta.
+//!
+//! # The excess is a sum of positive terms
+//!
+//! With `phi(r) = r^{l+1} - 1 - (l + 1)(r - 1) >= 0`, the moment of order `l` less 1 is the sum over all `o` of
+//! `P'[o] phi(P[o] / P'[o])`. Without an answer that has `P > P'`, the moment less 1 is at most the sum over the other
+//! answers, because the rest, `-P'[o] - (l + 1)(P[o] - P'[o])`, is negative.
+//!
+//! # Ratios are monotone
+//!
+//! Let `Q(A, B) = sum over x >= A of p(x) F(x - A + B)`, so that `P[a] = Q(A, B)` and `P[b] = Q(B, A - 1)`. Each of the
+//! ratios `P[o] / P'[o]` grows with `A` and falls with `B`:
+//!
+//! - Neither: `F(A-1) F(B-1) / (F(A) F(B-2))`, because `F` is log-concave as a sum of a log-concave `p`.
+//! - `a`: the ratio `Q(A, B) / Q(A+1, B-1)`. Write `E = A - B` and `G(A, E) = Q(A, A - E)`. Three inequalities hold for
+//!   all `A` and `E`. The ratio falls with `B` by (2) and (1), and grows with `A` by (3).
+//! - `b`: the inverse of the same ratio at the marks `(B-1, A)`.
+//!
+//! ```text
+//! G(A, E+1) G(A+1, E)    <=  G(A+1, E+1) G(A, E)          (1)
+//! G(A+1, E+2) G(A, E-1)  <=  G(A, E+1) G(A+1, E)          (2)
+//! G(A+2, E+3) G(A, E)    <=  G(A+1, E+2) G(A+1, E+1)      (3)
+//! ```
+//!
+//! Each follows from the four functions theorem (Ahlswede and Daykin 1978) on the integers: if
+//! `f1(x) f2(y) <= f3(max(x, y)) f4(min(x, y))` for all `x, y`, the same holds for the sums of the functions. For (1)
+//! take the terms of the four sums as they are. The indicators agree. For `x >= y` both sides are equal, and for
+//! `y > x` the claim is `F(x-E-1) F(y-E) <= F(y-E-1) F(x-E)`, which is log-concavity. For (2) and (3) shift the first
+//! sum on the left and the second on the right by one, so that their terms contain `p(x+1)`. For `x >= y` the factors
+//! `F` are equal, and the claim is `p(x+1) p(y) <= p(x) p(y+1)`. For `x < y` the factors `p` are equal, and the claim
+//! is the log-concavity of `F` for places that move towards each other by two.
+//!
+//! # The supremum is certified
+//!
+//! `P[a]` falls with `A` and grows with `B`, `P[b]` the other way round, and `P[neither]` grows with both. So the
+//! excess on a rectangle of marks is at most the sum over the answers of the largest `P'` times the larger `phi` of the
+//! lowest and the highest ratio, all of them taken at corners. Rectangles are divided, the one with the largest bound
+//! first, until the logarithm of the largest bound is close to that of an attained value. The marks are from `-R` to
+//! `R`, where the tail `t` beyond `R` is at most `e^-21 eta`. Outside,
+//!
+//! - if `A > R`, class `a` does not win except with probability `t`, and `b` reaches its mark or not: two numbers that
+//!   depend on `B` alone, each within a factor `1 - t`; the same for `B > R`;
+//! - if neither is above `R` and one is below `-R`, that class reaches its mark except with probability `t`, and only
+//!   `B - A` matters: the answers are those of two classes, each within `t`.
+//!
+//! Both are scanned in one dimension with these margins. Two classes without a threshold are the second case with
+//! `t = 0`. Logarithms of ratios are moved outwards by 1e-12 and 4e-15 for each place of the tables, which covers
+//! rounding.
+//!
+//! # Neighbours that differ in a party of several teachers
+//!
+//! Any of a party's `M` votes may move from any class to any other. So the counts change by a vector `d` of integers
+//! that add up to 0, with `sum of |d_j| <= 2 M`. Such a `d` is a mean, with weights, of the vectors `M (e_b - e_a)`
+//! that move all votes from one class `a` to one class `b`. The largest moment is that of one of these vectors:
+//!
+//! The probability of the outcome `o` at the counts `n` is
+//!
+//! ```text
+//! P_n(o) = sum over x of p(x - n_o) product over j of F(x - n_j - t_j),
+//! ```
+//!
+//! with a constant `t_j` of 0 or 1 for ties, and for a threshold a factor that is 1 from some `x` on; "no answer" is a
+//! product of factors `F(T - 1 - n_j)`. For Gaussian noise the sum is an integral of a function that is log-concave in
+//! `(x, n)`, so `P_n(o)` is log-concave in `n` (Prékopa 1973). For noise on the integers, minus the logarithm of the
+//! summand is a sum of convex functions of differences of coordinates. So it is L-natural-convex: its values at the
+//! rounded-up and the rounded-down midpoint of two points add up to at most its values at the points (Murota 2003). The
+//! discrete Prékopa-Leindler inequality for these midpoints (Klartag and Lehec 2019, Theorem 1.4) carries this over to
+//! the sum. So `-ln P_n(o)` is L-natural-convex in `n`, hence the restriction of a convex function to the integers. In
+//! both cases, for a fixed `n`, `P_{n+d}(o)^{-l}` is the exponential of a convex function of `d`, and so the moment
+//! `sum over o of P_n(o)^{l+1} P_{n+d}(o)^{-l}` is convex. It is largest at one of the vectors `M (e_b - e_a)`. The set
+//! of all `d` is symmetric, so this covers both directions.
+//!
+//! For such a `d` the bounds of one teacher hold with marks that move by `M` votes instead of one, because the ratio of
+//! `P[o]` at `(A, B)` to that at `(A + M, B - M)` is a product of `M` ratios of neighbours one place apart, each of
+//! which grows with `A` and falls with `B`. A check's mark moves by at most `M` votes.
+//!
+//! Outcomes with `P_n(o) < eta` are left out, whatever `d` is: at most all classes but one, or "no answer". So they
+//! cost at most `257 eta` of delta for at most 256 classes, and `eta` is chosen so that this is what one teacher's
+//! query pays. The bounds above leave out answers given the other counts. For an outcome that is kept, let those
+//! answers be the ones less likely than `10^-9 eta`. An outcome loses at most the part `10^-9` of its probability to
+//! them, so the moment of the outcomes kept is at most `(1 - 10^-9)^{-(l+1)}` times that of the answers kept
+//! ([`log_of_rest`]).
 
 mod answer;
 mod check;

@@ -1,4 +1,28 @@
 //! The largest privacy profile of the three answers over all marks.
+//!
+//! `delta(alpha)` is at most the supremum over `(A, B)` of the larger of `sum of (P - alpha P')_+` and
+//! `sum of (P' - alpha P)_+`. A supremum of convex functions is convex, so its values are connected by straight lines.
+//! The pair of distributions behind it dominates every query, also if votes depend on earlier answers.
+//!
+//! # The supremum is certified
+//!
+//! Every `(A, B)` with `|A|, |B| <= R = 25 / gamma + 6` is examined: in blocks of 8 x 8 by a bound (for each answer the
+//! largest probability times the largest share lost), and one by one where this bound exceeds a value attained
+//! elsewhere. Outside, clip a mark above `R` to `R`, or move both marks up the diagonal until the lower one is `-R`:
+//! there some class exceeds its mark anyway, and only `B - A` matters. This moves probabilities by at most the tail of
+//! the noise there. So `4 S(R - 1) (1 + alpha)` is added at every point, and 1e-12 for rounding. From the proved
+//! epsilon of one query on, the profile is 0.
+//!
+//! # Continuous noise of all teachers
+//!
+//! An exponential variable of rate gamma is `G + U`. `G` is geometric on the integers, `U` is in [0, 1), and they are
+//! independent because the exponential distribution has no memory. So continuous Laplace noise, the difference of two
+//! such variables, is integer Laplace noise of the same gamma plus an independent `V = U - U'`. Show the adversary also
+//! all `V`. Given `V` and `m`, class `a` passes its mark if its integer noise is at least `A`, the smallest integer
+//! that is at least `m - n_a - V_a`, and likewise for `b`. If both exceed `A` and `B` by different integers, the larger
+//! excess wins; otherwise `V` alone decides. These are the marks and the two tie rules of integer noise, and the moved
+//! vote changes the marks by one. So all bounds of the three answers hold unchanged. For `tau < 1` the remainder is not
+//! known to be a distribution.
 
 use std::ops::Range;
 

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use speed_accountant::{Accountant, Delta};
 use speed_core::NoisePlacement;
 use speed_experiment::model::Description;
-use speed_experiment::training::{RoundOrigin, StudentReport};
-use speed_experiment::{current_environment, task};
-use speed_report::{
+use speed_experiment::report::{
     CARD_FORMAT, CardSource, MAX_CARD_DELTA, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy, Privacy,
     TrainingData, Versions, covers_labels,
 };
-use speed_roles::student::read_result;
-use speed_roles::{Party, RoundFile, party_event, privacy_event};
+use speed_experiment::training::{RoundOrigin, StudentReport};
+use speed_experiment::{current_environment, task};
+use speed_round::student::read_result;
+use speed_round::{Party, RoundFile, party_event, privacy_event};
 
 use super::{Failure, usage};
 

@@ -9,8 +9,8 @@ use super::{Failure, print, print_json};
 use crate::bar::Waiting;
 use crate::options::ClientOptions;
 
-fn client(options: &ClientOptions) -> speed_network::ClientOptions {
-    speed_network::ClientOptions {
+fn client(options: &ClientOptions) -> speed_round::network::ClientOptions {
+    speed_round::network::ClientOptions {
         signing_key: options.signing_key.clone(),
         round: options.round.clone(),
         server: options.server.clone(),
@@ -19,7 +19,7 @@ fn client(options: &ClientOptions) -> speed_network::ClientOptions {
 }
 
 pub(super) fn send(options: &ClientOptions, message: &Path, receipt: &Path) -> Result<(), Failure> {
-    let report = Waiting::during("sending", || speed_network::send(&client(options), message, receipt))?;
+    let report = Waiting::during("sending", || speed_round::network::send(&client(options), message, receipt))?;
     if options.json {
         return print_json(&report);
     }
@@ -31,14 +31,14 @@ pub(super) fn send(options: &ClientOptions, message: &Path, receipt: &Path) -> R
 }
 
 pub(super) fn fetch(options: &ClientOptions, out: &Path) -> Result<(), Failure> {
-    fetched(options, Waiting::during("waiting for the result", || speed_network::fetch(&client(options), out))?)
+    fetched(options, Waiting::during("waiting for the result", || speed_round::network::fetch(&client(options), out))?)
 }
 
 pub(super) fn log(options: &ClientOptions, out: &Path) -> Result<(), Failure> {
-    fetched(options, speed_network::fetch_log(&client(options), out)?)
+    fetched(options, speed_round::network::fetch_log(&client(options), out)?)
 }
 
-fn fetched(options: &ClientOptions, report: speed_network::FetchReport) -> Result<(), Failure> {
+fn fetched(options: &ClientOptions, report: speed_round::network::FetchReport) -> Result<(), Failure> {
     if options.json {
         return print_json(&report);
     }

@@ -1,8 +1,8 @@
 //! `speed compare`
 
 use speed_core::printable_path;
+use speed_experiment::report::{Comparison, Report};
 use speed_experiment::{find_run, read_report};
-use speed_report::{Comparison, Report};
 
 use super::{Failure, print, print_json, usage};
 use crate::options::CompareOptions;

@@ -9,8 +9,8 @@ use speed_data::{
     CheckReport, DataError, FetchEvent, FetchProgress, check as check_files, fetch as fetch_files, locate,
 };
 use speed_experiment::ExperimentError;
+use speed_experiment::report::Table;
 use speed_experiment::training::{ORGANISATIONS, OWN_IMAGES, PUBLIC_IMAGES, TEST_IMAGES, write_example};
-use speed_report::Table;
 
 use super::{Failure, print, print_json};
 use crate::bar;

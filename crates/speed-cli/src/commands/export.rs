@@ -5,7 +5,7 @@ use speed_core::printable_path;
 use speed_experiment::ExperimentError;
 use speed_experiment::model::{IMAGES, LOGITS, Model, OnnxModel, PROBABILITIES, PixelType};
 use speed_experiment::training::write_private_output;
-use speed_roles::write_once;
+use speed_round::write_once;
 
 use super::output::{mark, not_public, print, print_json};
 use super::{Failure, usage};

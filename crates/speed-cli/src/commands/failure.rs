@@ -11,9 +11,9 @@ pub(crate) enum Failure {
     /// An error of an experiment, with a message and the exit code of its kind.
     Experiment(ExperimentError),
     /// An error of a role's program, also with its message and exit code.
-    Roles(speed_roles::RolesError),
+    Roles(speed_round::RolesError),
     /// An error of a round over a network, also with its message and exit code.
-    Network(speed_network::NetworkError),
+    Network(speed_round::network::NetworkError),
     /// An error of one of Slurm's programs, also with its message and exit code.
     Slurm(crate::slurm::SlurmError),
     /// The error was already reported.
@@ -76,14 +76,14 @@ impl From<ExperimentError> for Failure {
     }
 }
 
-impl From<speed_roles::RolesError> for Failure {
-    fn from(error: speed_roles::RolesError) -> Self {
+impl From<speed_round::RolesError> for Failure {
+    fn from(error: speed_round::RolesError) -> Self {
         Self::Roles(error)
     }
 }
 
-impl From<speed_network::NetworkError> for Failure {
-    fn from(error: speed_network::NetworkError) -> Self {
+impl From<speed_round::network::NetworkError> for Failure {
+    fn from(error: speed_round::network::NetworkError) -> Self {
         Self::Network(error)
     }
 }
@@ -100,8 +100,8 @@ impl From<ConfigError> for Failure {
     }
 }
 
-impl From<speed_ledger::LedgerError> for Failure {
-    fn from(error: speed_ledger::LedgerError) -> Self {
+impl From<speed_accountant::ledger::LedgerError> for Failure {
+    fn from(error: speed_accountant::ledger::LedgerError) -> Self {
         Self::Experiment(error.into())
     }
 }

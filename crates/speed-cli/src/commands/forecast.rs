@@ -9,9 +9,9 @@ use speed_accountant::{
     Account, AccountError, Accountant, Adversary, Bound, HonestRatio, PrivacyEvent, round_up, without_protection,
 };
 use speed_core::VoteShape;
+use speed_core::vote_files::Known;
 use speed_experiment::config::EnsembleConfig;
 use speed_mechanism::{Mechanism, MechanismKind};
-use speed_votes::Known;
 
 use super::privacy::{ReadVotes, WithVotes, noise, ratio, read_counts, read_votes, width};
 use super::{Failure, flag, print, print_json, usage};

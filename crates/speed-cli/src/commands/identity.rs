@@ -1,7 +1,7 @@
 //! Signing keys of the parties.
 
 use speed_core::printable_path;
-use speed_roles::{Role, generate_party};
+use speed_round::{Role, generate_party};
 
 use super::{Failure, print, print_json};
 use crate::options::IdentityOptions;

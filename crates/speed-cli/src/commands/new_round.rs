@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use speed_accountant::forecast::{Agreement, AgreementForecast, Forecast};
 use speed_accountant::{AccountError, HonestRatio, PrivacyEvent};
 use speed_core::{RandomnessKind, printable_path};
-use speed_roles::bundle::{self, BundleOptions};
-use speed_roles::{Influence, RolesError, Roster, RoundFile, RoundRandomness, Terms, hash_query_list, student};
+use speed_round::bundle::{self, BundleOptions};
+use speed_round::{Influence, RolesError, Roster, RoundFile, RoundRandomness, Terms, hash_query_list, student};
 
 use super::price::RoundPrice;
 use super::round::opened_together;

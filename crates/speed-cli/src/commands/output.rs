@@ -7,7 +7,7 @@ use serde_json::json;
 use speed_core::{ExitCode, printable};
 use speed_experiment::ExperimentError;
 use speed_experiment::model::Description;
-use speed_roles::Influence;
+use speed_round::Influence;
 
 use super::failure::{Failure, kind};
 use crate::bar;

@@ -56,10 +56,6 @@ fn shard_done(options: &RunArguments, report: &ShardReport, reporter: &Reporter)
     if options.json {
         return print_json(report);
     }
-    let ShardReport { stage, shard, of, units, done_here, folder } = report;
-    let done = match units {
-        None => "nothing to do".to_owned(),
-        Some(units) => format!("{units} units done, {done_here} of them here"),
-    };
-    print(&format!("shard {shard}/{of} of {stage}: {done}: {}\n", printable_path(folder)))
+    let ShardReport { folder, shard, units, done_here } = report;
+    print(&format!("{shard}: {units} units done, {done_here} of them here: {}\n", printable_path(folder)))
 }

@@ -6,8 +6,8 @@ use serde::Serialize;
 use speed_core::printable;
 use speed_experiment::model::{Inputs, Model, Predicting, Prediction};
 use speed_experiment::npy;
+use speed_experiment::report::{Table, csv};
 use speed_experiment::training::{check_new, write_output, write_private_output};
-use speed_report::{Table, csv};
 
 use super::output::{SIMULATION, not_public, print_bytes, to_json};
 use super::{Failure, mark, threads};

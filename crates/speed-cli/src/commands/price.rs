@@ -6,7 +6,7 @@ use speed_accountant::{
 };
 use speed_aggregation::{Encoding, Parameters};
 use speed_core::{Circuit, NoisePlacement};
-use speed_roles::{RoundFile, party_event, privacy_event};
+use speed_round::{RoundFile, party_event, privacy_event};
 
 use super::{Failure, usage};
 use crate::options::{MaxEpsilon, PriceOptions};

@@ -16,9 +16,9 @@ use speed_accountant::{
     Account, AccountError, Accountant, Bound, Extent, NeighbouringRelation, PrivacyEvent, ReleaseOptions, round_up,
 };
 use speed_core::Randomness;
+use speed_core::vote_files::Known;
 use speed_experiment::ExperimentError;
 use speed_mechanism::{MechanismError, NoiseGenerator};
-use speed_votes::Known;
 
 pub(super) use audit::audit;
 pub(super) use calibrate::calibrate;

@@ -1,9 +1,9 @@
 //! `speed round`: checks a round's file and prints its terms.
 
 use serde_json::json;
+use speed_core::vote_files::csv_cell;
 use speed_core::{NoisePlacement, printable};
-use speed_roles::{Influence, Party, RoundFile};
-use speed_votes::csv_cell;
+use speed_round::{Influence, Party, RoundFile};
 
 use super::price::RoundPrice;
 use super::{Failure, WITHOUT_PROOFS, influence, mark, print, print_json};

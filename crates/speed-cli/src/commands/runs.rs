@@ -5,11 +5,11 @@ use std::path::Path;
 use serde_json::json;
 use speed_accountant::{epsilon_text, without_protection};
 use speed_core::{printable, printable_path};
+use speed_experiment::report::{Report, SweepReport, Table};
 use speed_experiment::{
     ExperimentError, FinishedResults, ListedState, ResultsFault, RunSummary, find_results, list_runs, missing_for_page,
     pages, read_report, read_sweep, run_page,
 };
-use speed_report::{Report, SweepReport, Table};
 
 use super::{Failure, print, print_json};
 use crate::bar::line;

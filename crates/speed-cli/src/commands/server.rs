@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use speed_core::{ExitCode, printable_path};
-use speed_network::{Limits, ServeProgress, ServeReport};
-use speed_roles::server::{self, Progress, Refusal, ServerOptions, ServerReport, VerifyReport};
-use speed_roles::{Role, RoundRandomness};
+use speed_round::network::{Limits, ServeProgress, ServeReport};
+use speed_round::server::{self, Progress, Refusal, ServerOptions, ServerReport, VerifyReport};
+use speed_round::{Role, RoundRandomness};
 use tracing_subscriber::EnvFilter;
 
 use super::{Failure, WITHOUT_PROOFS, identity, influence, mark, print, print_json, threads};
@@ -189,8 +189,8 @@ fn serve(options: ServeOptions) -> Result<(), Failure> {
     logging();
     let mut limits = Limits::default();
     limits.connections.proxy = options.proxy;
-    let report = speed_network::serve(
-        &speed_network::ServeOptions {
+    let report = speed_round::network::serve(
+        &speed_round::network::ServeOptions {
             server: server_options(options.server),
             listen: options.listen,
             watch: options.watch,
@@ -213,7 +213,7 @@ fn serve(options: ServeOptions) -> Result<(), Failure> {
 }
 
 /// Logs events to standard error, one JSON object a line. `SPEED_LOG` sets the level (`debug`, or
-/// `speed_network=debug`).
+/// `speed_round=debug`).
 fn logging() {
     let filter = EnvFilter::try_from_env("SPEED_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let _ = tracing_subscriber::fmt().json().with_env_filter(filter).with_writer(std::io::stderr).try_init();

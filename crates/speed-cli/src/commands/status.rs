@@ -7,16 +7,14 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use speed_experiment::{
-    Config, RunState, RunStatus, Source, StageUnits, Step, Steps, config_path, find_any_run, slurm_folder,
+    Config, RunState, RunStatus, Shard, Source, StageUnits, Step, StepState, Steps, config_path, find_any_run,
+    slurm_folder,
 };
 
 use super::submit::absolute;
 use super::{Failure, print, print_json};
 use crate::options::StatusOptions;
 use crate::slurm::{self, Jobs, Seen, SlurmError, Submitted, log_name};
-
-/// The number of seconds since its last sign of life after which a process is reported as silent.
-pub(super) const SILENT: f64 = 60.0;
 
 /// The state of a run or sweep on a cluster.
 #[derive(Serialize)]
@@ -36,6 +34,8 @@ struct RunUnits {
     run: String,
     state: RunState,
     units: Vec<StageUnits>,
+    /// The shards whose locks are held.
+    shards: Vec<Shard>,
 }
 
 /// A job, or the task of a job array that runs one shard.
@@ -148,16 +148,13 @@ impl Status {
             [config] if config_path(&folder).exists() => Steps::of_run(config, results),
             configs => Steps::of_sweep_folder(folder.clone(), configs, results),
         };
-        let mut open = BTreeSet::new();
-        for step in steps.list()? {
-            let of = jobs.of_step(step).last().map_or(1, |job| job.of);
-            if step.is_divided() {
-                open.extend(steps.open_shards(step, of)?.into_iter().map(|shard| (step, Some(shard))));
-            } else if !steps.is_done(step) {
-                open.insert((step, None));
-            }
-        }
-        Ok(Some(open))
+        let states = steps.states(|step| jobs.of_step(step).last().map_or(1, |job| job.of))?;
+        let open = states.into_iter().filter_map(|StepState { step, open, .. }| Some((step, open?)));
+        let open = open.flat_map(|(step, shards)| match step.has_shards() {
+            true => shards.into_iter().map(|shard| (step, Some(shard))).collect(),
+            false => vec![(step, None)],
+        });
+        Ok(Some(open.collect()))
     }
 }
 
@@ -179,7 +176,7 @@ fn beside(sweep: &Path, runs: &[String]) -> Vec<PathBuf> {
 
 fn units(run: &Path) -> Result<RunUnits, Failure> {
     let status = RunStatus::read(run)?;
-    Ok(RunUnits { run: status.run, state: status.state, units: StageUnits::of_run(run)? })
+    Ok(RunUnits { run: status.run, state: status.state, units: StageUnits::of_run(run)?, shards: Shard::at_work(run) })
 }
 
 /// Returns the task of a job, or of one of its shards, with its outcome.

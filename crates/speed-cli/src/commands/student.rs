@@ -6,8 +6,8 @@ use serde_json::json;
 use speed_accountant::Delta;
 use speed_aggregation::Parameters;
 use speed_core::printable_path;
-use speed_roles::student::{self, KeygenReport};
-use speed_roles::{Role, RoundFile, RoundRandomness, bundle};
+use speed_round::student::{self, KeygenReport};
+use speed_round::{Role, RoundFile, RoundRandomness, bundle};
 
 use super::price::RoundPrice;
 use super::{Failure, client, identity, mark, new_round, print, print_json, training};

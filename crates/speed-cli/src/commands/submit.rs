@@ -61,7 +61,7 @@ struct Submission<'a> {
 struct StepReport<'a> {
     step: Step,
     script: PathBuf,
-    /// The total number of shards; null for a step that is not divided.
+    /// The total number of shards; null for a step without shards.
     shards: Option<usize>,
     /// The state: `done`, `underway` (queued or running), `submitted`, or `to-do` (in a dry run).
     state: &'static str,
@@ -198,7 +198,7 @@ impl<'a> Submission<'a> {
         let mut report = StepReport {
             step: step_plan.step,
             script: path.clone(),
-            shards: step_plan.step.is_divided().then_some(step_plan.of),
+            shards: step_plan.step.has_shards().then_some(step_plan.of),
             state: if step_plan.alive.is_empty() { "done" } else { "underway" },
             submitted: &[],
             job: None,
@@ -245,7 +245,7 @@ impl<'a> Submission<'a> {
         // path of a log.
         let logs = slurm_folder(&self.folder).join(LOGS);
         let mut arguments = vec!["--parsable".to_owned(), format!("--chdir={}", text(&logs)?)];
-        if step.is_divided() {
+        if step.has_shards() {
             let at_once = self.options.at_once.map_or_else(String::new, |at_once| format!("%{at_once}"));
             arguments.push("--output=%x-%A_%a.out".to_owned());
             arguments.push(format!("--array={}{at_once}", slurm::ranges(shards)));

@@ -4,9 +4,9 @@ use serde_json::json;
 use speed_accountant::PriceLimit;
 use speed_aggregation::PrivacyNoise;
 use speed_core::printable_path;
-use speed_roles::opener::{self, ShareState};
-use speed_roles::teacher::{self, TeacherOptions};
-use speed_roles::{LogCheckOptions, Role, RoundFile, RoundRandomness, check_log};
+use speed_round::opener::{self, ShareState};
+use speed_round::teacher::{self, TeacherOptions};
+use speed_round::{LogCheckOptions, Role, RoundFile, RoundRandomness, check_log};
 
 use super::price::RoundPrice;
 use super::round::class_names;

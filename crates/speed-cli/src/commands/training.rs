@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use speed_core::{printable, printable_path};
 use speed_experiment::model::Model;
+use speed_experiment::report::{Classification, ModelFile, Table};
 use speed_experiment::training::{
     self, Grouping, ImagesOptions, OnnxOptions, PoolSummary, QueriesChoice, QueriesReport, StudentReport,
     TeacherReport, TeachersReport, VoteReport, check_new, write_output,
 };
-use speed_report::{Classification, ModelFile, Table};
-use speed_roles::hash_file;
+use speed_round::hash_file;
 
 use super::card::{RoundFacts, card, card_paths};
 use super::{Failure, mark, print, print_json, threads};

@@ -4,10 +4,10 @@ use serde::Serialize;
 use speed_accountant::{Account, Delta, epsilon_text};
 use speed_core::printable_path;
 use speed_experiment::model::{Description, Network};
+use speed_experiment::report::{CardFault, CardSource, ModelCard, PartyPrivacy, TrainingData};
 use speed_experiment::{
     CardedModel, ExperimentError, InputFault, OF_REPORT, check_card, models_of_card, read_card, task, verify_run_card,
 };
-use speed_report::{CardFault, CardSource, ModelCard, PartyPrivacy, TrainingData};
 
 use super::card::RoundFacts;
 use super::output::{mark, print, print_json};

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use speed_core::{printable, printable_path};
-use speed_experiment::{RunState, RunStatus, StageStatus, StageUnits, find_any_run, run_in_use};
-use speed_report::Table;
+use speed_experiment::report::Table;
+use speed_experiment::{RunState, RunStatus, Shard, StageStatus, find_any_run, run_in_use};
 
-use super::status::SILENT;
 use super::{Failure, print, print_json, print_json_line};
 use crate::bar::note;
 use crate::progress::Bars;
@@ -99,7 +98,7 @@ fn ending(status: &RunStatus) -> String {
     match status.state {
         RunState::Running => format!("running, {of_all} done: {folder}\n"),
         RunState::Finished => format!("finished: {folder}\n"),
-        RunState::Stopped if has_shards(&status.folder) => {
+        RunState::Stopped if !Shard::at_work(&status.folder).is_empty() => {
             format!("shards work on it, {of_all} done; `speed status` shows their units: {folder}\n")
         }
         RunState::Stopped => {
@@ -108,13 +107,4 @@ fn ending(status: &RunStatus) -> String {
             )
         }
     }
-}
-
-/// Returns whether shards with a recent sign of life work on units of a run.
-fn has_shards(run: &Path) -> bool {
-    let stages = StageUnits::of_run(run).unwrap_or_default();
-    stages
-        .iter()
-        .flat_map(|stage| &stage.working)
-        .any(|worker| !worker.is_gone && worker.seconds_since_sign.is_some_and(|seconds| seconds < SILENT))
 }

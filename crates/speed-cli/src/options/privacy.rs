@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use speed_accountant::forecast::Agreement;
 use speed_accountant::{Adversary, Bound, Delta};
+use speed_core::vote_files::VotesForm;
 use speed_mechanism::{HonestRatio, MechanismKind};
-use speed_votes::VotesForm;
 
 /// The limit on the price of answers, the same for rounds, runs and ledgers.
 #[derive(Clone, Copy, Debug, Args)]

@@ -9,8 +9,8 @@ use speed_accountant::Delta;
 use speed_accountant::forecast::Agreement;
 use speed_aggregation::Parameters;
 use speed_core::{Circuit, Classes, NoisePlacement};
-use speed_roles::bundle::MAX_KEY_SETS;
-use speed_roles::{LedgerOptions, VotesForm, default_ledger, default_registry};
+use speed_round::bundle::MAX_KEY_SETS;
+use speed_round::{LedgerOptions, VotesForm, default_ledger, default_registry};
 
 use super::privacy::MaxEpsilon;
 use super::privacy::{agreement, delta};

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 use speed_accountant::Delta;
 use speed_core::Classes;
+use speed_experiment::report::csv;
 use speed_experiment::training::Features;
-use speed_report::csv;
 
 use super::privacy::delta;
 

@@ -38,7 +38,7 @@ pub(crate) struct Submitted {
     pub(crate) job: String,
     /// Its name.
     pub(crate) name: String,
-    /// The job's shards; empty for a step that is not divided.
+    /// The job's shards; empty for a step without shards.
     pub(crate) shards: Vec<usize>,
     /// The number of all shards.
     pub(crate) of: usize,

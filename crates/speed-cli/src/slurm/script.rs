@@ -46,7 +46,7 @@ pub(crate) struct JobCommand {
 #[derive(Debug)]
 pub(crate) struct Script<'a> {
     pub(crate) step: Step,
-    /// The number of all shards; 1 for a step that is not divided.
+    /// The number of all shards; 1 for a step without shards.
     pub(crate) of: usize,
     pub(crate) experiment: &'a str,
     pub(crate) job: &'a JobCommand,
@@ -69,12 +69,12 @@ impl Script<'_> {
     pub(crate) fn text(&self) -> String {
         let Self { step, of, experiment, job, needs } = self;
         let mut text = format!("#!/bin/bash\n# Experiment {}, {} {}: ", printable(experiment), job.kind, job.run);
-        let shard = if step.is_divided() { format!(", one of {of} shards") } else { String::new() };
+        let shard = if step.has_shards() { format!(", one of {of} shards") } else { String::new() };
         text.push_str(&format!("{step}{shard}.\n"));
         text.push_str(
             "# Written by `speed submit`, which writes it again. Slurm may end it at any moment and start it again.\n",
         );
-        if step.is_divided() {
+        if step.has_shards() {
             text.push_str(&format!(
                 "# By hand: bash {}.sh I, for I from 1 to {of}, any number at a time, in any order.\n",
                 step.name()
@@ -84,7 +84,7 @@ impl Script<'_> {
         }
         text.push_str(&self.directives(needs));
         text.push_str("\nset -euo pipefail\n");
-        if step.is_divided() {
+        if step.has_shards() {
             text.push_str(&format!(
                 "shard=\"${{SLURM_ARRAY_TASK_ID:-${{1:?expected the number of a shard, from 1 to {of}}}}}\"\n"
             ));
@@ -121,7 +121,7 @@ impl Script<'_> {
         if let Some(stage) = self.step.stage() {
             command.push_str(&format!(" --stage {stage}"));
         }
-        if self.step.is_divided() {
+        if self.step.has_shards() {
             command.push_str(&format!(" --shard \"$shard/{}\" --latency-wait {LATENCY_WAIT}", self.of));
         }
         command

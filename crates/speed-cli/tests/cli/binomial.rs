@@ -6,7 +6,7 @@ use std::path::Path;
 use speed_aggregation::proofs::ProofKey;
 use speed_aggregation::{PrivacyNoise, PublicKey};
 use speed_core::{NoisePlacement, RandomnessKind};
-use speed_roles::{Roster, RoundFile, Terms, student};
+use speed_round::{Roster, RoundFile, Terms, student};
 
 use crate::cli::common::{Workplace, check_failure};
 use crate::cli::roles::{AGGREGATE, ANSWER, Parties, in_process, labels};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use speed_data::ImageShape;
-use speed_onnx::{PixelType, Runtime};
+use speed_nn::onnx::{PixelType, Runtime};
 
 use crate::cli::common::{Workplace, read_json};
 use crate::cli::predict::{digits, one_student, text, write};

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use speed_roles::Identity;
+use speed_round::Identity;
 
 use crate::cli::common::check_failure;
 use crate::cli::roles::{ANSWER, Parties, in_process, labels};

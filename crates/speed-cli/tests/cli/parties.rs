@@ -5,7 +5,7 @@ use std::fs;
 use image::{GrayImage, Luma};
 use speed_aggregation::{Aggregator as _, ClearText, NoisyVotes};
 use speed_core::VoteShape;
-use speed_roles::{Party, RoundFile, RoundRandomness, teacher};
+use speed_round::{Party, RoundFile, RoundRandomness, teacher};
 
 use crate::cli::common::check_failure;
 use crate::cli::roles::{AGGREGATE, Parties};

@@ -10,7 +10,7 @@ use serde_json::Value;
 use speed_aggregation::{Aggregator, ClearText, NoisyVotes};
 use speed_core::VoteShape;
 use speed_core::fixture::{copy_folder, fixture};
-use speed_roles::{RoundFile, RoundRandomness, teacher};
+use speed_round::{RoundFile, RoundRandomness, teacher};
 use tempfile::TempDir;
 
 use crate::cli::common::check_failure;

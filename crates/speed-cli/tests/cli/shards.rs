@@ -1,5 +1,4 @@
-//! Shards: processes that share a run's units of work give the same bytes as one process, in any order, even if they are
-//! repeated or killed.
+//! Shards give the same bytes as one process, in any order, even if they are repeated or killed.
 
 mod refused;
 
@@ -20,10 +19,7 @@ const STAGES: [(&str, &str); 3] = [("data", "teachers"), ("queries", "aggregate"
 pub(crate) fn start(place: &Workplace, results: &str, stage: &str, share: &str) -> Child {
     let arguments =
         ["run", "config.toml", "--results", results, "--stage", stage, "--shard", share, "--threads", "1", "--json"];
-    let mut command = place.command(&arguments);
-    // Leases of fictitious processes expire soon.
-    command.env("SPEED_LEASE_TIMES", "100,30000");
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts")
+    place.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts")
 }
 
 /// Waits for a shard, and returns its report.
@@ -47,31 +43,27 @@ fn shards_in_any_order_give_the_bytes_of_one_process() {
 
     for (before, stage) in STAGES {
         until(&place, "two", before);
-        // Two shards run concurrently, then the third one runs twice concurrently.
-        let shards = ["3/3", "1/3"].map(|share| start(&place, "two", stage, share)).map(ended);
-        let twice = [(); 2].map(|()| start(&place, "two", stage, "2/3")).map(ended);
-        let units = |report: &Value| report["units"].as_u64();
-        // The second process of a share has no report of it if the first ended before it began.
-        let shared = units(&twice[0]).or(units(&twice[1])).unwrap_or_default();
-        let all = shards.iter().filter_map(units).sum::<u64>() + shared;
-        assert_eq!(
-            all,
-            if stage == "teachers" {
-                5
-            } else if stage == "aggregate" {
-                4
-            } else {
-                6
-            },
-            "{stage}"
-        );
-        // No unit is left unfinished: a shard waits for a unit that the other shard holds.
-        let done = |report: &Value| report["done_here"].as_u64().unwrap_or_default();
-        assert_eq!(twice.iter().map(done).sum::<u64>(), shared);
-        let run = place.run_folder("two", "tiny");
-        assert!(leases(&run).is_empty(), "{:?}", leases(&run));
+        // Two shards run concurrently, then the third one.
+        let mut shards = ["3/3", "1/3"].map(|share| start(&place, "two", stage, share)).map(ended).to_vec();
+        let submit = ["submit", "config.toml", "--slurm", "--results", "two", "--shards", "3", "--dry-run", "--json"];
+        let said: Value = serde_json::from_str(&place.succeeds(&submit)).expect("JSON");
+        let step = said["steps"].as_array().expect("steps").iter().find(|step| step["step"] == stage).expect(stage);
+        assert_eq!(step["submitted"], json!([2]), "only the third one is missing: {said}");
+        shards.push(ended(start(&place, "two", stage, "2/3")));
+        let units = match stage {
+            "teachers" => 5,
+            "aggregate" => 4,
+            _ => 6,
+        };
+        for count in ["units", "done_here"] {
+            assert_eq!(
+                shards.iter().filter_map(|report| report[count].as_u64()).sum::<u64>(),
+                units,
+                "{stage}: {count}"
+            );
+        }
         let again = ended(start(&place, "two", stage, "1/3"));
-        assert_eq!((&again["units"], &again["done_here"]), (&Value::Null, &json!(0)), "it had nothing to do");
+        assert_eq!((&again["units"], &again["done_here"]), (&shards[1]["units"], &json!(0)), "nothing is done twice");
     }
     place.succeeds(&["run", "config.toml", "--results", "two"]);
     let run = place.run_folder("two", "tiny");
@@ -80,19 +72,15 @@ fn shards_in_any_order_give_the_bytes_of_one_process() {
     let metrics = fs::read_to_string(run.join("stages/teachers/metrics.csv")).expect("metrics");
     let kind = fs::read_to_string(run.join("stages/teachers/arithmetic")).expect("a kind");
     assert!(metrics.lines().skip(1).all(|line| line.ends_with(kind.trim())), "{metrics}");
-    assert!(!run.join("progress.json").exists() && !run.join("shards/teachers-1-of-3.progress.json").exists());
+    assert!(!run.join("progress.json").exists());
 }
 
-/// Lists the leases and the process counters in a run.
-fn leases(run: &Path) -> Vec<PathBuf> {
+/// Lists the remains of killed writes in a run.
+fn unfinished(run: &Path) -> Vec<PathBuf> {
     let stages = fs::read_dir(run.join("stages")).expect("stages").map(|entry| entry.expect("entry").path());
     let files =
         stages.flat_map(|stage| fs::read_dir(stage).expect("a stage")).map(|entry| entry.expect("entry").path());
-    let is_lease = |path: &PathBuf| {
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-        name.ends_with(".lease") || name.starts_with("alive-") || name.starts_with(".writing-")
-    };
-    files.filter(is_lease).collect()
+    files.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".writing-"))).collect()
 }
 
 #[test]
@@ -104,13 +92,12 @@ fn a_lost_or_damaged_unit_is_done_again() {
     let whole = fs::read(stage.join("teacher-0003.bin")).expect("a teacher");
     fs::remove_file(stage.join("teacher-0003.bin")).expect("removed");
     assert_eq!(ended(start(&place, "results", "teachers", "1/1"))["done_here"], 1);
-    // Damage that a shard's record does not show is found when the teacher is read.
     fs::write(stage.join("teacher-0003.bin"), "x").expect("written");
-    assert_eq!(ended(start(&place, "results", "teachers", "1/1"))["units"], Value::Null);
+    assert_eq!(ended(start(&place, "results", "teachers", "1/1"))["done_here"], 1);
     until(&place, "results", "teachers");
     assert_eq!(fs::read(stage.join("teacher-0003.bin")).expect("a teacher"), whole);
-    // A shard that never ran has nothing to do either, until the stage is removed.
-    assert_eq!(ended(start(&place, "results", "teachers", "7/9"))["units"], Value::Null);
+    // A shard that never ran has nothing to do, until the stage is removed.
+    assert_eq!(ended(start(&place, "results", "teachers", "2/3"))["done_here"], 0);
     fs::remove_dir_all(&stage).expect("removed");
     assert_eq!(ended(start(&place, "results", "teachers", "2/3"))["done_here"], 2);
 }
@@ -151,7 +138,7 @@ fn shards_killed_at_random_give_the_bytes_of_one_process() {
         place.succeeds(&["run", "config.toml", "--results", &results]);
         let run = place.run_folder(&results, "tiny");
         assert_eq!(determined(&run), expected, "kills changed the results");
-        assert!(leases(&run).is_empty(), "{:?}", leases(&run));
+        assert!(unfinished(&run).is_empty(), "{:?}", unfinished(&run));
     }
 }
 
@@ -214,8 +201,9 @@ fn real_answers_are_charged_once_by_their_shards() {
     let place = Workplace::new(&budget::encrypted());
     place.succeeds(&["run", "config.toml", "--stage", "queries"]);
     assert!(!place.path("results/real/ledger").exists(), "nothing was answered, and something charged");
-    let shards = ["1/2", "2/2", "1/2"].map(|share| start(&place, "results", "aggregate", share)).map(ended);
+    let shards = ["1/2", "2/2"].map(|share| start(&place, "results", "aggregate", share)).map(ended);
     assert!(shards.iter().filter_map(|report| report["done_here"].as_u64()).sum::<u64>() == 8);
+    assert_eq!(ended(start(&place, "results", "aggregate", "1/2"))["done_here"], 0);
     // The shards answer the two encrypted rows; the run itself answers the rows in clear text.
     assert_eq!(budget::charged(&place), 8);
     place.succeeds(&budget::RUN);

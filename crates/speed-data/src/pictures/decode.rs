@@ -11,32 +11,34 @@ use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-use super::jpeg::{self, Colours, JpegError};
-use super::kind::Format;
+use super::jpeg;
+use super::kind::{Format, not_read};
 use super::size::{MAX_SIDE, MAX_UNPACKED};
-use crate::error::PictureProblem;
 
 /// Decodes a picture and rotates it by the camera's orientation.
-pub(super) fn decode(bytes: Vec<u8>) -> Result<DynamicImage, PictureProblem> {
+pub(super) fn decode(bytes: Vec<u8>) -> Result<DynamicImage, String> {
     match Format::detect(&bytes) {
         Some(Format::Jpeg) => jpeg(&bytes),
-        Some(Format::Other(what)) => Err(PictureProblem::NotRead { what }),
+        Some(Format::Other(what)) => Err(not_read(what)),
         Some(Format::Png) => {
             check_png(&bytes)?;
             let picture = png(bytes).map_err(|error| match error {
-                ImageError::Limits(_) => HUGE,
+                ImageError::Limits(_) => format!(
+                    "expected a picture of at most {MAX_SIDE} rows and columns and {MAX_UNPACKED} bytes unpacked, found more"
+                ),
                 other => undecoded(&other.to_string()),
             })?;
             match largest_of_16_bits(&picture) {
-                Some(found) if (1..FULL_RANGE).contains(&found) => Err(PictureProblem::Range { found }),
+                Some(found) if (1..FULL_RANGE).contains(&found) => Err(format!(
+                    "a picture of 16 bits whose largest value is {found} of 65535: its values may have 10 to 14 bits, and would be read as \
+                     nearly black; save it with values over all 16 bits, or with 8 bits"
+                )),
                 _ => Ok(picture),
             }
         }
         None => Err(undecoded("expected the signature of a PNG or JPEG file, found other bytes")),
     }
 }
-
-const HUGE: PictureProblem = PictureProblem::Huge { max_side: MAX_SIDE, max_bytes: MAX_UNPACKED };
 
 /// The least largest value of a picture of 16 bits that is taken to use their range. Cameras and scanners store 10 to 14 bits in 16, and the
 /// file does not say so.
@@ -55,12 +57,12 @@ fn largest_of_16_bits(picture: &DynamicImage) -> Option<u16> {
     }
 }
 
-fn undecoded(reason: &str) -> PictureProblem {
-    PictureProblem::Decode { reason: reason.trim_end().to_owned() }
+fn undecoded(reason: &str) -> String {
+    format!("cannot be read as a PNG or JPEG picture: {}", reason.trim_end())
 }
 
 /// Checks that all chunks exist and match their checksums, because the decoder stops after the last row of pixels.
-fn check_png(bytes: &[u8]) -> Result<(), PictureProblem> {
+fn check_png(bytes: &[u8]) -> Result<(), String> {
     const SIGNATURE: usize = 8;
     let mut rest = &bytes[SIGNATURE..];
     loop {
@@ -96,18 +98,9 @@ fn png(bytes: Vec<u8>) -> Result<DynamicImage, ImageError> {
     Ok(picture)
 }
 
-fn jpeg(bytes: &[u8]) -> Result<DynamicImage, PictureProblem> {
-    let colours = jpeg::check(bytes).map_err(|error| match error {
-        JpegError::Huge => HUGE,
-        problem => PictureProblem::Jpeg { problem },
-    })?;
-    let (expected, wanted) = match colours {
-        Colours::Grey => (ColorSpace::Luma, ColorSpace::Luma),
-        Colours::YCbCr => (ColorSpace::YCbCr, ColorSpace::RGB),
-        Colours::Rgb => (ColorSpace::RGB, ColorSpace::RGB),
-        Colours::Cmyk => (ColorSpace::CMYK, ColorSpace::RGB),
-        Colours::Ycck => (ColorSpace::YCCK, ColorSpace::RGB),
-    };
+fn jpeg(bytes: &[u8]) -> Result<DynamicImage, String> {
+    let expected = jpeg::check(bytes).map_err(|reason| undecoded(&reason))?;
+    let wanted = if expected == ColorSpace::Luma { expected } else { ColorSpace::RGB };
     let side = MAX_SIDE as usize;
     let options = DecoderOptions::default().set_strict_mode(true).set_max_width(side).set_max_height(side);
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options.jpeg_set_out_colorspace(wanted));

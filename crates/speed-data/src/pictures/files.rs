@@ -11,7 +11,7 @@ use speed_core::{printable_path, read_regular};
 use super::decode::decode;
 use super::size::Size;
 use crate::DataError;
-use crate::error::{PictureProblem, io_error};
+use crate::error::{bad_file, io_error};
 
 /// Largest number of bytes of a picture's file.
 const MAX_FILE: u64 = 64 << 20;
@@ -64,16 +64,17 @@ impl Others {
     }
 }
 
-pub(super) fn wrong(path: &Path, problem: PictureProblem) -> DataError {
-    DataError::Pictures { path: path.to_path_buf(), problem }
-}
+/// The fault of a name that is not Unicode text.
+const NAME: &str = "expected a name in Unicode, found other bytes; rename the file or folder";
+/// The fault of a directory without pictures.
+pub(super) const EMPTY: &str = "expected PNG or JPEG pictures in the folder, found none";
 
 /// Lists the names in a directory in sorted order.
 pub(super) fn names(folder: &Path) -> Result<Vec<String>, DataError> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder).map_err(io_error("read", folder))? {
         let name = entry.map_err(io_error("read", folder))?.file_name().into_string();
-        names.push(name.map_err(|name| wrong(&folder.join(name), PictureProblem::Name))?);
+        names.push(name.map_err(|name| bad_file(&folder.join(name), NAME))?);
     }
     names.sort_unstable();
     Ok(names)
@@ -82,7 +83,7 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, DataError> {
 /// Reads and decodes a picture.
 pub(super) fn read_picture(path: &Path) -> Result<DynamicImage, DataError> {
     let bytes = read_regular(path, MAX_FILE).map_err(io_error("read", path))?;
-    decode(bytes).map_err(|problem| wrong(path, problem))
+    decode(bytes).map_err(|problem| bad_file(path, problem))
 }
 
 /// Resizes a picture, if there is a size.

@@ -99,6 +99,11 @@ fn other(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
+/// Returns the fault of a file of a kind that is not read.
+pub(super) fn not_read(what: &str) -> String {
+    format!("expected PNG or JPEG pictures in a class's folder, found {what}")
+}
+
 /// The kind of a file in the directory of a class.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Kind {

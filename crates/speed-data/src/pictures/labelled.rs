@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::files::{Others, PassedOver, wrong};
-use super::{Reading, add_class, folders, read_half, unlabelled_files};
-use crate::error::PictureProblem;
+use speed_core::printable;
+
+use super::files::{EMPTY, Others, PassedOver};
+use super::{Reading, add_class, folders, read_half, unlabelled_files, wrong_classes};
+use crate::error::bad_file;
 use crate::{DataError, Split};
 
 /// The pictures of a directory that has a subdirectory for each class.
@@ -28,7 +30,7 @@ pub struct LabelledPictures {
 /// subdirectories in the order of their names.
 ///
 /// # Errors
-/// [`DataError::Pictures`] and [`DataError::Io`], with the file or directory.
+/// [`DataError::BadFile`] and [`DataError::Io`], with the file or directory.
 pub fn load_labelled(
     folder: &Path,
     reading: Reading,
@@ -38,10 +40,12 @@ pub fn load_labelled(
     let found = folders(folder, &mut others)?;
     let class_names = classes.map_or_else(|| found.clone(), <[String]>::to_vec);
     if let Some(other) = found.iter().find(|class| !class_names.contains(class)) {
-        return Err(wrong(&folder.join(other), PictureProblem::UnknownClass { classes: class_names }));
+        let known = printable(&class_names.join(", "));
+        let problem = format!("expected a folder of one of the classes {known}, found another one");
+        return Err(bad_file(&folder.join(other), problem));
     }
     if !(2..=256).contains(&class_names.len()) {
-        return Err(wrong(folder, PictureProblem::Classes { found: class_names.len() }));
+        return Err(bad_file(folder, wrong_classes(class_names.len())));
     }
     let (mut files, mut empty) = (Vec::new(), Vec::new());
     for (label, class) in (0..=u8::MAX).zip(&class_names) {
@@ -54,8 +58,8 @@ pub fn load_labelled(
         }
     }
     match empty.first() {
-        Some(class) if classes.is_none() => return Err(wrong(&folder.join(class), PictureProblem::Empty)),
-        _ if files.is_empty() => return Err(wrong(folder, PictureProblem::Empty)),
+        Some(class) if classes.is_none() => return Err(bad_file(&folder.join(class), EMPTY)),
+        _ if files.is_empty() => return Err(bad_file(folder, EMPTY)),
         _ => {}
     }
     files.sort_unstable();

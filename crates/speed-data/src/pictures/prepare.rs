@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use image::{DynamicImage, GrayImage, RgbImage};
 
-use super::files::{Others, PassedOver, names, read_picture, resized, write, wrong};
-use super::kind::{Kind, kind};
+use super::files::{EMPTY, Others, PassedOver, names, read_picture, resized, write};
+use super::kind::{Kind, kind, not_read};
 use super::size::Size;
-use crate::error::{PictureProblem, io_error};
+use crate::error::{bad_file, io_error};
 use crate::{DataError, ImageShape};
 
 /// Largest depth of directories in [`find`]: a larger one is probably a mistake.
@@ -29,19 +29,19 @@ impl Preparation {
     /// Reads a PNG or JPEG picture, with the same steps as [`load`](super::load). Returns its bytes channel by channel.
     ///
     /// # Errors
-    /// [`DataError::Pictures`] and [`DataError::Io`], with the file.
+    /// [`DataError::BadFile`] and [`DataError::Io`], with the file.
     pub fn read(&self, path: &Path) -> Result<Vec<u8>, DataError> {
-        self.prepare(read_picture(path)?).map_err(|problem| wrong(path, problem))
+        self.prepare(read_picture(path)?).map_err(|problem| bad_file(path, problem))
     }
 
     /// Prepares the bytes of an image of an array, channel by channel.
     ///
     /// # Errors
-    /// If the image has another size or other channels, unless the preparation changes them.
+    /// A message with both shapes if the image has another size or other channels, unless the preparation changes them.
     ///
     /// # Panics
     /// If the number of bytes is not that of the shape.
-    pub fn prepare_bytes(&self, found: ImageShape, bytes: &[u8]) -> Result<Vec<u8>, PictureProblem> {
+    pub fn prepare_bytes(&self, found: ImageShape, bytes: &[u8]) -> Result<Vec<u8>, String> {
         assert_eq!(bytes.len(), found.pixels(), "bytes of an image of {found}");
         if found == self.shape {
             return Ok(bytes.to_vec());
@@ -58,11 +58,16 @@ impl Preparation {
             }
             _ => None,
         };
-        let picture = picture.ok_or(PictureProblem::OtherShape { expected: self.shape, found })?;
+        let picture = picture.ok_or_else(|| self.other_shape(found))?;
         self.prepare(picture)
     }
 
-    fn prepare(&self, picture: DynamicImage) -> Result<Vec<u8>, PictureProblem> {
+    fn other_shape(&self, found: ImageShape) -> String {
+        let expected = format!("expected an image of {}, found {found} (channels x height x width)", self.shape);
+        expected + "; the model changes neither its size nor its channels"
+    }
+
+    fn prepare(&self, picture: DynamicImage) -> Result<Vec<u8>, String> {
         let ImageShape { channels, height, width } = self.shape;
         let is_colour = picture.color().has_color();
         let found = ImageShape {
@@ -70,9 +75,8 @@ impl Preparation {
             height: picture.height() as usize,
             width: picture.width() as usize,
         };
-        let expected = self.shape;
         if found.channels != channels && !self.converts {
-            return Err(PictureProblem::OtherShape { expected, found });
+            return Err(self.other_shape(found));
         }
         let size = if self.resizes {
             let [height, width] = [height, width].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
@@ -80,9 +84,9 @@ impl Preparation {
         } else if (found.height, found.width) == (height, width) {
             None
         } else {
-            return Err(PictureProblem::OtherShape { expected, found });
+            return Err(self.other_shape(found));
         };
-        let mut bytes = Vec::with_capacity(expected.pixels());
+        let mut bytes = Vec::with_capacity(self.shape.pixels());
         write(&resized(picture, size), channels == 3, &mut bytes);
         Ok(bytes)
     }
@@ -91,7 +95,7 @@ impl Preparation {
 /// Reads and decodes a PNG or JPEG picture, to find a damaged one.
 ///
 /// # Errors
-/// [`DataError::Pictures`] and [`DataError::Io`], with the file.
+/// [`DataError::BadFile`] and [`DataError::Io`], with the file.
 pub fn check(path: &Path) -> Result<(), DataError> {
     read_picture(path).map(drop)
 }
@@ -109,20 +113,20 @@ pub struct FoundPictures {
 /// Finds the PNG and JPEG pictures of a directory and its subdirectories. Links to directories are not followed.
 ///
 /// # Errors
-/// [`DataError::Pictures`] for pictures in other formats, a name that is not Unicode text, or a directory without
+/// [`DataError::BadFile`] for pictures in other formats, a name that is not Unicode text, or a directory without
 /// pictures; [`DataError::Io`].
 pub fn find(folder: &Path) -> Result<FoundPictures, DataError> {
     let (mut files, mut others) = (Vec::new(), Others::default());
     add(folder, 0, &mut files, &mut others)?;
     if files.is_empty() {
-        return Err(wrong(folder, PictureProblem::Empty));
+        return Err(bad_file(folder, EMPTY));
     }
     Ok(FoundPictures { files, passed_over: others.passed_over() })
 }
 
 fn add(folder: &Path, depth: usize, files: &mut Vec<PathBuf>, others: &mut Others) -> Result<(), DataError> {
     if depth > MAX_DEPTH {
-        return Err(wrong(folder, PictureProblem::Depth { max: MAX_DEPTH }));
+        return Err(bad_file(folder, format!("expected at most {MAX_DEPTH} folders within folders, found more")));
     }
     for name in names(folder)? {
         let path = folder.join(&name);
@@ -137,7 +141,7 @@ fn add(folder: &Path, depth: usize, files: &mut Vec<PathBuf>, others: &mut Other
         match kind(&path, &name)? {
             Kind::Picture => files.push(path),
             Kind::NotRead(_) if path.is_dir() => others.add(path),
-            Kind::NotRead(what) => return Err(wrong(&path, PictureProblem::NotRead { what })),
+            Kind::NotRead(what) => return Err(bad_file(&path, not_read(what))),
             Kind::Other => others.add(path),
             Kind::Hidden => others.hidden += 1,
         }

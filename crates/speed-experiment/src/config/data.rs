@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use crate::report::{MAX_CLASS_NAME, check_class_names};
 use serde::{Deserialize, Serialize};
 use speed_data::pictures::{Reading, Size};
 use speed_data::{Facts, ImageShape, street};
-use speed_report::{MAX_CLASS_NAME, check_class_names};
 
 use super::fault::{Fault, refuse};
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use speed_pool::Features;
+use speed_student::pool::Features;
 
 use super::data::{DataConfig, DataSource};
 use super::fault::{Fault, refuse};

@@ -2,10 +2,10 @@
 
 use std::num::NonZeroUsize;
 
+use crate::report::{AggregationKind, MAX_ROW_NAME, PaperFigures};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use speed_core::{Circuit, NoisePlacement, RandomnessKind, is_legible};
 use speed_mechanism::{HonestRatio, MechanismKind};
-use speed_report::{AggregationKind, MAX_ROW_NAME, PaperFigures};
 use speed_student::StudentMethod;
 
 use super::fault::{Fault, refuse};

@@ -1,9 +1,9 @@
 //! The settings of a config as its report shows them.
 
+use crate::report::{Document, RunSettings, VotesOrigin};
 use serde::Serialize;
 use speed_core::NoisePlacement;
 use speed_mechanism::{Mechanism, MechanismKind};
-use speed_report::{Document, RunSettings, VotesOrigin};
 
 use super::data::DataSource;
 use super::experiment::RawConfig;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use speed_report::MAX_SETTINGS;
+use crate::report::MAX_SETTINGS;
 use toml::{Table, Value};
 
 use super::defaults::{defaults, documented_key};

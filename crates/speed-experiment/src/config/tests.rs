@@ -1,6 +1,6 @@
 //! Tests that every invalid config is refused with one message that names file, line, key and allowed values.
 
-use speed_report::RunSettings;
+use crate::report::RunSettings;
 use speed_student::StudentMethod;
 
 use speed_core::Digest;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use speed_core::VoteShape;
-use speed_votes::VotesForm;
+use speed_core::vote_files::VotesForm;
 
 use super::data::{DataConfig, DataSource};
 use super::fault::{Fault, refuse};

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
+use crate::report::CardFault;
 use speed_accountant::AccountError;
 use speed_core::npy::NpyError;
+use speed_core::vote_files::{AnswerError, FormError, QueryListError, TableError};
 use speed_core::{VotesError, class_list, printable, printable_path};
-use speed_data::{ImageShape, PictureProblem};
-use speed_report::CardFault;
-use speed_votes::{AnswerError, FormError, QueryListError, TableError};
+use speed_data::ImageShape;
 
 /// The fault of a file of votes, queries or images: found and expected values.
 #[derive(Debug, thiserror::Error)]
@@ -222,7 +222,7 @@ pub enum InputFault {
         /// Its position in the array.
         image: usize,
         /// The fault.
-        problem: PictureProblem,
+        problem: String,
     },
     /// The text cannot be read.
     #[error("cannot read: {0}")]

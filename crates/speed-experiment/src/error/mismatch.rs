@@ -131,10 +131,10 @@ pub enum Mismatch {
     },
     /// Predictions that cannot be counted by class.
     #[error("results by class: {0}")]
-    Classification(#[from] speed_report::ClassificationError),
+    Classification(#[from] crate::report::ClassificationError),
     /// Images that cannot be written as a picture.
     #[error("generated images cannot be drawn: {0}")]
-    Picture(#[from] speed_report::PictureError),
+    Picture(#[from] crate::report::PictureError),
     /// A student whose training steps cannot be counted.
     #[error("a student of this config cannot be trained: {0}")]
     Unmeasured(#[source] Box<dyn std::error::Error + Send + Sync>),

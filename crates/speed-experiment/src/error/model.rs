@@ -1,8 +1,8 @@
 //! Faults of models' files and of predictions.
 
 use speed_core::{ExitCode, printable};
+use speed_nn::onnx::OnnxError;
 use speed_nn::training::{TensorError, TraceError};
-use speed_onnx::OnnxError;
 use speed_student::StudentError;
 use speed_teacher::TeacherError;
 

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::report::Implausible;
 use speed_accountant::round_up;
 use speed_core::{printable, printable_path};
-use speed_report::Implausible;
 
 /// The fault of a directory or file of results, and the next step.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +13,12 @@ pub enum ResultsFault {
     /// Another process works in the directory.
     #[error("another `speed` works in this folder: wait for it, or use another --results")]
     InUse,
+    /// A shard works in the directory.
+    #[error("{shard} works in this folder: wait until it finishes, or stop it")]
+    ShardAtWork {
+        /// The shard in words.
+        shard: String,
+    },
     /// The directory belongs to another config, or its config was changed.
     #[error(
         "this results folder belongs to another config, or this file was changed: expected a config with a SHA-256 that begins with {expected}, \
@@ -133,12 +139,6 @@ pub enum ResultsFault {
         first: String,
         /// This machine's kind.
         here: String,
-    },
-    /// Another process works on a stage that is about to be set aside.
-    #[error("{holder} works on it: wait until it finishes, or stop it")]
-    Leased {
-        /// The process, as named in its lease.
-        holder: String,
     },
     /// A stage's directory holds work with other inputs.
     #[error(

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use speed_accountant::ledger::Ledger;
 use speed_accountant::{QueryBatch, round_up};
 use speed_core::printable_path;
-use speed_ledger::Ledger;
 
 use super::event::limit;
 use super::files::LedgerFiles;

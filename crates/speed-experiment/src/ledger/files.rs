@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use speed_accountant::Budget;
+use speed_accountant::ledger::{Ledger, Statement};
 use speed_core::Randomness;
-use speed_ledger::{Ledger, Statement};
 use speed_mechanism::MechanismError;
 use zeroize::Zeroizing;
 

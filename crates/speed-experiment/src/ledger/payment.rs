@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use speed_accountant::ledger::{ChargeRequest, LedgerError, PartySize, Statement};
 use speed_accountant::{PrivacyEvent, QueryBatch, round_up};
-use speed_ledger::{ChargeRequest, LedgerError, PartySize, Statement};
 use speed_mechanism::MechanismError;
 
 use super::event::{event, limit, record};
@@ -218,7 +218,7 @@ impl Payment<'_> {
 
     fn would_pay_again(&self, path: PathBuf, damage: Damage) -> ExperimentError {
         let price = || -> Result<(f64, f64), ExperimentError> {
-            let ledger = speed_ledger::Ledger::open(&self.files().path())?;
+            let ledger = speed_accountant::ledger::Ledger::open(&self.files().path())?;
             let event = self.event()?;
             let (before, after) = ledger.spent_with(&[QueryBatch::new(event, self.classes, self.queries)])?;
             Ok((before.epsilon, after.epsilon))

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
+use crate::report::{MAX_CLASS_NAME, check_class_names};
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 use speed_core::{composed, moves_the_cursor};
 use speed_data::ImageShape;
 use speed_nn::matrix::Arithmetic;
 use speed_nn::training::AnyClassifier;
-use speed_report::{MAX_CLASS_NAME, check_class_names};
 use speed_student::{StudentConfig, StudentMethod};
 use speed_teacher::TeacherConfig;
 

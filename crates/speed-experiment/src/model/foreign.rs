@@ -3,12 +3,12 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use crate::report::check_class_names;
 use speed_core::read_regular;
 use speed_data::pictures::Preparation;
+use speed_nn::onnx::{Classifier, MAX_MODEL, OnnxError};
 use speed_nn::threads;
 use speed_nn::training::greatest;
-use speed_onnx::{Classifier, MAX_MODEL, OnnxError};
-use speed_report::check_class_names;
 
 use super::inputs::{Image, Inputs};
 use crate::error::{ExperimentError, ModelFault};

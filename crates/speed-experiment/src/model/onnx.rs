@@ -1,7 +1,7 @@
 //! Models in ONNX's format, for programs that are not this one.
 
 use speed_nn::matrix::Arithmetic;
-use speed_onnx::{Export, OnnxError, PixelType, largest_difference};
+use speed_nn::onnx::{Export, OnnxError, PixelType, largest_difference};
 
 use super::Model;
 use super::description::{FORMAT, Origin};

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::report::{
+    CARD_FORMAT, CardSource, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy, Privacy, Report, Task,
+    TrainingData, Versions, covers_labels,
+};
 use speed_accountant::Account;
 use speed_core::Digest;
 use speed_core::read_regular;
 use speed_data::ImageShape;
-use speed_report::{
-    CARD_FORMAT, CardSource, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy, Privacy, Report, Task,
-    TrainingData, Versions, covers_labels,
-};
 
 use super::file::read_report;
 use crate::config::{AggregationKind, Config, RowConfig};

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use speed_ledger::Statement;
-use speed_report::{
+use crate::report::{
     EnsembleQuality, Environment, LabellingTimes, Report, ReportRow, SettingReport, StageTime, StudentMethodTitle,
     SweepReport,
 };
+use serde::Deserialize;
+use speed_accountant::ledger::Statement;
 use speed_student::StudentMethod;
 
 use crate::config::RawConfig;

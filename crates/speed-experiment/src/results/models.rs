@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::report::{ModelFile, Report, ReportRow};
 use speed_core::{Digest, printable};
-use speed_report::{ModelFile, Report, ReportRow};
 
 use super::card::{CARD, CARD_TEXT, card_of_row, describe};
 use crate::error::{ExperimentError, ModelFault};

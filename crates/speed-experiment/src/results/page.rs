@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use speed_report::{AskedQueries, PageParts, Report, Sheet};
+use crate::report::{AskedQueries, PageParts, Report, Sheet};
 
 use super::models::model_of;
 use crate::error::{Damage, ExperimentError, ResultsFault};

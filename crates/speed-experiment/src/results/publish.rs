@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use crate::report::{AskedQueries, Report, SweepReport};
 use serde_json::json;
-use speed_report::{AskedQueries, Report, SweepReport};
 
 use super::file::sweep_folder;
 use super::page::run_page;

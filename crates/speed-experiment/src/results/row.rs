@@ -1,6 +1,6 @@
 //! The lines of a run's report, from the outputs of its stages.
 
-use speed_report::{
+use crate::report::{
     AskedQueries, Baselines, LabellingTimes, ReportRow, RowAnswers, StudentRun, mean_and_deviation, median,
 };
 

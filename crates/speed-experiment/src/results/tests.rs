@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use crate::report::{Comparison, FigureComparison, Report, WithoutSpread};
 use serde_json::{Value, json};
-use speed_report::{Comparison, FigureComparison, Report, WithoutSpread};
 
 use super::file::StoredReport;
 use super::read_report;

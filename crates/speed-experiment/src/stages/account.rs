@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::report::{
+    DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, DATA_INDEPENDENT_PARTY, PAPER_FORMULAS,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use speed_accountant::{Account, AccountError, Accountant, Adversary, Checks, Delta, Extent, PrivacyEvent};
 use speed_mechanism::Mechanism;
-use speed_report::{
-    DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, DATA_INDEPENDENT_PARTY, PAPER_FORMULAS,
-};
 
 use super::complete::complete;
 use super::context::Context;

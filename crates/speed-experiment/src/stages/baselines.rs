@@ -3,10 +3,8 @@
 mod spreading;
 mod teachers;
 
-use std::path::Path;
-
+use crate::report::{BASELINE_STAGE, Baselines, Score};
 use speed_data::Split;
-use speed_report::{BASELINE_STAGE, Baselines, Score};
 
 use self::spreading::SpreadingStage;
 use self::teachers::TeachersStage;
@@ -60,11 +58,6 @@ impl Kind for BaselineMeasurement {
         on_test.into_iter().for_each(|accuracy| outputs.put(TeachersOnTest(accuracy)));
         outputs.put(rows);
         Ok(())
-    }
-
-    /// Only the report tells, because the number of classifiers depends on the labels.
-    fn is_finished(&self, _: &Path, _: &Node) -> bool {
-        false
     }
 
     fn cost(&self, config: &Config, meter: &Meter) -> Result<Vec<StageCost>, ExperimentError> {

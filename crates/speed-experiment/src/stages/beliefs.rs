@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use speed_pool::{Answer, Belief};
+use speed_student::pool::{Answer, Belief};
 
 use super::complete::complete;
 use super::context::Context;

@@ -13,7 +13,7 @@ use crate::store::{ARITHMETIC, FinishedStage, Identity, StageState};
 /// # Errors
 /// If the stage fails, or is not finished in a shard.
 pub(crate) fn complete<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::Output, ExperimentError> {
-    if context.store.is_shard() { find(context, stage) } else { perform(context, stage) }
+    if context.store.is_shard() { find(context, stage) } else { Ok(perform(context, stage)?.0) }
 }
 
 /// The polling interval of a shard that waits for an earlier stage.
@@ -49,28 +49,29 @@ fn wait_for(context: &Context<'_>, stage: &str, look: impl Fn() -> Option<Finish
     None
 }
 
-/// Returns the output of `stage` as [`complete`] does, but also runs the stage in a shard.
+/// Returns the output of `stage` as [`complete`] does, but also runs the stage in a shard. Returns with it whether the stage
+/// ran here.
 ///
 /// # Errors
 /// If the stage fails.
-pub(super) fn perform<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::Output, ExperimentError> {
+pub(super) fn perform<S: Stage>(context: &Context<'_>, stage: &S) -> Result<(S::Output, bool), ExperimentError> {
     context.progress.started(stage.name());
     let identity = identify(context, stage)?;
-    let done = match open(context, stage, &identity)? {
+    let (done, is_new) = match open(context, stage, &identity)? {
         StageState::Done(done) => {
             stage.was_done(context);
             context.progress.finished(stage.name(), true);
-            done
+            (done, false)
         }
         StageState::Outstanding(mut folder) => {
             let outputs = stage.run(context, &mut folder)?;
             let done = folder.finish(&outputs)?;
             context.progress.finished(stage.name(), false);
-            done
+            (done, true)
         }
     };
     stage.clean_up(context, &identity)?;
-    stage.load(context, &done)
+    Ok((stage.load(context, &done)?, is_new))
 }
 
 fn open<S: Stage>(context: &Context<'_>, stage: &S, identity: &Identity) -> Result<StageState, ExperimentError> {
@@ -96,16 +97,15 @@ fn open<S: Stage>(context: &Context<'_>, stage: &S, identity: &Identity) -> Resu
 pub(super) fn identified<S: Stage, T>(
     context: &Context<'_>,
     stage: &S,
-    identity: Identity,
+    identity: &Identity,
     open: impl Fn(&Identity) -> Result<T, ExperimentError>,
-) -> Result<(T, Identity), ExperimentError> {
-    match open(&identity) {
-        Ok(opened) => Ok((opened, identity)),
-        Err(error) if !(context.mix_machines && stage.depends_on_machine()) => Err(error),
-        Err(error) => match identify(context, stage)? {
+) -> Result<T, ExperimentError> {
+    match open(identity) {
+        Err(error) if context.mix_machines && stage.depends_on_machine() => match identify(context, stage)? {
             same if same.fingerprint == identity.fingerprint => Err(error),
-            other => Ok((open(&other)?, other)),
+            other => open(&other),
         },
+        opened => opened,
     }
 }
 

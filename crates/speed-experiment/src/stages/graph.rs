@@ -2,6 +2,8 @@
 //!
 //! `run`, `--stage`, `--shard`, `--force`, `--dry-run`, `submit`, `status` and `watch` walk or filter this list.
 
+use std::path::Path;
+
 use speed_accountant::QueryBatch;
 use speed_core::Digest;
 
@@ -16,9 +18,11 @@ use super::queries::QuerySelection;
 use super::stage::StageName;
 use super::students::StudentTraining;
 use super::teachers::TeacherTraining;
+use super::units::StageUnits;
 use super::votes::VoteCollection;
 use crate::config::{Config, ConfigError, RowConfig};
 use crate::error::ExperimentError;
+use crate::store::RunStore;
 
 /// The kinds of stages, in the order of execution. Consecutive kinds that are per row are executed row by row.
 pub(crate) static KINDS: [&dyn Kind; 11] = [
@@ -66,13 +70,6 @@ impl Graph {
     /// Returns the stages of the kind with this name.
     pub(crate) fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Node> {
         self.0.iter().filter(move |node| node.kind.name() == kind)
-    }
-
-    /// Returns the names of the stages before the first stage of a kind: the units of that kind are made from their
-    /// outputs.
-    pub(crate) fn before(&self, kind: &str) -> Vec<String> {
-        let before = self.0.iter().take_while(|node| node.kind.name() != kind);
-        before.map(|node| node.name.to_string()).collect()
     }
 
     /// Returns the stages of rows whose answers or checks are charged, with their rows and charges for `classes` classes.
@@ -131,8 +128,8 @@ impl Graph {
     }
 }
 
-/// Returns the kind that a name on the command line means, if its stages can be divided.
-pub(crate) fn divided_kind(name: &str) -> Option<&'static dyn Kind> {
+/// Returns the kind that a name on the command line means, if its stages have units.
+pub(crate) fn kind_with_units(name: &str) -> Option<&'static dyn Kind> {
     let is_called = |kind: &&&dyn Kind| kind.name() == name || kind.alias() == Some(name);
     KINDS.iter().filter(|kind| kind.unit_name().is_some()).find(is_called).copied()
 }
@@ -170,6 +167,20 @@ fn slug(name: &str) -> String {
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
     let parts: Vec<&str> = mapped.split('-').filter(|part| !part.is_empty()).collect();
     parts.join("-")
+}
+
+impl StageUnits {
+    /// Counts the records of the units in the directory of a run, and changes nothing there. Nothing checks the records; a
+    /// process checks a unit when it uses it.
+    ///
+    /// # Errors
+    /// If the run's config cannot be read.
+    pub fn of_run(folder: &Path) -> Result<Vec<Self>, ExperimentError> {
+        let config = RunStore::config_in(folder)?;
+        let graph = Graph::for_config(&config);
+        let nodes = graph.nodes().iter().enumerate();
+        Ok(nodes.filter_map(|(at, node)| node.kind.count_units(folder, &config, node, &graph.nodes()[..at])).collect())
+    }
 }
 
 #[cfg(test)]
@@ -241,8 +252,8 @@ mod tests {
             assert_eq!(last(alias), last(kind), "{alias}");
             graph.check(&[alias.to_owned()]).expect("a stage");
             assert_eq!(graph.forced(&[alias.to_owned(), "votes".to_owned()]).collect::<Vec<_>>(), [kind, "votes"]);
-            assert_eq!(divided_kind(alias).map(Kind::name), Some(kind));
+            assert_eq!(kind_with_units(alias).map(Kind::name), Some(kind));
         }
-        assert!(graph.up_to("labels").is_err() && divided_kind("votes").is_none());
+        assert!(graph.up_to("labels").is_err() && kind_with_units("votes").is_none());
     }
 }

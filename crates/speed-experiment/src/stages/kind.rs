@@ -6,13 +6,12 @@ use speed_accountant::QueryBatch;
 
 use super::context::Context;
 use super::outputs::Outputs;
-use super::shard_units::ShardUnits;
 use super::stage::StageName;
-use super::units::StageUnits;
+use super::units::{ShardUnits, StageUnits};
 use crate::config::Config;
 use crate::cost::{Meter, StageCost};
 use crate::error::ExperimentError;
-use crate::store::{RunStore, is_called};
+use crate::store::is_called;
 
 /// A stage of the graph of a run.
 pub(crate) struct Node {
@@ -29,7 +28,7 @@ impl Node {
         is_called(&self.name, name) || self.kind.alias() == Some(name)
     }
 
-    /// Returns the number of units in which processes can share the stage.
+    /// Returns the number of the stage's units.
     pub(crate) fn units(&self, config: &Config) -> usize {
         self.kind.units(config, self.row)
     }
@@ -53,13 +52,13 @@ pub(crate) trait Kind: Sync {
     /// Says whether a config has the stage, of `row` if the kind is per row.
     fn is_in(&self, config: &Config, row: Option<usize>) -> bool;
 
-    /// Returns the name of the units in which processes can share a stage, if it can be divided.
+    /// Returns the name of the units of a stage, if shards can do them.
     fn unit_name(&self) -> Option<&'static str> {
         None
     }
 
     /// Returns the number of units of a stage: the largest possible number if only earlier outputs determine it, and 0
-    /// if the stage is not divided in this config.
+    /// if it has no units in this config.
     fn units(&self, _config: &Config, _row: Option<usize>) -> usize {
         0
     }
@@ -99,22 +98,18 @@ pub(crate) trait Kind: Sync {
     ///
     /// # Errors
     /// If the work fails; saved units stay.
-    fn share(
+    fn do_units(
         &self,
         _context: &Context<'_>,
         _node: &Node,
         _outputs: &mut Outputs,
-        _shard: &mut ShardUnits,
+        _shard: &mut ShardUnits<'_>,
     ) -> Result<(), ExperimentError> {
         Ok(())
     }
 
-    /// Says whether a stage of the run in the directory `run` is finished, according to its record.
-    fn is_finished(&self, run: &Path, node: &Node) -> bool {
-        RunStore::is_finished(run, &node.name)
-    }
-
-    /// Counts the finished units of a divided stage in the directory `run`; `earlier` are the stages before it.
+    /// Counts the units of a stage in the directory `run`, by their records; `earlier` are the stages before it. `None` for a
+    /// stage without units.
     fn count_units(&self, _run: &Path, _config: &Config, _node: &Node, _earlier: &[Node]) -> Option<StageUnits> {
         None
     }

@@ -18,9 +18,9 @@ pub(crate) use record::RowLabels;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::report::LabellingTimes;
 use serde_json::Value;
 use speed_accountant::QueryBatch;
-use speed_report::LabellingTimes;
 
 use self::argmax::LabellingOutcome;
 use self::asking::Asking;
@@ -29,17 +29,15 @@ use self::question::RowQuestion;
 use self::record::{RECORD, TIMES};
 use super::complete::complete;
 use super::context::Context;
-use super::divided::Divided;
 use super::kind::{Kind, Node};
 use super::outputs::Outputs;
-use super::shard_units::ShardUnits;
 use super::stage::{Stage, StageName};
-use super::units::StageUnits;
+use super::units::{ShardUnits, StageUnits};
 use crate::config::{AggregationKind, Config, RowConfig};
 use crate::cost::{Meter, StageCost, labelling_cost};
 use crate::error::ExperimentError;
 use crate::ledger::planned_charge;
-use crate::store::{FinishedStage, Identity, StageFolder, StageState, unit_meta};
+use crate::store::{FinishedStage, Identity, StageFolder, StageState};
 
 /// The name of the kind in directories and fingerprints. Fingerprints do not contain the row's name, because answers do
 /// not depend on it.
@@ -97,20 +95,25 @@ impl Kind for Labelling {
         Ok(())
     }
 
-    fn share(
+    fn do_units(
         &self,
         context: &Context<'_>,
         node: &Node,
         outputs: &mut Outputs,
-        shard: &mut ShardUnits,
+        shard: &mut ShardUnits<'_>,
     ) -> Result<(), ExperimentError> {
         let Some(row) = node.row else { return Ok(()) };
-        shard.divide(context, &LabellingStage::of_row(context, node, row, outputs))
+        let stage = LabellingStage::of_row(context, node, row, outputs);
+        shard.work_on(context, &stage, stage.0.units(), |folder, own| stage.0.answer(context, folder, own))
     }
 
-    fn count_units(&self, run: &Path, config: &Config, node: &Node, _: &[Node]) -> Option<StageUnits> {
-        let units = on_ciphertexts(config, node.row);
-        (units > 0).then(|| StageUnits::in_stage(run, &node.name, units, answers::unit))
+    fn count_units(&self, run: &Path, config: &Config, node: &Node, earlier: &[Node]) -> Option<StageUnits> {
+        let most = Some(on_ciphertexts(config, node.row)).filter(|most| *most > 0)?;
+        let has_checks = config.rows[node.row?].check.is_some();
+        // Only queries that reach the threshold of the row's checks are asked.
+        let asked = if has_checks { checks::reached_in(run, node.row, earlier) } else { Some(most) };
+        let units = StageUnits::in_stage(run, &node.name, asked.map_or(most, |asked| asked.min(most)), answers::unit);
+        Some(StageUnits { at_most: asked.is_none(), ..units })
     }
 
     fn cost(&self, config: &Config, _: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
@@ -231,19 +234,5 @@ impl Stage for LabellingStage<'_> {
             labels.label_accuracy = record::share_right(&labels.labels, queries, truth);
         }
         Ok((labels, times))
-    }
-}
-
-impl Divided for LabellingStage<'_> {
-    fn units(&self, _: &Context<'_>) -> usize {
-        self.0.units()
-    }
-
-    fn files(&self, query: usize) -> Vec<String> {
-        vec![unit_meta(&answers::unit(query))]
-    }
-
-    fn share(&self, context: &Context<'_>, folder: &StageFolder, units: &[usize]) -> Result<usize, ExperimentError> {
-        self.0.share(context, folder, units)
     }
 }

@@ -91,7 +91,7 @@ mod tests {
     use crate::stages::complete::{self, identified};
     use crate::stages::stage::Stage;
     use crate::stages::stage::StageName;
-    use crate::store::FinishedStage;
+    use crate::store::{FinishedStage, Shard};
     use speed_core::ExitCode;
 
     /// Returns the context of a process on a machine without a kind.
@@ -200,7 +200,8 @@ mod tests {
     fn the_second_of_two_concurrent_kinds_of_machines_joins_the_first() {
         let config = Config::load(&Source::new("test.toml", DEFAULTS)).expect("defaults");
         let results = tempfile::tempdir().expect("a folder");
-        let store = RunStore::join(results.path(), &config, true).expect("a store");
+        let shard = Shard { stage: "teachers".into(), number: 1, of: 2 };
+        let store = RunStore::join(results.path(), &config, shard, true);
         let device = Device::open(ComputeDevice::Cpu).expect("a processor");
         let on = |arithmetic, mix_machines| Context { arithmetic, mix_machines, ..context(&config, &store, &device) };
         let stage = Training(StageName("teachers".into()));
@@ -208,10 +209,10 @@ mod tests {
         // Both check before either begins.
         let [one, other] = [&first, &second].map(|context| complete::identify(context, &stage).expect("its own"));
         assert_ne!(one.fingerprint, other.fingerprint);
-        let open = |identity: &Identity| store.unfinished(identity);
-        let (_, begun) = identified(&first, &stage, one.clone(), open).expect("the first");
-        let (_, joined) = identified(&second, &stage, other.clone(), open).expect("the second");
-        assert_eq!([begun.fingerprint, joined.fingerprint], [one.fingerprint; 2]);
-        assert!(identified(&on("vectors-2", false), &stage, other, open).is_err());
+        let open = |identity: &Identity| store.unfinished(identity).map(|_| identity.fingerprint);
+        let begun = identified(&first, &stage, &one, open).expect("the first");
+        let joined = identified(&second, &stage, &other, open).expect("the second");
+        assert_eq!([begun, joined], [one.fingerprint; 2]);
+        assert!(identified(&on("vectors-2", false), &stage, &other, open).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use speed_data::Images as Unlabelled;
-use speed_pool::{Clusters, Features, MapParts, PoolMap};
+use speed_student::pool::{Clusters, Features, MapParts, PoolMap};
 
 use super::complete::complete;
 use super::context::Context;

@@ -1,11 +1,11 @@
 //! The queries: single images of the pool, or groups of images, that the teachers label for the student.
 
+use crate::report::csv;
 use rand::seq::SliceRandom;
 use rand::seq::index::sample;
 use serde_json::{Value, json};
 use speed_core::random::Streams;
 use speed_core::{VoteShape, Votes, VotesError, most_frequent};
-use speed_report::csv;
 
 use super::complete::complete;
 use super::context::Context;

@@ -9,31 +9,28 @@ pub(crate) use record::{METRICS, PICTURE, kept_weights, read_epochs};
 pub(super) use student::{LabelledQueries, StudentSpec};
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::Path;
 
+use crate::report::{BASELINE_STAGE as BASELINE, StudentRun};
 use speed_data::Split;
-use speed_report::{BASELINE_STAGE as BASELINE, StudentRun};
+use speed_nn::threads;
 use speed_student::StudentMethod;
 
 pub(crate) use self::student::KIND;
 use self::student::Student;
 use super::beliefs::{self, KIND as BELIEFS, RowBeliefs};
-use super::complete::{identified, identify, perform};
+use super::complete::{identify, perform};
 use super::context::Context;
 use super::images::Images;
 use super::kind::{Kind, Node};
 use super::labelling::{KIND as LABELLING, RowLabellings, RowLabels, RunKeys};
 use super::outputs::Outputs;
 use super::queries::{KIND as QUERIES, Queries, QueryList, chosen};
-use super::shard_units::ShardUnits;
-use super::sharing::{Concurrency, Units, share};
-use super::units::StageUnits;
+use super::units::{ShardUnits, StageUnits};
 use crate::config::{Config, DataSource, RowConfig};
 use crate::cost::{Meter, StageCost};
 use crate::error::ExperimentError;
-use crate::store::{Identity, RunStore, StageMark, Worker, workers};
+use crate::store::RunStore;
 
 /// The trained students of every row, by the rows' places in the config.
 #[derive(Default)]
@@ -71,8 +68,7 @@ impl Kind for StudentTraining {
         for spec in specs.iter().filter(|spec| spec.is_empty()) {
             context.progress.note(&format!("{}: no query has an answer, so no student learns", spec.labelled.row));
         }
-        let work = Training::new(context, KIND, distinct(context, images, &specs))?;
-        let trained = work.train_all()?;
+        let trained = Training { context, kind: KIND, stages: students(context, images, &specs) }.train_all()?;
         let of_spec = |spec: &StudentSpec<'_>| -> Vec<StudentRun> {
             let find = |repeat| trained.iter().find(|run| run.stage == *spec.stage_name(repeat)).cloned();
             (0..context.config.table.repeats).filter_map(find).collect()
@@ -82,44 +78,29 @@ impl Kind for StudentTraining {
         Ok(())
     }
 
-    fn share(
+    fn do_units(
         &self,
         context: &Context<'_>,
         _: &Node,
         outputs: &mut Outputs,
-        shard: &mut ShardUnits,
+        shard: &mut ShardUnits<'_>,
     ) -> Result<(), ExperimentError> {
         let Some(images) = context.images else { return Ok(()) };
         let specs = specs_of_run(context.config, outputs);
-        let work = Training::new(context, KIND, distinct(context, images, &specs))?;
-        let identities = work.identities().clone();
-        let mine: Vec<usize> =
-            (0..identities.len()).filter(|&unit| !shard.number(&identities[unit], 1).is_empty()).collect();
-        shard.done_here += work.train(&mine)?;
-        // If another kind of machine has begun a student meanwhile, its identity has changed.
-        let identities = work.identities();
-        shard.marks.extend(mine.iter().map(|&unit| StageMark::new(context.store, &identities[unit], Vec::new())));
+        let work = Training { context, kind: KIND, stages: students(context, images, &specs) };
+        let mut own = Vec::new();
+        for (unit, student) in work.stages.iter().enumerate() {
+            own.extend(shard.own(&identify(context, student)?, unit..unit + 1));
+        }
+        shard.done_here += work.train(&own)?.1;
         Ok(())
     }
 
-    /// Only the report tells, because the number of students depends on the labels.
-    fn is_finished(&self, _: &Path, _: &Node) -> bool {
-        false
-    }
-
-    fn count_units(&self, run: &Path, config: &Config, _: &Node, earlier: &[Node]) -> Option<StageUnits> {
-        let (stage, working) = (KIND.to_owned(), Vec::new());
-        let Some(students) = recorded(run, config, earlier) else {
-            let of = config.rows.len() * config.table.repeats;
-            return Some(StageUnits { stage, done: 0, of, at_most: true, working });
-        };
-        let mut units = StageUnits { stage, done: 0, of: students.len(), at_most: false, working };
-        for name in students {
-            units.done += usize::from(RunStore::is_finished(run, &name));
-            let here = workers(RunStore::remains_in(run, &name).folder());
-            units.working.extend(here.into_iter().map(|worker| Worker { unit: name.clone(), ..worker }));
-        }
-        Some(units)
+    fn count_units(&self, run: &Path, config: &Config, node: &Node, earlier: &[Node]) -> Option<StageUnits> {
+        Some(match recorded(run, config, earlier) {
+            Some(names) => StageUnits::count(KIND, names.len(), |unit| RunStore::is_finished(run, &names[unit])),
+            None => StageUnits { at_most: true, ..StageUnits::count(KIND, node.units(config), |_| false) },
+        })
     }
 
     /// Estimates the largest possible cost, because rows with the same labels share their students.
@@ -182,7 +163,7 @@ pub(super) fn train_labelled_only<'a>(
     if stages.is_empty() {
         return Ok(vec![Vec::new(); specs.len()]);
     }
-    let trained = Training::new(context, BASELINE, stages)?.train_all()?;
+    let trained = Training { context, kind: BASELINE, stages }.train_all()?;
     let find = |name: &String| trained.iter().find(|run| run.stage == *name).cloned();
     Ok(names.iter().map(|names| names.iter().filter_map(find).collect()).collect())
 }
@@ -219,9 +200,10 @@ fn student_specs<'a>(
     config.rows.iter().enumerate().map(spec).collect()
 }
 
-/// Returns the names of the students of the run in the directory `run`, or `None` before every row has labels.
-fn recorded(run: &Path, config: &Config, earlier: &[Node]) -> Option<BTreeSet<String>> {
-    let remains = |node: &Node| node.kind.is_finished(run, node).then(|| RunStore::remains_in(run, &node.name));
+/// Returns the names of the students of the run in the directory `run`, in the order of [`distinct`], or `None` before every
+/// row has labels.
+fn recorded(run: &Path, config: &Config, earlier: &[Node]) -> Option<Vec<String>> {
+    let remains = |node: &Node| RunStore::is_finished(run, &node.name).then(|| RunStore::remains_in(run, &node.name));
     let of_kind = |kind: &'static str| earlier.iter().filter(move |node| node.kind.name() == kind);
     let queries = chosen(&remains(of_kind(QUERIES).next()?)?, config)?;
     let labels = |node: &Node| Some((node.row?, RowLabels::read(&remains(node)?)?));
@@ -230,27 +212,23 @@ fn recorded(run: &Path, config: &Config, earlier: &[Node]) -> Option<BTreeSet<St
     let beliefs = beliefs.unwrap_or_else(|| Some(RowBeliefs::default()))?;
     let labels = labelled.iter().map(|(row, labels)| (*row, labels)).collect();
     let specs = student_specs(config, queries.all(), &labels, &beliefs);
-    let named = specs.iter().filter(|spec| !spec.is_empty());
-    let each = |repeat| named.clone().map(move |spec| spec.stage_name(repeat).to_string());
-    Some((0..config.table.repeats).flat_map(each).collect())
+    let names = distinct(config, &specs).into_iter().map(|(spec, repeat)| spec.stage_name(repeat).to_string());
+    Some(names.collect())
 }
 
-/// Returns the distinct students of all specifications.
-fn distinct<'a>(context: &Context<'_>, images: &'a Images, specs: &'a [StudentSpec<'a>]) -> Vec<Student<'a>> {
-    let mut stages: Vec<Student<'_>> = Vec::new();
-    for spec in specs.iter().filter(|spec| !spec.is_empty()) {
-        for repeat in 0..context.config.table.repeats {
-            let stage = Student::new(images, spec, repeat);
-            if !stages.iter().any(|other| other.is_same(&stage)) {
-                stages.push(stage);
-            }
-        }
-    }
-    stages
+/// Returns the distinct students of all specifications, each with its specification and its repeat.
+fn distinct<'s, 'a>(config: &Config, specs: &'s [StudentSpec<'a>]) -> Vec<(&'s StudentSpec<'a>, usize)> {
+    let of_spec = |spec| (0..config.table.repeats).map(move |repeat| (spec, repeat));
+    let mut names = BTreeSet::new();
+    let all = specs.iter().filter(|spec| !spec.is_empty()).flat_map(of_spec);
+    all.filter(|(spec, repeat)| names.insert(spec.stage_name(*repeat).to_string())).collect()
 }
 
-/// The name of a student's lease in its directory.
-const LEASE: &str = "student";
+/// Returns the trainings of the distinct students.
+fn students<'a>(context: &Context<'_>, images: &'a Images, specs: &'a [StudentSpec<'a>]) -> Vec<Student<'a>> {
+    let distinct = distinct(context.config, specs).into_iter();
+    distinct.map(|(spec, repeat)| Student::new(images, spec, repeat)).collect()
+}
 
 /// The training of students; each student is a unit of work and a separate stage.
 struct Training<'a> {
@@ -258,72 +236,26 @@ struct Training<'a> {
     /// The name of their kind of stage.
     kind: &'static str,
     stages: Vec<Student<'a>>,
-    /// The identities of the students. If another kind of machine has begun a student, the identity names that kind.
-    identities: Mutex<Vec<Identity>>,
-    trained: Mutex<Vec<StudentRun>>,
 }
 
-impl<'a> Training<'a> {
-    fn new(context: &'a Context<'a>, kind: &'static str, stages: Vec<Student<'a>>) -> Result<Self, ExperimentError> {
-        let identities: Vec<Identity> =
-            stages.iter().map(|stage| identify(context, stage)).collect::<Result<_, _>>()?;
-        Ok(Self { context, kind, stages, identities: identities.into(), trained: Mutex::default() })
-    }
-
+impl Training<'_> {
     /// Ensures that all students are trained, and returns them.
-    fn train_all(self) -> Result<Vec<StudentRun>, ExperimentError> {
-        self.train(&(0..self.stages.len()).collect::<Vec<_>>())?;
-        Ok(self.trained.into_inner().unwrap_or_else(PoisonError::into_inner))
+    fn train_all(&self) -> Result<Vec<StudentRun>, ExperimentError> {
+        Ok(self.train(&(0..self.stages.len()).collect::<Vec<_>>())?.0)
     }
 
-    /// Ensures that these students are trained, and returns how many this process trained.
-    fn train(&self, units: &[usize]) -> Result<usize, ExperimentError> {
+    /// Ensures that these students are trained, and returns them and the number that this process trained.
+    fn train(&self, units: &[usize]) -> Result<(Vec<StudentRun>, usize), ExperimentError> {
         let Context { progress, threads, .. } = self.context;
         let epochs = units.iter().map(|&unit| u64::from(self.stages[unit].epochs(self.context))).sum();
         progress.started(self.kind);
         progress.begin(&format!("train {} students", units.len()), "epochs", epochs, 0);
-        let done = share(self.context, units, Concurrency { threads: threads.get(), batch: 1 }, self)?;
+        let trained = threads::map(units, threads.get(), |&unit, stop| {
+            perform(self.context, &self.stages[unit].until(stop, (unit + 1, self.stages.len())))
+        })?;
         progress.end(&format!("{} students trained", units.len()));
         progress.finished(self.kind, false);
-        Ok(done)
-    }
-
-    fn identities(&self) -> MutexGuard<'_, Vec<Identity>> {
-        self.identities.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn identity(&self, unit: usize) -> Identity {
-        self.identities()[unit].clone()
-    }
-
-    fn keep(&self, trained: StudentRun) {
-        self.trained.lock().unwrap_or_else(PoisonError::into_inner).push(trained);
-    }
-
-    fn perform(&self, unit: usize, stop: &AtomicBool) -> Result<(), ExperimentError> {
-        let stage = self.stages[unit].until(stop, (unit + 1, self.stages.len()));
-        self.keep(perform(self.context, &stage)?);
-        Ok(())
-    }
-}
-
-impl Units for Training<'_> {
-    fn place(&self, unit: usize) -> Result<(PathBuf, String), ExperimentError> {
-        let place = |identity: &Identity| self.context.store.place_of(identity);
-        let (folder, identity) = identified(self.context, &self.stages[unit], self.identity(unit), place)?;
-        self.identities()[unit] = identity;
-        Ok((folder, LEASE.to_owned()))
-    }
-
-    fn take(&self, unit: usize) -> Result<bool, ExperimentError> {
-        let is_done = self.context.store.done(&self.identity(unit)).is_some();
-        if is_done {
-            self.perform(unit, &AtomicBool::new(false))?;
-        }
-        Ok(is_done)
-    }
-
-    fn work(&self, units: &[usize], stop: &AtomicBool) -> Result<(), ExperimentError> {
-        units.iter().try_for_each(|&unit| self.perform(unit, stop))
+        let (trained, is_new): (Vec<StudentRun>, Vec<bool>) = trained.into_iter().unzip();
+        Ok((trained, is_new.into_iter().filter(|is_new| *is_new).count()))
     }
 }

@@ -2,30 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::report::csv;
 use serde_json::{Value, json};
 use speed_data::{Split, partition};
 use speed_nn::threads;
-use speed_report::csv;
 use speed_teacher::{EnsembleTraining, TeacherMetrics, train_member};
 
 use super::complete::complete;
 use super::context::Context;
-use super::divided::Divided;
 use super::images::Images;
 use super::kind::{Kind, Node};
 use super::outputs::Outputs;
-use super::shard_units::ShardUnits;
-use super::sharing::{Concurrency, Units, share};
 use super::stage::{Stage, StageName};
-use super::units::StageUnits;
+use super::units::{ShardUnits, StageUnits};
 use crate::config::{Config, VotesSource};
 use crate::cost::{Meter, StageCost};
 use crate::error::{ExperimentError, Mismatch};
-use crate::store::{Fingerprint, FinishedStage, StageFolder, part_of_stage, unit_meta, unit_payload};
+use crate::store::{Fingerprint, FinishedStage, StageFolder, part_of_stage, unit_payload};
 
 /// The name of the stage.
 pub(crate) const TEACHERS: &str = "teachers";
@@ -65,15 +62,20 @@ impl Kind for TeacherTraining {
         Ok(())
     }
 
-    fn share(
+    fn do_units(
         &self,
         context: &Context<'_>,
         node: &Node,
         _: &mut Outputs,
-        shard: &mut ShardUnits,
+        shard: &mut ShardUnits<'_>,
     ) -> Result<(), ExperimentError> {
-        let stage = |images| TeachersStage { name: &node.name, images };
-        context.images.map_or(Ok(()), |images| shard.divide(context, &stage(images)))
+        let Some(images) = context.images else { return Ok(()) };
+        let stage = TeachersStage { name: &node.name, images };
+        shard.work_on(context, &stage, node.units(context.config), |folder, own| {
+            let done = Training::new(&stage, context, folder)?.train(own.to_vec())?;
+            context.progress.end(&format!("{} teachers trained", own.len()));
+            Ok(done)
+        })
     }
 
     fn count_units(&self, run: &Path, config: &Config, node: &Node, _: &[Node]) -> Option<StageUnits> {
@@ -162,7 +164,7 @@ impl Stage for TeachersStage<'_> {
     }
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
-        let teachers = self.units(context);
+        let teachers = context.config.ensemble.teachers;
         let work = Training::new(self, context, folder)?;
         let done = work.train((0..teachers).collect())?;
         let metrics = work.metrics_csv()?;
@@ -174,22 +176,6 @@ impl Stage for TeachersStage<'_> {
 
     fn load(&self, _: &Context<'_>, done: &FinishedStage) -> Result<TrainedTeachers, ExperimentError> {
         Ok(TrainedTeachers(done.clone()))
-    }
-}
-
-impl Divided for TeachersStage<'_> {
-    fn units(&self, context: &Context<'_>) -> usize {
-        context.config.ensemble.teachers
-    }
-
-    fn files(&self, teacher: usize) -> Vec<String> {
-        vec![unit_meta(&unit(teacher)), unit_payload(&unit(teacher))]
-    }
-
-    fn share(&self, context: &Context<'_>, folder: &StageFolder, units: &[usize]) -> Result<usize, ExperimentError> {
-        let done = Training::new(self, context, folder)?.train(units.to_vec())?;
-        context.progress.end(&format!("{} teachers trained", units.len()));
-        Ok(done)
     }
 }
 
@@ -226,21 +212,35 @@ impl<'a> Training<'a> {
         let (context, threads) = (self.context, self.context.threads.get());
         // Saved teachers are read concurrently.
         threads::for_each(&units, threads, |&teacher, _| {
-            self.find(teacher);
+            let found = self.folder.read_unit(&unit(teacher));
+            self.done().extend(found.map(|found| (teacher, found)));
             Ok::<_, ExperimentError>(())
         })?;
         let (all, there) = (units.len() as u64, self.done().len() as u64);
         context.progress.begin("train teachers", "teachers", all, there);
         let todo: Vec<usize> = units.into_iter().filter(|teacher| !self.done().contains_key(teacher)).collect();
-        share(context, &todo, Concurrency { threads, batch: 1 }, self)
+        threads::for_each(&todo, threads, |&teacher, stop| self.train_one(teacher, stop))?;
+        Ok(todo.len())
     }
 
-    /// Reads a saved teacher, and returns whether there is one.
-    fn find(&self, teacher: usize) -> bool {
-        let found = self.folder.read_unit(&unit(teacher));
-        let is_found = found.is_some();
-        self.done().extend(found.map(|found| (teacher, found)));
-        is_found
+    /// Trains and saves a teacher. The training ends early once `stop` is true.
+    fn train_one(&self, teacher: usize, stop: &AtomicBool) -> Result<(), ExperimentError> {
+        let Context { config, streams, device, arithmetic, .. } = self.context;
+        let training = EnsembleTraining {
+            config: &config.teacher,
+            data: self.train,
+            partitions: &self.partitions,
+            streams,
+            device: &device.burn,
+        };
+        let trained = train_member(&training, teacher, stop)?;
+        let metrics = trained.metrics;
+        self.folder.write_unit(&unit(teacher), &trained.teacher.to_bytes()?, arithmetic, &metrics)?;
+        self.done().insert(teacher, (metrics, Some((*arithmetic).to_owned())));
+        let figure = format!(": fits {:.1} % of its images", 100.0 * metrics.train_accuracy);
+        let figure = self.context.unless_secret(figure);
+        self.context.progress.advance(1, &format!("teacher {teacher} is trained{figure}"));
+        Ok(())
     }
 
     fn metrics_csv(&self) -> Result<String, ExperimentError> {
@@ -260,40 +260,5 @@ impl<'a> Training<'a> {
         });
         let lines: Result<Vec<Vec<String>>, ExperimentError> = lines.collect();
         Ok(csv::write(METRICS_HEAD, lines?))
-    }
-}
-
-impl Units for Training<'_> {
-    fn place(&self, teacher: usize) -> Result<(PathBuf, String), ExperimentError> {
-        Ok((self.folder.path().to_path_buf(), unit(teacher)))
-    }
-
-    fn take(&self, teacher: usize) -> Result<bool, ExperimentError> {
-        let is_found = self.find(teacher);
-        if is_found {
-            self.context.progress.found(1);
-        }
-        Ok(is_found)
-    }
-
-    fn work(&self, teachers: &[usize], stop: &AtomicBool) -> Result<(), ExperimentError> {
-        let Context { config, streams, device, arithmetic, .. } = self.context;
-        let training = EnsembleTraining {
-            config: &config.teacher,
-            data: self.train,
-            partitions: &self.partitions,
-            streams,
-            device: &device.burn,
-        };
-        for &teacher in teachers {
-            let trained = train_member(&training, teacher, stop)?;
-            let metrics = trained.metrics;
-            self.folder.write_unit(&unit(teacher), &trained.teacher.to_bytes()?, arithmetic, &metrics)?;
-            self.done().insert(teacher, (metrics, Some((*arithmetic).to_owned())));
-            let figure = format!(": fits {:.1} % of its images", 100.0 * metrics.train_accuracy);
-            let figure = self.context.unless_secret(figure);
-            self.context.progress.advance(1, &format!("teacher {teacher} is trained{figure}"));
-        }
-        Ok(())
     }
 }

@@ -1,10 +1,17 @@
-//! The units of a stage in the directory of a run: how many are done, and which processes work on others.
+//! Units of work: their number in the directory of a run, and the work of a shard on its share of them.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::Path;
 
 use serde::Serialize;
 
-use crate::store::{RunStore, Worker, unit_meta, workers};
+use super::complete::{identified, identify};
+use super::context::Context;
+use super::machine;
+use super::stage::Stage;
+use crate::error::ExperimentError;
+use crate::store::{Identity, RunStore, Shard, StageFolder, StageState, unit_meta};
 
 /// The units of a stage of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -15,19 +22,88 @@ pub struct StageUnits {
     pub done: usize,
     /// Number of all units.
     pub of: usize,
-    /// True if rows may share some of the units: for students, before there are labels.
+    /// True if there may be fewer units: students before there are labels, answers before the checks are done.
     pub at_most: bool,
-    /// The units that processes have leased.
-    pub working: Vec<Worker>,
+    /// The numbers, from 0, of the units that are not finished.
+    #[serde(skip)]
+    pub(crate) missing: Vec<usize>,
 }
 
 impl StageUnits {
-    /// Counts the files of the units of a stage. Nothing checks the files; a process checks a unit when it uses it.
-    pub(super) fn in_stage(run: &Path, name: &str, of: usize, unit: fn(usize) -> String) -> Self {
-        let remains = RunStore::remains_in(run, name);
-        let exists = |number: &usize| remains.folder().join(unit_meta(&unit(*number))).exists();
-        let is_finished = RunStore::is_finished(run, name);
-        let done = if is_finished { of } else { (0..of).filter(exists).count() };
-        Self { stage: name.to_owned(), done, of, at_most: false, working: workers(remains.folder()) }
+    /// Counts the units of one stage, whose names are given by `unit`.
+    pub(super) fn in_stage(run: &Path, stage: &str, of: usize, unit: fn(usize) -> String) -> Self {
+        let remains = RunStore::remains_in(run, stage);
+        let is_finished = RunStore::is_finished(run, stage);
+        Self::count(stage, of, |number| is_finished || remains.folder().join(unit_meta(&unit(number))).exists())
+    }
+
+    pub(super) fn count(stage: &str, of: usize, is_done: impl Fn(usize) -> bool) -> Self {
+        let missing: Vec<usize> = (0..of).filter(|number| !is_done(*number)).collect();
+        Self { stage: stage.to_owned(), done: of - missing.len(), of, at_most: false, missing }
+    }
+}
+
+/// A shard's units in the stages of one or several runs, and the number of those that are done.
+///
+/// The units are numbered over all stages of the shard's kind, in order, with the largest possible number of units of each.
+/// Settings of a sweep may share a stage; its first occurrence counts, and its other numbers belong to no unit.
+pub(crate) struct ShardUnits<'a> {
+    shard: &'a Shard,
+    /// Kind and fingerprint of the stages whose units are numbered.
+    seen: BTreeSet<(String, String)>,
+    /// The number of the first unit of the next stage.
+    first: usize,
+    /// Number of units of the shard.
+    pub(crate) units: usize,
+    /// Number of units that this process did.
+    pub(crate) done_here: usize,
+}
+
+impl<'a> ShardUnits<'a> {
+    pub(crate) fn new(shard: &'a Shard) -> Self {
+        Self { shard, seen: BTreeSet::new(), first: 0, units: 0, done_here: 0 }
+    }
+
+    /// Passes a stage of at most `units` units.
+    pub(crate) fn pass(&mut self, units: usize) {
+        self.first += units;
+    }
+
+    /// Returns which of the `units` of a stage are the shard's: none if the stage occurred before.
+    pub(super) fn own(&mut self, identity: &Identity, units: Range<usize>) -> Vec<usize> {
+        if !self.seen.insert((identity.kind.clone(), identity.fingerprint.to_hex())) {
+            return Vec::new();
+        }
+        let own: Vec<usize> = units.filter(|unit| self.shard.has(self.first + unit)).collect();
+        self.units += own.len();
+        own
+    }
+
+    /// Does the shard's units of a stage with `units` units, unless the stage is done. `work` ensures that the given units are
+    /// done, and returns how many it did.
+    ///
+    /// # Errors
+    /// If the work fails, or the stage's directory has other content; saved units stay.
+    pub(super) fn work_on<S: Stage>(
+        &mut self,
+        context: &Context<'_>,
+        stage: &S,
+        units: usize,
+        work: impl FnOnce(&StageFolder, &[usize]) -> Result<usize, ExperimentError>,
+    ) -> Result<(), ExperimentError> {
+        let identity = identify(context, stage)?;
+        let own = self.own(&identity, 0..units);
+        if own.is_empty() || context.store.recorded(&identity).is_some() {
+            return Ok(());
+        }
+        context.progress.started(stage.name());
+        if let StageState::Outstanding(folder) = identified(context, stage, &identity, |it| stage.open(context, it))? {
+            if stage.depends_on_machine() {
+                machine::note(context, &folder)?;
+            }
+            self.done_here += work(&folder, &own)?;
+        }
+        context.progress.finished(stage.name(), false);
+        Ok(())
     }
 }

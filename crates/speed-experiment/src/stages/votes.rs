@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
+use crate::report::EnsembleQuality;
 use rand::RngExt;
 use serde_json::{Value, json};
+use speed_core::vote_files::{VoteFile, VotesForm};
 use speed_core::{VoteShape, Votes, VotesError, printable_path};
 use speed_data::{Images as Unlabelled, Split, partition};
 use speed_nn::threads::map;
-use speed_pool::{MapError, PoolMap};
-use speed_report::EnsembleQuality;
+use speed_student::pool::{MapError, PoolMap};
 use speed_teacher::{Teacher, ensemble_votes};
-use speed_votes::{VoteFile, VotesForm};
 
 use super::complete::complete;
 use super::context::Context;
@@ -331,7 +331,7 @@ fn truth(context: &Context<'_>, images: &Images) -> Result<Votes, ExperimentErro
 }
 
 /// Returns votes without training: every teacher labels an image of the pool like its own image whose place in the pool's map is
-/// nearest ([`PoolMap::nearest_labels`](speed_pool::PoolMap::nearest_labels)). The map is public, so a teacher's votes depend on its
+/// nearest ([`PoolMap::nearest_labels`](speed_student::pool::PoolMap::nearest_labels)). The map is public, so a teacher's votes depend on its
 /// own images only.
 fn neighbours(context: &Context<'_>, mapped: &MappedPool, images: &Images) -> Result<Votes, ExperimentError> {
     let (teachers, threads) = (context.config.ensemble.teachers, context.threads.get());

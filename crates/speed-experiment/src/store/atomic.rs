@@ -71,15 +71,6 @@ pub(super) const COPYING: &str = ".copying-";
 /// Removes the remains of killed writes in `folder` and, to the given depth, in its subdirectories, because a remaining
 /// file may hold a noise key. A process that is still writing there retries.
 pub(crate) fn remove_unfinished(folder: &Path, depth: usize) -> Result<(), ExperimentError> {
-    remove_unfinished_unless(folder, depth, &|_| false)
-}
-
-/// Like [`remove_unfinished`], but skips the subdirectories for which `is_used` is true.
-pub(super) fn remove_unfinished_unless(
-    folder: &Path,
-    depth: usize,
-    is_used: &dyn Fn(&Path) -> bool,
-) -> Result<(), ExperimentError> {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -90,8 +81,8 @@ pub(super) fn remove_unfinished_unless(
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 removed => removed.map_err(ExperimentError::io("remove", path))?,
             }
-        } else if is_folder && depth > 0 && !is_used(&path) {
-            remove_unfinished_unless(&path, depth - 1, is_used)?;
+        } else if is_folder && depth > 0 {
+            remove_unfinished(&path, depth - 1)?;
         }
     }
     Ok(())

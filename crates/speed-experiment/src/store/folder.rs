@@ -14,7 +14,6 @@ use super::atomic::{json, write_atomic, write_json, write_new_secret, write_secr
 use super::beginning;
 use super::fingerprint::{Fingerprint, Identity};
 use super::layout::{ARITHMETIC, CHARGED};
-use super::leases::{self, Leases};
 use super::noise_key::{self, NoiseKey};
 use super::program::Program;
 use super::read::{read_output, read_small};
@@ -63,12 +62,11 @@ struct Sealed<M> {
 
 impl StageFolder {
     /// Opens the directory for work. A directory of another fingerprint is renamed, never overwritten.
-    pub(super) fn open(folder: PathBuf, identity: &Identity, leases: &Leases) -> Result<Self, ExperimentError> {
+    pub(super) fn open(folder: PathBuf, identity: &Identity) -> Result<Self, ExperimentError> {
         let mut superseded = None;
         if folder.exists() {
             let remains = StageRemains(folder.clone());
             if !remains.is_of(identity.fingerprint) || folder.join(RECORD).exists() {
-                leases.refuse_others(&folder)?;
                 superseded = Some(remains.set_aside()?);
             }
         }
@@ -321,7 +319,6 @@ impl StageFolder {
             finished_at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         };
         write_json(&self.folder.join(RECORD), &record)?;
-        leases::clear(&self.folder);
         Ok(FinishedStage { folder: self.folder, record })
     }
 }
@@ -363,8 +360,7 @@ mod tests {
         assert_eq!(counts(&first), (true, true));
         assert_eq!(first.read_partial("arithmetic"), Some(b"a\n".to_vec()), "created with the folder");
 
-        let leases = Leases::new().expect("random bytes");
-        let second = StageFolder::open(path.clone(), &of(2), &leases).expect("set aside");
+        let second = StageFolder::open(path.clone(), &of(2)).expect("set aside");
         let error = save(&first).expect_err("another stage's").to_string();
         assert!(error.contains("set aside") && error.contains("run again"), "{error}");
         // Simulates a write that began before the directory was renamed.

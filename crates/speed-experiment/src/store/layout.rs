@@ -18,7 +18,7 @@ pub(super) const LOCK: &str = "run.lock";
 const PROGRESS: &str = "progress.json";
 /// The directory of a cluster's scripts, jobs and logs.
 const SLURM: &str = "slurm";
-/// The directory of the records and the progress of shards.
+/// The directory of the locks of shards.
 const SHARDS: &str = "shards";
 /// The file of a stage's fingerprint, in the stage's directory.
 pub(super) const FINGERPRINT: &str = "fingerprint";
@@ -66,14 +66,9 @@ pub(crate) fn progress_path(run: &Path) -> PathBuf {
     run.join(PROGRESS)
 }
 
-/// Returns the path of a shard's record, which states that all units of the shard in a run or sweep are done.
-pub(crate) fn shard_path(run: &Path, shard: &str) -> PathBuf {
-    run.join(SHARDS).join(format!("{shard}.json"))
-}
-
-/// Returns the path of the file with a shard's progress.
-pub(crate) fn shard_progress_path(run: &Path, shard: &str) -> PathBuf {
-    run.join(SHARDS).join(format!("{shard}.progress.json"))
+/// Returns the directory of the locks of a run's shards.
+pub(super) fn shards(run: &Path) -> PathBuf {
+    run.join(SHARDS)
 }
 
 /// Returns the path of a run's resolved config.
@@ -86,12 +81,6 @@ pub fn config_path(run: &Path) -> PathBuf {
 #[must_use]
 pub fn slurm_folder(run: &Path) -> PathBuf {
     run.join(SLURM)
-}
-
-/// Creates the directory of the records and the progress of shards.
-pub(super) fn make_shards_folder(run: &Path) -> Result<(), ExperimentError> {
-    let folder = run.join(SHARDS);
-    std::fs::create_dir_all(&folder).map_err(ExperimentError::io("create", folder))
 }
 
 /// Returns the path of the model of a row's student, relative to the run's directory. `row` is the name of the row as a

@@ -30,7 +30,16 @@ impl Lock {
     /// # Errors
     /// If another process has it, or the file cannot be opened or locked.
     pub fn try_take(path: PathBuf, folder: &Path) -> Result<Self, ExperimentError> {
-        let file = open(&path)?;
+        let in_use = || ExperimentError::Results { path: folder.to_path_buf(), fault: ResultsFault::InUse };
+        Self::attempt(&path)?.ok_or_else(in_use)
+    }
+
+    /// Takes the lock on `path`; `None` if another process has it.
+    ///
+    /// # Errors
+    /// If the file cannot be opened, or its file system has no locks.
+    pub(super) fn attempt(path: &Path) -> Result<Option<Self>, ExperimentError> {
+        let file = open(path)?;
         // A process that checks the lock holds it for a moment.
         let first = file.try_lock();
         let taken = first.or_else(|_| {
@@ -38,16 +47,12 @@ impl Lock {
             file.try_lock()
         });
         match taken {
-            Ok(()) => Ok(Self { _file: file }),
-            Err(TryLockError::WouldBlock) => {
-                Err(ExperimentError::Results { path: folder.to_path_buf(), fault: ResultsFault::InUse })
-            }
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(ExperimentError::io("lock", path)(error)),
         }
     }
-}
 
-impl Lock {
     /// Returns whether another process has the lock on `path`; writes nothing.
     pub(super) fn is_held(path: &Path) -> bool {
         File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::path::Path;
 use std::sync::OnceLock;
-use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -16,25 +15,17 @@ use crate::error::{ExperimentError, ResultsFault, found_instead};
 pub(super) const FILE: &str = "program.json";
 
 /// A program, identified by the bytes of its executable.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Program {
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Program {
     /// The version of SPEED.
     speed: String,
     /// The SHA-256 of the executable; empty if it cannot be read.
     sha256: String,
 }
 
-/// The file system's description of the executable. While it is unchanged, the bytes need not be hashed again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Executable {
-    bytes: u64,
-    changed_nanoseconds: u64,
-    inode: u64,
-}
-
 impl Program {
     /// Returns the program of this process.
-    pub(crate) fn current() -> &'static Self {
+    pub(super) fn current() -> &'static Self {
         static CURRENT: OnceLock<Program> = OnceLock::new();
         CURRENT
             .get_or_init(|| Self { speed: env!("CARGO_PKG_VERSION").to_owned(), sha256: digest().unwrap_or_default() })
@@ -71,27 +62,11 @@ impl Program {
     }
 }
 
-impl Executable {
-    /// Returns the executable of this process; `None` if the system does not report it.
-    pub(crate) fn current() -> Option<Self> {
-        let file = open()?.metadata().ok()?;
-        let changed = file.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-        #[cfg(unix)]
-        let inode = std::os::unix::fs::MetadataExt::ino(&file);
-        #[cfg(not(unix))]
-        let inode = 0;
-        Some(Self { bytes: file.len(), changed_nanoseconds: u64::try_from(changed.as_nanos()).ok()?, inode })
-    }
-}
-
-/// Opens the executable, even if it was replaced after the process started.
-fn open() -> Option<File> {
-    File::open("/proc/self/exe").or_else(|_| File::open(std::env::current_exe()?)).ok()
-}
-
+/// Returns the SHA-256 of the executable, even if it was replaced after the process started.
 fn digest() -> Option<String> {
+    let mut file = File::open("/proc/self/exe").or_else(|_| File::open(std::env::current_exe()?)).ok()?;
     let mut hash = Sha256::new();
-    std::io::copy(&mut open()?, &mut hash).ok()?;
+    std::io::copy(&mut file, &mut hash).ok()?;
     Some(hex::encode(hash.finalize()))
 }
 

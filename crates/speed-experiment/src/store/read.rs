@@ -59,7 +59,7 @@ fn read_part(path: &Path) -> Option<Vec<u8>> {
     read_small(path).ok()
 }
 
-/// Reads a small file, such as a stage's record or a lease: a regular file of at most 16 MiB.
+/// Reads a small file, such as a stage's record: a regular file of at most 16 MiB.
 ///
 /// # Errors
 /// If it is not such a file, or cannot be read.

@@ -1,31 +1,31 @@
-//! A run's directory. A process that works on all stages locks it; shards work in it in parallel without the lock.
+//! A run's directory. Either one process works there on all stages, or several shards do, each with a lock.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use speed_report::Environment;
+use crate::report::Environment;
 
-use super::atomic::{remove_unfinished_unless, write_atomic, write_for, write_json};
+use super::atomic::{WRITING, remove_unfinished, write_atomic, write_for, write_json};
 use super::fingerprint::{Fingerprint, Identity};
 use super::folder::StageFolder;
 use super::layout::{self, folders_in, is_called, name_of};
-use super::leases::{Leases, is_of_leases};
 use super::lock::Lock;
 use super::noise_key;
 use super::read::{is_one_name, read_small};
 use super::record::{FinishedStage, RECORD, StageRecord};
 use super::remains::StageRemains;
+use super::shard::Shard;
 use crate::config::{Config, Source};
 use crate::error::{ExperimentError, ResultsFault};
 
-/// The directory of one run, either locked against a second process until dropped, or joined by a shard in parallel
-/// with others.
+/// The directory of one run, locked until dropped: against every other process, or, by a shard, against the same shard and
+/// processes that work on all stages.
 pub(crate) struct RunStore {
     folder: PathBuf,
     /// Whether this process made the directory.
     is_new: bool,
     forced: Vec<String>,
-    leases: Leases,
     access: Access,
 }
 
@@ -35,7 +35,10 @@ enum Access {
     Whole { _lock: Lock },
     /// The process works on units of one stage. It sets nothing aside and begins no other stage.
     Shard {
-        /// The text of the config in the directory, which is created when the first unit is begun.
+        shard: Shard,
+        /// The shard's lock. It is taken, and the directory is created, when the first unit is begun.
+        lock: Mutex<Option<Lock>>,
+        /// The text of the config in the directory.
         config: String,
         /// Whether it may resume the work of another program.
         any_program: bool,
@@ -75,12 +78,11 @@ impl RunStore {
         let is_new = !folder.exists();
         make_stages(&folder)?;
         let lock = Lock::try_take(folder.join(layout::LOCK), &folder)?;
-        let leases = Leases::new()?;
-        // Shards may be writing here without the lock, perhaps on another machine.
-        remove_unfinished_unless(&folder, 2, &|stage| !leases.is_free(stage))?;
+        refuse_shards(&folder)?;
+        remove_unfinished(&folder, 2)?;
         keep_config(&folder, &config.to_toml())?;
         write_json(&folder.join(layout::ENVIRONMENT), environment)?;
-        Ok(Self { folder, is_new, forced: Vec::new(), leases, access: Access::Whole { _lock: lock } })
+        Ok(Self { folder, is_new, forced: Vec::new(), access: Access::Whole { _lock: lock } })
     }
 
     /// Fails early, before inputs are read, if [`Self::open`] would fail because of the directory. Creates nothing.
@@ -99,7 +101,7 @@ impl RunStore {
         if Lock::is_held(&folder.join(layout::LOCK)) {
             return Err(ExperimentError::Results { path: folder, fault: ResultsFault::InUse });
         }
-        Ok(())
+        refuse_shards(&folder)
     }
 
     /// Removes the directory of a run that failed before it began a stage, if this process created the directory.
@@ -116,15 +118,11 @@ impl RunStore {
         }
     }
 
-    /// Opens the directory for a shard, which works there in parallel with other processes. Nothing is written yet.
+    /// Opens the directory for a shard, which works there in parallel with others. Nothing is written yet.
     /// `any_program` allows resuming the work of another program.
-    ///
-    /// # Errors
-    /// If the operating system gives no random bytes.
-    pub(crate) fn join(results: &Path, config: &Config, any_program: bool) -> Result<Self, ExperimentError> {
-        let access = Access::Shard { config: config.to_toml(), any_program };
-        let folder = Self::folder_of(results, config);
-        Ok(Self { folder, is_new: false, forced: Vec::new(), leases: Leases::new()?, access })
+    pub(crate) fn join(results: &Path, config: &Config, shard: Shard, any_program: bool) -> Self {
+        let access = Access::Shard { shard, lock: Mutex::default(), config: config.to_toml(), any_program };
+        Self { folder: Self::folder_of(results, config), is_new: false, forced: Vec::new(), access }
     }
 
     /// Creates the directory of `config`, writes the resolved config into it, and returns its path. Takes no lock and
@@ -147,11 +145,6 @@ impl RunStore {
     /// Returns whether this process is a shard, which reads the stages before its own, and does not run them.
     pub(crate) fn is_shard(&self) -> bool {
         matches!(self.access, Access::Shard { .. })
-    }
-
-    /// Returns the leases of this process on units of work.
-    pub(crate) fn leases(&self) -> &Leases {
-        &self.leases
     }
 
     /// Returns the directory of the run of `config`. The run's id is the beginning of the config's fingerprint.
@@ -241,40 +234,32 @@ impl RunStore {
     }
 
     /// Opens the directory of an unfinished stage for work.
+    ///
+    /// # Errors
+    /// If the directory cannot be written, or, in a shard, another process works on the same units.
     pub(crate) fn unfinished(&self, identity: &Identity) -> Result<StageFolder, ExperimentError> {
         let folder = self.stage_folder(&identity.name);
         match &self.access {
-            Access::Whole { .. } => StageFolder::open(folder, identity, &self.leases),
-            Access::Shard { config, any_program } => {
-                make_stages(&self.folder)?;
-                layout::make_shards_folder(&self.folder)?;
-                keep_config(&self.folder, config)?;
+            Access::Whole { .. } => StageFolder::open(folder, identity),
+            Access::Shard { shard, lock, config, any_program } => {
+                let mut lock = lock.lock().unwrap_or_else(PoisonError::into_inner);
+                if lock.is_none() {
+                    make_stages(&self.folder)?;
+                    keep_config(&self.folder, config)?;
+                    *lock = Some(shard.lock(&self.folder)?);
+                }
+                drop(lock);
                 StageFolder::join(folder, identity, *any_program)
             }
         }
     }
 
-    /// Returns the directory of a stage that a process leases as one unit. Keeps earlier work in the directory if its
-    /// fingerprint is the same; otherwise opens the directory for new work.
-    ///
-    /// # Errors
-    /// If the directory cannot be written.
-    pub(crate) fn place_of(&self, identity: &Identity) -> Result<PathBuf, ExperimentError> {
-        let remains = self.remains_of(&identity.name);
-        if !remains.is_of(identity.fingerprint) {
-            self.unfinished(identity)?;
-        }
-        Ok(remains.folder().to_path_buf())
-    }
-
     /// Renames the stage's directory in this run, so that its content is kept but not used.
     ///
     /// # Errors
-    /// If another process works in the directory, or it cannot be renamed.
+    /// If it cannot be renamed.
     pub(crate) fn set_aside(&self, name: &str) -> Result<(), ExperimentError> {
-        let remains = self.remains_of(name);
-        self.leases.refuse_others(remains.folder())?;
-        remains.set_aside().map(drop)
+        self.remains_of(name).set_aside().map(drop)
     }
 
     /// Finds the finished stage by its record alone, in any run of the experiment. Its outputs are not checked.
@@ -414,6 +399,11 @@ fn differing_keys(place: &str, here: &toml::Value, there: &toml::Value, differs:
     }
 }
 
+/// Fails if a shard works in a run's directory.
+fn refuse_shards(run: &Path) -> Result<(), ExperimentError> {
+    Shard::at_work(run).first().map_or(Ok(()), |shard| Err(shard.in_use(run)))
+}
+
 /// Writes the config of a run into its directory if the config is missing, or truncated by a crash. The name of the
 /// directory identifies the run, so a truncated config is safe to replace.
 fn keep_config(folder: &Path, text: &str) -> Result<(), ExperimentError> {
@@ -440,7 +430,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), ExperimentError> {
         let temporary = tempfile::Builder::new().prefix(super::atomic::COPYING).tempdir_in(parent)?;
         for entry in fs::read_dir(from)? {
             let entry = entry?;
-            if entry.file_name() == noise_key::FILE || is_of_leases(&entry.file_name().to_string_lossy()) {
+            if entry.file_name() == noise_key::FILE || entry.file_name().to_string_lossy().starts_with(WRITING) {
                 continue;
             }
             // Files are replaced and never modified, so two stages can share one by a hard link; some file systems have

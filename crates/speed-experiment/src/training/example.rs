@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use crate::report::{Picture, png};
 use speed_core::random::Streams;
 use speed_data::Split;
 use speed_data::digits::{DigitsConfig, generate};
-use speed_report::{Picture, png};
 
 use super::{check_new, exists};
 use crate::error::{ExperimentError, Mismatch};

@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+use speed_core::vote_files::parse_pairs;
 use speed_core::{Digest, alike, composed, printable};
 use speed_data::Split;
-use speed_votes::parse_pairs;
 
 use super::{at, read_text};
 use crate::error::{ExperimentError, InputFault};

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use crate::report::csv;
 use rand::seq::SliceRandom;
 use serde::Serialize;
 use speed_core::random::Streams;
 use speed_core::read_regular;
+use speed_core::vote_files::{MAX_QUERY_LIST, NamedQueries};
 use speed_data::Images;
 use speed_data::pictures::{check, find};
-use speed_pool::{Cluster, Features};
-use speed_report::csv;
-use speed_votes::{MAX_QUERY_LIST, NamedQueries};
+use speed_student::pool::{Cluster, Features};
 
 use super::images::{ImagesOptions, Unlabelled, relative, skipped};
 use super::settings::{of_pool, settings};

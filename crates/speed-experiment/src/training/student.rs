@@ -5,16 +5,16 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use crate::report::Classification;
 use burn::tensor::Device;
 use serde::Serialize;
 use speed_core::random::Streams;
+use speed_core::vote_files::{Pair, parse_pairs};
 use speed_core::{Classes, Digest, printable_path};
 use speed_data::Split;
 use speed_nn::threads;
 use speed_nn::training::logits;
-use speed_report::Classification;
 use speed_student::{EpochReport, Images, Lesson, StudentError, StudentMethod, StudentOutcome};
-use speed_votes::{Pair, parse_pairs};
 
 use super::images::{ImagesOptions, Labelled, Unlabelled};
 use super::queries::{positions, read_queries};

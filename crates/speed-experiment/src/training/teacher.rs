@@ -5,13 +5,13 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use crate::report::Classification;
 use burn::tensor::Device;
 use serde::Serialize;
 use speed_core::random::Streams;
 use speed_core::{printable, printable_path};
 use speed_data::Split;
 use speed_nn::threads;
-use speed_report::Classification;
 use speed_teacher::{EnsembleError, EnsembleTraining, TeacherConfig, TeacherMetrics, TrainedTeacher, train_member};
 
 use super::division::Division;

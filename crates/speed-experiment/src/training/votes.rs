@@ -5,9 +5,11 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use speed_core::vote_files::{
+    NamedQueries, Pair, QueryNames, Question, csv_cell, parse_answer, parse_numbers, parse_pairs,
+};
 use speed_core::{Classes, VoteShape, Votes, VotesError, most_frequent, printable_path};
 use speed_data::pictures::{Preparation, find};
-use speed_votes::{NamedQueries, Pair, QueryNames, Question, csv_cell, parse_answer, parse_numbers, parse_pairs};
 
 use super::images::relative;
 use super::queries::{positions, read_queries};

@@ -1,10 +1,29 @@
 //! Gaussian noise as the sum of discrete Gaussian noise on a lattice and of noise that the adversary may see.
 //!
-//! Let `G` be discrete Gaussian noise of variance `v'` on the integers, and `V` independent Gaussian noise of variance `w`.
-//! The density of `G + V` is that of Gaussian noise of variance `v = v' + w`, within a factor of `1 +- 2.01 e^{-2 pi^2 t}`
-//! with `t = v' w / v` (Poisson summation). Given `V`, marks are integers. So `w` of a few squared places makes the three
-//! answers with Gaussian noise as private as with `G`, for which every mark can be examined. docs/privacy.md, "Largest
-//! moment", has the argument.
+//! Let `v` be the variance of the noise of one class, in squared places of a lattice that divides a vote into `s`
+//! places. Let `G` be discrete Gaussian noise of variance `v'` on this lattice, so `P[G = k]` is proportional to
+//! `e^{-k^2 / 2 v'}`, and let `V` be independent Gaussian noise of variance `w = v - v'`.
+//!
+//! 1. *`G + V` is Gaussian noise, but for a factor near 1.* With `t = v' w / v` and `c = x v' / v`,
+//!    `k^2 / 2 v' + (x - k)^2 / 2 w = x^2 / 2 v + (k - c)^2 / 2 t`. So the density of `G + V` at `x` is a constant
+//!    times `e^{-x^2 / 2 v} sum over k of e^{-(k - c)^2 / 2 t}`. By Poisson summation this sum is
+//!    `sqrt(2 pi t) (1 + 2 sum over j >= 1 of e^{-2 pi^2 t j^2} cos(2 pi j c))`, and the constant is that of the
+//!    density, within a part of `2.01 e^{-2 pi^2 v'}`. For `t >= 2.3` the density is that of Gaussian noise within a
+//!    factor `1 +- 4e-20`.
+//! 2. *Marks are integers.* Show the adversary also `V` of both classes and `m`. Class `a` reaches its mark if `G_a` is
+//!    at least `A`, the smallest integer that is at least `s (m - n_a) - V_a`. If both classes exceed `A` and `B` by
+//!    different integers, the larger excess wins; otherwise the fractions alone decide, which `V` determines. These are
+//!    the marks and the two tie rules of the three answers ([`crate::three_answers`]). A moved vote changes the marks
+//!    by exactly `s` places. `G` is log-concave.
+//! 3. *A vote of several places.* The ratio of `P[o]` at `(A, B)` to that at `(A + s, B - s)` is a product of `s`
+//!    ratios of neighbours one place apart, at `(A + i, B - i)`. Each of them grows with `A` and falls with `B`, and so
+//!    does the product. Probabilities are monotone as before. So rectangles are bounded by their corners, and the two
+//!    cases outside hold with tails `s` places further in.
+//! 4. *The factor.* Two noises at two votes change a loss by at most 2e-19 and a probability by a part of at most
+//!    1e-19. The margins of every query (1e-9 of the excess, 1e-12 of the charge) cover it.
+//!
+//! `s` is the smallest number with at least 40 places in a deviation, so `G` has at most 0.15 % less variance than the
+//! noise.
 
 use speed_mechanism::{HonestRatio, NoiseDeviation};
 

@@ -1,7 +1,8 @@
 //! Two noisy counts between which a party moves all of its votes, for log-concave noise on the integers.
 //!
-//! An answer reveals no more than the two counts. It bounds noise that is narrow for the party, for which the marks of the
-//! answer are not examined. docs/privacy.md, "A party of several teachers", has the argument.
+//! An answer reveals no more than the two counts. They bound noise that is narrow for the party, for which the marks of
+//! the answer are not examined. The largest moment is that of a move of all votes from one class to another
+//! ([`super::LargestMoment`]).
 
 use std::sync::Arc;
 

@@ -7,12 +7,12 @@ use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit_at}
 use speed_accountant::theory::tight_per_query_epsilon;
 use speed_accountant::{Accountant, Bound, Delta, PrivacyEvent};
 use speed_core::Randomness;
+use speed_core::vote_files::Known;
 use speed_experiment::ExperimentError;
 use speed_mechanism::{
     BinomialShare, DiscreteGaussian, HonestRatio, Mechanism, MechanismError, NoiseDeviation, NoiseGenerator,
     NoiseShare, SkellamShare,
 };
-use speed_votes::Known;
 
 use super::noise::noise;
 use super::votes::{self, ReadVotes};

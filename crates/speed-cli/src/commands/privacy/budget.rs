@@ -1,9 +1,9 @@
 //! The queries of a ledger's charge, and `speed calibrate` for a ledger.
 
 use serde_json::json;
+use speed_accountant::ledger::{Fit, Ledger, Room};
 use speed_accountant::{AccountError, Budget, PrivacyEvent, QueryBatch, Samplers, round_up};
 use speed_core::printable_path;
-use speed_ledger::{Fit, Ledger, Room};
 use speed_mechanism::{HonestRatio, Mechanism, MechanismError, MechanismKind, NoiseCoins};
 
 use super::noise::{noise, ratio, tossing, width};

@@ -5,8 +5,8 @@ use speed_accountant::calibrate::{
     Calibration, Target, calibrate_coins_of_teacher, calibrate_noise, calibrate_queries,
 };
 use speed_accountant::{AccountError, round_up};
+use speed_core::vote_files::Known;
 use speed_mechanism::{Mechanism, MechanismKind};
-use speed_votes::Known;
 
 use super::budget;
 use super::key_range::KeyRange;

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use serde_json::json;
 use speed_accountant::{AccountError, Adversary};
 use speed_core::printable_path;
+use speed_core::vote_files::Known;
 use speed_experiment::training::check_new;
 use speed_experiment::{ExperimentError, write_atomic};
 use speed_mechanism::InverseScale;
-use speed_votes::Known;
 
 use super::votes::{self, ReadVotes, WithVotes};
 use crate::bar::Waiting;

@@ -1,10 +1,10 @@
 //! `speed ledger`
 
 use serde_json::json;
+use speed_accountant::ledger::{ChargeRequest, Damage, Ledger, LedgerError, PartyCost, PartySize, Statement};
 use speed_accountant::{AccountError, Budget, Delta, Price, PriceLimit, QueryBatch, round_up};
 use speed_core::{printable, printable_path};
-use speed_ledger::{ChargeRequest, Damage, Ledger, LedgerError, PartyCost, PartySize, Statement};
-use speed_report::Table;
+use speed_experiment::report::Table;
 
 use super::budget::{QueryTerms, refused};
 use super::noise::noise;

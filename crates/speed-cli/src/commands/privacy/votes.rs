@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde::Serialize;
+use speed_core::vote_files::{FormError, Known, Table, VoteFile, VotesForm, read_bytes};
 use speed_experiment::npy::read_row_indices;
 use speed_experiment::{ExperimentError, InputFault};
-use speed_votes::{FormError, Known, Table, VoteFile, VotesForm, read_bytes};
 
 use crate::commands::{Failure, flag, usage};
 

@@ -1,10 +1,10 @@
 //! The state of a run on a cluster as text for people.
 
 use speed_core::{printable, printable_path};
-use speed_experiment::{RunState, StageUnits, Step, Worker};
-use speed_report::Table;
+use speed_experiment::report::Table;
+use speed_experiment::{RunState, Shard, StageUnits, Step};
 
-use super::{Outcome, RunUnits, SILENT, Status, Task};
+use super::{Outcome, RunUnits, Status, Task};
 use crate::slurm::ranges;
 use crate::terminal;
 
@@ -64,26 +64,22 @@ impl RunUnits {
             RunState::Finished => "finished",
             RunState::Running | RunState::Stopped => "not finished",
         };
-        let mut table = Table::new(["units", "done", "of", "worked on"]);
-        for StageUnits { stage, done, of, at_most, working } in &self.units {
+        let mut table = Table::new(["units", "done", "of"]);
+        for StageUnits { stage, done, of, at_most, .. } in &self.units {
             let of = if *at_most { format!("at most {of}") } else { of.to_string() };
-            table.push(vec![printable(stage), done.to_string(), of, working.len().to_string()]);
+            table.push(vec![printable(stage), done.to_string(), of]);
         }
-        let workers: Vec<String> =
-            self.units.iter().flat_map(|stage| stage.working.iter().map(|worker| worker_text(stage, worker))).collect();
-        format!("run {}, {state}\n{}{}", printable(&self.run), terminal::table(&table), listed(&workers))
+        let shards = self.shards.chunk_by(|one, next| (&one.stage, one.of) == (&next.stage, next.of));
+        let shards: String = shards.map(at_work).collect();
+        format!("run {}, {state}\n{}{shards}", printable(&self.run), terminal::table(&table))
     }
 }
 
-fn worker_text(stage: &StageUnits, worker: &Worker) -> String {
-    let Worker { unit, by, seconds_since_sign, is_gone } = worker;
-    let sign = match seconds_since_sign {
-        _ if *is_gone => "exited; the next process takes it over".to_owned(),
-        Some(seconds) if *seconds < SILENT => format!("{seconds:.0} s since its last sign"),
-        Some(seconds) => format!("no sign for {seconds:.0} s"),
-        None => "no sign".to_owned(),
-    };
-    format!("  {} {}: {by}, {sign}", printable(&stage.stage), printable(unit))
+/// Returns the line of the shards of a stage that are at work.
+fn at_work(shards: &[Shard]) -> String {
+    let Some(Shard { stage, of, .. }) = shards.first() else { return String::new() };
+    let numbers: Vec<usize> = shards.iter().map(|shard| shard.number).collect();
+    format!("at work: {stage} {}/{of}\n", ranges(&numbers))
 }
 
 /// Returns the line of a held task, with the command that lets it go on.

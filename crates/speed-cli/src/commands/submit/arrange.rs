@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
-use speed_experiment::{Step, Steps};
+use speed_experiment::{Step, StepState, Steps};
 
 use crate::commands::{Failure, usage};
 use crate::slurm::{Jobs, Seen, Submitted};
@@ -18,9 +18,9 @@ const MOST_NAMED: usize = 4000;
 #[derive(Debug)]
 pub(super) struct StepPlan {
     pub(super) step: Step,
-    /// The number of its shards; 1 if the step is not divided.
+    /// The number of its shards; 1 for a step without shards.
     pub(super) of: usize,
-    /// The shards to submit, empty for a step that is not divided; `None` if there is nothing to submit.
+    /// The shards to submit, empty for a step without shards; `None` if there is nothing to submit.
     pub(super) todo: Option<Vec<usize>>,
     /// Its jobs that wait or run, or tasks of these jobs, in the format of the next step's dependency.
     pub(super) alive: Vec<String>,
@@ -35,9 +35,14 @@ pub(super) fn arrange(
     seen: &[Seen],
     shards: Option<NonZeroUsize>,
 ) -> Result<Vec<StepPlan>, Failure> {
+    let shards_of = |step: Step| {
+        let last = jobs.of_step(step).last().map(|job| job.of);
+        let wanted = shards.map(NonZeroUsize::get).or(last).or(jobs.wanted_shards).unwrap_or(SHARDS);
+        wanted.min(steps.units(step)).max(1)
+    };
     let (mut plans, mut is_behind) = (Vec::new(), false);
-    for step in steps.list()? {
-        let plan = plan_step(steps, step, jobs, seen, shards, is_behind)?;
+    for state in steps.states(shards_of)? {
+        let plan = plan_step(state, jobs, seen, is_behind)?;
         is_behind |= plan.todo.is_some();
         plans.push(plan);
     }
@@ -45,19 +50,9 @@ pub(super) fn arrange(
 }
 
 /// Returns the plan for a step; `is_behind` is true if an earlier step is submitted again.
-fn plan_step(
-    steps: &Steps<'_>,
-    step: Step,
-    jobs: &Jobs,
-    seen: &[Seen],
-    shards: Option<NonZeroUsize>,
-    is_behind: bool,
-) -> Result<StepPlan, Failure> {
-    let last = jobs.of_step(step).last().map(|job| job.of);
-    let wanted = shards.map(NonZeroUsize::get).or(last).or(jobs.wanted_shards).unwrap_or(SHARDS);
-    let of = if step.is_divided() { wanted.min(steps.units(step)).max(1) } else { 1 };
-    let open = if step.is_divided() { steps.open_shards(step, of)? } else { Vec::new() };
-    let open = BTreeSet::from_iter(open);
+fn plan_step(state: StepState, jobs: &Jobs, seen: &[Seen], is_behind: bool) -> Result<StepPlan, Failure> {
+    let StepState { step, of, open } = state;
+    let (is_open, open) = (open.is_some(), BTreeSet::from_iter(open.unwrap_or_default()));
     let (mut alive, mut stale, mut taken) = (Vec::new(), Vec::new(), BTreeSet::new());
     for job in jobs.of_step(step) {
         let (tasks, ended): (Vec<&Seen>, Vec<&Seen>) =
@@ -76,11 +71,11 @@ fn plan_step(
         alive.extend(worth_waiting_for(job, &living, &ended, &open));
         taken.extend(living);
     }
-    let todo = if step.is_divided() {
+    let todo = if step.has_shards() {
         let todo: Vec<usize> = open.difference(&taken).copied().collect();
         Some(todo).filter(|todo| !todo.is_empty())
     } else {
-        (alive.is_empty() && !steps.is_done(step)).then(Vec::new)
+        (alive.is_empty() && is_open).then(Vec::new)
     };
     Ok(StepPlan { step, of, todo, alive, stale })
 }

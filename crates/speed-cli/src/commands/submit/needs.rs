@@ -37,7 +37,7 @@ pub(super) fn for_step(
 
 /// Returns a time limit as `hours:minutes:seconds`.
 fn time(step: Step, seconds: f64) -> String {
-    let least = if step.is_divided() { LEAST } else { LEAST_WHOLE };
+    let least = if step.has_shards() { LEAST } else { LEAST_WHOLE };
     let minutes = (MARGIN * seconds / 60.0).max(least).ceil();
     format!("{:.0}:{:02.0}:00", (minutes / 60.0).floor(), minutes % 60.0)
 }

@@ -1,12 +1,10 @@
-//! Refusals of shards, and leases of other processes.
+//! Refusals of shards, and of other processes beside them.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{ended, start};
 use crate::cli::common::{Workplace, check_failure, encrypted, read_json};
@@ -58,14 +56,19 @@ fn a_shard_waits_for_an_earlier_stage_that_appears_late() {
     let waiting = |seconds: &'static str| [&TEACHERS[..], &["--threads", "1", "--latency-wait", seconds]].concat();
     place.fails(&waiting("1"), 4, &["data is not seen done yet: waiting up to 1 s", "speed run CONFIG --stage data"]);
 
+    // A file system may show files of another machine late.
+    place.succeeds(&["run", "config.toml", "--stage", "data"]);
+    let run = place.run_folder("results", "tiny");
+    let [stage, elsewhere] = ["stages/data", "data"].map(|name| run.join(name));
+    fs::rename(&stage, &elsewhere).expect("renamed");
     let mut shard = place.command(&waiting("600")).stderr(Stdio::piped()).spawn().expect("the binary starts");
     let mut said = BufReader::new(shard.stderr.take().expect("piped")).lines().map_while(Result::ok);
     assert!(said.any(|line| line.contains("waiting up to 600 s")), "the shard did not wait");
-    place.succeeds(&["run", "config.toml", "--stage", "data"]);
+    fs::rename(&elsewhere, &stage).expect("renamed");
     // Reads to the end, so that the shard can continue writing.
     let rest: Vec<String> = said.collect();
     assert!(shard.wait().expect("ended").success(), "{rest:?}");
-    assert!(place.run_folder("results", "tiny").join("stages/teachers/teacher-0000.bin").exists());
+    assert!(run.join("stages/teachers/teacher-0000.bin").exists());
 }
 
 #[test]
@@ -92,18 +95,6 @@ fn another_config_is_refused_with_what_differs() {
 }
 
 #[test]
-fn a_shard_checks_again_after_an_earlier_step_was_repeated() {
-    let place = Workplace::new(&encrypted());
-    place.succeeds(&["run", "config.toml", "--stage", "data"]);
-    assert_eq!(ended(start(&place, "results", "teachers", "1/2"))["done_here"], 3);
-    assert_eq!(ended(start(&place, "results", "teachers", "1/2"))["units"], Value::Null);
-    let data = place.run_folder("results", "tiny").join("stages/data");
-    fs::write(data.join("fingerprint"), "0".repeat(64)).expect("written");
-    let again = ended(start(&place, "results", "teachers", "1/2"));
-    assert_eq!((&again["units"], &again["done_here"]), (&json!(3), &json!(0)), "the images are the same");
-}
-
-#[test]
 fn another_binary_is_refused_without_an_override() {
     let place = Workplace::new(&encrypted());
     place.succeeds(&["run", "config.toml", "--stage", "data"]);
@@ -117,7 +108,7 @@ fn another_binary_is_refused_without_an_override() {
         command.args(arguments).args(more).current_dir(place.path("."));
         command.output().expect("it starts")
     };
-    assert!(String::from_utf8_lossy(&run("1/2", &[]).stdout).contains("nothing to do"));
+    assert!(String::from_utf8_lossy(&run("1/2", &[]).stdout).contains("0 of them here"));
     fs::OpenOptions::new().append(true).open(&other).expect("a binary").write_all(b"x").expect("written");
     for share in ["1/2", "2/2"] {
         check_failure(&run(share, &[]), 4, &["stages/teachers", "another program", "SHA-256", "--mix-machines"]);
@@ -126,61 +117,30 @@ fn another_binary_is_refused_without_an_override() {
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
 }
 
-/// Writes a lease on a teacher, of a process on this machine or another.
-fn lease(stage: &Path, pid: u32, started: u64, elsewhere: bool) {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("a boot");
-    let namespace = fs::read_link("/proc/self/ns/pid").expect("a namespace");
-    let system = if elsewhere { "another boot".to_owned() } else { format!("{} {}", boot.trim(), namespace.display()) };
-    let lease = json!({
-        "host": "node7", "system": system, "pid": pid, "started": started, "heart": "alive-test", "token": "test-0",
-    });
-    fs::write(stage.join("teacher-0002.lease"), lease.to_string()).expect("a lease");
-}
-
 #[test]
-fn leases_of_dead_processes_are_taken_over_and_others_awaited() {
+fn a_shard_at_work_is_named_to_other_processes() {
     let place = Workplace::new(&encrypted());
     place.succeeds(&["run", "config.toml", "--stage", "data"]);
-    ended(start(&place, "results", "teachers", "2/2"));
-    let stage = place.run_folder("results", "tiny").join("stages/teachers");
-    // A lease of an ended process on this machine, whose number now belongs to a running one, is taken over at once.
-    lease(&stage, std::process::id(), 1, false);
-    let began = Instant::now();
-    place.succeeds(&["run", "config.toml", "--stage", "teachers", "--shard", "3/5"]);
-    assert!(began.elapsed() < Duration::from_secs(30), "a dead process was waited for");
-    assert!(!stage.join("teacher-0002.lease").exists());
-
-    // A live process elsewhere is waited for; other units are done meanwhile.
-    fs::remove_file(stage.join("teacher-0002.json")).expect("removed");
-    lease(&stage, 1, 1, true);
-    let mut shard = place.command(&[&TEACHERS[..], &["--threads", "1", "--json"]].concat());
-    let shard = shard.env("SPEED_LEASE_TIMES", "100,5000").stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut shard = shard.spawn().expect("the binary starts");
-    let mut beats = 0;
-    let mut beat = || {
-        beats += 1;
-        fs::write(stage.join("alive-test"), beats.to_string()).expect("a beat");
-        std::thread::sleep(Duration::from_millis(100));
-    };
-    // The next unit is done while it waits.
-    while !stage.join("teacher-0004.json").exists() {
-        beat();
-        assert!(shard.try_wait().expect("a child").is_none(), "it did not wait");
+    let run = place.run_folder("results", "tiny");
+    fs::create_dir(run.join("shards")).expect("a folder");
+    let lock = File::create(run.join("shards/teachers-1-of-2.lock")).expect("a file");
+    lock.lock().expect("a lock");
+    let others: [&[&str]; 4] = [
+        &TEACHERS,
+        &["run", "config.toml", "--stage", "teachers", "--shard", "1/3"],
+        &["run", "config.toml"],
+        &["run", "config.toml", "--stage", "teachers", "--force", "data"],
+    ];
+    for arguments in others {
+        place.fails(arguments, 4, &["shard 1/2 of teachers works in this folder", "wait until it finishes"]);
     }
-    // Longer than an abandoned lease is kept.
-    (0..60).for_each(|_| beat());
-    assert!(shard.try_wait().expect("a child").is_none(), "it did not wait");
-    // A run with --force reports the working process and changes nothing.
-    let mut forced = place.command(&["run", "config.toml", "--force", "teachers"]);
-    let output = std::thread::scope(|scope| {
-        let forced = scope.spawn(|| forced.env("SPEED_LEASE_TIMES", "100,5000").output().expect("it starts"));
-        while !forced.is_finished() {
-            beat();
-        }
-        forced.join().expect("ended")
-    });
-    check_failure(&output, 4, &["stages/teachers", "process ", "works on it"]);
-    // Its counter no longer changes, so the process counts as ended.
-    assert_eq!(ended(shard)["units"], 3);
-    assert!(!stage.join("teacher-0002.lease").exists() && stage.join("teacher-0002.json").exists());
+    assert!(!run.join("stages/teachers").exists(), "something was begun");
+    // The other shard of the same division works beside it, and the next process of the shard after its end.
+    assert_eq!(ended(start(&place, "results", "teachers", "2/2"))["done_here"], 2);
+    drop(lock);
+    assert_eq!(ended(start(&place, "results", "teachers", "1/2"))["done_here"], 3);
+
+    let lock = File::options().write(true).open(run.join("run.lock")).expect("a file");
+    lock.lock().expect("a lock");
+    place.fails(&TEACHERS, 4, &["another `speed` works in this folder"]);
 }

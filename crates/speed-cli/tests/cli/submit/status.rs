@@ -1,6 +1,6 @@
 //! `speed status`: units, and Slurm's state of the jobs.
 
-use std::fs;
+use std::fs::{self, File};
 
 use serde_json::{Value, json};
 
@@ -25,10 +25,9 @@ fn units_jobs_and_the_logs_of_failed_ones_are_shown() {
     cluster.place.succeeds(&shard);
     let shard = [["run", "config.toml"], results, ["--stage", "teachers"], ["--shard", "3/3"]].concat();
     cluster.place.succeeds(&shard);
-    // A process of another machine, and its unit of work.
-    let lease = r#"{"host":"node7","system":"elsewhere","pid":12,"started":1,"heart":"alive-1","token":"1-0"}"#;
-    fs::write(run.join("stages/teachers/teacher-0000.lease"), lease).expect("a lease");
-    fs::write(run.join("stages/teachers/alive-1"), "1").expect("a counter");
+    // A shard at work.
+    let lock = File::create(run.join("shards/teachers-1-of-3.lock")).expect("a file");
+    lock.lock().expect("a lock");
     cluster.queue("2|1|RUNNING\n2|3|COMPLETED\n3|N/A|PENDING\n");
     cluster.accounts("1|COMPLETED|0:0\n2_1|RUNNING|0:0\n2_2|FAILED|9:0\n2_3|COMPLETED|0:0\n4_[1-3]|PENDING|0:0\n");
     let said = status(&cluster, name);
@@ -37,8 +36,7 @@ fn units_jobs_and_the_logs_of_failed_ones_are_shown() {
     assert_eq!(counts(&units[0]), json!(["teachers", 1, 5, false]));
     assert_eq!(counts(&units[1]), json!(["aggregate-tau-0-8", 0, 4, false]));
     assert_eq!(counts(&units[2]), json!(["student", 0, 8, true]));
-    assert_eq!(units[0]["working"][0]["by"], "process 12 on node7");
-    assert_eq!(units[0]["working"][0]["unit"], "teacher-0000");
+    assert_eq!(said["runs"][0]["shards"], json!([{ "stage": "teachers", "of": 3, "shard": 1 }]));
     let task = |step: &str, shard: Value| {
         let tasks = said["tasks"].as_array().expect("tasks").iter();
         let found: Vec<&Value> = tasks.filter(|task| task["step"] == step && task["shard"] == shard).collect();
@@ -65,7 +63,7 @@ fn units_jobs_and_the_logs_of_failed_ones_are_shown() {
     let text = cluster.command(&["status", name]).output().expect("the binary starts");
     let text = String::from_utf8(text.stdout).expect("text");
     for part in
-        ["not finished", "at most 8", "process 12 on node7", "teachers 2/3: job 2, not known to Slurm", "log: none"]
+        ["not finished", "at most 8", "at work: teachers 1/3\n", "teachers 2/3: job 2, not known to Slurm", "log: none"]
     {
         assert!(text.contains(part), "{part:?} is not in {text}");
     }

@@ -1,25 +1,27 @@
-//! JPEG files that `scripts/jpeg-fixtures` writes with Pillow, complete and with missing parts.
+//! JPEG files that `scripts/jpeg-fixtures` writes with Pillow, complete and damaged.
 
 use rand::{Rng, RngExt};
 use speed_core::random::Streams;
 
 use super::*;
+use crate::pictures::decode::decode;
 
 /// Every supported file, with its colours.
-const GOOD: [(&str, &[u8], Colours); 8] = [
-    ("baseline", include_bytes!("../fixtures/baseline.jpg"), Colours::YCbCr),
-    ("restarts", RESTARTS, Colours::YCbCr),
-    ("progressive", PROGRESSIVE_FILE, Colours::YCbCr),
-    ("progressive-restarts", include_bytes!("../fixtures/progressive-restarts.jpg"), Colours::YCbCr),
-    ("grey", GREY, Colours::Grey),
-    ("rgb", include_bytes!("../fixtures/rgb.jpg"), Colours::Rgb),
-    ("cmyk-adobe", include_bytes!("../fixtures/cmyk-adobe.jpg"), Colours::Cmyk),
-    ("turned", include_bytes!("../fixtures/turned.jpg"), Colours::YCbCr),
+const GOOD: [(&str, &[u8], ColorSpace); 8] = [
+    ("baseline", include_bytes!("../fixtures/baseline.jpg"), ColorSpace::YCbCr),
+    ("restarts", RESTARTS, ColorSpace::YCbCr),
+    ("progressive", PROGRESSIVE, ColorSpace::YCbCr),
+    ("progressive-restarts", include_bytes!("../fixtures/progressive-restarts.jpg"), ColorSpace::YCbCr),
+    ("grey", GREY, ColorSpace::Luma),
+    ("rgb", include_bytes!("../fixtures/rgb.jpg"), ColorSpace::RGB),
+    ("cmyk-adobe", CMYK_ADOBE, ColorSpace::CMYK),
+    ("turned", include_bytes!("../fixtures/turned.jpg"), ColorSpace::YCbCr),
 ];
 const RESTARTS: &[u8] = include_bytes!("../fixtures/restarts.jpg");
-const PROGRESSIVE_FILE: &[u8] = include_bytes!("../fixtures/progressive.jpg");
+const PROGRESSIVE: &[u8] = include_bytes!("../fixtures/progressive.jpg");
 const GREY: &[u8] = include_bytes!("../fixtures/grey.jpg");
-const CMYK: &[u8] = include_bytes!("../fixtures/cmyk.jpg");
+const CMYK_ADOBE: &[u8] = include_bytes!("../fixtures/cmyk-adobe.jpg");
+const END: &[u8] = b"\xff\xd9";
 
 /// Returns the places of a marker.
 fn places(bytes: &[u8], marker: u8) -> Vec<usize> {
@@ -28,127 +30,88 @@ fn places(bytes: &[u8], marker: u8) -> Vec<usize> {
 
 /// Returns the place of the first byte of the coded data of the last scan.
 fn coded(bytes: &[u8]) -> usize {
-    let scan = *places(bytes, SCAN).last().expect("a scan");
+    let scan = *places(bytes, 0xda).last().expect("a scan");
     scan + 2 + usize::from(u16::from_be_bytes([bytes[scan + 2], bytes[scan + 3]]))
 }
 
 #[track_caller]
-fn refused(bytes: &[u8], words: &str) {
-    let text = check(bytes).expect_err(words).to_string();
+fn refused(parts: &[&[u8]], words: &str) {
+    let text = check(&parts.concat()).expect_err(words);
     assert!(text.contains(words), "{words:?} is not in {text:?}");
 }
 
 #[test]
 fn complete_files_are_accepted_with_the_meaning_of_their_values() {
     for (name, bytes, colours) in GOOD {
-        assert_eq!(check(bytes), Ok(colours), "{name}");
+        let found = |parts: &[&[u8]]| check(&parts.concat()).unwrap_or_else(|problem| panic!("{name}: {problem}"));
+        assert_eq!(found(&[bytes]), colours, "{name}");
         // Telephones append films and previews; the picture ends at its end marker.
-        assert_eq!(check(&[bytes, b"\xff\xd8 a preview"].concat()), Ok(colours), "{name}");
+        assert_eq!(found(&[bytes, b"\xff\xd8 a preview"]), colours, "{name}");
         // Any number of bytes 0xff may precede a marker.
-        let end = bytes.len() - 2;
-        assert_eq!(check(&[&bytes[..end], b"\xff\xff", &bytes[end..]].concat()), Ok(colours), "{name}");
+        assert_eq!(found(&[&bytes[..bytes.len() - 2], b"\xff\xff", END]), colours, "{name}");
     }
 }
 
 #[test]
-fn every_cut_is_refused_with_and_without_an_end_marker() {
-    for (name, bytes, _) in GOOD {
-        for cut in 2..bytes.len() {
-            assert!(check(&bytes[..cut]).is_err(), "{name} cut to {cut} bytes");
-            if cut < bytes.len() - 2 {
-                let ended = [&bytes[..cut], b"\xff\xd9"].concat();
-                assert!(check(&ended).is_err(), "{name} cut to {cut} bytes, and ended");
-            }
-        }
-    }
-    refused(&GREY[..GREY.len() - 2], "it is cut off: expected the end marker at byte 482, found the end of the file");
-    refused(
-        &[&GREY[..GREY.len() - 9], b"\xff\xd9"].concat(),
-        "its coded data ends early: expected 20 units of 1 blocks",
-    );
-    let empty = [&GREY[..coded(GREY)], b"\xff\xd9"].concat();
-    refused(&empty, "expected 20 units of 1 blocks in scan 1, found 0");
-}
-
-#[test]
-fn damaged_coded_data_is_refused() {
+fn incomplete_data_is_refused() {
     const GAP: usize = 32;
-    let (mut shorter, mut all) = (0, 0);
+    let (mut seen, mut all) = (0, 0);
     for (name, bytes, _) in GOOD {
         let (start, end) = (coded(bytes), bytes.len() - 2);
+        for cut in 2..bytes.len() {
+            assert!(check(&bytes[..cut]).is_err(), "{name} cut to {cut} bytes");
+            assert!(
+                cut >= end || check(&[&bytes[..cut], END].concat()).is_err(),
+                "{name} cut to {cut} bytes, and ended"
+            );
+        }
         assert!(check(&[&bytes[..end], b"\x55\x55\xff\xd9"].concat()).is_err(), "{name}: bytes at the end");
         assert!(check(&[&bytes[..end], &bytes[start..]].concat()).is_err(), "{name}: the data of a scan twice");
         // One missing byte may be one or two coefficients, which cannot be detected. In longer gaps, ends of blocks are missing.
+        let gaps = start..end.saturating_sub(GAP);
         let is_seen = |place: &usize| check(&[&bytes[..*place], &bytes[place + GAP..]].concat()).is_err();
-        shorter += (start..end.saturating_sub(GAP)).filter(is_seen).count();
-        all += (start..end.saturating_sub(GAP)).len();
+        all += gaps.len();
+        seen += gaps.filter(is_seen).count();
     }
-    assert!(5 * shorter > 4 * all, "{shorter} of {all} gaps are seen");
+    assert!(5 * seen > 4 * all, "{seen} of {all} gaps are seen");
+}
+
+#[test]
+fn damaged_and_unsupported_parts_are_named_with_their_place() {
+    let (data, end) = (coded(GREY), GREY.len() - 2);
+    refused(&[&GREY[..end]], &format!("expected a marker at byte {end}, found the end of the file; copy or create"));
+    let words = format!("expected more bits in unit 0 of 20 of scan 1, in the data at byte {data}, found other bits");
+    refused(&[&GREY[..data], END], &words);
     // A code of ones only is not in any table.
-    let middle = coded(GREY) + 100;
-    let ones = [&GREY[..middle], &[0xff, 0].repeat(4), &GREY[middle + 8..]].concat();
-    refused(&ones, "its coded data is damaged: expected a Huffman code in unit");
-}
-
-#[test]
-fn restart_intervals_are_all_needed_in_their_order() {
-    let restarts: Vec<usize> = places(RESTARTS, RESTART).into_iter().chain(places(RESTARTS, RESTART + 1)).collect();
-    assert!(restarts.len() >= 2, "{restarts:?}");
-    let (first, second) = (restarts[0], *places(RESTARTS, RESTART + 1).first().expect("a second one"));
-    refused(&[&RESTARTS[..first], &RESTARTS[second..]].concat(), "expected the next restart marker");
-    let ninth = places(RESTARTS, RESTART)[1];
-    let words = "expected 12 units of 4 blocks in scan 1, found 4";
-    refused(&[&RESTARTS[..first], &RESTARTS[ninth..]].concat(), words);
-    let mut other = RESTARTS.to_vec();
-    other[first + 1] += 3;
-    refused(&other, "expected the next restart marker at byte");
-}
-
-#[test]
-fn missing_scans_are_refused() {
-    let scans = places(PROGRESSIVE_FILE, SCAN);
-    assert!(scans.len() > 5);
-    for &scan in &scans[1..] {
-        assert!(check(&[&PROGRESSIVE_FILE[..scan], b"\xff\xd9"].concat()).is_err(), "without scans from {scan} on");
-    }
+    refused(&[&GREY[..data + 100], &[0xff, 0].repeat(4), &GREY[data + 108..]], "expected a Huffman code in unit");
+    refused(&[&GREY[..end], b"\x55", END], "expected a marker after 20 units of scan 1");
+    let [first, ninth] = places(RESTARTS, 0xd0)[..] else { panic!("two restart markers of number 0") };
+    let second = places(RESTARTS, 0xd1)[0];
+    let words = format!("expected the restart marker ffd0 at byte {first}, found ffd1");
+    refused(&[&RESTARTS[..first], &RESTARTS[second..]], &words);
+    refused(&[&RESTARTS[..first], &RESTARTS[ninth..]], "expected the restart marker ffd3");
+    let missing = "expected scans of every coefficient's last bit";
     // Between two scans there may be tables; the cut is before them.
-    let tables = *places(PROGRESSIVE_FILE, HUFFMAN).last().expect("tables");
-    let words = "expected every coefficient in full, found component 1 without scans of some of them";
-    refused(&[&PROGRESSIVE_FILE[..tables], b"\xff\xd9"].concat(), words);
-    let twice = [&GREY[..GREY.len() - 2], &GREY[places(GREY, SCAN)[0]..]].concat();
-    refused(&twice, "every coefficient's bits once");
-}
-
-#[test]
-fn kinds_that_are_not_read_are_named() {
-    refused(CMYK, "four colour channels without Adobe's marker");
-    let frame = places(GREY, BASELINE)[0];
-    let with = |place: usize, byte: u8| {
-        let mut bytes = GREY.to_vec();
-        bytes[place] = byte;
-        bytes
-    };
-    for (marker, words) in [(0xc3, "lossless"), (0xc5, "hierarchical"), (0xc9, "arithmetic codes"), (0xf7, "lossless")]
-    {
-        refused(&with(frame + 1, marker), words);
+    refused(&[&PROGRESSIVE[..*places(PROGRESSIVE, 0xc4).last().expect("tables")], END], missing);
+    refused(&[&GREY[..end], &GREY[places(GREY, 0xda)[0]..]], "expected baseline or progressive JPEG");
+    let meaning = "expected Adobe's marker with the meaning of the colours";
+    refused(&[include_bytes!("../fixtures/cmyk.jpg")], meaning);
+    let adobe = places(CMYK_ADOBE, 0xee)[0] + 15;
+    refused(&[&CMYK_ADOBE[..adobe], &[1], &CMYK_ADOBE[adobe + 1..]], meaning);
+    let frame = places(GREY, 0xc0)[0];
+    // The marker's kind (lossless, hierarchical, arithmetic codes), the bits, the height, the number of channels.
+    for (place, byte) in [(1, 0xc3), (1, 0xc5), (1, 0xc9), (1, 0xf7), (4, 12), (6, 0), (9, 2), (9, 3)] {
+        let mut found = GREY.to_vec();
+        found[frame + place] = byte;
+        let words = format!(
+            "10000 rows and columns and 335544320 bytes unpacked at byte {frame}, found ff{:x}",
+            found[frame + 1]
+        );
+        refused(&[&found], &words);
     }
-    refused(&with(frame + 4, 12), "12 bits");
-    refused(&with(frame + 9, 2), "a width and three bytes for each component");
-    refused(&with(frame + 6, 0), "found a height after the picture");
-    let two = [&GREY[..frame + 3], &[14, 8, 0, 28, 0, 40, 2, 1, 0x11, 0, 2, 0x11, 0], &GREY[frame + 13..]].concat();
-    refused(&two, "a number of colour channels other than 1, 3 or 4");
-    let adobe = places(GOOD[6].1, APP14)[0];
-    let mut unknown = GOOD[6].1.to_vec();
-    unknown[adobe + 15] = 1;
-    refused(&unknown, "colour channels whose meaning Adobe's marker does not define");
-}
-
-#[test]
-fn a_huge_picture_takes_no_memory() {
-    let frame = places(PROGRESSIVE_FILE, PROGRESSIVE)[0];
-    let mut bytes = PROGRESSIVE_FILE.to_vec();
-    bytes[frame + 5..frame + 9].fill(0xff);
-    assert_eq!(check(&bytes), Err(JpegError::Huge));
+    // A huge picture takes no memory.
+    let frame = places(PROGRESSIVE, 0xc2)[0];
+    refused(&[&PROGRESSIVE[..frame + 5], &[0xff; 4], &PROGRESSIVE[frame + 9..]], "10000 rows and columns");
 }
 
 #[test]
@@ -170,7 +133,7 @@ fn no_bytes_make_the_check_or_the_decoder_panic() {
                 }
             }
         }
-        accepted += usize::from(super::super::decode::decode(bytes).is_ok());
+        accepted += usize::from(decode(bytes).is_ok());
     }
     assert!(accepted > 100, "the mutations never reached the decoder: {accepted}");
 }

@@ -1,7 +1,7 @@
 //! Label spreading with the labels of a row.
 
+use crate::report::{BASELINE_STAGE, Classification};
 use serde_json::{Value, json};
-use speed_report::{BASELINE_STAGE, Classification};
 use speed_student::Images as Unlabelled;
 use speed_student::label_spreading::{LabelSpreading, Spreading};
 

@@ -1,8 +1,8 @@
 //! The accuracy of the trained teachers on the students' test images.
 
+use crate::report::BASELINE_STAGE;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use speed_report::BASELINE_STAGE;
 
 use crate::error::ExperimentError;
 use crate::stages::context::Context;

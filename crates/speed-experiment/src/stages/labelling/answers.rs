@@ -1,8 +1,6 @@
 //! The queries of a row on ciphertexts: each is a unit of work, saved when it is answered.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use speed_aggregation::cost::processor_time;
 use speed_aggregation::{Aggregated, Aggregator, ClearText, Message, NoisyVotes};
 use speed_core::Circuit;
+use speed_nn::threads;
 
 use super::argmax::{LabellingOutcome, Method, Winner, labels};
 use super::noise::NoisyTeachers;
 use super::question::RowQuestion;
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
-use crate::stages::sharing::{Concurrency, Units, share};
 use crate::store::StageFolder;
 
 /// Largest number of queries of one round: every teacher encrypts for all of them at once, and packs their counts.
@@ -102,9 +100,41 @@ impl<'a> Answers<'a> {
     ///
     /// # Errors
     /// If a step fails.
-    pub(super) fn share(&self, queries: &[usize]) -> Result<usize, ExperimentError> {
+    pub(super) fn complete(&self, queries: &[usize]) -> Result<usize, ExperimentError> {
         let todo: Vec<usize> = queries.iter().copied().filter(|query| !self.done().contains_key(query)).collect();
-        share(self.context, &todo, Concurrency { threads: 1, batch: BATCH }, self)
+        let batches: Vec<&[usize]> = todo.chunks(BATCH).collect();
+        // Each batch uses all threads.
+        threads::for_each(&batches, 1, |batch, _| self.answer(batch))?;
+        Ok(todo.len())
+    }
+
+    /// Answers queries, and saves the answers.
+    fn answer(&self, queries: &[usize]) -> Result<(), ExperimentError> {
+        let (Some(method), Some(noisy)) = (self.method, &self.noisy) else { return Ok(()) };
+        let meter = Mutex::new(QueryClock::new());
+        let on_sum = |encryption, sum| {
+            meter.lock().unwrap_or_else(PoisonError::into_inner).summed(encryption, sum, queries.len());
+        };
+        let on_winners = |winners: &[Winner]| {
+            let mut meter = meter.lock().unwrap_or_else(PoisonError::into_inner);
+            let (argmax_seconds, core_seconds) = meter.passed(winners.len());
+            let (encrypt_seconds, sum_seconds) = (meter.each_encryption, meter.each_sum);
+            drop(meter);
+            winners.iter().try_for_each(|&Winner { query, label, time }| {
+                let answer = Answer {
+                    label,
+                    noise: self.noise_digest(),
+                    query_seconds: time.as_secs_f64(),
+                    encrypt_seconds,
+                    sum_seconds,
+                    argmax_seconds,
+                    core_seconds,
+                    key_generation_seconds: method.key_generation().as_secs_f64(),
+                };
+                self.save(answer, query)
+            })
+        };
+        method.find_winners(self.context, &self.question, noisy, queries, on_sum, &on_winners)
     }
 
     /// Collects the answers to all queries.
@@ -187,48 +217,6 @@ impl QueryClock {
         let passed = (each(now - self.last.0), processor.zip(self.last.1).map(|(now, last)| each(now - last)));
         self.last = (now, processor);
         passed
-    }
-}
-
-impl Units for Answers<'_> {
-    fn place(&self, query: usize) -> Result<(PathBuf, String), ExperimentError> {
-        Ok((self.folder.path().to_path_buf(), unit(query)))
-    }
-
-    fn take(&self, query: usize) -> Result<bool, ExperimentError> {
-        let is_found = self.find(query);
-        if is_found {
-            self.context.progress.found(1);
-        }
-        Ok(is_found)
-    }
-
-    fn work(&self, queries: &[usize], _: &AtomicBool) -> Result<(), ExperimentError> {
-        let (Some(method), Some(noisy)) = (self.method, &self.noisy) else { return Ok(()) };
-        let meter = Mutex::new(QueryClock::new());
-        let on_sum = |encryption, sum| {
-            meter.lock().unwrap_or_else(PoisonError::into_inner).summed(encryption, sum, queries.len());
-        };
-        let on_winners = |winners: &[Winner]| {
-            let mut meter = meter.lock().unwrap_or_else(PoisonError::into_inner);
-            let (argmax_seconds, core_seconds) = meter.passed(winners.len());
-            let (encrypt_seconds, sum_seconds) = (meter.each_encryption, meter.each_sum);
-            drop(meter);
-            winners.iter().try_for_each(|&Winner { query, label, time }| {
-                let answer = Answer {
-                    label,
-                    noise: self.noise_digest(),
-                    query_seconds: time.as_secs_f64(),
-                    encrypt_seconds,
-                    sum_seconds,
-                    argmax_seconds,
-                    core_seconds,
-                    key_generation_seconds: method.key_generation().as_secs_f64(),
-                };
-                self.save(answer, query)
-            })
-        };
-        method.find_winners(self.context, &self.question, noisy, queries, on_sum, &on_winners)
     }
 }
 

@@ -1,5 +1,5 @@
-//! One step of a labelling: the checks of a row's queries, or their answers. Both are paid for, divided into queries and
-//! resumed in the same way.
+//! One step of a labelling: the checks of a row's queries, or their answers. Both are paid for and resumed
+//! in the same way, query by query.
 
 use std::cell::OnceCell;
 
@@ -137,7 +137,7 @@ impl<'a> Asking<'a> {
         }
         let all: Vec<usize> = (0..self.question.len()).collect();
         let answers = Answers::open(context, self.question, folder, &noise, &all, || self.method(context))?;
-        let here = answers.share(&all)?;
+        let here = answers.complete(&all)?;
         let labelled = answers.labelled()?;
         folder.resumed(all.len() - here);
         Ok(labelled)
@@ -153,14 +153,14 @@ impl<'a> Asking<'a> {
         Ok(())
     }
 
-    /// Returns the number of encrypted queries. Clear-text queries are not divided, because they take only a moment in
-    /// the run that collects the results.
+    /// Returns the number of encrypted queries. Clear-text queries are not units, because they take only a moment in the run
+    /// that collects the results.
     pub(super) fn units(&self) -> usize {
         if self.is_encrypted() { self.question.len() } else { 0 }
     }
 
-    /// Answers a share of the queries, and returns how many this process answered.
-    pub(super) fn share(
+    /// Ensures that these queries are answered, and returns how many this process answered.
+    pub(super) fn answer(
         &self,
         context: &Context<'_>,
         folder: &StageFolder,
@@ -168,7 +168,7 @@ impl<'a> Asking<'a> {
     ) -> Result<usize, ExperimentError> {
         let noise = NoisyTeachers { count: self.noisy_teachers()?, key: folder.noise_key().cloned() };
         let answers = Answers::open(context, self.question, folder, &noise, units, || self.method(context))?;
-        let here = answers.share(units)?;
+        let here = answers.complete(units)?;
         let did = if self.question.noise.is_check { "checked" } else { "answered" };
         context.progress.end(&format!("{}: {} queries {did}", self.question.row.name, units.len()));
         Ok(here)

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::report::LabellingTimes;
 use serde::{Deserialize, Serialize};
-use speed_report::LabellingTimes;
 
 /// The checks of all rows that have some, by the rows' places in the config.
 #[derive(Default)]

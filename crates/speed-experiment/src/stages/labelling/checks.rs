@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use crate::report::csv;
 use serde_json::Value;
 use speed_accountant::QueryBatch;
-use speed_report::csv;
 
 use super::answers;
 use super::asking::Asking;
@@ -18,13 +18,11 @@ use crate::error::ExperimentError;
 use crate::ledger::planned_checks;
 use crate::stages::complete::complete;
 use crate::stages::context::Context;
-use crate::stages::divided::Divided;
 use crate::stages::kind::{Kind, Node};
 use crate::stages::outputs::Outputs;
-use crate::stages::shard_units::ShardUnits;
 use crate::stages::stage::{Stage, StageName};
-use crate::stages::units::StageUnits;
-use crate::store::{FinishedStage, Identity, StageFolder, StageState, unit_meta};
+use crate::stages::units::{ShardUnits, StageUnits};
+use crate::store::{FinishedStage, Identity, RunStore, StageFolder, StageState};
 
 /// The name of the kind in directories and fingerprints.
 const KIND: &str = "check";
@@ -95,15 +93,16 @@ impl Kind for Checking {
         Ok(())
     }
 
-    fn share(
+    fn do_units(
         &self,
         context: &Context<'_>,
         node: &Node,
         outputs: &mut Outputs,
-        shard: &mut ShardUnits,
+        shard: &mut ShardUnits<'_>,
     ) -> Result<(), ExperimentError> {
-        let stage = node.row.and_then(|row| Self::stage(context, node, row, outputs));
-        stage.map_or(Ok(()), |stage| shard.divide(context, &stage))
+        let Some(row) = node.row else { return Ok(()) };
+        let Some(stage) = Self::stage(context, node, row, outputs) else { return Ok(()) };
+        shard.work_on(context, &stage, stage.0.units(), |folder, own| stage.0.answer(context, folder, own))
     }
 
     fn count_units(&self, run: &Path, config: &Config, node: &Node, _: &[Node]) -> Option<StageUnits> {
@@ -117,6 +116,15 @@ impl Kind for Checking {
         let checks: Vec<_> = checks.filter(|(_, units)| *units > 0).collect();
         Ok(labelling_cost(KIND, &checks))
     }
+}
+
+/// Returns the number of queries that reached the threshold of a row's checks in the directory of a run; `None` before the
+/// checks are done.
+pub(super) fn reached_in(run: &Path, row: Option<usize>, earlier: &[Node]) -> Option<usize> {
+    let node = earlier.iter().find(|node| node.kind.name() == KIND && node.row == row)?;
+    let remains = RunStore::is_finished(run, &node.name).then(|| RunStore::remains_in(run, &node.name))?;
+    let checked: Checked = serde_json::from_str(&remains.read(RECORD)?).ok()?;
+    Some(checked.reached.len())
 }
 
 /// The checks of one row.
@@ -187,19 +195,5 @@ impl Stage for CheckingStage<'_> {
         // The file is untrusted input.
         let known = checked.reached.iter().copied().filter(|&place| place < queries.len());
         Ok(Checked { passed: known.take(row.most_answers(queries.len())).collect(), times, ..checked })
-    }
-}
-
-impl Divided for CheckingStage<'_> {
-    fn units(&self, _: &Context<'_>) -> usize {
-        self.0.units()
-    }
-
-    fn files(&self, query: usize) -> Vec<String> {
-        vec![unit_meta(&answers::unit(query))]
-    }
-
-    fn share(&self, context: &Context<'_>, folder: &StageFolder, units: &[usize]) -> Result<usize, ExperimentError> {
-        self.0.share(context, folder, units)
     }
 }

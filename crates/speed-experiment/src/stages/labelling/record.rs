@@ -3,9 +3,9 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use crate::report::{LabellingTimes, csv};
 use serde::{Deserialize, Serialize};
 use speed_core::Circuit;
-use speed_report::{LabellingTimes, csv};
 
 use super::argmax::LabellingOutcome;
 use super::question::RowQuestion;

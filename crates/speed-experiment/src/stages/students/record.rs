@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::report::{Classification, EpochAccuracy, StudentRun, csv};
 use speed_data::Split;
-use speed_report::{Classification, EpochAccuracy, StudentRun, csv};
 use speed_student::{EpochMetrics, StudentMethod, StudentOutcome};
 
 use crate::error::{ExperimentError, Mismatch, ResultsFault};

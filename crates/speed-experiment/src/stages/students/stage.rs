@@ -1,7 +1,7 @@
 //! The training of one student as a stage.
 
+use crate::report::StudentRun;
 use serde_json::{Value, json};
-use speed_report::StudentRun;
 use speed_student::{InvalidData, StudentError};
 
 use super::record;

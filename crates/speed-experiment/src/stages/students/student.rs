@@ -16,7 +16,7 @@ use crate::stages::stage::StageName;
 use crate::store::Fingerprint;
 
 /// The name of the kind, which is the prefix of the stages' names.
-pub(crate) const KIND: &str = speed_report::STUDENT_STAGE;
+pub(crate) const KIND: &str = crate::report::STUDENT_STAGE;
 
 /// The prefix of the names of stages of students on the labelled images alone.
 const LABELLED_ONLY: &str = "baseline-labelled";

@@ -1,0 +1,305 @@
+//! The lines of a ledger: an entry as JSON, and a checksum that also covers all earlier lines.
+
+use crate::composition::MAX_QUERIES;
+use crate::{Budget, PrivacyEvent};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::ledger::charge::{Charge, check_party};
+use crate::ledger::error::Damage;
+use crate::ledger::statement::TornLine;
+
+/// Version of the format.
+pub(crate) const FORMAT: u32 = 1;
+
+/// One line of the file.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "entry", rename_all = "snake_case")]
+pub(crate) enum Entry {
+    Open {
+        format: u32,
+        #[serde(flatten)]
+        budget: Budget,
+    },
+    Charge(Charge),
+}
+
+impl Entry {
+    /// Formats the line with its checksum.
+    pub(crate) fn to_line(&self, before: &str) -> Result<String, serde_json::Error> {
+        let entry = serde_json::to_string(self)?;
+        Ok(format!("{entry} {}\n", chained(before, &entry)))
+    }
+}
+
+/// The parsed content of a ledger.
+pub(crate) struct Contents {
+    pub(crate) budget: Budget,
+    pub(crate) charges: Vec<Charge>,
+    /// The checksum of the last entry.
+    pub(crate) checksum: String,
+    /// The end of the last charge, where the next one is written.
+    pub(crate) end: u64,
+    /// The missing end of the last line.
+    pub(crate) missing: String,
+    pub(crate) torn: Option<TornLine>,
+}
+
+impl Contents {
+    /// Parses and checks every line. An error contains the number of the damaged line, from 1.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, (usize, Damage)> {
+        // Bytes after the last line end are a write that a crash cut short, or a line whose end an editor or a transfer removed.
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+        let text = std::str::from_utf8(&bytes[..whole]).map_err(|error| (1, error.into()))?;
+        // An editor may have added a byte order mark.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        // A last line whose entry is complete counts, because its queries may have been answered.
+        let before =
+            text.lines().next_back().and_then(|line| line.rsplit_once(' ')).map_or("", |(_, checksum)| checksum);
+        let rest = std::str::from_utf8(&bytes[whole..]).unwrap_or_default();
+        let rest = rest.trim_end_matches(|letter: char| letter.is_whitespace() || letter == '\0');
+        let missing = missing_end(rest, before);
+        let last = missing.as_ref().map(|missing| format!("{rest}{missing}"));
+        let (mut budget, mut charges, mut checksum, mut charged) = (None, Vec::new(), String::new(), 0usize);
+        for (index, line) in text.lines().chain(last.as_deref().map(str::trim_end)).enumerate() {
+            let number = index + 1;
+            match entry(line, &mut checksum).map_err(|damage| (number, damage))? {
+                Entry::Open { format: FORMAT, budget: opened } if index == 0 => budget = Some(opened),
+                Entry::Open { format, .. } => {
+                    return Err((number, Damage::Opening { found: format, expected: FORMAT }));
+                }
+                Entry::Charge(charge) => {
+                    charged = charged.saturating_add(charge.queries);
+                    check(&charge, charged).map_err(|damage| (number, damage))?;
+                    charges.push(charge);
+                }
+            }
+        }
+        let budget = budget.ok_or((1, Damage::NoOpening))?;
+        let end = if missing.is_some() { whole + rest.len() } else { whole };
+        let is_torn = missing.is_none() && end < bytes.len();
+        let torn = is_torn.then(|| TornLine { line: charges.len() + 2, bytes: (bytes.len() - end) as u64 });
+        Ok(Self { budget, charges, checksum, end: end as u64, missing: missing.unwrap_or_default(), torn })
+    }
+}
+
+/// Returns the missing end of a last line, if its entry is complete. `before` is the checksum of the line before.
+fn missing_end(line: &str, before: &str) -> Option<String> {
+    let is_entry = |text: &str| serde_json::from_str::<Entry>(text).is_ok();
+    let entry = match line.rsplit_once(' ') {
+        Some((entry, _)) if is_entry(entry) => entry,
+        _ if is_entry(line) => line,
+        _ => return None,
+    };
+    let checksum = format!(" {}", chained(before, entry));
+    // Nothing is added to another end, which is then refused like the end of any line.
+    let missing = checksum.strip_prefix(&line[entry.len()..]).unwrap_or_default();
+    Some(format!("{missing}\n"))
+}
+
+/// Parses one line. `checksum` holds the previous line's checksum and is replaced by this line's.
+fn entry(line: &str, checksum: &mut String) -> Result<Entry, Damage> {
+    let (entry, found) = line.rsplit_once(' ').ok_or(Damage::NoChecksum)?;
+    let expected = chained(checksum, entry);
+    if found != expected {
+        return Err(Damage::Checksum { found: found.to_owned(), expected });
+    }
+    *checksum = expected;
+    Ok(serde_json::from_str(entry)?)
+}
+
+/// Checks a charge; `charged` is the number of queries including it.
+fn check(charge: &Charge, charged: usize) -> Result<(), Damage> {
+    if charged > MAX_QUERIES {
+        return Err(Damage::Queries { found: charged, max: MAX_QUERIES });
+    }
+    let event = PrivacyEvent::new(charge.mechanism, charge.tau);
+    if let Some(found) = charge.threshold.filter(|threshold| event.with_threshold(*threshold).is_err()) {
+        return Err(Damage::Threshold { found });
+    }
+    if charge.is_check && charge.threshold.is_none() {
+        return Err(Damage::CheckThreshold);
+    }
+    check_party(charge.party_teachers as usize, charge.teachers.map(|teachers| teachers as usize), charge.classes)?;
+    let found = charge.sampling_total_variation;
+    if (0.0..=1.0).contains(&found) { Ok(()) } else { Err(Damage::TotalVariation { found }) }
+}
+
+fn chained(before: &str, entry: &str) -> String {
+    hex::encode(Sha256::new().chain_update(before).chain_update("\n").chain_update(entry).finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Delta;
+    use proptest::prelude::*;
+    use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
+
+    use super::*;
+    use crate::ledger::error::PartyFault;
+
+    fn charges() -> impl Strategy<Value = Vec<Charge>> {
+        let charge =
+            (".{0,12}", 1usize..1_000, 1e-4f64..10.0, 0.01f64..=1.0, proptest::option::of(2usize..20), 0.0f64..=1.0);
+        let charge = charge.prop_map(|(label, queries, gamma, tau, classes, distance)| Charge {
+            question: label.chars().rev().collect(),
+            noise_digest: format!("{queries:x}"),
+            label,
+            queries,
+            mechanism: Mechanism::discrete_laplace(InverseScale::new(gamma).expect("in range")),
+            tau: HonestRatio::new(tau).expect("in range"),
+            classes,
+            threshold: classes.map(|classes| classes as f64),
+            is_check: classes.is_some_and(|classes| classes % 2 == 0),
+            sampling_total_variation: distance,
+            per_query_epsilon: 2.0 * gamma,
+            party_teachers: classes.map_or(1, |classes| classes as u32 / 2),
+            teachers: classes.filter(|classes| *classes > 3).map(|_| 10),
+        });
+        proptest::collection::vec(charge, 0..5)
+    }
+
+    fn file(charges: &[Charge]) -> Vec<u8> {
+        let budget = Budget { epsilon: Some(3.0), delta: Delta::new(1e-5).expect("a delta") };
+        let mut text = String::new();
+        let mut checksum = String::new();
+        for entry in
+            std::iter::once(Entry::Open { format: FORMAT, budget }).chain(charges.iter().cloned().map(Entry::Charge))
+        {
+            let line = entry.to_line(&checksum).expect("a line");
+            checksum = line.trim_end().rsplit(' ').next().expect("a checksum").to_owned();
+            text.push_str(&line);
+        }
+        text.into_bytes()
+    }
+
+    #[test]
+    fn a_threshold_that_no_noise_is_held_against_is_refused() {
+        let mechanism = Mechanism::discrete_laplace(InverseScale::new(0.1).expect("in range"));
+        let charge = |threshold| Charge {
+            label: String::new(),
+            queries: 1,
+            mechanism,
+            tau: HonestRatio::ALL,
+            classes: Some(2),
+            threshold: Some(threshold),
+            is_check: false,
+            sampling_total_variation: 0.0,
+            per_query_epsilon: 0.2,
+            party_teachers: 1,
+            teachers: None,
+            question: String::new(),
+            noise_digest: String::new(),
+        };
+        assert!(Contents::parse(&file(&[charge(30.0)])).is_ok());
+        for found in [0.5, 1e16, -1e300] {
+            let refused = Contents::parse(&file(&[charge(30.0), charge(found)])).err();
+            assert!(matches!(refused, Some((3, Damage::Threshold { .. }))), "{found}");
+        }
+        let check = Charge { threshold: None, is_check: true, ..charge(30.0) };
+        assert!(matches!(Contents::parse(&file(&[check])).err(), Some((2, Damage::CheckThreshold))));
+    }
+
+    #[test]
+    fn a_party_without_a_claim_is_refused() {
+        let mechanism = Mechanism::discrete_laplace(InverseScale::new(0.1).expect("in range"));
+        let charge = |party_teachers, teachers, classes| Charge {
+            label: String::new(),
+            queries: 1,
+            mechanism,
+            tau: HonestRatio::ALL,
+            classes,
+            threshold: None,
+            is_check: false,
+            sampling_total_variation: 0.0,
+            per_query_epsilon: 0.2,
+            party_teachers,
+            teachers,
+            question: String::new(),
+            noise_digest: String::new(),
+        };
+        for charge in [charge(1, None, None), charge(25, Some(25), Some(256)), charge(1 << 20, Some(u32::MAX), Some(2))]
+        {
+            assert!(Contents::parse(&file(&[charge])).is_ok());
+        }
+        let too_many = (1 << 20) + 1;
+        for (found, max) in [(0, 5), (6, 5), (u32::MAX, 5), (too_many, 1 << 20)] {
+            let teachers = if max == 5 { 5 } else { u32::MAX };
+            let refused = Contents::parse(&file(&[charge(found, Some(teachers), Some(10))])).err();
+            let Some((2, Damage::Party(fault))) = refused else { panic!("{found}") };
+            assert_eq!(fault, PartyFault::Teachers { found: found as usize, max });
+        }
+        for (bad, expected) in [
+            (charge(0, None, None), PartyFault::Teachers { found: 0, max: 1 << 20 }),
+            (charge(1, Some(0), None), PartyFault::Teachers { found: 1, max: 0 }),
+            (charge(2, None, Some(10)), PartyFault::NoTeachers { party_teachers: 2 }),
+            (charge(2, Some(2), None), PartyFault::Classes { found: None }),
+            (charge(2, Some(2), Some(257)), PartyFault::Classes { found: Some(257) }),
+        ] {
+            let Some((2, Damage::Party(fault))) = Contents::parse(&file(&[bad])).err() else { panic!("{expected}") };
+            assert_eq!(fault, expected);
+        }
+        // Numbers that are none.
+        let good = Entry::Charge(charge(25, Some(250), Some(10))).to_line("").expect("a line");
+        let (good, _) = good.trim_end().rsplit_once(' ').expect("a checksum");
+        for other in ["-1", "2.5", "4294967296", "\"25\"", "null"] {
+            let text = good.replace("\"party_teachers\":25", &format!("\"party_teachers\":{other}"));
+            assert_ne!(text, good);
+            let bad = entry(&format!("{text} {}", chained("", &text)), &mut String::new());
+            assert!(matches!(bad.err(), Some(Damage::Entry(_))), "{other}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn charges_round_trip(charges in charges()) {
+            let bytes = file(&charges);
+            let read = Contents::parse(&bytes).map_err(|(line, damage)| TestCaseError::fail(format!("{line}: {damage}")))?;
+            prop_assert_eq!(read.charges, charges);
+            prop_assert!(read.end == bytes.len() as u64 && read.torn.is_none());
+        }
+
+        #[test]
+        fn a_ledger_with_one_changed_byte_is_refused(charges in charges(), place: prop::sample::Index, other in 1u8..) {
+            let mut bytes = file(&charges);
+            let place = place.index(bytes.len());
+            bytes[place] ^= other;
+            // Without its line end, the last line is torn.
+            prop_assert!(Contents::parse(&bytes).map_or(true, |read| read.torn.is_some() && place + 1 == bytes.len()));
+        }
+
+        #[test]
+        fn a_last_line_counts_from_its_complete_entry_on(charges in charges(), cut: prop::sample::Index) {
+            let bytes = file(&charges);
+            let start = bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            // A space, 64 digits and the line's end follow the entry.
+            let cut = 1 + cut.index(bytes.len() - start - 1);
+            // Editors leave spaces, or the first half of a line's end of Windows; crashes leave zeros.
+            for end in ["", "\r", " \t", "\0\0"] {
+                let left = [&bytes[..bytes.len() - cut], end.as_bytes()].concat();
+                match Contents::parse(&left) {
+                    Ok(read) if cut <= 66 => {
+                        prop_assert_eq!(&read.charges, &charges);
+                        prop_assert!(read.torn.is_none());
+                        let whole = [&left[..read.end as usize], read.missing.as_bytes()].concat();
+                        prop_assert_eq!(&whole, &bytes);
+                    }
+                    Ok(read) => prop_assert!(read.torn.is_some() && read.charges.len() + 1 == charges.len()),
+                    // Without its first line nothing is a ledger.
+                    Err(_) => prop_assert!(cut > 66 && charges.is_empty()),
+                }
+            }
+            // Another end than that of its checksum is damage, and no line to replace.
+            let other = [&bytes[..bytes.len() - 1], b"x"].concat();
+            let is_damage = matches!(Contents::parse(&other), Err((_, Damage::Checksum { .. })));
+            prop_assert!(is_damage);
+        }
+
+        #[test]
+        fn random_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            prop_assert!(Contents::parse(&bytes).is_err());
+        }
+    }
+}

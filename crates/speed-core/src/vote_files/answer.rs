@@ -1,0 +1,494 @@
+//! The votes of one teacher on the queries of a round: labels in order, labels by query, or one-hot histograms.
+
+use std::collections::HashMap;
+
+use crate::npy::WholeNumbers;
+use crate::{Classes, class_list, decode_text, printable};
+
+use crate::vote_files::error::{Location, TableError};
+use crate::vote_files::form::VotesForm;
+use crate::vote_files::records::Records;
+use crate::vote_files::table::{is_array, number};
+
+/// The round's question to a teacher.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// Number of queries.
+    pub queries: usize,
+    /// The classes. A text gives them by their names, an array by their numbers.
+    pub classes: &'a Classes,
+    /// The form of the file, if given.
+    pub form: Option<VotesForm>,
+    /// The names of the queries.
+    pub names: QueryNames<'a>,
+}
+
+/// The names by which votes may refer to the queries.
+#[derive(Clone, Copy, Debug)]
+pub enum QueryNames<'a> {
+    /// Queries without a list have numbers only.
+    NoList,
+    /// There is a list, but its names cannot be read. A number could then be a name, so votes refer to queries by their
+    /// order, or by numbers below the column name `query`.
+    Unreadable,
+    /// The names in order.
+    Known(&'a [String]),
+}
+
+impl QueryNames<'_> {
+    /// Returns a query as messages show it: by its name, or else by its number.
+    fn show(self, query: usize) -> String {
+        match self {
+            Self::Known(names) => format!("{:?}", printable(&names[query])),
+            Self::NoList | Self::Unreadable => query.to_string(),
+        }
+    }
+}
+
+/// The advice for a teacher that does not know a query's class.
+const EVERY_QUERY: &str = "every query needs a vote, so a teacher that is unsure votes for the most likely class";
+
+/// A file that is not one teacher's votes on the queries.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnswerError {
+    /// A damaged array or text.
+    #[error(transparent)]
+    Table(Box<TableError>),
+    /// An array that is neither labels nor one-hot histograms.
+    #[error("found shape {found:?}, expected {queries} labels, or {queries} x {classes} one-hot histograms")]
+    Shape {
+        /// Lengths of the axes.
+        found: Vec<usize>,
+        /// Queries of the round.
+        queries: usize,
+        /// Classes of the round.
+        classes: usize,
+    },
+    /// A text whose lines are neither labels, nor queries with labels, nor histograms.
+    #[error(
+        "line {line}: found {found} columns, expected 1 (label), 2 (query,label) or {classes} (a one-hot histogram)"
+    )]
+    Columns {
+        /// The line.
+        line: usize,
+        /// Columns found.
+        found: usize,
+        /// Classes of the round.
+        classes: usize,
+    },
+    /// A text without the column names that a round needs whose classes have names. The line may hold votes, so it is not shown.
+    #[error(
+        "line 1: expected the names of columns: label, or query and label, or name and label; or the name of each class of the round in their order \
+         ({expected})"
+    )]
+    Head {
+        /// The first names of classes.
+        expected: String,
+    },
+    /// Column names of which several, or none, could be those of the queries or of the labels.
+    #[error("line 1: expected one column query or name, and one column label")]
+    Keys,
+    /// An array in a round whose classes have names.
+    #[error("an array has no names, and the round's classes have ({expected}): expected CSV with names of classes")]
+    Array {
+        /// The first names of classes.
+        expected: String,
+    },
+    /// A cell that is not the name of a class.
+    #[error(
+        "line {line}: the label of query {query} is not the name of a class of the round: expected {expected}; {EVERY_QUERY}"
+    )]
+    Class {
+        /// The line, from 1.
+        line: usize,
+        /// The query.
+        query: String,
+        /// The first names of classes.
+        expected: String,
+    },
+    /// A number of labels that differs from the number of queries.
+    #[error("{found} labels, the round has {expected} queries")]
+    Count {
+        /// Queries of the round.
+        expected: usize,
+        /// Labels found.
+        found: usize,
+    },
+    /// A cell that is not a label.
+    #[error("line {line}: expected the label of query {query}, the number of a class from 0 to {}: {EVERY_QUERY}", classes - 1)]
+    NoLabel {
+        /// The line, from 1.
+        line: usize,
+        /// The query.
+        query: String,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// A label that is not a class.
+    #[error("query {query}: label {found}, expected 0 to {}{}", classes - 1, if *found < 0 { format!(": {EVERY_QUERY}") } else { String::new() })]
+    Label {
+        /// The query.
+        query: usize,
+        /// The label.
+        found: i64,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// A histogram that is not one vote.
+    #[error("{location}: expected a one-hot histogram: a single 1, and 0 elsewhere")]
+    OneHot {
+        /// The row.
+        location: Location,
+    },
+    /// A query that the round does not have.
+    #[error("line {line}: {found:?} is not a query: expected 0 to {}{}", queries - 1, if *named { ", or a name of --query-list" } else { "; names need --query-list" })]
+    Unknown {
+        /// The line, from 1.
+        line: usize,
+        /// The query's name.
+        found: String,
+        /// Queries of the round.
+        queries: usize,
+        /// True if the names of the queries are known.
+        named: bool,
+    },
+    /// A query with two labels.
+    #[error("line {line}: query {query} has a label already, on line {first}")]
+    Twice {
+        /// The line, from 1.
+        line: usize,
+        /// The query.
+        query: String,
+        /// The line of its first label.
+        first: usize,
+    },
+    /// A query without a label.
+    #[error("no label for query {query}: {EVERY_QUERY}")]
+    Missing {
+        /// The query.
+        query: String,
+    },
+    /// A number that is both the index of one query and the name of another.
+    #[error(
+        "line {line}: {found:?} is the number of one query and the name of another: expected query,label or name,label as the first line"
+    )]
+    NumberOrName {
+        /// The first such line.
+        line: usize,
+        /// The number.
+        found: String,
+    },
+    /// Lines of two numbers: either a query and its label, or a histogram of two classes.
+    #[error("lines of two numbers may be query,label or histograms of two classes")]
+    Undecided,
+    /// Lines that may refer to queries by name, while the names are not readable.
+    #[error("line {line}: {found:?} may be the name of a query, but the names of the list cannot be read")]
+    UnreadableNames {
+        /// The first line.
+        line: usize,
+        /// The cell.
+        found: String,
+    },
+}
+
+impl From<TableError> for AnswerError {
+    fn from(error: TableError) -> Self {
+        Self::Table(Box::new(error))
+    }
+}
+
+/// Parses one teacher's label for each query.
+///
+/// An array holds the number of a class per query, or is queries x classes and one-hot. A text has one of three forms, with or
+/// without a line of column names: labels in query order, one per line or all on one line; lines `query,label` in any
+/// order, by index or by name; or one-hot histograms, one per line.
+///
+/// If the classes have names, arrays are refused, labels are names, and a text begins with names of columns: `label`, or those of all classes above
+/// histograms. Otherwise the numbers of another program, which may count from 1, would be other classes.
+///
+/// # Errors
+/// The error states the query and the expected value, and the found one if it is no vote.
+pub fn parse_answer(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
+    match (is_array(bytes)?, question.classes.names()) {
+        (true, Some(names)) => Err(AnswerError::Array { expected: class_list(names) }),
+        (true, None) => array(bytes, question),
+        (false, _) => text(bytes, question),
+    }
+}
+
+fn array(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
+    let &Question { queries, form, .. } = question;
+    let classes = question.classes.len();
+    // Uses only the header, so an unsuitable array is not decoded.
+    let shape = crate::npy::shape(bytes).map_err(TableError::from)?;
+    let entries: usize = shape.iter().product();
+    let is_line = shape.iter().filter(|&&length| length != 1).count() <= 1;
+    let read = || WholeNumbers::parse(bytes).map(|array| array.values).map_err(TableError::from);
+    if shape == [queries, classes] && form != Some(VotesForm::Labels) {
+        let values = read()?;
+        return values
+            .chunks_exact(classes)
+            .enumerate()
+            .map(|(row, counts)| one_hot(counts, Location::Row(row)))
+            .collect();
+    }
+    if !is_line || form == Some(VotesForm::Histograms) {
+        return Err(AnswerError::Shape { found: shape, queries, classes });
+    }
+    if entries != queries {
+        return Err(AnswerError::Count { expected: queries, found: entries });
+    }
+    read()?.into_iter().enumerate().map(|(query, found)| label(query, found, classes)).collect()
+}
+
+fn label(query: usize, found: i64, classes: usize) -> Result<u8, AnswerError> {
+    let label = u8::try_from(found).ok().filter(|label| usize::from(*label) < classes);
+    label.ok_or(AnswerError::Label { query, found, classes })
+}
+
+/// Returns the class of the single vote.
+fn one_hot(counts: &[i64], location: Location) -> Result<u8, AnswerError> {
+    let is_one_hot = counts.iter().all(|count| [0, 1].contains(count)) && counts.iter().sum::<i64>() == 1;
+    let class = counts.iter().position(|&count| count == 1).filter(|_| is_one_hot);
+    class.and_then(|class| u8::try_from(class).ok()).ok_or(AnswerError::OneHot { location })
+}
+
+/// A record of a text, with its line number.
+struct Line {
+    number: usize,
+    cells: Vec<String>,
+}
+
+/// The records of a text, without the line of column names.
+struct Lines {
+    header: Option<Vec<String>>,
+    lines: Vec<Line>,
+}
+
+impl Lines {
+    fn read(bytes: &[u8], question: &Question<'_>) -> Result<Self, AnswerError> {
+        let (queries, classes) = (question.queries, question.classes.len());
+        let mut records = Records::new(decode_text(bytes).map_err(TableError::from)?)?;
+        let (mut header, mut lines, mut found) = (None, Vec::<Line>::new(), 0);
+        while let Some((at, record)) = records.next()? {
+            // A round limits the product of queries and classes, so this limits memory too.
+            if record.len() > queries.max(classes).max(2) + 1 {
+                return Err(AnswerError::Columns { line: at, found: record.len(), classes });
+            }
+            let cells: Vec<String> = record.iter().map(str::to_owned).collect();
+            let is_header = question.classes.names().is_some() || cells.iter().all(|cell| number(cell).is_none());
+            if found == 0 && header.is_none() && is_header {
+                header = Some(head(cells, question.classes)?);
+                continue;
+            }
+            let width = lines.first().map(|first| first.cells.len()).or(header.as_ref().map(Vec::len));
+            if let Some(expected) = width.filter(|width| *width != cells.len()) {
+                return Err(TableError::Ragged { line: at, expected, found: cells.len() }.into());
+            }
+            found += 1;
+            if lines.len() <= queries {
+                lines.push(Line { number: at, cells });
+            }
+        }
+        let is_one_line = found == 1 && lines[0].cells.len() == queries;
+        if found != queries && !is_one_line {
+            return Err(AnswerError::Count { expected: queries, found });
+        }
+        Ok(Self { header, lines })
+    }
+}
+
+/// Checks the column names of a text that gives classes by their names.
+fn head(cells: Vec<String>, classes: &Classes) -> Result<Vec<String>, AnswerError> {
+    match classes.names() {
+        Some(names) if names != cells && !cells.iter().any(|cell| cell.to_lowercase() == "label") => {
+            Err(AnswerError::Head { expected: class_list(names) })
+        }
+        _ => Ok(cells),
+    }
+}
+
+fn text(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
+    let &Question { queries, classes, form, .. } = question;
+    let Lines { header, lines } = Lines::read(bytes, question)?;
+    let columns = lines[0].cells.len();
+    if header.is_some() && header.as_deref() == classes.names() {
+        return histograms(&lines, queries);
+    }
+    let header: Option<Vec<String>> = header.map(|names| names.iter().map(|name| name.to_lowercase()).collect());
+    let of_header = header.as_ref().and_then(|names| names.iter().position(|name| name == "label"));
+    if let (Some(label), Some(header), true) = (of_header, &header, columns > 1) {
+        let key = key_column(header, label)?;
+        return keyed(&lines, &Columns { key, label, head: Some(&header[key]) }, question);
+    }
+    let count = classes.len();
+    let plain = Columns { key: 0, label: 1, head: header.as_ref().map(|names| names[0].as_str()) };
+    match (columns, form) {
+        (1, None | Some(VotesForm::Labels)) => {
+            in_order(lines.iter().map(|line| (line.number, line.cells[0].as_str())), classes)
+        }
+        (_, None | Some(VotesForm::Labels)) if lines.len() == 1 && queries > 1 && columns == queries => {
+            in_order(lines[0].cells.iter().map(|cell| (lines[0].number, cell.as_str())), classes)
+        }
+        (2, Some(VotesForm::Labels)) => keyed(&lines, &plain, question),
+        (2, None) if count != 2 => keyed(&lines, &plain, question),
+        (2, None) => two_columns(&lines, &plain, question),
+        (found, None | Some(VotesForm::Histograms)) if found == count => histograms(&lines, queries),
+        (found, _) => Err(AnswerError::Columns { line: lines[0].number, found, classes: count }),
+    }
+}
+
+/// Returns the column of the queries: the one with the name `query` or `name`, or else the only other column beside the labels.
+fn key_column(header: &[String], label: usize) -> Result<usize, AnswerError> {
+    let named =
+        |names: &[&str]| (0..header.len()).filter(|&at| names.contains(&header[at].as_str())).collect::<Vec<_>>();
+    match (&named(&["query", "name"])[..], &named(&["label"])[..]) {
+        ([key], [_]) => Ok(*key),
+        ([], [_]) if header.len() == 2 => Ok(1 - label),
+        _ => Err(AnswerError::Keys),
+    }
+}
+
+fn in_order<'a>(cells: impl Iterator<Item = (usize, &'a str)>, classes: &Classes) -> Result<Vec<u8>, AnswerError> {
+    let read = |(query, (line, cell)): (usize, (usize, &str))| class(cell, line, query, &query.to_string(), classes);
+    cells.enumerate().map(read).collect()
+}
+
+/// Reads the label of a query, which messages `show`.
+fn class(cell: &str, line: usize, query: usize, show: &str, classes: &Classes) -> Result<u8, AnswerError> {
+    let shown = || show.to_owned();
+    if let Some(names) = classes.names() {
+        let expected = || class_list(names);
+        return classes.number(cell).ok_or_else(|| AnswerError::Class { line, query: shown(), expected: expected() });
+    }
+    let classes = classes.len();
+    label(query, number(cell).ok_or_else(|| AnswerError::NoLabel { line, query: shown(), classes })?, classes)
+}
+
+fn histograms(lines: &[Line], queries: usize) -> Result<Vec<u8>, AnswerError> {
+    if lines.len() != queries {
+        return Err(AnswerError::Count { expected: queries, found: lines.len() });
+    }
+    let read = |line: &Line| {
+        let cell = |(column, cell): (usize, &String)| {
+            let location = Location::Cell(line.number, column + 1);
+            number(cell).ok_or_else(|| TableError::Number { location, found: cell.clone() })
+        };
+        let counts: Vec<i64> = line.cells.iter().enumerate().map(cell).collect::<Result<_, _>>()?;
+        one_hot(&counts, Location::Line(line.number))
+    };
+    lines.iter().map(read).collect()
+}
+
+/// Parses lines of two cells in a round of two classes: a query and its label, or a histogram.
+fn two_columns(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
+    let by_query = keyed(lines, columns, question);
+    if matches!(columns.head, Some("query" | "name")) {
+        return by_query;
+    }
+    if lines.iter().any(|line| line.cells.iter().any(|cell| number(cell).is_none())) {
+        return by_query;
+    }
+    match (by_query, histograms(lines, question.queries)) {
+        (Ok(labels), Ok(others)) if labels == others => Ok(labels),
+        // The index of the third or a later query cannot occur in a one-hot histogram.
+        (Ok(labels), Err(_)) if question.queries > 2 => Ok(labels),
+        (Err(_), Ok(labels)) if question.queries > 2 => Ok(labels),
+        (Err(error), Err(_)) if question.queries > 2 => Err(error),
+        _ => Err(AnswerError::Undecided),
+    }
+}
+
+/// The columns of queries and labels.
+struct Columns<'a> {
+    key: usize,
+    label: usize,
+    /// The name of the query column, if columns have names.
+    head: Option<&'a str>,
+}
+
+/// Parses lines with a query and its label.
+fn keyed(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
+    let &Question { queries, classes, names, .. } = question;
+    let keys = QueryKeys::choose(lines, columns, question)?;
+    let mut found: Vec<Option<(usize, u8)>> = vec![None; queries];
+    for line in lines {
+        let query = keys.query(line, &line.cells[columns.key], question)?;
+        let label = class(&line.cells[columns.label], line.number, query, &names.show(query), classes)?;
+        if let Some((first, _)) = found[query] {
+            return Err(AnswerError::Twice { line: line.number, query: names.show(query), first });
+        }
+        found[query] = Some((line.number, label));
+    }
+    let labels = found.into_iter().enumerate();
+    labels.map(|(query, label)| Ok(label.ok_or_else(|| AnswerError::Missing { query: names.show(query) })?.1)).collect()
+}
+
+/// The meaning of the first cell of each line.
+enum QueryKeys<'a> {
+    /// Indices of queries.
+    Numbers,
+    /// Names of queries, with their indices.
+    Names(HashMap<&'a str, usize>),
+}
+
+impl<'a> QueryKeys<'a> {
+    /// Chooses by the column's name, or else the only meaning that fits all lines.
+    fn choose(lines: &[Line], columns: &Columns<'_>, question: &Question<'a>) -> Result<Self, AnswerError> {
+        let cell = |line: &Line| number_of(&line.cells[columns.key], question.queries);
+        let numbers = || lines.iter().all(|line| cell(line).is_some());
+        let names = match question.names {
+            QueryNames::NoList => return Ok(Self::Numbers),
+            QueryNames::Unreadable if columns.head == Some("query") && numbers() => return Ok(Self::Numbers),
+            QueryNames::Unreadable => {
+                let found = beginning(&lines[0].cells[columns.key]);
+                return Err(AnswerError::UnreadableNames { line: lines[0].number, found });
+            }
+            QueryNames::Known(names) => names,
+        };
+        let indices: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+        match columns.head {
+            Some("query") if numbers() => return Ok(Self::Numbers),
+            Some("name") => return Ok(Self::Names(indices)),
+            _ => {}
+        }
+        if !numbers() {
+            return Ok(Self::Names(indices));
+        }
+        // A name that is also a number must refer to the query with that index.
+        let is_other = |line: &&Line| {
+            let index = indices.get(line.cells[columns.key].as_str());
+            index.is_some_and(|index| Some(*index) != cell(line))
+        };
+        match lines.iter().find(is_other) {
+            Some(line) => Err(AnswerError::NumberOrName { line: line.number, found: line.cells[columns.key].clone() }),
+            None => Ok(Self::Numbers),
+        }
+    }
+
+    fn query(&self, line: &Line, key: &str, question: &Question<'_>) -> Result<usize, AnswerError> {
+        let query = match self {
+            Self::Numbers => number_of(key, question.queries),
+            Self::Names(indices) => indices.get(key).copied(),
+        };
+        query.ok_or_else(|| AnswerError::Unknown {
+            line: line.number,
+            found: beginning(key),
+            queries: question.queries,
+            named: !matches!(question.names, QueryNames::NoList),
+        })
+    }
+}
+
+fn number_of(cell: &str, queries: usize) -> Option<usize> {
+    number(cell).and_then(|query| usize::try_from(query).ok()).filter(|query| *query < queries)
+}
+
+/// Returns the beginning of a cell, escaped for messages.
+fn beginning(cell: &str) -> String {
+    printable(&cell.chars().take(100).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,375 @@
+//! The list of a round's queries: names of pictures, or pictures with the groups to which they belong.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
+
+use crate::{decode_text, is_legible, printable};
+use csv::StringRecord;
+
+use crate::vote_files::error::TableError;
+use crate::vote_files::records::{Records, csv_cell};
+
+/// Largest list of queries that is read, in bytes.
+pub const MAX_QUERY_LIST: u64 = 16 << 20;
+
+/// The column of the names of pictures.
+const NAME: &str = "name";
+/// The column of the groups.
+const GROUP: &str = "group";
+
+/// A file that is not a list of queries.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueryListError {
+    /// A damaged text, an empty cell, or a picture that occurs twice.
+    #[error(transparent)]
+    Table(Box<TableError>),
+    /// A column with another name, or the second one of a name.
+    #[error(
+        "line {line}: expected the column name, or the columns name and group, each once; found the column {:?}",
+        printable(found)
+    )]
+    Column {
+        /// The line of the column names, from 1.
+        line: usize,
+        /// The column's name, cut after 100 characters.
+        found: String,
+    },
+    /// A group whose name is too long, not legible, or a path.
+    #[error(
+        "line {line}: expected a legible group name of 1 to {max} bytes without / and \\, and not . or .., found {:?}",
+        printable(found),
+        max = NamedQueries::MAX_GROUP_NAME
+    )]
+    GroupName {
+        /// The line, from 1.
+        line: usize,
+        /// The group's name, cut after 100 characters.
+        found: String,
+    },
+    /// A list with too many pictures.
+    #[error("line {line}: expected at most {max} pictures, found more", max = NamedQueries::MAX_PICTURES)]
+    TooMany {
+        /// The line of the first picture beyond the limit, from 1.
+        line: usize,
+    },
+    /// A list of another number of queries than the round's.
+    #[error(
+        "expected a name for each of {expected} queries, found {found} {}",
+        if *is_grouped { "groups" } else { "names; a line of column names needs the column name" }
+    )]
+    Count {
+        /// Queries of the round.
+        expected: usize,
+        /// Queries of the list.
+        found: usize,
+        /// True if the queries of the list are groups.
+        is_grouped: bool,
+    },
+}
+
+impl From<TableError> for QueryListError {
+    fn from(error: TableError) -> Self {
+        Self::Table(Box::new(error))
+    }
+}
+
+/// The queries of a round by their names, in order. A query is a picture, or a group of pictures with one label for all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedQueries {
+    names: Vec<String>,
+    /// The pictures of each group; `None` if every query is one picture.
+    groups: Option<Vec<Vec<String>>>,
+}
+
+impl NamedQueries {
+    /// The largest number of pictures of a list.
+    pub const MAX_PICTURES: usize = 1 << 20;
+    /// The longest name of a group in bytes.
+    pub const MAX_GROUP_NAME: usize = 100;
+
+    /// Parses a list of queries, one line for each picture.
+    ///
+    /// The first line has the names of the columns, `name` and `group` in any order, in upper or lower case. Without the
+    /// column `group` every picture is a query. With it every group is a query; the groups have the order of their first
+    /// pictures. A list of one column may omit the line of column names.
+    ///
+    /// # Errors
+    /// If the list is empty, too long, or has another column; if a picture occurs twice, or a cell is empty; or if the
+    /// name of a group is not legible, or is a path.
+    pub fn parse(bytes: &[u8]) -> Result<Self, QueryListError> {
+        let mut records = Records::new(decode_text(bytes).map_err(TableError::from)?)?;
+        let mut list = Lines::default();
+        let mut columns = None;
+        while let Some((line, record)) = records.next()? {
+            let Some(Columns { width, name, group }) = columns else {
+                let found = Columns::find(line, record)?;
+                columns = Some(found.columns);
+                if !found.is_header {
+                    list.add(line, &record[0], None)?;
+                }
+                continue;
+            };
+            if record.len() != width {
+                return Err(TableError::Ragged { line, expected: width, found: record.len() }.into());
+            }
+            list.add(line, &record[name], group.map(|group| &record[group]))?;
+        }
+        list.finish(columns.is_some_and(|columns| columns.group.is_some()))
+    }
+
+    /// Checks the number of queries.
+    ///
+    /// # Errors
+    /// If the list has another number of queries.
+    pub fn expect_count(self, expected: usize) -> Result<Self, QueryListError> {
+        let found = self.names.len();
+        if found == expected {
+            return Ok(self);
+        }
+        Err(QueryListError::Count { expected, found, is_grouped: self.is_grouped() })
+    }
+
+    /// Returns the names of the queries in order: of pictures, or of groups.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Returns a list of some of the queries, which [`Self::parse`] reads.
+    ///
+    /// # Panics
+    /// If a query does not exist, as for a slice.
+    #[must_use]
+    pub fn to_csv(&self, queries: Range<usize>) -> String {
+        let mut text = if self.is_grouped() { format!("{NAME},{GROUP}\n") } else { format!("{NAME}\n") };
+        for query in queries {
+            let group = if self.is_grouped() { format!(",{}", csv_cell(&self.names[query])) } else { String::new() };
+            text.extend(self.pictures(query).iter().map(|picture| csv_cell(picture) + &group + "\n"));
+        }
+        text
+    }
+
+    /// Returns whether the queries are groups of pictures.
+    #[must_use]
+    pub fn is_grouped(&self) -> bool {
+        self.groups.is_some()
+    }
+
+    /// Returns the names of the pictures of a query, at least one.
+    ///
+    /// # Panics
+    /// If the query does not exist, as for a slice.
+    #[must_use]
+    pub fn pictures(&self, query: usize) -> &[String] {
+        self.groups.as_ref().map_or_else(|| std::slice::from_ref(&self.names[query]), |groups| &groups[query])
+    }
+
+    /// Returns the names of all pictures, query after query.
+    pub fn all_pictures(&self) -> impl Iterator<Item = &String> {
+        (0..self.names.len()).flat_map(|query| self.pictures(query))
+    }
+}
+
+/// The places of the columns.
+#[derive(Clone, Copy)]
+struct Columns {
+    width: usize,
+    name: usize,
+    group: Option<usize>,
+}
+
+/// The columns according to the first line.
+struct FirstLine {
+    columns: Columns,
+    /// True if the line has the names of the columns, false if it is the first picture.
+    is_header: bool,
+}
+
+impl Columns {
+    fn find(line: usize, record: &StringRecord) -> Result<FirstLine, QueryListError> {
+        let (width, mut name, mut group) = (record.len(), None, None);
+        for (at, cell) in record.iter().enumerate() {
+            let place = match cell {
+                cell if cell.eq_ignore_ascii_case(NAME) => &mut name,
+                cell if cell.eq_ignore_ascii_case(GROUP) => &mut group,
+                _ if width == 1 => {
+                    return Ok(FirstLine { columns: Self { width, name: 0, group: None }, is_header: false });
+                }
+                other => return Err(QueryListError::Column { line, found: beginning(other) }),
+            };
+            if place.replace(at).is_some() {
+                return Err(QueryListError::Column { line, found: beginning(cell) });
+            }
+        }
+        let missing = || TableError::NoColumn { expected: NAME.into(), found: GROUP.into() };
+        Ok(FirstLine { columns: Self { width, name: name.ok_or_else(missing)?, group }, is_header: true })
+    }
+}
+
+/// The queries of the lines that were read.
+#[derive(Default)]
+struct Lines {
+    /// The pictures with their lines.
+    lines: HashMap<String, usize>,
+    /// Every query that is a picture, or every group.
+    names: Vec<String>,
+    groups: Vec<Vec<String>>,
+    /// The place of each group.
+    places: HashMap<String, usize>,
+}
+
+impl Lines {
+    fn add(&mut self, line: usize, name: &str, group: Option<&str>) -> Result<(), QueryListError> {
+        if self.lines.len() == NamedQueries::MAX_PICTURES {
+            return Err(QueryListError::TooMany { line });
+        }
+        let column = |cell: &str, column: &str| match cell {
+            "" => Err(TableError::NoKey { line, column: column.into() }),
+            _ => Ok(()),
+        };
+        column(name, NAME)?;
+        match self.lines.entry(name.to_owned()) {
+            Entry::Occupied(entry) => {
+                return Err(TableError::KeyTwice { line, key: beginning(name), first: *entry.get() }.into());
+            }
+            Entry::Vacant(entry) => entry.insert(line),
+        };
+        let Some(group) = group else {
+            self.names.push(name.to_owned());
+            return Ok(());
+        };
+        column(group, GROUP)?;
+        let place = match self.places.get(group) {
+            Some(&place) => place,
+            None => {
+                let is_path = group.contains(['/', '\\']) || matches!(group, "." | "..");
+                if group.len() > NamedQueries::MAX_GROUP_NAME || is_path || !is_legible(group) {
+                    return Err(QueryListError::GroupName { line, found: beginning(group) });
+                }
+                self.names.push(group.to_owned());
+                self.groups.push(Vec::new());
+                self.places.insert(group.to_owned(), self.groups.len() - 1);
+                self.groups.len() - 1
+            }
+        };
+        self.groups[place].push(name.to_owned());
+        Ok(())
+    }
+
+    fn finish(self, is_grouped: bool) -> Result<NamedQueries, QueryListError> {
+        if self.names.is_empty() {
+            return Err(TableError::Empty.into());
+        }
+        Ok(NamedQueries { names: self.names, groups: is_grouped.then_some(self.groups) })
+    }
+}
+
+/// Returns the beginning of a cell, for messages.
+fn beginning(cell: &str) -> String {
+    cell.chars().take(100).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> NamedQueries {
+        NamedQueries::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text:?}: {error}"))
+    }
+
+    fn refused(text: &str) -> String {
+        NamedQueries::parse(text.as_bytes()).expect_err(text).to_string()
+    }
+
+    #[test]
+    fn a_list_of_pictures_has_one_query_for_each() {
+        for text in ["a.png\nb.png\n", "name\na.png\nb.png", "\u{feff}Name\r\n\"a.png\"\r\nb.png\r\n\r\n"] {
+            let queries = parse(text);
+            assert_eq!(queries.names(), ["a.png", "b.png"], "{text:?}");
+            assert!(!queries.is_grouped());
+            assert_eq!(queries.pictures(1), ["b.png"]);
+            assert!(queries.all_pictures().eq(queries.names()));
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_list_is_a_list() {
+        for text in
+            ["name\na.png\n\"b, \"\"b\"\".png\"\nc.png\n", "name,group\nd,two\na,one\ne,two\n\"b,b\",one\nc,three\n"]
+        {
+            let whole = parse(text);
+            assert_eq!(parse(&whole.to_csv(0..3)), whole);
+            let part = parse(&whole.to_csv(1..3));
+            assert_eq!((part.names(), part.is_grouped()), (&whole.names()[1..], whole.is_grouped()));
+            assert_eq!(part.pictures(1), whole.pictures(2));
+        }
+    }
+
+    #[test]
+    fn a_list_with_groups_has_one_query_for_each_group_in_order_of_appearance() {
+        let expected = parse("name,group\nc.png,two\na.png,one\nd.png,two\nb.png,one\n");
+        assert_eq!(expected.names(), ["two", "one"]);
+        assert!(expected.is_grouped());
+        assert_eq!(expected.pictures(0), ["c.png", "d.png"]);
+        assert_eq!(expected.pictures(1), ["a.png", "b.png"]);
+        assert_eq!(expected.all_pictures().collect::<Vec<_>>(), ["c.png", "d.png", "a.png", "b.png"]);
+        let other = "\u{feff}GROUP;name\r\ntwo;c.png\r\n\"two\";d.png\r\none;a.png\r\none;b.png\r\n";
+        assert_eq!(parse(other), expected);
+        // Groups of one picture are groups too.
+        assert!(parse("name,group\na.png,a.png\n").is_grouped());
+    }
+
+    #[test]
+    fn other_lists_are_refused_with_line_and_name() {
+        for (text, words) in [
+            ("", "at least one row"),
+            ("name\n", "at least one row"),
+            ("name,group\n", "at least one row"),
+            ("a\nb\na\n", "line 3: \"a\" occurs on line 1 already"),
+            ("name,ward\na,1\n", "line 1: expected the column name, or the columns name and group"),
+            ("name,ward\na,1\n", "found the column \"ward\""),
+            ("name,groups\na,1\n", "found the column \"groups\""),
+            ("a.png,1\nb.png,2\n", "found the column \"a.png\""),
+            ("name,group,name\na,1,b\n", "found the column \"name\""),
+            ("group\na\n", "expected a column name, found group"),
+            ("name,group\na,1\nb\n", "line 3: expected 2 columns, found 1"),
+            ("a\nb,c\n", "line 2: expected 1 columns, found 2"),
+            ("name,group\na,1\nb,2\na,2\n", "line 4: \"a\" occurs on line 2 already"),
+            ("name,group\na,\n", "line 2: the column group is empty"),
+            ("name,group\na,\"  \"\n", "line 2: the column group is empty"),
+            ("name,group\n,one\n", "line 2: the column name is empty"),
+            ("name,group\na,wards/7\n", "line 2: expected a legible group name"),
+            ("name,group\na,wards\\7\n", "without / and \\"),
+            ("name,group\na,..\n", "found \"..\""),
+            ("name,group\na,one\u{200b}\n", "line 2: expected a legible group name"),
+        ] {
+            assert!(refused(text).contains(words), "{text:?}: {}", refused(text));
+        }
+        let name = |length| format!("name,group\na,{}\n", "g".repeat(length));
+        assert!(refused(&name(101)).contains("1 to 100 bytes"));
+        assert_eq!(parse(&name(100)).names()[0].len(), 100);
+        assert!(NamedQueries::parse(&[0xff, 0xfe]).expect_err("refused").to_string().contains("UTF-16"));
+    }
+
+    #[test]
+    fn the_number_of_queries_is_that_of_the_groups() {
+        let grouped = parse("name,group\na,x\nb,x\nc,y\n");
+        assert!(grouped.clone().expect_count(2).is_ok());
+        let error = grouped.expect_count(3).expect_err("two groups").to_string();
+        assert_eq!(error, "expected a name for each of 3 queries, found 2 groups");
+        // Without the column `name`, the first line is a picture.
+        let error = parse("file\na\nb\n").expect_count(2).expect_err("three names").to_string();
+        assert!(error.contains("found 3 names; a line of column names needs the column name"), "{error}");
+    }
+
+    #[test]
+    fn a_list_of_ten_million_lines_ends_at_the_limit() {
+        let numbers = |count: usize| (0..count).map(|i| format!("{i:x}\n")).collect::<String>();
+        let text = numbers(10_000_000);
+        let error = NamedQueries::parse(text.as_bytes()).expect_err("too many").to_string();
+        assert_eq!(error, "line 1048577: expected at most 1048576 pictures, found more");
+        assert_eq!(parse(&numbers(NamedQueries::MAX_PICTURES)).names().len(), NamedQueries::MAX_PICTURES);
+    }
+}

@@ -1,0 +1,296 @@
+//! Tables of integers, from `.npy` and CSV files.
+
+use std::path::Path;
+
+use crate::npy::WholeNumbers;
+use crate::{class_list, decode_text, read_regular};
+use csv::StringRecord;
+
+use crate::vote_files::error::{Location, MAX_FILE, TableError};
+use crate::vote_files::records::Records;
+
+/// Names of a column that identifies rows and holds no votes.
+const NAMES_OF_ROWS: [&str; 8] = ["", "row", "index", "id", "name", "teacher", "query", "image"];
+
+/// Least number of columns or rows whose consecutive numbers may be names.
+const COUNTS: usize = 3;
+
+/// A table of integers, in row-major order. They may be votes: `Debug` shows sizes only.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Table {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) values: Vec<i64>,
+    /// The line of each row, if the table comes from a text.
+    lines: Vec<usize>,
+    /// Number of columns of a text before the first value.
+    names: usize,
+}
+
+impl Table {
+    /// Parses a two-dimensional array, or CSV with one row per line, separated by `,`, `;` or tabs, with or without a
+    /// line of column names.
+    ///
+    /// # Errors
+    /// The error states the location, the expected and the found.
+    pub fn parse(bytes: &[u8]) -> Result<Self, TableError> {
+        if !is_array(bytes)? {
+            return Self::of_text(decode_text(bytes)?, None);
+        }
+        // Uses only the header, so an unsuitable array is not decoded.
+        let shape = crate::npy::shape(bytes)?;
+        let &[rows, columns] = shape.as_slice() else { return Err(TableError::Dimensions { shape }) };
+        if rows == 0 || columns == 0 {
+            return Err(TableError::Empty);
+        }
+        let values = WholeNumbers::parse(bytes)?.values;
+        Ok(Self { rows, columns, values, lines: Vec::new(), names: 0 })
+    }
+
+    /// Parses the counts of a round whose classes have names: CSV whose columns are named like the classes, in their order.
+    ///
+    /// # Errors
+    /// If the bytes are an array, the first line is not the names of the classes, or a cell is not an integer.
+    pub fn of_classes(bytes: &[u8], classes: &[String]) -> Result<Self, TableError> {
+        if is_array(bytes)? {
+            return Err(TableError::ClassColumns { expected: class_list(classes) });
+        }
+        Self::of_text(decode_text(bytes)?, Some(classes))
+    }
+
+    /// Parses a text. If the `classes` are given, the first line is their names, and otherwise it may be names of columns.
+    fn of_text(text: &str, classes: Option<&[String]>) -> Result<Self, TableError> {
+        let mut records = Records::new(text)?;
+        let (mut width, mut names, mut has_header) = (None, 0, false);
+        let (mut values, mut lines) = (Vec::new(), Vec::new());
+        while let Some((line, record)) = records.next()? {
+            let expected = *width.get_or_insert(record.len());
+            if record.len() != expected {
+                return Err(TableError::Ragged { line, expected, found: record.len() });
+            }
+            if lines.is_empty() && !has_header {
+                match classes {
+                    Some(classes) if !record.iter().eq(classes) => break,
+                    None if !is_header(record) => {}
+                    _ => {
+                        has_header = true;
+                        names = usize::from(classes.is_none() && record.len() > 1 && is_name_of_rows(&record[0]));
+                        continue;
+                    }
+                }
+            }
+            lines.push(line);
+            for (column, cell) in record.iter().enumerate().skip(names) {
+                let location = Location::Cell(line, column + 1);
+                values.push(number(cell).ok_or_else(|| TableError::Number { location, found: cell.to_owned() })?);
+            }
+        }
+        if let Some(classes) = classes.filter(|_| !has_header) {
+            return Err(TableError::ClassColumns { expected: class_list(classes) });
+        }
+        let columns = width.unwrap_or(0) - names;
+        let table = Self { rows: lines.len(), columns, values, lines, names };
+        if table.rows == 0 {
+            return Err(TableError::Empty);
+        }
+        if !has_header {
+            table.check_names()?;
+        }
+        Ok(table)
+    }
+
+    /// Refuses numbers that may be column or row names, as data frames write them, because they would be read as votes.
+    fn check_names(&self) -> Result<(), TableError> {
+        let counts =
+            |from: i64, values: &mut dyn Iterator<Item = &i64>| values.zip(from..).all(|(&found, at)| found == at);
+        if self.columns >= COUNTS && counts(0, &mut self.values[..self.columns].iter()) {
+            return Err(TableError::Header { line: self.lines[0], last: self.columns - 1 });
+        }
+        let first = || self.values.iter().step_by(self.columns);
+        if self.columns > 1 && self.rows >= COUNTS && (counts(0, &mut first()) || counts(1, &mut first())) {
+            return Err(TableError::Numbered);
+        }
+        Ok(())
+    }
+
+    /// Returns the values of a row.
+    pub(crate) fn row(&self, row: usize) -> &[i64] {
+        &self.values[row * self.columns..(row + 1) * self.columns]
+    }
+
+    /// Returns the location of a row in the file.
+    pub(crate) fn location_of(&self, row: usize) -> Location {
+        self.lines.get(row).map_or(Location::Row(row), |&line| Location::Line(line))
+    }
+
+    /// Returns the location of an entry in the file.
+    pub(crate) fn location_of_entry(&self, row: usize, column: usize) -> Location {
+        self.lines.get(row).map_or(Location::Entry(row, column), |&line| Location::Cell(line, column + self.names + 1))
+    }
+}
+
+/// Reads a file of at most [`MAX_FILE`] bytes.
+///
+/// # Errors
+/// If it cannot be read or is too long.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, TableError> {
+    read_regular(path, MAX_FILE).map_err(|error| match error.kind() {
+        std::io::ErrorKind::FileTooLarge => TableError::TooLong,
+        _ => TableError::Unreadable(error),
+    })
+}
+
+/// Parses integers, such as indices or true labels: an array of any shape, or one line or column of CSV.
+///
+/// # Errors
+/// The error states the location, the expected and the found.
+pub fn parse_numbers(bytes: &[u8]) -> Result<WholeNumbers, TableError> {
+    if is_array(bytes)? {
+        return Ok(WholeNumbers::parse(bytes)?);
+    }
+    let mut records = Records::new(decode_text(bytes)?)?;
+    let (mut rows, mut columns, mut values) = (0, 0, Vec::new());
+    let (mut names, mut has_header) = (0, false);
+    while let Some((line, record)) = records.next()? {
+        if rows == 0 && !has_header && is_header(record) {
+            has_header = true;
+            names = usize::from(record.len() > 1 && is_name_of_rows(&record[0]));
+            continue;
+        }
+        if rows > 0 && record.len() != columns + names {
+            return Err(TableError::Ragged { line, expected: columns + names, found: record.len() });
+        }
+        columns = record.len() - names.min(record.len());
+        rows += 1;
+        for (column, cell) in record.iter().enumerate().skip(names) {
+            let location = Location::Cell(line, column + 1);
+            values.push(number(cell).ok_or_else(|| TableError::Number { location, found: cell.to_owned() })?);
+        }
+    }
+    if values.is_empty() {
+        return Err(TableError::Empty);
+    }
+    Ok(WholeNumbers { shape: if columns == 1 { vec![rows] } else { vec![rows, columns] }, values })
+}
+
+/// Returns whether bytes begin like an array.
+pub(crate) fn is_array(bytes: &[u8]) -> Result<bool, TableError> {
+    if bytes.starts_with(b"PK\x03\x04") {
+        return Err(TableError::Archive);
+    }
+    Ok(bytes.starts_with(b"\x93NUMPY"))
+}
+
+/// Returns whether the first record consists of column names: distinct and not numeric. Numbers that count the columns
+/// after a name of rows are column names too, because data frames write them.
+fn is_header(record: &StringRecord) -> bool {
+    let is_number = |cell: &str| cell.parse::<f64>().is_ok();
+    let (first, rest) = (&record[0], || record.iter().skip(1));
+    if is_number(first) {
+        return false;
+    }
+    let is_counted = rest().enumerate().all(|(at, cell)| cell.parse() == Ok(at));
+    if is_name_of_rows(first) && record.len() > 1 && is_counted {
+        return true;
+    }
+    let mut names: Vec<&str> = record.iter().collect();
+    names.sort_unstable();
+    names.dedup();
+    names.len() == record.len()
+        && rest().all(|cell| !cell.is_empty() && !is_number(cell))
+        && (!first.is_empty() || record.len() > 1)
+}
+
+fn is_name_of_rows(cell: &str) -> bool {
+    NAMES_OF_ROWS.contains(&cell.to_ascii_lowercase().as_str())
+}
+
+/// Returns the integer in a cell. Some programs write integers as floating-point numbers.
+pub(crate) fn number(cell: &str) -> Option<i64> {
+    const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+    cell.parse().ok().or_else(|| {
+        let value: f64 = cell.parse().ok()?;
+        #[expect(clippy::cast_possible_truncation, reason = "an integer below 2^53")]
+        (value.fract() == 0.0 && value.abs() <= MAX_EXACT).then_some(value as i64)
+    })
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Table({} x {}, ..)", self.rows, self.columns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(text: &str) -> Result<(usize, usize, Vec<i64>), TableError> {
+        Table::parse(text.as_bytes()).map(|table| (table.rows, table.columns, table.values))
+    }
+
+    #[test]
+    fn names_are_not_read_as_values() {
+        let expected = (2, 2, vec![7, 0, 1, 2]);
+        for text in
+            ["7,0\n1,2", "cat,dog\n7,0\n1,2", ",0,1\n0,7,0\n1,1,2", "Query;cat;dog\n9;7;0\n8;1;2\n", "7.0,0e0\n1,+2"]
+        {
+            assert_eq!(table(text).expect(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn counts_of_classes_with_names_are_below_these_names() {
+        let of = |names: &[&str], text: &str| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            Table::of_classes(text.as_bytes(), &names).map(|table| (table.rows, table.columns, table.values))
+        };
+        assert_eq!(of(&["a;b", "c"], "\"a;b\",c\n3,0\n1,2\n").expect("counts"), (2, 2, vec![3, 0, 1, 2]));
+        assert_eq!(of(&["1", "2"], "1,2\n3,0\n").expect("counts"), (1, 2, vec![3, 0]));
+        for text in ["c,a\n3,0\n", "3,0\n1,2\n", "A,c\n3,0\n", "a\n3\n", "", "\u{93}NUMPY", "c\na\n"] {
+            let error = of(&["a", "c"], text).expect_err(text).to_string();
+            assert!(error.contains("the round's classes have names (a, c)"), "{text:?}: {error}");
+        }
+        assert!(of(&["a", "c"], "a,c\n3\n").expect_err("ragged").to_string().contains("line 2"));
+        assert!(matches!(of(&["a", "c"], "a,c\n"), Err(TableError::Empty)));
+    }
+
+    #[test]
+    fn a_first_line_of_values_is_not_taken_for_names() {
+        for text in ["x,0\n1,2\n", "7,0,\n1,2,\n", "NA,NA\n1,2\n", "nan,inf\n1,2\n", ",,\n"] {
+            assert!(table(text).is_err(), "{text:?}");
+        }
+        let number = |text: &str| table(text).expect_err("refused").to_string();
+        assert_eq!(number("1,2\n3,\u{1b}[2J\n"), "line 2, column 2: expected an integer, found \"\\u{1b}[2J\"");
+        assert_eq!(number("1,2\n3,\n"), "line 2, column 2: expected an integer, found nothing");
+        assert!(number("1,2\n3,1.5\n").contains("found \"1.5\""));
+        assert!(number(&format!("1\n{}\n", "x".repeat(9000))).len() < 120);
+    }
+
+    #[test]
+    fn numbers_that_may_be_names_are_refused() {
+        assert!(matches!(table("0,1,2\n5,5,5\n"), Err(TableError::Header { line: 1, last: 2 })));
+        assert!(matches!(table("0,9\n1,9\n2,9\n"), Err(TableError::Numbered)));
+        assert!(matches!(table("1,9\n2,9\n3,9\n"), Err(TableError::Numbered)));
+        assert_eq!(table("a,b,c\n0,1,2\n1,1,1\n2,2,2\n").expect("votes below names").0, 3);
+    }
+
+    #[test]
+    fn lists_are_a_line_or_a_column() {
+        let list = |text: &str| parse_numbers(text.as_bytes()).map(|numbers| (numbers.shape, numbers.values));
+        assert_eq!(list("0\n1\n2\n").expect("a column"), (vec![3], vec![0, 1, 2]));
+        assert_eq!(list("index\r\n4\r\n").expect("a column"), (vec![1], vec![4]));
+        assert_eq!(list("0;1;2").expect("a line"), (vec![1, 3], vec![0, 1, 2]));
+        assert_eq!(list(",label\n0,5\n1,6\n").expect("a data frame"), (vec![2], vec![5, 6]));
+        assert!(list("").is_err() && list("0\nx\n").is_err() && list("0,1\n2\n").is_err());
+    }
+
+    #[test]
+    fn long_files_are_not_read() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        file.as_file().set_len(MAX_FILE + 1).expect("a sparse file");
+        assert!(matches!(read_bytes(file.path()), Err(TableError::TooLong)));
+        #[cfg(unix)]
+        assert!(matches!(read_bytes(Path::new("/dev/zero")), Err(TableError::Unreadable(_))));
+    }
+}

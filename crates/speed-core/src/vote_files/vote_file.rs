@@ -1,0 +1,318 @@
+//! The votes of all teachers, read from a table.
+
+use std::fmt;
+
+use crate::{VoteCounts, VoteShape, Votes, VotesError};
+
+use crate::vote_files::form::{FormError, Known, VotesForm, decide};
+use crate::vote_files::table::Table;
+
+/// The largest number of counts in memory: one gigabyte.
+const MAX_COUNTS: usize = 1 << 28;
+
+/// The checked votes of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VoteFile {
+    table: Table,
+    form: VotesForm,
+    teachers: usize,
+    /// The number of queries that are used.
+    queries: usize,
+    /// The number of queries in the file.
+    queries_in_file: usize,
+    classes: Option<usize>,
+}
+
+impl VoteFile {
+    /// Reads a table as votes of the given form, or of the only form that fits the known facts.
+    ///
+    /// # Errors
+    /// If both forms are possible, or neither; if the sizes differ from the known ones; or if an entry or row is
+    /// invalid. The error names the first invalid entry or row.
+    pub fn new(table: Table, form: Option<VotesForm>, known: &Known) -> Result<Self, FormError> {
+        check_classes(known)?;
+        let is_given = form.is_some();
+        let form = form.map_or_else(|| decide(&table, known), Ok)?;
+        check_entries(&table)?;
+        match form {
+            VotesForm::Labels => Self::of_labels(table, known),
+            VotesForm::Histograms => Self::of_histograms(table, known, is_given),
+        }
+    }
+
+    fn of_labels(table: Table, known: &Known) -> Result<Self, FormError> {
+        let form = VotesForm::Labels;
+        let (teachers, queries_in_file) = (table.rows, table.columns);
+        let queries = used(form, known, queries_in_file)?;
+        if let Some(expected) = known.teachers.filter(|expected| *expected != teachers) {
+            return Err(FormError::Side { side: "teachers", form, found: teachers, expected: expected.to_string() });
+        }
+        let max = known.classes.unwrap_or(VoteShape::MAX_CLASSES) - 1;
+        for teacher in 0..teachers {
+            let row = &table.row(teacher)[..queries];
+            if let Some(query) = row.iter().position(|&label| usize::try_from(label).map_or(true, |label| label > max))
+            {
+                let location = table.location_of_entry(teacher, query);
+                return Err(FormError::Label { location, teacher, query, found: row[query], max });
+            }
+        }
+        Ok(Self { table, form, teachers, queries, queries_in_file, classes: known.classes })
+    }
+
+    fn of_histograms(table: Table, known: &Known, is_given: bool) -> Result<Self, FormError> {
+        let form = VotesForm::Histograms;
+        let (queries_in_file, classes) = (table.rows, table.columns);
+        let queries = used(form, known, queries_in_file)?;
+        let side = |expected: String| FormError::Side { side: "classes", form, found: classes, expected };
+        if !(2..=VoteShape::MAX_CLASSES).contains(&classes) {
+            return Err(side(format!("2 to {}", VoteShape::MAX_CLASSES)));
+        }
+        if let Some(expected) = known.classes.filter(|expected| *expected != classes) {
+            return Err(side(expected.to_string()));
+        }
+        let sum = |row: usize| table.row(row).iter().map(|&count| count.unsigned_abs()).sum::<u64>();
+        let teachers = known.teachers.map_or_else(|| sum(0), |teachers| teachers as u64);
+        for row in 0..queries {
+            let found = sum(row);
+            if found != teachers {
+                let expected = match known.teachers {
+                    Some(teachers) => format!("the number of teachers, {teachers}"),
+                    None => format!("the number of teachers, {teachers} on {}", table.location_of(0)),
+                };
+                let larger = !is_given && known.classes.is_none() && known.teachers.is_none();
+                let location = table.location_of(row);
+                return Err(FormError::Sum { location, found, expected, larger });
+            }
+        }
+        let teachers = usize::try_from(teachers).unwrap_or(usize::MAX);
+        if !(1..=VoteShape::MAX_TEACHERS).contains(&teachers) {
+            let expected = format!("1 to {}", VoteShape::MAX_TEACHERS);
+            return Err(FormError::Side { side: "teachers", form, found: teachers, expected });
+        }
+        Ok(Self { table, form, teachers, queries, queries_in_file, classes: Some(classes) })
+    }
+
+    /// Returns the form of the file.
+    #[must_use]
+    pub fn form(&self) -> VotesForm {
+        self.form
+    }
+
+    /// Returns the number of teachers.
+    #[must_use]
+    pub fn teachers(&self) -> usize {
+        self.teachers
+    }
+
+    /// Returns the number of queries that are used.
+    #[must_use]
+    pub fn queries(&self) -> usize {
+        self.queries
+    }
+
+    /// Returns the number of queries in the file.
+    #[must_use]
+    pub fn queries_in_file(&self) -> usize {
+        self.queries_in_file
+    }
+
+    /// Returns the number of classes; `None` for labels with an unknown number of classes.
+    #[must_use]
+    pub fn classes(&self) -> Option<usize> {
+        self.classes
+    }
+
+    /// Returns the histograms of some queries.
+    ///
+    /// # Errors
+    /// If these are labels with an unknown number of classes, or the counts exceed the memory limit.
+    ///
+    /// # Panics
+    /// If a query is not in the file.
+    pub fn histograms(&self, queries: &[usize]) -> Result<Vec<Vec<u32>>, FormError> {
+        let classes = self.limited(queries.len())?;
+        let histogram = |&query: &usize| match self.form {
+            VotesForm::Histograms => self.table.row(query).iter().map(|&count| count as u32).collect(),
+            VotesForm::Labels => {
+                let mut counts = vec![0; classes];
+                (0..self.teachers).for_each(|teacher| counts[self.table.row(teacher)[query] as usize] += 1);
+                counts
+            }
+        };
+        Ok(queries.iter().map(histogram).collect())
+    }
+
+    /// Returns the number of classes if histograms of this number of queries are within the memory limit.
+    fn limited(&self, queries: usize) -> Result<usize, FormError> {
+        let classes = self.classes.ok_or(FormError::ClassesUnknown)?;
+        match queries.checked_mul(classes).filter(|counts| *counts <= MAX_COUNTS) {
+            Some(_) => Ok(classes),
+            None => Err(FormError::TooMany { queries, classes }),
+        }
+    }
+
+    /// Returns the votes on the queries that are used. Histograms are converted to votes of single teachers with the
+    /// same sums.
+    ///
+    /// # Errors
+    /// If these are labels with an unknown number of classes, or the shape is too large.
+    pub fn votes(&self) -> Result<Votes, FormError> {
+        let classes = self.limited(self.queries)?;
+        let of_values = || -> Result<Votes, VotesError> {
+            let shape = VoteShape::new(self.teachers, self.queries, classes)?;
+            match self.form {
+                VotesForm::Labels => {
+                    let rows = (0..self.teachers).flat_map(|teacher| &self.table.row(teacher)[..self.queries]);
+                    Votes::new(shape, rows.map(|&label| label as u8).collect())
+                }
+                VotesForm::Histograms => {
+                    let counts = self.table.values[..self.queries * classes].iter().map(|&count| count as u32);
+                    Ok(Votes::from_counts(&VoteCounts::new(shape, counts.collect())?))
+                }
+            }
+        };
+        of_values().map_err(|_| FormError::TooMany { queries: self.queries, classes })
+    }
+}
+
+/// Formats the sizes and the form, as commands print them.
+impl fmt::Display for VoteFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} teachers, {} queries", self.teachers, self.queries_in_file)?;
+        if let Some(classes) = self.classes {
+            write!(f, ", {classes} classes")?;
+        }
+        write!(f, " ({})", self.form)
+    }
+}
+
+fn check_classes(known: &Known) -> Result<(), FormError> {
+    match known.classes.filter(|classes| !(2..=VoteShape::MAX_CLASSES).contains(classes)) {
+        None => Ok(()),
+        Some(found) => Err(FormError::Classes { found, max: VoteShape::MAX_CLASSES }),
+    }
+}
+
+/// Checks that all entries are counts or classes: not negative, and not too large for either.
+fn check_entries(table: &Table) -> Result<(), FormError> {
+    match table.values.iter().position(|&value| u32::try_from(value).is_err()) {
+        None => Ok(()),
+        Some(at) => {
+            let location = table.location_of_entry(at / table.columns, at % table.columns);
+            Err(FormError::Count { location, found: table.values[at] })
+        }
+    }
+}
+
+/// Returns the number of queries that are used.
+fn used(form: VotesForm, known: &Known, found: usize) -> Result<usize, FormError> {
+    let queries = known.queries.unwrap_or(found);
+    if queries > found {
+        return Err(FormError::Side { side: "queries", form, found, expected: format!("at least {queries}") });
+    }
+    Ok(queries)
+}
+
+#[cfg(test)]
+mod tests {
+    use npyz::WriterBuilder as _;
+
+    use super::*;
+    use crate::vote_files::form::Readings;
+
+    const ANY: Known = Known { teachers: None, queries: None, classes: None };
+
+    fn table(rows: &[&[i64]]) -> Table {
+        let mut bytes = Vec::new();
+        let shape = [rows.len() as u64, rows[0].len() as u64];
+        let mut writer =
+            npyz::WriteOptions::new().default_dtype().shape(&shape).writer(&mut bytes).begin_nd().expect("memory");
+        writer.extend(rows.concat()).expect("memory");
+        writer.finish().expect("memory");
+        Table::parse(&bytes).expect("a table")
+    }
+
+    fn form(rows: &[&[i64]], known: Known) -> Result<VotesForm, FormError> {
+        VoteFile::new(table(rows), None, &known).map(|votes| votes.form())
+    }
+
+    #[test]
+    fn debug_of_votes_shows_their_sizes_only() {
+        let rows: &[&[i64]] = &[&[71, 82], &[93, 60]];
+        let known = Known { teachers: Some(153), queries: Some(2), classes: Some(2) };
+        let file = VoteFile::new(table(rows), None, &known).expect("histograms");
+        let shape = VoteShape::new(153, 2, 2).expect("a shape");
+        let counts = VoteCounts::new(shape, vec![71, 82, 93, 60]).expect("counts");
+        for text in [format!("{:?}", table(rows)), format!("{file:?}"), format!("{counts:?}")] {
+            assert!(
+                text.contains(", ..") && !rows.concat().iter().any(|vote| text.contains(&vote.to_string())),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_form_is_decided_only_where_the_other_is_impossible() {
+        let undecided = |rows: &[&[i64]], known| assert!(matches!(form(rows, known), Err(FormError::Undecided(_))));
+        // Unanimous teachers, disagreeing teachers, and histograms with and without an error.
+        undecided(&[&[3, 0, 1], &[3, 0, 1]], ANY);
+        undecided(&[&[3, 0, 1], &[3, 1, 1]], ANY);
+        undecided(&[&[127, 0], &[0, 127]], ANY);
+        assert_eq!(form(&[&[128, 0], &[0, 128]], ANY), Ok(VotesForm::Histograms));
+        // Labels of unanimous teachers with more than 128 classes have equal sums.
+        undecided(&[&[128, 0, 255], &[128, 0, 255]], ANY);
+        assert_eq!(form(&[&[256, 0], &[256, 0]], ANY), Ok(VotesForm::Histograms));
+        assert!(matches!(form(&[&[200, 0], &[0, 199]], ANY), Err(FormError::Sum { larger: true, .. })));
+        // More columns than classes, and a single column.
+        assert_eq!(form(&[&[1; 257], &[1; 257]], ANY), Ok(VotesForm::Labels));
+        assert_eq!(form(&[&[1], &[0]], ANY), Ok(VotesForm::Labels));
+        // Known numbers.
+        let rows: [&[i64]; 2] = [&[3, 0, 1], &[2, 2, 0]];
+        assert_eq!(form(&rows, Known { classes: Some(10), ..ANY }), Ok(VotesForm::Labels));
+        assert_eq!(form(&rows, Known { classes: Some(3), ..ANY }), Ok(VotesForm::Histograms));
+        assert_eq!(form(&rows, Known { teachers: Some(4), ..ANY }), Ok(VotesForm::Histograms));
+        undecided(&rows, Known { teachers: Some(2), ..ANY });
+        assert_eq!(form(&rows, Known { queries: Some(3), ..ANY }), Ok(VotesForm::Labels));
+        assert!(matches!(form(&rows, Known { queries: Some(4), ..ANY }), Err(FormError::Neither { .. })));
+    }
+
+    #[test]
+    fn both_forms_of_the_same_votes_are_equal() {
+        let known = Known { classes: Some(4), ..ANY };
+        let labels = VoteFile::new(table(&[&[3, 0, 1], &[2, 0, 0]]), None, &known).expect("labels");
+        assert_eq!(labels.to_string(), "2 teachers, 3 queries, 4 classes (labels)");
+        let rows: [&[i64]; 3] = [&[0, 0, 1, 1], &[2, 0, 0, 0], &[1, 1, 0, 0]];
+        let histograms = VoteFile::new(table(&rows), Some(VotesForm::Histograms), &ANY).expect("histograms");
+        assert_eq!(labels.histograms(&[2, 0]), histograms.histograms(&[2, 0]));
+        let [one, other] = [labels, histograms].map(|file| file.votes().expect("votes").all_counts());
+        assert_eq!(one, other);
+
+        let unknown = VoteFile::new(table(&[&[3, 0, 1]]), Some(VotesForm::Labels), &ANY).expect("labels");
+        assert_eq!(unknown.histograms(&[0]), Err(FormError::ClassesUnknown));
+        assert_eq!(unknown.to_string(), "1 teachers, 3 queries (labels)");
+    }
+
+    #[test]
+    fn votes_in_neither_form_are_refused_by_name() {
+        let fails = |rows: &[&[i64]], form: VotesForm, known: Known| {
+            VoteFile::new(table(rows), Some(form), &known).expect_err("refused").to_string()
+        };
+        let (labels, histograms) = (VotesForm::Labels, VotesForm::Histograms);
+        assert!(fails(&[&[1, -1]], labels, ANY).contains("row 0, column 1: expected 0 or more, found -1"));
+        assert!(fails(&[&[1, 5_000_000_000]], histograms, ANY).contains("at most 4294967295"));
+        assert!(fails(&[&[1, 256]], labels, ANY).contains("class 256 on query 1, expected 0 to 255"));
+        assert!(fails(&[&[1], &[1]], histograms, ANY).contains("1 classes as histograms, expected 2 to 256"));
+        assert!(fails(&[&[0, 0]], histograms, ANY).contains("0 teachers as histograms"));
+        assert!(
+            fails(&[&[1, 1]], histograms, Known { teachers: Some(3), ..ANY })
+                .contains("expected the number of teachers, 3")
+        );
+        assert!(
+            fails(&[&[1, 1]], labels, Known { queries: Some(3), ..ANY })
+                .contains("2 queries as labels, expected at least 3")
+        );
+        assert!(fails(&[&[1, 1]], labels, Known { classes: Some(1), ..ANY }).contains("1 classes, expected 2 to 256"));
+        let undecided = VoteFile::new(table(&[&[1, 1]]), None, &ANY).expect_err("refused");
+        assert!(matches!(undecided, FormError::Undecided(Readings { .. })));
+    }
+}

@@ -1,0 +1,57 @@
+//! Reports of SPEED runs, from plain values: the table with its legend and claims, plots, pages, comparisons and sweeps.
+//!
+//! - Show a run: [`Report::summary`], [`Report::to_markdown`], [`Report::to_html`], and all files with
+//!   [`Report::files`].
+//! - Compare runs: [`Comparison::new`].
+//! - Show a classification against true labels: [`Classification::table`], [`Classification::to_csv`].
+//! - Show a sweep: [`SweepReport::summary`], [`SweepReport::to_html`].
+//!
+//! The crate reads and writes no files. It depends on the accountant and the ledger, whose claims it shows, but not on
+//! configs, the run store or networks.
+
+mod asked;
+mod baselines;
+mod by_class;
+mod card;
+mod classification;
+mod columns;
+mod compare;
+pub mod csv;
+mod environment;
+mod noise;
+mod page;
+mod picture;
+mod plausible;
+pub mod plot;
+mod proportion;
+mod row;
+mod run;
+mod settings;
+mod statistics;
+mod sweep;
+mod table;
+mod text;
+
+pub use asked::{AskedQueries, RowAnswers};
+pub use card::{
+    CARD_FORMAT, CardFault, CardSource, MAX_CARD_DELTA, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy,
+    Privacy, Task, TrainingData, Versions, covers_labels,
+};
+pub use classification::{ClassResult, Classification, ClassificationError, check_class_names};
+pub use columns::{DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, DATA_INDEPENDENT_PARTY, PAPER_FORMULAS};
+pub use compare::{
+    ClaimDifference, ComparedRun, Comparison, Difference, Figure, FigureComparison, Measure, RowComparison,
+    SettingDifference, WithoutSpread,
+};
+pub use environment::Environment;
+pub use noise::RunNoise;
+pub use page::{BASELINE_STAGE, PageParts, STUDENT_STAGE, Sheet};
+pub use picture::{Picture, PictureError, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
+pub use plausible::{Implausible, MAX_CLASS_NAME, MAX_ROW_NAME, check_rows};
+pub use proportion::Interval;
+pub use row::{AggregationKind, Baselines, EpochAccuracy, LabellingTimes, PaperFigures, ReportRow, Score, StudentRun};
+pub use run::{EnsembleQuality, Report, ReportFile, StageTime, StudentMethodTitle};
+pub use settings::{Document, RunSettings, VotesOrigin};
+pub use statistics::{mean_and_deviation, median};
+pub use sweep::{MAX_SETTINGS, SettingReport, Spread, SweepLine, SweepReport};
+pub use table::Table;

@@ -1,0 +1,69 @@
+//! The results by class of the students of a run.
+
+use speed_core::printable;
+
+use crate::report::classification::{CLASS_COLUMNS, ClassResult, Classification};
+use crate::report::csv;
+use crate::report::run::Report;
+
+impl Report {
+    /// Returns the results by class of every student, with the columns of [`Classification::to_csv`]; `None` if no student
+    /// has any.
+    #[must_use]
+    pub fn classes_csv(&self) -> Option<String> {
+        let head = ["row", "repeat"].into_iter().chain(CLASS_COLUMNS);
+        let lines = |result: &Classification| -> Vec<Vec<String>> {
+            result.classes().iter().map(|class| ClassResult::cells(class).into()).collect()
+        };
+        self.of_students(head.map(str::to_owned).collect(), lines)
+    }
+
+    /// Returns the confusion matrix of every student, with the columns of [`Classification::confusion_to_csv`]; `None` if
+    /// no student has any.
+    #[must_use]
+    pub fn confusion_csv(&self) -> Option<String> {
+        let names = self.classes.iter().map(|name| printable(name));
+        let head = ["row", "repeat", "true \\ predicted"].map(str::to_owned).into_iter().chain(names);
+        self.of_students(head.collect(), |result| result.confusion_table().rows().to_vec())
+    }
+
+    /// Returns the results by class of the first student of each row, each once, with the names of their rows.
+    pub(crate) fn first_results(&self) -> Vec<(Vec<&str>, &Classification)> {
+        let mut found: Vec<(&str, Vec<&str>, &Classification)> = Vec::new();
+        for row in &self.rows {
+            let (Some(result), Some(student)) = (&row.classification, row.students.first()) else { continue };
+            match found.iter_mut().find(|(stage, ..)| *stage == student.stage) {
+                Some((_, rows, _)) => rows.push(&row.name),
+                None => found.push((&student.stage, vec![&row.name], result)),
+            }
+        }
+        found.into_iter().map(|(_, rows, result)| (rows, result)).collect()
+    }
+
+    /// Returns the results by class and the baselines as sections in Markdown; empty without any.
+    pub(crate) fn classes_and_baselines(&self) -> String {
+        let mut text = String::new();
+        for (rows, result) in self.first_results() {
+            let table = result.table().for_markdown().to_markdown();
+            text.push_str(&format!("\n## Results by class: the first student of {}\n\n{table}", rows.join(", ")));
+        }
+        if let Some(table) = self.baselines() {
+            text.push_str(&format!("\n## Baselines\n\n{}", table.to_markdown()));
+        }
+        text
+    }
+
+    /// Returns a table of the `lines` of every student, after the row and the number of the repeat.
+    fn of_students(&self, head: Vec<String>, lines: impl Fn(&Classification) -> Vec<Vec<String>>) -> Option<String> {
+        let mut all: Vec<Vec<String>> = Vec::new();
+        for row in &self.rows {
+            for (repeat, student) in row.students.iter().enumerate() {
+                let of_student = student.classification.as_ref().map_or_else(Vec::new, &lines);
+                let named =
+                    |line: Vec<String>| [row.name.clone(), repeat.to_string()].into_iter().chain(line).collect();
+                all.extend(of_student.into_iter().map(named));
+            }
+        }
+        (!all.is_empty()).then(|| csv::write(head, all))
+    }
+}

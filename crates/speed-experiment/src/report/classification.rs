@@ -1,0 +1,440 @@
+//! The result of a classification against true labels: accuracy of all images and of each class, and the confusion
+//! matrix.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use speed_core::printable;
+
+use crate::report::csv;
+use crate::report::proportion::{Interval, share};
+use crate::report::table::{NO_VALUE, Table, percent};
+
+/// Largest number of classes, because labels are bytes.
+pub(crate) const MAX_CLASSES: usize = 256;
+
+/// Largest count of a file, so that sums and quotients are exact.
+const MAX_COUNT: u64 = 1 << 40;
+
+/// A reason for which labels or a file are not a classification.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClassificationError {
+    /// Too few or too many classes.
+    #[error("expected the names of {min} to {max} classes, found {found}")]
+    Classes {
+        /// Smallest number of names.
+        min: usize,
+        /// Largest number of names.
+        max: usize,
+        /// Number of names.
+        found: usize,
+    },
+    /// A class without a name.
+    #[error("expected a name for each class, found an empty one for class {class}")]
+    NoName {
+        /// The class, from 0.
+        class: usize,
+    },
+    /// Two classes with the same name.
+    #[error(
+        "expected a different name for each class, found {:?} for class {class} and an earlier one",
+        printable(name)
+    )]
+    SameName {
+        /// The later class, from 0.
+        class: usize,
+        /// The name.
+        name: String,
+    },
+    /// A true or predicted label that is not a class.
+    #[error("{kind} label {position}: expected a class from 0 to {max}, found {found}")]
+    Label {
+        /// `true` or `predicted`.
+        kind: &'static str,
+        /// Position in the list of pairs, from 0.
+        position: usize,
+        /// The largest class.
+        max: usize,
+        /// The label.
+        found: u8,
+    },
+    /// A confusion matrix of another size.
+    #[error("confusion matrix: expected {classes} rows of {classes} counts each, found another size")]
+    Matrix {
+        /// Number of classes.
+        classes: usize,
+    },
+    /// Values that are not those of the confusion matrix.
+    #[error("expected counts, accuracies and intervals of the confusion matrix, found others")]
+    Changed,
+    /// A count that is too large.
+    #[error("confusion matrix: expected counts of at most {MAX_COUNT}, found {found}")]
+    Count {
+        /// The count.
+        found: u64,
+    },
+}
+
+/// The result of a classification: the number of images for each true and each predicted class.
+///
+/// As JSON it is an object with `images`, `right`, `accuracy`, `interval`, `classes` (a list of [`ClassResult`]) and
+/// `confusion`. When it is read, the other values must be those of `confusion`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
+pub struct Classification {
+    names: Vec<String>,
+    /// Counts by true class and predicted class.
+    confusion: Vec<Vec<u64>>,
+}
+
+/// The result for the images of one class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClassResult {
+    /// Name of the class.
+    pub name: String,
+    /// Number of images of the class.
+    pub images: u64,
+    /// Number of them that were classified right.
+    pub right: u64,
+    /// Share of right ones (recall), 0 to 1; `None` without images.
+    pub accuracy: Option<f64>,
+    /// Its Wilson interval at 95 %.
+    pub interval: Option<Interval>,
+    /// Number of images of any class that were classified as this class.
+    pub predicted: u64,
+    /// Share of right ones among `predicted`, 0 to 1; `None` if the class was never predicted.
+    pub precision: Option<f64>,
+}
+
+impl Classification {
+    /// Counts pairs of true and predicted labels of classes with these names.
+    ///
+    /// # Errors
+    /// If there are no classes or more than 256, two names are equal or one is empty, or a label is not a class.
+    pub fn new(
+        names: impl IntoIterator<Item = impl Into<String>>,
+        labels: impl IntoIterator<Item = (u8, u8)>,
+    ) -> Result<Self, ClassificationError> {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        check_class_names(&names)?;
+        let mut confusion = vec![vec![0; names.len()]; names.len()];
+        for (position, (truth, predicted)) in labels.into_iter().enumerate() {
+            let max = names.len() - 1;
+            for (kind, found) in [("true", truth), ("predicted", predicted)] {
+                if usize::from(found) > max {
+                    return Err(ClassificationError::Label { kind, position, max, found });
+                }
+            }
+            confusion[usize::from(truth)][usize::from(predicted)] += 1;
+        }
+        Ok(Self { names, confusion })
+    }
+
+    /// Returns the same counts for classes with other names.
+    ///
+    /// # Errors
+    /// If there are more or fewer names, or two are equal or one is empty.
+    pub fn with_names(self, names: &[String]) -> Result<Self, ClassificationError> {
+        check_class_names(names)?;
+        if names.len() != self.names.len() {
+            return Err(ClassificationError::Classes {
+                found: names.len(),
+                min: self.names.len(),
+                max: self.names.len(),
+            });
+        }
+        Ok(Self { names: names.to_vec(), ..self })
+    }
+
+    /// Returns the names of the classes.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Returns the number of images by true class and predicted class.
+    #[must_use]
+    pub fn confusion(&self) -> &[Vec<u64>] {
+        &self.confusion
+    }
+
+    /// Returns the number of images.
+    #[must_use]
+    pub fn images(&self) -> u64 {
+        self.confusion.iter().flatten().sum()
+    }
+
+    /// Returns the number of images that were classified right.
+    #[must_use]
+    pub fn right(&self) -> u64 {
+        (0..self.names.len()).map(|class| self.confusion[class][class]).sum()
+    }
+
+    /// Returns the share of images that were classified right, 0 to 1; `None` without images.
+    #[must_use]
+    pub fn accuracy(&self) -> Option<f64> {
+        share(self.right(), self.images())
+    }
+
+    /// Returns the Wilson interval of the accuracy at 95 %.
+    #[must_use]
+    pub fn interval(&self) -> Option<Interval> {
+        Interval::wilson(self.right(), self.images())
+    }
+
+    /// Returns the result of every class, in order.
+    #[must_use]
+    pub fn classes(&self) -> Vec<ClassResult> {
+        let class = |(class, name): (usize, &String)| {
+            let (images, right) = (self.confusion[class].iter().sum(), self.confusion[class][class]);
+            let predicted = self.confusion.iter().map(|row| row[class]).sum();
+            ClassResult {
+                name: name.clone(),
+                images,
+                right,
+                accuracy: share(right, images),
+                interval: Interval::wilson(right, images),
+                predicted,
+                precision: share(right, predicted),
+            }
+        };
+        self.names.iter().enumerate().map(class).collect()
+    }
+
+    /// Returns the confusions as (true class, predicted class, images), the most frequent first.
+    #[must_use]
+    pub fn confusions(&self) -> Vec<(usize, usize, u64)> {
+        let row = |(truth, row): (usize, &Vec<u64>)| -> Vec<(usize, usize, u64)> {
+            let cells = row.iter().enumerate().filter(|&(predicted, &count)| predicted != truth && count > 0);
+            cells.map(|(predicted, &count)| (truth, predicted, count)).collect()
+        };
+        let mut all: Vec<_> = self.confusion.iter().enumerate().flat_map(row).collect();
+        all.sort_by_key(|&(_, _, count)| std::cmp::Reverse(count));
+        all
+    }
+
+    /// Returns the results by class as a table, with all images in the last row; shares are percentages.
+    #[must_use]
+    pub fn table(&self) -> Table {
+        let mut table =
+            Table::new(["class", "images", "right", "accuracy %", "95 % interval", "predicted", "precision %"]);
+        let share = |share: Option<f64>| share.map_or_else(|| NO_VALUE.to_owned(), percent);
+        let interval = |interval: Option<Interval>| {
+            let text = |Interval { low, high }: Interval| format!("{} to {}", percent(low), percent(high));
+            interval.map_or_else(|| NO_VALUE.to_owned(), text)
+        };
+        for class in self.classes() {
+            let ClassResult { name, images, right, accuracy, interval: range, predicted, precision } = class;
+            let counts = [images, right, predicted].map(|count| count.to_string());
+            let [images, right, predicted] = counts;
+            let cells = [images, right, share(accuracy), interval(range), predicted, share(precision)];
+            table.push([printable(&name)].into_iter().chain(cells).collect());
+        }
+        let (images, right) = (self.images().to_string(), self.right().to_string());
+        let all = ["all classes".into(), images.clone(), right, share(self.accuracy()), interval(self.interval())];
+        table.push(all.into_iter().chain([images, NO_VALUE.to_owned()]).collect());
+        table
+    }
+
+    /// Returns the confusion matrix as a table: a row for each true class, a column for each predicted class.
+    #[must_use]
+    pub fn confusion_table(&self) -> Table {
+        let names = || self.names.iter().map(|name| printable(name));
+        let mut table = Table::new(["true \\ predicted".to_owned()].into_iter().chain(names()));
+        for (name, row) in names().zip(&self.confusion) {
+            table.push([name].into_iter().chain(row.iter().map(u64::to_string)).collect());
+        }
+        table
+    }
+
+    /// Returns the results by class as comma-separated values. Shares are from 0 to 1 and have all digits; a share without
+    /// a value is empty.
+    #[must_use]
+    pub fn to_csv(&self) -> String {
+        csv::write(CLASS_COLUMNS, self.classes().iter().map(ClassResult::cells))
+    }
+
+    /// Returns the confusion matrix as comma-separated values: a line for each true class, a column for each predicted
+    /// class.
+    #[must_use]
+    pub fn confusion_to_csv(&self) -> String {
+        self.confusion_table().to_csv()
+    }
+}
+
+/// The columns of the comma-separated results by class.
+pub(crate) const CLASS_COLUMNS: [&str; 8] =
+    ["class", "images", "right", "accuracy", "interval_low", "interval_high", "predicted", "precision"];
+
+impl ClassResult {
+    /// Returns the values of [`CLASS_COLUMNS`].
+    pub(crate) fn cells(&self) -> [String; 8] {
+        let share = |share: Option<f64>| share.map_or_else(String::new, |share| share.to_string());
+        let Self { name, images, right, accuracy, interval, predicted, precision } = self;
+        let [images, right, predicted] = [images, right, predicted].map(u64::to_string);
+        let [low, high] = [interval.map(|ends| ends.low), interval.map(|ends| ends.high)].map(share);
+        [printable(name), images, right, share(*accuracy), low, high, predicted, share(*precision)]
+    }
+}
+
+/// Checks that these are the names of 1 to 256 classes, each different and not empty.
+///
+/// # Errors
+/// Names the class.
+pub fn check_class_names(names: &[String]) -> Result<(), ClassificationError> {
+    if !(1..=MAX_CLASSES).contains(&names.len()) {
+        return Err(ClassificationError::Classes { min: 1, max: MAX_CLASSES, found: names.len() });
+    }
+    let mut earlier = BTreeSet::new();
+    for (class, name) in names.iter().enumerate() {
+        if name.is_empty() {
+            return Err(ClassificationError::NoName { class });
+        }
+        if !earlier.insert(name) {
+            return Err(ClassificationError::SameName { class, name: name.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// The JSON form.
+#[derive(PartialEq, Serialize, Deserialize)]
+struct Written {
+    images: u64,
+    right: u64,
+    accuracy: Option<f64>,
+    interval: Option<Interval>,
+    classes: Vec<ClassResult>,
+    confusion: Vec<Vec<u64>>,
+}
+
+impl From<Classification> for Written {
+    fn from(result: Classification) -> Self {
+        Self {
+            images: result.images(),
+            right: result.right(),
+            accuracy: result.accuracy(),
+            interval: result.interval(),
+            classes: result.classes(),
+            confusion: result.confusion,
+        }
+    }
+}
+
+impl TryFrom<Written> for Classification {
+    type Error = ClassificationError;
+
+    fn try_from(written: Written) -> Result<Self, ClassificationError> {
+        let names: Vec<String> = written.classes.iter().map(|class| class.name.clone()).collect();
+        check_class_names(&names)?;
+        let (classes, confusion) = (names.len(), &written.confusion);
+        if confusion.len() != classes || confusion.iter().any(|row| row.len() != classes) {
+            return Err(ClassificationError::Matrix { classes });
+        }
+        if let Some(&found) = confusion.iter().flatten().find(|&&count| count > MAX_COUNT) {
+            return Err(ClassificationError::Count { found });
+        }
+        let result = Self { names, confusion: confusion.clone() };
+        if Written::from(result.clone()) != written {
+            return Err(ClassificationError::Changed);
+        }
+        Ok(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Three images of cats, of which two are right; one dog, classified as a cat; no bird.
+    fn pets() -> Classification {
+        Classification::new(["cat", "dog", "bi\u{202e}rd"], [(0, 0), (0, 2), (1, 0), (0, 0)]).expect("labels")
+    }
+
+    #[test]
+    fn counts_and_shares() {
+        let pets = pets();
+        assert_eq!(pets.confusion(), [[2, 0, 1], [1, 0, 0], [0, 0, 0]]);
+        assert_eq!((pets.images(), pets.right(), pets.accuracy()), (4, 2, Some(0.5)));
+        let [cat, dog, bird] = pets.classes().try_into().expect("three classes");
+        assert_eq!((cat.images, cat.right, cat.predicted), (3, 2, 3));
+        assert_eq!((cat.accuracy, cat.precision), (Some(2.0 / 3.0), Some(2.0 / 3.0)));
+        assert_eq!(pets.confusions(), [(0, 2, 1), (1, 0, 1)]);
+        assert_eq!(cat.interval, Interval::wilson(2, 3));
+        // The dog was not recognised, and nothing was taken for a dog; there is no bird.
+        assert_eq!((dog.accuracy, dog.precision), (Some(0.0), None));
+        assert_eq!((bird.accuracy, bird.interval, bird.precision), (None, None, Some(0.0)));
+    }
+
+    #[test]
+    fn texts_have_safe_names_and_no_value_without_images() {
+        let pets = pets();
+        let text = pets.table().to_text();
+        let expected = "\
+class          images   right   accuracy %    95 % interval   predicted   precision %
+-------------------------------------------------------------------------------------
+cat                 3       2        66.67   20.77 to 93.85           3         66.67
+dog                 1       0         0.00    0.00 to 79.35           0             -
+bi\\u{202e}rd        0       0            -                -           1          0.00
+all classes         4       2        50.00   15.00 to 85.00           4             -
+";
+        assert_eq!(text, expected);
+        let csv = pets.to_csv();
+        assert!(csv.ends_with("dog,1,0,0,0,0.7934506856227626,0,\nbi\\u{202e}rd,0,0,,,,1,0\n"), "{csv}");
+        assert!(csv.starts_with(
+            "class,images,right,accuracy,interval_low,interval_high,predicted,precision\ncat,3,2,0.6666666666666666,"
+        ));
+        let matrix = "true \\ predicted,cat,dog,bi\\u{202e}rd\ncat,2,0,1\ndog,1,0,0\nbi\\u{202e}rd,0,0,0\n";
+        assert_eq!(pets.confusion_to_csv(), matrix);
+        assert!(!(text + &csv).contains("NaN"));
+    }
+
+    #[test]
+    fn json_is_read_back() {
+        let written = json!(pets());
+        assert_eq!(written["accuracy"], json!(0.5));
+        assert_eq!(written["classes"][2]["accuracy"], Value::Null);
+        assert_eq!(serde_json::from_value::<Classification>(written.clone()).expect("the same"), pets());
+        let refused = |change: &dyn Fn(&mut Value)| {
+            let mut changed = written.clone();
+            change(&mut changed);
+            serde_json::from_value::<Classification>(changed).expect_err("a change").to_string()
+        };
+        let error = refused(&|value| value["confusion"] = json!([[1, 2, 3], [4, 5], [6, 7, 8]]));
+        assert!(error.contains("expected 3 rows of 3 counts"), "{error}");
+        let error = refused(&|value| value["confusion"][0][0] = json!(u64::MAX));
+        assert!(error.contains("found 18446744073709551615"), "{error}");
+        let error = refused(&|value| value["classes"][0]["accuracy"] = json!(1.0));
+        assert!(error.contains("expected counts, accuracies and intervals of the confusion matrix"), "{error}");
+        let error = refused(&|value| value["confusion"][0][0] = json!(3));
+        assert!(error.contains("of the confusion matrix, found others"), "{error}");
+        let error = refused(&|value| value["classes"][1]["name"] = json!("cat"));
+        assert!(error.contains("\"cat\" for class 1"), "{error}");
+    }
+
+    #[test]
+    fn labels_and_names_are_checked() {
+        let pair = |names: &[&str], pair| Classification::new(names.iter().copied(), [(0, 0), pair]).map(drop);
+        let label = |kind, found| Err(ClassificationError::Label { kind, position: 1, max: 1, found });
+        assert_eq!(pair(&["a", "b"], (2, 0)), label("true", 2));
+        assert_eq!(pair(&["a", "b"], (1, 9)), label("predicted", 9));
+        let number = |found| Err(ClassificationError::Classes { min: 1, max: 256, found });
+        assert_eq!(pair(&[], (0, 0)), number(0));
+        assert_eq!(pair(&["a", ""], (0, 0)), Err(ClassificationError::NoName { class: 1 }));
+        let names: Vec<String> = (0..257).map(|class| class.to_string()).collect();
+        let all = |classes| Classification::new(names[..classes].iter(), [(255, 255)]);
+        assert_eq!(all(257).map(drop), number(257));
+        assert_eq!(all(256).map(|result| result.right()), Ok(1));
+        let names = ["Katze", "Hund", "Vogel"].map(str::to_owned);
+        let renamed = pets().with_names(&names).expect("three names");
+        assert_eq!((renamed.names(), renamed.confusion()), (&names[..], pets().confusion()));
+        let error = pets().with_names(&names[..2]).expect_err("two names").to_string();
+        assert_eq!(error, "expected the names of 3 to 3 classes, found 2");
+        let empty = Classification::new(["a"], []).expect("no images");
+        assert_eq!((empty.accuracy(), empty.interval()), (None, None));
+        assert!(empty.table().to_csv().contains("all classes,0,0,-,-,0,-"));
+    }
+}

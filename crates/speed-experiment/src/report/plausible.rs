@@ -1,0 +1,114 @@
+//! Checks of reports, which are untrusted input: names must be safe for a terminal, numbers must fit in a plot, and
+//! counts must not exceed the limits of a config.
+
+use crate::report::classification::MAX_CLASSES;
+use crate::report::row::ReportRow;
+
+/// Maximum length of a row's name, in bytes.
+pub const MAX_ROW_NAME: usize = 200;
+
+/// Maximum length of the name of a class, in bytes.
+pub const MAX_CLASS_NAME: usize = 1 << 10;
+
+/// Largest numbers of rows of a report, and of students of a row.
+const MAX_ROWS: usize = 1000;
+const MAX_STUDENTS: usize = 1000;
+
+/// Longest name of a directory, in bytes; it contains a row's name and a suffix.
+pub(crate) const MAX_FOLDER: usize = 255;
+
+/// A value in a report that no run can have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a report that this version wrote: expected {expected}, found {found}")]
+pub struct Implausible {
+    /// The expected value.
+    pub expected: String,
+    /// The value that was found.
+    pub found: String,
+}
+
+/// Checks that names are valid in a config: at most `most` bytes, and without control characters.
+///
+/// # Errors
+/// If a name is invalid; the error shows it.
+pub(crate) fn check_names<'a>(most: usize, names: impl IntoIterator<Item = &'a String>) -> Result<(), Implausible> {
+    let expected = format!("names of at most {most} bytes without control characters");
+    match names.into_iter().find(|name| name.len() > most || name.chars().any(char::is_control)) {
+        Some(name) => {
+            let found = name.chars().take(40).collect::<String>().escape_debug().to_string();
+            Err(Implausible { expected, found })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Checks that a count does not exceed its limit.
+///
+/// # Errors
+/// If it exceeds the limit.
+pub(crate) fn check_count(what: &str, found: usize, most: usize) -> Result<(), Implausible> {
+    if found <= most {
+        return Ok(());
+    }
+    Err(Implausible { expected: format!("at most {most} {what}"), found: found.to_string() })
+}
+
+/// Checks the names of classes: at most 256, of at most [`MAX_CLASS_NAME`] bytes.
+///
+/// # Errors
+/// If they are too many or too long.
+pub(crate) fn check_classes(names: &[String]) -> Result<(), Implausible> {
+    check_count("classes", names.len(), MAX_CLASSES)?;
+    names.iter().try_for_each(|name| check_count("bytes of a class's name", name.len(), MAX_CLASS_NAME))
+}
+
+/// Checks rows: their names and numbers, and their students.
+///
+/// # Errors
+/// If a row cannot be a row of a run.
+pub fn check_rows(rows: &[ReportRow]) -> Result<(), Implausible> {
+    check_count("rows", rows.len(), MAX_ROWS)?;
+    for row in rows {
+        check_names(MAX_ROW_NAME, [&row.name, &row.labels_of, &row.method])?;
+        let alone = row.baselines.iter().flat_map(|baselines| &baselines.labelled_only);
+        let scores = row.baselines.iter().filter_map(|baselines| baselines.label_spreading.as_ref());
+        let students = || row.students.iter().chain(alone.clone());
+        check_count("students of a row", row.students.len(), MAX_STUDENTS)?;
+        check_count("baselines of a row", alone.clone().count(), MAX_STUDENTS)?;
+        check_names(
+            MAX_FOLDER,
+            students().map(|student| &student.stage).chain(scores.clone().map(|score| &score.stage)),
+        )?;
+        let paper = [row.paper.accuracy, row.paper.deviation].into_iter().flatten().map(|percent| percent / 100.0);
+        let shares = students().flat_map(|student| [student.accuracy, student.accuracy_raw]);
+        let scores = scores.flat_map(|score| [score.accuracy, score.interval.low, score.interval.high]);
+        let mut shares = shares.chain(scores).chain(row.label_accuracy).chain(paper);
+        if let Some(share) = shares.find(|share| !(0.0..=1.0).contains(share)) {
+            let expected = "accuracies from 0 to 1".to_owned();
+            return Err(Implausible { expected, found: share.to_string() });
+        }
+        if let Some(result) = &row.classification {
+            check_classes(result.names())?;
+            let (accuracy, first) = (result.accuracy(), row.students.first().map(|student| student.accuracy));
+            if accuracy != first {
+                let text = |share: Option<f64>| share.map_or_else(|| "none".to_owned(), |share| share.to_string());
+                let expected = format!("results by class with the first student's accuracy {}", text(first));
+                return Err(Implausible { expected, found: text(accuracy) });
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_stages_fit_the_longest_row_and_have_no_escape_codes() {
+        let stage = format!("aggregate-{}-01234567", "x".repeat(MAX_ROW_NAME));
+        assert!(check_names(MAX_FOLDER, [&stage]).is_ok() && check_names(MAX_ROW_NAME, [&stage]).is_err());
+        let error = check_names(MAX_ROW_NAME, [&"\u{1b}[2J".to_owned()]).expect_err("an escape").to_string();
+        assert!(error.contains("u{1b}") && !error.contains('\u{1b}'), "{error}");
+    }
+}

@@ -1,0 +1,150 @@
+//! The accuracy of every student: a strip plot and a table.
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::chart::{FONT, named};
+use crate::report::row::ReportRow;
+use crate::report::run::Report;
+use crate::report::statistics::median;
+use crate::report::table::{Table, percent};
+
+/// Height of a row and of the margins around all rows, in pixels.
+const LANE: u32 = 46;
+const AROUND: u32 = 140;
+/// Width of the range of accuracies and maximum width of a letter of a row's name, in pixels.
+const WIDTH: u32 = 620;
+const LETTER: u32 = 8;
+
+const PAPER: RGBColor = RGBColor(222, 222, 222);
+const PAPER_MEAN: RGBColor = RGBColor(130, 130, 130);
+const KEY: &str =
+    "filled: averaged parameters, empty: last parameters; line: median; grey: the paper's mean \u{b1} deviation";
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+impl Report {
+    /// Returns a table of every student's accuracy in percent, for averaged and last parameters, with the directory of
+    /// its metrics.
+    #[must_use]
+    pub fn students(&self) -> Table {
+        let mut table = Table::new(["row", "repeat", "accuracy %", "last parameters %", "stage"]);
+        for row in &self.rows {
+            for (repeat, student) in row.students.iter().enumerate() {
+                let [average, last] = [student.accuracy, student.accuracy_raw].map(percent);
+                table.push(vec![row.name.clone(), repeat.to_string(), average, last, student.stage.clone()]);
+            }
+        }
+        table
+    }
+
+    /// Draws the accuracies as an SVG, with a lane for each row; `None` without students.
+    #[must_use]
+    pub fn strip_plot(&self) -> Option<String> {
+        let rows: Vec<&ReportRow> = self.rows.iter().filter(|row| !row.students.is_empty()).collect();
+        let length = |text: &str| u32::try_from(text.chars().count()).unwrap_or(u32::MAX / LETTER - 8);
+        // Names are never truncated: the picture is wide enough for the longest name.
+        let names = LETTER * rows.iter().map(|row| length(&row.name)).max()? + 24;
+        let lanes = u32::try_from(rows.len()).ok()?;
+        let title = format!("{}: accuracy of every student", self.experiment);
+        let mut svg = String::new();
+        {
+            let area = SVGBackend::with_string(&mut svg, (names + WIDTH, lanes * LANE + AROUND)).into_drawing_area();
+            draw(&area, &rows, names, &title)?;
+            area.present().ok()?;
+        }
+        Some(named(&svg, &title))
+    }
+}
+
+fn draw(area: &Area<'_>, rows: &[&ReportRow], names: u32, title: &str) -> Option<()> {
+    let (low, high) = range(rows)?;
+    area.fill(&WHITE).ok()?;
+    let (above, area) = area.split_vertically(64);
+    let middle = i32::try_from(above.dim_in_pixel().0 / 2).ok()?;
+    for (y, size, text) in [(14, 18, title), (42, 13, KEY)] {
+        let style = (FONT, size).into_font().color(&BLACK).pos(Pos::new(HPos::Center, VPos::Top));
+        above.draw_text(text, &style, (middle, y)).ok()?;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a handful of rows")]
+    let lanes = rows.len() as f64;
+    let mut chart = ChartBuilder::on(&area)
+        .margin_right(24)
+        .x_label_area_size(52)
+        .y_label_area_size(names)
+        .build_cartesian_2d(low..high, lanes..0.0)
+        .ok()?;
+    let mut mesh = chart.configure_mesh();
+    mesh.light_line_style(TRANSPARENT).bold_line_style(RGBColor(226, 226, 226)).disable_y_mesh().y_labels(0);
+    mesh.x_labels(10).x_label_formatter(&|percent| format!("{}", (percent * 100.0).round() / 100.0));
+    mesh.x_desc("accuracy on the test images, %").axis_desc_style((FONT, 15)).label_style((FONT, 13));
+    mesh.draw().ok()?;
+    let name = (FONT, 13).into_font().color(&BLACK).pos(Pos::new(HPos::Right, VPos::Center));
+    let mut lane = 0.5;
+    for row in rows {
+        let lane_marks = Marks::for_row(row, lane);
+        chart.draw_series(lane_marks.boxes).ok()?;
+        chart.draw_series(lane_marks.lines).ok()?;
+        chart.draw_series(lane_marks.circles).ok()?;
+        let (_, y) = chart.backend_coord(&(low, lane));
+        let (_, above) = area.get_base_pixel();
+        area.draw_text(&row.name, &name, (i32::try_from(names).ok()? - 12, y - above)).ok()?;
+        lane += 1.0;
+    }
+    Some(())
+}
+
+type Place = (f64, f64);
+
+/// The elements of a row's drawing: the paper's figures in the background, the students in front.
+#[derive(Default)]
+struct Marks {
+    boxes: Vec<Rectangle<Place>>,
+    lines: Vec<PathElement<Place>>,
+    circles: Vec<Circle<Place, i32>>,
+}
+
+impl Marks {
+    fn for_row(row: &ReportRow, lane: f64) -> Self {
+        let mut marks = Self::default();
+        let upright = |x: f64, half: f64| [(x, lane - half), (x, lane + half)];
+        if let Some(accuracy) = row.paper.accuracy {
+            let deviation = row.paper.deviation.unwrap_or(0.0);
+            let ends = [(accuracy - deviation, lane - 0.22), (accuracy + deviation, lane + 0.22)];
+            marks.boxes.push(Rectangle::new(ends, PAPER.filled()));
+            marks.lines.push(PathElement::new(upright(accuracy, 0.22), PAPER_MEAN.stroke_width(2)));
+        }
+        let accuracies: Vec<f64> = row.students.iter().map(|student| 100.0 * student.accuracy).collect();
+        marks.lines.push(PathElement::new(upright(median(&accuracies), 0.32), BLACK.stroke_width(2)));
+        for student in &row.students {
+            let last = (100.0 * student.accuracy_raw, lane + 0.14);
+            marks.circles.push(Circle::new(last, 4, WHITE.filled()));
+            marks.circles.push(Circle::new(last, 4, BLACK.stroke_width(1)));
+            marks.circles.push(Circle::new((100.0 * student.accuracy, lane - 0.08), 4, BLACK.mix(0.75).filled()));
+        }
+        marks
+    }
+}
+
+/// Returns the range of the percentages, including the paper's, with a margin.
+fn range(rows: &[&ReportRow]) -> Option<(f64, f64)> {
+    let students = rows.iter().flat_map(|row| &row.students);
+    let ours = students.flat_map(|student| [100.0 * student.accuracy, 100.0 * student.accuracy_raw]);
+    let papers = rows.iter().filter_map(|row| Some((row.paper.accuracy?, row.paper.deviation.unwrap_or(0.0))));
+    let papers = papers.flat_map(|(accuracy, deviation)| [accuracy - deviation, accuracy + deviation]);
+    let values = ours.chain(papers).filter(|value| value.is_finite()).map(|value| (value, value));
+    let (low, high) = values.reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))?;
+    let room = (0.05 * (high - low)).max(0.25);
+    (high - low).is_finite().then_some((low - room, high + room))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_students_no_range() {
+        assert!(range(&[]).is_none());
+    }
+}

@@ -1,0 +1,149 @@
+//! The report of a finished run.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use speed_accountant::ledger::Statement;
+
+use crate::report::environment::Environment;
+use crate::report::noise::RunNoise;
+use crate::report::plausible::{Implausible, MAX_FOLDER, check_classes, check_count, check_names, check_rows};
+use crate::report::row::ReportRow;
+use crate::report::settings::RunSettings;
+
+/// The largest number of stages of a run; each student is a stage.
+const MAX_STAGES: usize = 1_000_000;
+
+/// Wall-clock time of a stage.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StageTime {
+    /// The stage.
+    pub stage: String,
+    /// The time of the attempt that finished it, in seconds.
+    pub seconds: f64,
+    /// Units of work from earlier attempts; their time is not in `seconds`.
+    pub resumed_units: usize,
+}
+
+/// The ensemble's accuracy on the pool; `None` if the pool has no labels.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EnsembleQuality {
+    /// Number of teachers.
+    pub teachers: usize,
+    /// Number of pool images.
+    pub pool_images: usize,
+    /// Mean accuracy of the teachers, 0 to 1.
+    pub mean_accuracy: Option<f64>,
+    /// Accuracy of the plurality of the votes, 0 to 1.
+    pub plurality_accuracy: Option<f64>,
+    /// Mean accuracy of the teachers on the students' test images, 0 to 1; measured only as a baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_accuracy: Option<f64>,
+}
+
+/// The name of a method of students, and its title in tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StudentMethodTitle {
+    /// Its name in configs and reports.
+    pub name: &'static str,
+    /// Its title.
+    pub title: &'static str,
+}
+
+/// The report of a finished run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Experiment name.
+    pub experiment: String,
+    /// Run id.
+    pub run: String,
+    /// True if noise and keys came from the seed: reproducible, not private.
+    pub simulation: bool,
+    /// The resolved config.
+    pub config: RunSettings,
+    /// The dataset from whose digits the street digits are made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handwriting: Option<String>,
+    /// The names of the classes; empty without images, and in reports of earlier versions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
+    /// The accuracy of the ensemble on the pool.
+    pub ensemble: EnsembleQuality,
+    /// The lines of the table.
+    pub rows: Vec<ReportRow>,
+    /// Machine and versions.
+    pub environment: Environment,
+    /// The kinds of machine that trained; more than one only with `--mix-machines`.
+    pub kinds_of_machine: Vec<String>,
+    /// Times of the stages.
+    pub stage_times: Vec<StageTime>,
+    /// The statement of the experiment's ledger over all its runs; `None` for simulations, which charge nothing.
+    pub ledger: Option<Statement>,
+    /// The known methods of students, in the order in which plots show them. Another method appears under its name.
+    #[serde(skip)]
+    pub methods: Vec<StudentMethodTitle>,
+}
+
+/// A file of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportFile {
+    /// Its name.
+    pub name: &'static str,
+    /// Its content.
+    pub text: String,
+}
+
+impl Report {
+    /// Returns the files of the report except its page. `table.*`, `students.*`, `classes.csv`,
+    /// `confusion.csv` and `epochs.*` hold the part that
+    /// config and seed determine; `report.*` also contains times and machine.
+    #[must_use]
+    pub fn files(&self) -> Vec<ReportFile> {
+        let table = self.table();
+        let rows: Vec<ReportRow> = self.rows.iter().map(ReportRow::figures_only).collect();
+        let rows = json!({ "simulation": self.simulation, "ensemble": self.ensemble, "rows": rows });
+        let files = [
+            ("table.md", Some(table.to_markdown())),
+            ("table.csv", Some(table.to_csv())),
+            ("students.csv", Some(self.students().to_csv())),
+            ("students.svg", self.strip_plot()),
+            ("classes.csv", self.classes_csv()),
+            ("confusion.csv", self.confusion_csv()),
+            ("baselines.csv", self.baselines().map(|table| table.to_csv())),
+            ("epochs.csv", Some(self.students_by_epoch().to_csv())),
+            ("epochs.svg", self.epochs_plot()),
+            ("table.json", Some(format!("{rows:#}\n"))),
+            ("report.md", Some(self.to_markdown())),
+            ("report.csv", Some(self.table_with_times().to_csv())),
+        ];
+        files.into_iter().filter_map(|(name, text)| Some(ReportFile { name, text: text? })).collect()
+    }
+
+    /// Returns the title of a method of students.
+    pub(crate) fn title_of<'a>(&self, method: &'a str) -> &'a str {
+        self.methods.iter().find(|known| known.name == method).map_or(method, |known| known.title)
+    }
+
+    /// Returns whether noise protects the answers, so parts of the report are not public.
+    #[must_use]
+    pub fn is_protected(&self) -> bool {
+        !self.simulation && self.rows.iter().any(ReportRow::is_noisy)
+    }
+
+    /// Returns the noise of its answers.
+    #[must_use]
+    pub fn noise(&self) -> RunNoise {
+        RunNoise::new(self.rows.iter().any(ReportRow::is_noisy), self.simulation)
+    }
+
+    /// Checks a report that was read from a file, which is untrusted input.
+    ///
+    /// # Errors
+    /// If a name is not printable, or a number is out of range.
+    pub fn check(&self) -> Result<(), Implausible> {
+        let stages = self.stage_times.iter().map(|time| &time.stage);
+        check_count("stages", self.stage_times.len(), MAX_STAGES)?;
+        check_names(MAX_FOLDER, [&self.experiment, &self.run].into_iter().chain(&self.handwriting).chain(stages))?;
+        check_classes(&self.classes)?;
+        check_rows(&self.rows)
+    }
+}

@@ -1,0 +1,137 @@
+//! The results of a sweep.
+
+use serde::{Deserialize, Serialize};
+use speed_accountant::ledger::Statement;
+
+use crate::report::environment::Environment;
+use crate::report::plausible::{Implausible, MAX_FOLDER, check_count, check_names, check_rows};
+use crate::report::row::ReportRow;
+use crate::report::run::Report;
+use crate::report::settings::RunSettings;
+
+/// The largest number of settings; each setting is a run.
+pub const MAX_SETTINGS: usize = 1000;
+
+/// Maximum length of a swept value, which is for example a path or a list of numbers, in bytes.
+const MAX_VALUE: usize = 4096;
+
+/// A finished sweep.
+#[derive(Clone, Debug, Serialize)]
+pub struct SweepReport {
+    /// Experiment name.
+    pub experiment: String,
+    /// The sweep's id: the beginning of the fingerprint of all its configs.
+    pub sweep: String,
+    /// True if noise and keys of a run came from a seed: reproducible, not private.
+    pub simulation: bool,
+    /// The swept keys.
+    pub keys: Vec<String>,
+    /// The values of each key, as TOML; sweeps of earlier versions lack them.
+    pub values: Vec<Vec<String>>,
+    /// The config of the first setting; sweeps of earlier versions lack it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<RunSettings>,
+    /// Every setting, with the results of its run.
+    pub settings: Vec<SettingReport>,
+    /// The total cost of all answers of the experiment; `None` for simulations.
+    pub ledger: Option<Statement>,
+    /// Machine and versions.
+    pub environment: Option<Environment>,
+}
+
+/// One setting of a sweep, with the results of its run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SettingReport {
+    /// The value of each swept key.
+    pub values: Vec<String>,
+    /// The id of its run.
+    pub run: String,
+    /// True if noise and keys came from the seed.
+    pub simulation: bool,
+    /// The rows of its table, without times.
+    pub rows: Vec<ReportRow>,
+    /// The machine of its run.
+    #[serde(skip)]
+    environment: Option<Environment>,
+    /// The ledger of the experiment when its run ended.
+    #[serde(skip)]
+    ledger: Option<Statement>,
+}
+
+impl SettingReport {
+    /// Creates the result of the run with these values of the swept keys.
+    #[must_use]
+    pub fn new(values: Vec<String>, report: Report) -> Self {
+        Self {
+            values,
+            run: report.run,
+            simulation: report.simulation,
+            rows: report.rows.iter().map(ReportRow::figures_only).collect(),
+            environment: Some(report.environment),
+            ledger: report.ledger,
+        }
+    }
+}
+
+impl SweepReport {
+    /// Creates the report of a sweep of `keys` with their `values` and the finished `settings`. `config` is the config
+    /// of the first setting.
+    #[must_use]
+    pub fn new(
+        experiment: String,
+        sweep: String,
+        keys: Vec<String>,
+        values: Vec<Vec<String>>,
+        config: Option<RunSettings>,
+        settings: Vec<SettingReport>,
+    ) -> Self {
+        Self {
+            experiment,
+            sweep,
+            simulation: settings.iter().any(|setting| setting.simulation),
+            keys,
+            values,
+            config,
+            ledger: settings.iter().rev().find_map(|setting| setting.ledger.clone()),
+            environment: settings.iter().find_map(|setting| setting.environment.clone()),
+            settings,
+        }
+    }
+
+    /// Checks a report that was read from a file, which is untrusted input: names, numbers, and lists of one length.
+    ///
+    /// # Errors
+    /// If a name is not printable, a number is out of range, or lists differ in length.
+    pub fn check(&self) -> Result<(), Implausible> {
+        check_names(MAX_FOLDER, [&self.experiment, &self.sweep].into_iter().chain(&self.keys))?;
+        check_count("settings", self.settings.len(), MAX_SETTINGS)?;
+        for setting in &self.settings {
+            check_count("values of a setting", setting.values.len(), self.keys.len())?;
+            if setting.values.len() < self.keys.len() {
+                let found = format!("{} values of {} keys", setting.values.len(), self.keys.len());
+                return Err(Implausible { expected: "a value of every key".to_owned(), found });
+            }
+            check_names(MAX_VALUE, setting.values.iter().chain([&setting.run]))?;
+            check_rows(&setting.rows)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the config that repeats the sweep, as TOML.
+    pub(crate) fn config_to_repeat(&self) -> Option<String> {
+        if self.values.len() != self.keys.len() {
+            return None;
+        }
+        let mut text = format!("{}\n[sweep]\n", self.config.as_ref()?.toml);
+        for (key, values) in self.keys.iter().zip(&self.values) {
+            let key = if key.contains('.') { format!("{key:?}") } else { key.clone() };
+            text.push_str(&format!("{key} = [{}]\n", values.join(", ")));
+        }
+        Some(text)
+    }
+
+    /// Returns the rows of all settings.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &ReportRow> {
+        self.settings.iter().flat_map(|setting| &setting.rows)
+    }
+}

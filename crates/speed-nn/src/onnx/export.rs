@@ -1,0 +1,140 @@
+//! From a network to the bytes of a model.
+
+use crate::device::values;
+use crate::training::{AnyClassifier, Pixels};
+use burn::backend::ir::OperationIr;
+use burn::tensor::Device;
+use prost::Message;
+use rand::Rng;
+use speed_core::random::Streams;
+use speed_data::ImageShape;
+use tract_onnx::pb::tensor_proto::DataType;
+use tract_onnx::pb::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
+
+use crate::onnx::OnnxError;
+use crate::onnx::lower::Lowering;
+use crate::onnx::proto::{Builder, batch, integer};
+use crate::onnx::runtime::{PixelType, Runtime};
+use crate::onnx::shapes::{Length, Shapes};
+
+/// The name of a model's input, `[N, channels, height, width]`.
+pub const IMAGES: &str = "images";
+/// The name of the first output, `[N, classes]`: a softmax of the logits.
+pub const PROBABILITIES: &str = "probabilities";
+/// The name of the second output, `[N, classes]`.
+pub const LOGITS: &str = "logits";
+
+/// The version of ONNX's file format.
+const IR_VERSION: i64 = 7;
+/// The set of operations, which runtimes of the year 2020 and later have.
+const OPERATOR_SET: i64 = 13;
+/// The two numbers of images of the traces.
+const RECORDED: [usize; 2] = [2, 3];
+
+/// A network that leaves as an ONNX model.
+#[derive(Clone, Copy)]
+pub struct Export<'a> {
+    /// The network.
+    pub network: &'a dyn AnyClassifier,
+    /// The shape of its images.
+    pub shape: ImageShape,
+    /// The type of the model's pixels.
+    pub pixels: PixelType,
+    /// The version of the program that makes the model.
+    pub version: &'a str,
+    /// Entries of the model's metadata, by key.
+    pub metadata: &'a [(&'a str, String)],
+}
+
+impl Export<'_> {
+    /// Returns the bytes of the model. Its input is [`IMAGES`], with the preparation of the pixels in the graph, and its outputs
+    /// are [`PROBABILITIES`] and [`LOGITS`]. Equal networks give equal bytes.
+    ///
+    /// # Errors
+    /// If the network's operations have no form in ONNX.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, OnnxError> {
+        let ImageShape { channels, height, width } = self.shape;
+        let [trace, other] = RECORDED.map(|images| self.network.trace([images, height, width, channels]));
+        let (trace, other) = (trace?, other?);
+        let shapes = Shapes::new(&trace, &other)?;
+        let mut graph = Builder::default();
+        let images = self.prepared(&mut graph);
+        let mut lowering = Lowering::new(graph, &trace, &shapes, images);
+        let operations = &trace.captured.graph.operations;
+        operations.iter().try_for_each(|operation| lowering.operation(operation))?;
+
+        let output = trace.captured.graph.outputs[0];
+        let last = operations.iter().flat_map(OperationIr::nodes).find(|tensor| tensor.id == output);
+        let last = last.ok_or_else(|| OnnxError::Unknown { tensor: output.to_string() })?;
+        let [Length::Batch, Length::Fixed(classes)] = shapes.of(last)[..] else {
+            return Err(OnnxError::Logits { found: last.shape.to_string() });
+        };
+        let last = lowering.name(last)?;
+        let mut graph = lowering.graph;
+        graph.named_node("Identity", vec![last], vec![], LOGITS.to_owned());
+        graph.named_node("Softmax", vec![LOGITS.to_owned()], vec![integer("axis", 1)], PROBABILITIES.to_owned());
+
+        let kind = match self.pixels {
+            PixelType::Uint8 => DataType::Uint8,
+            PixelType::Float => DataType::Float,
+        };
+        let outputs = [PROBABILITIES, LOGITS].map(|name| batch(name, DataType::Float, &[classes]));
+        let graph = graph.finish("speed", vec![batch(IMAGES, kind, &[channels, height, width])], outputs.into());
+        let entry = |(key, value): &(&str, String)| StringStringEntryProto { key: (*key).into(), value: value.clone() };
+        let model = ModelProto {
+            ir_version: IR_VERSION,
+            opset_import: vec![OperatorSetIdProto { domain: String::new(), version: OPERATOR_SET }],
+            producer_name: "speed".to_owned(),
+            producer_version: self.version.to_owned(),
+            graph: Some(graph),
+            metadata_props: self.metadata.iter().map(entry).collect(),
+            ..ModelProto::default()
+        };
+        Ok(model.encode_to_vec())
+    }
+
+    /// Adds the preparation of the images, and returns the name of the prepared ones.
+    fn prepared(&self, graph: &mut Builder) -> String {
+        let mut images = IMAGES.to_owned();
+        if self.pixels == PixelType::Uint8 {
+            images = graph.node("Cast", vec![images], vec![integer("to", DataType::Float as i64)]);
+            let white = graph.number(255.0);
+            images = graph.node("Div", vec![images, white], vec![]);
+        }
+        if self.network.offset() != 0.0 {
+            let offset = graph.number(self.network.offset());
+            images = graph.node("Add", vec![images, offset], vec![]);
+        }
+        images
+    }
+}
+
+impl std::fmt::Debug for Export<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Export").field("shape", &self.shape).field("pixels", &self.pixels).finish_non_exhaustive()
+    }
+}
+
+/// Returns the largest difference between the logits of a model and of its network, as a fraction of the largest logit, or of 1
+/// if that is greater. It is taken over `images` images of random bytes.
+///
+/// # Errors
+/// If the model does not run, or the device fails.
+pub fn largest_difference(export: &Export<'_>, bytes: &[u8], images: usize) -> Result<f32, OnnxError> {
+    let Export { network, shape, pixels, .. } = *export;
+    let mut random = vec![0; images * shape.pixels()];
+    Streams::new(0).stream("images of an exported model", 0).fill_bytes(&mut random);
+    let found = Runtime::new(bytes)?.logits(&random, shape, pixels)?;
+
+    let mut batch = Pixels::with_capacity(shape, images);
+    random.chunks_exact(shape.pixels()).for_each(|image| batch.push(image, network.offset()));
+    let expected = values(network.logits(batch.into_tensor(&Device::flex())))?;
+    if found.len() != expected.len() {
+        return Err(OnnxError::Logits { found: format!("{} instead of {} values", found.len(), expected.len()) });
+    }
+    let largest = expected.iter().fold(1.0_f32, |largest, logit| largest.max(logit.abs()));
+    // NaN counts as a large difference.
+    let difference = found.iter().zip(&expected).map(|(found, expected)| (found - expected).abs());
+    let keep = |largest: f32, found: f32| if found > largest || found.is_nan() { found } else { largest };
+    Ok(difference.fold(0.0, keep) / largest)
+}

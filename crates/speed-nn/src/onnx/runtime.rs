@@ -1,0 +1,60 @@
+//! Models that run, in tract.
+
+use std::sync::Arc;
+
+use speed_data::ImageShape;
+use tract_onnx::prelude::{Framework, InferenceModelExt, IntoRunnable, IntoTValue, Tensor, TypedRunnableModel, tvec};
+
+use crate::onnx::OnnxError;
+
+/// The type of the pixels that a model reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PixelType {
+    /// Bytes of 0 to 255.
+    #[default]
+    Uint8,
+    /// 32-bit floating-point numbers of 0 to 1.
+    Float,
+}
+
+/// A model of [`Export`](crate::onnx::Export), ready to run.
+#[derive(Debug)]
+pub struct Runtime {
+    plan: Arc<TypedRunnableModel>,
+}
+
+impl Runtime {
+    /// Reads the bytes of a model.
+    ///
+    /// # Errors
+    /// If tract refuses them.
+    pub fn new(bytes: &[u8]) -> Result<Self, OnnxError> {
+        let mut bytes = bytes;
+        let model = tract_onnx::onnx().model_for_read(&mut bytes);
+        let plan = model.and_then(InferenceModelExt::into_optimized).and_then(IntoRunnable::into_runnable);
+        Ok(Self { plan: plan.map_err(refused)? })
+    }
+
+    /// Returns the logits of images, image after image. Their bytes are ordered image, channel, row, column.
+    ///
+    /// # Errors
+    /// If tract refuses the images.
+    pub fn logits(&self, bytes: &[u8], shape: ImageShape, pixels: PixelType) -> Result<Vec<f32>, OnnxError> {
+        let axes = [bytes.len() / shape.pixels().max(1), shape.channels, shape.height, shape.width];
+        let images = match pixels {
+            PixelType::Uint8 => Tensor::from_shape(&axes, bytes),
+            PixelType::Float => {
+                let reals: Vec<f32> = bytes.iter().map(|&byte| f32::from(byte) / 255.0).collect();
+                Tensor::from_shape(&axes, &reals)
+            }
+        };
+        let outputs = images.and_then(|images| self.plan.run(tvec!(images.into_tvalue()))).map_err(refused)?;
+        let logits = outputs.get(1).ok_or_else(|| OnnxError::Logits { found: format!("{} outputs", outputs.len()) })?;
+        let logits = logits.try_as_plain_ram().and_then(|plain| plain.as_slice::<f32>().map(<[f32]>::to_vec));
+        logits.map_err(refused)
+    }
+}
+
+fn refused(error: impl std::fmt::Debug) -> OnnxError {
+    OnnxError::Runtime { reason: format!("{error:?}") }
+}

@@ -1,0 +1,107 @@
+//! The votes of a party's teachers on the queries of a round.
+
+use std::path::{Path, PathBuf};
+
+use speed_core::vote_files::{
+    AnswerError, FormError, Known, NamedQueries, QueryNames, Question, Table, VoteFile, VotesForm, parse_answer,
+};
+use zeroize::Zeroizing;
+
+use crate::error::{OptionsFault, RolesError};
+use crate::fault::InputFault;
+use crate::file_kind::FileKind;
+use crate::files::{read_input, refused, visible_files};
+use crate::round_file::RoundFile;
+use crate::round_queries;
+
+/// The votes of a party, as its command states them.
+pub(crate) struct PartyVotes<'a> {
+    /// A file, or a folder with a file for each teacher.
+    pub(crate) votes: &'a Path,
+    /// The form of the votes, if stated.
+    pub(crate) form: Option<VotesForm>,
+    /// The list of queries, by whose names votes may refer to them.
+    pub(crate) query_list: Option<&'a Path>,
+}
+
+impl PartyVotes<'_> {
+    /// Reads how many of a party's teachers chose each class of each query (queries x classes, row-major).
+    ///
+    /// The votes of one teacher are a file of one label per query. Those of several are a folder with such a file for each
+    /// teacher, or one table: labels (teachers x queries) or counts (queries x classes), which add up to the number of teachers
+    /// on every query.
+    pub(crate) fn counts(&self, file: &RoundFile, party: usize) -> Result<Vec<u32>, RolesError> {
+        let teachers = file.round().teachers_of(party);
+        if teachers > 1 && !self.votes.is_dir() {
+            return self.of_table(file, teachers);
+        }
+        let paths = if teachers > 1 { teacher_files(self.votes, teachers)? } else { vec![self.votes.to_path_buf()] };
+        let classes = file.round().shape().classes();
+        let mut list = self.query_list.map(|list| round_queries::read(list, file));
+        let mut counts = vec![0; file.round().values()];
+        for path in paths {
+            let labels = Zeroizing::new(self.labels(&path, file, &mut list)?);
+            labels.iter().enumerate().for_each(|(query, &label)| counts[query * classes + usize::from(label)] += 1);
+        }
+        Ok(counts)
+    }
+
+    /// Reads one teacher's label for each query. If the votes need a list that could not be read, takes its error.
+    fn labels(
+        &self,
+        path: &Path,
+        file: &RoundFile,
+        list: &mut Option<Result<NamedQueries, RolesError>>,
+    ) -> Result<Vec<u8>, RolesError> {
+        let shape = file.round().shape();
+        let question = Question {
+            queries: shape.queries(),
+            classes: file.classes(),
+            form: self.form,
+            names: match &*list {
+                None => QueryNames::NoList,
+                Some(Ok(list)) => QueryNames::Known(list.names()),
+                Some(Err(_)) => QueryNames::Unreadable,
+            },
+        };
+        let votes = Zeroizing::new(read_input(path, FileKind::VOTES)?);
+        parse_answer(&votes, &question).map_err(|fault| match (fault, list.take()) {
+            (AnswerError::Undecided, _) => OptionsFault::VotesForm.into(),
+            // A list of queries may have any format, unless the votes refer to queries by name.
+            (AnswerError::UnreadableNames { .. }, Some(Err(error))) => error,
+            (fault, _) => refused(path, FileKind::VOTES, fault),
+        })
+    }
+
+    /// Reads the votes of several teachers from one table.
+    fn of_table(&self, file: &RoundFile, teachers: usize) -> Result<Vec<u32>, RolesError> {
+        let shape = file.round().shape();
+        let bytes = Zeroizing::new(read_input(self.votes, FileKind::VOTES)?);
+        let refuse = |fault: InputFault| refused(self.votes, FileKind::VOTES, fault);
+        let (table, form) = match file.classes().names() {
+            Some(names) => (Table::of_classes(&bytes, names), Some(VotesForm::Histograms)),
+            None => (Table::parse(&bytes), self.form),
+        };
+        let table = table.map_err(|error| refuse(InputFault::Labels(error.into())))?;
+        let known = Known { teachers: Some(teachers), queries: Some(shape.queries()), classes: Some(shape.classes()) };
+        let of_party = |error: FormError| refuse(InputFault::PartyVotes(Box::new(error)));
+        let votes = VoteFile::new(table, form, &known).map_err(of_party)?;
+        if votes.queries_in_file() != shape.queries() {
+            return Err(refuse(InputFault::PartyQueries { expected: shape.queries(), found: votes.queries_in_file() }));
+        }
+        let all: Vec<usize> = (0..shape.queries()).collect();
+        let histograms = votes.histograms(&all).map_err(of_party)?;
+        Ok(histograms.concat())
+    }
+}
+
+/// Returns the files of a folder, in the order of their names, if there is one for each teacher. Hidden files do not count.
+fn teacher_files(folder: &Path, expected: usize) -> Result<Vec<PathBuf>, RolesError> {
+    let files = visible_files(folder)?;
+    let found = files.len();
+    if found == expected {
+        Ok(files)
+    } else {
+        Err(RolesError::input(folder)(InputFault::TeacherFiles { expected, found }))
+    }
+}

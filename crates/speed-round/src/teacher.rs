@@ -1,0 +1,239 @@
+//! The teacher's program: it turns votes and privacy noise into one message. A party with several teachers adds up their
+//! votes and their shares of the noise.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use speed_accountant::PriceLimit;
+use speed_aggregation::protocol::Submission;
+use speed_aggregation::{PublicKey, Teacher};
+use speed_core::vote_files::VotesForm;
+use speed_core::{Digest, NoisePlacement};
+use speed_mechanism::{Mechanism, MechanismError};
+use zeroize::Zeroizing;
+
+use crate::charge::{LedgerOptions, charge, expect_budget, expect_price, expect_uncharged};
+use crate::error::{OptionsFault, RolesError};
+use crate::fault::InputFault;
+use crate::file_kind::FileKind;
+use crate::files::{Access, decode_input, expect_absent, hash_file, write_new};
+use crate::identity::Identity;
+use crate::key_bits::KeyBits;
+use crate::party_votes::PartyVotes;
+use crate::proofs;
+use crate::randomness::RoundRandomness;
+use crate::registry::RoundRegistry;
+use crate::round_file::RoundFile;
+use crate::round_queries;
+
+/// The options of a teacher.
+#[derive(Clone, Debug)]
+pub struct TeacherOptions {
+    /// The teacher's signing key.
+    pub signing_key: PathBuf,
+    /// The student's public key.
+    pub public_key: PathBuf,
+    /// The round's proof key, if the round asks for proofs.
+    pub proof_key: Option<PathBuf>,
+    /// The round's file.
+    pub round: PathBuf,
+    /// The votes: one label per query, or those of all teachers of the party.
+    pub votes: PathBuf,
+    /// The form of the votes, if the file has two possible readings.
+    pub form: Option<VotesForm>,
+    /// The message file to create.
+    pub out: PathBuf,
+    /// The list of queries that the teacher voted on. A round with another list, or without one, is refused. With a
+    /// list, the votes may refer to queries by name.
+    pub query_list: Option<PathBuf>,
+    /// The mechanism that the teacher agrees to. A round with another mechanism is refused.
+    pub mechanism: Option<Mechanism>,
+    /// The teacher's registry, which holds the message of every round that it answered.
+    pub registry: PathBuf,
+    /// Whether a missing registry is created, for a key that never answered.
+    pub new_registry: bool,
+    /// The ledger that the round is charged to.
+    pub ledger: LedgerOptions,
+    /// The limit on the price of the round for one teacher; the default refuses a round of which one answer may cost more than epsilon 10. A
+    /// simulation has no price.
+    pub limit: PriceLimit,
+    /// True if the teacher may answer another round of the same key.
+    pub reuse_keys: bool,
+    /// The source of noise and encryption randomness.
+    pub randomness: RoundRandomness,
+}
+
+/// The report of a teacher. It contains no vote and no noise.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct TeacherReport {
+    /// The round's id.
+    pub round: String,
+    /// The round's name.
+    pub name: String,
+    /// The party's index.
+    pub teacher: usize,
+    /// Number of the party's teachers, whose votes the message adds up.
+    pub teachers: usize,
+    /// True if the message contains a proof that it is well formed.
+    pub proven: bool,
+    /// Number of queries answered.
+    pub queries: usize,
+    /// The mechanism of the noise in the message; `None` if the server adds the noise.
+    pub noise: Option<String>,
+    /// True if the teacher answered this round before. Then the stored message is written again, even if the votes have
+    /// changed.
+    pub repeated: bool,
+    /// True if noise and encryption come from a seed.
+    pub simulation: bool,
+    /// The message's file.
+    pub out: PathBuf,
+    /// The length of the message file in bytes.
+    pub bytes: usize,
+}
+
+/// Encrypts a teacher's votes into one message, with its share of the noise if the round requires it. A round is
+/// answered once: the message is stored in the teacher's registry before it is written, and every later call writes it
+/// again. Between these two steps, the round is charged to the teacher's ledger as if only the minimum number of
+/// teachers answered. A round that is charged but has no stored message is refused, because its message may already be
+/// sent.
+///
+/// # Errors
+/// If an input is missing, damaged or does not fit the round, the ledger has no budget for it, or the message's file
+/// already exists.
+pub fn answer(options: &TeacherOptions) -> Result<TeacherReport, RolesError> {
+    expect_absent(&options.out)?;
+    let file = RoundFile::read(&options.round)?;
+    file.check_randomness(options.randomness.kind())?;
+    let noise = file.noise().mechanism();
+    if let Some(asked) = options.mechanism.filter(|asked| *asked != noise) {
+        return Err(OptionsFault::Mechanism { asked, found: noise }.into());
+    }
+    if let Some(list) = &options.query_list {
+        round_queries::check(file.round().query_list(), hash_file(list, FileKind::QUERY_LIST.max)?)
+            .map_err(RolesError::input(list))?;
+    }
+    let identity = Identity::read(&options.signing_key)?;
+    let teacher = file.roster().teacher(identity.key()).ok_or_else(|| {
+        let fault = InputFault::Party { found: identity.key().into(), is: "none of the round's teachers" };
+        RolesError::input(&options.signing_key)(fault)
+    })?;
+    let registry = RoundRegistry::open(&options.registry, options.new_registry)?;
+    let index = u32::try_from(teacher).unwrap_or(u32::MAX);
+    let kept = registry.answered(file.id(), index)?;
+    let repeated = kept.is_some();
+    let submission = match kept {
+        Some(kept) => kept,
+        None => {
+            expect_uncharged(&options.ledger, (&file, identity.key()), registry.path())?;
+            expect_price(&file, options.limit, options.ledger.delta)?;
+            // No message is created without a budget for it, so the votes can still be corrected.
+            expect_budget(&options.ledger, (&file, identity.key()), file.round().min_teachers())?;
+            let submission = encrypt(options, &file, (&identity, teacher), &registry)?;
+            let key = (!file.round().is_simulation()).then(|| (file.key(), KeyBits::of(&file).labels()));
+            registry.keep_answered(file.id(), index, key, &submission)?;
+            submission
+        }
+    };
+    // The charge follows the storage and precedes the release of the message, so a charge without a stored message
+    // proves that the registry was lost.
+    charge(
+        &options.ledger,
+        (&file, identity.key()),
+        file.round().min_teachers(),
+        file.round().teachers_of(teacher),
+        Digest::of(&submission),
+    )?;
+    write_new(&options.out, &submission, Access::Shared)?;
+    Ok(TeacherReport {
+        round: file.id().to_hex(),
+        name: file.name().to_owned(),
+        teacher,
+        teachers: file.round().teachers_of(teacher),
+        proven: file.round().proofs().is_some(),
+        queries: file.round().shape().queries(),
+        noise: (file.round().placement() == NoisePlacement::Distributed).then(|| noise.identifier()),
+        repeated,
+        simulation: options.randomness.is_simulation(),
+        out: options.out.clone(),
+        bytes: submission.len(),
+    })
+}
+
+/// Creates the teacher's message.
+fn encrypt(
+    options: &TeacherOptions,
+    file: &RoundFile,
+    (identity, teacher): (&Identity, usize),
+    registry: &RoundRegistry,
+) -> Result<Vec<u8>, RolesError> {
+    let key = decode_input(&options.public_key, FileKind::PUBLIC_KEY, PublicKey::from_bytes)?;
+    file.check_key(&options.public_key, key.id())?;
+    KeyBits::check_rounds(file, key.parameters(), registry, options.reuse_keys)?;
+    let proof_key = proofs::read(options.proof_key.as_deref(), file, key.parameters())?;
+    let counts = Zeroizing::new(
+        PartyVotes { votes: &options.votes, form: options.form, query_list: options.query_list.as_deref() }
+            .counts(file, teacher)?,
+    );
+    let values = party_values(file, &counts, teacher, options.randomness)?;
+    let (round, randomness) = (file.round(), options.randomness.keys());
+    let (message, proofs) = match &proof_key {
+        None => (Teacher::new(teacher).answer(&key, round, &values, &randomness)?, Vec::new()),
+        Some(proof_key) => {
+            let (message, proofs) =
+                Teacher::new(teacher).answer_with_proof(&key, round, &values, proof_key, &randomness)?;
+            (message, proofs.to_bytes()?)
+        }
+    };
+    Ok(Submission::new(message, proofs, |digest| identity.sign(digest)).to_bytes())
+}
+
+/// Returns the values that a teacher of the round encrypts which is a party of its own: one-hot votes (queries x classes,
+/// row-major), plus its shares of the noise if the teachers add it.
+///
+/// # Errors
+/// If the noise cannot be drawn.
+///
+/// # Panics
+/// If `labels` does not have one label below the number of classes for each query, or the party has several teachers.
+pub fn values(
+    file: &RoundFile,
+    labels: &[u8],
+    teacher: usize,
+    randomness: RoundRandomness,
+) -> Result<Zeroizing<Vec<i64>>, MechanismError> {
+    let classes = file.round().shape().classes();
+    let mut counts = Zeroizing::new(vec![0; file.round().values()]);
+    labels.iter().enumerate().for_each(|(query, &label)| counts[query * classes + usize::from(label)] += 1);
+    party_values(file, &counts, teacher, randomness)
+}
+
+/// Returns the values that a party of the round encrypts (queries x classes, row-major): how many of its teachers chose each
+/// class, plus their shares of the noise if the teachers add it.
+///
+/// # Errors
+/// If the noise cannot be drawn.
+///
+/// # Panics
+/// If `counts` does not have one count for each query and class, or those of a query do not add up to the party's teachers.
+pub fn party_values(
+    file: &RoundFile,
+    counts: &[u32],
+    party: usize,
+    randomness: RoundRandomness,
+) -> Result<Zeroizing<Vec<i64>>, MechanismError> {
+    let (shape, teachers) = (file.round().shape(), file.round().teachers_of(party));
+    let values = match file.round().placement() {
+        NoisePlacement::Distributed => {
+            let share = file.noise().share_of(shape.teachers())?;
+            speed_aggregation::party_values(
+                shape,
+                counts,
+                teachers,
+                Some((&share, &randomness.teacher_noise(file.id(), party))),
+            )
+        }
+        NoisePlacement::Central => speed_aggregation::party_values(shape, counts, teachers, None),
+    };
+    Ok(values?)
+}

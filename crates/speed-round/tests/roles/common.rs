@@ -1,0 +1,285 @@
+//! Keys, made once for a build, and small simulated rounds.
+
+use std::fs;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ed25519_dalek::SigningKey;
+use ed25519_dalek::pkcs8::EncodePrivateKey;
+use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
+use speed_accountant::{Delta, PriceLimit};
+use speed_aggregation::{Parameters, PrivacyNoise};
+use speed_core::fixture::{copy_folder, fixture_of_this_test};
+use speed_core::{Circuit, Classes, Digest, NoisePlacement, RandomnessKind};
+use speed_round::server::{self, Progress, Refusal, ServerOptions, ServerReport};
+use speed_round::teacher::{self, TeacherOptions, TeacherReport};
+use speed_round::{Identity, LedgerOptions, Party, RolesError, Roster, RoundFile, RoundRandomness, Terms, student};
+use tempfile::TempDir;
+
+pub(crate) const SEED: RoundRandomness = RoundRandomness::simulation(7);
+
+/// A directory with the student's keys.
+pub(crate) fn keys() -> &'static Path {
+    static KEYS: OnceLock<TempDir> = OnceLock::new();
+    KEYS.get_or_init(|| {
+        let made = fixture_of_this_test("keys", |folder| {
+            student::keygen(folder, &Parameters::TOURNAMENT_128, SEED).expect("an empty folder");
+        });
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        copy_folder(&made, folder.path());
+        folder
+    })
+    .path()
+}
+
+/// Writes the proof key of a round to `out`, and returns the round that names it. The key is made once for a build.
+fn proven(terms: &Terms, public: &Path, out: &Path) -> Result<RoundFile, RolesError> {
+    let unproven = student::terms(&Terms { proofs: None, ..terms.clone() }, public, out)?;
+    let (shape, bits) = (unproven.round().shape(), unproven.round().proof_range().bits());
+    let name = format!("proof-key-{}-{}-{bits}", shape.queries(), shape.classes());
+    let made = fixture_of_this_test(&name, |folder| {
+        student::write_proof_key(terms, public, &folder.join("proof.key"), SEED).expect("a proof key");
+    });
+    let key = fs::read(made.join("proof.key")).expect("a proof key");
+    let file = student::terms(&Terms { proofs: Some(Digest::of(&key)), ..terms.clone() }, public, out)?;
+    fs::write(out, key).expect("a copy");
+    Ok(file)
+}
+
+/// Returns the file of a party's signing key, which is derived from its name, so rounds are the same in every run.
+pub(crate) fn signing_key(name: &str) -> PathBuf {
+    static IDENTITIES: OnceLock<TempDir> = OnceLock::new();
+    let folder = IDENTITIES.get_or_init(|| tempfile::tempdir().expect("a temporary folder"));
+    let path = folder.path().join(format!("{name}.key"));
+    if !path.exists() {
+        let key = SigningKey::from_bytes(Digest::of(name).as_bytes());
+        let pem = key.to_pkcs8_pem(LineEnding::LF).expect("a key");
+        // Other tests may write the same file at the same time.
+        let mut file = tempfile::NamedTempFile::new_in(folder.path()).expect("a temporary file");
+        file.write_all(pem.as_bytes()).and_then(|()| Ok(file.persist(&path)?)).expect("a file");
+    }
+    path
+}
+
+/// Returns the file of a teacher's signing key.
+pub(crate) fn key_of(teacher: usize) -> PathBuf {
+    signing_key(&format!("hospital {teacher}"))
+}
+
+fn party(name: &str) -> Party {
+    Party::new(name, Identity::read(&signing_key(name)).expect("a key").key()).expect("a name")
+}
+
+/// A server and a number of teachers.
+pub(crate) fn roster(teachers: usize) -> Roster {
+    let teachers = (0..teachers).map(|teacher| party(&format!("hospital {teacher}"))).collect();
+    Roster::new(party("student"), party("server"), teachers).expect("parties")
+}
+
+/// Returns the options of a round without proofs.
+pub(crate) fn round_options(public_key: &Path, out: &Path) -> student::RoundOptions {
+    let (public_key, out) = (public_key.to_path_buf(), out.to_path_buf());
+    student::RoundOptions { public_key, proof_key: None, reuse_keys: false, out, randomness: SEED }
+}
+
+/// Creates discrete Laplace noise.
+pub(crate) fn noise(gamma: f64) -> PrivacyNoise {
+    PrivacyNoise::named("discrete-laplace", gamma).expect("valid")
+}
+
+/// Returns classes that are called by their numbers.
+pub(crate) fn numbered(count: usize) -> Classes {
+    Classes::numbered(count).expect("a number of classes")
+}
+
+/// Returns the terms of a simulated round of 3 classes in which one answer is enough.
+pub(crate) fn terms(name: &str, queries: usize, teachers: usize) -> Terms {
+    Terms {
+        name: name.into(),
+        roster: roster(teachers),
+        queries,
+        classes: numbered(3),
+        query_list: None,
+        min_teachers: 1,
+        noise: noise(5.0),
+        placement: NoisePlacement::Distributed,
+        threshold: None,
+        proofs: None,
+        evaluation_key: Some(evaluation_key()),
+        opener: None,
+        randomness: RandomnessKind::Simulation,
+    }
+}
+
+/// Returns SHA-256 of the evaluation key's file.
+fn evaluation_key() -> Digest {
+    static DIGEST: OnceLock<Digest> = OnceLock::new();
+    *DIGEST.get_or_init(|| {
+        let [evaluation, public] = ["evaluation.key", "public.key"].map(|name| keys().join(name));
+        student::evaluation_key_digest(&evaluation, &public).expect("keys of one student")
+    })
+}
+
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+
+/// A round's directory: its file, an inbox of messages, the server's result.
+pub(crate) struct RoundFolder {
+    folder: TempDir,
+    pub(crate) file: RoundFile,
+}
+
+/// Ignores progress.
+pub(crate) struct Silent;
+
+impl Progress for Silent {
+    fn refused(&self, _: &Refusal) {}
+    fn begin(&self, _: usize, _: usize) {}
+    fn advance(&self, _: usize) {}
+}
+
+impl RoundFolder {
+    pub(crate) fn new(terms: &Terms) -> Self {
+        Self::make(terms, false)
+    }
+
+    pub(crate) fn with_proofs(terms: &Terms) -> Self {
+        Self::make(terms, true)
+    }
+
+    fn make(terms: &Terms, proofs: bool) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let [public, out, key] =
+            [keys().join("public.key"), folder.path().join("round.toml"), folder.path().join("proof.key")];
+        // Not with `student::round`, because all tests share these keys.
+        let file = if proofs { proven(terms, &public, &key) } else { student::terms(terms, &public, &out) };
+        let file = file.expect("valid");
+        student::write_round(&file, &out).expect("a new file");
+        fs::create_dir(folder.path().join("inbox")).expect("an inbox");
+        Self { folder, file }
+    }
+
+    /// Returns a copy of the directory that `make` makes once for a build, without the teachers' registries.
+    pub(crate) fn made_once(name: &str, make: impl FnOnce() -> Self) -> Self {
+        let made = fixture_of_this_test(name, |folder| {
+            let round = make();
+            for entry in fs::read_dir(round.path("")).expect("a folder").map(|entry| entry.expect("an entry")) {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if name.starts_with("teacher-") && name.ends_with(".registry") {
+                    fs::remove_file(entry.path()).expect("a registry");
+                }
+            }
+            copy_folder(&round.path(""), folder);
+        });
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        copy_folder(&made, folder.path());
+        let file = RoundFile::read(&folder.path().join("round.toml")).expect("a round");
+        Self { folder, file }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn inbox(&self, name: &str) -> PathBuf {
+        self.path("inbox").join(name)
+    }
+
+    /// Writes a teacher's message for this round to `out`.
+    pub(crate) fn answer(&self, teacher: usize, labels: &[u8], out: &Path) {
+        self.try_answer(teacher, labels, out).expect("valid");
+    }
+
+    pub(crate) fn try_answer(&self, teacher: usize, labels: &[u8], out: &Path) -> Result<TeacherReport, RolesError> {
+        let votes = self.path("votes.csv");
+        fs::write(&votes, labels.iter().map(|label| format!("{label}\n")).collect::<String>()).expect("votes");
+        teacher::answer(&TeacherOptions { votes, ..self.teacher_options(teacher, out) })
+    }
+
+    pub(crate) fn teacher_options(&self, teacher: usize, out: &Path) -> TeacherOptions {
+        let proof_key = self.path("proof.key");
+        TeacherOptions {
+            signing_key: key_of(teacher),
+            public_key: keys().join("public.key"),
+            proof_key: proof_key.exists().then_some(proof_key),
+            round: self.path("round.toml"),
+            votes: self.path("votes.csv"),
+            form: None,
+            out: out.to_path_buf(),
+            query_list: None,
+            mechanism: None,
+            // A new registry for each call, so a teacher can answer twice.
+            registry: self.path(&format!("teacher-{}.registry", CALLS.fetch_add(1, Ordering::Relaxed))),
+            new_registry: true,
+            ledger: self.ledger(&format!("teacher-{teacher}")),
+            // Rounds of few teachers have little noise.
+            limit: PriceLimit::UNLIMITED,
+            reuse_keys: false,
+            randomness: SEED,
+        }
+    }
+
+    pub(crate) fn ledger(&self, party: &str) -> LedgerOptions {
+        LedgerOptions { path: self.path(&format!("{party}.ledger")), delta: Delta::new(1e-5).expect("valid") }
+    }
+
+    pub(crate) fn options(&self) -> ServerOptions {
+        let proof_key = self.path("proof.key");
+        ServerOptions {
+            signing_key: signing_key("server"),
+            proof_key: proof_key.exists().then_some(proof_key),
+            evaluation_key: keys().join("evaluation.key"),
+            round: self.path("round.toml"),
+            min_teachers: None,
+            registry: self.path("server.registry"),
+            new_registry: true,
+            ledger: self.ledger("server"),
+            circuit: Circuit::Tournament,
+            threads: NonZeroUsize::new(2).expect("not zero"),
+            randomness: SEED,
+            copies: None,
+        }
+    }
+
+    pub(crate) fn aggregate(&self) -> Result<ServerReport, RolesError> {
+        self.aggregate_with(&self.options(), &Silent)
+    }
+
+    pub(crate) fn aggregate_with(
+        &self,
+        options: &ServerOptions,
+        progress: &dyn Progress,
+    ) -> Result<ServerReport, RolesError> {
+        server::aggregate(options, &self.path("inbox"), &self.path("result"), progress)
+    }
+
+    /// Decrypts a result and keeps the key.
+    pub(crate) fn open(&self, secret_key: &Path, result: &str, out: &Path) -> Result<student::OpenReport, RolesError> {
+        student::open(&student::OpenOptions {
+            secret_key: secret_key.to_path_buf(),
+            part: None,
+            result: self.path(result),
+            round: self.path("round.toml"),
+            verifications: Vec::new(),
+            unverified: true,
+            known: None,
+            keep_keys: true,
+            out: out.to_path_buf(),
+        })
+    }
+
+    /// Returns the labels of the result, as written to their file.
+    pub(crate) fn labels(&self) -> String {
+        let out = self.path("labels.csv");
+        let _ = fs::remove_file(&out);
+        self.open(&keys().join("secret.key"), "result", &out).expect("a result");
+        fs::read_to_string(out).expect("labels")
+    }
+}
+
+/// Returns teacher and reason of every refusal, in order.
+pub(crate) fn reasons(report: &ServerReport) -> Vec<(Option<usize>, &'static str)> {
+    report.refused.iter().map(|refusal| (refusal.teacher, refusal.reason)).collect()
+}

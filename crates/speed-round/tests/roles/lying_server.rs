@@ -1,0 +1,745 @@
+//! Attacks of a server that signs answers which it did not compute, and their discovery by a party that computes the
+//! result again. On commit 2903ddd, which has no verification, every attack here succeeds: `student open` writes the
+//! labels.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+
+use speed_accountant::PriceLimit;
+use speed_aggregation::Server;
+use speed_aggregation::keys::SeededEvaluationKey;
+use speed_aggregation::log::{LogEntry, LogEvent, RoundLog};
+use speed_aggregation::protocol::{
+    AnswerList, AnswerSeed, ExactCircuit, RevealedSeed, SignedResult, Submission, TeacherStatus, Verification,
+};
+use speed_core::{Digest, NoisePlacement, RandomnessKind};
+use speed_round::server::{self, Progress, Refusal, RevealOptions, ServerOptions, VerifyOptions, VerifyReport};
+use speed_round::teacher::{self, TeacherOptions};
+use speed_round::{Identity, RolesError, Roster, RoundRandomness, Terms, hash_file, student};
+
+use crate::attacks::resigned;
+use crate::common::{RoundFolder, Silent, key_of, keys, noise, numbered, signing_key, terms};
+use crate::faults::seal;
+
+pub(crate) const QUERIES: usize = 6;
+const CLASSES: usize = 4;
+const WORDS: usize = 2049;
+
+/// Simulates a crash with a panic when the argmax begins.
+struct Dies;
+
+impl Progress for Dies {
+    fn refused(&self, _: &Refusal) {}
+    fn begin(&self, _: usize, _: usize) {
+        panic!("interrupted");
+    }
+    fn advance(&self, _: usize) {}
+}
+
+/// The files of a round that an honest server evaluated: of four teachers, three answered. The directory `copies` has
+/// their messages, and `seed` the seed.
+pub(crate) fn evaluated() -> RoundFolder {
+    RoundFolder::made_once("evaluated", || {
+        let folder = answered("evaluated");
+        evaluate(&folder);
+        folder
+    })
+}
+
+/// Writes the verification of a teacher as it signs it after it computed the result again.
+pub(crate) fn sign_verification(folder: &RoundFolder, teacher: usize, out: &str) {
+    let identity = Identity::read(&key_of(teacher)).expect("a key");
+    let digests = ["result", "result.log"].map(|name| Digest::of(fs::read(folder.path(name)).expect("a file")));
+    let signed = Verification::new(folder.file.id(), digests, teacher, |digest| identity.sign(digest));
+    fs::write(folder.path(out), signed.to_bytes()).expect("a file");
+}
+
+/// Evaluates a round as an honest server, and reveals the seed.
+pub(crate) fn evaluate(folder: &RoundFolder) {
+    folder.aggregate_with(&server_options(folder), &Silent).expect("enough");
+    server::reveal(&reveal_options(folder)).expect("a result");
+}
+
+pub(crate) fn server_options(folder: &RoundFolder) -> ServerOptions {
+    let copies = Some(folder.path("copies"));
+    ServerOptions { randomness: RoundRandomness::OPERATING_SYSTEM, copies, ..folder.options() }
+}
+
+/// The same round, whose server was killed between the closing of the sum and the first answer.
+fn interrupted(name: &str) -> RoundFolder {
+    let folder = answered(name);
+    let options = ServerOptions { randomness: RoundRandomness::OPERATING_SYSTEM, ..folder.options() };
+    let died = catch_unwind(AssertUnwindSafe(|| folder.aggregate_with(&options, &Dies)));
+    assert!(died.is_err() && !folder.path("result").exists());
+    folder
+}
+
+/// The round before its evaluation.
+pub(crate) fn answered(name: &str) -> RoundFolder {
+    answered_with(&real_terms(name))
+}
+
+fn answered_with(terms: &Terms) -> RoundFolder {
+    let folder = RoundFolder::new(terms);
+    for teacher in 0..3 {
+        let labels: String = (0..QUERIES).map(|query| format!("{}\n", (query + teacher) % CLASSES)).collect();
+        fs::write(folder.path("votes.csv"), labels).expect("votes");
+        let options = folder.teacher_options(teacher, &folder.inbox(&format!("{teacher}")));
+        teacher::answer(&TeacherOptions { randomness: RoundRandomness::OPERATING_SYSTEM, ..options }).expect("valid");
+    }
+    folder
+}
+
+/// The terms of a round of four teachers that is no simulation.
+pub(crate) fn real_terms(name: &str) -> Terms {
+    let terms = terms(name, QUERIES, 4);
+    Terms { classes: numbered(CLASSES), noise: noise(0.5), randomness: RandomnessKind::OperatingSystem, ..terms }
+}
+
+pub(crate) fn reveal_options(folder: &RoundFolder) -> RevealOptions {
+    RevealOptions {
+        signing_key: signing_key("server"),
+        registry: folder.path("server.registry"),
+        round: folder.path("round.toml"),
+        out: folder.path("seed"),
+    }
+}
+
+pub(crate) fn verify_options(folder: &RoundFolder) -> VerifyOptions {
+    VerifyOptions {
+        evaluation_key: keys().join("evaluation.key"),
+        proof_key: None,
+        round: folder.path("round.toml"),
+        result: folder.path("result"),
+        log: folder.path("result.log"),
+        seed: folder.path("seed"),
+        messages: folder.path("copies"),
+        threads: NonZeroUsize::new(2).expect("not zero"),
+        sign: Some((key_of(1), folder.path("verification"))),
+    }
+}
+
+fn verify(folder: &RoundFolder) -> VerifyReport {
+    server::verify(&verify_options(folder), &Silent).expect("complete files")
+}
+
+fn open(folder: &RoundFolder, verifications: Vec<PathBuf>, unverified: bool) -> Result<String, RolesError> {
+    let out = folder.path("labels.csv");
+    let _ = fs::remove_file(&out);
+    student::open(&student::OpenOptions {
+        secret_key: keys().join("secret.key"),
+        part: None,
+        result: folder.path("result"),
+        round: folder.path("round.toml"),
+        verifications,
+        unverified,
+        known: None,
+        keep_keys: true,
+        out: out.clone(),
+    })?;
+    Ok(fs::read_to_string(out).expect("labels"))
+}
+
+fn result_of(folder: &RoundFolder) -> SignedResult {
+    SignedResult::from_bytes(&fs::read(folder.path("result")).expect("a result")).expect("whole")
+}
+
+/// Replaces the result by one with other answers, or with another sum, and signs everything as the server: result, log
+/// and seed.
+fn lie(folder: &RoundFolder, list: AnswerList, sum: Digest) {
+    let server = Identity::read(&signing_key("server")).expect("a key");
+    let result = SignedResult::new(list, sum, |digest| server.sign(digest)).to_bytes();
+    let log = RoundLog::from_bytes(&fs::read(folder.path("result.log")).expect("a log")).expect("whole");
+    let entry = |entry: &LogEntry| match entry.event() {
+        LogEvent::Closed => LogEntry::of_round(LogEvent::Closed, sum),
+        LogEvent::Result => LogEntry::of_round(LogEvent::Result, Digest::of(&result)),
+        _ => *entry,
+    };
+    let entries = log.entries().iter().map(entry).collect();
+    let log = RoundLog::new(log.round(), entries, |digest| server.sign(digest));
+    let seed = RevealedSeed::from_bytes(&fs::read(folder.path("seed")).expect("a seed")).expect("whole");
+    let parts = (seed.circuit(), seed.seed().clone());
+    let seed = RevealedSeed::new(seed.round(), Digest::of(&result), parts, |digest| server.sign(digest));
+    fs::write(folder.path("result"), result).expect("a result");
+    fs::write(folder.path("result.log"), log.to_bytes()).expect("a log");
+    fs::write(folder.path("seed"), seed.to_bytes()).expect("a seed");
+}
+
+/// Changes the words of the answers.
+fn changed(list: &AnswerList, change: impl FnOnce(&mut [[u8; 8]])) -> AnswerList {
+    let mut bytes = list.to_bytes();
+    let end = bytes.len() - 16;
+    let (words, _) = bytes[end - 8 * WORDS * QUERIES..end].as_chunks_mut::<8>();
+    change(words);
+    seal(&mut bytes);
+    AnswerList::from_bytes(&bytes).expect("well formed")
+}
+
+/// Replaces every answer by a probe: a ciphertext whose label is two bits of the secret key.
+fn probes(words: &mut [[u8; 8]]) {
+    for (query, words) in words.chunks_exact_mut(WORDS).enumerate() {
+        words.fill([0; 8]);
+        for place in 0..2 {
+            let step = 1_u64 << (60 + place);
+            words[2 * query + place] = step.wrapping_neg().to_le_bytes();
+        }
+        words[WORDS - 1] = (1_u64 << 59).to_le_bytes();
+    }
+}
+
+/// Returns the bits of the secret key, lowest first, two at a time as a number.
+fn bits_of_key() -> Vec<usize> {
+    let file = fs::read(keys().join("secret.key")).expect("a key");
+    let bits = &file[file.len() - 16 - 256..file.len() - 16];
+    let bit = |bit: usize| usize::from(bits[bit / 8] >> (bit % 8) & 1);
+    (0..QUERIES).map(|query| (0..2).map(|place| bit(2 * query + place) << place).sum()).collect()
+}
+
+#[test]
+fn a_server_that_signs_probes_of_the_key_is_convicted_before_any_label_is_written() {
+    let folder = evaluated();
+    let honest = verify(&folder);
+    assert!(honest.honest && honest.verification == Some(folder.path("verification")), "{honest:?}");
+    let labels = open(&folder, vec![folder.path("verification")], false).expect("verified");
+    assert_eq!(labels.lines().count(), 1 + QUERIES);
+
+    let result = result_of(&folder);
+    lie(&folder, changed(result.list(), probes), result.sum());
+    // The attack: all labels are valid, and each is two bits of the key.
+    let labels = open(&folder, Vec::new(), true).expect("the server signed it");
+    let labels: Vec<usize> =
+        labels.lines().skip(1).map(|line| line.split_once(',').expect("a pair").1.parse().expect("a label")).collect();
+    assert_eq!(labels, bits_of_key());
+    // Refused without a verification, and with the one of the honest result.
+    let error = open(&folder, Vec::new(), false).expect_err("unverified");
+    assert!(error.exit_code().code() == 2 && error.to_string().contains("no teacher verified"), "{error}");
+    let error = open(&folder, vec![folder.path("verification")], false).expect_err("of another result");
+    assert!(error.exit_code().code() == 3 && error.to_string().contains("is of the result"), "{error}");
+    assert!(!folder.path("labels.csv").exists());
+    // What the server signed convicts it. No verification is written.
+    fs::remove_file(folder.path("verification")).expect("a verification");
+    let report = verify(&folder);
+    assert!(!report.honest && !report.sum_differs && !report.log_differs, "{report:?}");
+    assert_eq!(report.answers_differ, (0..QUERIES).collect::<Vec<_>>());
+    assert!(!folder.path("verification").exists());
+}
+
+#[test]
+fn a_server_that_signs_other_answers_of_its_own_is_convicted_by_query() {
+    let folder = evaluated();
+    let result = result_of(&folder);
+    // Two answers exchanged, and the body of a third moved by one label.
+    let list = changed(result.list(), |words| {
+        for word in 0..WORDS {
+            words.swap(2 * WORDS + word, 5 * WORDS + word);
+        }
+        let body = &mut words[5 * WORDS - 1];
+        *body = u64::from_le_bytes(*body).wrapping_add(1 << 60).to_le_bytes();
+    });
+    lie(&folder, list, result.sum());
+    let report = verify(&folder);
+    assert_eq!((report.honest, report.answers_differ), (false, vec![2, 4, 5]));
+}
+
+#[test]
+fn a_server_that_evaluates_one_party_instead_of_the_sum_is_convicted() {
+    let folder = evaluated();
+    let honest = result_of(&folder);
+    let key = SeededEvaluationKey::from_bytes(&fs::read(keys().join("evaluation.key")).expect("a key")).expect("whole");
+    let seed = AnswerSeed::from_bytes([5; 32]);
+    let mut server =
+        Server::new(key.expand(), folder.file.round().clone()).expect("valid").with_answer_seed(seed.clone());
+    let message = Submission::from_bytes(&fs::read(folder.inbox("1")).expect("a message")).expect("whole");
+    server.add(message.message()).expect("valid");
+    server.close(1).expect("one is enough");
+    let answers = server.argmax(NonZeroUsize::new(2).expect("not zero"), &|_, _| {}).expect("a sum");
+    let statuses = honest.list().statuses().to_vec();
+    let list = AnswerList::new(folder.file.round(), honest.list().key(), statuses, &answers).expect("all answers");
+    let own = Digest::of(server.state().expect("closed"));
+    let server = Identity::read(&signing_key("server")).expect("a key");
+    for (sum, differs) in [(honest.sum(), false), (own, true)] {
+        lie(&folder, list.clone(), sum);
+        let digest = Digest::of(fs::read(folder.path("result")).expect("a result"));
+        let parts = (ExactCircuit::Tournament, seed.clone());
+        let seed = RevealedSeed::new(folder.file.id(), digest, parts, |digest| server.sign(digest));
+        fs::write(folder.path("seed"), seed.to_bytes()).expect("a seed");
+        let report = verify(&folder);
+        assert_eq!((report.honest, report.sum_differs, report.log_differs), (false, differs, false), "{report:?}");
+        assert_eq!(report.answers_differ.len(), if differs { 0 } else { QUERIES });
+    }
+}
+
+/// The sum, the answers and the log are honest, and the server signs a seed from which these answers do not follow.
+#[test]
+fn a_server_that_signs_another_seed_is_convicted_by_it_alone() {
+    let folder = evaluated();
+    let seed = RevealedSeed::from_bytes(&fs::read(folder.path("seed")).expect("a seed")).expect("whole");
+    let server = Identity::read(&signing_key("server")).expect("a key");
+    let parts = (seed.circuit(), AnswerSeed::from_bytes([5; 32]));
+    let wrong = RevealedSeed::new(seed.round(), seed.result(), parts, |digest| server.sign(digest));
+    fs::write(folder.path("seed"), wrong.to_bytes()).expect("a seed");
+    let report = verify(&folder);
+    assert!(!report.honest && !report.sum_differs && !report.log_differs && report.refused.is_empty(), "{report:?}");
+    assert_eq!(report.answers_differ, (0..QUERIES).collect::<Vec<_>>());
+    assert!(!folder.path("verification").exists());
+}
+
+/// A verifier that colludes with the server signs a lie. The student asks another verifier as well, and one honest one is enough.
+#[test]
+fn every_verification_that_the_student_gets_must_be_of_the_result() {
+    let folder = evaluated();
+    sign_verification(&folder, 1, "verification");
+    let result = result_of(&folder);
+    // Two answers exchanged: all labels are valid.
+    let list = changed(result.list(), |words| {
+        let (one, two) = words.split_at_mut(WORDS);
+        one.swap_with_slice(&mut two[..WORDS]);
+    });
+    lie(&folder, list, result.sum());
+    sign_verification(&folder, 0, "colluding");
+    let verifications = ["colluding", "verification"].map(|name| folder.path(name));
+    for order in [verifications.to_vec(), verifications.iter().rev().cloned().collect()] {
+        let error = open(&folder, order, false).expect_err("another result").to_string();
+        assert!(error.contains("verification: is of the result"), "{error}");
+        assert!(!folder.path("labels.csv").exists());
+    }
+    // With the colluder's alone the student opens the result.
+    let labels = open(&folder, vec![folder.path("colluding")], false).expect("a teacher of the round signed it");
+    assert_eq!(labels.lines().count(), 1 + QUERIES);
+}
+
+/// Only the server knows its noise, so no other party can compute the sum.
+#[test]
+fn a_round_with_noise_from_the_server_is_not_verified_and_opens_only_unverified() {
+    let folder = answered_with(&Terms { placement: NoisePlacement::Central, ..real_terms("central") });
+    evaluate(&folder);
+    let error = server::verify(&verify_options(&folder), &Silent).expect_err("central noise");
+    assert!(error.exit_code().code() == 2 && error.to_string().contains("only the server knows it"), "{error}");
+    assert!(!folder.path("verification").exists());
+    let error = open(&folder, Vec::new(), false).expect_err("unverified");
+    assert!(error.exit_code().code() == 2 && error.to_string().contains("no teacher verified"), "{error}");
+    assert_eq!(open(&folder, Vec::new(), true).expect("labels").lines().count(), 1 + QUERIES);
+}
+
+/// Every opened result may tell as many key bits as its labels have, but only one was charged: before this check, a server that signed two
+/// results of a round had both opened.
+#[test]
+fn a_second_result_of_a_round_is_not_opened() {
+    let folder = evaluated();
+    // Not beside the mark of simulated keys, whose results are not recorded.
+    fs::copy(keys().join("secret.key"), folder.path("secret.key")).expect("a copy");
+    let open = |result: &str, out: &str| folder.open(&folder.path("secret.key"), result, &folder.path(out));
+    open("result", "first.csv").expect("the first");
+    fs::rename(folder.path("result"), folder.path("kept")).expect("moved");
+    let honest = SignedResult::from_bytes(&fs::read(folder.path("kept")).expect("a result")).expect("whole");
+    lie(&folder, changed(honest.list(), probes), honest.sum());
+    let error = open("result", "second.csv").expect_err("the second");
+    let words = error.to_string();
+    assert!(error.exit_code().code() == 3 && words.contains("secret.opened") && words.contains("convicts"), "{words}");
+    assert!(!folder.path("second.csv").exists());
+    // The first one again gives the same labels.
+    open("kept", "again.csv").expect("the first");
+    let read = |name: &str| fs::read(folder.path(name)).expect("labels");
+    assert_eq!(read("first.csv"), read("again.csv"));
+
+    // A result counts as opened even if its labels were refused.
+    let folder = evaluated();
+    fs::copy(keys().join("secret.key"), folder.path("secret.key")).expect("a copy");
+    let honest = result_of(&folder);
+    lie(&folder, changed(honest.list(), |words| words[WORDS - 1] = (5_u64 << 60).to_le_bytes()), honest.sum());
+    let open = || folder.open(&folder.path("secret.key"), "result", &folder.path("labels.csv"));
+    let first = open().map(|report| report.labelled).map_err(|error| error.to_string());
+    lie(&folder, changed(honest.list(), probes), honest.sum());
+    assert!(open().expect_err("the second").to_string().contains("was opened before"), "{first:?}");
+}
+
+/// Before this check, `student open --unverified` opened the result of one teacher, whose noise alone protects its vote.
+#[test]
+fn a_result_of_fewer_teachers_than_the_minimum_is_refused() {
+    let folder = answered_with(&Terms { min_teachers: 3, ..real_terms("minimum") });
+    evaluate(&folder);
+    let honest = result_of(&folder);
+    let answers: Vec<_> = honest.list().answers().collect();
+    let mut statuses = honest.list().statuses().to_vec();
+    statuses[0] = TeacherStatus::Missing;
+    let list = AnswerList::new(folder.file.round(), honest.list().key(), statuses, &answers).expect("all answers");
+    lie(&folder, list, honest.sum());
+    let refused = |error: RolesError| {
+        let words = error.to_string();
+        assert!(error.exit_code().code() == 3 && words.contains("counts 2 teachers, but at least 3"), "{words}");
+    };
+    refused(open(&folder, Vec::new(), true).expect_err("too few"));
+    refused(server::verify(&verify_options(&folder), &Silent).expect_err("too few"));
+    assert!(!folder.path("labels.csv").exists());
+}
+
+#[test]
+fn two_results_and_incomplete_files_are_told_apart() {
+    let folder = evaluated();
+    let fails = |change: &dyn Fn(&mut VerifyOptions)| {
+        let mut options = verify_options(&folder);
+        change(&mut options);
+        let error = server::verify(&options, &Silent).expect_err("refused");
+        assert!(!folder.path("verification").exists());
+        (error.exit_code().code(), error.to_string())
+    };
+    // The messages of two teachers only.
+    fs::create_dir(folder.path("some")).expect("a folder");
+    for teacher in [0, 2] {
+        let name = format!("teacher-{teacher}.message");
+        fs::copy(folder.path("copies").join(&name), folder.path("some").join(&name)).expect("a copy");
+    }
+    let (code, message) = fails(&|options| options.messages = folder.path("some"));
+    assert!(code == 3 && message.contains("the message of teacher 1 that the server counted"), "{message}");
+    let (code, message) = fails(&|options| options.sign = Some((signing_key("student"), folder.path("verification"))));
+    assert!(code == 3 && message.contains("only a teacher's verification counts"), "{message}");
+    let (code, message) = fails(&|options| options.seed = folder.path("result"));
+    assert!(code == 3 && message.contains("expected a revealed seed"), "{message}");
+    // A log from before the result.
+    let log = RoundLog::from_bytes(&fs::read(folder.path("result.log")).expect("a log")).expect("whole");
+    let server = Identity::read(&signing_key("server")).expect("a key");
+    let signed = |entries: Vec<LogEntry>| RoundLog::new(log.round(), entries, |digest| server.sign(digest)).to_bytes();
+    let count = log.entries().len();
+    fs::write(folder.path("early.log"), signed(log.entries()[..count - 1].to_vec())).expect("a log");
+    let (code, message) = fails(&|options| options.log = folder.path("early.log"));
+    assert!(code == 3 && message.contains("ends before the result"), "{message}");
+    // A log of another result: the server signed both.
+    let mut entries = log.entries().to_vec();
+    entries[count - 1] = LogEntry::of_round(LogEvent::Result, Digest::of("another"));
+    fs::write(folder.path("other.log"), signed(entries)).expect("a log");
+    let options = VerifyOptions { log: folder.path("other.log"), ..verify_options(&folder) };
+    let report = server::verify(&options, &Silent).expect("complete files");
+    assert_eq!((report.honest, report.log_differs, report.answers_differ.len()), (false, true, 0));
+    // A seed is written once, and only by the round's server.
+    let error = server::reveal(&reveal_options(&folder)).expect_err("exists");
+    assert_eq!(error.exit_code().code(), 4);
+    let options = RevealOptions { signing_key: key_of(0), out: folder.path("mine"), ..reveal_options(&folder) };
+    let error = server::reveal(&options).expect_err("a teacher").to_string();
+    assert!(error.contains("not the round's server"), "{error}");
+    // A verification of a party that is not a teacher of the round, or of another teacher's name, is not accepted.
+    sign_verification(&folder, 1, "verification");
+    let mut forged = fs::read(folder.path("verification")).expect("a verification");
+    forged[12 + 96] = 2;
+    seal(&mut forged);
+    fs::write(folder.path("forged"), forged).expect("a file");
+    let error = open(&folder, vec![folder.path("forged")], false).expect_err("not teacher 2's").to_string();
+    assert!(error.contains("is not signed by teacher 2"), "{error}");
+}
+
+/// A server that colludes with a teacher counts this teacher's malformed message, and computes everything else properly.
+#[test]
+fn a_server_that_counts_an_unproven_message_is_convicted() {
+    let mut terms = terms("unproven", QUERIES, 3);
+    terms.noise = noise(5.0);
+    let folder = RoundFolder::with_proofs(&terms);
+    for teacher in 0..3 {
+        folder.answer(teacher, &[2, 1, 0, 1, 2, 0], &folder.inbox(&format!("{teacher}")));
+    }
+    let read = |teacher: usize| fs::read(folder.inbox(&format!("{teacher}"))).expect("a message");
+    let honest = Submission::from_bytes(&read(2)).expect("whole");
+    // A word of the mask: it adds a multiple of a key bit to the counts.
+    let probe = resigned(&honest, 2, |bytes| bytes[88 + 7] ^= 0x10);
+    fs::create_dir(folder.path("copies")).expect("a folder");
+    let messages = [read(0), read(1), probe];
+    let key = SeededEvaluationKey::from_bytes(&fs::read(keys().join("evaluation.key")).expect("a key")).expect("whole");
+    let seed = AnswerSeed::from_bytes([5; 32]);
+    let mut lying =
+        Server::new(key.expand(), folder.file.round().clone()).expect("valid").with_answer_seed(seed.clone());
+    for (teacher, message) in messages.iter().enumerate() {
+        fs::write(folder.path("copies").join(format!("{teacher}")), message).expect("a copy");
+        lying.add_checked(Submission::from_bytes(message).expect("whole").message()).expect("unchecked");
+    }
+    lying.close(3).expect("all");
+    let answers = lying.argmax(NonZeroUsize::new(2).expect("not zero"), &|_, _| {}).expect("a sum");
+    let statuses = lying.statuses().to_vec();
+    let list = AnswerList::new(folder.file.round(), lying.key().id(), statuses, &answers).expect("all answers");
+    let sum = Digest::of(lying.state().expect("closed"));
+    let identity = Identity::read(&signing_key("server")).expect("a key");
+    let result = SignedResult::new(list, sum, |digest| identity.sign(digest)).to_bytes();
+    let counted = messages.iter().enumerate();
+    let counted = counted.map(|(teacher, bytes)| LogEntry::of_message(LogEvent::Counted, teacher, Digest::of(bytes)));
+    let end = [(LogEvent::Closed, sum), (LogEvent::Result, Digest::of(&result))];
+    let entries = counted.chain(end.map(|(event, digest)| LogEntry::of_round(event, digest))).collect();
+    let log = RoundLog::new(folder.file.id(), entries, |digest| identity.sign(digest));
+    let parts = (ExactCircuit::Tournament, seed);
+    let seed = RevealedSeed::new(folder.file.id(), Digest::of(&result), parts, |digest| identity.sign(digest));
+    fs::write(folder.path("result"), result).expect("a result");
+    fs::write(folder.path("result.log"), log.to_bytes()).expect("a log");
+    fs::write(folder.path("seed"), seed.to_bytes()).expect("a seed");
+    let options = VerifyOptions { proof_key: Some(folder.path("proof.key")), ..verify_options(&folder) };
+    let report = server::verify(&options, &Silent).expect("complete files");
+    let reasons: Vec<_> = report.refused.iter().map(|refusal| (refusal.teacher, refusal.reason)).collect();
+    assert_eq!((report.honest, reasons), (false, vec![(Some(2), "unproven")]));
+    assert!(!folder.path("verification").exists());
+}
+
+#[test]
+fn a_result_of_a_server_that_was_killed_is_verified() {
+    let folder = interrupted("killed");
+    let copies = Some(folder.path("copies"));
+    // The circuit of the first start is kept.
+    let circuit = speed_core::Circuit::AllPairs;
+    let options = ServerOptions { randomness: RoundRandomness::OPERATING_SYSTEM, circuit, copies, ..folder.options() };
+    let report = folder.aggregate_with(&options, &Silent).expect("resumes");
+    assert_eq!(report.resumed, 0);
+    server::reveal(&reveal_options(&folder)).expect("a result");
+    assert!(verify(&folder).honest);
+}
+
+/// Before this check, the server ended without an error and without copies, and had deleted the messages of the network. On commit b3db769
+/// others could read the copies.
+#[test]
+fn a_server_that_lacks_copies_of_counted_messages_says_so_before_it_forgets_them() {
+    let folder = answered("copies");
+    // Teacher 2 sends its message over the network only.
+    let from = Identity::read(&key_of(2)).expect("a key").key();
+    let round = server::RoundServer::open(server_options(&folder)).expect("fitting files");
+    let message = round.check_message(fs::read(folder.inbox("2")).expect("a message"), from).expect("its own");
+    assert!(server::Reception::open(&round).expect("readable").keep(&[message], &[]).expect("kept")[0].is_ok());
+    drop(round);
+    fs::remove_file(folder.inbox("2")).expect("a message");
+    let without = ServerOptions { copies: None, ..server_options(&folder) };
+    assert!(catch_unwind(AssertUnwindSafe(|| folder.aggregate_with(&without, &Dies))).is_err());
+    fs::create_dir(folder.path("empty")).expect("a folder");
+    let aggregate =
+        |inbox: &str| server::aggregate(&server_options(&folder), &folder.path(inbox), &folder.path("result"), &Silent);
+    let lacks = |error: RolesError, which: &str| {
+        let words = error.to_string();
+        assert!(error.exit_code().code() == 3 && words.contains(which) && words.contains("--answers"), "{words}");
+    };
+    lacks(aggregate("empty").expect_err("no messages"), "messages of teacher 0, teacher 1:");
+    assert!(!folder.path("result").exists());
+    aggregate("inbox").expect("all messages");
+    #[cfg(unix)]
+    for (path, mode) in [("copies", 0o700), ("copies/teacher-1.message", 0o600)] {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(fs::metadata(folder.path(path)).expect("copies").permissions().mode() & 0o777, mode);
+    }
+    // After the result the messages of the inbox can be copied, and those of the network are deleted.
+    fs::rename(folder.path("copies").join("teacher-2.message"), folder.inbox("2 again")).expect("a copy");
+    fs::remove_dir_all(folder.path("copies")).expect("copies");
+    aggregate("inbox").expect("all messages");
+    assert_eq!(fs::read_dir(folder.path("copies")).expect("copies").count(), 3);
+    fs::remove_file(folder.inbox("2 again")).expect("a message");
+    fs::remove_dir_all(folder.path("copies")).expect("copies");
+    lacks(aggregate("inbox").expect_err("a message is gone"), "messages of teacher 2:");
+    assert_eq!(fs::read_dir(folder.path("copies")).expect("copies").count(), 2);
+    // A longer file is not a copy.
+    fs::remove_file(folder.path("copies/teacher-1.message")).expect("a copy");
+    fs::remove_file(folder.inbox("1")).expect("a message");
+    sparse(&folder, "copies/teacher-1.message");
+    lacks(aggregate("inbox").expect_err("no copy"), "messages of teacher 1, teacher 2:");
+}
+
+/// Creates a file of terabytes that takes no space.
+fn sparse(folder: &RoundFolder, name: &str) {
+    fs::File::create(folder.path(name)).and_then(|file| file.set_len(1 << 42)).expect("a sparse file");
+}
+
+/// Before these checks, a gigabyte was read and decoded for a small round, and a list of terabytes was hashed for hours.
+#[test]
+fn a_file_longer_than_its_kind_is_not_read() {
+    let folder = answered("long");
+    sparse(&folder, "result");
+    let error = open(&folder, Vec::new(), true).expect_err("too long");
+    let expected = format!("4398046511104 bytes, expected at most {}", SignedResult::size(folder.file.round()));
+    assert!(error.exit_code().code() == 3 && error.to_string().contains(&expected), "{error}");
+    sparse(&folder, "list");
+    let options = folder.teacher_options(3, &folder.path("message"));
+    let (query_list, randomness) = (Some(folder.path("list")), RoundRandomness::OPERATING_SYSTEM);
+    let error =
+        teacher::answer(&TeacherOptions { query_list, randomness, ..options }).expect_err("too long").to_string();
+    assert!(error.contains("list") && error.contains("expected at most"), "{error}");
+    // Before this check, a wrong name created an empty registry.
+    let options = RevealOptions { registry: folder.path("typo.registry"), ..reveal_options(&folder) };
+    let error = server::reveal(&options).expect_err("absent");
+    assert!(error.exit_code().code() == 4 && error.to_string().contains("typo.registry"), "{error}");
+    assert!(!folder.path("typo.registry").exists());
+}
+
+/// On commit b3db769 only the command line refused such a round, so other programs answered it.
+#[test]
+fn a_program_that_uses_the_library_refuses_a_round_that_costs_too_much() {
+    let folder = RoundFolder::new(&Terms { noise: noise(9.0), ..real_terms("dear") });
+    fs::write(folder.path("votes.csv"), "0\n".repeat(QUERIES)).expect("votes");
+    let options = TeacherOptions {
+        randomness: RoundRandomness::OPERATING_SYSTEM,
+        limit: PriceLimit::default(),
+        ..folder.teacher_options(0, &folder.path("message"))
+    };
+    let error = teacher::answer(&options).expect_err("too dear");
+    assert!(error.exit_code().code() == 2 && error.to_string().starts_with("--max-epsilon: "), "{error}");
+    assert!(!folder.path("message").exists());
+}
+
+/// On commit b3db769 both succeeded, with one charge: two messages with the same votes and different noise.
+#[test]
+fn two_simultaneous_answers_with_one_ledger_release_one_message() {
+    let folder = RoundFolder::new(&real_terms("simultaneous"));
+    fs::write(folder.path("votes.csv"), "0\n".repeat(QUERIES)).expect("votes");
+    let outs = ["first", "second"].map(|out| folder.path(out));
+    let answers = outs
+        .each_ref()
+        .map(|out| TeacherOptions { randomness: RoundRandomness::OPERATING_SYSTEM, ..folder.teacher_options(0, out) });
+    assert_ne!(answers[0].registry, answers[1].registry);
+    let results = std::thread::scope(|scope| {
+        answers
+            .each_ref()
+            .map(|options| scope.spawn(|| teacher::answer(options)))
+            .map(|thread| thread.join().expect("no panic"))
+    });
+    let refused: Vec<&RolesError> = results.iter().filter_map(|result| result.as_ref().err()).collect();
+    assert_eq!(refused.len(), 1, "{results:?}");
+    assert_eq!(outs.iter().filter(|out| out.exists()).count(), 1);
+}
+
+#[test]
+fn a_party_counts_with_all_its_teachers_in_a_verification() {
+    // On commit fd29d26 the parties were compared with the number of teachers, and the honest server stood convicted.
+    let mut terms = real_terms("parties");
+    let parties = terms.roster.teachers().iter().zip([3, 2, 4, 1]);
+    let parties = parties.map(|(party, teachers)| party.clone().with_teachers(teachers).expect("teachers")).collect();
+    terms.roster =
+        Roster::new(terms.roster.student().clone(), terms.roster.server().clone(), parties).expect("a roster");
+    terms.min_teachers = 9;
+    let folder = RoundFolder::new(&terms);
+    for (party, teachers) in [3, 2, 4].into_iter().enumerate() {
+        let row = (0..QUERIES).map(|query| (query % CLASSES).to_string()).collect::<Vec<_>>().join(",") + "\n";
+        fs::write(folder.path("votes.csv"), row.repeat(teachers)).expect("votes");
+        let options = folder.teacher_options(party, &folder.inbox(&format!("{party}")));
+        teacher::answer(&TeacherOptions { randomness: RoundRandomness::OPERATING_SYSTEM, ..options }).expect("valid");
+    }
+    evaluate(&folder);
+    let report = verify(&folder);
+    assert_eq!((report.honest, report.counted, report.teachers), (true, 9, 10), "{report:?}");
+}
+
+/// Opens the result of a round in which the student knows the answers to four queries.
+fn open_with_known(folder: &RoundFolder, known: &str, wrong: usize) -> Result<student::OpenReport, RolesError> {
+    fs::write(folder.path("known.csv"), known).expect("a file");
+    let out = folder.path("labels.csv");
+    let _ = fs::remove_file(&out);
+    student::open(&student::OpenOptions {
+        secret_key: keys().join("secret.key"),
+        part: None,
+        result: folder.path("result"),
+        round: folder.path("round.toml"),
+        verifications: Vec::new(),
+        unverified: true,
+        known: Some(student::KnownOptions { answers: folder.path("known.csv"), query_list: None, wrong }),
+        keep_keys: true,
+        out,
+    })
+}
+
+/// On commit 2903ddd the labels of the replaced result are written.
+#[test]
+fn known_answers_refuse_replaced_labels_before_any_is_written() {
+    let folder = evaluated();
+    let honest = open(&folder, Vec::new(), true).expect("labels");
+    let known = |queries: &[usize]| -> String {
+        let lines: Vec<&str> = honest.lines().skip(1).collect();
+        std::iter::once("query,label\n".to_owned()).chain(queries.iter().map(|q| format!("{}\n", lines[*q]))).collect()
+    };
+    let four = known(&[0, 2, 3, 5]);
+    let report = open_with_known(&folder, &four, 0).expect("all right");
+    let compared = report.known_answers.expect("known answers");
+    assert_eq!((compared.known, compared.wrong, report.labelled), (4, 0, QUERIES - 4));
+    let text = fs::read_to_string(folder.path("labels.csv")).expect("labels");
+    let (without, all): (Vec<&str>, Vec<&str>) = (text.lines().skip(1).collect(), honest.lines().skip(1).collect());
+    for query in 0..QUERIES {
+        let expected = if [0, 2, 3, 5].contains(&query) { format!("{query},") } else { all[query].to_owned() };
+        assert_eq!(without[query], expected);
+    }
+    // The server moves two of the known answers, and one that is not known.
+    let result = result_of(&folder);
+    let list = changed(result.list(), |words| {
+        for query in [3, 4, 5] {
+            let body = &mut words[(query + 1) * WORDS - 1];
+            // The next class, or the class before if there is none.
+            let step = if all[query].ends_with('3') { (1_u64 << 60).wrapping_neg() } else { 1 << 60 };
+            *body = u64::from_le_bytes(*body).wrapping_add(step).to_le_bytes();
+        }
+    });
+    lie(&folder, list, result.sum());
+    let error = open_with_known(&folder, &four, 1).expect_err("two are wrong");
+    assert!(error.exit_code().code() == 3 && error.to_string().contains("2 of 4 known answers are wrong"), "{error}");
+    assert!(!folder.path("labels.csv").exists() && keys().join("secret.key").exists());
+    // Probes that happen to hit no known query are not caught, and neither is a lie within the allowance.
+    open_with_known(&folder, &known(&[0, 2]), 0).expect("the lie is elsewhere");
+    open_with_known(&folder, &four, 2).expect("two may be wrong");
+    for (text, wrong, words) in [
+        ("query,label\n0,1\n0,2\n", 0, "occurs on line 2 already"),
+        ("query,label\n6,1\n", 0, "line 2: expected a query of the round"),
+        ("query,label\n00,1\n", 0, "line 2: expected a query of the round"),
+        ("query,label\n0,4\n", 0, "line 2: expected a class of the round (0, 1, 2, 3)"),
+        ("query,label\n0,\n", 0, "line 2: expected a class of the round (0, 1, 2, 3)"),
+        ("name,label\na.png,1\n", 0, "--query-list"),
+        ("query,label\n0,1\n", 1, "fewer wrong ones than known ones"),
+    ] {
+        let error = open_with_known(&folder, text, wrong).expect_err(words);
+        assert!(error.exit_code().code() == 3 && error.to_string().contains(words), "{error}");
+    }
+}
+
+#[test]
+fn known_pictures_are_mixed_in_a_secret_order() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name);
+    let names: Vec<String> = (0..40).map(|image| format!("{image:02}, \"a\".png")).collect();
+    let list: String = names.iter().map(|name| format!("\"{}\"\n", name.replace('"', "\"\""))).collect();
+    fs::write(path("queries.csv"), format!("name\n{list}")).expect("a list");
+    fs::write(path("known.csv"), "name,label\nx.png,3\ny.png,1\n").expect("known answers");
+    let mixed = |out: &str, known: &str| {
+        let options = student::MixOptions { query_list: path("queries.csv"), known: path(known), out: path(out) };
+        student::mix(&options).map(|report| (report.queries, report.known))
+    };
+    assert_eq!(mixed("first", "known.csv").expect("a list"), (42, 2));
+    assert_eq!(mixed("second", "known.csv").expect("a list"), (42, 2));
+    let read = |name: &str| {
+        let list = speed_round::NamedQueries::parse(&fs::read(path(name)).expect("a list")).expect("a list");
+        list.names().to_vec()
+    };
+    let (first, second) = (read("first"), read("second"));
+    assert_ne!(first, second, "drawn anew");
+    let mut all = names.clone();
+    all.extend(["x.png".into(), "y.png".into()]);
+    for mut list in [first, second] {
+        list.sort_unstable();
+        assert_eq!(list, all);
+    }
+    fs::write(path("twice.csv"), "name,label\n\"07, \"\"a\"\".png\",3\n").expect("known answers");
+    assert!(mixed("third", "twice.csv").expect_err("in both").to_string().contains("occurs on line"));
+    fs::write(path("queries.csv"), "name,group\na,x\n").expect("a list");
+    assert!(mixed("fourth", "known.csv").expect_err("groups").to_string().contains("has groups"));
+    assert!(!path("third").exists() && !path("fourth").exists());
+}
+
+/// A courier may change a body of the evaluation key and correct its checksum: the key id stays, because it covers the public key
+/// only. Server and verifier then refuse the file, since the round states its SHA-256.
+#[test]
+fn an_evaluation_key_that_was_changed_on_the_way_is_refused() {
+    let folder = answered("changed evaluation key");
+    let mut bytes = fs::read(keys().join("evaluation.key")).expect("a key");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    let changed = folder.path("changed.key");
+    seal(&mut bytes);
+    fs::write(&changed, bytes).expect("a key");
+    let options = ServerOptions { evaluation_key: changed.clone(), ..server_options(&folder) };
+    let expect_refused = |error: RolesError| {
+        let words = error.to_string();
+        let [stated, found] = [folder.file.round().evaluation_key(), hash_file(&changed, 1 << 30).ok()];
+        for digest in [stated, found] {
+            assert!(words.contains(&digest.expect("a digest").to_string()), "{words}");
+        }
+        assert!(words.contains("changed.key") && words.contains("evaluation.sha256"), "{words}");
+    };
+    expect_refused(folder.aggregate_with(&options, &Silent).expect_err("another key"));
+    // A verifier must not convict this server.
+    let verified = evaluated();
+    let options = VerifyOptions { evaluation_key: changed.clone(), ..verify_options(&verified) };
+    expect_refused(server::verify(&options, &Silent).expect_err("another key"));
+}

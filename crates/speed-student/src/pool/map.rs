@@ -1,0 +1,385 @@
+//! The map of a pool: a place for every image in a space of few dimensions.
+
+use std::convert::Infallible;
+
+use rand::seq::IndexedRandom;
+use speed_core::random::{Stream, Streams};
+use speed_data::{ImageShape, Images};
+use speed_nn::threads::QueueError;
+
+use crate::pool::clusters::{Clusters, squared_distance};
+use crate::pool::components::Components;
+use crate::pool::embedding::Graph;
+use crate::pool::features::Features;
+use crate::pool::neighbours::Candidates;
+use crate::pool::rows::{Rows, in_blocks};
+
+/// Images that one thread handles at a time.
+const BLOCK: usize = 200;
+/// Nearest images of the pool that place another image.
+const PLACING: usize = 5;
+/// Distance within which a place decides about an image's label. The largest magnitude of a coordinate is 1.
+const REACH: f64 = 0.8;
+
+/// The settings of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MapSettings {
+    /// The vector of an image.
+    pub features: Features,
+    /// Number of principal components in which neighbours are searched.
+    pub components: usize,
+    /// Number of nearest neighbours of an image in the graph.
+    pub neighbours: usize,
+    /// Largest number of dimensions of the embedding.
+    pub dimensions: usize,
+}
+
+impl MapSettings {
+    /// Creates the settings for a kind of features.
+    #[must_use]
+    pub fn new(features: Features) -> Self {
+        Self { features, components: features.components(), neighbours: 10, dimensions: 20 }
+    }
+}
+
+impl Default for MapSettings {
+    fn default() -> Self {
+        Self::new(Features::default())
+    }
+}
+
+/// A step of the computation, for progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Images become vectors, and vectors coordinates along the principal components.
+    Components,
+    /// Neighbours are searched.
+    Neighbours,
+    /// The graph is embedded; the number of rounds is not known before.
+    Embedding,
+}
+
+/// An error of a map.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MapError {
+    /// The pool has no image.
+    #[error("a map needs at least one image, found none")]
+    Empty,
+    /// Images have another size than the pool's.
+    #[error("expected images of {expected} like the pool's, found {found}")]
+    Shape {
+        /// The shape of the pool's images.
+        expected: ImageShape,
+        /// The shape found.
+        found: ImageShape,
+    },
+    /// Stored parts do not belong to this pool.
+    #[error("the parts of a map do not fit a pool of {images} images of {shape}: found {found:?} values")]
+    Parts {
+        /// The number of images.
+        images: usize,
+        /// The shape of the images.
+        shape: ImageShape,
+        /// The numbers of values of components, points, places and sparsity.
+        found: [usize; 4],
+    },
+    /// A thread could not be started.
+    #[error("map of the pool: {0}")]
+    Threads(#[from] QueueError<Infallible>),
+}
+
+/// A place for every image of a pool, such that images of one class are near each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PoolMap {
+    features: Features,
+    shape: ImageShape,
+    components: Components,
+    /// The pool along the principal components.
+    points: Rows<f32>,
+    /// The places: the spectral embedding, the smoothest coordinate first.
+    places: Rows<f64>,
+    /// The mean distance of every image to its neighbours.
+    sparsity: Vec<f64>,
+}
+
+/// The numbers of a map, for storage: a map that is read from them has the same bits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MapParts {
+    /// The mean vector and the principal directions, `(1 + components) x values of a vector`.
+    pub components: Vec<f32>,
+    /// The pool along the principal components, images x components.
+    pub points: Vec<f32>,
+    /// The places, images x dimensions.
+    pub places: Vec<f32>,
+    /// The mean distance of every image to its neighbours.
+    pub sparsity: Vec<f32>,
+}
+
+impl PoolMap {
+    /// Computes the map of `pool`. The time grows with the square of the pool. `on_images` is called with the task and the number of
+    /// images or rounds that it finished.
+    ///
+    /// # Errors
+    /// If the pool is empty, or a thread cannot be started.
+    pub fn new(
+        pool: Images<'_>,
+        settings: &MapSettings,
+        streams: &Streams,
+        threads: usize,
+        on_images: &(dyn Fn(Task, usize) + Sync),
+    ) -> Result<Self, MapError> {
+        if pool.is_empty() {
+            return Err(MapError::Empty);
+        }
+        let (features, shape) = (settings.features, pool.shape());
+        let vectors = in_blocks(pool.len(), BLOCK, threads, |block| {
+            block.flat_map(|i| features.vector(pool, i)).collect::<Vec<f32>>()
+        })?;
+        let vectors = Rows::new(features.width(shape), vectors.concat());
+        let components = Components::fit(&vectors, settings.components, &mut streams.stream("components", 0), threads)?;
+        let points = in_blocks(pool.len(), BLOCK, threads, |block| {
+            on_images(Task::Components, block.len());
+            block.flat_map(|i| components.project(vectors.row(i))).collect::<Vec<f32>>()
+        })?;
+        let points = Rows::new(components.count(), points.concat());
+        drop(vectors);
+        let near = Candidates::new(&points).of_each_other(&points, settings.neighbours, threads, &|images| {
+            on_images(Task::Neighbours, images);
+        })?;
+        let mean = |near: &Vec<(f32, u32)>| {
+            near.iter().map(|&(squared, _)| libm::sqrt(f64::from(squared))).sum::<f64>() / near.len().max(1) as f64
+        };
+        let sparsity = single(near.iter().map(mean));
+        let mut stream = streams.stream("embedding", 0);
+        let places =
+            Graph::new(&near).embed(settings.dimensions, &mut stream, threads, &|| on_images(Task::Embedding, 1))?;
+        let places = Rows::new(places.width(), single(places.values().iter().copied()));
+        Ok(Self { features, shape, components, points, places, sparsity })
+    }
+
+    /// Reads the map of a pool from its parts.
+    ///
+    /// # Errors
+    /// If the parts have other sizes than those of a map of such a pool.
+    pub fn from_parts(pool: Images<'_>, features: Features, parts: &MapParts) -> Result<Self, MapError> {
+        let MapParts { components, points, places, sparsity } = parts;
+        let (shape, images, width) = (pool.shape(), pool.len(), features.width(pool.shape()));
+        let found = [components.len(), points.len(), places.len(), sparsity.len()];
+        let fault = || MapError::Parts { images, shape, found };
+        let count = (components.len() / width).checked_sub(1).filter(|count| *count > 0).ok_or_else(fault)?;
+        let dimensions = places.len() / images.max(1);
+        let sizes = [(1 + count) * width, images * count, images * dimensions, images];
+        let is_finite = [components, points, places, sparsity].iter().all(|part| part.iter().all(|v| v.is_finite()));
+        if sizes != found || dimensions == 0 || !is_finite {
+            return Err(fault());
+        }
+        let wide = |values: &[f32]| values.iter().map(|&value| f64::from(value)).collect::<Vec<f64>>();
+        Ok(Self {
+            features,
+            shape,
+            components: Components::from_rows(width, components),
+            points: Rows::new(count, points.clone()),
+            places: Rows::new(dimensions, wide(places)),
+            sparsity: wide(sparsity),
+        })
+    }
+
+    /// Returns the parts of the map for storage.
+    #[must_use]
+    pub fn to_parts(&self) -> MapParts {
+        MapParts {
+            components: self.components.to_rows(),
+            points: self.points.values().to_vec(),
+            places: self.places.values().iter().map(|&value| value as f32).collect(),
+            sparsity: self.sparsity.iter().map(|&value| value as f32).collect(),
+        }
+    }
+
+    /// Returns the number of components and of dimensions.
+    #[must_use]
+    pub fn sizes(&self) -> [usize; 2] {
+        [self.components.count(), self.places.width()]
+    }
+
+    /// Returns the number of images.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.points.len()
+    }
+
+    /// Returns whether the map has no image; never true for a computed map.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the place of image `index` in the first `dimensions` dimensions.
+    ///
+    /// # Panics
+    /// If `index` is not below `len()`.
+    #[must_use]
+    pub fn at(&self, index: usize, dimensions: usize) -> &[f64] {
+        &self.places.row(index)[..self.dimensions(dimensions)]
+    }
+
+    /// Returns the number of dimensions in which images of this number of classes are compared: one for each class, but at least 10.
+    #[must_use]
+    pub fn dimensions_for(classes: usize) -> usize {
+        classes.max(10)
+    }
+
+    fn dimensions(&self, wanted: usize) -> usize {
+        wanted.clamp(1, self.places.width())
+    }
+
+    /// Divides the pool among at most `count` clusters. They are computed in as many dimensions, but at least 10, as far as the map has
+    /// them.
+    #[must_use]
+    pub fn clusters(&self, count: usize, streams: &Streams) -> Clusters {
+        let dimensions = self.dimensions(count.max(10));
+        let places = self.places.iter().flat_map(|place| place[..dimensions].to_vec()).collect();
+        let mut stream = streams.stream("clusters", count as u64);
+        Clusters::of_points(&Rows::new(dimensions, places), count, &self.sparsity, &mut stream)
+    }
+
+    /// Returns for each of `images` its place in `dimensions` dimensions, image after image: the mean of the places of the five most
+    /// similar images of the pool. `on_images` is called with numbers of finished images.
+    ///
+    /// # Errors
+    /// If the images have another size than the pool's, or a thread cannot be started.
+    pub fn place(
+        &self,
+        images: Images<'_>,
+        dimensions: usize,
+        threads: usize,
+        on_images: &(dyn Fn(usize) + Sync),
+    ) -> Result<Vec<Vec<f64>>, MapError> {
+        if images.shape() != self.shape {
+            return Err(MapError::Shape { expected: self.shape, found: images.shape() });
+        }
+        let candidates = Candidates::new(&self.points);
+        let blocks = in_blocks(images.len(), BLOCK, threads, |block| {
+            let count = block.len();
+            let place = |i: usize| {
+                let point = self.components.project(&self.features.vector(images, i));
+                let near = candidates.nearest(&point, PLACING, None);
+                let mut place = vec![0.0; self.dimensions(dimensions)];
+                for (_, image) in &near {
+                    let values = self.at(*image as usize, dimensions);
+                    place.iter_mut().zip(values).for_each(|(sum, value)| *sum += value / near.len() as f64);
+                }
+                place
+            };
+            let placed: Vec<Vec<f64>> = block.map(place).collect();
+            on_images(count);
+            placed
+        })?;
+        Ok(blocks.into_iter().flatten().collect())
+    }
+
+    /// Returns the label that each image of the pool gets from `own`, images with their places and labels below `classes`: the label of
+    /// the nearest place, and of equally near ones the first. An image without a place nearer than 0.8 probably has a class of
+    /// which `own` has no image: it gets a random one of these classes, if there are any.
+    #[must_use]
+    pub fn nearest_labels(&self, own: &[(&[f64], u8)], classes: usize, stream: &mut Stream) -> Vec<u8> {
+        let is_absent = |class: &u8| own.iter().all(|(_, label)| label != class);
+        let absent: Vec<u8> = (0..=u8::MAX).take(classes).filter(is_absent).collect();
+        let label = |index: usize| {
+            let mut best = (f64::INFINITY, 0);
+            for &(place, label) in own {
+                let distance = squared_distance(self.at(index, place.len()), place);
+                if distance < best.0 {
+                    best = (distance, label);
+                }
+            }
+            if best.0 < REACH * REACH { best.1 } else { absent.choose(stream).copied().unwrap_or(best.1) }
+        };
+        (0..self.len()).map(label).collect()
+    }
+}
+
+/// Rounds values to single precision, in which they are stored.
+fn single(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    values.map(|value| f64::from(value as f32)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use speed_data::Split;
+    use speed_data::digits::{DigitsConfig, generate};
+
+    use super::*;
+
+    fn digits() -> Split {
+        generate(DigitsConfig { train: 10, test: 600 }, &Streams::new(1)).test
+    }
+
+    fn map(pool: &Split, threads: usize) -> PoolMap {
+        let pool = Images::new(pool);
+        PoolMap::new(pool, &MapSettings::default(), &Streams::new(2), threads, &|_, _| ()).expect("a map")
+    }
+
+    #[test]
+    fn threads_and_storage_do_not_change_a_bit() {
+        let pool = digits();
+        let one = map(&pool, 1);
+        assert_eq!(one, map(&pool, 3));
+        let parts = one.to_parts();
+        assert_eq!(PoolMap::from_parts(Images::new(&pool), Features::Straightened, &parts).expect("a map"), one);
+        let short = MapParts { sparsity: parts.sparsity[1..].to_vec(), ..parts.clone() };
+        assert!(PoolMap::from_parts(Images::new(&pool), Features::Straightened, &short).is_err());
+        let mut odd = parts;
+        odd.places[3] = f32::NAN;
+        assert!(PoolMap::from_parts(Images::new(&pool), Features::Straightened, &odd).is_err());
+    }
+
+    #[test]
+    fn an_image_of_the_pool_is_placed_near_itself() {
+        let pool = digits();
+        let map = map(&pool, 2);
+        let placed = map.place(Images::new(&pool), 10, 2, &|_| ()).expect("places");
+        let is_near = |i: usize| {
+            let own = squared_distance(&placed[i], map.at(i, 10));
+            (0..pool.len()).filter(|&j| squared_distance(&placed[i], map.at(j, 10)) < own).count() < 60
+        };
+        assert!((0..pool.len()).filter(|&i| is_near(i)).count() > 540);
+        let small = pool.slice(0..0);
+        assert!(matches!(
+            PoolMap::new(Images::new(&small), &MapSettings::default(), &Streams::new(1), 1, &|_, _| ()),
+            Err(MapError::Empty)
+        ));
+    }
+
+    #[test]
+    fn clusters_of_digits_are_mostly_of_one_class_and_cover_the_pool() {
+        let pool = digits();
+        let clusters = map(&pool, 2).clusters(20, &Streams::new(3));
+        let mut seen = vec![false; pool.len()];
+        let mut right = 0;
+        for cluster in clusters.all() {
+            let of_typical = |&&image: &&usize| pool.label(image) == pool.label(cluster.typical);
+            right += cluster.images.iter().filter(of_typical).count();
+            cluster.images.iter().for_each(|&image| assert!(!std::mem::replace(&mut seen[image], true)));
+        }
+        assert!(seen.iter().all(|&seen| seen));
+        assert!(right > 480, "{right} of 600 images have the class of their cluster's typical image");
+    }
+
+    #[test]
+    fn a_few_labels_spread_to_nearest_places() {
+        let pool = digits();
+        let map = map(&pool, 2);
+        let own: Vec<(&[f64], u8)> = (0..60).map(|i| (map.at(i, 10), pool.label(i))).collect();
+        let labels = map.nearest_labels(&own, 10, &mut Streams::new(4).stream("labels", 0));
+        assert!((0..60).all(|i| labels[i] == pool.label(i)));
+        let right = (0..pool.len()).filter(|&i| labels[i] == pool.label(i)).count();
+        assert!(right > 420, "{right} of 600 by the nearest of 60 images");
+        // A teacher with images of one class guesses among the others far from its images.
+        let zeros: Vec<(&[f64], u8)> = own.iter().copied().filter(|(_, label)| *label == 0).collect();
+        let labels = map.nearest_labels(&zeros, 10, &mut Streams::new(5).stream("labels", 0));
+        let of_zeros = (0..pool.len()).filter(|&i| pool.label(i) == 0 && labels[i] == 0).count();
+        let others: std::collections::BTreeSet<u8> = labels.iter().copied().filter(|&label| label != 0).collect();
+        assert!(of_zeros > 40 && others.len() == 9, "{of_zeros} {others:?}");
+    }
+}
