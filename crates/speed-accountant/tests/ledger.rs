@@ -477,14 +477,14 @@ fn pure_epsilons_of_a_party_add_up() {
     // At such a delta, moments do not help.
     let small = Budget { delta: Delta::new(1e-60).expect("a delta"), ..budget(5.0) };
     let ledger = Ledger::create(&folder.path().join("ledger"), small).expect("a new ledger");
-    let gamma = InverseScale::new(0.01).expect("a scale");
+    let gamma = InverseScale::new(0.1).expect("a scale");
     let event = PrivacyEvent::new(Mechanism::discrete_laplace(gamma), HonestRatio::ALL);
     ledger.charge_once(&of_party("first", &event, 1, [7, 70])).expect("within");
     // A charge without a number is of one teacher.
     ledger.charge("second", &event, 10, 1).expect("within");
     let statement = ledger.charge_once(&of_party("third", &event, 2, [3, 30])).expect("within");
     // Each vote that moves costs gamma at each of two counts.
-    let (one, all) = (0.02 * 4.0, 0.02 * (7.0 + 1.0 + 2.0 * 3.0));
+    let (one, all) = (0.2 * 4.0, 0.2 * (7.0 + 1.0 + 2.0 * 3.0));
     let party = statement.party.expect("a party");
     assert!((statement.spent_epsilon / one - 1.0).abs() < 1e-6, "{}", statement.spent_epsilon);
     assert!((party.spent_epsilon / all - 1.0).abs() < 1e-6 && party.fixed_epsilon <= party.spent_epsilon, "{party:?}");

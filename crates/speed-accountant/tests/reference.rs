@@ -8,9 +8,7 @@ use speed_accountant::theory::{
 };
 use speed_accountant::theory::{epsilon_star, log_sup_g, theorem_2, tight_per_query_epsilon};
 use speed_accountant::{Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent};
-use speed_mechanism::{
-    DiscreteLaplace, GeneralisedLaplace, HonestRatio, InverseScale, LaplaceTable, Mechanism, NoiseDeviation,
-};
+use speed_mechanism::{DiscreteLaplace, GeneralisedLaplace, HonestRatio, InverseScale, Mechanism, NoiseDeviation};
 
 /// Relative agreement required unless a block states another tolerance.
 const TOLERANCE: f64 = 1e-9;
@@ -307,80 +305,6 @@ fn gaussian_noise() {
     }
 }
 
-/// Computes the epsilons, by the improved conversion at half orders up to 30, of the exact distributions of continuous
-/// noise at these votes and at the neighbour where one vote of every query moves between winner and runner-up: to the
-/// winner, from the votes to the neighbour; and away from the winner, from the neighbour to the votes. Only this test
-/// computes them.
-fn exact_instances(votes: &[Vec<u32>], event: &PrivacyEvent) -> [f64; 2] {
-    let noise = LaplaceTable::new(GeneralisedLaplace::of_class(gamma(0.1), event.tau()));
-    let mut rows: Vec<(Vec<f64>, f64)> = Vec::new();
-    for row in votes {
-        let mut counts: Vec<f64> = row.iter().map(|&count| f64::from(count)).collect();
-        counts.sort_by(|a, b| b.total_cmp(a));
-        match rows.iter_mut().find(|(known, _)| *known == counts) {
-            Some((_, times)) => *times += 1.0,
-            None => rows.push((counts, 1.0)),
-        }
-    }
-    [1.0, -1.0].map(|moved| {
-        let pairs = rows.iter().map(|(counts, times)| {
-            let mut neighbour = counts.clone();
-            neighbour[0] += moved;
-            neighbour[1] -= moved;
-            let [here, there] = [counts, &neighbour].map(|counts| win_probabilities(counts, &noise));
-            if moved > 0.0 { (here, there, *times) } else { (there, here, *times) }
-        });
-        let pairs: Vec<_> = pairs.collect();
-        (2..=60)
-            .map(|half| f64::from(half) / 2.0)
-            .map(|l| {
-                let moment = |(p, p_neighbour, times): &(Vec<f64>, Vec<f64>, f64)| {
-                    let terms = p.iter().zip(p_neighbour).map(|(p, q)| p * (l * (p / q).ln()).exp());
-                    times * terms.sum::<f64>().ln()
-                };
-                improved_epsilon(pairs.iter().map(moment).sum(), l, 1e-5)
-            })
-            .fold(f64::INFINITY, f64::min)
-    })
-}
-
-/// Computes the probability that each class has the largest noisy count, `integral f(r) prod_j F(r + n_k - n_j) dr`.
-fn win_probabilities(counts: &[f64], noise: &LaplaceTable) -> Vec<f64> {
-    let won = |class: usize| -> f64 {
-        let gaps: Vec<f64> =
-            (0..counts.len()).filter(|&other| other != class).map(|other| counts[class] - counts[other]).collect();
-        let mut breaks: Vec<f64> = gaps.iter().map(|gap| -gap).chain([0.0]).collect();
-        breaks.sort_by(f64::total_cmp);
-        breaks.dedup();
-        breaks.insert(0, breaks[0] - 400.0);
-        breaks.push(breaks[breaks.len() - 1] + 400.0);
-        let at = |r: f64| -> f64 {
-            let below: f64 = gaps.iter().map(|gap| -noise.log_survival(r + gap).exp_m1()).product();
-            noise.log_density(r).exp() * below
-        };
-        let intervals = breaks.windows(2).map(|ends| {
-            // The noise has cusps at the ends. With r = a + (b - a) w(s) and w' flat there, the rule for periodic
-            // functions still converges.
-            let steps = 300;
-            let (a, width) = (ends[0], ends[1] - ends[0]);
-            let part: f64 = (1..steps)
-                .map(|i| {
-                    let s = f64::from(i) / f64::from(steps);
-                    let w = s.powi(4) * (35.0 - 84.0 * s + 70.0 * s * s - 20.0 * s.powi(3));
-                    let slope = 140.0 * (s * (1.0 - s)).powi(3);
-                    width * slope * at(a + width * w)
-                })
-                .sum();
-            part / f64::from(steps)
-        });
-        intervals.sum()
-    };
-    let probabilities: Vec<f64> = (0..counts.len()).map(won).collect();
-    let sum: f64 = probabilities.iter().sum();
-    assert!((sum - 1.0).abs() < 1e-7, "{sum}");
-    probabilities
-}
-
 #[test]
 fn tightened_bounds() {
     let fixture = fixture(
@@ -435,10 +359,9 @@ fn tightened_bounds() {
         let proved = tight_per_query_epsilon(&event, 10);
         let proved = improved_epsilon(sum(&exact, &|log_q| outcome_moment(proved, log_q, l)), l, 1e-5);
         assert!(claimed >= improved * 0.998 && claimed <= proved * 1.0001, "{claimed}: {improved} to {proved}");
-        let exact = exact_instances(&fixture, &event);
-        for (found, key) in exact.into_iter().zip(["exact instance d->d'", "exact instance d'->d"]) {
-            close(found, number(&row[key][0]), 1e-6, row);
-            // No claim is below the true difference of two neighbours.
+        // No claim is below the true difference of two neighbours, which the block has.
+        for key in ["exact instance d->d'", "exact instance d'->d"] {
+            let found = number(&row[key][0]);
             assert!(claimed > found && both.epsilon > found, "{claimed} and {} are not above {found}", both.epsilon);
         }
     }

@@ -47,8 +47,8 @@ fn proof_key(public: &PublicKey, round: &Round) -> ProofKey {
 fn only_honest_messages_pass_verification() {
     let keys = protocol();
     let public = keys.public_key();
-    let round = Round::new(RoundSpec::new(b"proofs", VoteShape::new(3, 1, 10).expect("a shape"), 400)).expect("valid");
-    let values = [1, -200, 0, 3, 511, -511, 7, 0, 0, 90];
+    let round = Round::new(RoundSpec::new(b"proofs", VoteShape::new(3, 1, 2).expect("a shape"), 400)).expect("valid");
+    let values = [511, -200];
 
     let timed = Instant::now();
     let proof_key = ProofKey::generate(public.parameters(), &round, &SOURCE).expect("valid");
@@ -80,15 +80,15 @@ fn only_honest_messages_pass_verification() {
     assert!(invalid(&Message::from_bytes(&sealed(changed)).expect("well-formed"), &proof));
     // A value beyond the range cannot be proved.
     let error =
-        Teacher::new(0).answer_with_proof(public, &round, &[512; 10], &proof_key, &SOURCE).expect_err("too wide");
+        Teacher::new(0).answer_with_proof(public, &round, &[512; 2], &proof_key, &SOURCE).expect_err("too wide");
     assert!(matches!(error, ProofError::Teacher(TeacherError::Value { least: -512, most: 511 })));
     let message_of = |values: &[i64]| {
         let refused = Teacher::new(0).answer_with_proof(public, &round, values, &proof_key, &SOURCE);
         refused.expect_err("too wide").to_string()
     };
-    assert_eq!(message_of(&[512; 10]), message_of(&[-700; 10]), "the value is secret");
+    assert_eq!(message_of(&[512; 2]), message_of(&[-700; 2]), "the value is secret");
     // A key for values of another range is refused before anything is encrypted or verified.
-    let narrow = RoundSpec::new(b"narrow", VoteShape::new(3, 1, 10).expect("a shape"), 200);
+    let narrow = RoundSpec::new(b"narrow", VoteShape::new(3, 1, 2).expect("a shape"), 200);
     let narrow = Round::new(narrow).expect("valid");
     let error =
         Teacher::new(0).answer_with_proof(public, &narrow, &values, &proof_key, &SOURCE).expect_err("another range");
@@ -96,7 +96,7 @@ fn only_honest_messages_pass_verification() {
     let error = proof_key.verify(public, &narrow, &message, &proof).expect_err("another range");
     assert!(matches!(error, ProofError::OtherRange { expected: 9, found: 10 }), "{error}");
     // Damaged bytes are refused or fail to verify.
-    for position in (0..bytes.len()).step_by(37) {
+    for position in (0..bytes.len()).step_by(97) {
         let mut damaged = bytes.clone();
         damaged[position] ^= 1;
         if let Ok(damaged) = Proofs::from_bytes(&damaged) {
@@ -154,15 +154,15 @@ fn the_proofs_of_a_party_allow_exactly_the_values_of_its_teachers() {
     let keys = protocol();
     let public = keys.public_key();
     let spec = |parties: &[u32]| RoundSpec {
-        mechanism: Some(PrivacyNoise::of_coins(4, 9).expect("valid").mechanism()),
+        mechanism: Some(PrivacyNoise::of_coins(4, 6).expect("valid").mechanism()),
         parties: parties.to_vec(),
-        ..RoundSpec::new(b"parties", VoteShape::new(9, 1, 2).expect("a shape"), 18)
+        ..RoundSpec::new(b"parties", VoteShape::new(6, 1, 2).expect("a shape"), 12)
     };
-    let round = Round::new(spec(&[5, 3, 1])).expect("valid");
+    let round = Round::new(spec(&[5, 1])).expect("valid");
     let proof_key = proof_key(public, &round);
     assert_eq!(proof_key.range_log(), 5, "-10 to 15 for the largest party");
     let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid");
-    for (party, least, most) in [(0, -10, 15), (1, -6, 9), (2, -2, 3)] {
+    for (party, least, most) in [(0, -10, 15), (1, -2, 3)] {
         let answer =
             |values: &[i64]| Teacher::new(party).answer_with_proof(public, &round, values, &proof_key, &SOURCE);
         let (message, proofs) = answer(&[least, most]).expect("in range");
@@ -172,16 +172,16 @@ fn the_proofs_of_a_party_allow_exactly_the_values_of_its_teachers() {
         }
         // The proofs of the same values for a larger party are not valid for a smaller one.
         if party > 0 {
-            let larger = Round::new(spec(&[1, 3, 5])).expect("valid");
+            let larger = Round::new(spec(&[1, 5])).expect("valid");
             let found = proof_key.verify(public, &larger, &message, &proofs);
             assert!(matches!(found, Err(ProofError::Invalid { .. })), "{party}");
         }
         add(&mut server, &message, &proofs, &proof_key).expect("honest");
     }
-    assert_eq!((server.received(), server.teachers_received()), (3, 9));
+    assert_eq!((server.received(), server.teachers_received()), (2, 6));
     // A party that the round does not have.
-    let fourth = Teacher::new(3).answer(public, &round, &[0, 0], &SOURCE);
-    assert!(matches!(fourth, Err(TeacherError::Unknown { index: 3, teachers: 3 })));
+    let third = Teacher::new(2).answer(public, &round, &[0, 0], &SOURCE);
+    assert!(matches!(third, Err(TeacherError::Unknown { index: 2, teachers: 2 })));
 }
 
 /// A teacher with a program of its own, which encrypts and proves any values.
@@ -323,13 +323,16 @@ fn a_value_next_to_the_exact_range_passes_one_proof_and_fails_the_other() {
         let is_honest = parts == [true; 2];
         assert_eq!(accepted(&words, &encoded(proofs.iter())), is_honest, "{value}");
         // A proof twice, the proofs in the other order, one proof, three proofs.
-        for order in [&[0, 0][..], &[1, 1], &[1, 0], &[0], &[1], &[], &[0, 1, 0]] {
-            assert!(!accepted(&words, &encoded(order.iter().map(|&part| &proofs[part]))), "{value} {order:?}");
+        if is_honest {
+            for order in [&[0, 0][..], &[1, 1], &[1, 0], &[0], &[1], &[], &[0, 1, 0]] {
+                assert!(!accepted(&words, &encoded(order.iter().map(|&part| &proofs[part]))), "{value} {order:?}");
+            }
+            continue;
         }
         // The liar makes valid proofs of the nearest parts that include its value.
         let nearest = starts.map(|start| start + value - value.clamp(start, start + 7));
         let (words, proofs) = liar.encrypt_and_prove(&[0, value], &nearest, &metadata);
         assert!((0..2).all(|part| liar.is_valid(&words, nearest[part], &proofs[part], &metadata[part])), "{value}");
-        assert_eq!(accepted(&words, &encoded(proofs.iter())), is_honest, "{value}");
+        assert!(!accepted(&words, &encoded(proofs.iter())), "{value}");
     }
 }

@@ -21,7 +21,6 @@ mod lies;
 mod machines;
 mod messages;
 mod network;
-mod own_files;
 mod own_images;
 mod pages;
 mod parties;

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 use serde::Serialize;
@@ -175,21 +175,39 @@ impl Sizes {
     }
 }
 
-/// Returns the processor seconds of `work`: the least of three measurements, because other programs disturb short ones. If the
-/// system has no processor time, it returns elapsed time.
-fn seconds(work: impl Fn() -> Result<(), ExperimentError>) -> Result<f64, ExperimentError> {
+/// The processor time from a moment on, or the elapsed time if the system has no processor time.
+struct Clock(Option<Duration>, Instant);
+
+impl Clock {
+    fn start() -> Self {
+        Self(processor_time(), Instant::now())
+    }
+
+    fn seconds(&self) -> f64 {
+        let spent = self.0.zip(processor_time()).map(|(start, end)| end.saturating_sub(start));
+        spent.unwrap_or_else(|| self.1.elapsed()).as_secs_f64()
+    }
+}
+
+/// Returns the least of three measurements, because other programs disturb short ones. A long one is enough.
+fn least(measure: impl Fn() -> Result<f64, ExperimentError>) -> Result<f64, ExperimentError> {
     let mut least = f64::INFINITY;
     for _ in 0..3 {
-        let (start, clock) = (processor_time(), Instant::now());
-        work()?;
-        let spent = start.zip(processor_time()).map(|(start, end)| end - start);
-        let spent = spent.unwrap_or_else(|| clock.elapsed());
-        least = least.min(spent.as_secs_f64());
+        least = least.min(measure()?);
         if least > LONG {
             break;
         }
     }
     Ok(least)
+}
+
+/// Returns the processor seconds of `work`.
+fn seconds(work: impl Fn() -> Result<(), ExperimentError>) -> Result<f64, ExperimentError> {
+    least(|| {
+        let clock = Clock::start();
+        work()?;
+        Ok(clock.seconds())
+    })
 }
 
 /// Returns the seconds of a step and of a vote.
@@ -255,8 +273,9 @@ fn student_with(
     let passes = method.passes(config);
     let batch = passes.batch.min(limit);
     let pool = images.images(STEPS * batch.max(10))?;
-    let train = |epochs: u32| {
-        let few = method.trial(config, epochs, batch);
+    // The first epoch may take longer than the others, and the last one is evaluated, so the second of three is measured.
+    let epoch = least(|| {
+        let few = method.trial(config, 3, batch);
         let lesson = Lesson {
             config: &few,
             pool: Unlabelled::new(&pool),
@@ -266,12 +285,16 @@ fn student_with(
             streams: &streams,
             device: &device,
         };
-        let trained = method.train(&lesson, None, &mut |_: &EpochReport<'_>| Ok(()));
-        trained.map(drop).map_err(|error| Mismatch::Unmeasured(error.into()).into())
-    };
-    // The first epoch may take longer than the others.
-    let (without, with) = (seconds(|| train(2))?, seconds(|| train(3))?);
-    let epoch = (with - without).max(0.0);
+        let (clock, mut ends) = (Clock::start(), Vec::new());
+        let trained = method.train(&lesson, None, &mut |_: &EpochReport<'_>| {
+            ends.push(clock.seconds());
+            if ends.len() < 2 { Ok(()) } else { Err("measured".into()) }
+        });
+        match ends[..] {
+            [first, second] => Ok(second - first),
+            _ => trained.map(|_| 0.0).map_err(|error| Mismatch::Unmeasured(error.into()).into()),
+        }
+    })?;
     let measured = method.passes(&method.trial(config, 1, batch)).images(pool.len());
     Ok((f64::from(passes.epochs) * epoch / measured as f64, epoch))
 }

@@ -288,3 +288,53 @@ impl BudgetNeed {
         Ok(Self { budget_needed: Some(needed.epsilon), delta: delta.get(), samplers_included, refused })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+    use std::time::Duration;
+
+    use speed_accountant::PriceLimit;
+
+    use super::*;
+    use crate::config::Source;
+
+    #[test]
+    fn every_preset_has_a_plan_with_an_epsilon_or_a_reason() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs");
+        // A package of this crate alone has no presets.
+        let Ok(presets) = std::fs::read_dir(folder) else { return };
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let path = |name: &str| place.path().join(name).display().to_string();
+        std::fs::write(path("votes.csv"), "250,0,0,0,0,0,0,0,0,0\n".repeat(10_000)).expect("votes");
+        std::fs::write(path("labels.csv"), "0\n".repeat(26_032)).expect("labels");
+        let options = RunOptions {
+            results: place.path().join("results"),
+            datasets: None,
+            threads: NonZeroUsize::MIN,
+            force: Vec::new(),
+            limit: PriceLimit::default(),
+            mix_machines: false,
+            latency_wait: Duration::ZERO,
+        };
+        for preset in presets.map(|entry| entry.expect("an entry").path()) {
+            let source = Source::read(&preset).expect("readable");
+            let mut overrides = Vec::new();
+            if source.text().contains("[votes]\nsource = \"file\"") {
+                overrides.push(format!("votes.file={}", path("votes.csv")));
+            }
+            if source.text().contains("labels = \"svhn_test_labels.npy\"") {
+                overrides.push(format!("data.labels={}", path("labels.csv")));
+            }
+            if source.text().contains("source = \"pictures\"") {
+                overrides.extend(["data.source=digits".to_owned(), "data.folder=".to_owned()]);
+            }
+            let config = source.with_overrides(&overrides).and_then(|source| Config::load(&source)).expect("a config");
+            let plan = plan_with(&config, &options, false).unwrap_or_else(|error| panic!("{preset:?}: {error}"));
+            for row in plan.rows {
+                assert!(row.data_independent.is_some() || row.without_value.is_some(), "{preset:?}: {row:?}");
+            }
+        }
+        assert!(!options.results.exists(), "a plan wrote something");
+    }
+}

@@ -150,11 +150,7 @@ mod tests {
                 }
                 for case in both_cases(event) {
                     for beta in [0.02, 0.5] {
-                        for rows in [
-                            vec![vec![24, 3, 0], vec![9, 9, 9]],
-                            vec![vec![13, 12, 2], vec![27, 0, 0]],
-                            vec![vec![20, 7, 0], vec![15, 6, 6]],
-                        ] {
+                        for rows in [vec![vec![24, 3, 0], vec![9, 9, 9]], vec![vec![13, 12, 2], vec![27, 0, 0]]] {
                             let here = smooth_bound(&case, &rows, 4.0, beta);
                             for first in moves(&rows[0]) {
                                 for second in moves(&rows[1]) {

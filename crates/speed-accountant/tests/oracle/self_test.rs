@@ -11,22 +11,6 @@ fn close(a: f64, b: f64, most: f64) -> bool {
     (a - b).abs() <= most
 }
 
-#[test]
-fn noise_of_shape_one_is_geometric_on_both_sides() {
-    for gamma in [1e-3, 0.1, 1.0, 40.0, 700.0, 1e3] {
-        let noise = Noise::new(gamma, 1.0, 2_000);
-        let p = (-gamma).exp();
-        for t in [1, 2, 7, 300, 2_000] {
-            let log_at_least = -gamma * t as f64 - p.ln_1p();
-            let log_pmf = -gamma * t as f64 + (-(-gamma).exp_m1()).ln() - p.ln_1p();
-            let most = 1e-13 + 4.0 * f64::EPSILON * gamma * t as f64;
-            assert!(close(noise.log_at_least(t), log_at_least, most), "{gamma} {t}");
-            assert!(close(noise.log_pmf(-t), log_pmf, most), "{gamma} {t}");
-            assert!(close(noise.log_at_least(1 - t), (-log_at_least.exp()).ln_1p(), 1e-13), "{gamma} {t}");
-        }
-    }
-}
-
 /// Computes the probabilities of `A - B` at `-reach..=reach`, by convolution.
 fn convolved(gamma: f64, shape: f64, reach: usize) -> Vec<f64> {
     let p = (-gamma).exp();

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clear_winner_is_found_wherever_it_stands() {
+    fn a_clear_winner_is_found_wherever_it_stands_and_close_counts_may_have_none() {
         let paper = paper();
         let mut queries =
             vec![vec![-300, -500, -400, -310, -900, -350, -420, -333, -380, -120], vec![40, -30], vec![-30, 40, -90]];
@@ -278,15 +278,10 @@ mod tests {
             assert_eq!(answer.winner(), counts.iter().position(|count| Some(count) == highest), "{counts:?}");
             assert_eq!(answer.bootstraps, counts.len() * (counts.len() - 1) / 2 + counts.len());
         }
-    }
-
-    /// The circuit's known weakness: ten equal counts are 45 coin flips, and some class beats all others in about one
-    /// of 51 queries.
-    #[test]
-    fn close_counts_may_have_no_winner() {
-        let paper = paper();
+        // The circuit's known weakness: ten equal counts are 45 coin flips, and some class beats all others in about one of 51
+        // queries.
         let answers: Vec<PaperAnswer> =
-            (0..4).map(|query| paper.argmax(query, &[25; 10]).expect("a simulation needs no entropy")).collect();
+            (0..2).map(|query| paper.argmax(query, &[25; 10]).expect("a simulation needs no entropy")).collect();
         assert!(answers.iter().any(|answer| answer.winner().is_none()), "{answers:?}");
     }
 
@@ -296,10 +291,6 @@ mod tests {
         let counts = [25, 24, 26, 25];
         let winners = |paper: &PaperArgmax| paper.argmax(3, &counts).map(|answer| answer.winners).expect("no entropy");
         assert_eq!(winners(&a), winners(&b));
-    }
-
-    #[test]
-    fn debug_shows_no_key() {
-        assert_eq!(format!("{:?}", paper()), "PaperArgmax(250 teachers, ..)");
+        assert_eq!(format!("{a:?}"), "PaperArgmax(250 teachers, ..)", "no key is shown");
     }
 }

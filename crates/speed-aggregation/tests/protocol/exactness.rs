@@ -36,7 +36,7 @@ fn the_encrypted_argmax_agrees_with_the_clear_one_on_all_kinds_of_counts() {
 #[test]
 fn other_numbers_of_classes_agree_too() {
     let mut rng = Streams::new(12).stream("classes", 0);
-    let classes = if exhaustive() { &[2, 3, 7, 16, 17, 40, 128][..] } else { &[2, 7, 16, 17] };
+    let classes = if exhaustive() { &[2, 3, 7, 16, 17, 40, 128][..] } else { &[2, 16, 17] };
     for &classes in classes {
         let mut counts: Vec<Vec<i64>> =
             vec![(0..classes).map(|_| rng.random_range(-20..=20)).collect(), vec![1; classes]];
@@ -49,7 +49,7 @@ fn other_numbers_of_classes_agree_too() {
 fn all_pairs_agrees_too() {
     let mut rng = Streams::new(13).stream("all pairs", 0);
     let aggregator = protocol().clone().with_circuit(Circuit::AllPairs).expect("exact");
-    let counts = vec![histogram(true, &mut rng), vec![7, 9, 9, -3, 9, 8, 0, 1, 9, 2], vec![-9; 10]];
+    let counts = vec![histogram(true, &mut rng), vec![7, 9, 9, -3, 9, 8, 0, 1, 9, 2]];
     assert_same_winners(&aggregator, &votes(&counts, 3, 200, &mut rng), "all pairs");
     let counts = vec![vec![-1, 3], vec![4, 4]];
     assert_same_winners(&aggregator, &votes(&counts, 3, 200, &mut rng), "all pairs, two classes");

@@ -3,7 +3,7 @@
 use rand::RngExt;
 use speed_aggregation::protocol::{AnswerList, OpeningPart, Signature};
 use speed_aggregation::{Outcome, Parameters, Round, RoundKind, RoundSpec, Server, Teacher};
-use speed_core::fixture::draws;
+use speed_core::fixture::{draws, exhaustive};
 use speed_core::random::Streams;
 use speed_core::{Digest, Randomness};
 
@@ -53,5 +53,7 @@ fn a_joint_opening_of_computed_answers_gives_the_outcome_of_the_key() {
     assert!(digits.iter().any(|outcome| outcome.label() > Some(15)), "{digits:?}");
     let check = RoundSpec { threshold: Some(32), kind: RoundKind::Check, ..spec("check", 3, draws(4), 4, 100) };
     assert!(compare(&narrow, check).contains(&Outcome::NoAnswer));
-    compare(&Parameters::WIDE_128, spec("wide", 3, draws(1), 10, 2_000));
+    if exhaustive() {
+        compare(&Parameters::WIDE_128, spec("wide", 3, draws(1), 10, 2_000));
+    }
 }

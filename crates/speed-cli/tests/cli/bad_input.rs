@@ -1,14 +1,11 @@
 //! Every kind of bad input gives one clear message and its exit code, and loses no results.
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::cli::common::{TINY, Workplace, check_failure, determined};
-use flate2::Compression;
-use flate2::write::GzEncoder;
 
 /// An `.npy` file of unsigned bytes.
 pub(crate) fn npy(path: &Path, shape: &str, values: &[u8]) {
@@ -75,47 +72,21 @@ fn invalid_votes_are_refused() {
 }
 
 #[test]
-fn a_vote_for_a_class_that_does_not_exist() {
-    let config = TINY.replace("[queries]", "[votes]\nsource = \"file\"\nfile = \"votes.npy\"\n[queries]");
-    let place = Workplace::new(&config);
-    let mut labels = vec![1u8; 5 * 100];
-    labels[2 * 100 + 7] = 10;
-    npy(&place.path("votes.npy"), "5, 100", &labels);
-    place.fails(
-        &["run", "config.toml"],
-        3,
-        &["row 2, column 7: teacher 2 votes for class 10 on query 7, expected 0 to 9"],
-    );
-}
-
-#[test]
 fn impossible_settings() {
     let place = Workplace::new(TINY);
     let run = |set: &str, words: &[&str]| {
         place.fails(&["run", "config.toml", "--set", set], 2, words);
         place.fails(&["run", "config.toml", "--dry-run", "--set", set], 2, words);
     };
+    // Errors that are detected before a teacher trains. The tests of the config have all the others.
     for (set, words) in [
         ("ensemble.teachers=301", &["`ensemble.teachers`", "301 teachers share 300 training images"][..]),
-        ("noise.gamma=0", &["`noise.gamma`", "from 0.001"]),
-        ("noise.gamma=-1.0", &["`noise.gamma`", "from 0.001"]),
-        // Errors that are detected before a teacher trains.
         ("noise.gamma=0.0005", &["`noise.gamma`"]),
         ("privacy.delta=1e-300", &["`privacy.delta`", "1e-280"]),
         ("student.batch=65537", &["`student.gan.batch`", "2..=65536"]),
-        ("student.pseudo_labels.batch=0", &["`student.pseudo_labels.batch`", "1..=65536"]),
-        ("student.epoch_images=-1", &["`student.gan.epoch_images`", "-1"]),
-        ("student.epoch_images=99999999999", &["`student.gan.epoch_images`", "at most 10000000"]),
-        (
-            "student.pseudo_labels.epoch_images=99999999999",
-            &["`student.pseudo_labels.epoch_images`", "at most 10000000"],
-        ),
         ("student.pseudo_labels.convolutions=[3,3,3,3,3]", &["`student.pseudo_labels.convolutions`", "too small"]),
         ("teacher.shift=28", &["`teacher.shift`", "too large"]),
-        ("data.train_images=99999999999", &["`data.train_images`", "at most 10000000"]),
         ("table.repeats=1000000000", &["`table.repeats`", "at most 10000"]),
-        ("queries.count=101", &["`queries.count`", "1 to data.pool_images = 100"]),
-        ("schema=2", &["`schema`", "found 2"]),
     ] {
         run(set, words);
     }
@@ -124,13 +95,8 @@ fn impossible_settings() {
         2,
         &["`row.1.name`", "control characters"],
     );
-    for (tau, place_of) in [("0.0", "greater than 0"), ("1.01", "at most 1"), ("0.1", "tau")] {
-        let config = TINY.replace("honest_ratio = 0.8", &format!("honest_ratio = {tau}"));
-        Workplace::new(&config).fails(&["run", "config.toml"], 2, &["config.toml:", "`row.2.honest_ratio`", place_of]);
-    }
     place.fails(&["run", "absent.toml"], 2, &["absent.toml"]);
     place.fails(&["run", "config.toml", "--force", "studnet"], 2, &["studnet", "teachers", "student"]);
-    assert!(!place.path("results/tiny").exists() || fs::read_dir(place.path("results/tiny")).is_ok());
 }
 
 #[test]
@@ -142,13 +108,7 @@ fn mnist_files_that_are_missing_or_damaged() {
     fs::create_dir_all(&folder).expect("folder");
     fs::write(folder.join("train-images-idx3-ubyte"), [0, 0, 8, 3, 0, 0]).expect("truncated");
     place.fails(&["run", "config.toml", "--datasets", "data"], 3, &["train-images-idx3-ubyte"]);
-    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
-    gzip.write_all(&[0, 0, 8, 1, 0, 0, 0xea, 0x60]).expect("memory");
-    let swapped = gzip.finish().expect("memory");
-    fs::remove_file(folder.join("train-images-idx3-ubyte")).expect("removed");
-    fs::write(folder.join("train-images-idx3-ubyte.gz"), swapped).expect("labels where images belong");
-    place.fails(&["run", "config.toml", "--datasets", "data"], 3, &["train-images-idx3-ubyte.gz"]);
-    place.fails(&["data", "check", "mnist", "--datasets", "data"], 3, &["train-images-idx3-ubyte.gz"]);
+    place.fails(&["data", "check", "mnist", "--datasets", "data"], 3, &["train-images-idx3-ubyte"]);
     place.fails(&["data", "check", "cifar"], 3, &["cifar", "mnist"]);
 }
 

@@ -11,9 +11,6 @@ use crate::cli::own_images;
 use crate::cli::pages::check_alone;
 use crate::cli::predict::{students, text};
 
-/// Options for a run without encryption, with all baselines.
-const WITH_BASELINES: [&str; 4] = ["--set", "row.0.aggregation=trusted", "--set", "table.baselines=true"];
-
 /// Arrays of a bright row at one of three places, true labels instead of votes, and one small student.
 const ARRAYS: &str = r#"
 name = "arrays"
@@ -69,9 +66,9 @@ fn lines(path: &Path) -> Vec<Vec<String>> {
 
 #[test]
 fn results_by_class_have_the_names_of_folders_and_the_accuracy_of_the_students() {
-    let place = own_images::place();
-    let run = [&["run", "config.toml", "--json"], &WITH_BASELINES[..]].concat();
-    let report: Value = serde_json::from_str(&place.succeeds(&run)).expect("JSON");
+    let place = own_images::finished();
+    let run = ["run", "config.toml", "--json"];
+    let report = own_images::report(&place);
     assert_eq!(report["classes"], json!(["bar", "beam", "frame"]));
     let folder = place.run_folder("results", "shapes");
     let tables = folder.join("tables");
@@ -118,16 +115,15 @@ fn results_by_class_have_the_names_of_folders_and_the_accuracy_of_the_students()
     fs::write(&path, changed.to_string()).expect("a report");
     place.fails(&["show", "shapes"], 4, &["report.json", "results by class with the first student's accuracy 0.123"]);
     // The run writes the report again, and trains nothing.
-    let again: Value = serde_json::from_str(&place.succeeds(&run)).expect("JSON");
+    let again = place.json(&run);
     assert_eq!(again["rows"], report["rows"]);
     assert_eq!(again["stage_times"], report["stage_times"]);
 }
 
 #[test]
 fn baselines_are_measured_on_the_same_images_and_only_if_asked() {
-    let place = own_images::place();
-    let run = [&["run", "config.toml", "--json"], &WITH_BASELINES[..]].concat();
-    let report: Value = serde_json::from_str(&place.succeeds(&run)).expect("JSON");
+    let place = own_images::finished();
+    let report = own_images::report(&place);
     let rows = report["rows"].as_array().expect("rows");
     for row in rows {
         let spreading = &row["baselines"]["label_spreading"];
@@ -146,7 +142,7 @@ fn baselines_are_measured_on_the_same_images_and_only_if_asked() {
     let table = lines(&folder.join("tables/baselines.csv"));
     let names: Vec<[&str; 2]> = table.iter().map(|line| [&*line[0], &*line[1]]).collect();
     let of_row = |row| ["student", "labelled images alone", "label spreading"].map(|name| [row, name]);
-    let expected = [vec![["row", "classifier"]], [of_row("encrypted"), of_row("conv GAN"), of_row("ours")].concat()];
+    let expected = [vec![["row", "classifier"]], [of_row("GAN"), of_row("conv GAN"), of_row("ours")].concat()];
     assert_eq!(names, [expected.concat(), vec![["", "mean teacher"]]].concat());
     let page = read(&folder.join("tables/report.html"));
     assert!(page.contains("label spreading") && page.contains("mean teacher"), "not in the page");
@@ -156,29 +152,21 @@ fn baselines_are_measured_on_the_same_images_and_only_if_asked() {
     assert_eq!(baselines.len(), 3);
     assert!(baselines.iter().all(|path| !path.join("student.safetensors").exists()));
 
-    // A finished baseline is not measured again, and a forced one has the same result.
-    let finished = read(&folder.join("stages/baseline-teachers/stage.json"));
-    place.succeeds(&run);
-    assert_eq!(read(&folder.join("stages/baseline-teachers/stage.json")), finished);
-    let forced: Value =
-        serde_json::from_str(&place.succeeds(&[&run[..], &["--force", "baselines"]].concat())).expect("JSON");
-    assert_eq!(forced["rows"], report["rows"]);
-
-    // Without baselines it is another run, whose report does not have them.
-    let without = [&run[..], &["--set", "table.baselines=false", "--results", "without"]].concat();
-    let plain: Value = serde_json::from_str(&place.succeeds(&without)).expect("JSON");
+    // Without baselines it is another run, which takes the same students, and whose report does not have them.
+    let without = ["run", "config.toml", "--json", "--set", "table.baselines=false"];
+    let plain = place.json(&without);
     assert_ne!(plain["run"], report["run"]);
     assert!(plain["rows"][0].get("baselines").is_none() && plain["ensemble"].get("test_accuracy").is_none());
     assert_eq!(plain["rows"][2]["students"], rows[2]["students"], "the students are the same");
-    assert!(!place.run_folder("without", "shapes").join("tables/baselines.csv").exists());
+    let plain = folder.with_file_name(plain["run"].as_str().expect("an id"));
+    assert!(!plain.join("tables/baselines.csv").exists());
 }
 
 #[test]
 fn classes_of_arrays_have_the_names_of_the_config() {
     let place = arrays();
     let named = r#"data.classes=["top", "<b>middle</b>", "bottom"]"#;
-    let report: Value =
-        serde_json::from_str(&place.succeeds(&["run", "config.toml", "--json", "--set", named])).expect("JSON");
+    let report = place.json(&["run", "config.toml", "--json", "--set", named]);
     let folder = place.run_folder("results", "arrays");
     assert_eq!(report["rows"][0]["classification"]["classes"][1]["name"], "<b>middle</b>");
     let page = read(&folder.join("tables/report.html"));
@@ -191,8 +179,7 @@ fn classes_of_arrays_have_the_names_of_the_config() {
     assert!(predicted.contains("\"bottom\""), "{predicted}");
 
     // Without names, classes have their numbers, and the run is another one.
-    let plain: Value =
-        serde_json::from_str(&place.succeeds(&["run", "config.toml", "--json", "--results", "plain"])).expect("JSON");
+    let plain = place.json(&["run", "config.toml", "--json", "--results", "plain"]);
     assert_eq!(plain["classes"], json!(["0", "1", "2"]));
     assert_ne!(plain["run"], report["run"]);
     assert!(plain["config"]["data"].get("classes").is_none());

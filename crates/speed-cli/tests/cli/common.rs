@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use serde_json::Value;
 use speed_core::Digest;
 use speed_core::fixture::{copy_folder, fixture};
 use tempfile::TempDir;
@@ -127,6 +128,12 @@ impl Workplace {
         String::from_utf8(output.stdout).expect("text")
     }
 
+    /// Returns standard output as JSON.
+    #[track_caller]
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.succeeds(arguments)).expect("JSON")
+    }
+
     /// Runs the binary and expects this exit code and these words in one message.
     #[track_caller]
     pub(crate) fn fails(&self, arguments: &[&str], code: i32, words: &[&str]) {
@@ -145,6 +152,13 @@ impl Workplace {
         assert_eq!(runs.len(), 1, "{runs:?}");
         runs[0].clone()
     }
+}
+
+/// Reads a file of JSON.
+#[track_caller]
+pub(crate) fn read_json(path: &Path) -> Value {
+    let text = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_slice(&text).expect("JSON")
 }
 
 #[track_caller]
@@ -174,8 +188,7 @@ pub(crate) fn determined(run: &Path) -> BTreeMap<String, Vec<u8>> {
         if stage.file_name().is_some_and(|name| name.to_string_lossy().contains(".superseded")) {
             continue;
         }
-        let record = fs::read(stage.join("stage.json")).expect("a finished stage");
-        let record: serde_json::Value = serde_json::from_slice(&record).expect("json");
+        let record = read_json(&stage.join("stage.json"));
         for (name, hash) in record["outputs"].as_object().expect("outputs") {
             let key = format!("{}/{name} {hash}", stage.file_name().expect("name").to_string_lossy());
             files.insert(key, fs::read(stage.join(name)).expect("an output"));

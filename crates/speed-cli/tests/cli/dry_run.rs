@@ -1,20 +1,14 @@
 //! `--dry-run` predicts the work of a run.
 
-use std::fs;
-
 use serde_json::Value;
-use speed_core::fixture::exhaustive;
 
-use crate::cli::bad_input::npy;
 use crate::cli::budget::{REAL, ROWS, RUN, charged, encrypted, ledger};
 use crate::cli::common::Workplace;
 
 #[test]
 fn a_dry_run_names_the_price_and_spends_nothing() {
     let place = Workplace::new(REAL);
-    let plan = || {
-        serde_json::from_str::<Value>(&place.succeeds(&["run", "config.toml", "--dry-run", "--json"])).expect("JSON")
-    };
+    let plan = || place.json(&["run", "config.toml", "--dry-run", "--json"]);
     let needed = |plan: &Value| plan["budget_needed"].as_f64().expect("a price");
     let before = plan();
     assert!(!place.path("results").exists(), "a dry run wrote something");
@@ -41,7 +35,7 @@ fn a_dry_run_knows_whether_the_budget_allows_all_rows() {
     let plan = |budget: f64| {
         let budget = format!("privacy.budget={budget}");
         let arguments = [&RUN[..], &["--dry-run", "--json", "--set", &budget]].concat();
-        serde_json::from_str::<Value>(&place.succeeds(&arguments)).expect("JSON")
+        place.json(&arguments)
     };
     let needed = plan(1.0)["budget_needed"].as_f64().expect("a price");
     assert!(plan(1.0)["refused"].is_string() && plan(needed)["refused"].is_null());
@@ -53,55 +47,11 @@ fn a_dry_run_knows_whether_the_budget_allows_all_rows() {
 }
 
 #[test]
-fn every_preset_prints_its_plan_and_cost() {
-    let place = Workplace::new(REAL);
-    // Votes for the presets that read votes.
-    let votes: Vec<u8> = (0..10_000).flat_map(|_| [250, 0, 0, 0, 0, 0, 0, 0, 0, 0]).collect();
-    npy(&place.path("votes.npy"), "10000, 10", &votes);
-    npy(&place.path("labels.npy"), "26032,", &[0; 26_032]);
-    let presets = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
-    let mut seen = 0;
-    for preset in fs::read_dir(presets).expect("configs").map(|entry| entry.expect("entry").path()) {
-        // Their networks take half of this test's time; .ci/nightly tries them (damages).
-        let is_long = ["svhn", "svhn-paper", "published-votes-students"]
-            .iter()
-            .any(|name| preset.ends_with(format!("{name}.toml")));
-        if is_long && !exhaustive() {
-            continue;
-        }
-        let text = fs::read_to_string(&preset).expect("a preset");
-        let mut arguments = vec!["run", preset.to_str().expect("text"), "--dry-run", "--json"];
-        if text.contains("[votes]\nsource = \"file\"") {
-            arguments.extend(["--set", "votes.file=votes.npy"]);
-        }
-        if text.contains("labels = \"svhn_test_labels.npy\"") {
-            arguments.extend(["--set", "data.labels=labels.npy"]);
-        }
-        if text.contains("source = \"pictures\"") {
-            arguments.extend(["--set", "data.source=digits", "--set", "data.folder="]);
-        }
-        let plan: Value = serde_json::from_str(&place.succeeds(&arguments)).expect("JSON");
-        // A sweep has a plan for each setting, and measures the first one's cost.
-        let plans = plan["settings"].as_array().cloned().unwrap_or_else(|| vec![plan]);
-        let cost = plans[0]["cost"]["stages"].as_array().expect("a cost");
-        assert!(
-            cost.iter().all(|of| of["core_seconds"].as_f64().is_some_and(|seconds| seconds >= 0.0)),
-            "{preset:?} {cost:?}"
-        );
-        for row in plans.iter().flat_map(|plan| plan["rows"].as_array().expect("rows")) {
-            assert!(row["data_independent"].is_number() || row["without_value"].is_string(), "{preset:?} {row}");
-        }
-        seen += 1;
-    }
-    assert!(seen >= 9 && !place.path("results").exists());
-}
-
-#[test]
 fn a_dry_run_counts_forced_stages_and_prints_the_total_cost() {
     let place = Workplace::finished(&encrypted());
     let plan = |more: &[&str]| {
         let arguments = [&RUN[..], &["--dry-run", "--json"], more].concat();
-        serde_json::from_str::<Value>(&place.succeeds(&arguments)).expect("JSON")
+        place.json(&arguments)
     };
     let needed = |plan: &Value| plan["budget_needed"].as_f64().expect("a price");
     let (usual, forced) = (plan(&[]), plan(&["--force", "aggregate"]));

@@ -6,6 +6,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::cli::bad_input::npy;
+use crate::cli::budget::REAL;
 use crate::cli::common::{TINY, Workplace, encrypted};
 
 const DOCUMENTED: &str = include_str!("../../../../docs/json.md");
@@ -41,10 +42,11 @@ pub(crate) fn documented(text: &str) -> Value {
 
 #[test]
 fn outputs_of_runs_have_a_version_and_are_documented() {
-    let place = Workplace::new(&encrypted());
+    let place = Workplace::finished(&encrypted());
     let json = |arguments: &[&str]| documented(&place.succeeds(&[arguments, &["--json"]].concat()));
     let plan = json(&["run", "config.toml", "--dry-run"]);
-    assert_eq!(plan["stages"][0], serde_json::json!({ "name": "data", "done": false }));
+    assert_eq!(plan["stages"][0], serde_json::json!({ "name": "data", "done": true }));
+    assert_eq!((&plan["students"][1]["method"], &plan["students"][1]["epochs"]), (&"pseudo-labels".into(), &4.into()));
     let report = json(&["run", "config.toml"]);
     // No figure of the paper was given, so the fields are null; 0.0 would be a figure.
     for figure in ["epsilon", "accuracy", "deviation", "minutes"] {
@@ -59,15 +61,14 @@ fn outputs_of_runs_have_a_version_and_are_documented() {
         (&begun["runs"][0]["state"], &begun["runs"][0]["stages"][0]["state"]),
         (&"stopped".into(), &"done".into())
     );
-    json(&["run", "config.toml", "--set", "seed=4"]);
     npy(&place.path("image.npy"), "1, 28, 28", &[0; 784]);
     let id = report["run"].as_str().expect("an id");
     let model = format!("results/tiny/{id}/models/non-private/student-0.safetensors");
     documented(&place.succeeds(&["predict", "--model", &model, "image.npy", "--format", "json"]));
     json(&["export", "--model", &model, "--out", "model.onnx"]);
-    let run = |index: usize| json(&["list"])["runs"][index]["run"].as_str().expect("an id").to_owned();
-    json(&["compare", &run(0), &run(1)]);
-    fs::write(place.path("swept.toml"), format!("{TINY}\n[sweep]\nseed = [3, 4]\n")).expect("a config");
+    json(&["compare", id, id]);
+    let swept = REAL.replace("operating-system", "simulation");
+    fs::write(place.path("swept.toml"), format!("{swept}\n[sweep]\nseed = [3, 4]\n")).expect("a config");
     json(&["run", "swept.toml", "--dry-run"]);
     json(&["run", "swept.toml"]);
 
@@ -91,49 +92,24 @@ fn outputs_of_the_accountant_have_a_version_and_are_documented() {
     let place = Workplace::new(TINY);
     npy(&place.path("votes.npy"), "4, 3", &[200, 30, 20, 190, 40, 20, 10, 220, 20, 80, 90, 80]);
     let noise = ["--gamma", "0.1", "--delta", "1e-5"];
-    for arguments in [
-        &["account", "--votes", "votes.npy"][..],
-        &["account", "--any-votes", "--queries", "4", "--classes", "3"],
-        &["account", "--votes", "votes.npy", "--release", "--simulation", "1"],
-        &["calibrate", "--epsilon", "5", "--queries", "10", "--delta", "1e-5"],
-        &[
-            "calibrate",
-            "--mechanism",
-            "binomial",
-            "--teachers",
-            "20",
-            "--epsilon",
-            "5",
-            "--queries",
-            "10",
-            "--delta",
-            "1e-5",
-        ],
-        &[
-            "plan",
-            "--teachers",
-            "20",
-            "--agreement",
-            "0.9",
-            "--classes",
-            "3",
-            "--queries",
-            "4",
-            "--mechanism",
-            "binomial",
-            "--coins",
-            "2",
-        ],
-        &["plan", "--teachers", "250", "--votes", "votes.npy", "--mechanism", "gaussian", "--sigma", "9"],
-        &["audit", "--gamma", "1", "--runs", "1000"],
-        &["ledger", "create", "ledger", "--epsilon", "7", "--delta", "1e-5"],
-        &["ledger", "charge", "ledger", "--gamma", "0.1", "--queries", "2"],
-        &["ledger", "show", "ledger"],
-        &["ledger", "check", "ledger"],
-        &["figure", "gamma", "--votes", "votes.npy", "--delta", "1e-5"],
+    for line in [
+        "account --votes votes.npy",
+        "account --any-votes --queries 4 --classes 3",
+        "account --votes votes.npy --release --simulation 1",
+        "calibrate --epsilon 5 --queries 10 --delta 1e-5",
+        "calibrate --mechanism binomial --teachers 20 --epsilon 5 --queries 10 --delta 1e-5",
+        "plan --teachers 20 --agreement 0.9 --classes 3 --queries 4 --mechanism binomial --coins 2",
+        "plan --teachers 250 --votes votes.npy --mechanism gaussian --sigma 9",
+        "audit --gamma 1 --runs 1000",
+        "ledger create ledger --epsilon 7 --delta 1e-5",
+        "ledger charge ledger --gamma 0.1 --queries 2",
+        "ledger show ledger",
+        "ledger check ledger",
+        "figure gamma --votes votes.npy --delta 1e-5",
     ] {
+        let arguments: Vec<&str> = line.split(' ').collect();
         let noise = if arguments[0] == "account" { &noise[..] } else { &[] };
-        documented(&place.succeeds(&[arguments, noise, &["--json"]].concat()));
+        documented(&place.succeeds(&[&arguments, noise, &["--json"]].concat()));
     }
 }
 
@@ -162,7 +138,7 @@ fn errors_are_objects_with_the_option_json() {
 #[test]
 fn progress_in_json_is_one_object_per_line() {
     let place = Workplace::new(TINY);
-    let output = place.speed(&["run", "config.toml", "--log-format", "json"]);
+    let output = place.speed(&["run", "config.toml", "--log-format", "json", "--set", "table.repeats=0"]);
     assert!(output.status.success());
     let said = String::from_utf8(output.stderr).expect("text");
     let events: Vec<Value> = said.lines().map(documented).collect();

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use serde_json::Value;
-
-use crate::cli::common::{TINY, Workplace};
+use crate::cli::common::{TINY, Workplace, read_json};
 
 /// Digests of everything that networks computed (scripts/check-portable compares an emulated processor with this file).
 /// With `SPEED_RENEW=1` in the environment, the test rewrites the file.
@@ -16,15 +14,14 @@ fn portable_trainings_have_these_bytes_on_every_machine() {
     let place = Workplace::new(TINY);
     place.succeeds(&["run", "config.toml", "--set", "arithmetic=portable"]);
     let run = place.run_folder("results", "tiny");
-    let environment: Value = serde_json::from_slice(&fs::read(run.join("env.json")).expect("env.json")).expect("json");
+    let environment = read_json(&run.join("env.json"));
     assert_eq!(environment["arithmetic"], "portable");
     let mut digests = BTreeMap::new();
     for stage in fs::read_dir(run.join("stages")).expect("stages").map(|entry| entry.expect("entry").path()) {
         // Epsilons depend on the system's mathematical functions.
         let name = stage.file_name().expect("a name").to_string_lossy().into_owned();
         if !name.starts_with("account-") {
-            let record: Value =
-                serde_json::from_slice(&fs::read(stage.join("stage.json")).expect("a record")).expect("json");
+            let record = read_json(&stage.join("stage.json"));
             digests.insert(name, record["outputs"].clone());
         }
     }
@@ -49,8 +46,7 @@ fn portable_arithmetic_requires_the_cpu() {
 fn a_run_says_which_kind_of_machine_trained() {
     let place = Workplace::finished(TINY);
     let run = place.run_folder("results", "tiny");
-    let report: Value =
-        serde_json::from_slice(&fs::read(run.join("tables/report.json")).expect("a report")).expect("json");
+    let report = read_json(&run.join("tables/report.json"));
     let kind = report["environment"]["arithmetic"].as_str().expect("a kind");
     assert_eq!(report["kinds_of_machine"], serde_json::json!([kind]));
     assert_eq!(fs::read_to_string(run.join("stages/teachers/arithmetic")).expect("a kind"), format!("{kind}\n"));

@@ -6,43 +6,29 @@ use serde_json::Value;
 
 use crate::cli::bad_input::npy;
 use crate::cli::common::{TINY, Workplace};
-use crate::cli::roles::Parties;
+use crate::cli::roles::{AGGREGATE, ANSWER, Parties};
 
 #[test]
 fn a_misspelt_key_or_value_gets_a_suggestion() {
     let place = Workplace::new(TINY);
     for (set, words) in [
         ("noise.gama=1", "did you mean `gamma`?"),
-        ("student.epohs=1", "did you mean `epochs`?"),
         ("nois.gamma=1", "did you mean `noise`?"),
-        ("student.pseudo_lables.epochs=1", "did you mean `pseudo_labels`?"),
-        ("row.0.honest-ratio=1", "did you mean `honest_ratio`?"),
         ("row.*.agregation=trusted", "did you mean `aggregation`?"),
         ("noise.delta=1e-5", "did you mean `privacy.delta`?"),
         ("gamma=1", "did you mean `noise.gamma`"),
         ("noise.epsilon=1", "speed calibrate"),
         ("privacy.epsilon=1", "speed calibrate"),
         ("noise.source=simulatoin", "did you mean simulation?"),
-        ("noise.mechanism=skelam", "did you mean skellam?"),
-        ("student.method=pseudo-label", "did you mean pseudo-labels?"),
-        ("row.0.aggregation=encryptd", "did you mean encrypted?"),
         ("seed.x=1", "seed is not a section"),
     ] {
         place.fails(&["run", "config.toml", "--set", set], 2, &["--set", words]);
     }
-    for (from, to, words) in [
-        ("[noise]", "[noize]", "config.toml:20: key `noize`: unknown key; did you mean `noise`?"),
-        ("gamma = 1.0", "gama = 1.0", "did you mean `gamma`?"),
-        ("honest_ratio", "honest_ration", "did you mean `honest_ratio`?"),
-        ("aggregation = \"trusted\"", "aggregation = \"trustd\"", "did you mean trusted?"),
-    ] {
-        fs::write(place.path("other.toml"), TINY.replacen(from, to, 1)).expect("a config");
-        place.fails(&["run", "other.toml"], 2, &["other.toml:", words.trim_start_matches("config.toml:20: ")]);
-    }
+    fs::write(place.path("other.toml"), TINY.replacen("[noise]", "[noize]", 1)).expect("a config");
+    place.fails(&["run", "other.toml"], 2, &["other.toml:", "key `noize`: unknown key; did you mean `noise`?"]);
     fs::write(place.path("swept.toml"), format!("{TINY}\n[sweep]\ngama = [1.0]\n")).expect("a config");
     place.fails(&["run", "swept.toml"], 2, &["did you mean `gamma`?"]);
     // For a word that resembles no choice, all choices are listed.
-    place.fails(&["run", "config.toml", "--set", "noise.colour=1"], 2, &["did you mean `data.colour`?"]);
     place.fails(&["run", "config.toml", "--set", "noise.xyz=1"], 2, &["allowed here: coins, gamma, mechanism"]);
     place.fails(
         &["account", "--any-votes", "--queries", "1", "--mechanism", "laplase", "--gamma", "1", "--delta", "1e-5"],
@@ -56,7 +42,7 @@ fn a_misspelt_config_or_run_gets_a_suggestion() {
     let place = Workplace::new(TINY);
     fs::create_dir(place.path("configs")).expect("a folder");
     fs::write(place.path("configs/mnist.toml"), TINY).expect("a config");
-    for name in ["mnist", "mnist.toml", "configs/mnist", "mnsit", "configs/mnits.toml"] {
+    for name in ["mnist", "configs/mnits.toml"] {
         for command in [&["run", name][..], &["submit", name, "--slurm"]] {
             place.fails(command, 2, &["cannot read config", "did you mean configs/mnist.toml?"]);
         }
@@ -98,11 +84,8 @@ fn a_start_that_fails_leaves_no_folder() {
     let votes = TINY.replace("[queries]", "[votes]\nsource = \"file\"\nfile = \"votes.npy\"\n[queries]");
     for (config, changes, code) in [
         (TINY, &["data.source=mnist"][..], 3),
-        (TINY, &["data.source=pictures", "data.folder=nowhere"], 3),
         (TINY, &["data.source=none", "votes.source=uniform", "table.repeats=0", "data.labels=nowhere.npy"], 3),
-        (TINY, &["queries.selection=file", "queries.file=nowhere.npy"], 3),
         (TINY, &["ensemble.teachers=400"], 2),
-        (&votes, &["votes.file=nowhere.npy"], 3),
         (&votes, &["votes.file=bad.npy"], 3),
     ] {
         let place = Workplace::new(config);
@@ -127,7 +110,7 @@ fn a_list_has_dates_states_epsilons_and_accuracies() {
     assert!(["date (UTC)", "epsilon", "student %", "labels %"].iter().all(|head| list.contains(head)), "{list}");
     let line = |word: &str| list.lines().find(|line| line.contains(word)).expect("a line").to_owned();
     assert!(line(" finished ").contains("simulation") && line("unfinished, 3 stages").contains("-"), "{list}");
-    let json: Value = serde_json::from_str(&place.succeeds(&["list", "--json"])).expect("JSON");
+    let json = place.json(&["list", "--json"]);
     let finished = json["runs"].as_array().expect("runs").iter().find(|run| run["finished"] == true).expect("a run");
     assert!(finished["epsilon"].as_f64().is_some_and(|epsilon| epsilon > 1.0), "{finished}");
     assert!(finished["student_accuracy"].as_f64().is_some_and(|accuracy| accuracy > 0.0), "{finished}");
@@ -140,7 +123,7 @@ fn a_list_has_dates_states_epsilons_and_accuracies() {
 
     // Published runs count as finished, even without their stages.
     let published = concat!(env!("CARGO_MANIFEST_DIR"), "/../../results");
-    let list: Value = serde_json::from_str(&place.succeeds(&["list", "--results", published, "--json"])).expect("JSON");
+    let list = place.json(&["list", "--results", published, "--json"]);
     let runs: Vec<&Value> = list["runs"].as_array().expect("runs").iter().collect();
     let published =
         runs.iter().filter(|run| run["folder"].as_str().is_some_and(|folder| folder.contains("/published/")));
@@ -155,58 +138,13 @@ fn a_list_has_dates_states_epsilons_and_accuracies() {
 }
 
 #[test]
-fn negative_numbers_reach_their_options() {
-    let place = Workplace::new("");
-    for (arguments, words) in [
-        (&["account", "--any-votes", "--queries", "3", "--gamma", "1", "--delta", "-1e-5"][..], "delta"),
-        (&["account", "--any-votes", "--queries", "-3", "--gamma", "1", "--delta", "1e-5"], "--queries"),
-        (&["account", "--any-votes", "--queries", "3", "--gamma", "-1e-1", "--delta", "1e-5"], "gamma"),
-        (&["account", "--any-votes", "--queries", "3", "--gamma", "-inf", "--delta", "1e-5"], "gamma"),
-        (
-            &["account", "--any-votes", "--queries", "3", "--teachers", "-3", "--gamma", "1", "--delta", "1e-5"],
-            "--teachers",
-        ),
-        (&["calibrate", "--epsilon", "-1e-3", "--queries", "3", "--delta", "1e-5"], "epsilon"),
-        (&["calibrate", "--epsilon", "1", "--queries", "-3", "--delta", "1e-5"], "--queries"),
-        (&["ledger", "create", "ledger", "--epsilon", "-1e-3", "--delta", "1e-5"], "epsilon"),
-        (&["audit", "--gamma", "1", "--confidence", "-1e-3"], "confidence"),
-        (&["audit", "--gamma", "1", "--runs", "-5"], "--runs"),
-        (&["run", "x.toml", "--threads", "-1"], "--threads"),
-        (&["run", "x.toml", "--max-epsilon", "-1e-9"], "x.toml"),
-        (&["student", "keygen", "--out", "keys", "--simulation", "-1"], "--simulation"),
-    ] {
-        let output = place.speed(arguments);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        assert!(!said.contains("unexpected argument") && said.contains(words), "{arguments:?}: {said}");
-    }
-}
-
-#[test]
 fn names_that_people_cannot_read_are_refused() {
     let place = Workplace::new("");
-    for name in [
-        "   ",
-        " ",
-        " St Mary's",
-        "St Mary's ",
-        "St\u{a0}Mary's",
-        "a\u{200b}b",
-        "a\u{ad}b",
-        "\u{202e}ab",
-        "a\u{2060}",
-        "\u{3164}",
-        "a\tb",
-    ] {
-        for role in ["teacher", "server"] {
-            place.fails(
-                &[role, "keygen", "--name", name, "--out", "key"],
-                2,
-                &["a party's name needs", "visible characters"],
-            );
-        }
-        place.fails(&["student", "identity", "--name", name, "--out", "key"], 2, &["a party's name needs"]);
+    for (role, name) in [("teacher", " St Mary's"), ("server", "a\u{200b}b"), ("teacher", "a\tb")] {
+        let keygen = [role, "keygen", "--name", name, "--out", "key"];
+        place.fails(&keygen, 2, &["a party's name needs", "visible characters"]);
     }
+    place.fails(&["student", "identity", "--name", "\u{3164}", "--out", "key"], 2, &["a party's name needs"]);
     place.succeeds(&["teacher", "keygen", "--name", "St Mary's 日本", "--out", "key"]);
     Workplace::new(&TINY.replace("\"Trusted\"", "\"Trusted\\u200b\"")).fails(
         &["run", "config.toml"],
@@ -219,82 +157,51 @@ fn names_that_people_cannot_read_are_refused() {
 fn a_file_in_the_place_of_another_is_named_by_its_kind() {
     let parties = Parties::new();
     parties.agree(2, 1, "--gamma 1");
-    parties.send(("student", "evaluation.key"), ("teacher 0", "evaluation.key"));
-    parties.send(("student", "secret.key"), ("teacher 0", "secret.key"));
-    parties.send(("student", "roster.toml"), ("teacher 0", "roster.toml"));
-    std::fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n").expect("votes");
-    let kinds = [
-        ("signing.key", "is a signing key (PEM)"),
-        ("public.key", "is a public key (public.key)"),
-        ("evaluation.key", "is an evaluation key (evaluation.key)"),
-        ("secret.key", "is a secret key (secret.key)"),
-        ("round.toml", "is a round's file"),
-        ("roster.toml", "is a roster or a card of one"),
-    ];
-    let options = [
-        ("--signing-key", "signing.key", "expected a signing key (PEM)"),
-        ("--public-key", "public.key", "expected a public key (public.key)"),
-        ("--round", "round.toml", "expected a round's file"),
-        ("--votes", "votes.csv", "expected votes"),
-    ];
-    for (option, right, expected) in options {
-        for (file, is) in kinds.into_iter().filter(|(file, _)| *file != right) {
-            let line =
-                options.map(|(other, usual, _)| format!("{other} {}", if other == option { file } else { usual }));
-            let line = format!("teacher answer {} --simulation 8 --out message", line.join(" "));
-            let output = parties.command("teacher 0", &line).output().expect("the binary starts");
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(said.contains(is) && said.contains(expected), "{option} {file}: {said}");
-            assert!(matches!(output.status.code(), Some(2 | 3)), "{said}");
-        }
-    }
-}
-
-#[test]
-fn server_and_student_name_the_kind_of_a_wrong_file() {
-    let parties = Parties::new();
-    parties.agree(2, 1, "--gamma 1");
-    let fails = |party: &str, line: &str, words: &[&str]| {
-        let output = parties.command(party, line).output().expect("the binary starts");
+    let fails = |party: &str, line: &str, words: [&str; 2]| {
+        let output = parties.run(party, line);
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && words.iter().all(|word| said.contains(word)), "{line}: {said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{line}: {said}");
+        assert!(matches!(output.status.code(), Some(2 | 3)), "{said}");
     };
-    parties.send(("teacher 0", "signing.key"), ("server", "other.key"));
+    parties.send(("student", "evaluation.key"), ("teacher 0", "evaluation.key"));
+    parties.send(("student", "roster.toml"), ("teacher 0", "roster.toml"));
+    fs::write(parties.path("teacher 0", "votes.csv"), "1\n2\n").expect("votes");
+    let answer = format!("{ANSWER} --simulation 8 --out message");
+    for (option, right, file, words) in [
+        (
+            "--signing-key",
+            "signing.key",
+            "public.key",
+            ["is a public key (public.key)", "expected a signing key (PEM)"],
+        ),
+        ("--public-key", "public.key", "signing.key", ["is a signing key (PEM)", "expected a public key (public.key)"]),
+        ("--round", "round.toml", "evaluation.key", ["is an evaluation key", "expected a round's file"]),
+        ("--votes", "votes.csv", "roster.toml", ["is a roster or a card of one", "expected votes"]),
+    ] {
+        fails("teacher 0", &answer.replace(&format!("{option} {right}"), &format!("{option} {file}")), words);
+    }
     parties.send(("student", "public.key"), ("server", "public.key"));
-    std::fs::create_dir_all(parties.path("server", "inbox")).expect("a folder");
-    let server = "server aggregate --round round.toml --answers inbox --out result --simulation 1";
+    fs::create_dir_all(parties.path("server", "inbox")).expect("a folder");
+    let wrong = AGGREGATE.replace("--evaluation-key evaluation.key", "--evaluation-key public.key");
+    fails("server", &wrong, ["is a public key", "expected an evaluation key"]);
+    let open = "student open --round round.toml --out labels";
     fails(
-        "server",
-        &format!("{server} --signing-key evaluation.key --evaluation-key other.key"),
-        &["is an evaluation key", "expected a signing key"],
-    );
-    fails(
-        "server",
-        &format!("{server} --signing-key signing.key --evaluation-key public.key"),
-        &["is a public key", "expected an evaluation key"],
+        "student",
+        &format!("{open} --secret-key evaluation.key --result round.toml"),
+        ["is an evaluation key", "expected a secret key"],
     );
     fails(
         "student",
-        "student open --secret-key evaluation.key --result round.toml --round round.toml --out labels",
-        &["is an evaluation key", "expected a secret key"],
-    );
-    fails(
-        "student",
-        "student open --secret-key secret.key --result public.key --round round.toml --out labels",
-        &["is a public key", "expected a round's result"],
+        &format!("{open} --secret-key secret.key --result public.key"),
+        ["is a public key", "expected a round's result"],
     );
     let round = "student round --name x --queries 2 --classes 4 --gamma 1 --proofs off --simulation --out other.toml";
     fails(
         "student",
-        &format!("{round} --public-key evaluation.key --roster roster.toml"),
-        &["is an evaluation key", "expected a public key"],
-    );
-    fails(
-        "student",
         &format!("{round} --public-key public.key --roster round.toml"),
-        &["is a round's file", "expected a roster"],
+        ["is a round's file", "expected a roster"],
     );
-    fails("student", "round roster.toml", &["is a roster", "expected a round's file"]);
+    fails("student", "round roster.toml", ["is a roster", "expected a round's file"]);
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn send_through_a_kill(parties: &Parties, teachers: usize) -> (Server, u16) {
 
 #[test]
 fn a_round_over_the_network_gives_the_labels_of_the_in_process_path_through_kills() {
-    let (queries, teachers) = (6, 20);
+    let (queries, teachers) = (6, 6);
     let parties = Parties::new();
     parties.agree(queries, teachers, "--mechanism discrete-laplace --gamma 0.4");
     for teacher in 0..teachers {
@@ -141,7 +141,7 @@ fn a_round_over_the_network_gives_the_labels_of_the_in_process_path_through_kill
     asks(&parties, port, "teacher 3", "teacher log --out log");
     let check = "teacher check --round round.toml --message message --receipt receipt --log log";
     let text = parties.succeeds("teacher 3", check);
-    assert!(text.contains("the message of teacher 3 is in the sum of 20 messages"), "{text}");
+    assert!(text.contains("the message of teacher 3 is in the sum of 6 messages"), "{text}");
     // A party that is not in the roster is refused; only the student gets the result.
     parties.send(("student", "round.toml"), ("stranger", "round.toml"));
     parties.succeeds("stranger", "teacher keygen --name stranger --out signing.key");

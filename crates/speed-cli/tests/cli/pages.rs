@@ -4,7 +4,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::cli::common::{TINY, Workplace};
+use crate::cli::budget::REAL;
+use crate::cli::common::{TINY, Workplace, read_json};
 
 /// Markup that would load or run something.
 const FOREIGN: [&str; 8] = ["http:", "https:", "<script", "<link", "<iframe", "<form", "@import", "javascript:"];
@@ -44,7 +45,7 @@ fn a_page_holds_the_table_the_plots_and_every_query() {
     );
 
     // Every cell of the table, with the claims behind its epsilons.
-    let report: Value = serde_json::from_slice(&fs::read(run.join("tables/report.json")).expect("json")).expect("json");
+    let report = read_json(&run.join("tables/report.json"));
     let cells = texts(&page, "td");
     let rows = report["rows"].as_array().expect("rows");
     for row in rows.iter().filter(|row| row["students"].as_array().is_some_and(|students| !students.is_empty())) {
@@ -59,7 +60,7 @@ fn a_page_holds_the_table_the_plots_and_every_query() {
     assert!(page.contains("src=\"data:image/png;base64,"), "images drawn by students");
 
     // Four queries with picture, truth and votes, because a simulation is not private.
-    let asked: Value = serde_json::from_slice(&fs::read(run.join("tables/queries.json")).expect("json")).expect("json");
+    let asked = read_json(&run.join("tables/queries.json"));
     assert_eq!(page.matches("class=\"picture\"").count(), 4);
     for (query, votes) in asked["votes"].as_array().expect("votes").iter().enumerate() {
         let total: u64 = votes.as_array().expect("counts").iter().map(|count| count.as_u64().expect("a count")).sum();
@@ -89,13 +90,13 @@ fn with_real_noise_a_page_holds_what_a_claim_covers_and_no_votes() {
     let page = fs::read_to_string(run.join("tables/report.html")).expect("a page");
     check_alone(&page);
     assert!(!page.contains("SIMULATION") && page.contains("The noise is real"), "{page}");
-    let asked: Value = serde_json::from_slice(&fs::read(run.join("tables/queries.json")).expect("json")).expect("json");
+    let asked = read_json(&run.join("tables/queries.json"));
     assert!(asked.get("votes").is_none(), "{asked}");
     // The row without noise is not covered by a claim, so it and its labels are left out.
     let rows: Vec<&str> =
         asked["rows"].as_array().expect("rows").iter().filter_map(|row| row["row"].as_str()).collect();
     assert_eq!(rows, ["<script>alert(1)</script> & <b>", "tau = 0.8"]);
-    let report: Value = serde_json::from_slice(&fs::read(run.join("tables/report.json")).expect("json")).expect("json");
+    let report = read_json(&run.join("tables/report.json"));
     let names = texts(&page, "th");
     assert!(!names.iter().any(|name| name == "Non-private"), "{names:?}");
     for head in ["ε data-dependent", "ε data-dependent collusion", "ε paper formulas", "HE = clear"] {
@@ -170,23 +171,23 @@ fn untrusted_files_in_a_run_do_not_enter_its_page() {
 
 #[test]
 fn a_sweep_has_a_page_and_the_config_in_it_makes_it_again() {
-    let config = tiny();
+    let config = REAL.replace("operating-system", "simulation");
     let (head, rows) = config.split_at(config.find("[[row]]").expect("rows"));
-    let place = Workplace::new(&format!("{head}[sweep]\ngamma = [0.5, 1.0]\n\"teacher.steps\" = [3, 4]\n\n{rows}"));
-    place.succeeds(&["run", "config.toml", "--set", "table.repeats=0"]);
-    let entries = fs::read_dir(place.path("results/tiny")).expect("results").flatten().map(|entry| entry.path());
+    let place = Workplace::new(&format!("{head}[sweep]\ngamma = [0.5, 1.0]\n\"queries.count\" = [3, 4]\n\n{rows}"));
+    place.succeeds(&["run", "config.toml"]);
+    let entries = fs::read_dir(place.path("results/real")).expect("results").flatten().map(|entry| entry.path());
     let folder = entries.filter(|path| path.join("sweep.json").exists()).collect::<Vec<_>>();
     let [folder] = folder.as_slice() else { panic!("{folder:?}") };
     let page = fs::read_to_string(folder.join("report.html")).expect("a page");
     check_alone(&page);
-    assert_eq!(place.succeeds(&["show", "tiny", "--html"]), page, "shown from the report alone");
-    assert!(page.contains("gamma, teacher.steps") && texts(&page, "tr").len() > 4 * 3, "{page}");
+    assert_eq!(place.succeeds(&["show", "real", "--html"]), page, "shown from the report alone");
+    assert!(page.contains("gamma, queries.count") && texts(&page, "tr").len() > 4 * 3, "{page}");
 
     let shown = texts(&page, "code").into_iter().find(|code| code.contains("[sweep]")).expect("a config");
     let shown = shown.replace("&quot;", "\"").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
     fs::write(place.path("again.toml"), shown).expect("a config");
     place.succeeds(&["run", "again.toml", "--results", "again"]);
-    let again = place.path("again/tiny").join(folder.file_name().expect("a name"));
+    let again = place.path("again/real").join(folder.file_name().expect("a name"));
     assert_eq!(
         fs::read(again.join("sweep.csv")).expect("the same sweep"),
         fs::read(folder.join("sweep.csv")).expect("csv")
@@ -197,5 +198,5 @@ fn a_sweep_has_a_page_and_the_config_in_it_makes_it_again() {
     let mut short: Value = serde_json::from_str(&report).expect("json");
     short["settings"][1]["values"] = serde_json::json!(["0.5"]);
     fs::write(folder.join("sweep.json"), short.to_string()).expect("written");
-    place.fails(&["show", "tiny", "--html"], 4, &["a value of every key", "1 values of 2 keys"]);
+    place.fails(&["show", "real", "--html"], 4, &["a value of every key", "1 values of 2 keys"]);
 }

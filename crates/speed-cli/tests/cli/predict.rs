@@ -102,7 +102,7 @@ fn described(model: &Path) -> Value {
 
 #[test]
 fn a_model_names_its_own_run_and_row_although_runs_and_rows_share_students() {
-    let place = Workplace::new(TINY);
+    let place = Workplace::finished(TINY);
     let run = |more: &[&str]| {
         let json = place.succeeds(&[&["run", "config.toml", "--json"], more].concat());
         let report: Value = serde_json::from_str(&json).expect("JSON");
@@ -142,26 +142,18 @@ fn a_model_names_its_own_run_and_row_although_runs_and_rows_share_students() {
     assert!(warned("non-private") && !warned("trusted"));
 }
 
-#[test]
-fn a_run_that_finds_students_without_weights_says_so_and_trains_them_on_request() {
-    let place = Workplace::new(&TINY.replace("repeats = 2\n", "repeats = 1\n"));
-    place.succeeds(&["run", "config.toml", "--set", "table.keep_students=false"]);
-    let later = place.speed(&["run", "config.toml", "--json"]);
-    let said = String::from_utf8_lossy(&later.stderr);
-    assert!(said.contains("no models of 4 students") && said.contains("--force student"), "{said}");
-    let report: Value = serde_json::from_slice(&later.stdout).expect("JSON");
-    let run = place.path("results/tiny").join(report["run"].as_str().expect("an id"));
-    assert!(models(&run).is_empty());
-    place.succeeds(&["run", "config.toml", "--force", "student"]);
-    assert_eq!(models(&run).len(), 4);
+/// One student on pseudo-labels.
+fn one_row() -> String {
+    let start = TINY.split("[[row]]").next().expect("a start").replace("repeats = 2", "repeats = 1");
+    format!("{start}[[row]]\nname = \"ours\"\naggregation = \"non-private\"\nstudent = \"pseudo-labels\"\n")
 }
 
 #[test]
-fn students_are_not_kept_if_the_config_says_so() {
-    let place = Workplace::finished(&TINY.replace("repeats = 2\n", "repeats = 1\nkeep_students = false\n"));
+fn students_are_kept_unless_the_config_says_otherwise_and_trained_again_on_request() {
+    let place = Workplace::new(&one_row());
+    place.succeeds(&["run", "config.toml", "--set", "table.keep_students=false"]);
     let run = place.run_folder("results", "tiny");
-    assert!(!students(&run).is_empty());
-    assert!(models(&run).is_empty());
+    assert!(!students(&run).is_empty() && models(&run).is_empty());
     let page = fs::read_to_string(run.join("tables/report.html")).expect("a page");
     assert!(!page.contains(".safetensors"));
     // The config knows the images of its teachers.
@@ -169,22 +161,29 @@ fn students_are_not_kept_if_the_config_says_so() {
     assert_eq!(classes(&place, &run.join("stages/teachers/teacher-0000.bin"), "pool.npy").len(), 100);
     // Teachers that were set aside may have other settings than the run.
     fs::create_dir(run.join("stages/teachers.superseded-1")).expect("a folder");
-    fs::copy(run.join("stages/teachers/teacher-0000.bin"), run.join("stages/teachers.superseded-1/teacher-0000.bin"))
-        .expect("a copy");
     let aside = run.join("stages/teachers.superseded-1/teacher-0000.bin");
+    fs::copy(run.join("stages/teachers/teacher-0000.bin"), &aside).expect("a copy");
     place.fails(&["predict", "--model", text(&aside), "pool.npy"], 3, &["in its run's directory"]);
     // A changed config does not describe the teachers.
     let config = fs::read_to_string(run.join("config.toml")).expect("a config");
     fs::write(run.join("config.toml"), config.replace("simulation", "operating-system")).expect("a config");
     let teacher = run.join("stages/teachers/teacher-0000.bin");
     place.fails(&["predict", "--model", text(&teacher), "pool.npy"], 4, &["config.toml"]);
+    fs::write(run.join("config.toml"), config).expect("a config");
+
+    let later = place.speed(&["run", "config.toml", "--json"]);
+    let said = String::from_utf8_lossy(&later.stderr);
+    assert!(said.contains("no models of 1 students") && said.contains("--force student"), "{said}");
+    let report: Value = serde_json::from_slice(&later.stdout).expect("JSON");
+    let run = place.path("results/tiny").join(report["run"].as_str().expect("an id"));
+    assert!(models(&run).is_empty());
+    place.succeeds(&["run", "config.toml", "--force", "student"]);
+    assert_eq!(models(&run).len(), 1);
 }
 
 /// A finished run of one student on pseudo-labels.
 pub(crate) fn one_student() -> (Workplace, PathBuf) {
-    let start = TINY.split("[[row]]").next().expect("a start").replace("repeats = 2", "repeats = 1");
-    let row = "[[row]]\nname = \"ours\"\naggregation = \"non-private\"\nstudent = \"pseudo-labels\"\n";
-    let place = Workplace::finished(&format!("{start}{row}"));
+    let place = Workplace::finished(&one_row());
     let model = students(&place.run_folder("results", "tiny")).into_keys().next().expect("a student");
     (place, model)
 }
@@ -229,21 +228,12 @@ fn wrong_models_and_images_are_refused_by_name() {
     let with = |model: &str, images: &str, code, words: &[&str]| {
         place.fails(&["predict", "--model", model, images], code, words);
     };
-    for (name, bytes, words) in [
-        ("foreign.safetensors", b"no model of any kind".to_vec(), "expected a model of speed"),
-        ("empty.safetensors", Vec::new(), "expected a model of speed"),
-        ("cut.safetensors", bytes[..bytes.len() - 1].to_vec(), "truncated"),
-        ("changed.safetensors", [&bytes[..bytes.len() - 1], &[bytes[bytes.len() - 1] ^ 1]].concat(), "checksum"),
-        ("teacher-0000.bin", b"speed teacher 1\n".to_vec(), "in its run's directory"),
-    ] {
-        fs::write(place.path(name), bytes).expect("a file");
-        with(name, "good.npy", 3, &[name, words]);
-    }
+    fs::write(place.path("cut.safetensors"), &bytes[..bytes.len() - 1]).expect("a file");
+    with("cut.safetensors", "good.npy", 3, &["cut.safetensors", "truncated"]);
     with("missing.safetensors", "good.npy", 3, &["missing.safetensors", "cannot read the model"]);
     with(".", "good.npy", 3, &["not a regular file"]);
     let model = text(&model);
     with(model, "missing.npy", 3, &["missing.npy", "cannot read the images"]);
-    with(model, "missing.png", 3, &["missing.png"]);
     fs::create_dir(place.path("empty")).expect("a folder");
     with(model, "empty", 3, &["empty", "expected PNG or JPEG pictures"]);
     npy(&place.path("small.npy"), "1, 1, 20, 28", &[0; 560]);
@@ -265,14 +255,12 @@ fn wrong_models_and_images_are_refused_by_name() {
 
 #[test]
 fn pictures_of_folders_get_the_names_of_their_classes() {
-    let place = own_images::place();
-    let sets = ["--set", "row.0.aggregation=trusted", "--set", "data.size=20x18"];
-    place.succeeds(&[&["run", "config.toml"], &sets[..]].concat());
+    let place = own_images::finished();
     let run = place.run_folder("results", "shapes");
     let students = students(&run);
     let (model, _) = students.iter().find(|(_, (_, stage))| stage.contains("pseudo-labels")).expect("ours");
     let json = ["predict", "--model", text(model), "shapes/test", "--format", "json"];
-    let json: Value = serde_json::from_str(&place.succeeds(&json)).expect("JSON");
+    let json = place.json(&json);
     assert_eq!(json["class_names"], serde_json::json!(["bar", "beam", "frame"]));
     let predictions = json["predictions"].as_array().expect("predictions");
     assert_eq!(predictions.len(), 75);

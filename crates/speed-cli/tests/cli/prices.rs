@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use serde_json::Value;
-
 use crate::cli::budget::{REAL, RUN, charged};
 use crate::cli::common::Workplace;
 
@@ -70,7 +68,7 @@ fn a_large_charge_to_a_ledger_requires_confirmation() {
     );
     place.succeeds(&[&charge[..], &["--max-epsilon", "30"]].concat());
     place.succeeds(&["ledger", "charge", "ledger", "--queries", "2", "--gamma", "0.1"]);
-    let ledger: Value = serde_json::from_str(&place.succeeds(&["ledger", "show", "ledger", "--json"])).expect("JSON");
+    let ledger = place.json(&["ledger", "show", "ledger", "--json"]);
     assert_eq!(ledger["queries"], 4);
 }
 

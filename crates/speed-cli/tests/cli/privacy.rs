@@ -1,7 +1,5 @@
 //! The privacy commands as a user or a program runs them.
 
-use std::path::PathBuf;
-
 use serde_json::Value;
 
 use crate::cli::bad_input::npy;
@@ -17,7 +15,7 @@ fn place() -> Workplace {
 }
 
 fn json(place: &Workplace, arguments: &[&str]) -> Value {
-    serde_json::from_str(&place.succeeds(arguments)).expect("JSON")
+    place.json(arguments)
 }
 
 fn account(place: &Workplace, more: &[&str]) -> Value {
@@ -70,43 +68,6 @@ fn an_account_names_its_claim() {
     let edge = place
         .succeeds(&[&["account", "--votes", "votes.npy", "--orders", "2", "--bound", "paper"], &NOISE[..]].concat());
     assert!(edge.contains("Warning: the best order is at the edge"), "{edge}");
-}
-
-#[test]
-fn the_published_votes_give_the_papers_numbers() {
-    let Some(folder) = std::env::var_os("SPEED_VOTES").map(PathBuf::from) else {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "CI must set SPEED_VOTES");
-        return;
-    };
-    let place = Workplace::new("");
-    let votes = |name: &str| folder.join(name).display().to_string();
-    let (mnist, indices) =
-        (votes("mnist_250_teachers.npy"), votes("mnist_250_teachers_100_indices_used_by_student.npy"));
-    let svhn = votes("svhn_250_teachers.npy");
-    let epsilon = |data: &[&str], more: &[&str]| {
-        let found = json(&place, &[&["account", "--json"], data, &NOISE[..], more].concat());
-        found["epsilon"].as_f64().expect("a number")
-    };
-    let mnist = ["--votes", &mnist, "--queries", &indices];
-    let svhn = ["--votes", &svhn, "--rows", "0..500"];
-    for (data, tau, paper, dropout, collusion) in [
-        (mnist, "1", 1.41, 1.13, f64::INFINITY),
-        (mnist, "0.9", 1.66, 1.24, 1.39),
-        (mnist, "0.7", 2.37, 1.58, 1.95),
-        (svhn, "1", 4.73, 3.02, f64::INFINITY),
-        (svhn, "0.9", 5.59, 3.31, 3.98),
-        (svhn, "0.7", 8.16, 4.26, 5.70),
-    ] {
-        let laplace = ["--mechanism", "laplace", "--honest-ratio", tau];
-        let found = epsilon(&data, &[&laplace[..], &["--bound", "paper"]].concat());
-        assert!(found <= paper && found > paper - 0.01, "tau {tau}: {found} against {paper}");
-        let found = epsilon(&data, &[&laplace[..], &["--bound", "tight", "--both-directions"]].concat());
-        assert!(found <= dropout, "tau {tau}: {found} above {dropout}");
-        let known = epsilon(&data, &[&laplace[..], &["--bound", "tight", "--assume", "collusion"]].concat());
-        assert!(known <= collusion && known >= found, "tau {tau}: {known} above {collusion}");
-        let integer = epsilon(&data, &["--honest-ratio", tau]);
-        assert!(integer <= found, "tau {tau}: {integer} above {found}");
-    }
 }
 
 #[test]
@@ -173,9 +134,7 @@ fn binomial_noise_is_given_by_the_coins_of_a_teacher() {
     let refused = |more: &[&str], words: &[&str]| place.fails(&[&any[..], more].concat(), 2, words);
     refused(&["--coins", "4"], &["--teachers", "number of teachers"]);
     refused(&["--teachers", "250"], &["--coins or --sigma"]);
-    refused(&["--teachers", "250", "--coins", "0"], &["--coins", "from 1"]);
     refused(&["--teachers", "250", "--coins", "65537"], &["--coins", "from 1 to 1048576"]);
-    refused(&["--teachers", "250", "--coins", "4", "--sigma", "15"], &["cannot be used with"]);
     let gaussian = ["account", "--any-votes", "--queries", "1", "--delta", "1e-5", "--mechanism", "gaussian"];
     place.fails(&[&gaussian[..], &["--coins", "4"]].concat(), 2, &["--coins", "only binomial noise"]);
     place.fails(&["figure", "tau", "--votes", "votes.npy", "--mechanism", "binomial"], 2, &["Laplace"]);
@@ -189,9 +148,6 @@ fn binomial_noise_is_given_by_the_coins_of_a_teacher() {
     assert!(epsilon(&found["account"]) <= 4.0 && found["account"]["coins"] == 750, "{found}");
     let text = place.succeeds(&[&target[..], &teachers].concat());
     assert!(text.contains("binomial noise of coins 3 a teacher (750 in all, deviation 13.7)"), "{text}");
-    place.fails(&[&target[..], &["--queries", "100"]].concat(), 2, &["--teachers", "number of teachers"]);
-    let many = json(&place, &[&target[..], &["--teachers", "250", "--coins", "3", "--json"]].concat());
-    assert!(many["queries"].as_u64() >= Some(100), "{many}");
 }
 
 #[test]
@@ -202,14 +158,12 @@ fn noise_that_is_calibrated_is_in_the_range_of_all_commands() {
     // Noise that cannot be drawn is refused with the widest possible noise and the next step. Earlier versions returned it.
     let far = [&calibrate[..], &["1", "--queries", "100000"]].concat();
     place.fails(&far, 2, &["--epsilon", "gamma 0.001", "fewer queries or a larger epsilon"]);
-    for (epsilon, queries) in [("1", "20000"), ("30", "1000000"), ("0.02", "7"), ("1000", "1000000")] {
-        let scale = of(&[epsilon, "--queries", queries])["scale"].as_f64().expect("a number");
-        assert!(scale >= 0.001, "{scale}");
-        // Four audits refute by chance in one run of four million (at 0.999, the default, in one of 400,000).
-        let audit =
-            ["audit", "--gamma", &scale.to_string(), "--runs", "100", "--votes", "2,1", "--confidence", "0.9999"];
-        place.succeeds(&audit);
-    }
+    // Property tests of the accountant calibrate other targets. The audit refutes by chance in one run of 16 million.
+    let scale = of(&["1", "--queries", "20000"])["scale"].as_f64().expect("a number");
+    let audit = ["audit", "--gamma", &scale.to_string(), "--runs", "100", "--votes", "2,1", "--confidence", "0.9999"];
+    place.succeeds(&audit);
+    let endless = ["audit", "--gamma", "0.1", "--runs", "1000000000000000"];
+    place.fails(&endless, 2, &["--runs", "takes days", "at most"]);
     for (command, more) in [
         ("account", &["--any-votes", "--queries", "5", "--delta", "1e-5"][..]),
         ("calibrate", &["--epsilon", "100", "--delta", "1e-5"]),
@@ -241,30 +195,6 @@ fn a_calibration_says_which_keys_a_round_needs() {
 }
 
 #[test]
-fn requests_at_the_limits_are_answered() {
-    let place = place();
-    let any = |more: &[&str]| {
-        let found = json(&place, &[&["account", "--any-votes", "--delta", "1e-5", "--json"], more].concat());
-        found["epsilon"].as_f64().expect("a number")
-    };
-    // The small losses of many queries approach those of Gaussian noise: of mu = 0.002 times the root of two million for sigma = 1000, and of
-    // two counts of gamma = 0.001.
-    let gaussian = any(&["--queries", "1000000", "--mechanism", "gaussian", "--sigma", "1000"]);
-    for more in [&["--gamma", "0.001"][..], &["--mechanism", "skellam", "--sigma", "1000"]] {
-        let found = any(&[&["--queries", "1000000"], more].concat());
-        assert!((found / gaussian - 1.0).abs() < 5e-3, "{found} against {gaussian}");
-    }
-    let wide = any(&["--queries", "1000000", "--mechanism", "skellam", "--sigma", "1000000"]);
-    let limit = any(&["--queries", "1000000", "--mechanism", "gaussian", "--sigma", "1000000"]);
-    assert!((wide / limit - 1.0).abs() < 1e-4, "{wide} against {limit}");
-    // It refutes by chance in one run of ten million.
-    let skellam = ["audit", "--mechanism", "skellam", "--sigma", "300", "--runs", "2000", "--json"];
-    assert_eq!(json(&place, &skellam)["refuted"], false);
-    let endless = ["audit", "--gamma", "0.1", "--runs", "1000000000000000"];
-    place.fails(&endless, 2, &["--runs", "takes days", "at most"]);
-}
-
-#[test]
 fn a_released_value_may_be_published_unless_it_is_a_simulation() {
     let place = place();
     let rows: Vec<u8> = (0..60).flat_map(|_| [240, 5, 5]).collect();
@@ -285,78 +215,6 @@ fn a_released_value_may_be_published_unless_it_is_a_simulation() {
         2,
         &["--release"],
     );
-}
-
-/// A run without images and with real noise.
-const REAL: &str = r#"
-name = "real"
-
-[data]
-source = "none"
-pool_images = 40
-
-[ensemble]
-teachers = 20
-
-[votes]
-source = "uniform"
-
-[queries]
-count = 10
-
-[table]
-repeats = 0
-
-[[row]]
-name = "Plain"
-aggregation = "non-private"
-
-[[row]]
-name = "Trusted"
-aggregation = "trusted"
-
-[[row]]
-name = "Fewer"
-aggregation = "trusted"
-honest_ratio = 0.8
-"#;
-
-#[test]
-fn real_noise_is_charged_to_the_experiments_ledger() {
-    let place = Workplace::new(REAL);
-    let run = ["run", "config.toml", "--json"];
-    let ledger = place.path("results/real/ledger");
-    let first = json(&place, &run);
-    let charged = || json(&place, &["ledger", "show", "results/real/ledger", "--json"]);
-    assert_eq!((&charged()["queries"], &first["ledger"]["queries"]), (&20.into(), &20.into()));
-    assert_eq!(charged()["charges"].as_array().map(Vec::len), Some(2));
-    assert!(charged()["charges"][1]["label"].as_str().expect("a label").ends_with(": Fewer"));
-    // Resuming charges nothing, and neither does another run that reuses the same answers.
-    json(&place, &run);
-    let other = json(&place, &[&run[..], &["--set", "privacy.budget=9"]].concat());
-    assert_eq!((&charged()["queries"], &other["ledger"]["queries"]), (&20.into(), &20.into()));
-    assert!(place.succeeds(&["run", "config.toml"]).contains("Ledger: 20 answers charged"));
-    // Answering again is charged.
-    json(&place, &[&run[..], &["--force", "aggregate-trusted"]].concat());
-    assert_eq!(charged()["queries"], 30);
-    // If the budget would be exceeded, nothing is answered, charged or set aside.
-    let spent = charged()["fixed_epsilon"].as_f64().expect("a number");
-    let budget = format!("privacy.budget={}", spent + 0.1);
-    let within = [&run[..], &["--set", &budget]].concat();
-    json(&place, &within);
-    place.fails(&[&within[..], &["--force", "aggregate"]].concat(), 6, &["the budget is", "nothing was charged"]);
-    assert_eq!(charged()["queries"], 30);
-    json(&place, &within);
-    // The first answers of a new experiment exceed the budget.
-    place.fails(
-        &[&run[..], &["--set", "name=small", "--set", "privacy.budget=0.5"]].concat(),
-        6,
-        &["the budget is 0.5"],
-    );
-    // Simulations are not charged.
-    let simulated = [&run[..], &["--set", "name=simulated", "--set", "noise.source=simulation"]].concat();
-    assert!(json(&place, &simulated)["ledger"].is_null());
-    assert!(!place.path("results/simulated/ledger").exists() && ledger.exists());
 }
 
 #[test]
@@ -394,11 +252,7 @@ fn bad_flags_and_votes_are_refused() {
     refused(&["--gamma", "0.1", "--delta", "1e-5", "--rows", "3..9"], 2, &["not within the file's 4 queries"]);
     refused(&["--gamma", "0.1", "--delta", "1e-5", "--assume", "central", "--honest-ratio", "0.9"], 2, &["must be 1"]);
     refused(&["--gamma", "0.1", "--delta", "1e-5", "--mechanism", "cauchy"], 2, &["expected laplace"]);
-    npy(&place.path("bad.npy"), "2, 2", &[3, 1, 1, 1]);
-    let bad = ["account", "--votes", "bad.npy", "--form", "histograms", "--gamma", "0.1", "--delta", "1e-5"];
-    place.fails(&bad, 3, &["row 1 sums to 2, expected the number of teachers, 4 on row 0"]);
     place.fails(&["account", "--votes", "none.npy", "--gamma", "0.1", "--delta", "1e-5"], 3, &["cannot read"]);
-    place.fails(&["calibrate", "--epsilon", "-1", "--delta", "1e-5", "--queries", "3"], 2, &["--epsilon"]);
     let priced = ["account", "--any-votes", "--gamma", "0.1", "--delta", "1e-5", "--honest-ratio", "0.95"];
     let without_votes = |more: &[&str]| json(&place, &[&priced[..], more, &["--json"]].concat());
     let price = without_votes(&["--queries", "100", "--teachers", "10"]);
@@ -407,7 +261,6 @@ fn bad_flags_and_votes_are_refused() {
     place.fails(&priced, 2, &["--queries", "expected a number of queries"]);
     place.fails(&[&priced[..], &["--queries", "votes.npy"]].concat(), 2, &["--queries", "votes.npy"]);
     place.fails(&["account", "--gamma", "0.1", "--delta", "1e-5", "--queries", "9"], 2, &["--votes"]);
-    refused(&["--gamma", "-1", "--delta", "1e-5"], 2, &["gamma is -1"]);
     refused(&["--gamma", "0.1", "--delta", "1e-5", "--queries", "votes.npy"], 3, &["one row of indices", "[4, "]);
     place.fails(&["list", "--results", "nowhere"], 4, &["nowhere", "no such folder"]);
     place.fails(&["ledger", "show", "nothing"], 3, &["cannot open"]);

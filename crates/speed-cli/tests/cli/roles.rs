@@ -6,6 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _, TableDefinition};
+use serde_json::Value;
 use speed_aggregation::{Aggregator, ClearText, NoisyVotes};
 use speed_core::VoteShape;
 use speed_core::fixture::{copy_folder, fixture};
@@ -48,6 +49,12 @@ impl Parties {
         let output = self.run(party, line);
         assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// Returns standard output as JSON.
+    #[track_caller]
+    pub(crate) fn json(&self, party: &str, line: &str) -> Value {
+        serde_json::from_str(&self.succeeds(party, line)).expect("JSON")
     }
 
     fn files(&self, party: &str) -> Vec<String> {
@@ -149,7 +156,7 @@ pub(crate) fn labels(teacher: usize, queries: usize) -> Vec<u8> {
 
 #[test]
 fn four_programs_give_the_labels_of_the_in_process_path() {
-    let (queries, teachers) = (10, 3);
+    let (queries, teachers) = (4, 3);
     let parties = Parties::new();
     parties.agree(queries, teachers, "--mechanism discrete-laplace --gamma 0.4");
     for teacher in 0..teachers {
@@ -160,7 +167,7 @@ fn four_programs_give_the_labels_of_the_in_process_path() {
     parties.send(("server", "result"), ("student", "result"));
     let line =
         "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys --json";
-    let report: serde_json::Value = serde_json::from_str(&parties.succeeds("student", line)).expect("json");
+    let report = parties.json("student", line);
     assert_eq!((&report["simulation"], &report["honest_ratio"]), (&true.into(), &1.0.into()));
     let written = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
 
@@ -270,7 +277,8 @@ fn answers_kept(parties: &Parties, party: &str) -> usize {
 
 #[test]
 fn a_killed_server_resumes_to_the_same_bytes() {
-    let queries = 20;
+    // More than the eight that are answered in lockstep.
+    let queries = 12;
     let parties = Parties::new();
     parties.agree(queries, 3, "--min-teachers 2 --gamma 0.3 --noise server --threshold 2");
     for teacher in 0..2 {
@@ -307,16 +315,14 @@ fn a_round_has_a_price_for_all_who_take_part() {
     let text = parties.succeeds("student", &format!("{round} --out round.toml"));
     assert!(text.contains("the noise of 4 teachers is present and secret: epsilon 0.80 for one answer, 2.1"), "{text}");
     assert!(text.contains("the noise of 3 teachers"), "{text}");
-    let json: serde_json::Value =
-        serde_json::from_str(&parties.succeeds("student", &format!("{round} --out other.toml --json"))).expect("json");
+    let json = parties.json("student", &format!("{round} --out other.toml --json"));
     let price = &json["price"]["of"];
     let epsilon = |of: usize, what: &str| price[of][what].as_f64().expect("an epsilon");
     assert!(epsilon(0, "one_answer") >= 0.8 && epsilon(0, "round") < 2.41 && epsilon(1, "round") > epsilon(0, "round"));
     // The price equals the result of the accountant alone.
     let account =
         "account --any-votes --queries 3 --classes 4 --teachers 4 --gamma 0.4 --honest-ratio 0.75 --delta 1e-5";
-    let account: serde_json::Value =
-        serde_json::from_str(&parties.succeeds("student", &format!("{account} --json"))).expect("json");
+    let account = parties.json("student", &format!("{account} --json"));
     let alone = account["epsilon"].as_f64().expect("an epsilon");
     assert!((epsilon(1, "round") / alone - 1.0).abs() < 1e-6, "{alone} {price}");
     // A party reads the terms that were shown to the student.
@@ -329,8 +335,7 @@ fn a_round_has_a_price_for_all_who_take_part() {
         "the noise of 3 teachers is present",
     ];
     assert!(words.iter().all(|word| shown.contains(word)), "{shown}");
-    let shown: serde_json::Value =
-        serde_json::from_str(&parties.succeeds("student", "round other.toml --json")).expect("json");
+    let shown = parties.json("student", "round other.toml --json");
     assert_eq!((&shown["price"], &shown["round"], &shown["minimum"]), (&json["price"], &json["round"], &3.into()));
     let card = fs::read_to_string(parties.path("teacher 2", "signing.toml")).expect("a card");
     let key = shown["teachers"][2]["key"].as_str().expect("a key");
@@ -365,19 +370,14 @@ fn mistakes_end_in_one_message_and_the_documented_code() {
     student(&format!("{round} --gamma 0.01"), 2, &["keys for a wider range"]);
     student(&format!("{round} --gamma 1 --query-list absent"), 3, &["absent", "cannot read"]);
     fs::write(parties.path("student", "list.csv"), "name\na.png\nb.png\nc.png\n").expect("a list");
-    student(&format!("{round} --gamma 1 --query-list list.csv"), 3, &["list.csv", "2", "3"]);
-    student(&format!("{round} --gamma -1"), 2, &["gamma is -1"]);
+    student(&format!("{round} --gamma 1 --query-list list.csv"), 3, &["list.csv", "found 3 names"]);
     student(round, 2, &["binomial needs --coins or --sigma, found no parameter"]);
     student(&format!("{round} --mechanism binomial --gamma 1"), 2, &["needs --coins or --sigma, found --gamma"]);
     student(&format!("{round} --mechanism discrete-laplace --coins 4"), 2, &["needs --gamma, found --coins"]);
     student(&format!("{round} --coins 4 --gamma 1"), 2, &["--coins", "cannot be used with"]);
-    student(&format!("{round} --coins 0"), 2, &["number of coins is 0"]);
     student(&format!("{round} --coins 65537"), 2, &["at most 65536"]);
-    student(&format!("{round} --sigma 0"), 2, &["sigma is 0"]);
-    // A price that is too high to be intended, an unknown price, and a price above the limit.
-    student(&format!("{round} --gamma 6"), 2, &["one answer may cost epsilon 12.00", "--max-epsilon"]);
+    // A price above the limit.
     student(&format!("{round} --gamma 6 --max-epsilon 15"), 2, &["may cost epsilon 23", "allowed is 15"]);
-    student(&format!("{round} --gamma 50"), 2, &["no epsilon is known", "sampler", "larger delta"]);
     student(&format!("{round} --gamma 1 --max-epsilon 0"), 2, &["max-epsilon", "above 0"]);
     student(
         "student open --secret-key public.key --result x --round round.toml --out l",
@@ -515,7 +515,7 @@ fn proofs_are_the_default() {
     // The label is wrong less than once in a million rounds: both teachers vote alike, and the noise must gain two votes.
     parties.agree(1, 2, "--gamma 9");
     parties.keygen("student", "keys", "--simulation 6");
-    let round = "student round --accept-wrong-labels --public-key keys/public.key --name proven --queries 1 --classes 4 --roster roster.toml \
+    let round = "student round --accept-wrong-labels --public-key keys/public.key --name proven --queries 1 --classes 2 --roster roster.toml \
                  --gamma 9 --simulation --out proven/round.toml";
     fs::create_dir(parties.path("student", "proven")).expect("a folder");
     let text = parties.succeeds("student", round);
@@ -527,7 +527,7 @@ fn proofs_are_the_default() {
         }
     }
     for party in ["teacher 0", "teacher 1"] {
-        fs::write(parties.path(party, "votes.csv"), "3\n").expect("votes");
+        fs::write(parties.path(party, "votes.csv"), "1\n").expect("votes");
         let answer = format!("{ANSWER} --simulation 8 --out message");
         check_failure(&parties.run(party, &answer), 2, &["asks for proofs", "--proof-key"]);
         // Another file is refused before it is decoded.
@@ -555,5 +555,5 @@ fn proofs_are_the_default() {
     parties.send(("server", "result"), ("student", "result"));
     let open = "student open --secret-key keys/secret.key --result result --round proven/round.toml --out labels.csv";
     parties.succeeds("student", open);
-    assert_eq!(fs::read_to_string(parties.path("student", "labels.csv")).expect("labels"), "query,label\n0,3\n");
+    assert_eq!(fs::read_to_string(parties.path("student", "labels.csv")).expect("labels"), "query,label\n0,1\n");
 }

@@ -121,8 +121,7 @@ fn shards_killed_at_random_give_the_bytes_of_one_process() {
     let config = tiny
         .replace("teachers = 5", "teachers = 16")
         .replace("steps = 12", "steps = 30")
-        .replace("count = 4", "count = 16")
-        .replace("repeats = 2", "repeats = 4");
+        .replace("count = 4", "count = 16");
     let place = Workplace::finished(&config);
     let expected = determined(&place.run_folder("results", "tiny"));
     let (mut moments, mut killed, mut experiments) = (Moments(u64::from(kills)), 0, 0);
@@ -167,19 +166,19 @@ fn kill_some(place: &Workplace, results: &str, stage: &str, of: usize, kills: u3
 
 #[test]
 fn a_sweep_s_units_are_done_once_by_its_shards() {
-    let tiny = TINY;
+    let tiny = TINY.replace("repeats = 2", "repeats = 1");
     let (head, rows) = tiny.split_at(tiny.find("[[row]]").expect("rows"));
-    let place = Workplace::new(&format!("{head}[sweep]\ngamma = [0.5, 1.0]\nseed = [3, 4]\n\n{rows}"));
+    let place = Workplace::new(&format!("{head}[sweep]\ngamma = [0.5, 1.0]\n\n{rows}"));
     place.succeeds(&["run", "config.toml", "--results", "one"]);
     for (before, stage) in STAGES {
         place.succeeds(&["run", "config.toml", "--results", "two", "--stage", before]);
         let shards = ["2/2", "1/2"].map(|share| start(&place, "two", stage, share)).map(ended);
         let done: u64 = shards.iter().filter_map(|report| report["done_here"].as_u64()).sum();
-        // Two seeds give two ensembles for any gamma; labels in clear text are not units.
+        // The ensemble is the same for any gamma; labels in clear text are not units.
         match stage {
-            "teachers" => assert_eq!(done, 10),
+            "teachers" => assert_eq!(done, 5),
             "aggregate" => assert_eq!(done, 0),
-            _ => assert!(done > 8, "{done}"),
+            _ => assert!(done > 3, "{done}"),
         }
         assert_eq!(ended(start(&place, "two", stage, "1/2"))["done_here"], 0);
     }

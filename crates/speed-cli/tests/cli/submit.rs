@@ -10,7 +10,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use self::fake::Cluster;
-use crate::cli::common::{TINY, determined, encrypted};
+use crate::cli::common::{TINY, Workplace, check_failure, determined, encrypted, read_json};
 
 #[test]
 fn steps_are_submitted_in_order_each_depending_on_the_previous() {
@@ -50,35 +50,66 @@ fn steps_are_submitted_in_order_each_depending_on_the_previous() {
     }
     let report = fs::read_to_string(run.join("slurm/report.sh")).expect("a script");
     assert!(!report.contains("--stage") && !report.contains("shard"), "{report}");
-    let jobs: Value = serde_json::from_slice(&fs::read(run.join("slurm/jobs.json")).expect("jobs")).expect("JSON");
+    let jobs = read_json(&run.join("slurm/jobs.json"));
     let students = &jobs["jobs"][5];
     assert_eq!((&students["step"], &students["of"], &students["job"]), (&"student".into(), &3.into(), &"6".into()));
     assert!(students["submitted_at"].as_u64().is_some_and(|at| at > 1_700_000_000), "{students}");
+
+    // The scripts also run by hand.
+    let by_hand = |name: &str, shard: Option<&str>| {
+        let mut command = std::process::Command::new("bash");
+        let command = command.arg(run.join("slurm").join(name)).args(shard);
+        command.env_remove("SLURM_ARRAY_TASK_ID").output().expect("bash")
+    };
+    assert!(by_hand("data.sh", None).status.success());
+    let without = by_hand("teachers.sh", None);
+    assert!(String::from_utf8_lossy(&without.stderr).contains("expected the number of a shard, from 1 to 3"));
+    assert!(!without.status.success());
+    let second = by_hand("teachers.sh", Some("2"));
+    assert!(String::from_utf8_lossy(&second.stdout).contains("shard 2/3 of teachers: 2 units done"), "{second:?}");
 }
 
+/// The second shard of the teachers ends at once; all jobs that depend on it are cancelled, as Slurm does. Only what is missing is
+/// submitted again.
 #[test]
-fn scripts_do_the_experiment_from_a_folder_of_any_name() {
+fn scripts_do_the_experiment_from_a_folder_of_any_name_and_only_what_is_missing_is_submitted_again() {
     let cluster = Cluster::new("it's a \"folder\" $(touch harm) %j & more", &encrypted());
     cluster.at_once();
-    cluster.submits(&["--shards", "2", "--set", "seed=9"]);
+    cluster.fails("teachers", 2);
+    // The option changes nothing, so that the run is the finished one.
+    let set = ["--set", "table.repeats=2"];
+    cluster.submits(&[&["--shards", "3"], &set[..]].concat());
     let run = cluster.run_folder();
+    assert!(!run.join("tables/table.md").exists());
+    assert!(run.join("stages/teachers/teacher-0000.json").exists());
+    assert!(!run.join("stages/teachers/teacher-0001.json").exists());
+    let first = cluster.calls("sbatch").len();
+
+    cluster.fails("none", 0);
+    let said = cluster.submits(&set);
+    assert!(said.contains("data: done\nteachers: job 8, 2 of 3 shards\n"), "{said}");
+    let again = cluster.calls("sbatch").split_off(first);
+    assert!(
+        again[0].contains(&"--array=2".to_owned()) && again[0].last().is_some_and(|path| path.ends_with("teachers.sh"))
+    );
+    assert_eq!(again.len(), 6, "{again:?}");
     assert!(run.join("tables/table.md").exists(), "{:?}", cluster.logs(&run));
     assert!(!cluster.path("harm").exists());
-    cluster.place.succeeds(&["run", "config.toml", "--set", "seed=9", "--results", "one"]);
-    assert_eq!(determined(&run), determined(&cluster.place.run_folder("one", "tiny")));
+    let place = Workplace::finished(&encrypted());
+    assert_eq!(determined(&run), determined(&place.run_folder("results", "tiny")));
     // Nothing is left, so nothing is submitted.
     let before = cluster.calls("sbatch").len();
-    let said = cluster.submits(&["--set", "seed=9"]);
+    let said = cluster.submits(&set);
     assert_eq!(said.matches(": done\n").count(), 7, "{said}");
     assert_eq!(cluster.calls("sbatch").len(), before);
     // If a step has no record, it and all steps after it count as not done, and all before it as done.
     let states = || -> Vec<String> {
-        let said = cluster.submits(&["--set", "seed=9", "--dry-run", "--json"]);
+        let said = cluster.submits(&[&set[..], &["--dry-run", "--json"]].concat());
         let said: Value = serde_json::from_str(&said).expect("JSON");
         let steps = said["steps"].as_array().expect("steps");
         steps.iter().filter_map(|step| step["state"].as_str()).map(str::to_owned).collect()
     };
-    for (stage, done) in [("data", 0), ("queries", 2), ("aggregate-tau-0-8", 3)] {
+    for (stage, done) in [("queries", 2), ("aggregate-tau-0-8", 3)] {
         let record = run.join("stages").join(stage).join("stage.json");
         let whole = fs::read(&record).expect("a record");
         fs::remove_file(&record).expect("removed");
@@ -86,24 +117,6 @@ fn scripts_do_the_experiment_from_a_folder_of_any_name() {
         assert_eq!(states(), expected, "{stage}");
         fs::write(&record, whole).expect("written");
     }
-    assert_eq!(states(), ["done"; 7]);
-}
-
-#[test]
-fn scripts_run_by_hand() {
-    let cluster = Cluster::new("place", &encrypted());
-    cluster.submits(&["--shards", "2"]);
-    let scripts = cluster.run_folder().join("slurm");
-    let by_hand = |name: &str, shard: Option<&str>| {
-        let mut command = std::process::Command::new("bash");
-        command.arg(scripts.join(name)).args(shard).env_remove("SLURM_ARRAY_TASK_ID").output().expect("bash")
-    };
-    assert!(by_hand("data.sh", None).status.success());
-    let without = by_hand("teachers.sh", None);
-    assert!(String::from_utf8_lossy(&without.stderr).contains("expected the number of a shard, from 1 to 2"));
-    assert!(!without.status.success());
-    let second = by_hand("teachers.sh", Some("2"));
-    assert!(String::from_utf8_lossy(&second.stdout).contains("shard 2/2 of teachers: 2 units done"), "{second:?}");
 }
 
 #[test]
@@ -117,30 +130,6 @@ fn a_dry_run_prints_everything_and_leaves_nothing() {
     assert_eq!(json["steps"][1]["submitted"], serde_json::json!([1, 2]));
     assert_eq!((&json["schema"], &json["steps"][1]["state"]), (&1.into(), &"to-do".into()));
     assert!(cluster.calls("sbatch").is_empty() && !cluster.path("results").exists());
-}
-
-#[test]
-fn only_what_is_missing_is_submitted_again() {
-    let cluster = Cluster::new("place", &encrypted());
-    cluster.at_once();
-    // The second shard of the teachers ends at once; all jobs that depend on it are cancelled, as Slurm does.
-    cluster.fails("teachers", 2);
-    cluster.submits(&["--shards", "3"]);
-    let run = cluster.run_folder();
-    assert!(!run.join("tables/table.md").exists());
-    assert!(run.join("stages/teachers/teacher-0000.json").exists());
-    assert!(!run.join("stages/teachers/teacher-0001.json").exists());
-    let first = cluster.calls("sbatch").len();
-
-    cluster.fails("none", 0);
-    let said = cluster.submits(&[]);
-    assert!(said.contains("data: done\nteachers: job 8, 2 of 3 shards\n"), "{said}");
-    let again = cluster.calls("sbatch").split_off(first);
-    assert!(
-        again[0].contains(&"--array=2".to_owned()) && again[0].last().is_some_and(|path| path.ends_with("teachers.sh"))
-    );
-    assert_eq!(again.len(), 6, "{again:?}");
-    assert!(run.join("tables/table.md").exists(), "{:?}", cluster.logs(&run));
 }
 
 #[test]
@@ -170,7 +159,7 @@ fn live_jobs_are_kept_and_jobs_that_wait_in_vain_replaced() {
         "{said}"
     );
     let other = cluster.submit(&["--shards", "2"]);
-    crate::cli::common::check_failure(&other, 2, &["--shards", "job 2 with 3", "scancel 2"]);
+    check_failure(&other, 2, &["--shards", "job 2 with 3", "scancel 2"]);
 
     // The shard was done by hand meanwhile, but its task failed, so no job can depend on the complete array.
     let by_hand = ["run", "config.toml", "--results", results, "--stage", "teachers", "--shard", "1/3"];
@@ -194,7 +183,7 @@ fn one_of_two_concurrent_submissions_is_refused() {
         assert!(first.try_wait().expect("a process").is_none(), "it ended before it submitted");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    crate::cli::common::check_failure(&cluster.submit(&[]), 4, &["slurm", "another `speed`", "wait for it"]);
+    check_failure(&cluster.submit(&[]), 4, &["slurm", "another `speed`", "wait for it"]);
     cluster.submits(&["--dry-run"]);
     fs::write(cluster.path("fake/go"), "").expect("written");
     assert!(first.wait().expect("a process").success());
@@ -233,10 +222,10 @@ fn options_are_passed_through_or_refused_by_name() {
         ("--stage=teachers", ["unexpected", "--stage", "submit"]),
     ] {
         let refused = cluster.submit(&[option]);
-        crate::cli::common::check_failure(&refused, 2, &words);
+        check_failure(&refused, 2, &words);
     }
     let without = cluster.place.speed(&["submit", "config.toml"]);
-    crate::cli::common::check_failure(&without, 2, &["--slurm"]);
+    check_failure(&without, 2, &["--slurm"]);
 }
 
 #[test]
@@ -244,16 +233,16 @@ fn a_missing_or_refusing_cluster_is_reported() {
     let cluster = Cluster::new("place", &encrypted());
     let mut command = cluster.place.command(&["submit", "config.toml", "--slurm"]);
     let output = command.env("PATH", cluster.path("nothing")).output().expect("the binary starts");
-    crate::cli::common::check_failure(&output, 5, &["sbatch", "PATH", "slurm-client", "--dry-run"]);
+    check_failure(&output, 5, &["sbatch", "PATH", "slurm-client", "--dry-run"]);
     cluster.program("sbatch", "echo 'sbatch: error: invalid partition' >&2; exit 1");
     let refused = cluster.submit(&["--shards", "2"]);
-    crate::cli::common::check_failure(&refused, 5, &["sbatch", "code 1", "invalid partition"]);
+    check_failure(&refused, 5, &["sbatch", "code 1", "invalid partition"]);
     // The number of shards is still recorded.
     let said = cluster.submits(&["--dry-run", "--json"]);
     let said: Value = serde_json::from_str(&said).expect("JSON");
     assert_eq!((&said["steps"][1]["shards"], &said["refused"]), (&2.into(), &Value::Null));
     cluster.program("sbatch", "echo 'welcome to the cluster'");
-    crate::cli::common::check_failure(&cluster.submit(&[]), 5, &["sbatch", "welcome", "expected a job's number"]);
+    check_failure(&cluster.submit(&[]), 5, &["sbatch", "welcome", "expected a job's number"]);
 }
 
 #[test]
@@ -261,36 +250,25 @@ fn a_sweep_is_submitted_as_one() {
     let tiny = TINY.replace("repeats = 2", "repeats = 1");
     let (head, rows) = tiny.split_at(tiny.find("[[row]]").expect("rows"));
     let cluster = Cluster::new("a sweep", &format!("{head}[sweep]\ngamma = [0.5, 1.0]\n\n{rows}"));
-    cluster.at_once();
-    let said = cluster.submits(&["--shards", "2", "--set", "seed=9", "--json"]);
-    let said: Value = serde_json::from_str(&said).expect("JSON");
+    let submit = || -> Value {
+        let said = cluster.submits(&["--shards", "2", "--set", "seed=9", "--json"]);
+        serde_json::from_str(&said).expect("JSON")
+    };
+    let said = submit();
     let folder = Path::new(said["folder"].as_str().expect("a folder"));
+    // Slurm has forgotten all jobs, and nothing was done.
+    assert_eq!(outcomes(&cluster, folder), BTreeSet::from(["forgotten".to_owned()]));
+    cluster.at_once();
+    let said = submit();
     assert!(folder.join("sweep.md").exists(), "{:?}", cluster.logs(folder));
     let steps: Vec<&str> =
         said["steps"].as_array().expect("steps").iter().filter_map(|step| step["step"].as_str()).collect();
     assert_eq!(steps, ["data", "teachers", "aggregate-all", "student", "report"]);
-    cluster.place.succeeds(&["run", "config.toml", "--set", "seed=9", "--results", "one"]);
-    let id = folder.file_name().expect("a name");
-    for name in ["sweep.csv", "sweep.md"] {
-        let one = fs::read(cluster.path("one").join("tiny").join(id).join(name)).expect(name);
-        assert!(fs::read(folder.join(name)).expect(name) == one, "{name}");
-    }
     // The sweep is not finished without its report. Slurm has forgotten all jobs by now; the units of all others are done.
     fs::remove_file(folder.join("sweep.json")).expect("removed");
     let tasks = tasks(&cluster, folder);
     let (report, others) = tasks.split_last().expect("tasks");
     assert!(others.iter().all(|task| task["outcome"] == "done") && report["outcome"] == "forgotten", "{tasks:?}");
-}
-
-#[test]
-fn a_sweep_that_did_not_begin_has_nothing_done() {
-    let tiny = encrypted();
-    let (head, rows) = tiny.split_at(tiny.find("[[row]]").expect("rows"));
-    let cluster = Cluster::new("a sweep", &format!("{head}[sweep]\ngamma = [0.5, 1.0]\n\n{rows}"));
-    let said: Value = serde_json::from_str(&cluster.submits(&["--shards", "2", "--json"])).expect("JSON");
-    let folder = Path::new(said["folder"].as_str().expect("a folder"));
-    let tasks = tasks(&cluster, folder);
-    assert!(!tasks.is_empty() && tasks.iter().all(|task| task["outcome"] == "forgotten"), "{tasks:?}");
 }
 
 /// Returns the jobs from `speed show`.

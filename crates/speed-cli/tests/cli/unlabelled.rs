@@ -7,70 +7,28 @@ use serde_json::Value;
 
 use crate::cli::bad_input::npy;
 use crate::cli::common::Workplace;
-use crate::cli::own_images::picture;
-
-const CONFIG: &str = r#"
-name = "unlabelled"
-seed = 5
-
-[data]
-source = "pictures"
-folder = "shapes"
-labels = "none"
-pool_images = 45
-
-[ensemble]
-teachers = 3
-
-[teacher]
-architecture = "small-contrast"
-steps = 60
-batch = 15
-
-[queries]
-count = 12
-
-[noise]
-gamma = 2.0
-source = "simulation"
-
-[student]
-method = "pseudo-labels"
-
-[student.pseudo_labels]
-contrast = true
-epochs = 4
-warmup_epochs = 2
-label_epochs = 3
-labelled_batch = 6
-batch = 15
-convolutions = [6, 8]
-hidden = 16
-
-[table]
-repeats = 1
-
-[[row]]
-name = "Non-private"
-aggregation = "non-private"
-
-[[row]]
-name = "Trusted"
-aggregation = "trusted"
-"#;
+use crate::cli::own_images::{self, picture};
 
 /// Labelled training and test pictures of three classes, and public pictures without folders of classes.
 fn place() -> Workplace {
-    let place = Workplace::new(CONFIG);
-    for (class, name) in ["bar", "beam", "frame"].into_iter().enumerate() {
-        for (folder, count) in [(format!("train/{name}"), 30), (format!("test/{name}"), 5), ("public".to_owned(), 15)] {
-            let folder = place.path("shapes").join(folder);
-            fs::create_dir_all(&folder).expect("folders");
-            for number in 0..count {
-                let file = folder.join(format!("{}.png", 3 * number as usize + class));
-                picture(class, number).save(file).expect("a picture");
-            }
-        }
+    let place = own_images::place();
+    let (settings, _) = own_images::CONFIG.split_once("[table]").expect("a table");
+    let config = settings
+        .replace("name = \"shapes\"", "name = \"unlabelled\"")
+        .replace("folder = \"shapes\"", "folder = \"shapes\"\nlabels = \"none\"")
+        .replace("steps = 60", "steps = 10")
+        .replace("[student]\n", "[student]\nmethod = \"pseudo-labels\"\n")
+        .replace(
+            "epochs = 40\nwarmup_epochs = 20\nlabel_epochs = 30",
+            "epochs = 4\nwarmup_epochs = 2\nlabel_epochs = 3",
+        );
+    let rows = ["non-private", "trusted"].map(|row| format!("[[row]]\nname = \"{row}\"\naggregation = \"{row}\"\n"));
+    let config = format!("{config}[table]\nrepeats = 1\n{}", rows.concat());
+    fs::write(place.path("config.toml"), config).expect("a config");
+    fs::create_dir(place.path("shapes/public")).expect("a folder");
+    for number in 0..45 {
+        let file = place.path(&format!("shapes/public/{number}.png"));
+        picture(number % 3, number as u32 / 3).save(file).expect("a picture");
     }
     place
 }
@@ -78,7 +36,7 @@ fn place() -> Workplace {
 #[test]
 fn a_run_without_true_labels_has_no_figures_that_need_them() {
     let place = place();
-    let report: Value = serde_json::from_str(&place.succeeds(&["run", "config.toml", "--json"])).expect("JSON");
+    let report = place.json(&["run", "config.toml", "--json"]);
     for figure in ["mean_accuracy", "plurality_accuracy"] {
         assert!(report["ensemble"][figure].is_null(), "{}", report["ensemble"]);
     }
@@ -92,7 +50,7 @@ fn a_run_without_true_labels_has_no_figures_that_need_them() {
     assert!(asked["truth"].is_null(), "{asked}");
     assert!(!read("tables/table.md").contains("labels %"), "{}", read("tables/table.md"));
     let data: Value = serde_json::from_str(&read("stages/data/data.json")).expect("JSON");
-    assert_eq!((&data["pool"]["images"], &data["test"]["images"]), (&45.into(), &15.into()));
+    assert_eq!((&data["pool"]["images"], &data["test"]["images"]), (&45.into(), &75.into()));
     // Votes have the order of the pictures' names.
     let votes = fs::read(run.join("stages/votes/votes.npy")).expect("votes");
     assert!(votes[votes.len() - 3 * 45..].iter().all(|label| *label < 3));
@@ -120,8 +78,6 @@ fn choices_that_need_true_labels_are_refused_by_name() {
     fails("seed=6", 3, &["odd.png", "24x18"]);
     fs::remove_dir_all(place.path("shapes/public")).expect("a folder");
     fails("seed=6", 3, &["public"]);
-    let digits = ["run", "config.toml", "--set", "data.source=digits", "--set", "data.folder="];
-    place.fails(&digits, 2, &["data.labels", "these images have labels"]);
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub(crate) fn check(
             Trial::Run(command) if tried.contains(&command) => continue,
             Trial::Run(command) => match shell.run(&command) {
                 Outcome::Printed(_) => {
-                    if command.ends_with("--dry-run") {
+                    if command.contains(" --dry-run") {
                         tried.insert(command);
                     }
                     continue;
@@ -106,9 +106,9 @@ fn matches(file: &str, needed: &str) -> bool {
     }
 }
 
-/// Returns the way to try a command: `speed run` gets `--dry-run`, and other commands of `speed` run unchanged. For a
-/// build or a script, its files must exist, and for a preset without other options its file: the presets are tried in
-/// `cli::dry_run`, three long ones only by .ci/nightly.
+/// Returns the way to try a command: `speed run` gets `--dry-run` without students and `speed plan` no times, because measuring
+/// takes long, and other commands of `speed` run unchanged. For a build or a script, its files must exist, and for a preset without other options its
+/// file: speed-experiment plans all presets.
 fn trial(shown: &str) -> Trial {
     let environment = Regex::new(r"^(?:[A-Z_]+=\S+ )+").expect("a pattern");
     let command = environment
@@ -119,7 +119,8 @@ fn trial(shown: &str) -> Trial {
     let after = |option: &str| words.iter().position(|word| *word == option).and_then(|at| words.get(at + 1));
     match words.as_slice() {
         ["speed", "run", preset] if preset.starts_with("configs/") => Trial::Files(vec![(*preset).to_owned()]),
-        ["speed", "run", ..] => Trial::Run(format!("{command} --dry-run")),
+        ["speed", "run", ..] => Trial::Run(format!("{command} --dry-run --set table.repeats=0")),
+        ["speed", "plan", ..] => Trial::Run(format!("{command} --without-times")),
         ["speed", ..] => Trial::Run(command),
         ["cargo", "run" | "build" | "test", ..] => {
             let package = after("-p").map_or("*".to_owned(), |package| (*package).to_owned());

@@ -161,6 +161,24 @@ impl RoundFolder {
         Self { folder, file }
     }
 
+    /// Returns a copy of the directory that `make` makes once for a build, without the teachers' registries.
+    pub(crate) fn made_once(name: &str, make: impl FnOnce() -> Self) -> Self {
+        let made = fixture_of_this_test(name, |folder| {
+            let round = make();
+            for entry in fs::read_dir(round.path("")).expect("a folder").map(|entry| entry.expect("an entry")) {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if name.starts_with("teacher-") && name.ends_with(".registry") {
+                    fs::remove_file(entry.path()).expect("a registry");
+                }
+            }
+            copy_folder(&round.path(""), folder);
+        });
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        copy_folder(&made, folder.path());
+        let file = RoundFile::read(&folder.path().join("round.toml")).expect("a round");
+        Self { folder, file }
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

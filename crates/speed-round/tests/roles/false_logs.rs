@@ -8,7 +8,9 @@ use speed_round::server::{self, VerifyReport};
 use speed_round::{Identity, LogCheckOptions, Refused, check_log};
 
 use crate::common::{RoundFolder, Silent, signing_key};
-use crate::lying_server::{QUERIES, answered, evaluate, evaluated, real_terms, server_options, verify_options};
+use crate::lying_server::{
+    QUERIES, answered, evaluate, evaluated, real_terms, server_options, sign_verification, verify_options,
+};
 
 /// The entries of the round's log.
 fn entries_of(folder: &RoundFolder) -> Vec<LogEntry> {
@@ -16,16 +18,21 @@ fn entries_of(folder: &RoundFolder) -> Vec<LogEntry> {
     log.entries().to_vec()
 }
 
-/// Verifies the result with a log of these entries, which the server signed.
-fn verified(folder: &RoundFolder, entries: &[LogEntry]) -> VerifyReport {
+/// Writes a log of these entries, which the server signed.
+fn write_log(folder: &RoundFolder, entries: &[LogEntry]) {
     let server = Identity::read(&signing_key("server")).expect("a key");
     let log = RoundLog::new(folder.file.id(), entries.to_vec(), |digest| server.sign(digest));
     fs::write(folder.path("false.log"), log.to_bytes()).expect("a log");
+}
+
+/// Verifies the result with a log of these entries, which the server signed.
+fn verified(folder: &RoundFolder, entries: &[LogEntry]) -> VerifyReport {
+    write_log(folder, entries);
     let options = server::VerifyOptions { log: folder.path("false.log"), sign: None, ..verify_options(folder) };
     server::verify(&options, &Silent).expect("complete files")
 }
 
-/// Checks the log of the last verification as teacher 1, whose message all of these logs count.
+/// Checks the log that was written last as teacher 1, whose message all of these logs count.
 fn checked(folder: &RoundFolder) -> Result<usize, Refused> {
     let checked = check_log(&LogCheckOptions {
         round: folder.path("round.toml"),
@@ -41,9 +48,9 @@ fn checked(folder: &RoundFolder) -> Result<usize, Refused> {
 /// confirmed it, and teacher 2 confirmed another log, which counts its message.
 #[test]
 fn two_logs_of_a_server_are_told_apart_by_the_verification() {
-    let folder = evaluated("two logs");
+    let folder = evaluated();
     let honest = entries_of(&folder);
-    assert!(server::verify(&verify_options(&folder), &Silent).expect("complete files").honest);
+    sign_verification(&folder, 1, "verification");
     let check = |log: &str| {
         check_log(&LogCheckOptions {
             round: folder.path("round.toml"),
@@ -55,12 +62,10 @@ fn two_logs_of_a_server_are_told_apart_by_the_verification() {
     };
     assert_eq!(check("result.log").expect("the verifier's log").teachers_counted, 3);
     // The same entries without a result, and with another result.
-    let server = Identity::read(&signing_key("server")).expect("a key");
     let mut other = honest.clone();
     *other.last_mut().expect("a result") = LogEntry::of_round(LogEvent::Result, Digest::of("another"));
     for entries in [honest[..honest.len() - 1].to_vec(), other] {
-        let log = RoundLog::new(folder.file.id(), entries, |digest| server.sign(digest));
-        fs::write(folder.path("false.log"), log.to_bytes()).expect("a log");
+        write_log(&folder, &entries);
         let error = check("false.log").expect_err("another log").to_string();
         assert!(error.contains("the verifier saw the one with"), "{error}");
     }
@@ -74,9 +79,9 @@ fn two_logs_of_a_server_are_told_apart_by_the_verification() {
 /// Before this check, all of these logs but the last were certified, and `check` repeated their numbers.
 #[test]
 fn a_server_that_signs_a_log_of_another_form_is_convicted() {
-    let folder = evaluated("forms");
+    let folder = evaluated();
     let honest = entries_of(&folder);
-    assert!(verified(&folder, &honest).honest);
+    write_log(&folder, &honest);
     assert_eq!(checked(&folder), Ok(3));
     let [zero, one, two, closed, result] = honest[..] else { panic!("{honest:?}") };
     let counted = |teacher, of: &LogEntry| LogEntry::of_message(LogEvent::Counted, teacher, of.digest());
@@ -117,7 +122,7 @@ fn a_server_that_signs_a_log_of_another_form_is_convicted() {
 /// Before this check, a log whose digests are those of the messages was certified whatever teachers it named.
 #[test]
 fn a_server_that_logs_messages_as_those_of_other_teachers_is_convicted() {
-    let folder = evaluated("exchanged");
+    let folder = evaluated();
     let honest = entries_of(&folder);
     let [zero, one, two, closed, result] = honest[..] else { panic!("{honest:?}") };
     let counted = |teacher, of: &LogEntry| LogEntry::of_message(LogEvent::Counted, teacher, of.digest());
@@ -222,7 +227,8 @@ fn a_later_log_of_an_honest_server_begins_with_the_entries_of_an_earlier_one() {
     // A log for another hospital with the first two messages in another order. The server signed both.
     let mut entries = entries_of(&folder);
     entries.swap(0, 1);
-    assert!(verified(&folder, &entries).honest, "alone it is a possible log");
+    write_log(&folder, &entries);
+    assert_eq!(checked(&folder), Ok(3), "alone it is a possible log");
     let other = fs::read(folder.path("false.log")).expect("a log");
     for log in &logs[2..] {
         let (one, two) = (entry_bytes(log), entry_bytes(&other));

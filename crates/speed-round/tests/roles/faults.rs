@@ -3,7 +3,7 @@
 use std::fs;
 
 use speed_aggregation::PrivacyNoise;
-use speed_aggregation::protocol::{Submission, TeacherStatus};
+use speed_aggregation::protocol::Submission;
 use speed_core::NoisePlacement;
 use speed_mechanism::{BinomialShare, Mechanism, NoiseGenerator};
 use speed_round::server::ServerOptions;
@@ -237,13 +237,4 @@ fn central_noise_is_drawn_by_the_server_and_decides() {
         assert_ne!(expected, labels(&[0; 24]), "the noise decided nothing");
         assert_eq!(expected.contains(",\n"), threshold.is_some(), "{expected}");
     }
-}
-
-#[test]
-fn statuses_have_the_names_of_reports() {
-    let names: Vec<_> = TeacherStatus::ALL.iter().map(|status| status.name()).collect();
-    let mut unique = names.clone();
-    unique.sort_unstable();
-    unique.dedup();
-    assert_eq!(unique.len(), names.len());
 }

@@ -5,17 +5,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use speed_aggregation::protocol::{AnswerList, OpeningPart, RevealedSeed, SignedResult, Submission, Verification};
+use speed_aggregation::protocol::{AnswerList, OpeningPart, SignedResult, Submission, TeacherStatus, Verification};
 use speed_aggregation::{EncryptedAnswer, OpenerShare, Parameters, SecretKey, StudentShare};
 use speed_core::Digest;
 use speed_core::fixture::fixture_of_this_test;
 use speed_round::opener::{self, OpenerOptions, OpenerReport, ShareState};
-use speed_round::server::{self, RevealOptions, VerifyOptions};
-use speed_round::{Identity, Refused, RoundFile, RoundRandomness, Terms, student, teacher};
+use speed_round::server::{self, VerifyOptions};
+use speed_round::{Identity, Refused, RoundFile, RoundRandomness, RoundRegistry, Terms, student, teacher};
 
 use crate::common::{RoundFolder, SEED, Silent, key_of, keys, signing_key, terms};
 use crate::faults::seal;
-use crate::lying_server::{reveal_options, verify_options};
+use crate::lying_server::{evaluated, reveal_options, verify_options};
 
 pub(crate) const QUERIES: usize = 6;
 pub(crate) const OPENER: usize = 1;
@@ -40,25 +40,51 @@ pub(crate) fn labels() -> Vec<u8> {
 }
 
 /// A round whose result the opener verified.
-pub(crate) fn verified(name: &str) -> RoundFolder {
-    verified_with(&joint_terms(name), &keys().join("evaluation.key"))
+pub(crate) fn verified() -> RoundFolder {
+    RoundFolder::made_once("verified", || {
+        let folder = RoundFolder::new(&joint_terms("verified"));
+        for teacher in 0..3 {
+            answer(&folder, teacher, SEED, &folder.path("opener.registry"));
+        }
+        let options = server::ServerOptions { copies: Some(folder.path("copies")), ..folder.options() };
+        folder.aggregate_with(&options, &Silent).expect("enough");
+        server::reveal(&reveal_options(&folder)).expect("a result");
+        verify(&folder);
+        fs::copy(shares().join("student.share"), folder.path("student.share")).expect("a copy");
+        fs::copy(keys().join("SIMULATION.txt"), folder.path("SIMULATION.txt")).expect("a copy");
+        fs::copy(shares().join("opener.share"), folder.path("opener.share")).expect("a copy");
+        folder
+    })
 }
 
-/// A round whose server and verifier use this evaluation key.
-fn verified_with(terms: &Terms, evaluation_key: &Path) -> RoundFolder {
-    let folder = RoundFolder::new(terms);
-    for teacher in 0..3 {
-        answer(&folder, teacher, SEED, &folder.path("opener.registry"));
-    }
-    let (copies, evaluation) = (Some(folder.path("copies")), evaluation_key.to_path_buf());
-    let options = server::ServerOptions { copies, evaluation_key: evaluation, ..folder.options() };
-    folder.aggregate_with(&options, &Silent).expect("enough");
-    server::reveal(&reveal_options(&folder)).expect("a result");
-    verify_with(&folder, OPENER, "verification", evaluation_key);
-    fs::copy(shares().join("student.share"), folder.path("student.share")).expect("a copy");
-    fs::copy(keys().join("SIMULATION.txt"), folder.path("SIMULATION.txt")).expect("a copy");
-    fs::copy(shares().join("opener.share"), folder.path("opener.share")).expect("a copy");
-    folder
+/// Writes a result of other terms with the signatures of server and opener, as both could make it with other programs.
+pub(crate) fn sign_result(folder: &RoundFolder) {
+    let template = SignedResult::from_bytes(&fs::read(verified().path("result")).expect("a result")).expect("whole");
+    let answer = template.list().answers().next().expect("one").to_bytes();
+    let queries = u32::try_from(folder.file.round().shape().queries()).expect("few");
+    let answers: Vec<EncryptedAnswer> = (0..queries)
+        .map(|query| {
+            let mut bytes = answer.clone();
+            bytes[44..76].copy_from_slice(folder.file.id().as_bytes());
+            bytes[76..80].copy_from_slice(&query.to_le_bytes());
+            seal(&mut bytes);
+            EncryptedAnswer::from_bytes(&bytes).expect("well formed")
+        })
+        .collect();
+    let statuses = vec![TeacherStatus::Counted; 3];
+    let list = AnswerList::new(folder.file.round(), folder.file.key(), statuses, &answers).expect("in order");
+    let server = Identity::read(&signing_key("server")).expect("a key");
+    let result = SignedResult::new(list, template.sum(), |digest| server.sign(digest)).to_bytes();
+    sign_verification(folder, OPENER, OPENER, Digest::of(&result), "verification");
+    fs::write(folder.path("result"), result).expect("a file");
+}
+
+/// Writes a teacher's verification of a result, in the name of a teacher.
+fn sign_verification(folder: &RoundFolder, teacher: usize, named: usize, result: Digest, name: &str) -> PathBuf {
+    let identity = Identity::read(&key_of(teacher)).expect("a key");
+    let bytes = Verification::new(folder.file.id(), [result; 2], named, |digest| identity.sign(digest)).to_bytes();
+    fs::write(folder.path(name), bytes).expect("a file");
+    folder.path(name)
 }
 
 /// A teacher's message; the opener has this registry.
@@ -77,21 +103,11 @@ pub(crate) fn answer(folder: &RoundFolder, teacher: usize, randomness: RoundRand
     teacher::answer(&options).expect("valid");
 }
 
-fn verify(folder: &RoundFolder, teacher: usize, out: &str) {
-    verify_with(folder, teacher, out, &keys().join("evaluation.key"));
-}
-
-pub(crate) fn verify_with(folder: &RoundFolder, teacher: usize, out: &str, evaluation_key: &Path) {
-    let report = server::verify(
-        &VerifyOptions {
-            evaluation_key: evaluation_key.to_path_buf(),
-            proof_key: folder.options().proof_key,
-            sign: Some((key_of(teacher), folder.path(out))),
-            ..verify_options(folder)
-        },
-        &Silent,
-    );
-    assert!(report.expect("complete files").honest);
+/// Lets the opener verify the result.
+pub(crate) fn verify(folder: &RoundFolder) {
+    let sign = Some((key_of(OPENER), folder.path("verification")));
+    let options = VerifyOptions { proof_key: folder.options().proof_key, sign, ..verify_options(folder) };
+    assert!(server::verify(&options, &Silent).expect("complete files").honest);
 }
 
 pub(crate) fn options(folder: &RoundFolder) -> OpenerOptions {
@@ -138,7 +154,7 @@ pub(crate) fn refused<T: std::fmt::Debug>(result: Result<T, Refused>, code: u8, 
 
 #[test]
 fn student_and_opener_open_a_round_together() {
-    let folder = verified("together");
+    let folder = verified();
     assert_eq!(
         fs::read(shares().join("public.key")).expect("a key"),
         fs::read(keys().join("public.key")).expect("a key"),
@@ -214,7 +230,7 @@ fn inner(key: &[u64], mask: &[u64]) -> u64 {
 
 #[test]
 fn a_student_that_colludes_with_the_server_opens_no_message() {
-    let folder = verified("collusion");
+    let folder = verified();
     part(&folder);
     let message = fs::read(folder.inbox("0")).expect("a message");
     // With the complete key the two read the vote of every query: the noise of gamma 5 is almost always 0.
@@ -267,7 +283,7 @@ fn probing(folder: &RoundFolder) -> Vec<u8> {
 
 #[test]
 fn an_opener_makes_no_part_of_a_result_that_it_did_not_verify() {
-    let folder = verified("probe");
+    let folder = verified();
     let probe = probing(&folder);
     fs::write(folder.path("probe"), &probe).expect("a file");
     // If the opener made a part of it, the words would be bits of its share, through any flooding below a half.
@@ -285,24 +301,19 @@ fn an_opener_makes_no_part_of_a_result_that_it_did_not_verify() {
     let probed = OpenerOptions { result: result.clone(), ..options(&folder) };
     refused(opener::part(&probed), 3, "is of the result with SHA-256");
     // A verification by another teacher does not count, even one that colludes.
-    let sign_as = |teacher: usize, named: usize, digest: Digest, name: &str| {
-        let identity = Identity::read(&key_of(teacher)).expect("a key");
-        let bytes = Verification::new(folder.file.id(), [digest; 2], named, |digest| identity.sign(digest)).to_bytes();
-        fs::write(folder.path(name), bytes).expect("a file");
-        folder.path(name)
-    };
-    let other = sign_as(2, 2, Digest::of(&probe), "other");
+    let other = sign_verification(&folder, 2, 2, Digest::of(&probe), "other");
     refused(
         opener::part(&OpenerOptions { verification: other, ..probed.clone() }),
         3,
         "by teacher 2, expected one by the opener, teacher 1",
     );
-    let forged = sign_as(2, OPENER, Digest::of(&probe), "forged");
+    let forged = sign_verification(&folder, 2, OPENER, Digest::of(&probe), "forged");
     refused(opener::part(&OpenerOptions { verification: forged, ..probed.clone() }), 3, "is not signed by teacher 1");
     assert!(!folder.path("part").exists() && folder.path("opener.share").exists());
     // The honest result with the verification of another teacher.
-    verify(&folder, 0, "of teacher 0");
-    let with_other = OpenerOptions { verification: folder.path("of teacher 0"), ..options(&folder) };
+    let honest = Digest::of(fs::read(folder.path("result")).expect("a result"));
+    let verification = sign_verification(&folder, 0, 0, honest, "of teacher 0");
+    let with_other = OpenerOptions { verification, ..options(&folder) };
     refused(opener::part(&with_other), 3, "by teacher 0");
     // Another party's signing key, another file as share.
     refused(
@@ -320,19 +331,14 @@ fn an_opener_makes_no_part_of_a_result_that_it_did_not_verify() {
 }
 
 /// The key id does not cover all of the evaluation key. A student and a server that collude could state a key in the round
-/// whose circuit gives answers of their choice, and the opener's verification would succeed, as it does here.
+/// whose circuit gives answers of their choice, and the opener's verification with this key would succeed.
 #[test]
 fn an_opener_makes_no_part_of_a_round_with_another_evaluation_key() {
-    let mut bytes = fs::read(keys().join("evaluation.key")).expect("a key");
-    // In the bodies of the last key, that of the packing: every packed table is another.
-    let end = bytes.len() - 16;
-    bytes[end - (1 << 20)..end].fill(0);
-    seal(&mut bytes);
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let other = folder.path().join("evaluation.key");
-    fs::write(&other, &bytes).expect("a file");
-    let terms = Terms { evaluation_key: Some(Digest::of(&bytes)), ..joint_terms("evaluation key") };
-    let folder = verified_with(&terms, &other);
+    let terms = Terms { evaluation_key: Some(Digest::of(b"another key")), ..joint_terms("evaluation key") };
+    let folder = RoundFolder::new(&terms);
+    sign_result(&folder);
+    fs::copy(shares().join("opener.share"), folder.path("opener.share")).expect("a copy");
+    drop(RoundRegistry::open(&folder.path("opener.registry"), true).expect("a new one"));
     refused(opener::part(&options(&folder)), 3, "was generated with the evaluation key");
     assert!(!folder.path("part").exists() && folder.path("opener.share").exists());
     let terms = Terms { evaluation_key: None, ..joint_terms("no evaluation key") };
@@ -342,30 +348,15 @@ fn an_opener_makes_no_part_of_a_round_with_another_evaluation_key() {
 
 #[test]
 fn an_opener_makes_a_part_of_one_result_of_a_round() {
-    let folder = verified("twice");
+    let folder = verified();
     let kept = OpenerOptions { keep_share: true, ..options(&folder) };
     assert_eq!(opener::part(&kept).expect("verified").share, ShareState::Kept);
     let first = fs::read(folder.path("part")).expect("a part");
-    // A second evaluation of the same messages, with a fresh registry: another valid result, which the opener verifies too.
-    for name in ["result", "result.log", "seed", "verification"] {
+    // A second result with the signatures of the server and of the opener as its verifier.
+    for name in ["result", "verification"] {
         fs::rename(folder.path(name), folder.path(&format!("{name}.1"))).expect("a file");
     }
-    let server = server::ServerOptions {
-        registry: folder.path("second.registry"),
-        ledger: folder.ledger("second"),
-        randomness: SEED,
-        circuit: speed_core::Circuit::AllPairs,
-        ..folder.options()
-    };
-    folder.aggregate_with(&server, &Silent).expect("enough");
-    let reveal = RevealOptions { registry: folder.path("second.registry"), ..reveal_options(&folder) };
-    server::reveal(&reveal).expect("a result");
-    assert!(RevealedSeed::from_bytes(&fs::read(folder.path("seed")).expect("a seed")).is_ok());
-    assert_ne!(
-        fs::read(folder.path("result")).expect("a result"),
-        fs::read(folder.path("result.1")).expect("a result")
-    );
-    verify(&folder, OPENER, "verification");
+    sign_result(&folder);
     let second = OpenerOptions { out: folder.path("second"), ..kept.clone() };
     refused(opener::part(&second), 3, "it opens one result of a round");
     assert!(!folder.path("second").exists());
@@ -382,7 +373,7 @@ fn an_opener_makes_a_part_of_one_result_of_a_round() {
 
 #[test]
 fn the_student_refuses_parts_that_are_missing_changed_or_of_others() {
-    let folder = verified("parts");
+    let folder = verified();
     part(&folder);
     let bytes = fs::read(folder.path("part")).expect("a part");
     refused(open(&folder, "student.share", None), 2, "give --part FILE");
@@ -425,15 +416,14 @@ fn the_student_refuses_parts_that_are_missing_changed_or_of_others() {
     }
     write("other", &part_by(OPENER, OPENER, Digest::of(b"another result")));
     refused(open(&folder, "student.share", Some("other")), 3, "is of the result with SHA-256");
-    let other = verified("other parts");
-    part(&other);
-    fs::copy(other.path("part"), folder.path("other")).expect("a copy");
+    let mut other = bytes;
+    other[12] ^= 1;
+    seal(&mut other);
+    write("other", &other);
     refused(open(&folder, "student.share", Some("other")), 3, "is of round");
 
     // A round that the student opens alone takes no part and no share, and has no opener.
-    let alone = RoundFolder::new(&terms("alone", QUERIES, 3));
-    (0..3).for_each(|teacher| alone.answer(teacher, &labels(), &alone.inbox(&format!("{teacher}"))));
-    alone.aggregate().expect("enough");
+    let alone = evaluated();
     let open_alone = |key: PathBuf, part: Option<PathBuf>| {
         student::open(&student::OpenOptions {
             secret_key: key,
@@ -441,14 +431,14 @@ fn the_student_refuses_parts_that_are_missing_changed_or_of_others() {
             result: alone.path("result"),
             round: alone.path("round.toml"),
             verifications: Vec::new(),
-            unverified: false,
+            unverified: true,
             known: None,
             keep_keys: true,
             out: alone.path("labels.csv"),
         })
     };
     let whole = keys().join("secret.key");
-    refused(open_alone(whole.clone(), Some(folder.path("part"))), 2, "remove --part");
+    refused(open_alone(whole, Some(folder.path("part"))), 2, "remove --part");
     refused(
         open_alone(folder.path("student.share"), None),
         3,
@@ -459,7 +449,6 @@ fn the_student_refuses_parts_that_are_missing_changed_or_of_others() {
         2,
         "it has no opener",
     );
-    open_alone(whole, None).expect("the complete key");
 }
 
 #[test]

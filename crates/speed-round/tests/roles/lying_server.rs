@@ -40,10 +40,20 @@ impl Progress for Dies {
 
 /// The files of a round that an honest server evaluated: of four teachers, three answered. The directory `copies` has
 /// their messages, and `seed` the seed.
-pub(crate) fn evaluated(name: &str) -> RoundFolder {
-    let folder = answered(name);
-    evaluate(&folder);
-    folder
+pub(crate) fn evaluated() -> RoundFolder {
+    RoundFolder::made_once("evaluated", || {
+        let folder = answered("evaluated");
+        evaluate(&folder);
+        folder
+    })
+}
+
+/// Writes the verification of a teacher as it signs it after it computed the result again.
+pub(crate) fn sign_verification(folder: &RoundFolder, teacher: usize, out: &str) {
+    let identity = Identity::read(&key_of(teacher)).expect("a key");
+    let digests = ["result", "result.log"].map(|name| Digest::of(fs::read(folder.path(name)).expect("a file")));
+    let signed = Verification::new(folder.file.id(), digests, teacher, |digest| identity.sign(digest));
+    fs::write(folder.path(out), signed.to_bytes()).expect("a file");
 }
 
 /// Evaluates a round as an honest server, and reveals the seed.
@@ -189,7 +199,7 @@ fn bits_of_key() -> Vec<usize> {
 
 #[test]
 fn a_server_that_signs_probes_of_the_key_is_convicted_before_any_label_is_written() {
-    let folder = evaluated("probes");
+    let folder = evaluated();
     let honest = verify(&folder);
     assert!(honest.honest && honest.verification == Some(folder.path("verification")), "{honest:?}");
     let labels = open(&folder, vec![folder.path("verification")], false).expect("verified");
@@ -218,7 +228,7 @@ fn a_server_that_signs_probes_of_the_key_is_convicted_before_any_label_is_writte
 
 #[test]
 fn a_server_that_signs_other_answers_of_its_own_is_convicted_by_query() {
-    let folder = evaluated("replaced");
+    let folder = evaluated();
     let result = result_of(&folder);
     // Two answers exchanged, and the body of a third moved by one label.
     let list = changed(result.list(), |words| {
@@ -235,7 +245,7 @@ fn a_server_that_signs_other_answers_of_its_own_is_convicted_by_query() {
 
 #[test]
 fn a_server_that_evaluates_one_party_instead_of_the_sum_is_convicted() {
-    let folder = evaluated("one party");
+    let folder = evaluated();
     let honest = result_of(&folder);
     let key = SeededEvaluationKey::from_bytes(&fs::read(keys().join("evaluation.key")).expect("a key")).expect("whole");
     let seed = AnswerSeed::from_bytes([5; 32]);
@@ -264,9 +274,7 @@ fn a_server_that_evaluates_one_party_instead_of_the_sum_is_convicted() {
 /// The sum, the answers and the log are honest, and the server signs a seed from which these answers do not follow.
 #[test]
 fn a_server_that_signs_another_seed_is_convicted_by_it_alone() {
-    let folder = evaluated("wrong seed");
-    assert!(verify(&folder).honest);
-    fs::remove_file(folder.path("verification")).expect("a verification");
+    let folder = evaluated();
     let seed = RevealedSeed::from_bytes(&fs::read(folder.path("seed")).expect("a seed")).expect("whole");
     let server = Identity::read(&signing_key("server")).expect("a key");
     let parts = (seed.circuit(), AnswerSeed::from_bytes([5; 32]));
@@ -281,8 +289,8 @@ fn a_server_that_signs_another_seed_is_convicted_by_it_alone() {
 /// A verifier that colludes with the server signs a lie. The student asks another verifier as well, and one honest one is enough.
 #[test]
 fn every_verification_that_the_student_gets_must_be_of_the_result() {
-    let folder = evaluated("two verifiers");
-    assert!(verify(&folder).honest);
+    let folder = evaluated();
+    sign_verification(&folder, 1, "verification");
     let result = result_of(&folder);
     // Two answers exchanged: all labels are valid.
     let list = changed(result.list(), |words| {
@@ -290,10 +298,7 @@ fn every_verification_that_the_student_gets_must_be_of_the_result() {
         one.swap_with_slice(&mut two[..WORDS]);
     });
     lie(&folder, list, result.sum());
-    let colluder = Identity::read(&key_of(0)).expect("a key");
-    let digest = Digest::of(fs::read(folder.path("result")).expect("a result"));
-    let signed = Verification::new(folder.file.id(), [digest; 2], 0, |digest| colluder.sign(digest));
-    fs::write(folder.path("colluding"), signed.to_bytes()).expect("a file");
+    sign_verification(&folder, 0, "colluding");
     let verifications = ["colluding", "verification"].map(|name| folder.path(name));
     for order in [verifications.to_vec(), verifications.iter().rev().cloned().collect()] {
         let error = open(&folder, order, false).expect_err("another result").to_string();
@@ -322,7 +327,7 @@ fn a_round_with_noise_from_the_server_is_not_verified_and_opens_only_unverified(
 /// results of a round had both opened.
 #[test]
 fn a_second_result_of_a_round_is_not_opened() {
-    let folder = evaluated("second result");
+    let folder = evaluated();
     // Not beside the mark of simulated keys, whose results are not recorded.
     fs::copy(keys().join("secret.key"), folder.path("secret.key")).expect("a copy");
     let open = |result: &str, out: &str| folder.open(&folder.path("secret.key"), result, &folder.path(out));
@@ -340,7 +345,7 @@ fn a_second_result_of_a_round_is_not_opened() {
     assert_eq!(read("first.csv"), read("again.csv"));
 
     // A result counts as opened even if its labels were refused.
-    let folder = evaluated("second refused");
+    let folder = evaluated();
     fs::copy(keys().join("secret.key"), folder.path("secret.key")).expect("a copy");
     let honest = result_of(&folder);
     lie(&folder, changed(honest.list(), |words| words[WORDS - 1] = (5_u64 << 60).to_le_bytes()), honest.sum());
@@ -372,7 +377,7 @@ fn a_result_of_fewer_teachers_than_the_minimum_is_refused() {
 
 #[test]
 fn two_results_and_incomplete_files_are_told_apart() {
-    let folder = evaluated("files");
+    let folder = evaluated();
     let fails = |change: &dyn Fn(&mut VerifyOptions)| {
         let mut options = verify_options(&folder);
         change(&mut options);
@@ -414,7 +419,7 @@ fn two_results_and_incomplete_files_are_told_apart() {
     let error = server::reveal(&options).expect_err("a teacher").to_string();
     assert!(error.contains("not the round's server"), "{error}");
     // A verification of a party that is not a teacher of the round, or of another teacher's name, is not accepted.
-    assert!(verify(&folder).honest);
+    sign_verification(&folder, 1, "verification");
     let mut forged = fs::read(folder.path("verification")).expect("a verification");
     forged[12 + 96] = 2;
     seal(&mut forged);
@@ -432,8 +437,6 @@ fn a_server_that_counts_an_unproven_message_is_convicted() {
     for teacher in 0..3 {
         folder.answer(teacher, &[2, 1, 0, 1, 2, 0], &folder.inbox(&format!("{teacher}")));
     }
-    folder.aggregate().expect("enough");
-    server::reveal(&reveal_options(&folder)).expect("a result");
     let read = |teacher: usize| fs::read(folder.inbox(&format!("{teacher}"))).expect("a message");
     let honest = Submission::from_bytes(&read(2)).expect("whole");
     // A word of the mask: it adds a multiple of a key bit to the counts.
@@ -485,7 +488,8 @@ fn a_result_of_a_server_that_was_killed_is_verified() {
     assert!(verify(&folder).honest);
 }
 
-/// Before this check, the server ended without an error and without copies, and had deleted the messages of the network.
+/// Before this check, the server ended without an error and without copies, and had deleted the messages of the network. On commit b3db769
+/// others could read the copies.
 #[test]
 fn a_server_that_lacks_copies_of_counted_messages_says_so_before_it_forgets_them() {
     let folder = answered("copies");
@@ -508,8 +512,11 @@ fn a_server_that_lacks_copies_of_counted_messages_says_so_before_it_forgets_them
     lacks(aggregate("empty").expect_err("no messages"), "messages of teacher 0, teacher 1:");
     assert!(!folder.path("result").exists());
     aggregate("inbox").expect("all messages");
-    server::reveal(&reveal_options(&folder)).expect("a result");
-    assert!(verify(&folder).honest);
+    #[cfg(unix)]
+    for (path, mode) in [("copies", 0o700), ("copies/teacher-1.message", 0o600)] {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(fs::metadata(folder.path(path)).expect("copies").permissions().mode() & 0o777, mode);
+    }
     // After the result the messages of the inbox can be copied, and those of the network are deleted.
     fs::rename(folder.path("copies").join("teacher-2.message"), folder.inbox("2 again")).expect("a copy");
     fs::remove_dir_all(folder.path("copies")).expect("copies");
@@ -519,17 +526,37 @@ fn a_server_that_lacks_copies_of_counted_messages_says_so_before_it_forgets_them
     fs::remove_dir_all(folder.path("copies")).expect("copies");
     lacks(aggregate("inbox").expect_err("a message is gone"), "messages of teacher 2:");
     assert_eq!(fs::read_dir(folder.path("copies")).expect("copies").count(), 2);
+    // A longer file is not a copy.
+    fs::remove_file(folder.path("copies/teacher-1.message")).expect("a copy");
+    fs::remove_file(folder.inbox("1")).expect("a message");
+    sparse(&folder, "copies/teacher-1.message");
+    lacks(aggregate("inbox").expect_err("no copy"), "messages of teacher 1, teacher 2:");
 }
 
-/// Before this check, a gigabyte was read and decoded for a small round.
+/// Creates a file of terabytes that takes no space.
+fn sparse(folder: &RoundFolder, name: &str) {
+    fs::File::create(folder.path(name)).and_then(|file| file.set_len(1 << 42)).expect("a sparse file");
+}
+
+/// Before these checks, a gigabyte was read and decoded for a small round, and a list of terabytes was hashed for hours.
 #[test]
-fn a_file_longer_than_the_result_of_the_round_is_not_read() {
+fn a_file_longer_than_its_kind_is_not_read() {
     let folder = answered("long");
-    let file = fs::File::create(folder.path("result")).expect("a file");
-    file.set_len(1_070_000_000).expect("a sparse file");
+    sparse(&folder, "result");
     let error = open(&folder, Vec::new(), true).expect_err("too long");
-    let expected = format!("1070000000 bytes, expected at most {}", SignedResult::size(folder.file.round()));
+    let expected = format!("4398046511104 bytes, expected at most {}", SignedResult::size(folder.file.round()));
     assert!(error.exit_code().code() == 3 && error.to_string().contains(&expected), "{error}");
+    sparse(&folder, "list");
+    let options = folder.teacher_options(3, &folder.path("message"));
+    let (query_list, randomness) = (Some(folder.path("list")), RoundRandomness::OPERATING_SYSTEM);
+    let error =
+        teacher::answer(&TeacherOptions { query_list, randomness, ..options }).expect_err("too long").to_string();
+    assert!(error.contains("list") && error.contains("expected at most"), "{error}");
+    // Before this check, a wrong name created an empty registry.
+    let options = RevealOptions { registry: folder.path("typo.registry"), ..reveal_options(&folder) };
+    let error = server::reveal(&options).expect_err("absent");
+    assert!(error.exit_code().code() == 4 && error.to_string().contains("typo.registry"), "{error}");
+    assert!(!folder.path("typo.registry").exists());
 }
 
 /// On commit b3db769 only the command line refused such a round, so other programs answered it.
@@ -566,41 +593,6 @@ fn two_simultaneous_answers_with_one_ledger_release_one_message() {
     let refused: Vec<&Refused> = results.iter().filter_map(|result| result.as_ref().err()).collect();
     assert_eq!(refused.len(), 1, "{results:?}");
     assert_eq!(outs.iter().filter(|out| out.exists()).count(), 1);
-}
-
-/// On commit b3db769 others could read the copies, and a list of terabytes was hashed for hours.
-#[cfg(unix)]
-#[test]
-fn copies_are_for_their_owner_and_no_file_of_any_length_is_hashed() {
-    use std::os::unix::fs::PermissionsExt as _;
-    let folder = answered("copies for their owner");
-    folder.aggregate_with(&server_options(&folder), &Silent).expect("enough");
-    let mode = |path: PathBuf| fs::metadata(path).expect("a file").permissions().mode() & 0o777;
-    assert_eq!(mode(folder.path("copies")), 0o700);
-    assert_eq!(mode(folder.path("copies").join("teacher-1.message")), 0o600);
-    let long = |name: &str| fs::File::create(folder.path(name)).and_then(|file| file.set_len(1 << 42)).expect("sparse");
-    long("list");
-    let options = folder.teacher_options(3, &folder.path("message"));
-    let options = TeacherOptions { query_list: Some(folder.path("list")), ..options };
-    let randomness = RoundRandomness::OPERATING_SYSTEM;
-    let error = teacher::answer(&TeacherOptions { randomness, ..options }).expect_err("too long").to_string();
-    assert!(error.contains("list") && error.contains("expected at most"), "{error}");
-    // A longer file is not a copy.
-    fs::remove_file(folder.path("copies").join("teacher-1.message")).expect("a copy");
-    fs::remove_file(folder.inbox("1")).expect("a message");
-    long("copies/teacher-1.message");
-    let error = folder.aggregate_with(&server_options(&folder), &Silent).expect_err("no copy").to_string();
-    assert!(error.contains("teacher 1"), "{error}");
-}
-
-/// Before this check, a wrong name created an empty registry.
-#[test]
-fn a_seed_is_not_revealed_from_a_registry_that_does_not_exist() {
-    let folder = answered("typo");
-    let options = RevealOptions { registry: folder.path("typo.registry"), ..reveal_options(&folder) };
-    let error = server::reveal(&options).expect_err("absent");
-    assert!(error.exit_code().code() == 4 && error.to_string().contains("typo.registry"), "{error}");
-    assert!(!folder.path("typo.registry").exists());
 }
 
 #[test]
@@ -645,7 +637,7 @@ fn open_with_known(folder: &RoundFolder, known: &str, wrong: usize) -> Result<st
 /// On commit 2903ddd the labels of the replaced result are written.
 #[test]
 fn known_answers_refuse_replaced_labels_before_any_is_written() {
-    let folder = evaluated("known");
+    let folder = evaluated();
     let honest = open(&folder, Vec::new(), true).expect("labels");
     let known = |queries: &[usize]| -> String {
         let lines: Vec<&str> = honest.lines().skip(1).collect();
@@ -746,15 +738,8 @@ fn an_evaluation_key_that_was_changed_on_the_way_is_refused() {
         assert!(words.contains("changed.key") && words.contains("evaluation.sha256"), "{words}");
     };
     expect_refused(folder.aggregate_with(&options, &Silent).expect_err("another key"));
-    // Nothing is lost: the round is evaluated with the right key. A verifier must not convict this server.
-    folder.aggregate_with(&server_options(&folder), &Silent).expect("the right key");
-    server::reveal(&reveal_options(&folder)).expect("evaluated");
-    let options = VerifyOptions { evaluation_key: changed.clone(), ..verify_options(&folder) };
+    // A verifier must not convict this server.
+    let verified = evaluated();
+    let options = VerifyOptions { evaluation_key: changed.clone(), ..verify_options(&verified) };
     expect_refused(server::verify(&options, &Silent).expect_err("another key"));
-    assert!(verify(&folder).honest);
-
-    // The attack on a round that does not state the key, as rounds of earlier programs.
-    let folder = answered_with(&Terms { evaluation_key: None, ..real_terms("unstated evaluation key") });
-    let options = ServerOptions { evaluation_key: changed, ..server_options(&folder) };
-    folder.aggregate_with(&options, &Silent).expect("accepted");
 }

@@ -1,18 +1,18 @@
 //! Openers refuse rounds of a student that colludes with the server, and students refuse parts that their opener changed.
 
 use std::fs;
-use std::path::Path;
 
-use speed_aggregation::EncryptedAnswer;
-use speed_aggregation::protocol::{AnswerList, OpeningPart, SignedResult, TeacherStatus, Verification};
+use speed_aggregation::protocol::OpeningPart;
 use speed_core::{Digest, RandomnessKind};
 use speed_round::opener::{self, OpenerOptions, ShareState};
 use speed_round::student::{self, KnownOptions, OpenOptions, OpenReport};
 use speed_round::{Identity, Refused, RoundFile, RoundRandomness, RoundRegistry, Terms, server};
 
-use crate::common::{RoundFolder, Silent, key_of, keys, noise, signing_key, terms};
+use crate::common::{RoundFolder, Silent, key_of, noise, terms};
 use crate::faults::seal;
-use crate::joint::{OPENER, QUERIES, answer, joint_terms, labels, options, refused, shares, verified, verify_with};
+use crate::joint::{
+    OPENER, QUERIES, answer, joint_terms, labels, options, refused, shares, sign_result, verified, verify,
+};
 use crate::lying_server::reveal_options;
 
 /// The terms of a real round.
@@ -20,20 +20,25 @@ fn real(terms: Terms) -> Terms {
     Terms { randomness: RandomnessKind::OperatingSystem, ..terms }
 }
 
-/// A real joint round with proofs, whose result the opener verified. The opener has this registry. The keys come from a seed, but the
-/// shares do not say so.
-fn real_round(name: &str, opener: &Path) -> RoundFolder {
-    // The labels of two teachers are exact but for one round in eight million.
-    let folder = RoundFolder::with_proofs(&Terms { noise: noise(9.0), ..real(joint_terms(name)) });
-    let randomness = RoundRandomness::OPERATING_SYSTEM;
-    // Two of three, because proofs take time.
-    (0..2).for_each(|teacher| answer(&folder, teacher, randomness, opener));
-    let options = server::ServerOptions { copies: Some(folder.path("copies")), randomness, ..folder.options() };
-    folder.aggregate_with(&options, &Silent).expect("enough");
-    server::reveal(&reveal_options(&folder)).expect("a result");
-    verify_with(&folder, OPENER, "verification", &keys().join("evaluation.key"));
-    ["student.share", "opener.share"].iter().for_each(|name| copy_real_share(&folder, name));
-    folder
+/// The terms of a real joint round, whose labels of two teachers are exact but for one round in eight million.
+fn exact_terms(name: &str) -> Terms {
+    Terms { noise: noise(9.0), ..real(joint_terms(name)) }
+}
+
+/// A real joint round with proofs, whose result the opener verified. The keys come from a seed, but the shares do not say so.
+fn real_round() -> RoundFolder {
+    RoundFolder::made_once("real", || {
+        let folder = RoundFolder::with_proofs(&exact_terms("real"));
+        let randomness = RoundRandomness::OPERATING_SYSTEM;
+        // Two of three, because proofs take time.
+        (0..2).for_each(|teacher| answer(&folder, teacher, randomness, &folder.path("opener.registry")));
+        let options = server::ServerOptions { copies: Some(folder.path("copies")), randomness, ..folder.options() };
+        folder.aggregate_with(&options, &Silent).expect("enough");
+        server::reveal(&reveal_options(&folder)).expect("a result");
+        verify(&folder);
+        ["student.share", "opener.share"].iter().for_each(|name| copy_real_share(&folder, name));
+        folder
+    })
 }
 
 /// Copies a share without the flag of a simulation.
@@ -73,7 +78,7 @@ fn open(folder: &RoundFolder, part: &str, known: Option<KnownOptions>) -> Result
 
 #[test]
 fn an_opener_opens_no_round_that_it_did_not_answer() {
-    let folder = verified("not answered");
+    let folder = verified();
     let other = OpenerOptions { registry: folder.path("other.registry"), ..options(&folder) };
     refused(opener::part(&other), 4, "there is no registry here");
     drop(RoundRegistry::open(&other.registry, true).expect("a new one"));
@@ -84,10 +89,11 @@ fn an_opener_opens_no_round_that_it_did_not_answer() {
 
 #[test]
 fn an_opener_opens_one_round_of_a_key_and_no_more_bits_than_it_has() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let registry = folder.path().join("opener.registry");
-    let rounds: Vec<RoundFolder> =
-        (0..2).map(|number| real_round(&format!("of one key, {number}"), &registry)).collect();
+    let rounds = [real_round(), RoundFolder::with_proofs(&exact_terms("of the same key"))];
+    let registry = rounds[0].path("opener.registry");
+    answer(&rounds[1], OPENER, RoundRandomness::OPERATING_SYSTEM, &registry);
+    sign_result(&rounds[1]);
+    copy_real_share(&rounds[1], "opener.share");
     let of = |round: &RoundFolder| OpenerOptions {
         registry: registry.clone(),
         keep_share: true,
@@ -113,27 +119,7 @@ fn worn_out() -> RoundFolder {
     // 300 queries of three outcomes: 475 bits.
     let terms = Terms { queries: 300, proofs: Some(Digest::of(b"a proof key")), ..real(joint_terms("long")) };
     let folder = RoundFolder::new(&terms);
-    let (round, key) = (folder.file.round(), folder.file.key());
-    let template = verified("template");
-    let result = SignedResult::from_bytes(&fs::read(template.path("result")).expect("a result")).expect("whole");
-    let answer = result.list().answers().next().expect("one").to_bytes();
-    let answers: Vec<EncryptedAnswer> = (0..300_u32)
-        .map(|query| {
-            let mut bytes = answer.clone();
-            bytes[44..76].copy_from_slice(folder.file.id().as_bytes());
-            bytes[76..80].copy_from_slice(&query.to_le_bytes());
-            seal(&mut bytes);
-            EncryptedAnswer::from_bytes(&bytes).expect("well formed")
-        })
-        .collect();
-    let list = AnswerList::new(round, key, vec![TeacherStatus::Counted; 3], &answers).expect("in order");
-    let identity = Identity::read(&signing_key("server")).expect("a key");
-    let result = SignedResult::new(list, result.sum(), |digest| identity.sign(digest)).to_bytes();
-    let identity = Identity::read(&key_of(OPENER)).expect("a key");
-    let verification =
-        Verification::new(folder.file.id(), [Digest::of(&result); 2], OPENER, |digest| identity.sign(digest));
-    fs::write(folder.path("result"), result).expect("a file");
-    fs::write(folder.path("verification"), verification.to_bytes()).expect("a file");
+    sign_result(&folder);
     copy_real_share(&folder, "opener.share");
     drop(RoundRegistry::open(&folder.path("opener.registry"), true).expect("a new one"));
     folder
@@ -176,7 +162,7 @@ fn a_joint_round_needs_proofs() {
 
 #[test]
 fn a_real_share_opens_no_simulation() {
-    let folder = verified("kind");
+    let folder = verified();
     copy_real_share(&folder, "opener.share");
     refused(opener::part(&options(&folder)), 3, "opener.share");
     assert!(!folder.path("part").exists() && folder.path("opener.share").exists());
@@ -194,13 +180,11 @@ fn a_real_share_opens_no_simulation() {
     fs::copy(shares().join("opener.share"), folder.path("opener.share")).expect("a copy");
     opener::part(&options(&folder)).expect("a simulated share");
     // And the other way round.
-    let place = tempfile::tempdir().expect("a temporary folder");
-    let registry = place.path().join("opener.registry");
-    let real = real_round("real kind", &registry);
+    let real = real_round();
     for name in ["student.share", "opener.share"] {
         fs::copy(shares().join(name), real.path(name)).expect("a copy");
     }
-    refused(opener::part(&OpenerOptions { registry, ..options(&real) }), 3, "opener.share");
+    refused(opener::part(&options(&real)), 3, "opener.share");
     fs::copy(folder.path("part"), real.path("part")).expect("a copy");
     refused(open(&real, "part", None), 3, "student.share");
 }
@@ -224,10 +208,8 @@ fn shifted(part: &[u8], outcomes: impl Fn(usize) -> u64) -> Vec<u8> {
 /// A verification covers the result and not the part, so known answers are the only check of the part.
 #[test]
 fn an_opener_that_changes_its_part_is_found_by_known_answers_and_has_one_try() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let registry = folder.path().join("opener.registry");
-    let folder = real_round("changed part", &registry);
-    opener::part(&OpenerOptions { registry, ..options(&folder) }).expect("answered and verified");
+    let folder = real_round();
+    opener::part(&options(&folder)).expect("answered and verified");
     let part = fs::read(folder.path("part")).expect("a part");
     let labels = labels();
     // 0 and 15 add up to a number that is not an outcome. The share is kept, but a second part is refused.

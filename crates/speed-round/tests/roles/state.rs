@@ -135,7 +135,14 @@ fn the_same_message_by_two_ways_counts_once_and_is_no_second_one() {
 fn the_signed_log_records_which_messages_were_counted() {
     let folder = round_folder("log");
     folder.answer(0, &[2, 2, 2, 2, 2], &folder.inbox("teacher-0 again"));
-    folder.aggregate().expect("enough");
+    // Many messages of one teacher take eight lines of the log, and names of files cannot move the cursor.
+    for copy in 0..20 {
+        folder.answer(0, &[copy % 3, 2, 2, 2, 2], &folder.inbox(&format!("x-{copy}.msg")));
+    }
+    fs::write(folder.inbox("z\u{1b}[2J\nteacher 0 refused as forged"), b"rubbish").expect("inbox");
+    let report = folder.aggregate().expect("enough");
+    let line = report.refused.last().expect("rubbish").to_string();
+    assert!(!line.chars().any(char::is_control) && line.contains("\\u{1b}[2J\\u{a}teacher 0"), "{line}");
     let log = RoundLog::from_bytes(&fs::read(log_of(&folder.path("result"))).expect("a log")).expect("a log");
     let key = speed_round::Identity::read(&signing_key("server")).expect("a key").key();
     let (digest, signature) = log.signed();
@@ -146,33 +153,18 @@ fn the_signed_log_records_which_messages_were_counted() {
         ["teacher-0 again", "teacher-0.msg", "teacher-1.msg"].map(|name| digest(&format!("inbox/{name}")));
     let found: Vec<_> = log.entries().iter().map(|entry| (entry.event(), entry.teacher())).collect();
     let expected = [
-        (LogEvent::Counted, Some(0)),
-        (LogEvent::Duplicate, Some(0)),
-        (LogEvent::Counted, Some(1)),
-        (LogEvent::Closed, None),
-        (LogEvent::Result, None),
+        &[(LogEvent::Counted, Some(0)), (LogEvent::Duplicate, Some(0)), (LogEvent::Counted, Some(1))][..],
+        &[(LogEvent::Duplicate, Some(0)); 7],
+        &[(LogEvent::Closed, None), (LogEvent::Result, None)],
     ];
-    assert_eq!(found, expected);
+    assert_eq!(found, expected.concat());
     let digests: Vec<_> = log.entries().iter().map(|entry| entry.digest()).collect();
-    assert_eq!([digests[0], digests[1], digests[2], digests[4]], [first, refused, second, digest("result")]);
-}
-
-#[test]
-fn many_messages_of_one_teacher_take_eight_lines_of_the_log() {
-    let folder = round_folder("crowd");
-    for copy in 0..20 {
-        folder.answer(0, &[copy % 3, 2, 2, 2, 2], &folder.inbox(&format!("x-{copy}.msg")));
-    }
-    folder.aggregate().expect("enough");
-    let log = RoundLog::from_bytes(&fs::read(log_of(&folder.path("result"))).expect("a log")).expect("a log");
-    let second = log.entries().iter().filter(|entry| entry.event() == LogEvent::Duplicate);
-    assert_eq!(second.map(|entry| entry.teacher()).collect::<Vec<_>>(), [Some(0); 8]);
+    assert_eq!([digests[0], digests[1], digests[2], digests[11]], [first, refused, second, digest("result")]);
 }
 
 #[test]
 fn a_receipt_and_a_log_convict_a_server_that_changed_it_and_no_other() {
     let folder = round_folder("receipt");
-    folder.aggregate().expect("enough");
     let server = speed_round::Identity::read(&signing_key("server")).expect("a key");
     let message = |teacher: usize| fs::read(folder.inbox(&format!("teacher-{teacher}.msg"))).expect("a message");
     let received = |teacher: usize| LogEntry::of_message(LogEvent::Received, teacher, Digest::of(message(teacher)));
@@ -268,7 +260,7 @@ fn a_registry_that_is_damaged_or_in_use_is_an_error_and_is_left_alone() {
     // No flipped bit of a registry causes a panic or changes a result.
     folder.aggregate().expect("enough");
     let (whole, expected) = (fs::read(&path).expect("a registry"), fs::read(folder.path("result")).expect("a result"));
-    for place_of_bit in (0..whole.len()).step_by(whole.len() / 97) {
+    for place_of_bit in (0..whole.len()).step_by(whole.len() / 41) {
         let mut turned = whole.clone();
         turned[place_of_bit] ^= 1 << (place_of_bit % 8);
         fs::write(&path, &turned).expect("a registry");
@@ -278,19 +270,6 @@ fn a_registry_that_is_damaged_or_in_use_is_an_error_and_is_left_alone() {
             assert!(fs::read(folder.path("again")).expect("a result") == expected, "byte {place_of_bit}");
         }
     }
-}
-
-#[test]
-fn a_result_of_another_round_is_not_overwritten() {
-    let folder = round_folder("overwrite");
-    fs::write(folder.path("result"), b"something else").expect("a file");
-    let error = folder.aggregate().expect_err("there already");
-    assert_eq!(error.exit_code().code(), 4, "{error}");
-    assert_eq!(fs::read(folder.path("result")).expect("a file"), b"something else");
-    let absent = folder.path("absent folder").join("result");
-    let aggregate = |out| server::aggregate(&folder.options(), &folder.path("inbox"), out, &Silent);
-    assert!(aggregate(&absent).is_err_and(|error| error.exit_code().code() == 5));
-    assert_eq!(aggregate(&folder.path("another")).expect("enough").resumed, 0, "known before the work");
 }
 
 #[test]
@@ -315,17 +294,17 @@ fn a_result_that_cannot_be_written_is_known_before_the_work() {
     let error = folder.aggregate_with(&options, &Silent).expect_err("in use");
     assert!(error.to_string().ends_with("another program uses it"), "{error}");
     drop(lock);
-    folder.aggregate().expect("free again");
+    let absent = folder.path("absent folder").join("result");
+    let aggregate = |out: &Path| server::aggregate(&folder.options(), &folder.path("inbox"), out, &Silent);
+    assert!(aggregate(&absent).is_err_and(|error| error.exit_code().code() == 5));
+    // A file with another content is not overwritten.
+    fs::write(folder.path("result"), b"something else").expect("a file");
+    let error = folder.aggregate().expect_err("there already");
+    assert_eq!(error.exit_code().code(), 4, "{error}");
+    assert_eq!(fs::read(folder.path("result")).expect("a file"), b"something else");
+    fs::remove_file(folder.path("result")).expect("a file");
+    assert_eq!(folder.aggregate().expect("free again").resumed, 0, "known before the work");
     assert!(!folder.path("result.lock").exists());
-}
-
-#[test]
-fn names_of_files_cannot_move_the_cursor() {
-    let folder = round_folder("names");
-    fs::write(folder.inbox("teacher-1\u{1b}[2J\nteacher 0 refused as forged"), b"rubbish").expect("inbox");
-    let report = folder.aggregate().expect("enough");
-    let line = report.refused[0].to_string();
-    assert!(!line.chars().any(char::is_control) && line.contains("\\u{1b}[2J\\u{a}teacher 0"), "{line}");
 }
 
 /// The number of rows of a registry's tables, of which the first ones have a row for each part of a round.
@@ -343,9 +322,15 @@ fn rows(folder: &RoundFolder) -> Vec<(&'static str, u64)> {
     [&parts[..], &rounds].concat()
 }
 
+/// All files below a directory.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    paths.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
 #[test]
 fn the_registry_deletes_messages_sum_and_answers_when_it_stores_the_result() {
-    let folder = round_folder("deleted");
+    let folder = round_folder("noise on disk");
     let server = server::RoundServer::open(folder.options()).expect("fitting files");
     let mut reception = server::Reception::open(&server).expect("readable");
     for teacher in 0..2 {
@@ -356,25 +341,6 @@ fn the_registry_deletes_messages_sum_and_answers_when_it_stores_the_result() {
     }
     drop(reception);
     drop(server);
-    interrupt(&folder);
-    let before = rows(&folder);
-    assert_eq!((before[0], before[4], before[6]), (("received", 2), ("sums", 1), ("results", 0)));
-    assert!(before[2].1 > 0, "{before:?}");
-    folder.aggregate().expect("goes on");
-    let after =
-        [("received", 0), ("refused", 0), ("answers", 0), ("log", 6), ("sums", 0), ("seeds", 1), ("results", 1)];
-    assert_eq!(rows(&folder), after);
-}
-
-/// All files below a directory.
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let paths = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
-    paths.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
-}
-
-#[test]
-fn neither_the_servers_noise_nor_its_key_is_written_to_a_file() {
-    let folder = round_folder("noise on disk");
     let randomness = SEED.server_noise(folder.file.id());
     let share = folder.file.noise().share_of(1).expect("one party");
     let noise = share.draw(folder.file.round().values(), &randomness).expect("a simulation");
@@ -408,8 +374,14 @@ fn neither_the_servers_noise_nor_its_key_is_written_to_a_file() {
     // While the registry has the sum, and when the result is there.
     interrupt(&folder);
     assert_eq!(found(), []);
+    let before = rows(&folder);
+    assert_eq!((before[0], before[4], before[6]), (("received", 2), ("sums", 1), ("results", 0)));
+    assert!(before[2].1 > 0, "{before:?}");
     folder.aggregate().expect("goes on");
     assert_eq!(found(), []);
+    let after =
+        [("received", 0), ("refused", 0), ("answers", 0), ("log", 6), ("sums", 0), ("seeds", 1), ("results", 1)];
+    assert_eq!(rows(&folder), after);
     fs::write(folder.path("written"), forms.concat()).expect("a file");
     assert_eq!(found().len(), forms.len(), "the search finds every form");
 }

@@ -4,10 +4,10 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{ended, start};
-use crate::cli::common::{Workplace, check_failure, encrypted};
+use crate::cli::common::{Workplace, check_failure, encrypted, read_json};
 
 const TEACHERS: [&str; 6] = ["run", "config.toml", "--stage", "teachers", "--shard", "1/2"];
 
@@ -85,7 +85,7 @@ fn another_config_is_refused_with_what_differs() {
     ended(start(&place, "results", "teachers", "1/2"));
     let stage = run.join("stages/teachers");
     fs::write(stage.join("fingerprint"), "0".repeat(64)).expect("written");
-    let mut parts: Value = serde_json::from_slice(&fs::read(stage.join("inputs.json")).expect("parts")).expect("JSON");
+    let mut parts = read_json(&stage.join("inputs.json"));
     parts["images"] = json!("1".repeat(64));
     fs::write(stage.join("inputs.json"), parts.to_string()).expect("written");
     place.fails(&TEACHERS, 4, &["stages/teachers", "other inputs", "these differ: images"]);
