@@ -257,7 +257,8 @@ fn a_sweep_is_submitted_as_one() {
     let said = submit();
     let folder = Path::new(said["folder"].as_str().expect("a folder"));
     // Slurm has forgotten all jobs, and nothing was done.
-    assert_eq!(outcomes(&cluster, folder), BTreeSet::from(["forgotten".to_owned()]));
+    let begun = tasks(&cluster, folder);
+    assert!(!begun.is_empty() && begun.iter().all(|task| task["outcome"] == "forgotten"), "{begun:?}");
     cluster.at_once();
     let said = submit();
     assert!(folder.join("sweep.md").exists(), "{:?}", cluster.logs(folder));
