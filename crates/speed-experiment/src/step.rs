@@ -21,8 +21,6 @@ const KEYS: f64 = 10.0;
 const REPORT: &str = "report";
 /// The end of the name of a step that completes a divided stage.
 const ALL: &str = "-all";
-/// Names of steps in records of earlier versions, and their names now.
-const EARLIER_NAMES: [(&str, &str); 3] = [("votes", "queries"), ("labels", "aggregate-all"), ("students", "student")];
 
 /// A step of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,11 +87,10 @@ impl Serialize for Step {
 
 impl<'de> Deserialize<'de> for Step {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let read = String::deserialize(deserializer)?;
-        let name = EARLIER_NAMES.iter().find(|(earlier, _)| *earlier == read).map_or(&*read, |(_, name)| name);
+        let name = String::deserialize(deserializer)?;
         Self::all()
             .find(|step| step.name() == name)
-            .ok_or_else(|| serde::de::Error::custom(format!("{read:?} is not a step")))
+            .ok_or_else(|| serde::de::Error::custom(format!("{name:?} is not a step")))
     }
 }
 
@@ -274,17 +271,13 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_read_by_their_names_of_today_and_of_earlier_versions() {
-        // No config has a step that completes the votes, whose name is that of an earlier version.
-        let is_earlier = |step: &Step| EARLIER_NAMES.iter().any(|(earlier, _)| *earlier == step.name());
-        for step in Step::all().filter(|step| !is_earlier(step)) {
+    fn steps_are_read_by_their_names() {
+        for step in Step::all() {
             let text = serde_json::to_string(&step).expect("a name");
             assert_eq!(serde_json::from_str::<Step>(&text).expect("the same step"), step);
         }
-        let read = |name: &str| serde_json::from_value::<Step>(name.into()).map(Step::name);
-        assert_eq!(read("votes").expect("an earlier name"), "queries");
-        assert_eq!(read("labels").expect("an earlier name"), "aggregate-all");
-        assert_eq!(read("students").expect("an earlier name"), "student");
-        assert!(read("account-a").is_err() && read("").is_err());
+        for other in ["account-a", "students", ""] {
+            assert!(serde_json::from_value::<Step>(other.into()).is_err(), "{other}");
+        }
     }
 }

@@ -19,7 +19,7 @@ pub struct Charge {
     pub mechanism: Mechanism,
     /// The fraction of the teachers whose noise is present and secret (tau).
     pub tau: HonestRatio,
-    /// Number of classes. `None` if it is unknown, as in older ledgers; then any number is assumed.
+    /// Number of classes. `None` if it is unknown; then any number is assumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<usize>,
     /// The threshold of the noisy count, in votes. `None` if every query is answered.
@@ -35,17 +35,17 @@ pub struct Charge {
     /// The spent epsilon is always recomputed.
     #[serde(deserialize_with = "null_as_infinity")]
     pub per_query_epsilon: f64,
-    /// Number of teachers of the party that the ledger is of, whose votes may all differ in the claim for a party. 1 in
-    /// ledgers of earlier versions, which do not state it.
+    /// Number of teachers of the party that the ledger is of, whose votes may all differ in the claim for a party. Stated
+    /// if it is not 1.
     #[serde(default = "one_teacher", skip_serializing_if = "is_one_teacher")]
     pub party_teachers: u32,
     /// Number of teachers of all parties. Stated if the party has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teachers: Option<u32>,
-    /// The caller's digest of the question. Empty in older ledgers.
+    /// The caller's digest of the question, or empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub question: String,
-    /// The caller's digest of the answers' noise. It distinguishes two charges for the same question.
+    /// The caller's digest of the answers' noise, or empty. It distinguishes two charges for the same question.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub noise_digest: String,
 }
@@ -115,8 +115,7 @@ impl Charge {
         })
     }
 
-    /// Returns the queries to compose. Recomputes the pure epsilon, because an older version may have written another
-    /// value.
+    /// Returns the queries to compose.
     pub(crate) fn batch(&self) -> QueryBatch {
         // Checks without a valid threshold are refused when the line is read. An argmax costs at least as much.
         let check = self.threshold.filter(|_| self.is_check);

@@ -21,23 +21,17 @@ impl InverseScale {
     pub const MIN: f64 = 1e-3;
     /// The largest value supported: there is practically no noise left, and no exponent overflows.
     pub const MAX: f64 = 1e6;
-    /// The smallest value that is read from a record: earlier versions allowed charges down to it.
-    const MIN_RECORDED: f64 = 1e-5;
 
     /// Checks and wraps `gamma`.
     ///
     /// # Errors
     /// [`MechanismError::InverseScale`] if `gamma` is not a number from [`Self::MIN`] to [`Self::MAX`].
     pub fn new(gamma: f64) -> Result<Self, MechanismError> {
-        Self::within(gamma, Self::MIN)
-    }
-
-    fn within(gamma: f64, min: f64) -> Result<Self, MechanismError> {
         // A NaN is not in any range, so it is refused.
-        if (min..=Self::MAX).contains(&gamma) {
+        if (Self::MIN..=Self::MAX).contains(&gamma) {
             Ok(Self(gamma))
         } else {
-            Err(MechanismError::InverseScale { found: gamma, min, max: Self::MAX })
+            Err(MechanismError::InverseScale { found: gamma, min: Self::MIN, max: Self::MAX })
         }
     }
 
@@ -48,13 +42,11 @@ impl InverseScale {
     }
 }
 
-/// Reads a recorded value. A ledger may hold charges for noise of up to 10^5 votes, from before [`InverseScale::MIN`]
-/// was the limit of the samplers too. Such charges count, but no query can be asked and no share drawn with such noise.
 impl TryFrom<f64> for InverseScale {
     type Error = MechanismError;
 
     fn try_from(gamma: f64) -> Result<Self, Self::Error> {
-        Self::within(gamma, Self::MIN_RECORDED)
+        Self::new(gamma)
     }
 }
 

@@ -49,7 +49,7 @@ pub use page::{BASELINE_STAGE, PageParts, STUDENT_STAGE, Sheet};
 pub use picture::{Picture, PictureError, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
 pub use plausible::{Implausible, MAX_CLASS_NAME, MAX_ROW_NAME, check_rows};
 pub use proportion::Interval;
-pub use report::{EnsembleQuality, Report, ReportFile, StageTime, StudentMethodTitle};
+pub use report::{EnsembleQuality, Report, ReportFile, SCHEMA, StageTime, StudentMethodTitle, Versioned};
 pub use row::{AggregationKind, Baselines, EpochAccuracy, LabellingTimes, PaperFigures, ReportRow, Score, StudentRun};
 pub use settings::{Document, RunSettings, VotesOrigin};
 pub use statistics::{mean_and_deviation, median};

@@ -580,10 +580,8 @@ pub enum ResultsFault {
     /// A registry without the result of the round.
     #[error("does not contain the result of this round: wait until it exists, or give the right --registry")]
     NoResult,
-    /// A round whose sum was closed before answers had seeds.
-    #[error(
-        "does not contain the seed of this round, whose sum an earlier version closed: its result cannot be verified"
-    )]
+    /// A registry without the seed of a closed sum.
+    #[error("does not contain the seed of this round's answers: it was damaged, so restore it from a copy")]
     NoSeed,
     /// A registry that another program uses.
     #[error("another program uses this registry: wait until it ends")]

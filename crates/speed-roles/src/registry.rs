@@ -239,15 +239,18 @@ impl RoundRegistry {
         })
     }
 
-    /// Returns the circuit and the seed of the answers to a closed sum. It is `None` before the sum is closed, and for a
-    /// sum that an earlier version closed.
-    pub(crate) fn answer_seed(&self, round: RoundId) -> Result<Option<(ExactCircuit, AnswerSeed)>, RolesError> {
+    /// Returns the circuit and the seed of the answers to a closed sum.
+    ///
+    /// # Errors
+    /// If the registry does not have them.
+    pub(crate) fn answer_seed(&self, round: RoundId) -> Result<(ExactCircuit, AnswerSeed), RolesError> {
         let stored = self.get(SEEDS, round)?.map(zeroize::Zeroizing::new);
-        Ok(stored.and_then(|stored| {
+        let read = stored.and_then(|stored| {
             let (code, seed) = stored.split_first()?;
             let circuit = ExactCircuit::ALL.into_iter().find(|circuit| circuit.code() == usize::from(*code))?;
             Some((circuit, AnswerSeed::from_bytes(seed.try_into().ok()?)))
-        }))
+        });
+        read.ok_or_else(|| RolesError::results(&self.path, ResultsFault::NoSeed))
     }
 
     /// Returns, for each query, the stored answer to the closed sum. A stored value that is not an answer, or is of

@@ -15,7 +15,6 @@ use crate::pseudo_labels::PseudoLabelsConfig;
 #[serde(deny_unknown_fields)]
 pub struct StudentConfig {
     /// The default method of students.
-    #[serde(default)]
     pub method: StudentMethod,
     /// Epochs of `epoch_images` images each.
     pub epochs: u32,
@@ -56,7 +55,6 @@ pub struct StudentConfig {
     /// Epochs between two evaluations on the test images; the last epoch is always evaluated.
     pub evaluate_every: u32,
     /// Settings of the method on pseudo-labels.
-    #[serde(default)]
     pub pseudo_labels: PseudoLabelsConfig,
     /// Networks of the convolutional GAN.
     // The default is not serialised, so that runs of configs without it keep their ids.

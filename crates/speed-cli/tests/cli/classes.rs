@@ -161,7 +161,7 @@ fn baselines_are_measured_on_the_same_images_and_only_if_asked() {
     place.succeeds(&run);
     assert_eq!(read(&folder.join("stages/baseline-teachers/stage.json")), finished);
     let forced: Value =
-        serde_json::from_str(&place.succeeds(&[&run[..], &["--force", "baselines"]].concat())).expect("JSON");
+        serde_json::from_str(&place.succeeds(&[&run[..], &["--force", "baseline"]].concat())).expect("JSON");
     assert_eq!(forced["rows"], report["rows"]);
 
     // Without baselines it is another run, whose report does not have them.

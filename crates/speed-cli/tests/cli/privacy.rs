@@ -199,7 +199,7 @@ fn noise_that_is_calibrated_is_in_the_range_of_all_commands() {
     let place = place();
     let calibrate = ["calibrate", "--delta", "1e-5", "--epsilon"];
     let of = |more: &[&str]| json(&place, &[&calibrate[..], more, &["--json"]].concat());
-    // Noise that cannot be drawn is refused with the widest possible noise and the next step. Earlier versions returned it.
+    // Noise that cannot be drawn is refused with the widest possible noise and the next step.
     let far = [&calibrate[..], &["1", "--queries", "100000"]].concat();
     place.fails(&far, 2, &["--epsilon", "gamma 0.001", "fewer queries or a larger epsilon"]);
     for (epsilon, queries) in [("1", "20000"), ("30", "1000000"), ("0.02", "7"), ("1000", "1000000")] {
@@ -220,28 +220,6 @@ fn noise_that_is_calibrated_is_in_the_range_of_all_commands() {
         let sigma = [&[command, "--mechanism", "skellam", "--sigma", "1000001"], more].concat();
         place.fails(&sigma, 2, &["--sigma", "from 0.01 to 1000000"]);
     }
-}
-
-#[test]
-fn a_charge_for_noise_that_is_no_longer_offered_counts() {
-    let place = place();
-    // A ledger of an earlier version, which allowed another range.
-    let text = concat!(
-        r#"{"entry":"open","format":1,"epsilon":10.0,"delta":0.00001} "#,
-        "49a593fdf858e0bf975ca025140803df2b32bde9746020a99f4895bcb69d0253\n",
-        r#"{"entry":"charge","label":"wide noise","queries":50,"noise":"discrete_laplace","gamma":0.0001,"tau":1.0,"classes":10,"#,
-        r#""sampling_distance":0.0,"per_query_epsilon":0.0002} "#,
-        "f5d42fae058a8f7f73440823df20aaeb5b18b22111c6a435dca45e36571c28fe\n"
-    );
-    std::fs::write(place.path("ledger"), text).expect("a ledger");
-    let shown = json(&place, &["ledger", "show", "ledger", "--json"]);
-    assert_eq!((&shown["queries"], &shown["charges"][0]["gamma"]), (&50.into(), &0.0001.into()));
-    let spent = |shown: &Value| shown["spent_epsilon"].as_f64().expect("a number");
-    assert!(spent(&shown) > 0.001, "{shown}");
-    let more = json(&place, &["ledger", "charge", "ledger", "--gamma", "0.001", "--queries", "1", "--json"]);
-    assert!(spent(&more) > spent(&shown), "{more}");
-    let wide = ["ledger", "charge", "ledger", "--gamma", "0.0001", "--queries", "1"];
-    place.fails(&wide, 2, &["--gamma", "from 0.001"]);
 }
 
 #[test]

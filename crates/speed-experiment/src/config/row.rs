@@ -19,10 +19,7 @@ use super::noise::{CheckWidth, Choice, NoiseConfig, QueryNoise, RowNoise, RowQue
 pub struct RawRow {
     pub name: String,
     pub aggregation: AggregationKind,
-    // Reports of earlier versions lack the next two keys.
-    #[serde(default)]
     pub circuit: Circuit,
-    #[serde(default)]
     pub queries: usize,
     pub honest_ratio: f64,
     // Default values are not written, so configs that do not set these keys keep their run ids.
@@ -46,10 +43,7 @@ pub struct RawRow {
     pub check_coins: u64,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub answers: usize,
-    // The same holds for the next two keys.
-    #[serde(default)]
     pub labels_of: String,
-    #[serde(default)]
     pub student: RowStudent,
     pub paper_epsilon: f64,
     pub paper_accuracy: f64,
@@ -168,11 +162,12 @@ impl RawRow {
                 );
             }
         }
+        let figure = |value: f64| Some(value).filter(|value| *value > 0.0);
         let paper = PaperFigures {
-            epsilon: Some(self.paper_epsilon),
-            accuracy: Some(self.paper_accuracy),
-            deviation: Some(self.paper_deviation),
-            minutes: Some(self.paper_minutes),
+            epsilon: figure(self.paper_epsilon),
+            accuracy: figure(self.paper_accuracy),
+            deviation: figure(self.paper_deviation),
+            minutes: figure(self.paper_minutes),
         };
         Ok(RowConfig {
             name: self.name.clone(),
@@ -187,7 +182,7 @@ impl RawRow {
             own_check: self.own_check(),
             labels_of,
             student: self.student.0,
-            paper: paper.without_zeros(),
+            paper,
         })
     }
 

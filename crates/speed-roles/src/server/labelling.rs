@@ -82,12 +82,8 @@ impl Labelling<'_> {
             .map_err(|error| RolesError::input(self.registry.path())(InputFault::Sum(error.into())))?;
         let counted = self.registry.counted(self.file.id())?;
         let refused = late(self.inbox, self.admission, (server.statuses(), &counted), self.progress)?;
-        // A sum without a seed was closed by an earlier version. Its result cannot be verified.
-        let server = match self.registry.answer_seed(self.file.id())? {
-            Some((circuit, seed)) => server.with_circuit(circuit.into())?.with_answer_seed(seed),
-            None => server.with_circuit(self.circuit)?.with_randomness(self.randomness.keys()),
-        };
-        Ok((server, Digest::of(state), refused))
+        let (circuit, seed) = self.registry.answer_seed(self.file.id())?;
+        Ok((server.with_circuit(circuit.into())?.with_answer_seed(seed), Digest::of(state), refused))
     }
 
     /// Sums the available messages, adds the server's noise if the round requires it, closes the sum and keeps it.

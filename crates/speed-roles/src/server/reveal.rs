@@ -46,15 +46,14 @@ pub struct RevealReport {
 /// ([`verify`](super::verify())) and never to the student.
 ///
 /// # Errors
-/// If a file is missing or not the round's, the round has no result yet or was closed by a version without seeds, or the
-/// file exists.
+/// If a file is missing or not the round's, the round has no result yet, or the file exists.
 pub fn reveal(options: &RevealOptions) -> Result<RevealReport, RolesError> {
     let file = RoundFile::read(&options.round)?;
     let identity = server_identity(&options.signing_key, &file)?;
     let registry = RoundRegistry::open(&options.registry, false)?;
-    let fault = |fault| RolesError::results(&options.registry, fault);
-    let bytes = registry.result(file.id())?.ok_or_else(|| fault(ResultsFault::NoResult))?;
-    let seed = registry.answer_seed(file.id())?.ok_or_else(|| fault(ResultsFault::NoSeed))?;
+    let no_result = || RolesError::results(&options.registry, ResultsFault::NoResult);
+    let bytes = registry.result(file.id())?.ok_or_else(no_result)?;
+    let seed = registry.answer_seed(file.id())?;
     let result = Digest::of(&bytes);
     let revealed = RevealedSeed::new(file.id(), result, seed, |digest| identity.sign(digest));
     write_new(&options.out, &revealed.to_bytes(), Access::Owner)?;

@@ -753,7 +753,7 @@ fn an_evaluation_key_that_was_changed_on_the_way_is_refused() {
     expect_refused(server::verify(&options, &Silent).expect_err("another key"));
     assert!(verify(&folder).honest);
 
-    // The attack on a round that does not state the key, as rounds of earlier programs.
+    // The attack on a round that does not state the key.
     let folder = answered_with(&Terms { evaluation_key: None, ..real_terms("unstated evaluation key") });
     let options = ServerOptions { evaluation_key: changed, ..server_options(&folder) };
     folder.aggregate_with(&options, &Silent).expect("accepted");
