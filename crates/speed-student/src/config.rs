@@ -9,8 +9,7 @@ use crate::pseudo_labels::PseudoLabelsConfig;
 
 /// Settings of the student. The default is the paper's published code, except for `average_rate`.
 ///
-/// All fields except the method, `pseudo_labels` and `convolutional` belong to the GANs; other methods may read them too. A config file has
-/// them in `[student.gan]`. The serialised form has no such table, because the ids of finished runs are digests of it.
+/// All fields except the method, `pseudo_labels` and `convolutional` belong to the GANs; other methods may read them too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudentConfig {
@@ -20,7 +19,6 @@ pub struct StudentConfig {
     pub epochs: u32,
     /// Images of an epoch, independent of the size of the pool; 0: one pass over the pool. If the pool is smaller, an epoch uses its images
     /// several times; if the pool is larger, an epoch does not use all images.
-    // Not serialised if it is 0, so that runs of configs without it keep their ids.
     #[serde(default, skip_serializing_if = "is_pass")]
     pub epoch_images: usize,
     /// Images of each kind (labelled, unlabelled, generated) per step. The images that remain after the last full batch of
@@ -57,7 +55,6 @@ pub struct StudentConfig {
     /// Settings of the method on pseudo-labels.
     pub pseudo_labels: PseudoLabelsConfig,
     /// Networks of the convolutional GAN.
-    // The default is not serialised, so that runs of configs without it keep their ids.
     #[serde(default, skip_serializing_if = "ConvolutionalConfig::is_default")]
     pub convolutional: ConvolutionalConfig,
 }

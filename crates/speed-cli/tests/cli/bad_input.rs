@@ -102,10 +102,10 @@ fn impossible_settings() {
         // Errors that are detected before a teacher trains.
         ("noise.gamma=0.0005", &["`noise.gamma`"]),
         ("privacy.delta=1e-300", &["`privacy.delta`", "1e-280"]),
-        ("student.batch=65537", &["`student.gan.batch`", "2..=65536"]),
+        ("student.batch=65537", &["`student.batch`", "2..=65536"]),
         ("student.pseudo_labels.batch=0", &["`student.pseudo_labels.batch`", "1..=65536"]),
-        ("student.epoch_images=-1", &["`student.gan.epoch_images`", "-1"]),
-        ("student.epoch_images=99999999999", &["`student.gan.epoch_images`", "at most 10000000"]),
+        ("student.epoch_images=-1", &["`student.epoch_images`", "-1"]),
+        ("student.epoch_images=99999999999", &["`student.epoch_images`", "at most 10000000"]),
         (
             "student.pseudo_labels.epoch_images=99999999999",
             &["`student.pseudo_labels.epoch_images`", "at most 10000000"],

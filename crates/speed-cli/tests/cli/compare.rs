@@ -39,9 +39,8 @@ repeats = 2
 [[row]]
 name = "Non-private"
 aggregation = "non-private"
-[row.paper]
-accuracy = 96.22
-deviation = 2.27
+paper_accuracy = 96.22
+paper_deviation = 2.27
 "#;
 
 /// The directory of published results, whose runs are found by their ids anywhere in it.

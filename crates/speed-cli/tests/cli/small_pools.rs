@@ -105,7 +105,7 @@ fn a_resolved_config_says_how_long_an_epoch_is_and_is_the_same_run() {
     assert_eq!(student["pseudo_labels"]["epoch_images"], 9000, "{student}");
     assert!(student.get("epoch_images").is_none(), "the GAN's, which no student reads: {student}");
     assert_eq!(first["students"], serde_json::json!([{"method": "pseudo-labels", "epochs": 40, "steps_an_epoch": 56}]));
-    // A config of an earlier version sets epochs and lacks the key, so its epochs are passes over the pool.
+    // A config that sets epochs without the key counts passes over the pool.
     let text = fs::read_to_string(place.path("config.toml")).expect("a config");
     fs::write(place.path("passes.toml"), format!("{text}[student.pseudo_labels]\nepochs = 40\n")).expect("written");
     let passes = plan("passes.toml");

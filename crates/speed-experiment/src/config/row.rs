@@ -11,8 +11,7 @@ use speed_student::StudentMethod;
 use super::fault::{Fault, refuse};
 use super::noise::{CheckWidth, Choice, NoiseConfig, QueryNoise, RowNoise, RowQueries, is_unset};
 
-/// `[[row]]` as written. The keys of its table `[row.paper]` appear here as `paper_*`, as in older configs and in the
-/// resolved text whose digest is the run's id.
+/// `[[row]]` as written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
@@ -22,8 +21,7 @@ pub struct RawRow {
     pub circuit: Circuit,
     pub queries: usize,
     pub honest_ratio: f64,
-    // Default values are not written, so configs that do not set these keys keep their run ids.
-    #[serde(default, skip_serializing_if = "Choice::is_default")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub mechanism: Choice<MechanismKind>,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub gamma: f64,
@@ -31,7 +29,7 @@ pub struct RawRow {
     pub sigma: f64,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub coins: u64,
-    #[serde(default, skip_serializing_if = "Choice::is_default")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub placement: Choice<NoisePlacement>,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub threshold: i64,
@@ -150,16 +148,13 @@ impl RawRow {
         }
         let labels_of = self.labels_of(earlier).map_err(|message| Fault::new(key("labels_of"), message))?;
         for (field, value) in [
-            ("epsilon", self.paper_epsilon),
-            ("accuracy", self.paper_accuracy),
-            ("deviation", self.paper_deviation),
-            ("minutes", self.paper_minutes),
+            ("paper_epsilon", self.paper_epsilon),
+            ("paper_accuracy", self.paper_accuracy),
+            ("paper_deviation", self.paper_deviation),
+            ("paper_minutes", self.paper_minutes),
         ] {
             if !(value.is_finite() && value >= 0.0) {
-                return refuse(
-                    key(&format!("paper.{field}")),
-                    format!("found {value:?}, expected a number of at least 0"),
-                );
+                return refuse(key(field), format!("found {value:?}, expected a number of at least 0"));
             }
         }
         let figure = |value: f64| Some(value).filter(|value| *value > 0.0);

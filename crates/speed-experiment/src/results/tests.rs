@@ -15,11 +15,10 @@ name = "hand"
 name = "tau = 0.9"
 aggregation = "encrypted"
 honest_ratio = 0.9
-[row.paper]
-epsilon = 1.66
-accuracy = 96.02
-deviation = 2.92
-minutes = 6.5
+paper_epsilon = 1.66
+paper_accuracy = 96.02
+paper_deviation = 2.92
+paper_minutes = 6.5
 [[row]]
 name = "ours"
 labels_of = "tau = 0.9"
