@@ -117,12 +117,10 @@ impl Report {
     /// config and seed determine; `report.*` also contains times and machine.
     #[must_use]
     pub fn files(&self) -> Vec<ReportFile> {
-        let table = self.table();
         let rows: Vec<ReportRow> = self.rows.iter().map(ReportRow::figures_only).collect();
         let rows = json!({ "simulation": self.simulation, "ensemble": self.ensemble, "rows": rows });
         let files = [
-            ("table.md", Some(table.to_markdown())),
-            ("table.csv", Some(table.to_csv())),
+            ("table.md", Some(self.table().to_markdown())),
             ("students.csv", Some(self.students().to_csv())),
             ("students.svg", self.strip_plot()),
             ("classes.csv", self.classes_csv()),
