@@ -17,7 +17,6 @@ pub struct Account {
     /// Delta of the claim: the total, with the cost of the sampler included.
     pub delta: f64,
     /// Method by which the queries were composed.
-    #[serde(default)]
     pub composition: CompositionMethod,
     /// The moment order that gave `epsilon`, or by which privacy loss distributions were tilted; `None` for an optimal
     /// composition, which needs neither.
@@ -36,13 +35,12 @@ pub struct Account {
     /// The ratio of teachers whose noise is present and secret.
     pub tau: HonestRatio,
     /// Number of classes of an account without votes that holds for this number only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub classes: Option<usize>,
     /// The number of noisy votes that an answer needs.
-    #[serde(default)]
     pub threshold: Option<f64>,
     /// The checks before the answers, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub checks: Option<AccountedChecks>,
     /// True if the queries are checks themselves.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -51,30 +49,22 @@ pub struct Account {
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub party_teachers: u32,
     /// The formulas used.
-    #[serde(default = "paper")]
     pub bound: Bound,
     /// The adversary, which also determines how the other teachers' noise is treated.
-    #[serde(default, rename = "assume")]
+    #[serde(rename = "assume")]
     pub adversary: Adversary,
     /// The number of teachers that the adversary covers.
-    #[serde(default)]
     pub extent: Extent,
     /// The direction of the inequality between neighbours.
-    #[serde(default = "one_sided", rename = "directions")]
+    #[serde(rename = "directions")]
     pub relation: NeighbouringRelation,
     /// True if the value may be published as it is: it does not depend on the votes.
-    #[serde(default)]
     pub publishable: bool,
     /// The release of a value that depends on the votes; `None` for other accounts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub release: Option<Release>,
     /// The claim in words: neighbours, assumptions, direction, and whether it may be published.
     pub claim: String,
-}
-
-// Defaults for accounts that were written before these fields existed.
-fn paper() -> Bound {
-    Bound::Paper
 }
 
 fn one() -> u32 {
@@ -84,8 +74,4 @@ fn one() -> u32 {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_one(teachers: &u32) -> bool {
     *teachers == 1
-}
-
-fn one_sided() -> NeighbouringRelation {
-    NeighbouringRelation::OneSided
 }

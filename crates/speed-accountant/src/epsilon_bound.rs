@@ -8,11 +8,10 @@ use crate::orders::Best;
 pub(crate) const ROUNDING: f64 = 1e-9;
 
 /// How an epsilon is composed from its queries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompositionMethod {
     /// Sums of moments of the privacy loss, converted at the best order.
-    #[default]
     Moments,
     /// Convolution of privacy loss distributions.
     LossDistributions,

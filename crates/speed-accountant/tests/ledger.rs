@@ -492,18 +492,18 @@ fn pure_epsilons_of_a_party_add_up() {
 }
 
 #[test]
-fn a_ledger_of_one_teacher_keeps_its_bytes_and_its_claim() {
+fn a_party_of_one_teacher_is_not_named() {
     let folder = tempfile::tempdir().expect("a folder");
-    let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
+    let [alone, party] = ["alone", "party"].map(|name| folder.path().join(name));
     let event = event(0.9);
-    let without = Ledger::create(&old, budget(10.0)).and_then(|ledger| ledger.charge("q", &event, 10, 100));
-    let with =
-        Ledger::create(&new, budget(10.0)).and_then(|ledger| ledger.charge_once(&of_party("q", &event, 100, [1, 250])));
+    let without = Ledger::create(&alone, budget(10.0)).and_then(|ledger| ledger.charge("q", &event, 10, 100));
+    let with = Ledger::create(&party, budget(10.0))
+        .and_then(|ledger| ledger.charge_once(&of_party("q", &event, 100, [1, 250])));
     let without = without.expect("within");
     assert_eq!(without, with.expect("within"));
-    assert_eq!(std::fs::read(&old).expect("a ledger"), std::fs::read(&new).expect("a ledger"));
+    assert_eq!(std::fs::read(&alone).expect("a ledger"), std::fs::read(&party).expect("a ledger"));
     assert!(without.party.is_none() && !without.claim.contains("party"), "{}", without.claim);
-    let text = std::fs::read_to_string(&old).expect("a ledger");
+    let text = std::fs::read_to_string(&alone).expect("a ledger");
     assert!(!text.contains("teachers"), "{text}");
 }
 

@@ -142,7 +142,6 @@ fn a_party_of_one_teacher_is_that_teacher() {
     ] {
         assert_eq!(event.of_party(1), Ok(event));
     }
-    // Values of the version before parties.
     let of =
         |event: PrivacyEvent| Accountant::new(event, delta(1e-5)).account_queries(100).expect("an account").epsilon;
     let coins = of(event(MechanismKind::Binomial, 800.0, 1.0));

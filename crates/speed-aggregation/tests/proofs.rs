@@ -104,8 +104,8 @@ fn only_honest_messages_pass_verification() {
         }
     }
     assert!(Proofs::from_bytes(&bytes[..bytes.len() - 1]).is_err());
-    let earlier = Proofs::from_bytes(&bytes[8..]).expect_err("an earlier version").to_string();
-    assert_eq!(earlier, "not a proof: another version, expected proofs/4");
+    let refused = Proofs::from_bytes(&bytes[8..]).expect_err("without a version").to_string();
+    assert!(refused.starts_with("not a proof: expected version proofs/4, found "), "{refused}");
 
     let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid");
     add(&mut server, &message, &proof, &proof_key).expect("honest");

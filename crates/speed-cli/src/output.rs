@@ -7,6 +7,7 @@ use serde_json::json;
 use speed_core::{ExitCode, printable};
 use speed_experiment::ExperimentError;
 use speed_experiment::model::Description;
+use speed_experiment::report::Versioned;
 use speed_round::Influence;
 
 use crate::bar;
@@ -39,21 +40,10 @@ pub(crate) fn influence(of: Option<Influence>) -> String {
     of.map_or_else(String::new, |influence| format!("{influence}\n"))
 }
 
-/// Version of the JSON output (docs/json.md). It changes if a field changes its meaning or is removed.
-const SCHEMA: u32 = 1;
-
-/// A value with the version of its format before it.
-#[derive(Serialize)]
-struct Versioned<'a, T> {
-    schema: u32,
-    #[serde(flatten)]
-    value: &'a T,
-}
-
 /// Returns an object in one line, with the version of its format.
 pub(crate) fn versioned_line(value: &serde_json::Value) -> String {
     // An object of texts and numbers can always be written as JSON.
-    serde_json::to_string(&Versioned { schema: SCHEMA, value }).unwrap_or_default()
+    serde_json::to_string(&Versioned::new(value)).unwrap_or_default()
 }
 
 /// Writes a result to standard output.
@@ -72,7 +62,7 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
 
 /// Writes one of several results as JSON, in one line.
 pub(crate) fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string(&Versioned { schema: SCHEMA, value }).map_err(unwritten)?;
+    let text = serde_json::to_string(&Versioned::new(value)).map_err(unwritten)?;
     print(&format!("{text}\n"))
 }
 
@@ -83,7 +73,7 @@ pub(crate) fn print_report(json: bool, report: &impl Serialize, text: impl FnOnc
 
 /// Returns a result as JSON: an object of these fields and the version of its format.
 pub(crate) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(&Versioned { schema: SCHEMA, value }).map_err(unwritten)?;
+    let text = serde_json::to_string_pretty(&Versioned::new(value)).map_err(unwritten)?;
     Ok(format!("{text}\n"))
 }
 

@@ -53,7 +53,7 @@ pub fn did_you_mean<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -
 }
 
 /// Gives an enum without fields its names: `NAMES`, `name`, `Display` and `FromStr`. Serde's names are declared
-/// separately, because files may contain older ones.
+/// separately, because some files spell them in another way.
 #[macro_export]
 macro_rules! named {
     ($type:ident: $($variant:ident = $name:literal),+ $(,)?) => {

@@ -11,8 +11,8 @@ use crate::config::{Config, RowConfig};
 use crate::error::ExperimentError;
 use crate::results;
 use crate::store::{
-    PUBLISHED, RunStore, StageRecord, config_path, folders_in, is_current, is_id, is_in_use, read_report, report_path,
-    stages, table_path,
+    PUBLISHED, RunStore, StageRecord, config_path, folders_in, is_current, is_id, is_in_use, read_table_alone,
+    report_path, stages, table_path,
 };
 
 /// The table of a run that was published without a report, in the run's directory or among its tables.
@@ -182,7 +182,7 @@ fn figures(folder: &Path, is_published: bool) -> Result<Option<Figures>, Experim
     }
     let table = TABLES.map(|name| folder.join(name)).into_iter().find(|path| is_published && path.exists());
     let Some(path) = table else { return Ok(None) };
-    let TableFile { simulation, rows } = read_report(&path)?;
+    let TableFile { simulation, rows } = read_table_alone(&path)?;
     check_rows(&rows).map_err(|error| ExperimentError::Results { path, fault: error.into() })?;
     Ok(Some(Figures { simulation, rows }))
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use npyz::WriterBuilder;
 use speed_core::npy::{RealNumbers, WholeNumbers};
 use speed_core::vote_files::{FormError, Known, Table, VoteFile, parse_numbers};
-use speed_core::{VoteShape, Votes, VotesError, printable_path};
+use speed_core::{VoteShape, Votes, printable_path};
 
 use crate::config::{Config, ConfigError, VotesInFile};
 use crate::error::{ExperimentError, InputFault};
@@ -44,38 +44,22 @@ pub(crate) fn parse_votes(
 /// # Errors
 /// If the file does not contain votes of this shape.
 pub(crate) fn read_labels(path: &Path, shape: VoteShape) -> Result<Votes, ExperimentError> {
-    saved_labels(path, shape.teachers(), shape.queries(), Some(shape.classes()))
-}
-
-/// Reads labels that [`votes_to_bytes`] wrote. By default, the number of classes is the highest label plus one, and at
-/// least two.
-///
-/// # Errors
-/// If the file does not contain labels of this shape.
-pub(crate) fn saved_labels(
-    path: &Path,
-    teachers: usize,
-    pool: usize,
-    classes: Option<usize>,
-) -> Result<Votes, ExperimentError> {
-    let WholeNumbers { shape, values } = read(path)?;
-    if shape != [teachers, pool] {
-        return Err(at(path, InputFault::SavedShape { shape, teachers, pool }));
+    let (teachers, pool, classes) = (shape.teachers(), shape.queries(), shape.classes());
+    let WholeNumbers { shape: found, values } = read(path)?;
+    if found != [teachers, pool] {
+        return Err(at(path, InputFault::SavedShape { shape: found, teachers, pool }));
     }
-    let classes = classes.unwrap_or_else(|| classes_of(&values));
     let label = |(position, found): (usize, i64)| {
         let label = u8::try_from(found).ok().filter(|label| usize::from(*label) < classes);
         label.ok_or_else(|| at(path, InputFault::SavedClass { position, found, max: classes - 1 }))
     };
     let labels = values.into_iter().enumerate().map(label).collect::<Result<_, _>>()?;
-    let shape = VoteShape::new(teachers, pool, classes).map_err(VotesError::from)?;
     Ok(Votes::new(shape, labels)?)
 }
 
 /// Returns the smallest number of classes for these labels, at least 2.
-pub(crate) fn classes_of<T: Copy + Ord + TryInto<usize>>(labels: &[T]) -> usize {
-    let greatest = labels.iter().max().and_then(|&max| max.try_into().ok());
-    greatest.map_or(2, |max| (max + 1).max(2))
+pub(crate) fn classes_of(labels: &[u8]) -> usize {
+    labels.iter().max().map_or(2, |&max| (usize::from(max) + 1).max(2))
 }
 
 /// Reads `count` distinct pool indices.

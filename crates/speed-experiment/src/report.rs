@@ -50,7 +50,7 @@ pub use picture::{Picture, PictureError, SHEET_COLUMNS, SHOWN_QUERIES, png, redu
 pub use plausible::{Implausible, MAX_CLASS_NAME, MAX_ROW_NAME, check_rows};
 pub use proportion::Interval;
 pub use row::{AggregationKind, Baselines, EpochAccuracy, LabellingTimes, PaperFigures, ReportRow, Score, StudentRun};
-pub use run::{EnsembleQuality, Report, ReportFile, StageTime, StudentMethodTitle};
+pub use run::{EnsembleQuality, Report, ReportFile, SCHEMA, StageTime, StudentMethodTitle, Versioned};
 pub use settings::{Document, RunSettings, VotesOrigin};
 pub use statistics::{mean_and_deviation, median};
 pub use sweep::{MAX_SETTINGS, SettingReport, Spread, SweepLine, SweepReport};

@@ -172,7 +172,7 @@ fn in_store<T>(
     }
     images.iter().flat_map(|images| &images.notes).for_each(|note| progress.warn(note.trim_start_matches("warning: ")));
     check_forced(store, config, &forced_charges(config, graph, &options.force, classes)?)?;
-    graph.forced(&options.force).try_for_each(|stage| store.force(stage))?;
+    options.force.iter().try_for_each(|stage| store.force(stage))?;
     let truth = Truth::for_run(config, *images)?;
     let context = Context {
         config,

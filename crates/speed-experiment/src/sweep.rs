@@ -38,13 +38,13 @@ pub fn run_sweep(sweep: &Sweep, options: &RunOptions, progress: &dyn Progress) -
             run(&setting.config, options, &own).inspect_err(|_| progress.note(&format!("stopped at {place}")))?;
         reports.push(SettingReport::new(setting.values.clone(), report));
     }
-    let first = sweep.settings.first().map(|setting| &setting.config);
+    let first = &sweep.settings[0].config;
     let report = SweepReport::new(
-        first.map_or_else(String::new, |config| config.name.clone()),
+        first.name.clone(),
         sweep_id(sweep),
         sweep.keys.clone(),
         sweep.values.clone(),
-        first.map(|config| (&config.to_raw()).into()),
+        (&first.to_raw()).into(),
         reports,
     );
     publish_sweep(&report, &options.results)?;

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_simulation_derives_its_keys_from_the_seed() {
+    fn the_keys_of_a_simulation_follow_from_its_seed() {
         // Python: sha256(b"speed/simulation/v1" + (7).to_bytes(8, "little") + (4).to_bytes(8, "little") + b"keys" +
         // bytes(8))
         let key = RoundRandomness::simulation(7).keys().key().expect("no entropy is needed");

@@ -229,14 +229,19 @@ impl RoundRegistry {
         })
     }
 
-    /// Returns the circuit and the seed of the answers to a closed sum; `None` before the sum is closed.
-    pub(crate) fn answer_seed(&self, round: RoundId) -> Result<Option<(ExactCircuit, AnswerSeed)>, Refused> {
+    /// Returns the circuit and the seed of the answers to a closed sum.
+    ///
+    /// # Errors
+    /// If the registry does not have them.
+    pub(crate) fn answer_seed(&self, round: RoundId) -> Result<(ExactCircuit, AnswerSeed), Refused> {
         let stored = self.get(SEEDS, round)?.map(zeroize::Zeroizing::new);
-        Ok(stored.and_then(|stored| {
+        let read = stored.and_then(|stored| {
             let (code, seed) = stored.split_first()?;
             let circuit = ExactCircuit::ALL.into_iter().find(|circuit| circuit.code() == usize::from(*code))?;
             Some((circuit, AnswerSeed::from_bytes(seed.try_into().ok()?)))
-        }))
+        });
+        let missing = "does not contain the seed of this round's answers: it was damaged, so restore it from a copy";
+        read.ok_or_else(|| Refused::results(&self.path, missing))
     }
 
     /// Returns, for each query, the stored answer to the closed sum. A stored value that is not an answer, or is of

@@ -10,19 +10,16 @@ use crate::pseudo_labels::PseudoLabelsConfig;
 
 /// Settings of the student. The default is the paper's published code, except for `average_rate`.
 ///
-/// All fields except the method, `pseudo_labels` and `convolutional` belong to the GANs; other methods may read them too. A config file has
-/// them in `[student.gan]`. The serialised form has no such table, because the ids of finished runs are digests of it.
+/// All fields except the method, `pseudo_labels` and `convolutional` belong to the GANs; other methods may read them too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudentConfig {
     /// The default method of students.
-    #[serde(default)]
     pub method: StudentMethod,
     /// Epochs of `epoch_images` images each.
     pub epochs: u32,
     /// Images of an epoch, independent of the size of the pool; 0: one pass over the pool. If the pool is smaller, an epoch uses its images
     /// several times; if the pool is larger, an epoch does not use all images.
-    // Not serialised if it is 0, so that runs of configs without it keep their ids.
     #[serde(default, skip_serializing_if = "is_pass")]
     pub epoch_images: usize,
     /// Images of each kind (labelled, unlabelled, generated) per step. The images that remain after the last full batch of
@@ -57,10 +54,8 @@ pub struct StudentConfig {
     /// Epochs between two evaluations on the test images; the last epoch is always evaluated.
     pub evaluate_every: u32,
     /// Settings of the method on pseudo-labels.
-    #[serde(default)]
     pub pseudo_labels: PseudoLabelsConfig,
     /// Networks of the convolutional GAN.
-    // The default is not serialised, so that runs of configs without it keep their ids.
     #[serde(default, skip_serializing_if = "ConvolutionalConfig::is_default")]
     pub convolutional: ConvolutionalConfig,
 }

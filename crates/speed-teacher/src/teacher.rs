@@ -8,7 +8,7 @@ use speed_nn::params::ParameterError;
 use speed_nn::training::{AnyClassifier, predict};
 use std::fmt;
 
-const MAGIC: &[u8; 16] = b"speed teacher 1\n";
+const MAGIC: &[u8] = b"speed teacher 1\n";
 const DIGEST_LEN: usize = 32;
 
 /// A trained network with the size of its images and its number of classes.
@@ -91,9 +91,11 @@ impl Teacher {
         device: &Device,
         bytes: &[u8],
     ) -> Result<Self, TeacherError> {
-        let rest = bytes
-            .strip_prefix(MAGIC)
-            .ok_or_else(|| reject("expected the header of a teacher of this version, found other bytes"))?;
+        let other = || {
+            let [expected, found] = [MAGIC, &bytes[..bytes.len().min(MAGIC.len())]].map(String::from_utf8_lossy);
+            reject(&format!("expected the header {:?}, found {:?}", expected.trim_end(), found.trim_end()))
+        };
+        let rest = bytes.strip_prefix(MAGIC).ok_or_else(other)?;
         let (expected, record) = rest.split_at_checked(DIGEST_LEN).ok_or_else(|| reject("it is truncated"))?;
         if digest(record) != expected {
             return Err(reject("its digest does not match: it is damaged or truncated"));

@@ -195,6 +195,9 @@ fn bytes_round_trip_and_hostile_bytes_are_errors() {
         assert!(rejected(&config, shape, CLASSES, &bytes[..length]), "cut to {length}");
     }
     assert!(rejected(&config, shape, CLASSES, &[bytes.as_slice(), b"x"].concat()));
+    let version = [b"speed teacher 2\n", &bytes[16..]].concat();
+    let error = from_bytes(&config, shape, CLASSES, &version).expect_err("another version").to_string();
+    assert!(error.contains("expected the header \"speed teacher 1\", found \"speed teacher 2\""), "{error}");
     for position in (0..bytes.len()).step_by(997).chain([0, 16, 48, 52, bytes.len() - 1]) {
         let mut damaged = bytes.clone();
         damaged[position] ^= 0x20;

@@ -35,8 +35,8 @@ pub struct Charge {
     /// The spent epsilon is always recomputed.
     #[serde(deserialize_with = "null_as_infinity")]
     pub per_query_epsilon: f64,
-    /// Number of teachers of the party that the ledger is of, whose votes may all differ in the claim for a party. Not
-    /// stated if it is 1.
+    /// Number of teachers of the party that the ledger is of, whose votes may all differ in the claim for a party. Stated
+    /// if it is not 1.
     #[serde(default = "one_teacher", skip_serializing_if = "is_one_teacher")]
     pub party_teachers: u32,
     /// Number of teachers of all parties. Stated if the party has several.

@@ -192,6 +192,14 @@ mod tests {
     }
 
     #[test]
+    fn a_ledger_of_another_version_is_refused() {
+        let budget = Budget { epsilon: None, delta: Delta::new(1e-5).expect("a delta") };
+        let line = Entry::Open { format: 2, budget }.to_line("").expect("a line");
+        let refused = Contents::parse(line.as_bytes()).err();
+        assert!(matches!(refused, Some((1, Damage::Opening { found: 2, expected: 1 }))));
+    }
+
+    #[test]
     fn a_threshold_that_no_noise_is_held_against_is_refused() {
         let charge = |threshold| Charge { classes: Some(2), threshold: Some(threshold), ..one_query() };
         assert!(Contents::parse(&file(&[charge(30.0)])).is_ok());

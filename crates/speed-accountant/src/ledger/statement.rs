@@ -34,20 +34,19 @@ pub struct Statement {
     #[serde(deserialize_with = "null_as_infinity")]
     pub spent_epsilon: f64,
     /// The spent epsilon if the number and the kinds of all charges were fixed before the first answer.
-    #[serde(default, deserialize_with = "null_as_infinity")]
+    #[serde(deserialize_with = "null_as_infinity")]
     pub fixed_epsilon: f64,
     /// True if every charge states the distance of its samplers from exact noise, and delta covers it. Otherwise both
     /// epsilons are for exact noise.
-    #[serde(default)]
     pub samplers_included: bool,
     /// The cost for all votes of the party, if a charge names several teachers of it. No budget limits it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub party: Option<PartyCost>,
     /// The claim: the meaning of all epsilons.
     pub claim: String,
     /// An incomplete last line; in the statement of a charge, the one that it replaced. If a crash cut it short, its queries were never
     /// answered; otherwise a charge is missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub torn: Option<TornLine>,
 }
 

@@ -21,8 +21,8 @@ fn options() -> impl bincode::Options {
     bincode::DefaultOptions::new().with_fixint_encoding().with_limit(Proofs::BYTES as u64)
 }
 
-/// Returns the form of the proofs that [`ProofKey`](super::ProofKey) makes: the hashes of earlier versions and proofs that
-/// shift work to the server are refused.
+/// Returns the form of the proofs that [`ProofKey`](super::ProofKey) makes: other hashes, and proofs that shift work to
+/// the server, are refused.
 pub(super) fn form() -> CompactPkeProofConformanceParams {
     CompactPkeProofConformanceParams::new(CompactPkeZkScheme::V2)
         .forbid_hash_config(ZkPkeV2SupportedHashConfig::V0_4_0)
@@ -64,7 +64,11 @@ impl Proofs {
     /// If the bytes are not proofs of this version and of the scheme in use.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ProofError> {
         let form = form();
-        let mut bytes = bytes.strip_prefix(VERSION).ok_or_else(|| decode("another version, expected proofs/4"))?;
+        let other = || {
+            let found = String::from_utf8_lossy(&bytes[..bytes.len().min(VERSION.len())]).escape_debug().to_string();
+            decode(format!("expected version proofs/4, found {found}"))
+        };
+        let mut bytes = bytes.strip_prefix(VERSION).ok_or_else(other)?;
         let mut proofs = Vec::new();
         while !bytes.is_empty() {
             let (length, rest) = bytes.split_first_chunk::<4>().ok_or_else(|| decode("a length that was cut off"))?;
@@ -99,6 +103,6 @@ mod tests {
         let error = Proofs::from_bytes(&bytes).expect_err("too short").to_string();
         assert!(error.contains("a proof of 49 bytes, expected 1222"), "{error}");
         let error = Proofs::from_bytes(b"proofs/3").expect_err("another version").to_string();
-        assert!(error.contains("expected proofs/4"), "{error}");
+        assert!(error.contains("expected version proofs/4, found proofs/3"), "{error}");
     }
 }

@@ -107,7 +107,7 @@ fn of_round(options: &VerifyOptions, card: &ModelCard) -> Result<Option<Account>
 fn of_files(options: &VerifyOptions, card: &ModelCard, round: Option<&RoundFacts>) -> Result<(), Failure> {
     let other = || ExperimentError::Input { path: options.card.clone(), fault: InputFault::OtherModel };
     let models = models_of_card(&options.card, card)?;
-    let [CardedModel { file, description, .. }] = models.as_slice() else { return Err(other().into()) };
+    let [CardedModel { file, description }] = models.as_slice() else { return Err(other().into()) };
     let Description { network, origin, .. } = description;
     let training = TrainingData {
         method: network.name().to_owned(),

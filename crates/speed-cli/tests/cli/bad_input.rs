@@ -83,7 +83,7 @@ fn impossible_settings() {
         ("ensemble.teachers=301", &["`ensemble.teachers`", "301 teachers share 300 training images"][..]),
         ("noise.gamma=0.0005", &["`noise.gamma`"]),
         ("privacy.delta=1e-300", &["`privacy.delta`", "1e-280"]),
-        ("student.batch=65537", &["`student.gan.batch`", "2..=65536"]),
+        ("student.batch=65537", &["`student.batch`", "2..=65536"]),
         ("student.pseudo_labels.convolutions=[3,3,3,3,3]", &["`student.pseudo_labels.convolutions`", "too small"]),
         ("teacher.shift=28", &["`teacher.shift`", "too large"]),
         ("table.repeats=1000000000", &["`table.repeats`", "at most 10000"]),

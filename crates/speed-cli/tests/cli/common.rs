@@ -179,7 +179,7 @@ pub(crate) fn check_failure(output: &Output, code: i32, words: &[&str]) {
 #[track_caller]
 pub(crate) fn determined(run: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
-    for name in ["tables/table.md", "tables/table.csv", "tables/table.json"] {
+    for name in ["tables/table.md", "tables/table.json"] {
         files.insert(name.to_owned(), fs::read(run.join(name)).expect(name));
     }
     for stage in fs::read_dir(run.join("stages")).expect("stages") {

@@ -39,9 +39,8 @@ repeats = 2
 [[row]]
 name = "Non-private"
 aggregation = "non-private"
-[row.paper]
-accuracy = 96.22
-deviation = 2.27
+paper_accuracy = 96.22
+paper_deviation = 2.27
 "#;
 
 /// The directory of published results, whose runs are found by their ids anywhere in it.
@@ -111,7 +110,7 @@ fn hostile_reports_are_refused_with_one_message() {
     let report = tables.join("report.json");
     let refused = |words: &[&str]| place.fails(&["compare", "bad", "--paper"], 4, words);
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    let big = "{\"experiment\": \"x\", \"run\": \"y\", \"simulation\": true, \"config\": 1e999}";
+    let big = "{\"schema\": 1, \"experiment\": \"x\", \"run\": \"y\", \"simulation\": true, \"config\": 1e999}";
     for text in ["", "null", deep.as_str(), big] {
         fs::write(&report, text).expect("a report");
         refused(&["bad/tables/report.json", "not a report that this version wrote"]);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use speed_core::fixture::{copy_folder, exhaustive};
 
 use crate::cli::budget::{self, RUN, charged};
-use crate::cli::common::{Workplace, determined, encrypted, read_json};
+use crate::cli::common::{Workplace, determined, encrypted};
 
 /// A tiny run with every kind of stage, one student of each method.
 fn config() -> String {
@@ -151,43 +151,6 @@ fn files_of_the_teachers() {
     damaged(&config().replace("encrypted", "trusted"), |file| {
         file.contains("/teachers/") && !file.contains("teacher-0001") && !file.contains("teacher-0002")
     });
-}
-
-/// Records of older runs lack this list, so damage must be detected in the file itself.
-#[test]
-fn files_that_an_earlier_record_does_not_list() {
-    let place = Workplace::finished(&config());
-    fs::rename(place.path("results"), place.path("good")).expect("a rename");
-    let good = place.run_folder("good", "tiny");
-    let mut side_files = Vec::new();
-    for record in files(&good).into_iter().filter(|file| file.ends_with("stage.json")) {
-        let mut value = read_json(&record);
-        let checked = value.as_object_mut().and_then(|record| record.remove("checked"));
-        for name in checked.iter().flat_map(|checked| checked.as_object().expect("hashes").keys()) {
-            side_files.push(record.with_file_name(name));
-        }
-        fs::write(&record, value.to_string()).expect("an older record");
-    }
-    for name in ["shape.json", "metrics.csv", "times.json", "arithmetic"] {
-        assert!(side_files.iter().any(|file| file.ends_with(name)), "{name} is in no record");
-    }
-    let expected = results(&good);
-    let run = place.path("results/tiny").join(good.file_name().expect("an id"));
-    let chosen = side_files.into_iter().filter(|file| !file.to_string_lossy().contains("/teachers/"));
-    for (file, how) in damages(chosen) {
-        let _ = fs::remove_dir_all(place.path("results"));
-        copy_folder(&place.path("good"), &place.path("results"));
-        damage(&run.join(file.strip_prefix(&good).expect("below")), how);
-        let output = place.speed(&["run", "config.toml"]);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let what = format!("{} {how}: {said}", file.display());
-        assert!(!said.contains("EOF"), "{what}");
-        if output.status.success() {
-            assert!(results(&run) == expected, "{what}");
-        } else {
-            assert!(said.contains(file.file_name().and_then(|name| name.to_str()).expect("a name")), "{what}");
-        }
-    }
 }
 
 /// A damaged file beside answers with real noise does not repeat them: the error names the file, and nothing is charged.

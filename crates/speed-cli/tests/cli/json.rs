@@ -72,19 +72,19 @@ fn outputs_of_runs_have_a_version_and_are_documented() {
     json(&["run", "swept.toml", "--dry-run"]);
     json(&["run", "swept.toml"]);
 
-    // Reports of earlier versions have 0 for a missing figure.
-    let path = place.path("results/tiny").join(report["run"].as_str().expect("an id")).join("tables/report.json");
-    let mut old: Value = serde_json::from_slice(&fs::read(&path).expect("a report")).expect("JSON");
-    old["rows"][0]["paper"] = serde_json::json!({ "epsilon": 0.0, "accuracy": 96.0, "deviation": 0.0, "minutes": 0.0 });
-    fs::write(&path, old.to_string()).expect("a report");
-    let shown = json(&[
-        "show",
-        path.parent().and_then(|tables| tables.parent()).and_then(|run| run.to_str()).expect("a folder"),
-    ]);
-    assert_eq!(
-        shown["rows"][0]["paper"],
-        serde_json::json!({ "epsilon": null, "accuracy": 96.0, "deviation": null, "minutes": null })
-    );
+    // Reports of other versions are refused by name.
+    let mut runs = fs::read_dir(place.path("results/tiny")).expect("runs").map(|entry| entry.expect("an entry").path());
+    let sweep = runs.find(|path| path.join("sweep.json").exists()).expect("a sweep");
+    for (folder, name) in [(place.path("results/tiny").join(id), "tables/report.json"), (sweep, "sweep.json")] {
+        let path = folder.join(name);
+        let mut other: Value = serde_json::from_slice(&fs::read(&path).expect("a report")).expect("JSON");
+        assert_eq!(other["schema"], 1);
+        for (schema, found) in [(serde_json::json!(2), "found format 2"), (Value::Null, "a file without a format")] {
+            other["schema"] = schema;
+            fs::write(&path, other.to_string()).expect("a report");
+            place.fails(&["show", folder.to_str().expect("text")], 4, &[name, found, "reads format 1"]);
+        }
+    }
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn noise_that_is_calibrated_is_in_the_range_of_all_commands() {
     let place = place();
     let calibrate = ["calibrate", "--delta", "1e-5", "--epsilon"];
     let of = |more: &[&str]| json(&place, &[&calibrate[..], more, &["--json"]].concat());
-    // Noise that cannot be drawn is refused with the widest possible noise and the next step. Earlier versions returned it.
+    // Noise that cannot be drawn is refused with the widest possible noise and the next step.
     let far = [&calibrate[..], &["1", "--queries", "100000"]].concat();
     place.fails(&far, 2, &["--epsilon", "gamma 0.001", "fewer queries or a larger epsilon"]);
     // Property tests of the accountant calibrate other targets. The audit refutes by chance in one run of 16 million.

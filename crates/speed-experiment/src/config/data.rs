@@ -8,6 +8,7 @@ use speed_data::pictures::{Reading, Size};
 use speed_data::{Facts, ImageShape, street};
 
 use super::fault::{Fault, refuse};
+use super::noise::is_unset;
 
 /// Limit on numbers of images: larger numbers are typing errors, and would exceed memory or time.
 const MAX_IMAGES: usize = 10_000_000;
@@ -31,24 +32,17 @@ pub enum ComputeDevice {
     Wgpu,
 }
 
-impl ComputeDevice {
-    pub(super) fn is_cpu(&self) -> bool {
-        *self == Self::Cpu
-    }
-}
-
 /// The images and their split: `[data]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub struct DataConfig {
     pub source: DataSource,
-    // Default values are not written, so configs that do not set these keys keep their run ids.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub folder: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub size: String,
-    #[serde(default = "colour", skip_serializing_if = "is_colour")]
+    #[serde(default = "on", skip_serializing_if = "is_on")]
     pub colour: bool,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub labels: String,
@@ -57,7 +51,7 @@ pub struct DataConfig {
     pub train_images: usize,
     pub test_images: usize,
     pub pool_images: usize,
-    #[serde(default, skip_serializing_if = "PoolOrigin::is_test")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub pool: PoolOrigin,
 }
 
@@ -72,20 +66,13 @@ pub enum PoolOrigin {
     Train,
 }
 
-impl PoolOrigin {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-    fn is_test(&self) -> bool {
-        *self == Self::Test
-    }
-}
-
-fn colour() -> bool {
+fn on() -> bool {
     true
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_colour(colour: &bool) -> bool {
-    *colour
+fn is_on(key: &bool) -> bool {
+    *key
 }
 
 /// The origin of the images: `data.source`.
@@ -129,14 +116,8 @@ pub enum DataSource {
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub struct EnsembleConfig {
     pub teachers: usize,
-    // The default value is not written, so configs that do not set this key keep their run ids.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub parties: usize,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(number: &usize) -> bool {
-    *number == 0
 }
 
 impl EnsembleConfig {
@@ -161,25 +142,10 @@ impl EnsembleConfig {
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub struct TableConfig {
     pub repeats: usize,
-    // The default value is not written, so configs that do not set this key keep their run ids.
-    #[serde(default = "keeps_students", skip_serializing_if = "is_kept")]
+    #[serde(default = "on", skip_serializing_if = "is_on")]
     pub keep_students: bool,
-    #[serde(default, skip_serializing_if = "is_off")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub baselines: bool,
-}
-
-fn keeps_students() -> bool {
-    true
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_off(baselines: &bool) -> bool {
-    !*baselines
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_kept(keep_students: &bool) -> bool {
-    *keep_students
 }
 
 impl DataSource {

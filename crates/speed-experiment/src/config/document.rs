@@ -8,12 +8,10 @@ use speed_core::{decode_text, printable_path, read_regular};
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-use super::defaults::{
-    GAN, PAPER, PAPER_PREFIX, ROWS, STUDENT, defaults, documented_key, store_gan_keys, stored_key, table_of_key, typed,
-};
+use super::defaults::{ROWS, defaults, typed};
 use super::error::ConfigError;
 use super::overrides::Override;
-use super::unknown::{config_instead, unknown_key, unknown_of, with_suggestion};
+use super::unknown::{config_instead, unknown_key, with_suggestion};
 
 /// The table of the keys that a sweep changes; it is not part of the config of any run.
 pub(super) const SWEEP: &str = "sweep";
@@ -94,15 +92,14 @@ impl Source {
 
     /// Returns whether the file or a change sets this key of the defaults, which must not be a row's.
     pub(super) fn sets(&self, key: &str) -> bool {
-        let is_written = |key: &str| {
+        let is_written = || {
             let document: Table = self.text.parse().ok()?;
             let mut parts = key.split('.');
             let first = document.get(parts.next()?)?;
             parts.try_fold(first, |value, part| value.get(part))?;
             Some(())
         };
-        let is_changed = self.overrides.iter().any(|change| change.names(key));
-        is_changed || is_written(key).is_some() || is_written(&stored_key(key)).is_some()
+        self.overrides.iter().any(|change| change.names(key)) || is_written().is_some()
     }
 
     /// Returns the merged and deserialised document.
@@ -116,7 +113,6 @@ impl Source {
         for change in &self.overrides {
             change.apply(&mut merged)?;
         }
-        store_gan_keys(&mut merged);
         serde_path_to_error::deserialize(Value::Table(merged)).map_err(|error| {
             let key = error.path().to_string().replace("row[", "row.").replace(']', "");
             self.error(&key, with_suggestion(error.inner().message().trim()))
@@ -125,13 +121,12 @@ impl Source {
 
     /// Returns an error at a key, with its line if the file sets it.
     pub(super) fn error(&self, key: &str, message: impl Into<String>) -> ConfigError {
-        let key = documented_key(key);
-        let place = match (self.overrides.iter().rfind(|change| change.names(&key)), self.span_of(&key)) {
+        let place = match (self.overrides.iter().rfind(|change| change.names(key)), self.span_of(key)) {
             (Some(change), _) => change.place().to_owned(),
             (None, Some(span)) => self.place(&span),
             (None, None) => format!("{} (value from the defaults)", self.name),
         };
-        ConfigError::Key { place, key, message: message.into() }
+        ConfigError::Key { place, key: key.to_owned(), message: message.into() }
     }
 
     fn parse(&self) -> Result<Spanned<DeTable<'_>>, ConfigError> {
@@ -152,14 +147,9 @@ impl Source {
         let mut span = None;
         let mut parts = key.split('.').peekable();
         while let Some(part) = parts.next() {
-            let named = |key: &str| table.iter().find(|(name, _)| name.get_ref().as_ref() == key);
-            // Earlier configs have `paper_epsilon` instead of `[row.paper]`, and the keys of `[student.gan]` in `[student]`.
-            let earlier = parts.peek().and_then(|next| match part {
-                PAPER => named(&format!("{PAPER_PREFIX}{next}")),
-                GAN => named(next),
-                _ => None,
-            });
-            let Some((name, value)) = earlier.or_else(|| named(part)) else { return span };
+            let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref().as_ref() == part) else {
+                return span;
+            };
             span = Some(name.span());
             match value.get_ref() {
                 DeValue::Table(inner) => table = inner,
@@ -202,49 +192,12 @@ impl Source {
                 into.insert(ROWS.to_owned(), Value::Array(rows));
                 continue;
             }
-            if let (true, PAPER, DeValue::Table(figures)) = (is_row(prefix), name.get_ref().as_ref(), value.get_ref()) {
-                self.merge_paper(into, from, figures, &key)?;
-                continue;
-            }
-            if prefix == STUDENT && gan_has(from, name.get_ref()) {
-                return Err(fail(format!("[{STUDENT}.{GAN}] has it too: leave one out")));
-            }
-            let table = table_of_key(prefix, into, name.get_ref());
-            let Some(default) = table.get_mut(name.get_ref().as_ref()) else {
-                return Err(fail(unknown_key(table, name.get_ref())));
+            let Some(default) = into.get_mut(name.get_ref().as_ref()) else {
+                return Err(fail(unknown_key(into, name.get_ref())));
             };
             match (default, value.get_ref()) {
                 (Value::Table(inner), DeValue::Table(table)) => self.merge(inner, table, &key, row_template)?,
                 (default, value) => *default = typed(default, owned(value)).map_err(fail)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Merges `[row.paper]` into the resolved row.
-    fn merge_paper(
-        &self,
-        into: &mut Table,
-        row: &DeTable<'_>,
-        figures: &DeTable<'_>,
-        prefix: &str,
-    ) -> Result<(), ConfigError> {
-        for (name, value) in figures {
-            let fail = |message: String| ConfigError::Key {
-                place: self.place(&name.span()),
-                key: join(prefix, name.get_ref()),
-                message,
-            };
-            let flat = format!("{PAPER_PREFIX}{}", name.get_ref());
-            if row.iter().any(|(other, _)| *other.get_ref() == flat) {
-                return Err(fail(format!("the same row has {flat}: leave one out")));
-            }
-            match into.get_mut(&flat) {
-                Some(default) => *default = typed(default, owned(value.get_ref())).map_err(fail)?,
-                None => {
-                    let known: Vec<&str> = into.keys().filter_map(|key| key.strip_prefix(PAPER_PREFIX)).collect();
-                    return Err(fail(unknown_of(&known, name.get_ref())));
-                }
             }
         }
         Ok(())
@@ -266,20 +219,6 @@ impl Source {
 enum RowsError {
     NotRows,
     At(ConfigError),
-}
-
-/// Returns whether a path names a row.
-fn is_row(prefix: &str) -> bool {
-    prefix.strip_prefix(ROWS).is_some_and(|rest| rest.starts_with('.'))
-}
-
-/// Returns whether the subtable for the GANs of a section of students has a key.
-fn gan_has(student: &DeTable<'_>, key: &str) -> bool {
-    let mut gan = student.iter().filter(|(name, _)| name.get_ref() == GAN);
-    gan.any(|(_, value)| match value.get_ref() {
-        DeValue::Table(keys) => keys.iter().any(|(name, _)| name.get_ref() == key),
-        _ => false,
-    })
 }
 
 fn first_row(defaults: &Table) -> Table {

@@ -12,7 +12,7 @@ use super::data::{ComputeDevice, DataConfig, EnsembleConfig, MAX_PIXELS, TableCo
 use super::document::Source;
 use super::error::ConfigError;
 use super::fault::{Fault, refuse};
-use super::noise::{NoiseConfig, RawNoise};
+use super::noise::{NoiseConfig, RawNoise, is_unset};
 use super::privacy::{PrivacyConfig, RawPrivacy};
 use super::queries::{QueriesConfig, RawQueries};
 use super::row::{self, RawRow, RowConfig, Surroundings};
@@ -23,7 +23,7 @@ use crate::store::PUBLISHED;
 /// Version of the config format.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// A complete config as written: every key is present, and only types are checked.
+/// A complete config as written; only types are checked. A key without an effect by default is written only if it is set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
@@ -31,10 +31,9 @@ pub struct RawConfig {
     pub schema: u32,
     pub name: String,
     pub seed: u64,
-    // The default value is not written, so configs that do not set this key keep their run ids.
-    #[serde(default, skip_serializing_if = "ComputeDevice::is_cpu")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub device: ComputeDevice,
-    #[serde(default, skip_serializing_if = "Arithmetic::is_fastest")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub arithmetic: Arithmetic,
     pub data: DataConfig,
     pub ensemble: EnsembleConfig,
@@ -43,7 +42,6 @@ pub struct RawConfig {
     pub queries: RawQueries,
     pub noise: RawNoise,
     pub privacy: RawPrivacy,
-    // The keys of `[student.gan]` are written in `[student]`, as in earlier configs, so that runs keep their ids.
     pub student: StudentConfig,
     pub table: TableConfig,
     pub row: Vec<RawRow>,

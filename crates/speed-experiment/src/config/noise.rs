@@ -16,7 +16,6 @@ use super::fault::{Fault, refuse};
 pub struct RawNoise {
     pub mechanism: MechanismKind,
     pub gamma: f64,
-    // The default values of the next four keys are not written, so configs that do not set them keep their run ids.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub sigma: f64,
     #[serde(default, skip_serializing_if = "is_unset")]
@@ -81,7 +80,7 @@ pub struct NoiseConfig {
     written: RawNoise,
 }
 
-/// Returns whether a key has its default value, which is not written.
+/// Returns whether a key has the value that has no effect, which is not written to the resolved config.
 pub(super) fn is_unset<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -260,12 +259,6 @@ impl QueryNoise {
 impl From<&NoiseConfig> for RawNoise {
     fn from(noise: &NoiseConfig) -> Self {
         noise.written.clone()
-    }
-}
-
-impl<T> Choice<T> {
-    pub(super) fn is_default(&self) -> bool {
-        self.0.is_none()
     }
 }
 

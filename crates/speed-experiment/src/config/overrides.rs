@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::defaults::{PAPER_PREFIX, ROWS, stored_key, table_of_key, typed};
+use super::defaults::{ROWS, typed};
 use super::error::ConfigError;
 use super::unknown::unknown_key;
 
@@ -34,7 +34,7 @@ impl Override {
         let in_row = |key: &str| row_of(key).map(|(row, rest)| (row.to_owned(), rest.to_owned()));
         match (in_row(&self.key), in_row(key)) {
             (Some((rows, own)), Some((_, rest))) if rows == ALL_ROWS || rows == NOISY_ROWS => own == rest,
-            _ => stored_key(&self.key) == stored_key(key),
+            _ => self.key == key,
         }
     }
 
@@ -55,7 +55,7 @@ impl Override {
         };
         let Some(Value::Array(rows)) = merged.get_mut(ROWS) else { return Err(fail("the config has no rows".into())) };
         for row in rows_named(rows, number).map_err(fail)? {
-            set(row, &row_key(key), value.clone()).map_err(fail)?;
+            set(row, key, value.clone()).map_err(fail)?;
         }
         Ok(())
     }
@@ -97,16 +97,10 @@ fn rows_named<'a>(rows: &'a mut [Value], number: &str) -> Result<impl Iterator<I
     Ok(tables.filter(move |row| !noisy || has_noise(row)))
 }
 
-/// Returns the key within a resolved row.
-fn row_key(key: &str) -> String {
-    key.strip_prefix("paper.").map_or_else(|| key.to_owned(), |figure| format!("{PAPER_PREFIX}{figure}"))
-}
-
 /// Sets an existing dotted key to a value of its type.
 fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
     let mut parts: Vec<&str> = key.split('.').collect();
     let last = parts.pop().unwrap_or_default();
-    let section = parts.join(".");
     let mut table = table;
     for part in parts {
         if !table.contains_key(part) {
@@ -117,7 +111,6 @@ fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
             _ => return Err(format!("{part} is not a section: it has no keys")),
         };
     }
-    let table = table_of_key(&section, table, last);
     match table.get_mut(last) {
         Some(Value::Table(_)) => Err("is a section: set one of its keys".into()),
         Some(Value::Array(items)) if items.iter().any(Value::is_table) => {

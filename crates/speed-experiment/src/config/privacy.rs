@@ -12,7 +12,6 @@ use super::noise::is_unset;
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub struct RawPrivacy {
     pub delta: f64,
-    // The default values are not written, so configs that do not set these keys keep their run ids.
     #[serde(default, skip_serializing_if = "is_unset")]
     pub budget: f64,
     #[serde(default, skip_serializing_if = "is_unset")]

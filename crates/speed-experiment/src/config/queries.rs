@@ -7,6 +7,7 @@ use speed_student::pool::Features;
 
 use super::data::{DataConfig, DataSource};
 use super::fault::{Fault, refuse};
+use super::noise::is_unset;
 use super::votes::VotesSource;
 
 /// `[queries]` as written.
@@ -17,17 +18,12 @@ pub struct RawQueries {
     pub count: usize,
     pub selection: QuerySelectionKind,
     pub file: String,
-    // The default values are not written, so configs that do not set these keys keep their run ids.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub groups: bool,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub features: Features,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub beliefs: bool,
-}
-
-fn is_default(features: &Features) -> bool {
-    *features == Features::default()
 }
 
 /// `queries.selection` as written.
@@ -88,7 +84,7 @@ impl QueriesConfig {
 impl RawQueries {
     /// Returns whether the config has features other than the default.
     pub(super) fn has_features(&self) -> bool {
-        !is_default(&self.features)
+        !is_unset(&self.features)
     }
 
     /// Checks the section against the images.

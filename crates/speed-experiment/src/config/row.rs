@@ -11,22 +11,17 @@ use speed_student::StudentMethod;
 use super::fault::{Fault, refuse};
 use super::noise::{CheckWidth, Choice, NoiseConfig, QueryNoise, RowNoise, RowQueries, is_unset};
 
-/// `[[row]]` as written. The keys of its table `[row.paper]` appear here as `paper_*`, as in older configs and in the
-/// resolved text whose digest is the run's id.
+/// `[[row]]` as written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "documented in configs/default.toml")]
 pub struct RawRow {
     pub name: String,
     pub aggregation: AggregationKind,
-    // Reports of earlier versions lack the next two keys.
-    #[serde(default)]
     pub circuit: Circuit,
-    #[serde(default)]
     pub queries: usize,
     pub honest_ratio: f64,
-    // Default values are not written, so configs that do not set these keys keep their run ids.
-    #[serde(default, skip_serializing_if = "Choice::is_default")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub mechanism: Choice<MechanismKind>,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub gamma: f64,
@@ -34,7 +29,7 @@ pub struct RawRow {
     pub sigma: f64,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub coins: u64,
-    #[serde(default, skip_serializing_if = "Choice::is_default")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub placement: Choice<NoisePlacement>,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub threshold: i64,
@@ -46,10 +41,7 @@ pub struct RawRow {
     pub check_coins: u64,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub answers: usize,
-    // The same holds for the next two keys.
-    #[serde(default)]
     pub labels_of: String,
-    #[serde(default)]
     pub student: RowStudent,
     pub paper_epsilon: f64,
     pub paper_accuracy: f64,
@@ -156,23 +148,21 @@ impl RawRow {
         }
         let labels_of = self.labels_of(earlier).map_err(|message| Fault::new(key("labels_of"), message))?;
         for (field, value) in [
-            ("epsilon", self.paper_epsilon),
-            ("accuracy", self.paper_accuracy),
-            ("deviation", self.paper_deviation),
-            ("minutes", self.paper_minutes),
+            ("paper_epsilon", self.paper_epsilon),
+            ("paper_accuracy", self.paper_accuracy),
+            ("paper_deviation", self.paper_deviation),
+            ("paper_minutes", self.paper_minutes),
         ] {
             if !(value.is_finite() && value >= 0.0) {
-                return refuse(
-                    key(&format!("paper.{field}")),
-                    format!("found {value:?}, expected a number of at least 0"),
-                );
+                return refuse(key(field), format!("found {value:?}, expected a number of at least 0"));
             }
         }
+        let figure = |value: f64| Some(value).filter(|value| *value > 0.0);
         let paper = PaperFigures {
-            epsilon: Some(self.paper_epsilon),
-            accuracy: Some(self.paper_accuracy),
-            deviation: Some(self.paper_deviation),
-            minutes: Some(self.paper_minutes),
+            epsilon: figure(self.paper_epsilon),
+            accuracy: figure(self.paper_accuracy),
+            deviation: figure(self.paper_deviation),
+            minutes: figure(self.paper_minutes),
         };
         Ok(RowConfig {
             name: self.name.clone(),
@@ -187,7 +177,7 @@ impl RawRow {
             own_check: self.own_check(),
             labels_of,
             student: self.student.0,
-            paper: paper.without_zeros(),
+            paper,
         })
     }
 

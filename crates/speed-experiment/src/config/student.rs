@@ -9,17 +9,16 @@ type EpochImages = fn(&mut StudentConfig) -> &mut usize;
 
 /// The sections with epochs, and their keys `epoch_images`.
 const SECTIONS: [(&str, EpochImages); 2] = [
-    ("student.gan", |student| &mut student.epoch_images),
+    ("student", |student| &mut student.epoch_images),
     ("student.pseudo_labels", |student| &mut student.pseudo_labels.epoch_images),
 ];
 
 /// Determines the images per epoch (`epoch_images`) of a table whose students are trained by `methods` on a pool of
 /// `pool` images.
 ///
-/// - A config that sets `epochs` but not `epoch_images` counts passes over its pool, as before `epoch_images` existed.
-/// - A number that changes no training becomes 0, which is not written to the resolved config. This applies to a number
-///   equal to the size of the pool, and to the number of a section that no method reads. So earlier configs keep their
-///   run ids.
+/// - A config that sets `epochs` but not `epoch_images` counts passes over its pool.
+/// - A number that changes no training becomes 0, which is not written to the resolved config: a number equal to the size
+///   of the pool, and the number of a section that no method reads. So configs with the same trainings are one run.
 pub(super) fn settle_epochs(student: &mut StudentConfig, source: &Source, methods: &[StudentMethod], pool: usize) {
     if student.check().is_err() {
         // The checks of the config refuse it as written.

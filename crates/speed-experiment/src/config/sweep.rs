@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::report::MAX_SETTINGS;
 use toml::{Table, Value};
 
-use super::defaults::{defaults, documented_key};
+use super::defaults::defaults;
 use super::document::{SWEEP, Source};
 use super::error::ConfigError;
 use super::experiment::Config;
@@ -31,7 +31,7 @@ const SHORT: [(&str, &str); 14] = [
     ("teachers", "ensemble.teachers"),
     ("delta", "privacy.delta"),
     ("method", "student.method"),
-    ("epochs", "student.gan.epochs"),
+    ("epochs", "student.epochs"),
     ("repeats", "table.repeats"),
     ("seed", "seed"),
 ];
@@ -118,20 +118,19 @@ fn flatten(source: &Source, name: &str, value: &Value, found: &mut Vec<Swept>) -
                 let known: Vec<&str> = SHORT.iter().map(|(short, _)| *short).collect();
                 return refuse(&unknown_of(&known, name));
             }
-            let key = documented_key(key);
-            if NOT_SWEPT.contains(&key.as_str()) {
+            if NOT_SWEPT.contains(&key) {
                 return refuse("cannot be swept: use a separate config for each value");
             }
             if let Some(other) = found.iter().find(|other| other.key == key) {
                 return refuse(&format!("is the same key as {}", other.name));
             }
-            if let Some(other) = found.iter().find(|other| overrides::overlap(&other.key, &key)) {
+            if let Some(other) = found.iter().find(|other| overrides::overlap(&other.key, key)) {
                 return refuse(&format!(
                     "sets the same key of a row as {}: the table would show a value that no row has",
                     other.name
                 ));
             }
-            found.push(Swept { name: name.to_owned(), key, values: values.clone() });
+            found.push(Swept { name: name.to_owned(), key: key.to_owned(), values: values.clone() });
             Ok(())
         }
         _ => refuse("expected a list of values, for example gamma = [0.05, 0.1]"),

@@ -88,58 +88,30 @@ fn every_preset_is_a_config_and_keeps_its_run_id() {
 }
 
 #[test]
-fn the_papers_figures_are_a_table_of_their_row_and_older_configs_are_read() {
+fn a_row_has_the_papers_figures() {
     let row = "[[row]]\nname = \"a\"\naggregation = \"trusted\"\n";
-    let new = load(&format!("{row}[row.paper]\nepsilon = 1.41\naccuracy = 96\n"), &[]).expect("a table");
-    let old = load(&format!("{row}paper_epsilon = 1.41\npaper_accuracy = 96\n"), &[]).expect("the old keys");
-    assert_eq!(new, old);
-    let paper = new.rows[0].paper;
+    let config = load(&format!("{row}paper_epsilon = 1.41\npaper_accuracy = 96\n"), &[]).expect("figures");
+    let paper = config.rows[0].paper;
     assert_eq!((paper.epsilon, paper.accuracy, paper.deviation, paper.minutes), (Some(1.41), Some(96.0), None, None));
-    let text = new.to_toml();
-    assert!(text.contains("paper_epsilon = 1.41") && text.contains("paper_minutes = 0.0"), "{text}");
-    assert_eq!(load(&text, &[]).expect("resolved"), new);
+    assert_eq!(load(&config.to_toml(), &[]).expect("resolved"), config);
 
     let refuse = |keys: &str, parts: &[&str]| refused(&format!("{row}{keys}"), &[], parts);
-    refuse(
-        "[row.paper]\nepsilom = 1.0\n",
-        &["test.toml:5", "`row.0.paper.epsilom`", "unknown key; did you mean `epsilon`?"],
-    );
-    refuse(
-        "[row.paper]\nmargin = 1.0\n",
-        &["test.toml:5", "`row.0.paper.margin`", "unknown key; allowed here: accuracy, deviation, epsilon, minutes"],
-    );
-    refuse("[row.paper]\nepsilon = \"x\"\n", &["test.toml:5", "`row.0.paper.epsilon`", "expected float"]);
-    refuse("[row.paper]\nepsilon = -1.0\n", &["test.toml:5", "`row.0.paper.epsilon`", "at least 0"]);
-    // The message names the line of the old key, not the line of the row.
-    refuse("\npaper_epsilon = -1.0\n", &["test.toml:5", "`row.0.paper.epsilon`", "at least 0"]);
-    refuse("paper_epsilon = -1.0\n[row.paper]\naccuracy = 96\n", &["test.toml:4", "`row.0.paper.epsilon`"]);
-    refuse("papers = 1\n", &["test.toml:4", "`row.0.papers`", "unknown key; did you mean `paper`?"]);
+    let meant = "unknown key; did you mean `paper_epsilon`?";
+    refuse("paper_epsilom = 1.0\n", &["test.toml:4", "`row.0.paper_epsilom`", meant]);
+    refuse("paper_epsilon = \"x\"\n", &["test.toml:4", "`row.0.paper_epsilon`", "expected float"]);
+    refuse("\npaper_epsilon = -1.0\n", &["test.toml:5", "`row.0.paper_epsilon`", "at least 0"]);
+    refuse("[row.paper]\nepsilon = 1.0\n", &["test.toml:4", "`row.0.paper`", "unknown key"]);
 }
 
 #[test]
-fn the_gans_keys_have_their_section_and_older_configs_are_read() {
-    let new = load("[student.gan]\nepochs = 7\nlatent = 5\n", &["student.gan.generator=[8]"]).expect("the section");
-    let old = load("[student]\nepochs = 7\nlatent = 5\n", &["student.generator=[8]"]).expect("the old keys");
-    assert_eq!(new, old);
-    assert_eq!((new.student.epochs, new.student.latent, &new.student.generator[..]), (7, 5, &[8][..]));
-    assert_eq!(epoch_images(&new), [0, 0], "passes over the pool, and a section that no student reads");
-    let mixed = load("[student]\nepochs = 7\n", &["student.gan.epoch_images=600"]).expect("both names");
-    assert_eq!(epoch_images(&mixed), [600, 0]);
-    assert_eq!(load("[student.gan]\nepochs = 7\n", &["student.epochs=8"]).expect("both names").student.epochs, 8);
-    // The resolved text, whose digest is the run's id, has the old keys.
-    let text = new.to_toml();
-    assert!(text.contains("[student]\nmethod = \"gan\"\nepochs = 7\n") && !text.contains("[student.gan]"), "{text}");
-    assert_eq!(load(&text, &[]).expect("resolved"), new);
-
-    let both = "[student]\nepochs = 7\n[student.gan]\nepochs = 7\n";
-    refused(both, &[], &["test.toml:2", "`student.epochs`", "[student.gan] has it too: leave one out"]);
-    refused("[student.gan]\nlatent = 0\n", &[], &["test.toml:2", "`student.gan.latent`"]);
-    refused("[student]\n\nlatent = 0\n", &[], &["test.toml:3", "`student.gan.latent`"]);
-    refused("[student.gan]\n\nepochs = -1\n", &[], &["test.toml:3", "`student.gan.epochs`"]);
-    refused("", &["student.latent=0"], &["--set", "`student.gan.latent`"]);
-    refused("[student.gan]\nepoch = 3\n", &[], &["test.toml:2", "`student.gan.epoch`", "did you mean `epochs`?"]);
-    refused("[student.gan]\nmethod = \"gan\"\n", &[], &["test.toml:2", "`student.gan.method`", "unknown key"]);
-    refused("[teacher]\nlatent = 3\n", &[], &["test.toml:2", "unknown key here; did you mean `student.gan.latent`?"]);
+fn the_keys_of_the_gans_are_those_of_students() {
+    let config = load("[student]\nepochs = 7\nlatent = 5\n", &["student.generator=[8]"]).expect("keys");
+    assert_eq!((config.student.epochs, config.student.latent, &config.student.generator[..]), (7, 5, &[8][..]));
+    refused("[student]\n\nlatent = 0\n", &[], &["test.toml:3", "`student.latent`"]);
+    refused("", &["student.latent=0"], &["--set", "`student.latent`"]);
+    refused("[student]\nepoch = 3\n", &[], &["test.toml:2", "`student.epoch`", "did you mean `epochs`?"]);
+    refused("[student.gan]\nepochs = 3\n", &[], &["test.toml:1", "`student.gan`", "unknown key"]);
+    refused("[teacher]\nlatent = 3\n", &[], &["test.toml:2", "unknown key here; did you mean `student.latent`?"]);
     let sweep = "[sweep]\nepochs = [3, 4]\nstudent.epochs = [5]\n";
     let error = Sweep::load(&Source::new("test.toml", sweep)).expect_err("must be refused").to_string();
     assert!(error.contains("is the same key as epochs"), "{error}");
@@ -247,7 +219,7 @@ fn a_row_may_have_noise_of_its_own() {
 fn rows_are_set_by_number_or_all_at_once() {
     let rows = "[noise]\nsource = \"simulation\"\n[[row]]\nname = \"a\"\naggregation = \"non-private\"\n\
                 [[row]]\nname = \"b\"\naggregation = \"trusted\"\n";
-    let config = load(rows, &["row.1.honest_ratio=0.9", "row.1.paper.epsilon=1.5", "row.*.queries=7"]).expect("set");
+    let config = load(rows, &["row.1.honest_ratio=0.9", "row.1.paper_epsilon=1.5", "row.*.queries=7"]).expect("set");
     assert_eq!(config.rows[1].honest_ratio.get(), 0.9);
     assert_eq!(config.rows[1].paper.epsilon, Some(1.5));
     assert!(config.rows.iter().all(|row| row.query_count(100) == 7));
@@ -399,7 +371,7 @@ fn default_epochs_do_not_depend_on_the_pool_and_epochs_that_are_set_are_passes_o
     refused(
         "[student]\nepoch_images = 100000000\n",
         &[],
-        &["test.toml:2", "`student.gan.epoch_images`", "at most 10000000"],
+        &["test.toml:2", "`student.epoch_images`", "at most 10000000"],
     );
     let text = "[student]\nmethod = \"pseudo-labels\"\n[student.pseudo_labels]\nepoch_images = -1\n";
     refused(text, &[], &["test.toml:4", "`student.pseudo_labels.epoch_images`"]);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use speed_core::{did_you_mean, nearest};
 use toml::{Table, Value};
 
-use super::defaults::{GAN, PAPER, PAPER_PREFIX, ROWS, defaults};
+use super::defaults::{ROWS, defaults};
 
 /// Keys of other programs, with the corresponding keys here.
 const ELSEWHERE: [(&[&str], &str); 3] = [
@@ -29,13 +29,7 @@ const MAX_SECTIONS: usize = 3;
 
 /// Returns a message that a table has no key `name`, with suggestions.
 pub(super) fn unknown_key(table: &Table, name: &str) -> String {
-    let mut keys: Vec<&str> =
-        table.keys().map(|key| if key.starts_with(PAPER_PREFIX) { PAPER } else { key.as_str() }).collect();
-    keys.dedup();
-    // A section of students also accepts the keys of its subtable for the GANs.
-    let gan = table.get(GAN).and_then(Value::as_table);
-    keys.extend(gan.into_iter().flat_map(Table::keys).map(String::as_str));
-    unknown_of(&keys, name)
+    unknown_of(&table.keys().map(String::as_str).collect::<Vec<_>>(), name)
 }
 
 /// Returns the same message for a table with the keys `known`.

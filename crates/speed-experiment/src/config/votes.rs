@@ -8,6 +8,7 @@ use speed_core::vote_files::VotesForm;
 
 use super::data::{DataConfig, DataSource};
 use super::fault::{Fault, refuse};
+use super::noise::is_unset;
 
 /// `[votes]` as written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,15 +17,10 @@ use super::fault::{Fault, refuse};
 pub struct RawVotes {
     pub source: VotesSourceKind,
     pub file: String,
-    // The default values are not written, so configs that do not set these keys keep their run ids.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub form: String,
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_unset")]
     pub classes: usize,
-}
-
-fn is_zero(number: &usize) -> bool {
-    *number == 0
 }
 
 /// `votes.source` as written.

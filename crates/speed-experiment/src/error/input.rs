@@ -165,17 +165,6 @@ pub enum InputFault {
     /// The Markdown form of a card says something else than its JSON form.
     #[error("expected the text of the card in JSON beside it, found another text: it was changed")]
     CardText,
-    /// A report of another run than the config beside it.
-    #[error(
-        "expected the config of the run {} of the report, found the config of the run {found}",
-        printable(expected)
-    )]
-    OtherReport {
-        /// The run of the report.
-        expected: String,
-        /// The run of the config.
-        found: String,
-    },
     /// A run's card outside of its run.
     #[error("expected the card in its run's folder (RUN/models/ROW/model-card.json): give the run with --run")]
     NoRunOfCard,

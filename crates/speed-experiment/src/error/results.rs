@@ -109,6 +109,17 @@ pub enum ResultsFault {
         /// Their directories.
         found: Vec<PathBuf>,
     },
+    /// A file of another version.
+    #[error(
+        "found {}, this program reads format {expected}: use the version of speed that wrote it, or move it away and run again",
+        found.map_or_else(|| "a file without a format".to_owned(), |found| format!("format {found}"))
+    )]
+    Format {
+        /// The version that this program reads.
+        expected: u32,
+        /// The version found; `None` if the file states none.
+        found: Option<u32>,
+    },
     /// A report exceeds the size limit.
     #[error("not a report that this version wrote: expected a file of at most {max} bytes, found {found}")]
     ReportSize {

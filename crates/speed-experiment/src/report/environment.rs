@@ -18,13 +18,10 @@ pub struct Environment {
     /// Logical processors that the process may use.
     pub processors: usize,
     /// The unit that multiplies the matrices of students and small teachers, which determines their last bits.
-    #[serde(default)]
     pub products: String,
     /// The kind of machine with respect to the bits of trainings: machines of the same kind give the same bits.
-    #[serde(default)]
     pub arithmetic: String,
     /// The device of the trainings that the config's `device` selects.
-    #[serde(default)]
     pub device: String,
     /// Memory in GiB, if the system reports it.
     pub memory_gib: Option<f64>,

@@ -18,9 +18,8 @@ pub enum AggregationKind {
     Encrypted,
 }
 
-/// The paper's figures for a row, if the paper gives them: `[row.paper]`.
+/// The paper's figures for a row, if the paper gives them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "RawPaper")]
 pub struct PaperFigures {
     /// Epsilon.
     pub epsilon: Option<f64>,
@@ -30,33 +29,6 @@ pub struct PaperFigures {
     pub deviation: Option<f64>,
     /// Homomorphic time for all queries, minutes.
     pub minutes: Option<f64>,
-}
-
-/// The paper's figures as read from reports of earlier versions, where 0 means none.
-#[derive(Deserialize)]
-struct RawPaper {
-    epsilon: Option<f64>,
-    accuracy: Option<f64>,
-    deviation: Option<f64>,
-    minutes: Option<f64>,
-}
-
-impl From<RawPaper> for PaperFigures {
-    fn from(raw: RawPaper) -> Self {
-        let RawPaper { epsilon, accuracy, deviation, minutes } = raw;
-        Self { epsilon, accuracy, deviation, minutes }.without_zeros()
-    }
-}
-
-impl PaperFigures {
-    /// Returns the figures without zeros, which stand for missing figures in configs and in reports of earlier versions.
-    #[must_use]
-    pub fn without_zeros(self) -> Self {
-        let Self { epsilon, accuracy, deviation, minutes } = self;
-        let [epsilon, accuracy, deviation, minutes] =
-            [epsilon, accuracy, deviation, minutes].map(|value| value.filter(|&value| value > 0.0));
-        Self { epsilon, accuracy, deviation, minutes }
-    }
 }
 
 /// A trained student.
@@ -177,66 +149,52 @@ pub struct ReportRow {
     /// Fraction of the teachers that added noise (tau).
     pub honest_ratio: f64,
     /// The row that its labels are from; empty if they are its own.
-    #[serde(default)]
     pub labels_of: String,
     /// The name of its students' method.
-    #[serde(default = "gan")]
     pub method: String,
     /// The tightest valid claim for the integer noise, at these votes.
-    #[serde(alias = "privacy")]
     pub data_dependent: Option<Account>,
     /// The same claim if the adversary knows the other teachers' noise.
-    #[serde(default, alias = "privacy_collusion")]
     pub data_dependent_collusion: Option<Account>,
     /// The tightest claim for all votes.
-    #[serde(alias = "privacy_data_independent")]
     pub data_independent: Option<Account>,
     /// The same claim for neighbours that differ in all votes of the largest party, if teachers are grouped into parties.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub data_independent_party: Option<Account>,
     /// Algorithm 1 with the paper's formulas for continuous noise, at these votes.
-    #[serde(alias = "privacy_paper_formulas")]
     pub paper_formulas: Option<Account>,
     /// The bounds without a value despite noise, and the reasons.
-    #[serde(default, alias = "privacy_without_value")]
     pub without_value: Vec<String>,
     /// Share of right labels among the answered queries, 0 to 1.
     pub label_accuracy: Option<f64>,
     /// Number of queries whose label equals the clear-text argmax.
     pub agreement: usize,
     /// Number of queries without a unique winner; only the paper's circuit leaves any.
-    #[serde(default)]
     pub unresolved: Option<usize>,
     /// Number of queries with a label, if a threshold may leave some without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub answered: Option<usize>,
     /// Number of queries asked.
     pub queries: usize,
     /// The students, one per repeat.
     pub students: Vec<StudentRun>,
-    /// Results by class of the first student on the test images; `None` in reports of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Results by class of the first student on the test images; `None` without students.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub classification: Option<Classification>,
     /// Its baselines; `None` unless `table.baselines` is set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub baselines: Option<Baselines>,
     /// Mean accuracy of the students, 0 to 1.
     pub student_mean: Option<f64>,
     /// Their sample standard deviation; `None` for one repeat.
     pub student_deviation: Option<f64>,
     /// Their median.
-    #[serde(default)]
     pub student_median: Option<f64>,
     /// The paper's own figures.
     pub paper: PaperFigures,
     /// Times of the homomorphic part.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub encrypted_times: Option<LabellingTimes>,
-}
-
-/// The method of reports that were written before there were several.
-fn gan() -> String {
-    "gan".to_owned()
 }
 
 impl ReportRow {

@@ -10,6 +10,25 @@ use crate::report::plausible::{Implausible, MAX_FOLDER, check_classes, check_cou
 use crate::report::row::ReportRow;
 use crate::report::settings::RunSettings;
 
+/// The version of reports, of sweeps and of everything that is printed as JSON: their first field.
+pub const SCHEMA: u32 = 1;
+
+/// A value with the version of its format before it.
+#[derive(Serialize)]
+pub struct Versioned<T> {
+    schema: u32,
+    #[serde(flatten)]
+    value: T,
+}
+
+impl<T> Versioned<T> {
+    /// Adds [`SCHEMA`] to a value.
+    #[must_use]
+    pub fn new(value: T) -> Self {
+        Self { schema: SCHEMA, value }
+    }
+}
+
 /// The largest number of stages of a run; each student is a stage.
 const MAX_STAGES: usize = 1_000_000;
 
@@ -36,7 +55,7 @@ pub struct EnsembleQuality {
     /// Accuracy of the plurality of the votes, 0 to 1.
     pub plurality_accuracy: Option<f64>,
     /// Mean accuracy of the teachers on the students' test images, 0 to 1; measured only as a baseline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub test_accuracy: Option<f64>,
 }
 
@@ -63,7 +82,7 @@ pub struct Report {
     /// The dataset from whose digits the street digits are made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handwriting: Option<String>,
-    /// The names of the classes; empty without images, and in reports of earlier versions.
+    /// The names of the classes; empty without images.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
     /// The accuracy of the ensemble on the pool.
@@ -98,12 +117,10 @@ impl Report {
     /// config and seed determine; `report.*` also contains times and machine.
     #[must_use]
     pub fn files(&self) -> Vec<ReportFile> {
-        let table = self.table();
         let rows: Vec<ReportRow> = self.rows.iter().map(ReportRow::figures_only).collect();
         let rows = json!({ "simulation": self.simulation, "ensemble": self.ensemble, "rows": rows });
         let files = [
-            ("table.md", Some(table.to_markdown())),
-            ("table.csv", Some(table.to_csv())),
+            ("table.md", Some(self.table().to_markdown())),
             ("students.csv", Some(self.students().to_csv())),
             ("students.svg", self.strip_plot()),
             ("classes.csv", self.classes_csv()),

@@ -1,4 +1,4 @@
-//! The cards of a run's models, and their verification.
+//! The cards of a run's models, which are views of its report, and their verification.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,15 @@ use crate::report::{
     TrainingData, Versions, covers_labels,
 };
 use speed_accountant::Account;
-use speed_core::Digest;
-use speed_core::read_regular;
+use speed_core::{Digest, printable_path, read_regular};
 use speed_data::ImageShape;
 
 use super::file::read_report;
-use crate::config::{AggregationKind, Config, RowConfig};
+use crate::config::{AggregationKind, Config, RowConfig, Source};
 use crate::error::{ExperimentError, InputFault, ModelFault};
-use crate::model::{Description, MAX_FILE, Model, Network, Origin, of_weights_to_bytes};
-use crate::stages::{data_independent, data_independent_party, kept_weights};
-use crate::store::{RunStore, config_path, is_one_name, model_name, read_small, run_of_card};
+use crate::model::{Description, MAX_FILE, Model, Network, Origin};
+use crate::stages::{data_independent, data_independent_party};
+use crate::store::{RunStore, is_one_name, read_small, report_path, run_of_card};
 
 /// The name of a card in JSON.
 pub const CARD: &str = "model-card.json";
@@ -151,8 +150,6 @@ pub struct CardedModel {
     pub file: ModelFile,
     /// Its description.
     pub description: Description,
-    /// The bytes of its file.
-    pub bytes: Vec<u8>,
 }
 
 /// Reads the models of a card, from the files beside the card.
@@ -170,7 +167,7 @@ pub fn models_of_card(path: &Path, card: &ModelCard) -> Result<Vec<CardedModel>,
         let bytes = read_regular(&place, MAX_FILE).map_err(|error| failure(ModelFault::Unreadable(error)))?;
         let model = Model::from_bytes(&bytes).map_err(failure)?;
         let file = ModelFile { file: file.clone(), sha256: Digest::of(&bytes).to_hex() };
-        Ok(CardedModel { file, description: model.description().clone(), bytes })
+        Ok(CardedModel { file, description: model.description().clone() })
     };
     let models: Vec<CardedModel> = card.models.iter().map(read).collect::<Result<_, _>>()?;
     if models.is_empty() {
@@ -183,25 +180,21 @@ pub fn models_of_card(path: &Path, card: &ModelCard) -> Result<Vec<CardedModel>,
 pub const OF_REPORT: [&str; 5] =
     ["training.pool_images", "training.labelled", "privacy.data_dependent", "evaluation", "versions"];
 
-/// Verifies the card of a row of a run: the models beside it, and the run's config, report and kept weights. The
-/// data-independent epsilons are computed again from the config alone. Returns the claim for one teacher.
+/// Verifies the card of a row of a run against the models beside it and the run's report. The data-independent epsilons
+/// are computed again from the report's config alone. Returns the claim for one teacher.
 ///
 /// # Errors
-/// If a field of the card differs, or a file of the run is missing or damaged.
+/// If a field of the card differs, a model is of another row or run, or a file is missing or damaged.
 pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Result<Option<Account>, ExperimentError> {
     let CardSource::Run { row, .. } = &card.source else {
         return Ok(None);
     };
     let run =
         run.map(Path::to_path_buf).or_else(|| run_of_card(path)).ok_or_else(|| at(path, InputFault::NoRunOfCard))?;
-    let config = RunStore::config_in(&run)?;
-    let mut report = read_report(&run)?;
-    let id = RunStore::id_of(&config);
-    if report.run != id || report.simulation != config.is_simulation() || report.rows.len() != config.rows.len() {
-        return Err(at(&config_path(&run), InputFault::OtherReport { expected: report.run, found: id }));
-    }
-    let index = config.rows.iter().position(|other| other.name == *row);
-    let index = index.ok_or_else(|| at(&config_path(&run), InputFault::NoRow { row: row.clone() }))?;
+    let (place, mut report) = (report_path(&run), read_report(&run)?);
+    let config = Config::load(&Source::new(printable_path(&place), report.config.toml.as_str()))?;
+    let index = config.rows.iter().zip(&report.rows).position(|(own, there)| own.name == *row && there.name == *row);
+    let index = index.ok_or_else(|| at(&place, InputFault::NoRow { row: row.clone() }))?;
     let models = models_of_card(path, card)?;
     let first = models[0].description.clone();
     let source = &config.rows[config.labels_of(index)];
@@ -212,48 +205,19 @@ pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Res
     } else {
         [None, None]
     };
-    (report.rows[index].data_independent, report.rows[index].data_independent_party) = (claim.clone(), party);
-    for model in &models {
-        check_model(&RunOfCard { run: &run, config: &config, report: &report, index }, path, model, &first)?;
+    let names = if report.classes.is_empty() { &first.classes } else { &report.classes };
+    for CardedModel { file, description } in &models {
+        let Origin { repeat, device, .. } = description.origin.clone();
+        let images = (first.shape(), names.clone());
+        let expected = describe(&config, index, repeat.unwrap_or_default(), claim.as_ref(), images, device);
+        if *description != expected {
+            return Err(at(&path.with_file_name(&file.file), InputFault::OtherModel));
+        }
     }
+    (report.rows[index].data_independent, report.rows[index].data_independent_party) = (claim.clone(), party);
     let files = models.into_iter().map(|model| model.file).collect();
     check_card(path, card, &card_of_row(&config, &report, index, files, &first))?;
     Ok(claim)
-}
-
-/// The run of a card, and the place of its row.
-struct RunOfCard<'a> {
-    run: &'a Path,
-    config: &'a Config,
-    report: &'a Report,
-    index: usize,
-}
-
-/// Checks that a model is the one that the run wrote for this row: its description, and its weights if the run has them.
-fn check_model(
-    of: &RunOfCard<'_>,
-    path: &Path,
-    model: &CardedModel,
-    first: &Description,
-) -> Result<(), ExperimentError> {
-    let (CardedModel { file, description, bytes }, row) = (model, &of.report.rows[of.index]);
-    let place = path.with_file_name(&file.file);
-    let other = || at(&place, InputFault::OtherModel);
-    let repeat = description.origin.repeat.ok_or_else(other)?;
-    let classes = if of.report.classes.is_empty() { first.classes.clone() } else { of.report.classes.clone() };
-    let (claim, device) = (row.data_independent.as_ref(), description.origin.device.clone());
-    let expected = describe(of.config, of.index, repeat, claim, (first.shape(), classes), device);
-    let name = model_name("", repeat);
-    if *description != expected || Path::new(&name).file_name().is_none_or(|name| name != file.file.as_str()) {
-        return Err(other());
-    }
-    let Some(student) = row.students.get(repeat) else { return Err(other()) };
-    let weights = kept_weights(of.run, &student.stage)?;
-    let failure = |fault| ExperimentError::Model { path: place.clone(), fault };
-    match weights.map(|weights| of_weights_to_bytes(&expected, &weights).map_err(failure)).transpose()? {
-        Some(expected) if expected != *bytes => Err(other()),
-        _ => Ok(()),
-    }
 }
 
 fn at(path: &Path, fault: InputFault) -> ExperimentError {

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::report::{
-    EnsembleQuality, Environment, LabellingTimes, Report, ReportRow, SettingReport, StageTime, StudentMethodTitle,
-    SweepReport,
+    EnsembleQuality, Environment, Report, ReportRow, SettingReport, StageTime, StudentMethodTitle, SweepReport,
 };
 use serde::Deserialize;
 use speed_accountant::ledger::Statement;
@@ -14,35 +13,26 @@ use crate::config::RawConfig;
 use crate::error::ExperimentError;
 use crate::store::{self, SweepStore, report_path};
 
-/// A report as stored; earlier versions store the times of all rows in a separate list.
+/// A report as stored.
 #[derive(Deserialize)]
 pub(super) struct StoredReport {
     experiment: String,
     run: String,
     simulation: bool,
     config: RawConfig,
-    #[serde(default)]
     handwriting: Option<String>,
     #[serde(default)]
     classes: Vec<String>,
     ensemble: EnsembleQuality,
     rows: Vec<ReportRow>,
     environment: Environment,
-    #[serde(default)]
     kinds_of_machine: Vec<String>,
-    #[serde(default)]
-    encrypted_times: Vec<Option<LabellingTimes>>,
     stage_times: Vec<StageTime>,
-    #[serde(default)]
     ledger: Option<Statement>,
 }
 
 impl From<StoredReport> for Report {
     fn from(file: StoredReport) -> Self {
-        let mut rows = file.rows;
-        for (row, times) in rows.iter_mut().zip(file.encrypted_times) {
-            row.encrypted_times = times;
-        }
         Self {
             experiment: file.experiment,
             run: file.run,
@@ -51,7 +41,7 @@ impl From<StoredReport> for Report {
             config: (&file.config).into(),
             classes: file.classes,
             ensemble: file.ensemble,
-            rows,
+            rows: file.rows,
             environment: file.environment,
             kinds_of_machine: file.kinds_of_machine,
             stage_times: file.stage_times,
@@ -61,19 +51,16 @@ impl From<StoredReport> for Report {
     }
 }
 
-/// A sweep as stored; earlier versions lack the values and the config.
+/// A sweep as stored.
 #[derive(Deserialize)]
 struct StoredSweep {
     experiment: String,
     sweep: String,
     simulation: bool,
     keys: Vec<String>,
-    #[serde(default)]
     values: Vec<Vec<String>>,
-    #[serde(default)]
-    config: Option<RawConfig>,
+    config: RawConfig,
     settings: Vec<SettingReport>,
-    #[serde(default)]
     ledger: Option<Statement>,
     environment: Option<Environment>,
 }
@@ -86,7 +73,7 @@ impl From<StoredSweep> for SweepReport {
             simulation: file.simulation,
             keys: file.keys,
             values: file.values,
-            config: file.config.as_ref().map(Into::into),
+            config: (&file.config).into(),
             settings: file.settings,
             ledger: file.ledger,
             environment: file.environment,
@@ -103,7 +90,7 @@ pub(crate) fn student_methods() -> Vec<StudentMethodTitle> {
 /// Reads the report of the finished run in the directory `run`.
 ///
 /// # Errors
-/// If the report is missing or damaged.
+/// If the report is missing, damaged, or of another version.
 pub fn read_report(run: &Path) -> Result<Report, ExperimentError> {
     let path = report_path(run);
     let report: Report = store::read_report::<StoredReport>(&path)?.into();
@@ -114,7 +101,7 @@ pub fn read_report(run: &Path) -> Result<Report, ExperimentError> {
 /// Reads the report of the finished sweep in the directory `sweep`.
 ///
 /// # Errors
-/// If the report is missing or damaged.
+/// If the report is missing, damaged, or of another version.
 pub fn read_sweep(sweep: &Path) -> Result<SweepReport, ExperimentError> {
     let path = SweepStore::report_of(sweep);
     let report: SweepReport = store::read_report::<StoredSweep>(&path)?.into();

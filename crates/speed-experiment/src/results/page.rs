@@ -7,7 +7,7 @@ use crate::report::{AskedQueries, PageParts, Report, Sheet};
 use super::models::model_of;
 use crate::error::{Damage, ExperimentError, ResultsFault};
 use crate::stages::{METRICS, PICTURE, read_epochs};
-use crate::store::{ASKED_PICTURES, ASKED_QUERIES, read_stage_file, read_table, stage_file_damage, table_path};
+use crate::store::{ASKED_PICTURES, ASKED_QUERIES, read_listed, read_stage_file, read_table, table_path};
 
 /// Returns the page of the run in the directory `run`, as HTML. Missing pictures and queries are left out.
 ///
@@ -39,9 +39,8 @@ pub fn missing_for_page(report: &Report, run: &Path) -> Vec<PathBuf> {
 fn check_students(report: &Report, run: &Path) -> Result<(), ExperimentError> {
     for student in report.rows.iter().flat_map(|row| &row.students) {
         for name in [METRICS, PICTURE] {
-            if let Some((path, damage)) = stage_file_damage(run, &student.stage, name) {
-                return Err(ExperimentError::Results { path, fault: ResultsFault::Page { damage } });
-            }
+            read_listed(run, &student.stage, name)
+                .map_err(|(path, damage)| ExperimentError::Results { path, fault: ResultsFault::Page { damage } })?;
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::report::{AskedQueries, Report, SweepReport};
+use crate::report::{AskedQueries, Report, SweepReport, Versioned};
 use serde_json::json;
 
 use super::file::sweep_folder;
@@ -32,7 +32,7 @@ pub(crate) fn publish(store: &RunStore, report: &Report, asked: &PublishedQuerie
         write(ASKED_PICTURES, pictures)?;
     }
     store.write_table("report.html", run_page(report, store.folder())?.as_bytes(), false)?;
-    store.write_report(format!("{:#}\n", json!(report)).as_bytes(), is_secret)
+    store.write_report(format!("{:#}\n", json!(Versioned::new(report))).as_bytes(), is_secret)
 }
 
 /// Writes the files of a sweep, replacing those of an earlier completion of the same sweep.
@@ -44,5 +44,5 @@ pub(crate) fn publish_sweep(report: &SweepReport, results: &Path) -> Result<(), 
     for file in report.files() {
         store.write(file.name, file.text.as_bytes(), report.is_protected() && !file.name.ends_with(".html"))?;
     }
-    store.write_report(report, report.is_protected())
+    store.write_report(&Versioned::new(report), report.is_protected())
 }

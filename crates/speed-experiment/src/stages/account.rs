@@ -29,15 +29,13 @@ const BOUNDS: &str = "account.json";
 pub(crate) struct Bounds {
     /// The tightest valid claim at these votes for the integer noise that was added, in both directions: dropout of any
     /// number of the teachers beyond the ratio, or central noise for a trusted aggregator.
-    #[serde(alias = "tight")]
     pub(crate) data_dependent: Option<Account>,
     /// The same if the adversary may know these teachers' noise.
-    #[serde(alias = "collusion")]
     pub(crate) data_dependent_collusion: Option<Account>,
     /// The tightest claim for any votes: valid in both directions and under collusion, and may be published.
     pub(crate) data_independent: Option<Account>,
     /// The same claim for neighbours that differ in all votes of the largest party, if teachers are grouped into parties.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) data_independent_party: Option<Account>,
     /// Algorithm 1 with the paper's formulas for continuous Laplace noise, at these votes: comparable with its tables.
     pub(crate) paper_formulas: Option<Account>,
@@ -135,10 +133,6 @@ impl AccountStage<'_> {
         }
         Ok(bounds)
     }
-
-    fn has_discrete_laplace_noise(&self) -> bool {
-        matches!(self.row.noise.mechanism(), Mechanism::DiscreteLaplace { .. })
-    }
 }
 
 /// Returns the accountant of the tightest claims on a row's labels.
@@ -211,43 +205,24 @@ impl Stage for AccountStage<'_> {
     }
 
     fn code_version(&self) -> u32 {
-        if self.has_discrete_laplace_noise() { 6 } else { 7 }
-    }
-
-    // For discrete Laplace noise the same bounds except for a last bit; other noise has tighter bounds now.
-    fn earlier_version(&self) -> Option<u32> {
-        self.has_discrete_laplace_noise().then_some(5)
+        1
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
-        let (config, noise) = (context.config, self.row.noise);
+        let (config, row) = (context.config, self.row);
         let teachers = config.ensemble.teachers;
-        let mut inputs = json!({
+        let source = config.noise.randomness;
+        Ok(json!({
             "delta": config.privacy.delta,
-            "noisy_teachers": self.row.honest_ratio.noisy_teachers(teachers)?,
+            "noisy_teachers": row.honest_ratio.noisy_teachers(teachers)?,
             "teachers": teachers,
+            "parties": config.ensemble.parties,
+            "aggregation": row.aggregation,
+            "noise": row.noise.written(source),
+            "check": row.check.map(|check| check.written(source)),
+            "answers": row.answers,
             "counts": self.counts,
-        });
-        // Absent if every teacher is a party, so that the fingerprints of earlier stages do not change.
-        if config.ensemble.parties > 0 {
-            inputs["parties"] = json!(config.ensemble.parties);
-        }
-        // Discrete Laplace noise is identified by its gamma alone, as in finished runs.
-        match noise.mechanism() {
-            Mechanism::DiscreteLaplace { gamma } => inputs["gamma"] = json!(gamma),
-            other => inputs["mechanism"] = json!(other),
-        }
-        if noise.is_central() {
-            inputs["placement"] = json!(noise.placement);
-        }
-        if let Some(threshold) = noise.threshold {
-            inputs["threshold"] = json!(threshold);
-        }
-        if let Some(check) = &self.row.check {
-            inputs["check"] = json!({ "mechanism": check.mechanism(), "threshold": check.threshold });
-            inputs["answers"] = json!(self.row.answers);
-        }
-        Ok(inputs)
+        }))
     }
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
@@ -282,15 +257,5 @@ mod tests {
         assert!(tight.is_some_and(|account| account.epsilon < 1.0) && bounds.without_value.is_empty());
         let any = bounds.value("any", accountant.account_queries(100));
         assert!(any.is_none() && bounds.without_value[0].contains("any: sampler"), "{:?}", bounds.without_value);
-    }
-
-    #[test]
-    fn bounds_of_earlier_versions_are_read() {
-        let old = r#"{ "tight": null, "collusion": null, "data_independent": null, "paper_formulas": null,
-                       "without_value": ["x"] }"#;
-        let bounds: Bounds = serde_json::from_str(old).expect("the old keys");
-        assert_eq!(bounds.without_value, ["x"]);
-        let new = serde_json::to_value(&bounds).expect("json");
-        assert!(new.get("data_dependent").is_some() && new.get("data_dependent_collusion").is_some());
     }
 }

@@ -33,10 +33,6 @@ impl Kind for BaselineMeasurement {
         BASELINE_STAGE
     }
 
-    fn alias(&self) -> Option<&'static str> {
-        Some("baselines")
-    }
-
     fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
         config.table.baselines
     }

@@ -6,7 +6,7 @@ use super::context::Context;
 use super::machine;
 use super::stage::Stage;
 use crate::error::{ExperimentError, ResultsFault};
-use crate::store::{ARITHMETIC, FinishedStage, Identity, StageState};
+use crate::store::{FinishedStage, Identity, StageState};
 
 /// Returns the output of `stage`, and runs the stage unless it is finished with the same fingerprint. A shard runs no stage.
 ///
@@ -112,12 +112,9 @@ pub(super) fn identified<S: Stage, T>(
 pub(super) fn identify<S: Stage>(context: &Context<'_>, stage: &S) -> Result<Identity, ExperimentError> {
     let inputs = stage.inputs(context)?;
     let (name, kind, version) = (stage.name(), stage.kind(), stage.code_version());
-    let identity = if stage.depends_on_machine() {
-        machine::identify(context, name, version, inputs)?
+    if stage.depends_on_machine() {
+        machine::identify(context, name, version, inputs)
     } else {
-        Identity::new(name, kind, version, inputs)
-    };
-    let mut side_files = stage.side_files();
-    side_files.extend(stage.depends_on_machine().then_some(ARITHMETIC));
-    Ok(identity.with_earlier(stage.earlier_version()).with_side_files(side_files))
+        Ok(Identity::new(name, kind, version, inputs))
+    }
 }

@@ -101,14 +101,6 @@ impl Graph {
         }
     }
 
-    /// Returns the names in `--force` as the directories of stages have them.
-    pub(crate) fn forced<'a>(&'a self, forced: &'a [String]) -> impl Iterator<Item = &'a str> {
-        forced.iter().map(|name| {
-            let of_alias = self.0.iter().find(|node| node.kind.alias() == Some(name));
-            of_alias.map_or(name.as_str(), |node| node.kind.name())
-        })
-    }
-
     /// Returns the stages up to the last one with the name in `--stage`.
     ///
     /// # Errors
@@ -130,8 +122,7 @@ impl Graph {
 
 /// Returns the kind that a name on the command line means, if its stages have units.
 pub(crate) fn kind_with_units(name: &str) -> Option<&'static dyn Kind> {
-    let is_called = |kind: &&&dyn Kind| kind.name() == name || kind.alias() == Some(name);
-    KINDS.iter().filter(|kind| kind.unit_name().is_some()).find(is_called).copied()
+    KINDS.into_iter().find(|kind| kind.unit_name().is_some() && kind.name() == name)
 }
 
 /// Returns whether consecutive kinds are executed row by row.
@@ -241,19 +232,6 @@ mod tests {
         assert_eq!(charged, [("aggregate-a", 0, 100)]);
         let last = graph.up_to("aggregate").expect("a kind").last().expect("a stage");
         assert_eq!(&*last.name, "aggregate-b");
-    }
-
-    #[test]
-    fn other_names_of_a_kind_select_its_stages() {
-        let config = Config::load(&Source::new("test.toml", crate::config::DEFAULTS)).expect("defaults");
-        let graph = Graph::for_config(&config);
-        for (alias, kind) in [("labelling", "aggregate"), ("students", "student")] {
-            let last = |name: &str| graph.up_to(name).expect("a stage").last().map(|node| node.name.to_string());
-            assert_eq!(last(alias), last(kind), "{alias}");
-            graph.check(&[alias.to_owned()]).expect("a stage");
-            assert_eq!(graph.forced(&[alias.to_owned(), "votes".to_owned()]).collect::<Vec<_>>(), [kind, "votes"]);
-            assert_eq!(kind_with_units(alias).map(Kind::name), Some(kind));
-        }
         assert!(graph.up_to("labels").is_err() && kind_with_units("votes").is_none());
     }
 }

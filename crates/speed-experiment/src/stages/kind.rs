@@ -23,9 +23,9 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Says whether `name`, from the command line, selects the stage: its name, its kind, or another name of its kind.
+    /// Says whether `name`, from the command line, selects the stage: its name, or its kind.
     pub(crate) fn is_called(&self, name: &str) -> bool {
-        is_called(&self.name, name) || self.kind.alias() == Some(name)
+        is_called(&self.name, name)
     }
 
     /// Returns the number of the stage's units.
@@ -38,11 +38,6 @@ impl Node {
 pub(crate) trait Kind: Sync {
     /// Returns its name, which is the name of its only stage, or the prefix of its stages' names.
     fn name(&self) -> &'static str;
-
-    /// Returns another name that the command line accepts.
-    fn alias(&self) -> Option<&'static str> {
-        None
-    }
 
     /// Says whether every row with its own labels has a stage of this kind. Otherwise a run has at most one.
     fn is_per_row(&self) -> bool {

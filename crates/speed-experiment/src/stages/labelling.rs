@@ -58,10 +58,6 @@ impl Kind for Labelling {
         KIND
     }
 
-    fn alias(&self) -> Option<&'static str> {
-        Some("labelling")
-    }
-
     fn is_per_row(&self) -> bool {
         true
     }
@@ -182,15 +178,6 @@ impl Stage for LabellingStage<'_> {
 
     fn code_version(&self) -> u32 {
         3
-    }
-
-    // Version 2 gave the same answers, but its fingerprint contained the row's name.
-    fn earlier_version(&self) -> Option<u32> {
-        Some(2)
-    }
-
-    fn side_files(&self) -> Vec<&'static str> {
-        if self.0.is_encrypted() { vec![TIMES] } else { Vec::new() }
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {

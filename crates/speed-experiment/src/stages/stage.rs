@@ -52,11 +52,6 @@ pub(crate) trait Stage {
     /// Returns the version of its code. A new version repeats finished stages.
     fn code_version(&self) -> u32;
 
-    /// Returns an earlier version whose finished stages are still valid.
-    fn earlier_version(&self) -> Option<u32> {
-        None
-    }
-
     /// Returns everything that determines its outputs.
     ///
     /// # Errors
@@ -72,12 +67,6 @@ pub(crate) trait Stage {
     /// the record.
     fn is_read_by_shards(&self) -> bool {
         true
-    }
-
-    /// Returns the names of side files: later steps read them and the record has their hashes, but no fingerprint depends on
-    /// them.
-    fn side_files(&self) -> Vec<&'static str> {
-        Vec::new()
     }
 
     /// Finds the finished stage, or opens its directory for work.

@@ -44,10 +44,6 @@ impl Kind for StudentTraining {
         KIND
     }
 
-    fn alias(&self) -> Option<&'static str> {
-        Some("students")
-    }
-
     fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
         config.table.repeats > 0
     }

@@ -27,7 +27,7 @@ use crate::store::{Fingerprint, FinishedStage, StageFolder, part_of_stage, unit_
 /// The name of the stage.
 pub(crate) const TEACHERS: &str = "teachers";
 
-/// The key of the version of the architecture among the inputs; it is absent for version 1.
+/// The key of the version of the architecture among the inputs.
 const VERSION: &str = "architecture_version";
 
 /// The file with the metrics of all teachers, including times.
@@ -114,14 +114,13 @@ impl TrainedTeachers {
     }
 }
 
-/// Returns the name, without extension, of a teacher's weights and metrics.
 /// Returns whether the teachers of the run in the directory `run` have this version of their architecture, according to the
-/// inputs of their stage. Stages of early versions have no list of inputs, and version 1.
+/// inputs of their stage.
 pub(crate) fn is_version_of_teachers(run: &Path, version: u32) -> bool {
-    let found = part_of_stage(run, TEACHERS, VERSION);
-    found == (version != 1).then(|| Fingerprint::of(&json!(version)))
+    part_of_stage(run, TEACHERS, VERSION) == Some(Fingerprint::of(&json!(version)))
 }
 
+/// Returns the name, without extension, of a teacher's weights and metrics.
 fn unit(teacher: usize) -> String {
     format!("teacher-{teacher:04}")
 }
@@ -147,20 +146,14 @@ impl Stage for TeachersStage<'_> {
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
         let config = context.config;
-        let mut inputs = json!({
+        Ok(json!({
             "images": Images::digest(&self.images.train),
             "teachers": config.ensemble.teachers,
             "teacher": config.teacher,
+            VERSION: config.teacher.architecture.version(),
+            "device": context.device.fingerprint,
             "seed": config.seed,
-        });
-        // Absent for the default, so that earlier stages are still found.
-        if config.teacher.architecture.version() != 1 {
-            inputs[VERSION] = json!(config.teacher.architecture.version());
-        }
-        if let Some(name) = context.device.fingerprint {
-            inputs["device"] = json!(name);
-        }
-        Ok(inputs)
+        }))
     }
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
@@ -185,12 +178,12 @@ struct Training<'a> {
     folder: &'a StageFolder,
     train: &'a Split,
     partitions: Vec<Range<usize>>,
-    /// The finished teachers, each with the kind of machine that trained it, if known.
+    /// The finished teachers, each with the kind of machine that trained it.
     done: Mutex<BTreeMap<usize, Done>>,
 }
 
-/// A finished teacher, and the kind of machine that trained it, if known.
-type Done = (TeacherMetrics, Option<String>);
+/// A finished teacher, and the kind of machine that trained it.
+type Done = (TeacherMetrics, String);
 
 impl<'a> Training<'a> {
     fn new(
@@ -236,7 +229,7 @@ impl<'a> Training<'a> {
         let trained = train_member(&training, teacher, stop)?;
         let metrics = trained.metrics;
         self.folder.write_unit(&unit(teacher), &trained.teacher.to_bytes()?, arithmetic, &metrics)?;
-        self.done().insert(teacher, (metrics, Some((*arithmetic).to_owned())));
+        self.done().insert(teacher, (metrics, (*arithmetic).to_owned()));
         let figure = format!(": fits {:.1} % of its images", 100.0 * metrics.train_accuracy);
         let figure = self.context.unless_secret(figure);
         self.context.progress.advance(1, &format!("teacher {teacher} is trained{figure}"));
@@ -255,7 +248,7 @@ impl<'a> Training<'a> {
                 metrics.train_accuracy.to_string(),
                 metrics.validation_accuracy.map_or_else(String::new, |accuracy| accuracy.to_string()),
                 format!("{:.3}", metrics.seconds),
-                arithmetic.clone().unwrap_or_default(),
+                arithmetic.clone(),
             ])
         });
         let lines: Result<Vec<Vec<String>>, ExperimentError> = lines.collect();

@@ -29,8 +29,7 @@ use crate::store::{Fingerprint, FinishedStage, StageFolder};
 
 /// The file of the labels, teachers x queries.
 const VOTES: &str = "votes.npy";
-/// The file of the shape of the votes, which stages of earlier versions lack. It is not an output of the stage, so the
-/// fingerprints of answers to these votes do not change.
+/// The file of the shape of the votes.
 const SHAPE: &str = "shape.json";
 /// The file of the quality of the ensemble.
 const QUALITY: &str = "ensemble.json";
@@ -192,10 +191,6 @@ impl Stage for VotesStage<'_> {
         matches!(self.source, VoteOrigin::Teachers(..))
     }
 
-    fn side_files(&self) -> Vec<&'static str> {
-        vec![SHAPE]
-    }
-
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
         let (teachers, pool) = (context.config.ensemble.teachers, context.config.data.pool_images);
         Ok(match &self.source {
@@ -203,20 +198,14 @@ impl Stage for VotesStage<'_> {
                 json!({ "teachers": trained.hash(), "pool": Images::digest(&images.pool) })
             }
             VoteOrigin::File { digest, file, .. } => {
-                let mut inputs = json!({
+                json!({
                     "file": digest,
+                    "form": file.form,
+                    "classes": file.classes,
                     "teachers": teachers,
                     "pool_images": pool,
                     "pool": self.pool_digest(),
-                });
-                // Absent unless set, so that the fingerprints of earlier stages do not change.
-                if let Some(form) = file.form {
-                    inputs["form"] = json!(form);
-                }
-                if let Some(classes) = file.classes {
-                    inputs["classes"] = json!(classes);
-                }
-                inputs
+                })
             }
             VoteOrigin::Uniform { classes } => json!({
                 "uniform": classes,
@@ -255,17 +244,12 @@ impl Stage for VotesStage<'_> {
 
     fn load(&self, context: &Context<'_>, done: &FinishedStage) -> Result<CollectedVotes, ExperimentError> {
         let (teachers, pool) = (context.config.ensemble.teachers, context.config.data.pool_images);
-        let path = done.path(VOTES);
-        let votes = if done.path(SHAPE).exists() {
-            let saved: VoteShape = done.read_json(SHAPE)?;
-            let classes = self.classes().unwrap_or(saved.classes());
-            if (saved.teachers(), saved.queries(), saved.classes()) != (teachers, pool, classes) {
-                return Err(Mismatch::VoteShape { saved, teachers, pool, classes }.into());
-            }
-            npy::read_labels(&path, saved)?
-        } else {
-            npy::saved_labels(&path, teachers, pool, self.classes())?
-        };
+        let saved: VoteShape = done.read_json(SHAPE)?;
+        let classes = self.classes().unwrap_or(saved.classes());
+        if (saved.teachers(), saved.queries(), saved.classes()) != (teachers, pool, classes) {
+            return Err(Mismatch::VoteShape { saved, teachers, pool, classes }.into());
+        }
+        let votes = npy::read_labels(&done.path(VOTES), saved)?;
         let hash = self.hash(&votes, done.outputs_hash());
         let recorded: EnsembleQuality = done.read_json(QUALITY)?;
         let quality = match self.truth {

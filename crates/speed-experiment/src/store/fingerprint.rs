@@ -56,10 +56,6 @@ pub(crate) struct Identity {
     pub(crate) kind: String,
     /// The hash of the kind, the code version and the inputs.
     pub(crate) fingerprint: Fingerprint,
-    /// An earlier version of the code whose finished stages are valid, too.
-    earlier_version: Option<u32>,
-    /// The side files: files that later steps read although they are not outputs.
-    side_files: Vec<&'static str>,
     code_version: u32,
     inputs: Value,
 }
@@ -67,41 +63,10 @@ pub(crate) struct Identity {
 impl Identity {
     /// Creates the identity of the stage in the directory `name`.
     pub(crate) fn new(name: &str, kind: &str, code_version: u32, inputs: Value) -> Self {
-        let fingerprint = hash(kind, code_version, &inputs);
-        Self {
-            name: name.to_owned(),
-            kind: kind.to_owned(),
-            fingerprint,
-            earlier_version: None,
-            side_files: Vec::new(),
-            code_version,
-            inputs,
-        }
+        let fingerprint = Fingerprint::of(&json!({ "stage": kind, "code": code_version, "inputs": inputs }));
+        Self { name: name.to_owned(), kind: kind.to_owned(), fingerprint, code_version, inputs }
     }
 
-    /// Accepts finished stages of an earlier version of the code.
-    pub(crate) fn with_earlier(self, earlier_version: Option<u32>) -> Self {
-        Self { earlier_version, ..self }
-    }
-
-    /// Sets the side files. A finished stage is valid only with them.
-    pub(crate) fn with_side_files(self, side_files: Vec<&'static str>) -> Self {
-        Self { side_files, ..self }
-    }
-
-    /// Returns the names of the side files.
-    pub(super) fn side_files(&self) -> &[&'static str] {
-        &self.side_files
-    }
-
-    /// Returns the fingerprint of a stage in the directory `name` under the earlier version of the code, which hashed
-    /// the directory's name as the kind.
-    pub(super) fn earlier(&self, name: &str) -> Option<Fingerprint> {
-        self.earlier_version.map(|version| hash(name, version, &self.inputs))
-    }
-}
-
-impl Identity {
     /// Returns the kind of machine that began the stage, if the stage's bits depend on it.
     pub(super) fn arithmetic(&self) -> Option<&str> {
         self.inputs.get(ARITHMETIC)?.as_str()
@@ -120,22 +85,15 @@ impl Identity {
     }
 }
 
-fn hash(stage: &str, code_version: u32, inputs: &Value) -> Fingerprint {
-    Fingerprint::of(&json!({ "stage": stage, "code": code_version, "inputs": inputs }))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn fingerprints_are_those_of_finished_runs() {
+    fn a_fingerprint_is_the_hash_of_kind_code_and_inputs() {
         // Python: hashlib.sha256(b'{"code":3,"inputs":{"a":1,"b":[]},"stage":"votes"}').hexdigest()
         let identity = Identity::new("votes", "votes", 3, json!({ "b": [], "a": 1 }));
         assert_eq!(identity.fingerprint.to_hex(), "e85726f7487fbd667cd83f59831651f51a9f6a4809299ae0d9b0b0992922f627");
         assert_eq!(identity.fingerprint.short(), identity.fingerprint.to_hex()[..12]);
-        assert_eq!(identity.earlier("votes"), None);
-        let identity = identity.with_earlier(Some(2));
-        assert_eq!(identity.earlier("x"), Some(Identity::new("x", "x", 2, json!({ "a": 1, "b": [] })).fingerprint));
     }
 }

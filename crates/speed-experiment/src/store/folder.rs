@@ -44,9 +44,8 @@ struct Unit<M> {
     /// the directory was renamed.
     of: Fingerprint,
     payload_sha256: Fingerprint,
-    /// The kind of machine that computed the unit, if the unit's bits depend on it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    arithmetic: Option<String>,
+    /// The kind of machine that computed the unit.
+    arithmetic: String,
     #[serde(flatten)]
     meta: M,
 }
@@ -62,8 +61,12 @@ struct Sealed<M> {
 
 impl StageFolder {
     /// Opens the directory for work. A directory of another fingerprint is renamed, never overwritten.
+    ///
+    /// # Errors
+    /// If another version of the program finished the stage there, or the directory cannot be written.
     pub(super) fn open(folder: PathBuf, identity: &Identity) -> Result<Self, ExperimentError> {
         let mut superseded = None;
+        StageRecord::check_format(&folder)?;
         if folder.exists() {
             let remains = StageRemains(folder.clone());
             if !remains.is_of(identity.fingerprint) || folder.join(RECORD).exists() {
@@ -78,12 +81,13 @@ impl StageFolder {
     /// Opens the directory to do a part of its work in parallel with other processes. Nothing is renamed.
     ///
     /// # Errors
-    /// If the directory holds work on other inputs or a damaged stage, or, unless `any_program`, work of another
-    /// program.
+    /// If the directory holds work on other inputs, a damaged stage or one of another version, or, unless
+    /// `any_program`, work of another program.
     pub(super) fn join(folder: PathBuf, identity: &Identity, any_program: bool) -> Result<Self, ExperimentError> {
+        StageRecord::check_format(&folder)?;
         beginning::begin(&folder, identity)?;
         beginning::check(&folder, identity)?;
-        if let Some((path, damage)) = FinishedStage::damage(&folder, identity.fingerprint, identity.side_files()) {
+        if let Some((path, damage)) = FinishedStage::damage(&folder, identity.fingerprint) {
             return Err(ExperimentError::Results { path, fault: ResultsFault::Damaged { damage } });
         }
         if !any_program {
@@ -230,14 +234,14 @@ impl StageFolder {
         self.write(&unit_payload(name), payload)?;
         self.write_json(
             &unit_meta(name),
-            &Unit { of: self.fingerprint, payload_sha256, arithmetic: Some(arithmetic.to_owned()), meta },
+            &Unit { of: self.fingerprint, payload_sha256, arithmetic: arithmetic.to_owned(), meta },
         )?;
         self.know(name, payload_sha256);
         Ok(())
     }
 
     /// Reads the metadata of a finished unit, and the kind of machine that computed it. A damaged unit is not done.
-    pub(crate) fn read_unit<M: DeserializeOwned>(&self, name: &str) -> Option<(M, Option<String>)> {
+    pub(crate) fn read_unit<M: DeserializeOwned>(&self, name: &str) -> Option<(M, String)> {
         let unit: Unit<M> = serde_json::from_slice(&self.read_partial(&unit_meta(name))?).ok()?;
         let payload = self.read_partial(&unit_payload(name))?;
         (unit.of == self.fingerprint && Fingerprint::of_bytes(&payload) == unit.payload_sha256).then(|| {
@@ -370,6 +374,26 @@ mod tests {
         assert_eq!(counts(&second), (false, false));
         save(&second).expect("written");
         assert_eq!(counts(&second), (true, true));
+    }
+
+    #[test]
+    fn a_record_of_another_version_is_named_and_stays() {
+        let stages = tempfile::tempdir().expect("a folder");
+        let (path, identity) = (stages.path().join("queries"), Identity::new("queries", "queries", 1, json!({})));
+        let folder = StageFolder::open(path.clone(), &identity).expect("a folder");
+        folder.finish(&[]).expect("finished");
+        let record = fs::read_to_string(path.join(RECORD)).expect("a record");
+        let other = record.replace("\"format\": 1", "\"format\": 2");
+        assert_ne!(other, record);
+        fs::write(path.join(RECORD), &other).expect("written");
+        for opened in [StageFolder::open(path.clone(), &identity), StageFolder::join(path.clone(), &identity, true)] {
+            let error = opened.err().expect("another version").to_string();
+            assert!(
+                error.contains("stage.json") && error.contains("format 2") && error.contains("format 1"),
+                "{error}"
+            );
+        }
+        assert_eq!(fs::read_to_string(path.join(RECORD)).expect("the same"), other);
     }
 
     #[cfg(unix)]

@@ -40,11 +40,10 @@ impl Program {
     /// Fails if another program began the stage.
     ///
     /// # Errors
-    /// If another program began it, or the file is invalid. The error names both programs.
+    /// If another program began it, or the file is missing or invalid. The error names both programs.
     pub(super) fn check(&self, stage: &Path) -> Result<(), ExperimentError> {
         let path = stage.join(FILE);
-        // Stages of earlier versions have no such file.
-        let Ok(bytes) = read_small(&path) else { return Ok(()) };
+        let bytes = read_small(&path).map_err(ExperimentError::io("read", &path))?;
         let first: Self = serde_json::from_slice(&bytes).map_err(|error| ExperimentError::Results {
             path: path.clone(),
             fault: ResultsFault::NotOurs { found: found_instead(&bytes, &error), stage: name_of(stage) },
@@ -79,7 +78,7 @@ mod tests {
         let stage = tempfile::tempdir().expect("a folder");
         let here = Program::current();
         assert_eq!(here.sha256.len(), 64);
-        assert!(here.check(stage.path()).is_ok());
+        assert!(here.check(stage.path()).is_err());
         std::fs::write(stage.path().join(FILE), here.to_json()).expect("written");
         assert!(here.check(stage.path()).is_ok());
         let other = Program { speed: "0.0.1".into(), sha256: "ab".repeat(32) };

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{ErrorKind, Result as IoResult};
 use std::path::{Component, Path};
 
+use crate::report::SCHEMA;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use speed_core::read_regular;
 
@@ -19,21 +21,50 @@ const MAX_PART: u64 = 16 << 20;
 /// Maximum length of an output in bytes: more than any network here needs.
 const MAX_OUTPUT: u64 = 8 << 30;
 
+/// The version that a report states.
+#[derive(Deserialize)]
+struct Stated {
+    schema: Option<u32>,
+}
+
 /// Reads a report.
 ///
 /// # Errors
-/// If it is missing or damaged.
+/// If it is missing, damaged, or of another version.
 pub(crate) fn read_report<T: DeserializeOwned>(path: &Path) -> Result<T, ExperimentError> {
+    let bytes = read_results(path)?;
+    let Stated { schema: found } = parse(path, &bytes)?;
+    if found != Some(SCHEMA) {
+        let fault = ResultsFault::Format { expected: SCHEMA, found };
+        return Err(ExperimentError::Results { path: path.to_path_buf(), fault });
+    }
+    parse(path, &bytes)
+}
+
+/// Reads the table of a run without a report.
+///
+/// # Errors
+/// If it is missing or damaged.
+pub(crate) fn read_table_alone<T: DeserializeOwned>(path: &Path) -> Result<T, ExperimentError> {
+    parse(path, &read_results(path)?)
+}
+
+fn read_results(path: &Path) -> Result<Vec<u8>, ExperimentError> {
     let failure = |fault| ExperimentError::Results { path: path.to_path_buf(), fault };
-    let bytes = read_regular(path, MAX_REPORT).map_err(|error| match error.kind() {
+    read_regular(path, MAX_REPORT).map_err(|error| match error.kind() {
         ErrorKind::FileTooLarge => {
             let found = fs::metadata(path).map_or(MAX_REPORT + 1, |file| file.len());
             failure(ResultsFault::ReportSize { max: MAX_REPORT, found })
         }
         _ => failure(ResultsFault::Unfinished(error)),
-    })?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| failure(ResultsFault::NoReport { found: found_instead(&bytes, &error) }))
+    })
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, ExperimentError> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let fault = ResultsFault::NoReport { found: found_instead(bytes, &error) };
+        ExperimentError::Results { path: path.to_path_buf(), fault }
+    })
 }
 
 /// Reads a table or picture of a run; `None` if it is missing or too long.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::fingerprint::Fingerprint;
@@ -30,9 +30,7 @@ pub(crate) struct StageRecord {
     pub(crate) fingerprint: Fingerprint,
     /// The outputs, which the fingerprint determines, each with the SHA-256 of its content.
     pub(crate) outputs: BTreeMap<String, Fingerprint>,
-    /// Other files that later steps read, each with the SHA-256 of its content. No fingerprint depends on them, because
-    /// they hold times or were added to the stage after runs of it had been published. Records of earlier versions lack
-    /// this list.
+    /// Other files that later steps read, each with the SHA-256 of its content. No fingerprint depends on them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) checked: BTreeMap<String, Fingerprint>,
     /// The wall-clock seconds of the attempt that finished.
@@ -46,18 +44,25 @@ pub(crate) struct StageRecord {
 impl StageRecord {
     /// Reads the record of the stage in `folder`, if it is finished.
     pub(crate) fn read(folder: &Path) -> Option<Self> {
-        serde_json::from_slice(&read_small(&folder.join(RECORD)).ok()?).ok()
+        let record: Self = serde_json::from_slice(&read_small(&folder.join(RECORD)).ok()?).ok()?;
+        (record.format == FORMAT).then_some(record)
     }
 
-    /// Returns the first file that differs from the record. A file of `side_files` that is not in a record of an
-    /// earlier version is checked on its own.
-    fn damaged_file(&self, folder: &Path, side_files: &[&str]) -> Option<(PathBuf, Damage)> {
-        let mut unlisted = side_files.iter().filter(|name| !self.lists(name));
-        self.damaged_output(folder).or_else(|| unlisted.find_map(|name| side_file_damage(folder, name)))
-    }
-
-    fn lists(&self, name: &str) -> bool {
-        self.checked.contains_key(name) || self.outputs.contains_key(name)
+    /// Refuses a record of another format, which another version of the program wrote.
+    ///
+    /// # Errors
+    /// If the stage in `folder` has one.
+    pub(super) fn check_format(folder: &Path) -> Result<(), ExperimentError> {
+        #[derive(Deserialize)]
+        struct Format {
+            format: u32,
+        }
+        let path = folder.join(RECORD);
+        let record = read_small(&path).ok().and_then(|bytes| serde_json::from_slice::<Format>(&bytes).ok());
+        match record.map(|record| record.format).filter(|found| *found != FORMAT) {
+            None => Ok(()),
+            found => Err(ExperimentError::Results { path, fault: ResultsFault::Format { expected: FORMAT, found } }),
+        }
     }
 
     /// Returns the SHA-256 of a file, if the record lists it.
@@ -66,7 +71,7 @@ impl StageRecord {
     }
 
     /// Returns the first listed file that differs from the record.
-    fn damaged_output(&self, folder: &Path) -> Option<(PathBuf, Damage)> {
+    fn damaged_file(&self, folder: &Path) -> Option<(PathBuf, Damage)> {
         let outputs: Vec<(&String, &Fingerprint)> = self.outputs.iter().chain(&self.checked).collect();
         let first = |outputs: &[(&String, &Fingerprint)]| {
             outputs.iter().find_map(|(name, hash)| {
@@ -88,33 +93,6 @@ impl StageRecord {
             let parts: Vec<_> = parts.map(|part| scope.spawn(|| first(part))).collect();
             parts.into_iter().find_map(|part| part.join().unwrap_or_default())
         })
-    }
-}
-
-/// Returns the damage of a side file that is not in the record, as far as the file itself shows it: a side file is text
-/// that ends with a line feed, and a JSON file holds one complete value. Any of them may be missing in directories from
-/// before [`PARTS`].
-fn side_file_damage(folder: &Path, name: &str) -> Option<(PathBuf, Damage)> {
-    let path = folder.join(name);
-    let Ok(bytes) = read_output(&path) else {
-        return folder.join(PARTS).exists().then_some((path, Damage::Missing));
-    };
-    let is_json = path.extension().is_some_and(|extension| extension == "json");
-    let is_whole = bytes.ends_with(b"\n") && (!is_json || serde_json::from_slice::<IgnoredAny>(&bytes).is_ok());
-    (!is_whole).then_some((path, Damage::Changed))
-}
-
-/// Returns the damage of a file of a finished stage of the run in the directory `run`; `None` if the stage's record is
-/// missing, or if the file is neither listed nor present.
-pub(crate) fn stage_file_damage(run: &Path, stage: &str, name: &str) -> Option<(PathBuf, Damage)> {
-    let folder = stages(run).join(is_one_name(stage).then_some(stage)?);
-    let record = StageRecord::read(&folder)?;
-    match (record.hash_of(name), read_small(&folder.join(name))) {
-        (Some(hash), Ok(bytes)) if Fingerprint::of_bytes(&bytes) == hash => None,
-        (Some(_), Ok(_)) => Some((folder.join(name), Damage::Changed)),
-        (Some(_), Err(_)) => Some((folder.join(name), Damage::Missing)),
-        (None, Ok(_)) => side_file_damage(&folder, name),
-        (None, Err(_)) => None,
     }
 }
 
@@ -154,20 +132,19 @@ pub(crate) struct FinishedStage {
 
 impl FinishedStage {
     /// Finds the stage in `folder` if it is done with this fingerprint and its files match the record.
-    pub(super) fn find(folder: &Path, fingerprint: Fingerprint, side_files: &[&str]) -> Option<Self> {
-        Self::recorded(folder, fingerprint).filter(|stage| stage.record.damaged_file(folder, side_files).is_none())
+    pub(super) fn find(folder: &Path, fingerprint: Fingerprint) -> Option<Self> {
+        Self::recorded(folder, fingerprint).filter(|stage| stage.record.damaged_file(folder).is_none())
     }
 
     /// Finds the stage like [`Self::find`], but by its record alone: the outputs may be damaged.
     pub(super) fn recorded(folder: &Path, fingerprint: Fingerprint) -> Option<Self> {
         let record = StageRecord::read(folder)?;
-        let is_of = record.format == FORMAT && record.fingerprint == fingerprint;
-        is_of.then(|| Self { folder: folder.to_path_buf(), record })
+        (record.fingerprint == fingerprint).then(|| Self { folder: folder.to_path_buf(), record })
     }
 
     /// Returns the damage of the finished stage in `folder`: its record, or the first file that differs from the
     /// record. Returns `None` if the stage is not finished.
-    pub(super) fn damage(folder: &Path, fingerprint: Fingerprint, side_files: &[&str]) -> Option<(PathBuf, Damage)> {
+    pub(super) fn damage(folder: &Path, fingerprint: Fingerprint) -> Option<(PathBuf, Damage)> {
         let path = folder.join(RECORD);
         if !path.exists() {
             return None;
@@ -175,7 +152,7 @@ impl FinishedStage {
         match StageRecord::read(folder) {
             None => Some((path, Damage::NoRecord)),
             Some(record) if record.fingerprint != fingerprint => Some((path, Damage::OtherInputs)),
-            Some(record) => record.damaged_file(folder, side_files),
+            Some(record) => record.damaged_file(folder),
         }
     }
 

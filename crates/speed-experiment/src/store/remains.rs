@@ -102,7 +102,7 @@ impl StageRemains {
 
     /// Returns the damage of a stage that was finished here, and the damaged file.
     pub(crate) fn damage(&self, identity: &Identity) -> Option<(PathBuf, Damage)> {
-        FinishedStage::damage(&self.0, identity.fingerprint, identity.side_files())
+        FinishedStage::damage(&self.0, identity.fingerprint)
     }
 
     /// Renames the directory to `NAME.superseded-K` with the first free K, and returns the new name.

@@ -226,7 +226,7 @@ impl RunStore {
                 self.set_aside(&identity.name)?;
             }
             copy_folder(&stage.folder, &folder)?;
-            if let Some(stage) = FinishedStage::find(&folder, stage.record.fingerprint, identity.side_files()) {
+            if let Some(stage) = FinishedStage::find(&folder, stage.record.fingerprint) {
                 return Ok(StageState::Done(stage));
             }
         }
@@ -341,10 +341,7 @@ impl RunStore {
     /// Finds the finished stage in this run. Otherwise, unless the stage is forced, finds a finished stage of the same kind
     /// and fingerprint in any run of the experiment.
     pub(crate) fn done(&self, identity: &Identity) -> Option<FinishedStage> {
-        let find = |folder: &Path| {
-            let of = |fingerprint| FinishedStage::find(folder, fingerprint, identity.side_files());
-            of(identity.fingerprint).or_else(|| of(identity.earlier(&name_of(folder))?))
-        };
+        let find = |folder: &Path| FinishedStage::find(folder, identity.fingerprint);
         find(&self.stage_folder(&identity.name)).or_else(|| {
             let remains = if self.is_forced(&identity.name) { Vec::new() } else { self.remains(&identity.kind) };
             remains.iter().find_map(|remains| find(remains.folder()))

@@ -189,8 +189,8 @@ fn config(options: &StudentOptions, seed: u64) -> Result<Config, ConfigError> {
         let ours = &student.pseudo_labels;
         let scaled = |phase: u32| (u64::from(phase) * u64::from(epochs.get())).div_ceil(u64::from(ours.epochs));
         fixed.extend([
-            format!("student.gan.epochs={epochs}"),
-            format!("student.gan.epoch_images={}", student.epoch_images),
+            format!("student.epochs={epochs}"),
+            format!("student.epoch_images={}", student.epoch_images),
             format!("student.pseudo_labels.epochs={epochs}"),
             format!("student.pseudo_labels.epoch_images={}", ours.epoch_images),
             format!("student.pseudo_labels.warmup_epochs={}", scaled(ours.warmup_epochs)),

@@ -101,12 +101,6 @@ pub struct ArithmeticInUse(());
 pub struct OtherArithmetic;
 
 impl Arithmetic {
-    /// Returns whether it is the default.
-    #[must_use]
-    pub fn is_fastest(&self) -> bool {
-        *self == Self::Fastest
-    }
-
     /// Makes all threads of this process compute with this arithmetic. The default is the fastest.
     ///
     /// # Errors

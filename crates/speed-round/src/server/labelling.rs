@@ -81,10 +81,7 @@ impl Labelling<'_> {
             Server::resume(key, self.file.round().clone(), state).map_err(Refused::input(self.registry.path()))?;
         let counted = self.registry.counted(self.file.id())?;
         let refused = late(self.inbox, self.admission, (server.statuses(), &counted), self.progress)?;
-        let seed = self.registry.answer_seed(self.file.id())?;
-        let (circuit, seed) = seed.ok_or_else(|| {
-            Refused::input(self.registry.path())("has the sum of this round without the seed of its answers")
-        })?;
+        let (circuit, seed) = self.registry.answer_seed(self.file.id())?;
         Ok((server.with_circuit(circuit.into())?.with_answer_seed(seed), Digest::of(state), refused))
     }
 

@@ -51,9 +51,8 @@ pub fn reveal(options: &RevealOptions) -> Result<RevealReport, Refused> {
     let identity = server_identity(&options.signing_key, &file)?;
     let registry = RoundRegistry::open(&options.registry, false)?;
     let no_result = "does not contain the result of this round: wait until it exists, or give the right --registry";
-    let no_result = || Refused::results(&options.registry, no_result);
-    let bytes = registry.result(file.id())?.ok_or_else(no_result)?;
-    let seed = registry.answer_seed(file.id())?.ok_or_else(no_result)?;
+    let bytes = registry.result(file.id())?.ok_or_else(|| Refused::results(&options.registry, no_result))?;
+    let seed = registry.answer_seed(file.id())?;
     let result = Digest::of(&bytes);
     let revealed = RevealedSeed::new(file.id(), result, seed, |digest| identity.sign(digest));
     write_new(&options.out, &revealed.to_bytes(), Access::Owner)?;

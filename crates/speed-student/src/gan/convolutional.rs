@@ -31,18 +31,21 @@ impl Networks for Convolutional {
 
     fn settings(config: &StudentConfig) -> Value {
         let StudentConfig { epochs, batch, learning_rate, beta1, beta2, adam_epsilon, average_rate, .. } = config;
-        let StudentConfig { unlabelled_weight, latent, initial_images, evaluate_every, convolutional, .. } = config;
-        let mut settings = json!({
-            "epochs": epochs, "batch": batch, "learning_rate": learning_rate, "beta1": beta1, "beta2": beta2,
+        let StudentConfig {
+            epoch_images,
+            unlabelled_weight,
+            latent,
+            initial_images,
+            evaluate_every,
+            convolutional,
+            ..
+        } = config;
+        json!({
+            "epochs": epochs, "epoch_images": epoch_images, "batch": batch, "learning_rate": learning_rate, "beta1": beta1, "beta2": beta2,
             "adam_epsilon": adam_epsilon, "average_rate": average_rate, "unlabelled_weight": unlabelled_weight,
             "latent": latent, "initial_images": initial_images, "evaluate_every": evaluate_every,
             "convolutional": convolutional,
-        });
-        // Absent if it is 0, so that trainings without it keep their fingerprints.
-        if config.epoch_images > 0 {
-            settings["epoch_images"] = json!(config.epoch_images);
-        }
-        settings
+        })
     }
 
     fn check_images(config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField> {

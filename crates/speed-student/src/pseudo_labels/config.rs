@@ -18,7 +18,6 @@ pub struct PseudoLabelsConfig {
     /// Epochs of `epoch_images` images each, the warm-up included. The learning rate falls to 0 over all of them.
     pub epochs: u32,
     /// Images of an epoch, independent of the size of the pool; 0: one pass over the pool.
-    // Not serialised if it is 0, so that trainings without it keep their fingerprints.
     #[serde(default, skip_serializing_if = "is_pass")]
     pub epoch_images: usize,
     /// Number of epochs at the start that use only the labelled images.
@@ -49,7 +48,6 @@ pub struct PseudoLabelsConfig {
     /// Assumed share of wrong given labels.
     pub label_noise: f64,
     /// Whether the first convolution sees only contrasts ([`ContrastConv`](speed_nn::layers::ContrastConv)), for photographs of digits.
-    // Not serialised if false, so that trainings without it keep their fingerprints.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub contrast: bool,
     /// Output channels of the convolutions, each followed by 2x2 pooling.

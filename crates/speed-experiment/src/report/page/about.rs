@@ -131,7 +131,7 @@ pub(super) fn repeat(report: &Report) -> Markup {
         (verbatim("Commands", &format!("{fetch}speed run config.toml\nspeed compare RUN {}\n", report.run)))
         @if !report.is_protected() {
             p {
-                "A machine with the same arithmetic reproduces " code { "table.csv" } " byte for byte. On other machines, the last bits of trainings "
+                "A machine with the same arithmetic reproduces " code { "table.json" } " byte for byte. On other machines, the last bits of trainings "
                 "may differ, and so may the figures, unless the config sets " code { "arithmetic = \"portable\"" } "."
             }
         } @else {

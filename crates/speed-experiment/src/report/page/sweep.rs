@@ -22,7 +22,7 @@ impl SweepReport {
         let mut add = |id, title, body: Option<Markup>| sections.extend(body.map(|body| Section { id, title, body }));
         add("plots", "Plots", sweep.figures());
         add("runs", "Runs", Some(sweep.runs()));
-        add("config", "Config", sweep.config_to_repeat().map(|config| about::config_of_sweep(&config)));
+        add("config", "Config", Some(about::config_of_sweep(&sweep.config_to_repeat())));
         add("machine", "Machine and versions", sweep.environment.as_ref().map(about::machine));
         let lead = html! {
             p.run { "Sweep " (self.sweep) " of experiment " (self.experiment) }

@@ -26,11 +26,10 @@ pub struct SweepReport {
     pub simulation: bool,
     /// The swept keys.
     pub keys: Vec<String>,
-    /// The values of each key, as TOML; sweeps of earlier versions lack them.
+    /// The values of each key, as TOML.
     pub values: Vec<Vec<String>>,
-    /// The config of the first setting; sweeps of earlier versions lack it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub config: Option<RunSettings>,
+    /// The config of the first setting.
+    pub config: RunSettings,
     /// Every setting, with the results of its run.
     pub settings: Vec<SettingReport>,
     /// The total cost of all answers of the experiment; `None` for simulations.
@@ -82,7 +81,7 @@ impl SweepReport {
         sweep: String,
         keys: Vec<String>,
         values: Vec<Vec<String>>,
-        config: Option<RunSettings>,
+        config: RunSettings,
         settings: Vec<SettingReport>,
     ) -> Self {
         Self {
@@ -105,6 +104,10 @@ impl SweepReport {
     pub fn check(&self) -> Result<(), Implausible> {
         check_names(MAX_FOLDER, [&self.experiment, &self.sweep].into_iter().chain(&self.keys))?;
         check_count("settings", self.settings.len(), MAX_SETTINGS)?;
+        if self.values.len() != self.keys.len() {
+            let found = format!("those of {} keys of {}", self.values.len(), self.keys.len());
+            return Err(Implausible { expected: "the values of every key".to_owned(), found });
+        }
         for setting in &self.settings {
             check_count("values of a setting", setting.values.len(), self.keys.len())?;
             if setting.values.len() < self.keys.len() {
@@ -118,16 +121,13 @@ impl SweepReport {
     }
 
     /// Returns the config that repeats the sweep, as TOML.
-    pub(crate) fn config_to_repeat(&self) -> Option<String> {
-        if self.values.len() != self.keys.len() {
-            return None;
-        }
-        let mut text = format!("{}\n[sweep]\n", self.config.as_ref()?.toml);
+    pub(crate) fn config_to_repeat(&self) -> String {
+        let mut text = format!("{}\n[sweep]\n", self.config.toml);
         for (key, values) in self.keys.iter().zip(&self.values) {
             let key = if key.contains('.') { format!("{key:?}") } else { key.clone() };
             text.push_str(&format!("{key} = [{}]\n", values.join(", ")));
         }
-        Some(text)
+        text
     }
 
     /// Returns the rows of all settings.

@@ -77,29 +77,19 @@ impl<'a> Asking<'a> {
     pub(super) fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
         let (config, RowQuestion { row, noise, asked, votes_hash, queries, truth, .. }) =
             (context.config, self.question);
-        let mut inputs = json!({
+        Ok(json!({
             "votes": votes_hash,
             "queries": queries.images(),
+            "groups": queries.groups(),
+            "parties": config.ensemble.parties,
+            "asked": asked,
             "aggregation": row.aggregation,
             "circuit": row.circuit,
             "noisy_teachers": self.noisy_teachers()?,
             "noise": noise.written(config.noise.randomness),
             "seed": config.seed,
             "pool": truth.and_then(Truth::digest),
-        });
-        // Absent for single images, so that the fingerprints of earlier stages do not change.
-        if let Some(groups) = queries.groups() {
-            inputs["groups"] = json!(groups);
-        }
-        // Absent if every teacher is a party.
-        if config.ensemble.parties > 0 {
-            inputs["parties"] = json!(config.ensemble.parties);
-        }
-        // Absent where all queries are asked.
-        if let Some(asked) = asked {
-            inputs["asked"] = json!(asked);
-        }
-        Ok(inputs)
+        }))
     }
 
     /// Copies outcomes that are done, and pays for all others before they are given.

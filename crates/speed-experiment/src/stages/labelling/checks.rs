@@ -145,10 +145,6 @@ impl Stage for CheckingStage<'_> {
         1
     }
 
-    fn side_files(&self) -> Vec<&'static str> {
-        if self.0.is_encrypted() { vec![TIMES] } else { Vec::new() }
-    }
-
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
         // Not the largest number of answers: the same checks serve any.
         self.0.inputs(context)

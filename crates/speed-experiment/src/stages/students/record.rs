@@ -17,8 +17,7 @@ pub(crate) const PICTURE: &str = "digits.png";
 /// The file of the weights, if students are kept. The stage's record has its hash. It names no row and no run, because rows
 /// and runs share students.
 pub(super) const WEIGHTS: &str = "weights.safetensors";
-/// The file of the results by class, which stages of earlier versions lack. It is not an output, because runs were
-/// published without it.
+/// The file of the results by class. No fingerprint depends on it.
 const CLASSES: &str = "classes.json";
 /// Maximum number of epochs in a student's plot.
 const MAX_EPOCHS: usize = 10_000;
@@ -71,22 +70,18 @@ pub(super) fn write(
 /// Reads the student of a finished stage.
 pub(super) fn read(stage: &FinishedStage, class_names: &[String]) -> Result<StudentRun, ExperimentError> {
     let run: StudentRun = stage.read_json(RESULT)?;
-    // Runs of early versions may lack the file; then the plot is left out.
-    let metrics = if stage.path(METRICS).exists() { stage.read(METRICS)? } else { Vec::new() };
-    let by_epoch = by_epoch(&String::from_utf8_lossy(&metrics));
+    let by_epoch = by_epoch(&String::from_utf8_lossy(&stage.read(METRICS)?));
     // The table is complete if it has the last epoch.
     if let Some(last) = by_epoch.last().filter(|last| last.average != run.accuracy) {
         let expected = format!("the last line to have the student's accuracy {}", run.accuracy);
         let fault = ResultsFault::Table { expected, found: last.average.to_string(), stage: run.stage };
         return Err(ExperimentError::Results { path: stage.path(METRICS), fault });
     }
-    let classification: Option<Classification> =
-        if stage.path(CLASSES).exists() { Some(stage.read_json(CLASSES)?) } else { None };
-    classification.iter().try_for_each(|result| check_accuracy(result, &run, stage.path(CLASSES)))?;
+    let classification: Classification = stage.read_json(CLASSES)?;
+    check_accuracy(&classification, &run, stage.path(CLASSES))?;
     // Names of classes may have changed since, such as those of folders of pictures.
-    let classification =
-        classification.map(|result| result.with_names(class_names)).transpose().map_err(Mismatch::from)?;
-    Ok(StudentRun { by_epoch, classification, ..run })
+    let classification = classification.with_names(class_names).map_err(Mismatch::from)?;
+    Ok(StudentRun { by_epoch, classification: Some(classification), ..run })
 }
 
 /// Reads the accuracies of a student by epoch, in the run in the directory `run`; empty if its metrics are missing.

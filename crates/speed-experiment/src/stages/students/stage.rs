@@ -32,30 +32,18 @@ impl Stage for Student<'_> {
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
         let (config, LabelledQueries { queries, labels, doubts, .. }) = (context.config, &self.spec.labelled);
-        let mut inputs = json!({
+        Ok(json!({
             "queries": queries,
             "labels": labels,
+            "doubts": doubts,
             "pool": Images::digest(self.pool()),
             "test": Images::digest(&self.images.test),
             "student": self.method().settings(&self.settings(config)),
+            "method_version": self.method().version(),
+            "device": context.device.fingerprint,
             "seed": config.seed,
             "repeat": self.repeat,
-        });
-        // Absent for the default, so that earlier stages are still found.
-        if let Some(doubts) = doubts {
-            inputs["doubts"] = json!(doubts);
-        }
-        if self.method().version() != 1 {
-            inputs["method_version"] = json!(self.method().version());
-        }
-        if let Some(name) = context.device.fingerprint {
-            inputs["device"] = json!(name);
-        }
-        Ok(inputs)
-    }
-
-    fn side_files(&self) -> Vec<&'static str> {
-        vec![record::METRICS]
+        }))
     }
 
     fn was_done(&self, context: &Context<'_>) {
@@ -81,8 +69,7 @@ impl Stage for Student<'_> {
 }
 
 impl Student<'_> {
-    /// Writes the trained student's weights. Their file is not an output, because runs were published without it, and a
-    /// student is the same with and without its file.
+    /// Writes the trained student's weights. Their file is not an output, because a student is the same with and without it.
     fn keep(&self, folder: &StageFolder, trained: &speed_student::Student) -> Result<(), ExperimentError> {
         let bytes = weights_to_bytes(trained.network());
         let bytes =
