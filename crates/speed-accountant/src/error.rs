@@ -6,7 +6,7 @@ use crate::spent::CompositionRule;
 
 /// Refusal of votes or parameters.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum AccountError {
     /// No query was asked.

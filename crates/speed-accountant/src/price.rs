@@ -25,7 +25,7 @@ pub struct PriceLimit(Option<f64>);
 
 /// Refusal of answers whose price exceeds the limit, or has to be confirmed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum PriceError {
     /// A limit that is not a positive number.

@@ -75,7 +75,7 @@ impl Aggregated {
 
 /// The reason why an aggregation failed.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum AggregationError {
     /// The votes do not make a round.

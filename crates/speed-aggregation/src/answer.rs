@@ -27,7 +27,7 @@ pub struct EncryptedAnswer {
 
 /// The reason why the student cannot open an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum OpenError {
     /// The answer was made under another key.

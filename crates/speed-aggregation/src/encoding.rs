@@ -16,7 +16,7 @@ const ALLOWED_FAILURE_LOG2: f64 = -128.0;
 
 /// The reason why a round has no exact encoding.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum EncodingError {
     /// The counts can differ by more than the comparison supports.

@@ -27,7 +27,7 @@ pub struct PrivacyNoise {
 
 /// The reason why a mechanism cannot provide the privacy noise of a round.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum PrivacyNoiseError {
     /// A mechanism that is unknown or not drawn in shares.

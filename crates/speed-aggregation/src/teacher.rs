@@ -20,7 +20,7 @@ pub struct Teacher {
 
 /// The reason why a teacher cannot answer.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum TeacherError {
     /// The teacher is not one of the round's.

@@ -20,7 +20,7 @@ pub struct NoisyVotes {
 
 /// The reason why values are not noisy votes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum VotesError {
     /// Fewer than two classes.

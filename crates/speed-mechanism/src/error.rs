@@ -2,7 +2,7 @@
 
 /// An error of the parameters or the start of a noise mechanism.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum MechanismError {
     /// The inverse scale is not a number in the supported range.

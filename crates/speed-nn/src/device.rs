@@ -22,7 +22,7 @@ pub struct Accelerator {
 
 /// The reason why a device cannot compute.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum DeviceError {
     /// The program was built without the feature for the device.

@@ -17,7 +17,7 @@ pub fn number_parameters<M: Module>(model: M) -> M {
 
 /// The reason why parameters cannot be written, or why a record does not belong to this network.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum ParameterError {
     /// Burn cannot write or read the record.

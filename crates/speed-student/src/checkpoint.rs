@@ -32,7 +32,7 @@ struct Header {
 
 /// The fault of a checkpoint from which a training cannot resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum CheckpointError {
     /// The bytes are not a student's checkpoint.

@@ -11,7 +11,7 @@ pub type ReportError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The reason why a training ended early.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum StudentError {
     /// A setting is impossible.

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 /// The reason why an ensemble was not trained or did not vote; `E` is the error of the caller's own function.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 pub enum EnsembleError<E: std::error::Error + 'static> {
     /// A teacher failed.
     #[error(transparent)]

@@ -6,7 +6,7 @@ use speed_nn::training::InvalidField;
 
 /// The reason why a teacher cannot be built, trained, read or used.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum TeacherError {
     /// The configuration fails its own check.

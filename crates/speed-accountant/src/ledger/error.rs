@@ -8,7 +8,7 @@ use speed_mechanism::Mechanism;
 
 /// An error of a ledger.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum LedgerError {
     /// Reading, writing or locking failed.
@@ -85,7 +85,7 @@ impl LedgerError {
 
 /// A difference between a line and the one that was written.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum Damage {
     /// The file is not text.
@@ -134,7 +134,7 @@ pub enum Damage {
 
 /// A charge whose numbers of teachers have no claim for a party.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum PartyFault {
     /// The party has no teacher, more than all parties, or too many.
@@ -156,7 +156,7 @@ pub enum PartyFault {
 
 /// The reason why queries cannot be charged.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum Refusal {
     /// The budget is not a positive finite epsilon.

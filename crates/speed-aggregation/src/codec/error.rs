@@ -4,7 +4,7 @@ use super::kind::kind_name;
 
 /// The reason why bytes are not a well-formed message or answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum DecodeError {
     /// The length differs from the one that the header implies.

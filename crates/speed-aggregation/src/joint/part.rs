@@ -11,7 +11,7 @@ use crate::submission::digest_to_sign;
 
 /// The reason why an opener cannot make its part of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum PartError {
     /// The result is for another key.

@@ -8,7 +8,7 @@ use crate::teacher::TeacherError;
 
 /// The reason why a proof cannot be made or is not valid.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum ProofError {
     /// A range of values that is empty or wider than the encoding's.

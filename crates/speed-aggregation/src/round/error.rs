@@ -5,7 +5,7 @@ use speed_mechanism::{Mechanism, MechanismError};
 
 /// The reason why terms do not define a round.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum RoundError {
     /// An unsupported number of teachers, queries or classes.

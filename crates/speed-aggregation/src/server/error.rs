@@ -11,7 +11,7 @@ use crate::threads::ThreadsError;
 
 /// The reason why the server refuses.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum ServerError {
     /// The teacher is not one of the round's.
@@ -68,7 +68,7 @@ pub enum ServerError {
 
 /// A fault of the privacy noise that the server adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum NoiseFault {
     /// The teachers add the noise.

@@ -26,7 +26,7 @@ type States<O> = BTreeMap<u64, <O as Optimizer>::State<1>>;
 
 /// The reason why a step was not made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 pub enum StepError {
     /// The loss is infinite or not a number.
     #[error("the loss is {loss}")]

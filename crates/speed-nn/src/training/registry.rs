@@ -51,7 +51,7 @@ pub struct Registry<T: 'static> {
 
 /// The reason why a name cannot be registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum RegistrationError {
     /// The name is already registered.

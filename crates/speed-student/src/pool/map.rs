@@ -61,7 +61,7 @@ pub enum Task {
 
 /// An error of a map.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the fields are")]
+#[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum MapError {
     /// The pool has no image.
