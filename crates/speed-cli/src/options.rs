@@ -87,7 +87,7 @@ pub(crate) struct CommandLine {
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Do not report progress and notes; errors and warnings about data are still reported
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, display_order = 900)]
     pub(crate) quiet: bool,
 }
 

@@ -3,7 +3,7 @@
 //! - Show a run: [`Report::summary`], [`Report::to_markdown`], [`Report::to_html`], and all files with
 //!   [`Report::files`].
 //! - Compare runs: [`Comparison::new`].
-//! - Show a classification against true labels: [`Classification::table`], [`Classification::to_csv`].
+//! - Show a classification against true labels: [`Classification::table`].
 //! - Show a sweep: [`SweepReport::summary`], [`SweepReport::to_html`].
 //!
 //! The crate reads and writes no files. It depends on the accountant and the ledger, whose claims it shows, but not on

@@ -74,13 +74,10 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     let spent = if options.any_votes {
         accountant.account_queries(options.check.answers.unwrap_or(queries))
     } else if options.release {
-        let flags = &options.release_options;
-        let how =
-            ReleaseOptions { smoothness: flags.smoothness, noise: flags.release_noise, order: flags.release_order };
-        let source = flags.simulation.map_or(Randomness::OperatingSystem, simulated);
+        let source = options.simulation.map_or(Randomness::OperatingSystem, simulated);
         let mut generator =
             NoiseGenerator::new(&source).map_err(|error| ExperimentError::from(MechanismError::from(error)))?;
-        accountant.release(&counts, &how, &mut generator)
+        accountant.release(&counts, &ReleaseOptions::default(), &mut generator)
     } else {
         accountant.account(&counts)
     };

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use speed_core::{ExitCode, printable_path};
+use speed_core::{Circuit, ExitCode, printable_path};
 use speed_round::network::{Limits, ServeProgress, ServeReport};
 use speed_round::server::{self, Progress, Refusal, ServerOptions, ServerReport, VerifyReport};
-use speed_round::{Role, RoundRandomness};
+use speed_round::{Role, RoundRandomness, default_registry};
 use tracing_subscriber::EnvFilter;
 
 use super::{Failure, WITHOUT_PROOFS, identity, influence, mark, print_report, threads};
@@ -61,7 +61,7 @@ fn server_options(options: CommandOptions) -> ServerOptions {
         proof_key: options.proof_key,
         round: options.round,
         min_teachers: options.min_teachers,
-        circuit: options.circuit,
+        circuit: Circuit::Tournament,
         threads: threads(options.threads),
         randomness: RoundRandomness::from_seed(options.simulation),
         copies: options.copy_messages,
@@ -71,7 +71,7 @@ fn server_options(options: CommandOptions) -> ServerOptions {
 fn reveal(options: &RevealOptions) -> Result<(), Failure> {
     let report = server::reveal(&server::RevealOptions {
         signing_key: options.signing_key.clone(),
-        registry: options.registry(),
+        registry: options.registry.clone().unwrap_or_else(|| default_registry(&options.signing_key)),
         round: options.round.clone(),
         out: options.out.clone(),
     })?;

@@ -6,7 +6,7 @@ use speed_aggregation::PrivacyNoise;
 use speed_core::printable_path;
 use speed_round::opener::{self, ShareState};
 use speed_round::teacher::{self, TeacherOptions};
-use speed_round::{LogCheckOptions, Role, RoundFile, RoundPrice, RoundRandomness, check_log};
+use speed_round::{LogCheckOptions, Role, RoundFile, RoundPrice, RoundRandomness, check_log, default_registry};
 
 use super::round::class_names;
 use super::{Failure, WITHOUT_PROOFS, client, identity, mark, price, print_report, round_noise, training};
@@ -43,7 +43,7 @@ fn check(options: &LogCheckOptions, json: bool) -> Result<(), Failure> {
 fn open_part(options: OpenPartOptions) -> Result<(), Failure> {
     let share = printable_path(&options.opener_share);
     let report = opener::part(&opener::OpenerOptions {
-        registry: options.registry(),
+        registry: options.registry.unwrap_or_else(|| default_registry(&options.signing_key)),
         signing_key: options.signing_key,
         share: options.opener_share,
         round: options.round,

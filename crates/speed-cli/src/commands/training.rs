@@ -29,9 +29,8 @@ fn reported<T>(
 }
 
 pub(super) fn train_teachers(options: TeacherTrainOptions) -> Result<(), Failure> {
-    let TeacherTrainOptions { images, labels, parts, division_key, group_by_prefix, groups, common, mut sets, .. } =
+    let TeacherTrainOptions { images, labels, parts, division_key, group_by_prefix, groups, common, sets, .. } =
         options;
-    sets.extend(options.architecture.map(|name| format!("teacher.architecture={name}")));
     let options = training::TeacherOptions {
         images: ImagesOptions { path: images, labels, size: common.size, grey: common.grey },
         classes: common.classes.map(|names| names.0),
@@ -181,9 +180,7 @@ pub(super) fn plurality(options: PluralityOptions) -> Result<(), Failure> {
 }
 
 pub(super) fn train_student(options: StudentTrainOptions) -> Result<(), Failure> {
-    let StudentTrainOptions { pool, labels, query_list, test, test_labels, method, epochs, mut sets, common, .. } =
-        options;
-    sets.push(format!("student.method={method}"));
+    let StudentTrainOptions { pool, labels, query_list, test, test_labels, epochs, sets, common, .. } = options;
     let round =
         options.round.map(|path| RoundFacts::read(&path, options.result.as_deref(), options.delta)).transpose()?;
     let simulation = round.as_ref().is_some_and(|round| round.origin.simulation);

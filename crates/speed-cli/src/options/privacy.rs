@@ -149,28 +149,12 @@ pub(crate) struct AccountOptions {
     /// Add noise to the data-dependent epsilon, so that the value may be published once (docs/privacy.md, "Publication")
     #[arg(long, conflicts_with_all = ["any_votes", "one_direction", "orders", "bound"])]
     pub(crate) release: bool,
-    #[command(flatten)]
-    pub(crate) release_options: ReleaseFlags,
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Options of a release; to be chosen before looking at votes.
-#[derive(Debug, Args)]
-pub(crate) struct ReleaseFlags {
-    /// With --release: largest change of the bound's logarithm if one teacher changes
-    #[arg(long, value_name = "BETA", default_value = "0.04", requires = "release")]
-    pub(crate) smoothness: f64,
-    /// With --release: standard deviation of the noise, as a multiple of the sensitivity
-    #[arg(long, value_name = "TIMES", default_value = "3", requires = "release")]
-    pub(crate) release_noise: f64,
-    /// With --release: order of the moments [default: derived from the number of queries and the noise]
-    #[arg(long, value_name = "L", requires = "release")]
-    pub(crate) release_order: Option<f64>,
     /// With --release: noise from a seed; the value is then not private
     #[arg(long, value_name = "SEED", requires = "release")]
     pub(crate) simulation: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

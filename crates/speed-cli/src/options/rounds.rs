@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, Subcommand};
 use speed_accountant::Delta;
 use speed_accountant::forecast::Agreement;
 use speed_aggregation::Parameters;
-use speed_core::{Circuit, Classes, NoisePlacement};
+use speed_core::{Classes, NoisePlacement};
 use speed_round::bundle::MAX_KEY_SETS;
 use speed_round::{LedgerOptions, VotesForm, default_ledger, default_registry};
 
@@ -33,12 +33,6 @@ fn noise_placement() -> impl TypedValueParser<Value = NoisePlacement> {
 /// A choice whether messages need proofs.
 fn proofs() -> impl TypedValueParser<Value = bool> {
     PossibleValuesParser::new(["required", "off"]).map(|proofs| proofs == "required")
-}
-
-/// A choice of circuit among those that are exact.
-fn exact_circuit() -> impl TypedValueParser<Value = Circuit> {
-    let names = [Circuit::Tournament, Circuit::AllPairs].map(Circuit::name);
-    PossibleValuesParser::new(names).map(|name| name.parse().expect("one of the names"))
 }
 
 #[derive(Debug, Subcommand)]
@@ -397,7 +391,7 @@ pub(crate) struct OpenPartOptions {
     pub(crate) verification: PathBuf,
     /// Registry of this teacher's rounds, which prevents parts of two results [default: beside the signing key]
     #[arg(long, value_name = "FILE")]
-    registry: Option<PathBuf>,
+    pub(crate) registry: Option<PathBuf>,
     /// Keep the share, which is otherwise destroyed after the part is written
     #[arg(long)]
     pub(crate) keep_share: bool,
@@ -410,12 +404,6 @@ pub(crate) struct OpenPartOptions {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-impl OpenPartOptions {
-    pub(crate) fn registry(&self) -> PathBuf {
-        self.registry.clone().unwrap_or_else(|| default_registry(&self.signing_key))
-    }
 }
 
 #[derive(Debug, Args)]
@@ -488,7 +476,7 @@ pub(crate) struct RevealOptions {
     pub(crate) signing_key: PathBuf,
     /// The server's registry, which has the result [default: beside the signing key]
     #[arg(long, value_name = "FILE")]
-    registry: Option<PathBuf>,
+    pub(crate) registry: Option<PathBuf>,
     /// The round's file
     #[arg(long, value_name = "FILE")]
     pub(crate) round: PathBuf,
@@ -498,12 +486,6 @@ pub(crate) struct RevealOptions {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-impl RevealOptions {
-    pub(crate) fn registry(&self) -> PathBuf {
-        self.registry.clone().unwrap_or_else(|| default_registry(&self.signing_key))
-    }
 }
 
 #[derive(Debug, Args)]
@@ -567,9 +549,6 @@ pub(crate) struct ServerOptions {
     /// them when the result exists
     #[arg(long, value_name = "DIR")]
     pub(crate) copy_messages: Option<PathBuf>,
-    /// The circuit of the argmax; both give the same winners
-    #[arg(long, value_name = "CIRCUIT", default_value = "tournament", value_parser = exact_circuit())]
-    pub(crate) circuit: Circuit,
     /// Number of threads; results do not depend on it [default: all processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,

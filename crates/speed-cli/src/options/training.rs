@@ -86,13 +86,10 @@ pub(crate) struct TeacherTrainOptions {
     /// Fraction of the groups of images that is held out to measure the teacher
     #[arg(long, value_name = "FRACTION", default_value_t = 0.2)]
     pub(crate) validation: f64,
-    /// The network: small, small-contrast, reference or deeper [default: small]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) architecture: Option<String>,
     /// Passes over the training images [default: teacher.steps = 300 steps of 30 images]
     #[arg(long, value_name = "N")]
     pub(crate) epochs: Option<NonZeroUsize>,
-    /// Change a key of [teacher] (configs/default.toml), for example --set teacher.learning_rate=0.001
+    /// Change a key of [teacher] (configs/default.toml), for example --set teacher.architecture=deeper
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) sets: Vec<String>,
     /// Number of teachers that are trained at the same time; results do not depend on it [default: all processors]
@@ -233,13 +230,10 @@ pub(crate) struct StudentTrainOptions {
     /// The labels of a test array: .npy, classes from 0
     #[arg(long, value_name = "FILE", requires = "test")]
     pub(crate) test_labels: Option<PathBuf>,
-    /// The method: pseudo-labels, gan or conv-gan
-    #[arg(long, value_name = "NAME", default_value = "pseudo-labels")]
-    pub(crate) method: String,
     /// Epochs of 9000 images each [default: 40 for pseudo-labels, 100 for the GANs]
     #[arg(long, value_name = "N")]
     pub(crate) epochs: Option<NonZeroU32>,
-    /// Change a key of [student] (configs/default.toml), for example --set student.pseudo_labels.contrast=true
+    /// Change a key of [student] (configs/default.toml), for example --set student.method=gan [default method: pseudo-labels]
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) sets: Vec<String>,
     #[command(flatten)]

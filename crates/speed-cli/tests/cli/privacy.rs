@@ -209,7 +209,6 @@ fn a_released_value_may_be_published_unless_it_is_a_simulation() {
     assert_eq!(seeded, of(&["--simulation", "7"]));
     let text = place.succeeds(&[&release[..6], &NOISE[..], &["--simulation", "7"]].concat());
     assert!(text.starts_with("SIMULATION"), "{text}");
-    place.fails(&[&release[..], &NOISE[..], &["--smoothness", "0"]].concat(), 2, &["smoothness is 0"]);
     place.fails(
         &["account", "--votes", "many.npy", "--gamma", "1", "--delta", "1e-5", "--simulation", "7"],
         2,

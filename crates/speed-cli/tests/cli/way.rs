@@ -282,6 +282,7 @@ fn wrong_inputs_are_refused_by_name() {
     secret(&place.path("division.key"), "no key");
     fails(&parts, 3, &["division.key", "64 hexadecimal digits"]);
     fails(&["--validation", "1"], 2, &["--validation"]);
+    fails(&["--set", "teacher.architecture=large"], 2, &["teacher.architecture"]);
     fails(&["--set", "student.method=gan"], 2, &["student.method", "[teacher]"]);
     fails(&["--size", "8x8"], 2, &["too small"]);
     GrayImage::new(20, 16).save(place.path("north/up/odd.png")).expect("a picture");

@@ -7,8 +7,8 @@ use crate::report::csv;
 use crate::report::run::Report;
 
 impl Report {
-    /// Returns the results by class of every student, with the columns of [`Classification::to_csv`]; `None` if no student
-    /// has any.
+    /// Returns the results by class of every student, as comma-separated values: shares are from 0 to 1 and have all
+    /// digits, and a share without a value is empty. `None` if no student has any.
     #[must_use]
     pub fn classes_csv(&self) -> Option<String> {
         let head = ["row", "repeat"].into_iter().chain(CLASS_COLUMNS);
@@ -18,8 +18,8 @@ impl Report {
         self.of_students(head.map(str::to_owned).collect(), lines)
     }
 
-    /// Returns the confusion matrix of every student, with the columns of [`Classification::confusion_to_csv`]; `None` if
-    /// no student has any.
+    /// Returns the confusion matrix of every student, as comma-separated values: a line for each true class, a column for each
+    /// predicted class. `None` if no student has any.
     #[must_use]
     pub fn confusion_csv(&self) -> Option<String> {
         let names = self.classes.iter().map(|name| printable(name));

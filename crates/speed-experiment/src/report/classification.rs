@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use speed_core::printable;
 
-use crate::report::csv;
 use crate::report::proportion::{Interval, share};
 use crate::report::table::{NO_VALUE, Table, percent};
 
@@ -247,20 +246,6 @@ impl Classification {
         }
         table
     }
-
-    /// Returns the results by class as comma-separated values. Shares are from 0 to 1 and have all digits; a share without
-    /// a value is empty.
-    #[must_use]
-    pub fn to_csv(&self) -> String {
-        csv::write(CLASS_COLUMNS, self.classes().iter().map(ClassResult::cells))
-    }
-
-    /// Returns the confusion matrix as comma-separated values: a line for each true class, a column for each predicted
-    /// class.
-    #[must_use]
-    pub fn confusion_to_csv(&self) -> String {
-        self.confusion_table().to_csv()
-    }
 }
 
 /// The columns of the comma-separated results by class.
@@ -382,13 +367,13 @@ bi\\u{202e}rd        0       0            -                -           1        
 all classes         4       2        50.00   15.00 to 85.00           4             -
 ";
         assert_eq!(text, expected);
-        let csv = pets.to_csv();
+        let csv = crate::report::csv::write(CLASS_COLUMNS, pets.classes().iter().map(ClassResult::cells));
         assert!(csv.ends_with("dog,1,0,0,0,0.7934506856227626,0,\nbi\\u{202e}rd,0,0,,,,1,0\n"), "{csv}");
         assert!(csv.starts_with(
             "class,images,right,accuracy,interval_low,interval_high,predicted,precision\ncat,3,2,0.6666666666666666,"
         ));
         let matrix = "true \\ predicted,cat,dog,bi\\u{202e}rd\ncat,2,0,1\ndog,1,0,0\nbi\\u{202e}rd,0,0,0\n";
-        assert_eq!(pets.confusion_to_csv(), matrix);
+        assert_eq!(pets.confusion_table().to_csv(), matrix);
         assert!(!(text + &csv).contains("NaN"));
     }
 

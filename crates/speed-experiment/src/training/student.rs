@@ -180,10 +180,11 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     })
 }
 
-/// Returns the settings. The epochs of a shorter or longer training keep their number of images, and the phases of
+/// Returns the settings, by default of pseudo-labels. The epochs of a shorter or longer training keep their number of images, and the phases of
 /// pseudo-labels keep their shares of the epochs.
 fn config(options: &StudentOptions, seed: u64) -> Result<Config, ConfigError> {
     let mut fixed = of_pool();
+    fixed.push("student.method=pseudo-labels".to_owned());
     if let Some(epochs) = options.epochs {
         let student = default_student()?;
         let ours = &student.pseudo_labels;
