@@ -161,7 +161,7 @@ fn untrusted_files_in_a_run_do_not_enter_its_page() {
     let named = |name_of_row: &str| format!("{}\"{name_of_row}\"{}", &report[..name], &report[name + 13..]);
     let (moving, long) = (named("\\u001b[2J"), named(&"x".repeat(300)));
     for (hostile, found) in
-        [("{}", ""), (&*faster, "accuracies from 0 to 1"), (&*moving, "without control"), (&*long, "xxx")]
+        [("{\"schema\": 1}", ""), (&*faster, "accuracies from 0 to 1"), (&*moving, "without control"), (&*long, "xxx")]
     {
         fs::write(tables.join("report.json"), hostile).expect("written");
         place.fails(&["show", "tiny", "--html"], 4, &["not a report that this version wrote", found]);
