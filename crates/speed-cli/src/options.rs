@@ -8,6 +8,7 @@ mod training;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
@@ -22,6 +23,7 @@ pub(crate) use rounds::{
     ShowRoundOptions, StudentCommand, TeacherCommand,
 };
 use speed_core::ExitCode;
+use speed_experiment::model::PixelType;
 use training::MAX_SEED;
 pub(crate) use training::{
     PluralityOptions, StudentQueriesOptions, StudentTrainOptions, TeacherTrainOptions, TeacherVoteOptions,
@@ -392,8 +394,8 @@ pub(crate) struct ExportOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
     /// Pixels that an ONNX model reads: uint8, values of 0 to 255, or float, values of 0 to 1
-    #[arg(long, value_name = "TYPE", default_value = "uint8", hide_possible_values = true)]
-    pub(crate) pixels: Pixels,
+    #[arg(long, value_name = "TYPE", default_value = "uint8", value_parser = pixels(), hide_possible_values = true)]
+    pub(crate) pixels: PixelType,
     /// Also write the names of the classes as a JSON list, for runtimes that do not show a model's metadata
     #[arg(long, value_name = "FILE")]
     pub(crate) classes: Option<PathBuf>,
@@ -415,13 +417,10 @@ pub(crate) enum ModelFormat {
     Safetensors,
 }
 
-/// The type of the pixels of an ONNX model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Pixels {
-    /// Bytes of 0 to 255.
-    Uint8,
-    /// 32-bit floating-point numbers of 0 to 1.
-    Float,
+/// A choice of the pixels of an ONNX model.
+fn pixels() -> impl TypedValueParser<Value = PixelType> {
+    PossibleValuesParser::new(["uint8", "float"])
+        .map(|pixels| if pixels == "float" { PixelType::Float } else { PixelType::Uint8 })
 }
 
 /// The format of predictions.

@@ -13,7 +13,7 @@ use speed_experiment::Progress;
 
 pub(crate) use self::bars::Bars;
 pub(crate) use self::lines::EVERY;
-use self::lines::{Form, Lines};
+use self::lines::Lines;
 use crate::bar::{self, is_quiet};
 use crate::options::LogFormat;
 
@@ -44,12 +44,10 @@ impl Progress for Warnings {
 impl Reporter {
     /// Creates a reporter. With `--quiet` it reports only warnings to people, but still reports to programs.
     pub(crate) fn new(format: LogFormat) -> Self {
-        let lines = |form| Lines::new(form, EVERY, Box::new(stderr()));
         match format {
-            LogFormat::Json => Self::Lines(lines(Form::Object)),
             LogFormat::Text if is_quiet() => Self::Quiet(Warnings),
             LogFormat::Text if stderr().is_terminal() => Self::Bars(Bars::new()),
-            LogFormat::Text => Self::Lines(lines(Form::Text)),
+            LogFormat::Text | LogFormat::Json => Self::Lines(Lines::new(format, EVERY, Box::new(stderr()))),
         }
     }
 

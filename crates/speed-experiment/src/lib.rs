@@ -49,7 +49,7 @@ pub use stages::StageUnits;
 pub use step::{Step, StepState, Steps};
 pub use store::{
     FoundResults, Lock, RunState, RunStatus, Shard, config_path, find_any_run, find_results, find_run, is_finished,
-    pages, read_small, run_in_use, slurm_folder, write_atomic,
+    pages, read_small, report_path, run_in_use, slurm_folder, write_atomic,
 };
 pub use sweep::{plan_sweep, run_sweep, run_sweep_until, sweep_id};
 

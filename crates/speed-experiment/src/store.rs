@@ -28,9 +28,9 @@ pub(crate) use fingerprint::{Fingerprint, Identity};
 pub(crate) use folder::{StageFolder, unit_meta, unit_payload};
 pub(crate) use layout::{
     ARITHMETIC, ASKED_PICTURES, ASKED_QUERIES, PUBLISHED, example_image, folders_in, is_called, is_current, is_id,
-    model_name, models_in, progress_path, report_path, run_of_card, stages, table_path,
+    model_name, models_in, progress_path, run_of_card, stages, table_path,
 };
-pub use layout::{config_path, pages, slurm_folder};
+pub use layout::{config_path, pages, report_path, slurm_folder};
 pub use lock::Lock;
 pub(crate) use noise_key::NoiseKey;
 pub use read::read_small;

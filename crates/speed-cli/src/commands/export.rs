@@ -9,7 +9,7 @@ use speed_round::write_once;
 
 use super::{Failure, usage};
 use crate::bar::note;
-use crate::options::{ExportOptions, ModelFormat, Pixels};
+use crate::options::{ExportOptions, ModelFormat};
 use crate::output::{mark, not_public, print_report};
 
 /// The JSON output: the model and its file.
@@ -52,14 +52,14 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
     let model = Model::read(&options.model, options.datasets.as_deref())?;
     let description = model.description();
     not_public(description).into_iter().for_each(note);
-    let (pixels, name) = match options.pixels {
-        Pixels::Uint8 => (PixelType::Uint8, "uint8"),
-        Pixels::Float => (PixelType::Float, "float32"),
+    let pixels = match options.pixels {
+        PixelType::Uint8 => "uint8",
+        PixelType::Float => "float32",
     };
     let (format, bytes, onnx) = match options.to {
         ModelFormat::Onnx => {
-            let OnnxModel { bytes, difference, .. } = model.to_onnx(pixels)?;
-            let onnx = Onnx { input: IMAGES, pixels: name, outputs: [PROBABILITIES, LOGITS], difference };
+            let OnnxModel { bytes, difference, .. } = model.to_onnx(options.pixels)?;
+            let onnx = Onnx { input: IMAGES, pixels, outputs: [PROBABILITIES, LOGITS], difference };
             ("onnx", bytes, Some(onnx))
         }
         ModelFormat::Safetensors => (

@@ -42,7 +42,7 @@ fn noise(
     let other = |expected: &str| usage("mechanism", format!("{mechanism} needs {expected}, found {found}"));
     match (mechanism.parse(), parameters) {
         (Ok(MechanismKind::Binomial), (coins, sigma, _)) => {
-            self::binomial(coins, sigma, (teachers, has_threshold))?.ok_or_else(|| other(binomial))
+            self::binomial("", coins, sigma, (teachers, has_threshold))?.ok_or_else(|| other(binomial))
         }
         (Ok(MechanismKind::DiscreteLaplace), (None, None, Some(gamma))) => {
             PrivacyNoise::named(mechanism, gamma).map_err(|error| flag("gamma", &error))
@@ -56,23 +56,25 @@ fn noise(
 }
 
 /// Returns the binomial noise of this many teachers, from the coins of one of them or from a deviation; `None` if neither is
-/// given. With a threshold the coins of a teacher must be even.
+/// given. With a threshold the coins of a teacher must be even. The names of the options begin with `prefix`.
 pub(super) fn binomial(
+    prefix: &str,
     coins: Option<u64>,
     sigma: Option<f64>,
     (teachers, has_threshold): (usize, bool),
 ) -> Result<Option<PrivacyNoise>, Failure> {
-    let (name, noise) = match (coins, sigma) {
-        (Some(coins), _) => ("coins", PrivacyNoise::of_coins(coins, teachers)),
+    let name = format!("{prefix}{}", if coins.is_some() { "coins" } else { "sigma" });
+    let noise = match (coins, sigma) {
+        (Some(coins), _) => PrivacyNoise::of_coins(coins, teachers),
         (None, Some(sigma)) => {
-            let sigma = NoiseDeviation::new(sigma).map_err(|error| flag("sigma", &error))?;
-            ("sigma", PrivacyNoise::of_deviation(sigma, teachers, has_threshold))
+            let sigma = NoiseDeviation::new(sigma).map_err(|error| flag(&name, &error))?;
+            PrivacyNoise::of_deviation(sigma, teachers, has_threshold)
         }
         (None, None) => return Ok(None),
     };
-    let noise = noise.map_err(|error| flag(name, &error))?;
+    let noise = noise.map_err(|error| flag(&name, &error))?;
     if has_threshold {
-        noise.check_threshold(teachers).map_err(|error| flag(name, &error))?;
+        noise.check_threshold(teachers).map_err(|error| flag(&name, &error))?;
     }
     Ok(Some(noise))
 }

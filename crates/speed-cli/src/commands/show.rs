@@ -8,8 +8,8 @@ use std::path::Path;
 
 use speed_core::printable_path;
 use speed_experiment::{
-    ExperimentError, FoundResults, ResultsFault, RunState, RunStatus, find_any_run, find_results, is_finished,
-    missing_for_page, read_report, read_sweep, run_page,
+    ExperimentError, FoundResults, ResultsFault, find_any_run, find_results, is_finished, missing_for_page,
+    read_report, read_sweep, report_path, run_page,
 };
 
 use self::state::State;
@@ -23,12 +23,11 @@ pub(super) fn show(options: &ShowOptions) -> Result<(), Failure> {
     let found = match options.follow {
         true => {
             let folder = follow::follow(find_any_run(&options.results, &options.run)?, options.json)?;
-            match RunStatus::read(&folder)?.state {
+            if options.json {
                 // The last object has the state.
-                _ if options.json => return Ok(()),
-                RunState::Finished => FoundResults::Run(folder),
-                RunState::Running | RunState::Stopped => FoundResults::Unfinished(folder),
+                return Ok(());
             }
+            if is_finished(&folder) { FoundResults::Run(folder) } else { FoundResults::Unfinished(folder) }
         }
         false => find(&options.results, &options.run)?,
     };
@@ -41,8 +40,8 @@ pub(super) fn show(options: &ShowOptions) -> Result<(), Failure> {
                 false => sweep_text(&report, &sweep),
             })
         }
-        FoundResults::Unfinished(path) if options.html => {
-            Err(ExperimentError::Results { path, fault: ResultsFault::NotFinished }.into())
+        FoundResults::Unfinished(folder) if options.html => {
+            Err(ExperimentError::Results { path: report_path(&folder), fault: ResultsFault::NotFinished }.into())
         }
         FoundResults::Unfinished(folder) => {
             let state = State::read(folder)?;

@@ -10,21 +10,13 @@ use speed_core::{ExitCode, printable};
 use speed_experiment::{Part, Progress, RunView};
 
 use super::ticker::Ticker;
+use crate::options::LogFormat;
 use crate::output::versioned_line;
 
 /// The interval between two lines on long work.
 pub(crate) const EVERY: Duration = Duration::from_secs(10);
 /// The interval between two objects on the same work.
 const OBJECT_EVERY: Duration = Duration::from_secs(1);
-
-/// The format of the lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
-    /// For people.
-    Text,
-    /// JSON.
-    Object,
-}
 
 /// A reporter of progress in lines.
 pub(crate) struct Lines {
@@ -33,7 +25,7 @@ pub(crate) struct Lines {
 }
 
 struct LineLog {
-    form: Form,
+    form: LogFormat,
     out: Box<dyn Write + Send>,
     began: Instant,
     view: RunView,
@@ -46,7 +38,7 @@ struct LineLog {
 
 impl Lines {
     /// Creates a reporter that reports the duration of work at intervals of `every`.
-    pub(super) fn new(form: Form, every: Duration, out: Box<dyn Write + Send>) -> Self {
+    pub(super) fn new(form: LogFormat, every: Duration, out: Box<dyn Write + Send>) -> Self {
         let now = Instant::now();
         let view = RunView::default();
         let log = LineLog { form, out, began: now, view, stage_began: now, work_began: now, written_at: now };
@@ -69,7 +61,7 @@ impl Lines {
     pub(super) fn run_failed(&self, code: ExitCode, message: &str) -> bool {
         let mut log = self.log();
         log.object("error", json!({ "code": code.code(), "kind": code.kind(), "message": message }));
-        log.form == Form::Object
+        log.form == LogFormat::Json
     }
 
     fn log(&self) -> MutexGuard<'_, LineLog> {
@@ -90,13 +82,13 @@ impl LineLog {
     }
 
     fn text(&mut self, text: &str) {
-        if self.form == Form::Text {
+        if self.form == LogFormat::Text {
             self.line(&printable(text));
         }
     }
 
     fn object(&mut self, event: &str, mut fields: Value) {
-        if self.form == Form::Object {
+        if self.form == LogFormat::Json {
             let seconds = (self.began.elapsed().as_secs_f64() * 1e3).round() / 1e3;
             fields["seconds"] = json!(seconds);
             fields["event"] = json!(event);
@@ -112,7 +104,7 @@ impl LineLog {
             work.seconds = seconds;
         }
         match self.form {
-            Form::Text => match (&self.view.work, self.view.running()) {
+            LogFormat::Text => match (&self.view.work, self.view.running()) {
                 (Some(work), _) => self.text(&work.to_string()),
                 (None, Some(stage)) => {
                     let seconds = self.stage_began.elapsed().as_secs();
@@ -120,7 +112,7 @@ impl LineLog {
                 }
                 (None, None) => {}
             },
-            Form::Object => {
+            LogFormat::Json => {
                 let mut fields = json!(self.view.work);
                 if let Some(work) = &self.view.work {
                     fields["rate"] = json!(work.rate());
@@ -140,7 +132,7 @@ impl LineLog {
     }
 
     fn report_if_due(&mut self) {
-        if self.form == Form::Object && self.written_at.elapsed() >= OBJECT_EVERY {
+        if self.form == LogFormat::Json && self.written_at.elapsed() >= OBJECT_EVERY {
             self.report_work();
         }
     }
@@ -175,7 +167,7 @@ impl Progress for Lines {
         log.work_began = Instant::now();
         let there = if done > 0 { format!(", {done} done") } else { String::new() };
         log.text(&format!("{work}: {units} {unit}{there}"));
-        if log.form == Form::Object {
+        if log.form == LogFormat::Json {
             log.report_work();
         }
     }
@@ -245,7 +237,7 @@ mod tests {
     #[test]
     fn only_long_work_reports_progress() {
         let log = Log::default();
-        let lines = Lines::new(Form::Text, Duration::from_millis(50), Box::new(log.clone()));
+        let lines = Lines::new(LogFormat::Text, Duration::from_millis(50), Box::new(log.clone()));
         lines.planned(&["aggregate-a".into(), "student".into()]);
         lines.started("aggregate-a");
         // Keys are being generated: nothing can be counted yet, and the remaining time is unknown.
@@ -262,7 +254,7 @@ mod tests {
         assert!(log.text().contains("student: done already\n"), "{}", log.text());
 
         let quick = Log::default();
-        let lines = Lines::new(Form::Text, EVERY, Box::new(quick.clone()));
+        let lines = Lines::new(LogFormat::Text, EVERY, Box::new(quick.clone()));
         lines.begin("draw votes", "teachers", 5, 0);
         lines.advance(5, "");
         lines.end("drawn");

@@ -123,7 +123,8 @@ pub(crate) fn table_path(run: &Path, name: &str) -> PathBuf {
 }
 
 /// Returns the path of a run's report, which exists once the run is finished.
-pub(crate) fn report_path(run: &Path) -> PathBuf {
+#[must_use]
+pub fn report_path(run: &Path) -> PathBuf {
     table_path(run, REPORT)
 }
 

@@ -1,8 +1,7 @@
 //! The mechanism and the honest ratio that options describe.
 
 use speed_accountant::{Checks, PrivacyEvent};
-use speed_aggregation::PrivacyNoise;
-use speed_mechanism::{HonestRatio, Mechanism, MechanismKind, NoiseDeviation};
+use speed_mechanism::{HonestRatio, Mechanism, MechanismKind};
 
 use crate::commands::{Failure, flag, round_noise, usage};
 use crate::options::{CheckOptions, NoiseOptions};
@@ -13,40 +12,31 @@ pub(in crate::commands) fn noise(
     teachers: Option<usize>,
     has_threshold: bool,
 ) -> Result<Mechanism, Failure> {
-    let kind = options.mechanism;
-    if kind == MechanismKind::Binomial {
-        return binomial(options, tossing(teachers)?, has_threshold);
-    }
-    if options.coins.is_some() {
-        return Err(usage("coins", format!("only binomial noise has coins, found --mechanism {kind}")));
-    }
-    let (name, scale) = if kind.is_inverse() { ("gamma", options.gamma) } else { ("sigma", options.sigma) };
-    let scale = scale.ok_or_else(|| usage(name, format!("{kind} noise needs --{name}")))?;
-    kind.with_scale(scale).map_err(|error| flag(name, &error))
+    let NoiseOptions { mechanism, gamma, sigma, coins, .. } = *options;
+    of_options(mechanism, "", (gamma, sigma, coins), teachers, has_threshold)
 }
 
-/// Returns the noise of a check.
-fn check_noise(check: &CheckOptions, kind: MechanismKind, teachers: Option<usize>) -> Result<Mechanism, Failure> {
-    let CheckOptions { check_gamma, check_sigma, check_coins, .. } = *check;
+/// Returns the noise with these parameters: gamma, sigma and coins of one teacher. The names of their options begin with
+/// `prefix`.
+fn of_options(
+    kind: MechanismKind,
+    prefix: &str,
+    (gamma, sigma, coins): (Option<f64>, Option<f64>, Option<u64>),
+    teachers: Option<usize>,
+    has_threshold: bool,
+) -> Result<Mechanism, Failure> {
+    let named = |name: &str| format!("{prefix}{name}");
     if kind == MechanismKind::Binomial {
-        let teachers = tossing(teachers)?;
-        let (name, noise) = match (check_coins, check_sigma) {
-            (Some(coins), _) => ("check-coins", PrivacyNoise::of_coins(coins, teachers)),
-            (None, Some(sigma)) => {
-                let sigma = NoiseDeviation::new(sigma).map_err(|error| flag("check-sigma", &error))?;
-                ("check-sigma", PrivacyNoise::of_deviation(sigma, teachers, true))
-            }
-            (None, None) => {
-                return Err(usage("check-gamma", "binomial noise needs --check-coins or --check-sigma".into()));
-            }
-        };
-        let noise = noise.map_err(|error| flag(name, &error))?;
-        noise.check_threshold(teachers).map_err(|error| flag(name, &error))?;
-        return Ok(noise.mechanism());
+        let noise = round_noise::binomial(prefix, coins, sigma, (tossing(teachers)?, has_threshold))?;
+        let without = || usage(&named("coins"), format!("binomial noise needs --{prefix}coins or --{prefix}sigma"));
+        return Ok(noise.ok_or_else(without)?.mechanism());
     }
-    let (name, scale) = if kind.is_inverse() { ("check-gamma", check_gamma) } else { ("check-sigma", check_sigma) };
-    let scale = scale.ok_or_else(|| usage(name, format!("{kind} noise needs --{name}")))?;
-    kind.with_scale(scale).map_err(|error| flag(name, &error))
+    if coins.is_some() {
+        return Err(usage(&named("coins"), format!("only binomial noise has coins, found --mechanism {kind}")));
+    }
+    let (name, scale) = if kind.is_inverse() { (named("gamma"), gamma) } else { (named("sigma"), sigma) };
+    let scale = scale.ok_or_else(|| usage(&name, format!("{kind} noise needs --{name}")))?;
+    kind.with_scale(scale).map_err(|error| flag(&name, &error))
 }
 
 /// Returns the checks of `queries` queries before the answers, if they have noise of their own: of the same mechanism as
@@ -67,7 +57,9 @@ pub(in crate::commands) fn checks(
             None => Ok(None),
         };
     };
-    let mechanism = check_noise(check, options.mechanism, teachers)?;
+    let CheckOptions { check_gamma, check_sigma, check_coins, .. } = *check;
+    let parameters = (check_gamma, check_sigma, check_coins);
+    let mechanism = of_options(options.mechanism, "check-", parameters, teachers, true)?;
     let event = PrivacyEvent::check(mechanism, tau, threshold).map_err(|error| flag("threshold", &error))?;
     Ok(Some(Checks { event, queries }))
 }
@@ -75,12 +67,6 @@ pub(in crate::commands) fn checks(
 /// Returns the number of teachers that toss the coins of binomial noise.
 pub(in crate::commands) fn tossing(teachers: Option<usize>) -> Result<usize, Failure> {
     teachers.ok_or_else(|| usage("teachers", "binomial noise needs the number of teachers that toss coins".into()))
-}
-
-fn binomial(options: &NoiseOptions, teachers: usize, has_threshold: bool) -> Result<Mechanism, Failure> {
-    let noise = round_noise::binomial(options.coins, options.sigma, (teachers, has_threshold))?;
-    let noise = noise.ok_or_else(|| usage("coins", "binomial noise needs --coins or --sigma".into()))?;
-    Ok(noise.mechanism())
 }
 
 /// Returns the honest ratio, rounded down to an integer number of teachers.
