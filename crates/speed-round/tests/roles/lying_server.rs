@@ -544,7 +544,7 @@ fn a_file_longer_than_its_kind_is_not_read() {
     let folder = answered("long");
     sparse(&folder, "result");
     let error = open(&folder, Vec::new(), true).expect_err("too long");
-    let expected = format!("4398046511104 bytes, expected at most {}", SignedResult::size(folder.file.round()));
+    let expected = format!("expected at most {} bytes, found 4398046511104", SignedResult::size(folder.file.round()));
     assert!(error.exit_code().code() == 3 && error.to_string().contains(&expected), "{error}");
     sparse(&folder, "list");
     let options = folder.teacher_options(3, &folder.path("message"));
