@@ -256,11 +256,7 @@ fn wrong_models_and_images_are_refused_by_name() {
 #[test]
 fn pictures_of_folders_get_the_names_of_their_classes() {
     let place = own_images::place();
-<<<<<<< HEAD
-    place.succeeds(&["run", "config.toml", "--set", "row.0.aggregation=trusted", "--set", "data.size=20x18"]);
-=======
     place.succeeds(&["run", "config.toml", "--set", "data.size=20x18", "--set", "table.baselines=false"]);
->>>>>>> h-tests
     let run = place.run_folder("results", "shapes");
     let students = students(&run);
     let (model, _) = students.iter().find(|(_, (_, stage))| stage.contains("pseudo-labels")).expect("ours");
