@@ -256,7 +256,9 @@ fn wrong_models_and_images_are_refused_by_name() {
 #[test]
 fn pictures_of_folders_get_the_names_of_their_classes() {
     let place = own_images::place();
-    place.succeeds(&["run", "config.toml", "--set", "data.size=20x18", "--set", "table.baselines=false"]);
+    let sets = ["row.0.aggregation=trusted", "data.size=20x18", "table.baselines=false"];
+    let sets = sets.iter().flat_map(|set| ["--set", set]);
+    place.succeeds(&["run", "config.toml"].into_iter().chain(sets).collect::<Vec<_>>());
     let run = place.run_folder("results", "shapes");
     let students = students(&run);
     let (model, _) = students.iter().find(|(_, (_, stage))| stage.contains("pseudo-labels")).expect("ours");
