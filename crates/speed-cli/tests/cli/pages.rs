@@ -163,7 +163,7 @@ fn untrusted_files_in_a_run_do_not_enter_its_page() {
     let other = "not a report that this version wrote";
     for (hostile, found) in [
         ("{}", ["report.json", "a file without a format"]),
-        ("{", [other, "report.json"]),
+        ("{\"schema\": 1}", [other, "report.json"]),
         (&*faster, [other, "accuracies from 0 to 1"]),
         (&*moving, [other, "without control"]),
         (&*long, [other, "xxx"]),
