@@ -100,8 +100,7 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
     let graph = Graph::for_config(config);
     graph.check(&options.force)?;
     let folder = RunStore::folder_of(&options.results, config);
-    let stages =
-        graph.names().map(|name| PlannedStage { name: name.to_string(), done: RunStore::is_finished(&folder, name) });
+    let stages = graph.done_in(&folder, config).map(|(name, done)| PlannedStage { name: name.to_owned(), done });
     let stages = stages.collect();
     let (facts, mut notes) = facts(config, options.datasets.as_deref())?;
     if facts.is_none() {

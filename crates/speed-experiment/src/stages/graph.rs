@@ -67,6 +67,14 @@ impl Graph {
         self.0.iter().map(|node| &node.name)
     }
 
+    /// Returns the names of all stages in order, each with whether it is done in the directory `run`, according to records.
+    pub(crate) fn done_in(&self, run: &Path, config: &Config) -> impl Iterator<Item = (&str, bool)> {
+        self.0.iter().enumerate().map(move |(at, node)| {
+            let is_done = node.kind.is_finished(run, config, node, &self.0[..at]);
+            (&*node.name, is_done)
+        })
+    }
+
     /// Returns the stages of the kind with this name.
     pub(crate) fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Node> {
         self.0.iter().filter(move |node| node.kind.name() == kind)

@@ -11,7 +11,7 @@ use super::units::{ShardUnits, StageUnits};
 use crate::config::Config;
 use crate::cost::{Meter, StageCost};
 use crate::error::ExperimentError;
-use crate::store::is_called;
+use crate::store::{RunStore, is_called};
 
 /// A stage of the graph of a run.
 pub(crate) struct Node {
@@ -101,6 +101,11 @@ pub(crate) trait Kind: Sync {
         _shard: &mut ShardUnits<'_>,
     ) -> Result<(), ExperimentError> {
         Ok(())
+    }
+
+    /// Says whether a stage is done in the directory `run`, by its record; `earlier` are the stages before it.
+    fn is_finished(&self, run: &Path, _config: &Config, node: &Node, _earlier: &[Node]) -> bool {
+        RunStore::is_finished(run, &node.name)
     }
 
     /// Counts the units of a stage in the directory `run`, by their records; `earlier` are the stages before it. `None` for a

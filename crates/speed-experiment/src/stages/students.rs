@@ -92,6 +92,11 @@ impl Kind for StudentTraining {
         Ok(())
     }
 
+    /// Says whether all students are done: each has a record of its own.
+    fn is_finished(&self, run: &Path, config: &Config, _: &Node, earlier: &[Node]) -> bool {
+        recorded(run, config, earlier).is_some_and(|names| names.iter().all(|name| RunStore::is_finished(run, name)))
+    }
+
     fn count_units(&self, run: &Path, config: &Config, node: &Node, earlier: &[Node]) -> Option<StageUnits> {
         Some(match recorded(run, config, earlier) {
             Some(names) => StageUnits::count(KIND, names.len(), |unit| RunStore::is_finished(run, &names[unit])),

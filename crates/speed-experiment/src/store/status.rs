@@ -116,9 +116,9 @@ fn read_progress(folder: &Path) -> Option<ProgressFile> {
 /// Returns the states of the config's stages: from `reported` progress, and otherwise from the directory.
 fn stages(folder: &Path, config: &Config, state: RunState, reported: &[StageView]) -> Vec<StageView> {
     let graph = Graph::for_config(config);
-    let view = |name: &str| {
+    let view = |(name, is_recorded): (&str, bool)| {
         let reported = reported.iter().find(|stage| stage.name == name).map(|stage| stage.state);
-        let is_done = state == RunState::Finished || RunStore::is_finished(folder, name);
+        let is_done = state == RunState::Finished || is_recorded;
         let state = match reported {
             Some(reported) => reported,
             None if is_done => StageStatus::Done,
@@ -126,5 +126,5 @@ fn stages(folder: &Path, config: &Config, state: RunState, reported: &[StageView
         };
         StageView { name: name.to_owned(), state }
     };
-    graph.names().map(|name| view(name)).collect()
+    graph.done_in(folder, config).map(view).collect()
 }

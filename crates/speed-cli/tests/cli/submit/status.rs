@@ -105,6 +105,8 @@ fn without_slurm_units_alone_are_shown() {
     for stage in units {
         assert!(stage["done"] == stage["of"] && stage["at_most"] == false, "{stage}");
     }
+    let stages = said["runs"][0]["stages"].as_array().expect("stages");
+    assert!(stages.iter().all(|stage| stage["state"] == "done"), "{stages:?}");
     // Two rows with the same labels share students.
     let students = fs::read_dir(run.join("stages")).expect("stages").flatten();
     let students = students.filter(|entry| entry.file_name().to_string_lossy().starts_with("student-")).count();
