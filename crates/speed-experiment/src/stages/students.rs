@@ -191,7 +191,7 @@ fn student_specs<'a>(
         labelled.doubts = beliefs.map(|_| Vec::new());
         let mut beliefs = beliefs.into_iter().flatten();
         for (query, label) in labels[&of].answers() {
-            // `status` reads the file of a run that may be damaged; a student without all doubts is refused.
+            // `speed show` reads the file of a run that may be damaged; a student without all doubts is refused.
             let belief = beliefs.next();
             let (label, doubt) = belief.map_or((label, None), |belief| (belief.label, Some(belief.doubt)));
             labelled.add(queries.members(query), label, doubt);
@@ -207,7 +207,11 @@ fn recorded(run: &Path, config: &Config, earlier: &[Node]) -> Option<Vec<String>
     let remains = |node: &Node| RunStore::is_finished(run, &node.name).then(|| RunStore::remains_in(run, &node.name));
     let of_kind = |kind: &'static str| earlier.iter().filter(move |node| node.kind.name() == kind);
     let queries = chosen(&remains(of_kind(QUERIES).next()?)?, config)?;
-    let labels = |node: &Node| Some((node.row?, RowLabels::read(&remains(node)?)?));
+    let labels = |node: &Node| {
+        let labels = RowLabels::read(&remains(node)?)?;
+        // Nothing checked the files, so one of them may be of other queries.
+        (labels.labels.len() <= queries.all().len()).then_some((node.row?, labels))
+    };
     let labelled = of_kind(LABELLING).map(labels).collect::<Option<Vec<(usize, RowLabels)>>>()?;
     let beliefs = of_kind(BELIEFS).next().map(|node| beliefs::read(&remains(node)?));
     let beliefs = beliefs.unwrap_or_else(|| Some(RowBeliefs::default()))?;
