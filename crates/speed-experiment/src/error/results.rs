@@ -241,7 +241,7 @@ impl From<Implausible> for ResultsFault {
 #[non_exhaustive]
 pub enum Damage {
     /// The record cannot be read.
-    #[error("is not a record of a stage")]
+    #[error("is not a record of a stage that this version reads")]
     NoRecord,
     /// The record is for other inputs.
     #[error("belongs to other votes, queries or settings, or to another version")]
