@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use speed_core::nearest;
 
-use super::layout::{CONFIG, LOCK, PUBLISHED, SWEEP_REPORT, expect_folder, folders_in, report_path};
+use super::layout::{CONFIG, LOCK, PUBLISHED, SLURM, SWEEP_REPORT, expect_folder, folders_in, report_path};
 use super::lock::Lock;
 use crate::error::{ExperimentError, ResultsFault};
 
@@ -107,8 +107,9 @@ fn runs_in(folder: &Path, is_run: IsRun) -> Vec<PathBuf> {
     folders_in(folder).into_iter().map(|run| folder.join(run)).filter(|run| is_run(run)).collect()
 }
 
+/// Returns whether a directory is that of a run, and not that of a sweep's jobs, which has the sweep's config.
 fn is_begun(run: &Path) -> bool {
-    run.join(CONFIG).exists()
+    !run.ends_with(SLURM) && run.join(CONFIG).exists()
 }
 
 /// Returns a run of the same experiment in which a process works, because a sweep works on one run after another.

@@ -17,7 +17,7 @@ pub(super) const LOCK: &str = "run.lock";
 /// The progress of the process that works in the run's directory.
 const PROGRESS: &str = "progress.json";
 /// The directory of a cluster's scripts, jobs and logs.
-const SLURM: &str = "slurm";
+pub(super) const SLURM: &str = "slurm";
 /// The directory of the locks of shards.
 const SHARDS: &str = "shards";
 /// The file of a stage's fingerprint, in the stage's directory.
