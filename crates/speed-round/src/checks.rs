@@ -96,11 +96,12 @@ pub(crate) fn check_result(result: &SignedResult, file: &RoundFile) -> Result<()
 /// Checks that the round's evaluation key is the one that was generated with a share of the secret key. With another evaluation
 /// key the circuit could make answers that read the share, and a verification with that key would still succeed.
 pub(crate) fn check_evaluation_key(file: &RoundFile, of_share: Digest) -> Result<(), Refused> {
-    // In the round's id, zeros mean that nothing is stated.
-    let found = file.round().evaluation_key().unwrap_or(Digest::from_bytes([0; 32]));
-    if found == of_share {
+    let stated = file.round().evaluation_key();
+    if stated == Some(of_share) {
         return Ok(());
     }
+    // In the round's id, zeros mean that nothing is stated.
+    let found = stated.unwrap_or(Digest::from_bytes([0; 32]));
     Err(Refused::fault(format!(
         "was generated with the evaluation key {of_share}, the round states {found}: with another evaluation key a verified answer could read \
          the opener's share of the key"
