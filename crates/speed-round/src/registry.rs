@@ -240,8 +240,9 @@ impl RoundRegistry {
             let circuit = ExactCircuit::ALL.into_iter().find(|circuit| circuit.code() == usize::from(*code))?;
             Some((circuit, AnswerSeed::from_bytes(seed.try_into().ok()?)))
         });
-        let missing = "does not contain the seed of this round's answers: it was damaged, so restore it from a copy";
-        read.ok_or_else(|| Refused::results(&self.path, missing))
+        let missing =
+            "does not contain the seed of this round's answers: it is damaged. Restore it only in its last state";
+        read.ok_or(missing).map_err(Refused::input(&self.path))
     }
 
     /// Returns, for each query, the stored answer to the closed sum. A stored value that is not an answer, or is of
