@@ -265,6 +265,21 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_new_file_replaces_no_file_and_leaves_no_temporary_one() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("file");
+        write_new(&path, b"12345", Access::Owner).expect("new");
+        let error = write_new(&path, b"6", Access::Shared).expect_err("there already");
+        assert_eq!(error.exit_code().code(), 4, "{error}");
+        assert_eq!(fs::read(&path).expect("a file"), b"12345");
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
+        // Another program may have written it since the check.
+        #[cfg(target_os = "linux")]
+        assert!(write_unnamed(folder.path(), &path, b"6", Access::Shared).is_err());
+        assert_eq!(fs::read(&path).expect("a file"), b"12345");
+    }
+
     #[cfg(unix)]
     #[test]
     fn secrets_that_others_can_read_are_refused() {
