@@ -44,8 +44,8 @@ fn checked(folder: &RoundFolder) -> Result<usize, Refused> {
     checked.map(|report| report.teachers_counted)
 }
 
-/// A server gives teacher 2 a receipt, sums the messages of the others, and shows the verifier a log of that sum. On commit b3db769 the verifier
-/// confirmed it, and teacher 2 confirmed another log, which counts its message.
+/// A server gives teacher 2 a receipt, sums the messages of the others, and shows the verifier a log of that sum. Alone, the verifier
+/// confirms it, and teacher 2 confirms another log, which counts its message.
 #[test]
 fn two_logs_of_a_server_are_told_apart_by_the_verification() {
     let folder = evaluated();
@@ -76,7 +76,7 @@ fn two_logs_of_a_server_are_told_apart_by_the_verification() {
     assert!(!report.honest && report.log_fault.is_some_and(|fault| fault.contains("from whom one was received")));
 }
 
-/// Before this check, all of these logs but the last were certified, and `check` repeated their numbers.
+/// `check` repeats the numbers of a log, so it refuses logs of another form.
 #[test]
 fn a_server_that_signs_a_log_of_another_form_is_convicted() {
     let folder = evaluated();
@@ -119,7 +119,7 @@ fn a_server_that_signs_a_log_of_another_form_is_convicted() {
     }
 }
 
-/// Before this check, a log whose digests are those of the messages was certified whatever teachers it named.
+/// The digests of these logs are those of the messages; only the teachers are exchanged.
 #[test]
 fn a_server_that_logs_messages_as_those_of_other_teachers_is_convicted() {
     let folder = evaluated();

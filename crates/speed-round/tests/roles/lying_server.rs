@@ -1,6 +1,5 @@
 //! Attacks of a server that signs answers which it did not compute, and their discovery by a party that computes the
-//! result again. On commit 2903ddd, which has no verification, every attack here succeeds: `student open` writes the
-//! labels.
+//! result again. Without a verification every attack here would succeed: `student open` would write the labels.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -323,8 +322,7 @@ fn a_round_with_noise_from_the_server_is_not_verified_and_opens_only_unverified(
     assert_eq!(open(&folder, Vec::new(), true).expect("labels").lines().count(), 1 + QUERIES);
 }
 
-/// Every opened result may tell as many key bits as its labels have, but only one was charged: before this check, a server that signed two
-/// results of a round had both opened.
+/// Every opened result may tell as many key bits as its labels have, but only one is charged.
 #[test]
 fn a_second_result_of_a_round_is_not_opened() {
     let folder = evaluated();
@@ -355,7 +353,7 @@ fn a_second_result_of_a_round_is_not_opened() {
     assert!(open().expect_err("the second").to_string().contains("was opened before"), "{first:?}");
 }
 
-/// Before this check, `student open --unverified` opened the result of one teacher, whose noise alone protects its vote.
+/// In a result of one teacher, its noise alone would protect its vote.
 #[test]
 fn a_result_of_fewer_teachers_than_the_minimum_is_refused() {
     let folder = answered_with(&Terms { min_teachers: 3, ..real_terms("minimum") });
@@ -488,8 +486,7 @@ fn a_result_of_a_server_that_was_killed_is_verified() {
     assert!(verify(&folder).honest);
 }
 
-/// Before this check, the server ended without an error and without copies, and had deleted the messages of the network. On commit b3db769
-/// others could read the copies.
+/// The registry deletes the messages of the network when it stores the result, and without copies nobody could verify it.
 #[test]
 fn a_server_that_lacks_copies_of_counted_messages_says_so_before_it_forgets_them() {
     let folder = answered("copies");
@@ -538,7 +535,7 @@ fn sparse(folder: &RoundFolder, name: &str) {
     fs::File::create(folder.path(name)).and_then(|file| file.set_len(1 << 42)).expect("a sparse file");
 }
 
-/// Before these checks, a gigabyte was read and decoded for a small round, and a list of terabytes was hashed for hours.
+/// Otherwise a gigabyte would be decoded for a small round, and a list of terabytes hashed for hours.
 #[test]
 fn a_file_longer_than_its_kind_is_not_read() {
     let folder = answered("long");
@@ -552,14 +549,14 @@ fn a_file_longer_than_its_kind_is_not_read() {
     let error =
         teacher::answer(&TeacherOptions { query_list, randomness, ..options }).expect_err("too long").to_string();
     assert!(error.contains("list") && error.contains("expected at most"), "{error}");
-    // Before this check, a wrong name created an empty registry.
+    // A wrong name creates no empty registry.
     let options = RevealOptions { registry: folder.path("typo.registry"), ..reveal_options(&folder) };
     let error = server::reveal(&options).expect_err("absent");
     assert!(error.exit_code().code() == 4 && error.to_string().contains("typo.registry"), "{error}");
     assert!(!folder.path("typo.registry").exists());
 }
 
-/// On commit b3db769 only the command line refused such a round, so other programs answered it.
+/// Not only the command line refuses such a round.
 #[test]
 fn a_program_that_uses_the_library_refuses_a_round_that_costs_too_much() {
     let folder = RoundFolder::new(&Terms { noise: noise(9.0), ..real_terms("dear") });
@@ -574,7 +571,7 @@ fn a_program_that_uses_the_library_refuses_a_round_that_costs_too_much() {
     assert!(!folder.path("message").exists());
 }
 
-/// On commit b3db769 both succeeded, with one charge: two messages with the same votes and different noise.
+/// Otherwise one charge would pay for two messages with the same votes and different noise.
 #[test]
 fn two_simultaneous_answers_with_one_ledger_release_one_message() {
     let folder = RoundFolder::new(&real_terms("simultaneous"));
@@ -597,7 +594,7 @@ fn two_simultaneous_answers_with_one_ledger_release_one_message() {
 
 #[test]
 fn a_party_counts_with_all_its_teachers_in_a_verification() {
-    // On commit fd29d26 the parties were compared with the number of teachers, and the honest server stood convicted.
+    // Compared with the number of its parties, an honest server would stand convicted.
     let mut terms = real_terms("parties");
     let parties = terms.roster.teachers().iter().zip([3, 2, 4, 1]);
     let parties = parties.map(|(party, teachers)| party.clone().with_teachers(teachers).expect("teachers")).collect();
@@ -634,7 +631,7 @@ fn open_with_known(folder: &RoundFolder, known: &str, wrong: usize) -> Result<st
     })
 }
 
-/// On commit 2903ddd the labels of the replaced result are written.
+/// Without known answers the labels of the replaced result would be written.
 #[test]
 fn known_answers_refuse_replaced_labels_before_any_is_written() {
     let folder = evaluated();

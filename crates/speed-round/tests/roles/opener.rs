@@ -170,7 +170,7 @@ fn a_real_share_opens_no_simulation() {
     opener::part(&options(&folder)).expect("a simulated share");
     copy_real_share(&folder, "student.share");
     refused(open(&folder, "part", None), 3, "student.share");
-    // On commit b3db769 the key of the flooding, which is zero in the student's share and random in the opener's, was not checked.
+    // The key of the flooding is zero in the student's share and random in the opener's.
     for (name, key) in [("student.share", 1), ("opener.share", 0)] {
         copy_share(&folder, name, |bytes| bytes[84..116].fill(key));
     }

@@ -155,7 +155,7 @@ fn an_answer_that_is_no_outcome_refuses_the_result_and_labels_are_private() {
     assert!(error.expect_err("another round").to_string().contains("expected round"));
 }
 
-/// A proven round was charged no bits, and a key served 109 labels without proofs: this test fails on commit 2903ddd.
+/// Proofs do not bound what labels reveal, so a round with proofs is charged like another one.
 #[test]
 fn keys_are_for_one_round_and_every_label_wears_them_out() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -208,8 +208,8 @@ fn keys_are_for_one_round_and_every_label_wears_them_out() {
     assert_eq!(round("fourth", 1, true).expect_err("damaged").exit_code().code(), 3);
 }
 
-/// A simulation is charged nothing and needs no verification. Before this check, a rehearsal under real keys let a lying server read 2,000
-/// of 2,000 bits of the secret key from its labels, and opening it destroyed the key.
+/// A simulation is charged nothing and needs no verification. Under real keys a rehearsal would let a lying server read the secret key from
+/// its labels, and opening it would destroy the key.
 #[test]
 fn simulations_never_use_real_keys_and_real_rounds_never_simulated_ones() {
     let folder = tempfile::tempdir().expect("a temporary folder");
