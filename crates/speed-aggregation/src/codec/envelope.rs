@@ -1,4 +1,5 @@
 //! The envelope of every wire format: magic, version, kind, content, checksum.
+//!
 //! Numbers are little-endian. Nothing is allocated from a length field: lengths are checked against the bytes at hand.
 
 use sha2::{Digest, Sha256};
