@@ -1,4 +1,4 @@
-//! The three roles of a labelling round as programs that exchange files.
+//! The three roles of a labelling round as programs that exchange files, by courier or over a [`network`].
 //!
 //! Each party uses the module of its role: the student announces a round and decrypts its labels, a teacher answers
 //! with one encrypted message, and the server computes the winners.
