@@ -32,6 +32,7 @@ pub enum LedgerError {
         delta: f64,
         spent: f64,
         rule: CompositionRule,
+        /// Options of `speed calibrate` that find noise within the budget.
         calibrate: String,
     },
     /// The queries cannot be charged.
