@@ -165,8 +165,8 @@ impl Server {
         Ok(())
     }
 
-    /// Adds a message whose proofs the caller has verified if the round requires them
-    /// ([`ProofKey::verify`](crate::proofs::ProofKey::verify)).
+    /// Adds a message whose proofs the caller has verified if the round requires them: first [`Self::check`], then
+    /// [`ProofKey::verify`](crate::proofs::ProofKey::verify).
     ///
     /// # Errors
     /// The errors of [`Self::check`].

@@ -14,6 +14,8 @@ use super::error::{ProofError, decode};
 pub struct Proofs(pub(super) Vec<CompactPkeProof>);
 
 /// The first bytes of encoded proofs: the version of the encoding.
+/// With a new version, a server must check the messages in its registry again: an update during a round would otherwise count
+/// proofs that verifiers of the new version refuse.
 const VERSION: &[u8; 8] = b"proofs/4";
 
 /// Returns how a proof is encoded: integers of fixed length, and nothing behind the proof.

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::error::{ExperimentError, ResultsFault};
 
-/// An interval that is longer than a check whether a lock is held.
+/// A process that only checks whether a lock is held has it for a moment, on network storage for longer: so often is a lock tried, at
+/// these intervals, before it counts as another process's.
+const ATTEMPTS: usize = 10;
 const MOMENT: Duration = Duration::from_millis(50);
 
 /// An exclusive lock on a file that exists only for the lock.
@@ -40,17 +42,17 @@ impl Lock {
     /// If the file cannot be opened, or its file system has no locks.
     pub(super) fn attempt(path: &Path) -> Result<Option<Self>, ExperimentError> {
         let file = open(path)?;
-        // A process that checks the lock holds it for a moment.
-        let first = file.try_lock();
-        let taken = first.or_else(|_| {
-            std::thread::sleep(MOMENT);
-            file.try_lock()
-        });
-        match taken {
-            Ok(()) => Ok(Some(Self { _file: file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(ExperimentError::io("lock", path)(error)),
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 {
+                std::thread::sleep(MOMENT);
+            }
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(Self { _file: file })),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(ExperimentError::io("lock", path)(error)),
+            }
         }
+        Ok(None)
     }
 
     /// Returns whether another process has the lock on `path`; writes nothing.
