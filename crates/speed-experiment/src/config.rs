@@ -4,7 +4,6 @@
 mod data;
 mod defaults;
 mod document;
-mod error;
 mod experiment;
 mod fault;
 mod forecast;
@@ -26,7 +25,6 @@ pub(crate) use data::MAX_PIXELS;
 pub use data::{ComputeDevice, DataConfig, DataSource, EnsembleConfig, PoolOrigin, TableConfig};
 pub use defaults::DEFAULTS;
 pub use document::Source;
-pub use error::ConfigError;
 pub use experiment::{Config, RawConfig, SCHEMA_VERSION};
 pub use noise::{Choice, NoiseConfig, QueryNoise, RawNoise};
 pub use privacy::{PrivacyConfig, RawPrivacy};

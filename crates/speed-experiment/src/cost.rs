@@ -18,7 +18,7 @@ use speed_teacher::{
 };
 
 use crate::config::{Config, VotesSource};
-use crate::error::{ExperimentError, Mismatch};
+use crate::error::ExperimentError;
 
 /// Core-seconds for an encrypted query with ten classes, including messages (results/published/argmax), and for the keys (the example `cost`
 /// of speed-aggregation).
@@ -292,7 +292,9 @@ fn student_with(
         });
         match ends[..] {
             [first, second] => Ok(second - first),
-            _ => trained.map(|_| 0.0).map_err(|error| Mismatch::Unmeasured(error.into()).into()),
+            _ => trained.map(|_| 0.0).map_err(|error| {
+                ExperimentError::fault(format_args!("a student of this config cannot be trained: {error}"))
+            }),
         }
     })?;
     let measured = method.passes(&method.trial(config, 1, batch)).images(pool.len());

@@ -32,10 +32,10 @@ mod store;
 mod sweep;
 pub mod training;
 
-pub use config::{Config, ConfigError, Source, Sweep};
+pub use config::{Config, Source, Sweep};
 pub use cost::{Cost, StageCost};
 pub use environment::current_environment;
-pub use error::{Damage, ExperimentError, InputFault, Mismatch, ModelFault, ResultsFault, found_instead};
+pub use error::{ExperimentError, found_instead};
 pub use list::{ListedState, RunSummary, list_runs};
 pub use options::RunOptions;
 pub use plan::{Plan, PlannedRow, PlannedStage, PlannedTraining, plan};

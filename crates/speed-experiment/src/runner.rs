@@ -12,7 +12,7 @@ use speed_core::random::Streams;
 pub(crate) use self::shard::folder_of;
 pub use self::shard::{ShardReport, run_shard};
 
-use crate::config::{Config, ConfigError};
+use crate::config::Config;
 use crate::device::Device;
 use crate::environment::current_environment;
 use crate::error::ExperimentError;
@@ -96,7 +96,7 @@ pub fn begin_run(config: &Config, results: &Path) -> Result<PathBuf, ExperimentE
 ///
 /// # Errors
 /// If it is the id of another run. The error names both runs, and if the other run exists, the keys that differ.
-pub fn check_run_id(id: &str, config: &Config, results: &Path) -> Result<(), ConfigError> {
+pub fn check_run_id(id: &str, config: &Config, results: &Path) -> Result<(), ExperimentError> {
     let own = run_id(config);
     if id == own {
         return Ok(());
@@ -104,7 +104,7 @@ pub fn check_run_id(id: &str, config: &Config, results: &Path) -> Result<(), Con
     let differs = RunStore::differences(results, config, id);
     let differs = differs.map_or_else(String::new, |keys| format!("; these keys differ: {}", keys.join(", ")));
     let message = format!("this config's run is {own}{differs}");
-    Err(ConfigError::Key { place: "command line".into(), key: format!("--run {id}"), message })
+    Err(ExperimentError::option(format_args!("--run {id}"), message))
 }
 
 /// Works in the directory of a run, under its lock, after all checks that can refuse the run.

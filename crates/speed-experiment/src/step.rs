@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::config::{Config, ConfigError, Sweep};
+use crate::config::{Config, Sweep};
 use crate::cost::Cost;
+use crate::error::ExperimentError;
 use crate::runner::folder_of;
 use crate::stages::{Graph, KINDS, Kind};
 use crate::store::{RunStore, SweepStore, report_path};
@@ -154,14 +155,14 @@ impl<'a> Steps<'a> {
     ///
     /// # Errors
     /// If settings of a sweep differ in their steps.
-    pub fn list(&self) -> Result<Vec<Step>, ConfigError> {
+    pub fn list(&self) -> Result<Vec<Step>, ExperimentError> {
         let mut steps = Vec::new();
         for (place, kind) in KINDS.iter().enumerate() {
             let Some(units) = kind.unit_name() else { continue };
             let with = self.configs.iter().filter(|config| units_in(config, *kind) > 0).count();
             if (1..self.configs.len()).contains(&with) {
                 let message = format!("some of its settings have {units} and others have none: submit them one by one");
-                return Err(ConfigError::Key { place: "config".into(), key: "sweep".into(), message });
+                return Err(ExperimentError::key("config", "sweep", message));
             }
             if with > 0 {
                 let needed = |before: &usize| KINDS[*before].is_needed_by_shards() && self.has(KINDS[*before]);
@@ -192,7 +193,7 @@ impl<'a> Steps<'a> {
     ///
     /// # Errors
     /// If settings of a sweep differ in their steps.
-    pub fn states(&self, shards_of: impl Fn(Step) -> usize) -> Result<Vec<StepState>, ConfigError> {
+    pub fn states(&self, shards_of: impl Fn(Step) -> usize) -> Result<Vec<StepState>, ExperimentError> {
         let mut is_behind = false;
         let state = |step: Step| {
             let of = if step.has_shards() { shards_of(step) } else { 1 };

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use crate::report::{SettingReport, SweepReport};
 pub use id::sweep_id;
 
-use crate::config::{ConfigError, Setting, Sweep};
+use crate::config::{Setting, Sweep};
 use crate::error::ExperimentError;
 use crate::options::RunOptions;
 use crate::plan::{Plan, check_setting_price, plan_with};
@@ -89,13 +89,13 @@ fn check_prices(sweep: &Sweep, options: &RunOptions) -> Result<(), ExperimentErr
     sweep.settings.iter().try_for_each(|setting| check_setting_price(&setting.config, options))
 }
 
-fn refuse_force(sweep: &Sweep, options: &RunOptions) -> Result<(), ConfigError> {
+fn refuse_force(sweep: &Sweep, options: &RunOptions) -> Result<(), ExperimentError> {
     let Some(stage) = options.force.first() else { return Ok(()) };
     let message = format!(
         "a sweep has {} runs, and --force applies to one: use the same config without [sweep], with --set",
         sweep.settings.len()
     );
-    Err(ConfigError::Key { place: "command line".into(), key: format!("--force {stage}"), message })
+    Err(ExperimentError::option(format_args!("--force {stage}"), message))
 }
 
 /// Returns a one-line description of a setting.

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use speed_core::ExitCode;
 use speed_experiment::{
-    Config, ExperimentError, RunOptions, Source, Sweep, check_run_id, first_model, has_begun, plan,
-    run as run_experiment, run_folder,
+    Config, RunOptions, Source, Sweep, check_run_id, first_model, has_begun, plan, run as run_experiment, run_folder,
 };
 
 use super::plan::plan_text;
@@ -61,7 +61,7 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
         return print_report(options.json, &plan, || plan_text(&plan));
     }
     let report = run_experiment(&config, &settings, reporter.progress()).inspect_err(|error| {
-        if matches!(error, ExperimentError::Io { .. }) && has_begun(&config, &options.experiment.results) {
+        if error.exit_code() == ExitCode::InputOutput && has_begun(&config, &options.experiment.results) {
             reporter.progress().note("finished work is kept; the same command goes on from it");
         }
     })?;

@@ -6,7 +6,7 @@ use speed_core::printable_path;
 use speed_experiment::model::{Description, Network};
 use speed_experiment::report::{CardFault, CardSource, ModelCard, PartyPrivacy, TrainingData};
 use speed_experiment::{
-    CardedModel, ExperimentError, InputFault, OF_REPORT, check_card, models_of_card, read_card, task, verify_run_card,
+    CardedModel, ExperimentError, OF_REPORT, check_card, models_of_card, read_card, task, verify_run_card,
 };
 
 use super::card::RoundFacts;
@@ -96,7 +96,7 @@ fn of_round(options: &VerifyOptions, card: &ModelCard) -> Result<Option<Account>
     let claim = card.privacy.as_ref().and_then(|privacy| privacy.data_independent.as_ref());
     let delta = Delta::new(claim.map_or(1e-5, |claim| claim.delta)).map_err(|error| {
         let fault = CardFault::Format { reason: error.to_string() };
-        ExperimentError::Input { path: options.card.clone(), fault: Box::new(fault).into() }
+        ExperimentError::input(&options.card, fault)
     })?;
     let facts = RoundFacts::read(round, options.result.as_deref(), delta)?;
     of_files(options, card, Some(&facts))?;
@@ -105,7 +105,7 @@ fn of_round(options: &VerifyOptions, card: &ModelCard) -> Result<Option<Account>
 
 /// Compares a card with its model and, if it has one, with its round.
 fn of_files(options: &VerifyOptions, card: &ModelCard, round: Option<&RoundFacts>) -> Result<(), Failure> {
-    let other = || ExperimentError::Input { path: options.card.clone(), fault: InputFault::OtherModel };
+    let other = || ExperimentError::other_model(&options.card);
     let models = models_of_card(&options.card, card)?;
     let [CardedModel { file, description }] = models.as_slice() else { return Err(other().into()) };
     let Description { network, origin, .. } = description;

@@ -7,10 +7,10 @@ use toml::{Table, Value};
 
 use super::defaults::defaults;
 use super::document::{SWEEP, Source};
-use super::error::ConfigError;
 use super::experiment::Config;
 use super::overrides::{self, Override};
 use super::unknown::unknown_of;
+use crate::error::ExperimentError;
 
 /// Keys that cannot be swept: they determine the place of the results and which of them may be published.
 const NOT_SWEPT: [&str; 2] = ["name", "noise.source"];
@@ -69,7 +69,7 @@ impl Sweep {
     /// # Errors
     /// If a key has no values or a repeated value, if there are too many combinations, or if the config of a setting
     /// cannot run.
-    pub fn load(source: &Source) -> Result<Option<Self>, ConfigError> {
+    pub fn load(source: &Source) -> Result<Option<Self>, ExperimentError> {
         let Some(table) = source.sweep()? else { return Ok(None) };
         let swept = keys(source, &table)?;
         let count = swept.iter().try_fold(1usize, |count, key| count.checked_mul(key.values.len()));
@@ -93,7 +93,7 @@ impl Sweep {
 }
 
 /// Returns the keys of the table, which may be written dotted, quoted or as nested tables.
-fn keys(source: &Source, table: &Table) -> Result<Vec<Swept>, ConfigError> {
+fn keys(source: &Source, table: &Table) -> Result<Vec<Swept>, ExperimentError> {
     let mut found = Vec::new();
     for (name, value) in table {
         flatten(source, name, value, &mut found)?;
@@ -101,7 +101,7 @@ fn keys(source: &Source, table: &Table) -> Result<Vec<Swept>, ConfigError> {
     Ok(found)
 }
 
-fn flatten(source: &Source, name: &str, value: &Value, found: &mut Vec<Swept>) -> Result<(), ConfigError> {
+fn flatten(source: &Source, name: &str, value: &Value, found: &mut Vec<Swept>) -> Result<(), ExperimentError> {
     let refuse = |message: &str| Err(source.error(&format!("{SWEEP}.{name}"), message));
     match value {
         Value::Table(inner) => {
@@ -138,7 +138,7 @@ fn flatten(source: &Source, name: &str, value: &Value, found: &mut Vec<Swept>) -
 }
 
 /// Returns the setting at an index; the last key changes fastest.
-fn setting(source: &Source, swept: &[Swept], mut index: usize) -> Result<Setting, ConfigError> {
+fn setting(source: &Source, swept: &[Swept], mut index: usize) -> Result<Setting, ExperimentError> {
     let mut chosen = vec![0; swept.len()];
     for (place, key) in swept.iter().enumerate().rev() {
         chosen[place] = index % key.values.len();

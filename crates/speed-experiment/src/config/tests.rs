@@ -5,9 +5,10 @@ use speed_student::StudentMethod;
 
 use speed_core::Digest;
 
-use super::{Config, ConfigError, DEFAULTS, Source, Sweep};
+use super::{Config, DEFAULTS, Source, Sweep};
+use crate::error::ExperimentError;
 
-fn load(text: &str, overrides: &[&str]) -> Result<Config, ConfigError> {
+fn load(text: &str, overrides: &[&str]) -> Result<Config, ExperimentError> {
     let overrides: Vec<String> = overrides.iter().map(|&entry| entry.to_owned()).collect();
     Config::load(&Source::new("test.toml", text).with_overrides(&overrides)?)
 }

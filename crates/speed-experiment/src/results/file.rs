@@ -94,7 +94,7 @@ pub(crate) fn student_methods() -> Vec<StudentMethodTitle> {
 pub fn read_report(run: &Path) -> Result<Report, ExperimentError> {
     let path = report_path(run);
     let report: Report = store::read_report::<StoredReport>(&path)?.into();
-    report.check().map_err(|error| ExperimentError::Results { path, fault: error.into() })?;
+    report.check().map_err(|error| ExperimentError::from(error).at(path))?;
     Ok(report)
 }
 
@@ -105,7 +105,7 @@ pub fn read_report(run: &Path) -> Result<Report, ExperimentError> {
 pub fn read_sweep(sweep: &Path) -> Result<SweepReport, ExperimentError> {
     let path = SweepStore::report_of(sweep);
     let report: SweepReport = store::read_report::<StoredSweep>(&path)?.into();
-    report.check().map_err(|error| ExperimentError::Results { path, fault: error.into() })?;
+    report.check().map_err(|error| ExperimentError::from(error).at(path))?;
     Ok(report)
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use speed_core::random::Streams;
 
-use crate::config::{Config, ConfigError, Sweep};
+use crate::config::{Config, Sweep};
 use crate::device::Device;
 use crate::environment::current_environment;
 use crate::error::ExperimentError;
@@ -22,18 +22,20 @@ impl Shard {
     ///
     /// # Errors
     /// If the stage has no units, or the share is not I of N with 1 <= I <= N.
-    pub fn parse(stage: &str, share: &str) -> Result<Self, ConfigError> {
-        let refuse = |key: String, message: String| ConfigError::Key { place: "command line".into(), key, message };
+    pub fn parse(stage: &str, share: &str) -> Result<Self, ExperimentError> {
         let kind = kind_with_units(stage).ok_or_else(|| {
             let with_units = KINDS.iter().filter(|kind| kind.unit_name().is_some());
             let names: Vec<&str> = with_units.map(|kind| kind.name()).collect();
             let message = format!("with --shard, expected a stage that has units: {}", names.join(", "));
-            refuse(format!("--stage {stage}"), message)
+            ExperimentError::option(format_args!("--stage {stage}"), message)
         })?;
         let numbers = share.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         match numbers {
             Some((number, of)) if (1..=of).contains(&number) => Ok(Self { stage: kind.name().to_owned(), number, of }),
-            _ => Err(refuse(format!("--shard {share}"), "expected I/N, integers with 1 <= I <= N".into())),
+            _ => {
+                let expected = "expected I/N, integers with 1 <= I <= N";
+                Err(ExperimentError::option(format_args!("--shard {share}"), expected))
+            }
         }
     }
 }

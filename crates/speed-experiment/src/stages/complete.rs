@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::context::Context;
 use super::machine;
 use super::stage::Stage;
-use crate::error::{ExperimentError, ResultsFault};
+use crate::error::ExperimentError;
 use crate::store::{FinishedStage, Identity, StageState};
 
 /// Returns the output of `stage`, and runs the stage unless it is finished with the same fingerprint. A shard runs no stage.
@@ -27,9 +27,10 @@ fn find<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::Output, Experim
         false => context.store.recorded(&identity),
     };
     let done = look().or_else(|| wait_for(context, &identity.name, look));
-    let done = done.ok_or_else(|| ExperimentError::Results {
-        path: context.store.remains_of(&identity.name).folder().to_path_buf(),
-        fault: ResultsFault::NotDone { stage: identity.name.clone() },
+    let done = done.ok_or_else(|| {
+        let next = format!("first run `speed run CONFIG --stage {}`", identity.name);
+        let fault = format!("is not done, and shards do not run earlier stages: {next}");
+        ExperimentError::results(context.store.remains_of(&identity.name).folder(), fault)
     })?;
     stage.load(context, &done)
 }

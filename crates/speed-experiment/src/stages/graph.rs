@@ -20,7 +20,7 @@ use super::students::StudentTraining;
 use super::teachers::TeacherTraining;
 use super::units::StageUnits;
 use super::votes::VoteCollection;
-use crate::config::{Config, ConfigError, RowConfig};
+use crate::config::{Config, RowConfig};
 use crate::error::ExperimentError;
 use crate::store::RunStore;
 
@@ -94,7 +94,7 @@ impl Graph {
     ///
     /// # Errors
     /// If one is not; the error lists the valid names.
-    pub(crate) fn check(&self, forced: &[String]) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self, forced: &[String]) -> Result<(), ExperimentError> {
         match forced.iter().find(|stage| !self.0.iter().any(|node| node.is_called(stage))) {
             Some(stage) => Err(self.no_such("--force", stage)),
             None => Ok(()),
@@ -105,18 +105,15 @@ impl Graph {
     ///
     /// # Errors
     /// If there is none; the error lists the valid names.
-    pub(crate) fn up_to(&self, stage: &str) -> Result<&[Node], ConfigError> {
+    pub(crate) fn up_to(&self, stage: &str) -> Result<&[Node], ExperimentError> {
         let last = self.0.iter().rposition(|node| node.is_called(stage));
         last.map(|last| &self.0[..=last]).ok_or_else(|| self.no_such("--stage", stage))
     }
 
-    fn no_such(&self, option: &str, stage: &str) -> ConfigError {
+    fn no_such(&self, option: &str, stage: &str) -> ExperimentError {
         let known: Vec<&str> = self.names().map(|name| &**name).collect();
-        ConfigError::Key {
-            place: "command line".into(),
-            key: format!("{option} {stage}"),
-            message: format!("no such stage; this config has {}", known.join(", ")),
-        }
+        let message = format_args!("no such stage; this config has {}", known.join(", "));
+        ExperimentError::option(format_args!("{option} {stage}"), message)
     }
 }
 

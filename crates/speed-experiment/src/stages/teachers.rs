@@ -21,7 +21,7 @@ use super::stage::{Stage, StageName};
 use super::units::{ShardUnits, StageUnits};
 use crate::config::{Config, VotesSource};
 use crate::cost::{Meter, StageCost};
-use crate::error::{ExperimentError, Mismatch};
+use crate::error::ExperimentError;
 use crate::store::{Fingerprint, FinishedStage, StageFolder, part_of_stage, unit_payload};
 
 /// The name of the stage.
@@ -239,7 +239,8 @@ impl<'a> Training<'a> {
     fn metrics_csv(&self) -> Result<String, ExperimentError> {
         let done = self.done();
         let lines = self.partitions.iter().enumerate().map(|(teacher, partition)| {
-            let (metrics, arithmetic) = done.get(&teacher).ok_or(Mismatch::LostTeacher { teacher })?;
+            let lost = || ExperimentError::fault(format_args!("teacher {teacher} was saved and cannot be read back"));
+            let (metrics, arithmetic) = done.get(&teacher).ok_or_else(lost)?;
             Ok(vec![
                 teacher.to_string(),
                 partition.len().to_string(),

@@ -23,7 +23,7 @@ use super::teachers::TrainedTeachers;
 use super::truth::Truth;
 use crate::config::{Config, QuerySelection, VotesInFile, VotesSource};
 use crate::cost::{Meter, StageCost};
-use crate::error::{ExperimentError, Mismatch};
+use crate::error::ExperimentError;
 use crate::npy;
 use crate::store::{Fingerprint, FinishedStage, StageFolder};
 
@@ -115,7 +115,9 @@ impl<'a> VotesStage<'a> {
                 note(context, &file.path, &votes);
                 let is_grouped = context.config.queries.selection == QuerySelection::Clusters { groups: true };
                 if is_grouped && votes.form() == VotesForm::Histograms {
-                    return Err(Mismatch::GroupsOfHistograms { path: file.path.clone() }.into());
+                    let needed = "queries.groups needs the label of every teacher for every image, found histograms";
+                    let fault = format!("{needed}: use a file of labels, teachers x pool");
+                    return Err(ExperimentError::input(&file.path, fault));
                 }
                 VoteOrigin::File { votes, digest: Fingerprint::of_bytes(&content), file }
             }
@@ -231,9 +233,7 @@ impl Stage for VotesStage<'_> {
             VoteOrigin::Teachers(trained, images) => ask_teachers(context, trained, &images.pool, "collect votes")?,
             VoteOrigin::File { votes, file, .. } => {
                 context.progress.begin("read votes", "files", 1, 0);
-                votes
-                    .votes()
-                    .map_err(|fault| ExperimentError::Input { path: file.path.clone(), fault: fault.into() })?
+                votes.votes().map_err(|fault| ExperimentError::input(&file.path, fault))?
             }
             VoteOrigin::Uniform { classes } => uniform(context, *classes)?,
             VoteOrigin::Truth(images) => truth(context, images)?,
@@ -247,7 +247,8 @@ impl Stage for VotesStage<'_> {
         let saved: VoteShape = done.read_json(SHAPE)?;
         let classes = self.classes().unwrap_or(saved.classes());
         if (saved.teachers(), saved.queries(), saved.classes()) != (teachers, pool, classes) {
-            return Err(Mismatch::VoteShape { saved, teachers, pool, classes }.into());
+            let expected = format!("expected {teachers} teachers, {pool} pool images and {classes} classes");
+            return Err(ExperimentError::fault(format_args!("votes of {saved} were saved, {expected}")));
         }
         let votes = npy::read_labels(&done.path(VOTES), saved)?;
         let hash = self.hash(&votes, done.outputs_hash());

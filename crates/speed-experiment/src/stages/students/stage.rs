@@ -72,8 +72,7 @@ impl Student<'_> {
     /// Writes the trained student's weights. Their file is not an output, because a student is the same with and without it.
     fn keep(&self, folder: &StageFolder, trained: &speed_student::Student) -> Result<(), ExperimentError> {
         let bytes = weights_to_bytes(trained.network());
-        let bytes =
-            bytes.map_err(|fault| ExperimentError::Model { path: folder.path().join(record::WEIGHTS), fault })?;
+        let bytes = bytes.map_err(|error| error.at(folder.path().join(record::WEIGHTS)))?;
         folder.write_checked(record::WEIGHTS, &bytes)
     }
 }
