@@ -30,5 +30,6 @@ pub use noise::{Choice, NoiseConfig, QueryNoise, RawNoise};
 pub use privacy::{PrivacyConfig, RawPrivacy};
 pub use queries::{QueriesConfig, QuerySelection, QuerySelectionKind, RawQueries};
 pub use row::{RawRow, RowConfig, RowStudent};
+pub(crate) use settings::word;
 pub use sweep::{Setting, Sweep};
 pub use votes::{RawVotes, VotesInFile, VotesSource, VotesSourceKind};

@@ -10,7 +10,6 @@ mod row;
 mod tests;
 
 pub use card::{CARD, CardedModel, OF_REPORT, check_card, models_of_card, read_card, task, verify_run_card};
-pub(crate) use file::student_methods;
 pub use file::{read_report, read_sweep, run_folder, sweep_folder};
 pub use models::first_model;
 pub(crate) use models::write_models;

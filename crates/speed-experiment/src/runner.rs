@@ -21,9 +21,7 @@ use crate::options::RunOptions;
 use crate::picture;
 use crate::plan::check_run_price;
 use crate::progress::{Progress, Recorder};
-use crate::results::{
-    PublicAnswers, PublishedQueries, RowResult, publish, student_methods, with_answers, write_models,
-};
+use crate::results::{PublicAnswers, PublishedQueries, RowResult, publish, with_answers, write_models};
 use crate::stages::{
     CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowBaselines, RowBounds, RowLabellings,
     RowStudents, TeacherAnswers, TeachersOnTest, Truth, kinds_of_machine, planned_classes, select_queries,
@@ -214,7 +212,7 @@ fn report(
         experiment: config.name.clone(),
         run: store.id(),
         simulation: config.is_simulation(),
-        config: (&config.to_raw()).into(),
+        config: config.to_raw(),
         handwriting: images.and_then(|images| images.handwriting.clone()),
         classes: images.map_or_else(Vec::new, |images| images.class_names.clone()),
         ensemble: EnsembleQuality {
@@ -226,7 +224,6 @@ fn report(
         kinds_of_machine: kinds_of_machine(store),
         stage_times: stage_times.collect(),
         ledger,
-        methods: student_methods(),
     };
     Ok((report, asked))
 }

@@ -38,15 +38,7 @@ pub fn run_sweep(sweep: &Sweep, options: &RunOptions, progress: &dyn Progress) -
             run(&setting.config, options, &own).inspect_err(|_| progress.note(&format!("stopped at {place}")))?;
         reports.push(SettingReport::new(setting.values.clone(), report));
     }
-    let first = &sweep.settings[0].config;
-    let report = SweepReport::new(
-        first.name.clone(),
-        sweep_id(sweep),
-        sweep.keys.clone(),
-        sweep.values.clone(),
-        (&first.to_raw()).into(),
-        reports,
-    );
+    let report = SweepReport::new(sweep, reports);
     publish_sweep(&report, &options.results)?;
     Ok(report)
 }

@@ -1,6 +1,5 @@
 //! Tests that every invalid config is refused with one message that names file, line, key and allowed values.
 
-use crate::report::RunSettings;
 use speed_student::StudentMethod;
 
 use speed_core::Digest;
@@ -145,7 +144,7 @@ fn binomial_noise_has_coins_of_a_teacher_or_a_deviation() {
     assert_eq!([all(&four), all(&with("sigma = 15.8\n")), all(&with("sigma = 15.9\n"))], [1_000.0, 1_000.0, 1_250.0]);
     assert_eq!(load(&four.to_toml(), &[]).expect("resolved"), four);
     assert!(four.to_toml().contains("coins = 4") && !load("", &[]).expect("defaults").to_toml().contains("coins"));
-    assert_eq!(RunSettings::from(&four.to_raw()).noise, "binomial, coins 4 a teacher (deviation 15.8)");
+    assert_eq!(four.to_raw().noise_in_words(), "binomial, coins 4 a teacher (deviation 15.8)");
     let refuse = |keys: &str, parts: &[&str]| refused(&format!("{binomial}{keys}"), &[], parts);
     refuse("", &["`noise.coins`", "or sigma"]);
     refuse("coins = 4\nsigma = 15.0\n", &["test.toml:3", "`noise.coins`", "sigma = 15", "only one of the two"]);

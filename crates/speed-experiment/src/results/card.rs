@@ -197,7 +197,7 @@ pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Res
         ExperimentError::input(path, expected)
     })?;
     let (place, mut report) = (report_path(&run), read_report(&run)?);
-    let config = Config::load(&Source::new(printable_path(&place), report.config.toml.as_str()))?;
+    let config = Config::load(&Source::new(printable_path(&place), report.config.to_toml()))?;
     let index = config.rows.iter().zip(&report.rows).position(|(own, there)| own.name == *row && there.name == *row);
     let index = index.ok_or_else(|| {
         ExperimentError::input(place, format_args!("expected a row called {}, found none", printable(row)))

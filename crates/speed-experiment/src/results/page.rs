@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::report::{AskedQueries, PageParts, Report, Sheet};
 
 use super::models::model_of;
+use crate::config::DataSource;
 use crate::error::ExperimentError;
 use crate::stages::{METRICS, PICTURE, read_epochs};
 use crate::store::{ASKED_PICTURES, ASKED_QUERIES, CHANGED, read_listed, read_stage_file, read_table, table_path};
@@ -30,7 +31,7 @@ pub fn run_page(report: &Report, run: &Path) -> Result<String, ExperimentError> 
 /// content.
 #[must_use]
 pub fn missing_for_page(report: &Report, run: &Path) -> Vec<PathBuf> {
-    let pictures = report.config.has_images.then_some(ASKED_PICTURES);
+    let pictures = (report.config.data.source != DataSource::None).then_some(ASKED_PICTURES);
     let paths = [ASKED_QUERIES].into_iter().chain(pictures).map(|name| table_path(run, name));
     paths.filter(|path| !path.exists()).collect()
 }

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 use speed_accountant::ledger::Statement;
 
+use crate::config::{RawConfig, Sweep};
 use crate::report::environment::Environment;
 use crate::report::plausible::{Implausible, MAX_FOLDER, check_count, check_names, check_rows};
 use crate::report::row::ReportRow;
 use crate::report::run::Report;
-use crate::report::settings::RunSettings;
+use crate::sweep::sweep_id;
 
 /// The largest number of settings; each setting is a run.
 pub const MAX_SETTINGS: usize = 1000;
@@ -16,7 +17,7 @@ pub const MAX_SETTINGS: usize = 1000;
 const MAX_VALUE: usize = 4096;
 
 /// A finished sweep.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SweepReport {
     /// Experiment name.
     pub experiment: String,
@@ -29,7 +30,7 @@ pub struct SweepReport {
     /// The values of each key, as TOML.
     pub values: Vec<Vec<String>>,
     /// The config of the first setting.
-    pub config: RunSettings,
+    pub config: RawConfig,
     /// Every setting, with the results of its run.
     pub settings: Vec<SettingReport>,
     /// The total cost of all answers of the experiment; `None` for simulations.
@@ -73,24 +74,16 @@ impl SettingReport {
 }
 
 impl SweepReport {
-    /// Creates the report of a sweep of `keys` with their `values` and the finished `settings`. `config` is the config
-    /// of the first setting.
-    #[must_use]
-    pub fn new(
-        experiment: String,
-        sweep: String,
-        keys: Vec<String>,
-        values: Vec<Vec<String>>,
-        config: RunSettings,
-        settings: Vec<SettingReport>,
-    ) -> Self {
+    /// Creates the report of a sweep from its finished settings.
+    pub(crate) fn new(sweep: &Sweep, settings: Vec<SettingReport>) -> Self {
+        let first = &sweep.settings[0].config;
         Self {
-            experiment,
-            sweep,
+            experiment: first.name.clone(),
+            sweep: sweep_id(sweep),
             simulation: settings.iter().any(|setting| setting.simulation),
-            keys,
-            values,
-            config,
+            keys: sweep.keys.clone(),
+            values: sweep.values.clone(),
+            config: first.to_raw(),
             ledger: settings.iter().rev().find_map(|setting| setting.ledger.clone()),
             environment: settings.iter().find_map(|setting| setting.environment.clone()),
             settings,
@@ -122,7 +115,7 @@ impl SweepReport {
 
     /// Returns the config that repeats the sweep, as TOML.
     pub(crate) fn config_to_repeat(&self) -> String {
-        let mut text = format!("{}\n[sweep]\n", self.config.toml);
+        let mut text = format!("{}\n[sweep]\n", self.config.to_toml());
         for (key, values) in self.keys.iter().zip(&self.values) {
             let key = if key.contains('.') { format!("{key:?}") } else { key.clone() };
             text.push_str(&format!("{key} = [{}]\n", values.join(", ")));
