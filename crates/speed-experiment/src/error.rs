@@ -18,7 +18,7 @@ use speed_student::label_spreading::SpreadingError;
 use speed_student::pool::MapError;
 use speed_teacher::{EnsembleError, TeacherError};
 
-use crate::report::{CardFault, ClassificationError, Implausible, PictureError};
+use crate::report::ClassificationError;
 
 /// A refusal or a failure that stopped an experiment: its exit code, the file or directory that it is about, if any, and a message with the
 /// expected, the found and the next step.
@@ -116,7 +116,8 @@ impl ExperimentError {
 
     /// Returns an error about a report that no run writes.
     pub fn unlikely(expected: impl Display, found: impl Display) -> Self {
-        Implausible { expected: expected.to_string(), found: found.to_string() }.into()
+        let fault = format_args!("not a report that this version wrote: expected {expected}, found {found}");
+        Self::new(ExitCode::Results, fault)
     }
 
     /// Returns an error about a file of another format, or of none.
@@ -166,11 +167,9 @@ macro_rules! exit_codes {
 }
 
 exit_codes! {
-    Input "{}": CardFault, DataError, NoisyVotesError, NpyError, TraceError;
-    Input "generated images cannot be drawn: {}": PictureError;
+    Input "{}": DataError, NoisyVotesError, NpyError, TraceError;
     Input "its tensors do not fit its description: {}": TensorError;
     Input "results by class: {}": ClassificationError;
-    Results "{}": Implausible;
     Computation "{}": AccountError, AggregationError, MapError, MechanismError, OtherArithmetic, SpreadingError, TeacherError, VotesError;
 }
 

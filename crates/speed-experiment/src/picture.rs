@@ -11,7 +11,7 @@ const LONGEST_SIDE: usize = 48;
 
 /// Draws generated images.
 pub(crate) fn of_samples(samples: &Samples) -> Result<Vec<u8>, ExperimentError> {
-    Ok(png(sheet(samples))?)
+    png(sheet(samples))
 }
 
 /// Draws the first queried images of a pool; large images are reduced.
@@ -20,13 +20,12 @@ pub(crate) fn of_queries(pool: &Split, queries: &[usize]) -> Result<Vec<u8>, Exp
     let pixels = shown.iter().flat_map(|&image| pool.pixels(image)).copied().collect();
     let sheet = sheet(&Samples::new(pool.shape(), pixels));
     let longest = pool.shape().height.max(pool.shape().width);
-    let png = if longest <= LONGEST_SIDE { png(sheet) } else { reduced_png(sheet, LONGEST_SIDE, longest) };
-    Ok(png?)
+    if longest <= LONGEST_SIDE { png(sheet) } else { reduced_png(sheet, LONGEST_SIDE, longest) }
 }
 
 /// Draws one image of a pool in its own size.
 pub(crate) fn of_image(pool: &Split, image: usize) -> Result<Vec<u8>, ExperimentError> {
-    Ok(png(grid(&Samples::new(pool.shape(), pool.pixels(image).to_vec()), 1))?)
+    png(grid(&Samples::new(pool.shape(), pool.pixels(image).to_vec()), 1))
 }
 
 fn sheet(samples: &Samples) -> Picture {

@@ -33,8 +33,8 @@ mod text;
 
 pub use asked::{AskedQueries, RowAnswers};
 pub use card::{
-    CARD_FORMAT, CardFault, CardSource, MAX_CARD_DELTA, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy,
-    Privacy, Task, TrainingData, Versions, covers_labels,
+    CARD_FORMAT, CardSource, MAX_CARD_DELTA, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy, Privacy,
+    Task, TrainingData, Versions, covers_labels,
 };
 pub use classification::{ClassResult, Classification, ClassificationError, check_class_names};
 pub use columns::{DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, DATA_INDEPENDENT_PARTY, PAPER_FORMULAS};
@@ -45,8 +45,8 @@ pub use compare::{
 pub use environment::Environment;
 pub use noise::RunNoise;
 pub use page::{BASELINE_STAGE, PageParts, STUDENT_STAGE, Sheet};
-pub use picture::{Picture, PictureError, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
-pub use plausible::{Implausible, MAX_CLASS_NAME, MAX_ROW_NAME, check_rows};
+pub use picture::{Picture, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
+pub use plausible::{MAX_CLASS_NAME, MAX_ROW_NAME, check_rows};
 pub use proportion::Interval;
 pub use row::{AggregationKind, Baselines, EpochAccuracy, LabellingTimes, PaperFigures, ReportRow, Score, StudentRun};
 pub use run::{EnsembleQuality, Report, ReportFile, SCHEMA, StageTime, Versioned};

@@ -4,7 +4,7 @@ mod shard;
 
 use std::path::{Path, PathBuf};
 
-use crate::report::{AskedQueries, EnsembleQuality, Environment, Report, StageTime};
+use crate::report::{AskedQueries, EnsembleQuality, Environment, Report, RowAnswers, StageTime};
 use speed_accountant::QueryBatch;
 use speed_core::printable_path;
 use speed_core::random::Streams;
@@ -21,7 +21,7 @@ use crate::options::RunOptions;
 use crate::picture;
 use crate::plan::check_run_price;
 use crate::progress::{Progress, Recorder};
-use crate::results::{PublicAnswers, PublishedQueries, RowResult, publish, with_answers, write_models};
+use crate::results::{PublishedQueries, RowResult, publish, write_models};
 use crate::stages::{
     CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowBaselines, RowBounds, RowLabellings,
     RowStudents, TeacherAnswers, TeachersOnTest, Truth, kinds_of_machine, planned_classes, select_queries,
@@ -251,19 +251,18 @@ fn asked_queries(context: &Context<'_>, outputs: &Outputs, results: &[RowResult]
     let (votes, queries) = (outputs.get::<TeacherAnswers>(), outputs.get::<Queries>().all());
     let is_covered =
         |result: &RowResult| result.bounds.as_ref().is_some_and(|bounds| bounds.data_independent.is_some());
-    let answers = results.iter().enumerate().map(|(row, result)| PublicAnswers {
-        row,
-        is_covered: is_covered(result),
-        labels: &result.labels.labels,
-    });
-    let asked = AskedQueries {
+    // If the noise is real, answers without a finite claim are left out.
+    let own = results.iter().enumerate().filter(|(row, _)| config.labels_of(*row) == *row);
+    let public = own.filter(|(_, result)| !config.protects_answers() || is_covered(result));
+    let rows = public
+        .map(|(row, result)| RowAnswers { row: config.rows[row].name.clone(), labels: result.labels.labels.clone() });
+    AskedQueries {
         pool_images: queries.images().to_vec(),
         group_sizes: queries.groups().map(|groups| groups.iter().map(Vec::len).collect()),
         truth: truth.map(|truth| queries.truth(truth.labels())),
         votes: (!config.protects_answers()).then(|| votes.counts(queries.len())),
-        rows: Vec::new(),
-    };
-    with_answers(asked, config, answers)
+        rows: rows.collect(),
+    }
 }
 
 /// Returns the charges for forced answers, if there is a budget that may refuse them.

@@ -6,9 +6,10 @@ use speed_accountant::ledger::Statement;
 use speed_student::StudentMethod;
 
 use crate::config::RawConfig;
+use crate::error::ExperimentError;
 use crate::report::environment::Environment;
 use crate::report::noise::RunNoise;
-use crate::report::plausible::{Implausible, MAX_FOLDER, check_classes, check_count, check_names, check_rows};
+use crate::report::plausible::{MAX_FOLDER, check_classes, check_count, check_names, check_rows};
 use crate::report::row::ReportRow;
 
 /// The version of reports, of sweeps and of everything that is printed as JSON: their first field.
@@ -145,7 +146,7 @@ impl Report {
     ///
     /// # Errors
     /// If a name is not printable, or a number is out of range.
-    pub fn check(&self) -> Result<(), Implausible> {
+    pub fn check(&self) -> Result<(), ExperimentError> {
         let stages = self.stage_times.iter().map(|time| &time.stage);
         check_count("stages", self.stage_times.len(), MAX_STAGES)?;
         check_names(MAX_FOLDER, [&self.experiment, &self.run].into_iter().chain(&self.handwriting).chain(stages))?;

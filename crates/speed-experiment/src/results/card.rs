@@ -123,7 +123,7 @@ pub(super) fn card_of_row(
 /// If the file is missing, not a card, or was changed, or the other form is of another card.
 pub fn read_card(path: &Path) -> Result<ModelCard, ExperimentError> {
     let text = read_small(path).map_err(ExperimentError::unreadable(path))?;
-    let card = ModelCard::from_json(&text).map_err(|fault| ExperimentError::input(path, fault))?;
+    let card = ModelCard::from_json(&text).map_err(|error| error.at(path))?;
     // People read the other form.
     let other = path.with_extension("md");
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -143,7 +143,7 @@ pub fn read_card(path: &Path) -> Result<ModelCard, ExperimentError> {
 /// # Errors
 /// The first field that differs.
 pub fn check_card(path: &Path, card: &ModelCard, expected: &ModelCard) -> Result<(), ExperimentError> {
-    card.differing_field(expected).map_err(|fault| ExperimentError::input(path, fault))
+    card.differing_field(expected).map_err(|error| error.at(path))
 }
 
 /// A model beside a card.

@@ -13,7 +13,7 @@ use crate::store::{self, SweepStore, report_path};
 pub fn read_report(run: &Path) -> Result<Report, ExperimentError> {
     let path = report_path(run);
     let report: Report = store::read_report(&path)?;
-    report.check().map_err(|error| ExperimentError::from(error).at(path))?;
+    report.check().map_err(|error| error.at(path))?;
     Ok(report)
 }
 
@@ -24,7 +24,7 @@ pub fn read_report(run: &Path) -> Result<Report, ExperimentError> {
 pub fn read_sweep(sweep: &Path) -> Result<SweepReport, ExperimentError> {
     let path = SweepStore::report_of(sweep);
     let report: SweepReport = store::read_report(&path)?;
-    report.check().map_err(|error| ExperimentError::from(error).at(path))?;
+    report.check().map_err(|error| error.at(path))?;
     Ok(report)
 }
 

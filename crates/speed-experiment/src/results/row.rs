@@ -1,8 +1,6 @@
 //! The lines of a run's report, from the outputs of its stages.
 
-use crate::report::{
-    AskedQueries, Baselines, LabellingTimes, ReportRow, RowAnswers, StudentRun, mean_and_deviation, median,
-};
+use crate::report::{Baselines, LabellingTimes, ReportRow, StudentRun, mean_and_deviation, median};
 
 use crate::config::Config;
 use crate::stages::{Bounds, RowLabels};
@@ -58,29 +56,4 @@ impl RowResult {
             encrypted_times: times,
         }
     }
-}
-
-/// The answers of a row, and the facts that decide whether they are public.
-pub(crate) struct PublicAnswers<'a> {
-    /// The position of the row in the config.
-    pub(crate) row: usize,
-    /// Whether a finite data-independent claim covers its answers.
-    pub(crate) is_covered: bool,
-    /// Its labels.
-    pub(crate) labels: &'a [Option<u8>],
-}
-
-/// Adds the answers of `rows`. If the noise is real, answers without a finite claim are left out.
-pub(crate) fn with_answers<'a>(
-    mut asked: AskedQueries,
-    config: &Config,
-    rows: impl Iterator<Item = PublicAnswers<'a>>,
-) -> AskedQueries {
-    let own = rows.filter(|answers| config.labels_of(answers.row) == answers.row);
-    let is_protected = config.protects_answers();
-    for answers in own.filter(|answers| !is_protected || answers.is_covered) {
-        let row = config.rows[answers.row].name.clone();
-        asked.rows.push(RowAnswers { row, labels: answers.labels.to_vec() });
-    }
-    asked
 }

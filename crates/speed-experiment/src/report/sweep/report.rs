@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 use speed_accountant::ledger::Statement;
 
 use crate::config::{RawConfig, Sweep};
+use crate::error::ExperimentError;
 use crate::report::environment::Environment;
-use crate::report::plausible::{Implausible, MAX_FOLDER, check_count, check_names, check_rows};
+use crate::report::plausible::{MAX_FOLDER, check_count, check_names, check_rows};
 use crate::report::row::ReportRow;
 use crate::report::run::Report;
 use crate::sweep::sweep_id;
@@ -94,18 +95,18 @@ impl SweepReport {
     ///
     /// # Errors
     /// If a name is not printable, a number is out of range, or lists differ in length.
-    pub fn check(&self) -> Result<(), Implausible> {
+    pub fn check(&self) -> Result<(), ExperimentError> {
         check_names(MAX_FOLDER, [&self.experiment, &self.sweep].into_iter().chain(&self.keys))?;
         check_count("settings", self.settings.len(), MAX_SETTINGS)?;
         if self.values.len() != self.keys.len() {
             let found = format!("those of {} keys of {}", self.values.len(), self.keys.len());
-            return Err(Implausible { expected: "the values of every key".to_owned(), found });
+            return Err(ExperimentError::unlikely("the values of every key", found));
         }
         for setting in &self.settings {
             check_count("values of a setting", setting.values.len(), self.keys.len())?;
             if setting.values.len() < self.keys.len() {
                 let found = format!("{} values of {} keys", setting.values.len(), self.keys.len());
-                return Err(Implausible { expected: "a value of every key".to_owned(), found });
+                return Err(ExperimentError::unlikely("a value of every key", found));
             }
             check_names(MAX_VALUE, setting.values.iter().chain([&setting.run]))?;
             check_rows(&setting.rows)?;
