@@ -148,8 +148,15 @@ impl Meter {
     }
 }
 
-/// Returns the cost of queries on ciphertexts, from the circuit and the number of queries of each row.
-pub(crate) fn labelling_cost(stage: &'static str, rows: &[(Circuit, usize)]) -> Vec<StageCost> {
+/// Returns the cost of queries on ciphertexts, whose number in each row `queries` returns.
+pub(crate) fn labelling_cost(
+    config: &Config,
+    stage: &'static str,
+    queries: fn(&Config, Option<usize>) -> usize,
+) -> Vec<StageCost> {
+    let rows = (0..config.rows.len()).filter(|&row| config.labels_of(row) == row);
+    let rows = rows.map(|row| (config.rows[row].circuit, queries(config, Some(row))));
+    let rows: Vec<_> = rows.filter(|(_, queries)| *queries > 0).collect();
     let queries = rows.iter().map(|(circuit, queries)| {
         let factor = match circuit {
             Circuit::Tournament => 1.0,

@@ -137,7 +137,7 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
 
 /// Estimates the cost of all stages of a run.
 fn cost(config: &Config, meter: Meter) -> Result<Cost, ExperimentError> {
-    let stages: Vec<Vec<StageCost>> = KINDS.iter().map(|kind| kind.cost(config, &meter)).collect::<Result<_, _>>()?;
+    let stages: Vec<Vec<StageCost>> = KINDS.iter().map(|kind| (kind.cost)(config, &meter)).collect::<Result<_, _>>()?;
     Ok(Cost::new(config, &meter, stages.concat()))
 }
 

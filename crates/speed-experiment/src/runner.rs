@@ -65,7 +65,7 @@ pub fn run_until(
 /// Completes stages in their order, and returns their outputs.
 fn complete(context: &Context<'_>, nodes: &[Node]) -> Result<Outputs, ExperimentError> {
     let mut outputs = Outputs::default();
-    nodes.iter().try_for_each(|node| node.kind.complete(context, node, &mut outputs))?;
+    nodes.iter().try_for_each(|node| (node.kind.complete)(context, node, &mut outputs))?;
     Ok(outputs)
 }
 

@@ -13,7 +13,7 @@ use crate::config::{Config, Sweep};
 use crate::cost::Cost;
 use crate::error::ExperimentError;
 use crate::runner::folder_of;
-use crate::stages::{Graph, KINDS, Kind};
+use crate::stages::{Graph, KINDS, Kind, Units};
 use crate::store::{RunStore, SweepStore, report_path};
 
 /// Seconds of a shard besides its units, for keys and for reading votes, if its units use several processors.
@@ -39,13 +39,12 @@ impl Step {
 
     /// Returns all possible steps.
     fn all() -> impl Iterator<Item = Self> {
-        let with_units =
-            |(kind, stage): (usize, &&dyn Kind)| stage.unit_name().map(|_| Self { kind, completes: false });
+        let with_units = |(kind, stage): (usize, &&Kind)| stage.units.as_ref().map(|_| Self { kind, completes: false });
         let completing = (0..=KINDS.len()).map(|kind| Self { kind, completes: true });
         KINDS.iter().enumerate().filter_map(with_units).chain(completing)
     }
 
-    fn kind(self) -> Option<&'static dyn Kind> {
+    fn kind(self) -> Option<&'static Kind> {
         KINDS.get(self.kind).copied()
     }
 
@@ -54,14 +53,14 @@ impl Step {
     #[must_use]
     pub fn name(self) -> String {
         let Some(kind) = self.kind() else { return REPORT.to_owned() };
-        let end = if self.completes && kind.unit_name().is_some() { ALL } else { "" };
-        format!("{}{end}", kind.name())
+        let end = if self.completes && kind.units.is_some() { ALL } else { "" };
+        format!("{}{end}", kind.name)
     }
 
     /// Returns its name in `speed run --stage`; `None` for the last step.
     #[must_use]
     pub fn stage(self) -> Option<&'static str> {
-        self.kind().map(Kind::name)
+        self.kind().map(|kind| kind.name)
     }
 
     /// Returns whether it has shards.
@@ -76,8 +75,8 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind() {
             None => f.write_str("the tables, and every stage that is not done"),
-            Some(kind) if self.completes => write!(f, "the stages up to {}", kind.name()),
-            Some(kind) => f.write_str(kind.unit_name().unwrap_or_default()),
+            Some(kind) if self.completes => write!(f, "the stages up to {}", kind.name),
+            Some(kind) => f.write_str(kind.units.as_ref().map_or("", |units| units.name)),
         }
     }
 }
@@ -158,14 +157,14 @@ impl<'a> Steps<'a> {
     pub fn list(&self) -> Result<Vec<Step>, ExperimentError> {
         let mut steps = Vec::new();
         for (place, kind) in KINDS.iter().enumerate() {
-            let Some(units) = kind.unit_name() else { continue };
-            let with = self.configs.iter().filter(|config| units_in(config, *kind) > 0).count();
+            let Some(Units { name: units, .. }) = &kind.units else { continue };
+            let with = self.configs.iter().filter(|config| units_in(config, kind) > 0).count();
             if (1..self.configs.len()).contains(&with) {
                 let message = format!("some of its settings have {units} and others have none: submit them one by one");
                 return Err(ExperimentError::key("config", "sweep", message));
             }
             if with > 0 {
-                let needed = |before: &usize| KINDS[*before].is_needed_by_shards() && self.has(KINDS[*before]);
+                let needed = |before: &usize| KINDS[*before].is_needed_by_shards && self.has(KINDS[*before]);
                 let before = (0..place).rev().find(needed).map(|kind| Step { kind, completes: true });
                 steps.extend(before);
                 steps.push(Step { kind: place, completes: false });
@@ -175,8 +174,8 @@ impl<'a> Steps<'a> {
         Ok(steps)
     }
 
-    fn has(&self, kind: &dyn Kind) -> bool {
-        self.configs.iter().any(|config| Graph::for_config(config).of_kind(kind.name()).next().is_some())
+    fn has(&self, kind: &Kind) -> bool {
+        self.configs.iter().any(|config| Graph::for_config(config).of_kind(kind.name).next().is_some())
     }
 
     /// Returns the largest number of units of a step, which is 1 for a step without shards.
@@ -228,11 +227,9 @@ impl<'a> Steps<'a> {
         let (mut open, mut first) = (BTreeSet::new(), 0);
         for config in &self.configs {
             let (run, graph) = (RunStore::folder_of(self.results, config), Graph::for_config(config));
-            for (at, node) in
-                graph.nodes().iter().enumerate().filter(|(_, node)| Some(node.kind.name()) == step.stage())
+            for (at, node) in graph.nodes().iter().enumerate().filter(|(_, node)| Some(node.kind.name) == step.stage())
             {
-                let units = node.kind.count_units(&run, config, node, &graph.nodes()[..at]);
-                let missing = units.into_iter().flat_map(|units| units.missing);
+                let missing = graph.found_units(&run, config, at).into_iter().flat_map(|units| units.missing);
                 open.extend(missing.map(|unit| (first + unit) % of + 1));
                 first += node.units(config);
             }
@@ -245,8 +242,8 @@ impl<'a> Steps<'a> {
     #[must_use]
     pub fn seconds(&self, step: Step, of: usize, cpus: u16, cost: &Cost) -> Option<f64> {
         let kind = step.kind().filter(|_| step.has_shards());
-        let has_no_units = |stage: &str| KINDS.iter().any(|kind| kind.name() == stage && kind.unit_name().is_none());
-        let is_part = |stage: &str| kind.map_or_else(|| has_no_units(stage), |kind| kind.name() == stage);
+        let has_no_units = |stage: &str| KINDS.iter().any(|kind| kind.name == stage && kind.units.is_none());
+        let is_part = |stage: &str| kind.map_or_else(|| has_no_units(stage), |kind| kind.name == stage);
         let stages = cost.stages.iter().filter(|cost| is_part(cost.stage));
         let one: f64 = stages.map(|stage| stage.core_seconds).sum::<Option<f64>>()?;
         let units = self.units(step).max(1);
@@ -256,19 +253,19 @@ impl<'a> Steps<'a> {
 }
 
 /// Returns the seconds of a shard of `units` units of `unit` core-seconds each, or of a step without shards.
-fn longest_shard(kind: Option<&dyn Kind>, units: usize, unit: f64, cpus: u16) -> f64 {
+fn longest_shard(kind: Option<&Kind>, units: usize, unit: f64, cpus: u16) -> f64 {
     let cpus = usize::from(cpus.max(1));
     let evenly = unit * units as f64 / cpus as f64;
     match kind {
-        Some(kind) if kind.has_serial_units() => unit * units.div_ceil(cpus) as f64,
+        Some(kind) if kind.units.as_ref().is_none_or(|units| units.are_serial) => unit * units.div_ceil(cpus) as f64,
         Some(_) => KEYS + evenly,
         None => evenly,
     }
 }
 
 /// Returns the largest number of units of a kind in a run.
-fn units_in(config: &Config, kind: &dyn Kind) -> usize {
-    Graph::for_config(config).of_kind(kind.name()).map(|node| node.units(config)).sum()
+fn units_in(config: &Config, kind: &Kind) -> usize {
+    Graph::for_config(config).of_kind(kind.name).map(|node| node.units(config)).sum()
 }
 
 #[cfg(test)]
@@ -284,8 +281,8 @@ mod tests {
         steps.list().expect("steps").into_iter().map(Step::name).collect()
     }
 
-    fn kind(name: &str) -> Option<&'static dyn Kind> {
-        KINDS.into_iter().find(|kind| kind.name() == name)
+    fn kind(name: &str) -> Option<&'static Kind> {
+        KINDS.into_iter().find(|kind| kind.name == name)
     }
 
     #[test]

@@ -24,14 +24,14 @@ impl Shard {
     /// If the stage has no units, or the share is not I of N with 1 <= I <= N.
     pub fn parse(stage: &str, share: &str) -> Result<Self, ExperimentError> {
         let kind = kind_with_units(stage).ok_or_else(|| {
-            let with_units = KINDS.iter().filter(|kind| kind.unit_name().is_some());
-            let names: Vec<&str> = with_units.map(|kind| kind.name()).collect();
+            let with_units = KINDS.iter().filter(|kind| kind.units.is_some());
+            let names: Vec<&str> = with_units.map(|kind| kind.name).collect();
             let message = format!("with --shard, expected a stage that has units: {}", names.join(", "));
             ExperimentError::option(format_args!("--stage {stage}"), message)
         })?;
         let numbers = share.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         match numbers {
-            Some((number, of)) if (1..=of).contains(&number) => Ok(Self { stage: kind.name().to_owned(), number, of }),
+            Some((number, of)) if (1..=of).contains(&number) => Ok(Self { stage: kind.name.to_owned(), number, of }),
             _ => {
                 let expected = "expected I/N, integers with 1 <= I <= N";
                 Err(ExperimentError::option(format_args!("--shard {share}"), expected))
@@ -159,11 +159,13 @@ fn do_units(
 ) -> Result<(), ExperimentError> {
     let mut outputs = Outputs::default();
     for node in graph.up_to(stage)? {
-        if node.kind.name() == stage {
-            node.kind.do_units(context, node, &mut outputs, units)?;
+        if node.kind.name == stage {
+            if let Some(of_kind) = &node.kind.units {
+                (of_kind.work)(context, node, &mut outputs, units)?;
+            }
             units.pass(node.units(context.config));
-        } else if node.kind.is_needed_by_shards() {
-            node.kind.complete(context, node, &mut outputs)?;
+        } else if node.kind.is_needed_by_shards {
+            (node.kind.complete)(context, node, &mut outputs)?;
         }
     }
     Ok(())

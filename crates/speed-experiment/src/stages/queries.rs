@@ -10,9 +10,8 @@ use speed_core::{VoteShape, Votes, VotesError, most_frequent};
 use super::complete::complete;
 use super::context::Context;
 use super::images::Images;
-use super::kind::{Kind, Node};
+use super::kind::Kind;
 use super::map::MappedPool;
-use super::outputs::Outputs;
 use super::stage::{Stage, StageName};
 use super::votes::CollectedVotes;
 use crate::config::{Config, QuerySelection as Selection, RowConfig};
@@ -185,18 +184,10 @@ fn balanced(streams: &Streams, images: Option<&Images>, count: usize) -> Result<
 }
 
 /// The selection of the queries of every run.
-pub(super) struct QuerySelection;
-
-impl Kind for QuerySelection {
-    fn name(&self) -> &'static str {
-        KIND
-    }
-
-    fn is_in(&self, _: &Config, _: Option<usize>) -> bool {
-        true
-    }
-
-    fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
+pub(super) static QUERY_SELECTION: Kind = Kind::new(
+    KIND,
+    |_, _| true,
+    |context, node, outputs| {
         let selected = select(context.config, &context.streams, context.images)?;
         let source = match (&selected, outputs.find::<MappedPool>()) {
             (None, Some(map)) => QuerySource::Map(map),
@@ -207,8 +198,8 @@ impl Kind for QuerySelection {
         outputs.put(TeacherAnswers(votes));
         outputs.put(queries);
         Ok(())
-    }
-}
+    },
+);
 
 /// The origin of the queries.
 enum QuerySource<'a> {

@@ -15,18 +15,20 @@ use speed_teacher::{Teacher, ensemble_votes};
 use super::complete::complete;
 use super::context::Context;
 use super::images::Images;
-use super::kind::{Kind, Node};
+use super::kind::Kind;
 use super::map::MappedPool;
 use super::outputs::Outputs;
 use super::stage::{Stage, StageName};
 use super::teachers::TrainedTeachers;
 use super::truth::Truth;
 use crate::config::{Config, QuerySelection, VotesInFile, VotesSource};
-use crate::cost::{Meter, StageCost};
+use crate::cost::StageCost;
 use crate::error::ExperimentError;
 use crate::npy;
 use crate::store::{Fingerprint, FinishedStage, StageFolder};
 
+/// The name of the kind and of its stage.
+const KIND: &str = "votes";
 /// The file of the labels, teachers x queries.
 const VOTES: &str = "votes.npy";
 /// The file of the shape of the votes.
@@ -58,30 +60,23 @@ pub(crate) struct CollectedVotes {
     pub(crate) hash: Fingerprint,
 }
 
-/// The kind of the stage that collects votes. Every run has one such stage.
-pub(super) struct VoteCollection;
-
-impl Kind for VoteCollection {
-    fn name(&self) -> &'static str {
-        "votes"
-    }
-
-    fn is_in(&self, _: &Config, _: Option<usize>) -> bool {
-        true
-    }
-
-    fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
-        let collected = complete(context, &VotesStage::new(&node.name, context, outputs)?)?;
-        outputs.put(collected);
-        Ok(())
-    }
-
-    fn cost(&self, config: &Config, meter: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
+/// The votes of the teachers on the pool, which every run has.
+pub(super) static VOTE_COLLECTION: Kind = Kind {
+    cost: |config, meter| {
         let Some(teacher) = meter.teacher(config)? else { return Ok(Vec::new()) };
         let core_seconds = Some((config.ensemble.teachers * config.data.pool_images) as f64 * teacher.vote);
-        Ok(vec![StageCost { stage: self.name(), kind: self.name().to_owned(), core_seconds, memory_bytes: 0.0 }])
-    }
-}
+        Ok(vec![StageCost { stage: KIND, kind: KIND.to_owned(), core_seconds, memory_bytes: 0.0 }])
+    },
+    ..Kind::new(
+        KIND,
+        |_, _| true,
+        |context, node, outputs| {
+            let collected = complete(context, &VotesStage::new(&node.name, context, outputs)?)?;
+            outputs.put(collected);
+            Ok(())
+        },
+    )
+};
 
 /// The stage that collects the votes of one run.
 struct VotesStage<'a> {
