@@ -4,7 +4,7 @@ mod shard;
 
 use std::path::{Path, PathBuf};
 
-use crate::report::{AskedQueries, EnsembleQuality, Environment, Report, RowAnswers, StageTime};
+use crate::report::{AskedQueries, EnsembleQuality, Environment, Report, ReportRow, RowAnswers, StageTime};
 use speed_accountant::QueryBatch;
 use speed_core::printable_path;
 use speed_core::random::Streams;
@@ -21,10 +21,10 @@ use crate::options::RunOptions;
 use crate::picture;
 use crate::plan::check_run_price;
 use crate::progress::{Progress, Recorder};
-use crate::results::{PublishedQueries, RowResult, publish, write_models};
+use crate::results::{PublishedQueries, publish, report_row, write_models};
 use crate::stages::{
-    CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowBaselines, RowBounds, RowLabellings,
-    RowStudents, TeacherAnswers, TeachersOnTest, Truth, kinds_of_machine, planned_classes, select_queries,
+    CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowLabellings, TeacherAnswers, TeachersOnTest,
+    Truth, kinds_of_machine, planned_classes, select_queries,
 };
 use crate::store::{RunStore, progress_path};
 
@@ -196,11 +196,10 @@ fn report(
 ) -> Result<(Report, PublishedQueries), ExperimentError> {
     let (config, store, images) = (context.config, context.store, context.images);
     let collected = outputs.get::<CollectedVotes>();
-    let rows = row_results(config, outputs);
+    let rows: Vec<ReportRow> = (0..config.rows.len()).map(|row| report_row(config, outputs, row)).collect();
     let asked = asked_queries(context, outputs, &rows);
     let pictures = images.map(|images| picture::of_queries(&images.pool, &asked.pool_images)).transpose()?;
     let asked = PublishedQueries { queries: asked, pictures };
-    let rows = rows.into_iter().enumerate().map(|(row, result)| result.into_row(config, row)).collect();
     let ledger =
         if config.is_simulation() { None } else { LedgerFiles::in_experiment(store.experiment()).statement()? };
     let stage_times = store.records().into_iter().map(|record| StageTime {
@@ -228,34 +227,15 @@ fn report(
     Ok((report, asked))
 }
 
-/// Returns the results of every row. Rows may share labels and bounds.
-fn row_results(config: &Config, outputs: &Outputs) -> Vec<RowResult> {
-    let (bounds, students) = (outputs.find::<RowBounds>(), outputs.find::<RowStudents>());
-    let result = |row: usize| {
-        let own = config.labels_of(row);
-        let (labels, times) = outputs.get::<RowLabellings>().0[&own].clone();
-        RowResult {
-            labels,
-            times,
-            bounds: bounds.and_then(|bounds| bounds.0.get(&own)).cloned(),
-            students: students.map_or_else(Vec::new, |students| students.0[row].clone()),
-            baselines: outputs.find::<RowBaselines>().map(|baselines| baselines.0[row].clone()),
-        }
-    };
-    (0..config.rows.len()).map(result).collect()
-}
-
 /// Returns the queries with their answers, without everything that is not public.
-fn asked_queries(context: &Context<'_>, outputs: &Outputs, results: &[RowResult]) -> AskedQueries {
+fn asked_queries(context: &Context<'_>, outputs: &Outputs, rows: &[ReportRow]) -> AskedQueries {
     let (config, truth) = (context.config, context.truth);
     let (votes, queries) = (outputs.get::<TeacherAnswers>(), outputs.get::<Queries>().all());
-    let is_covered =
-        |result: &RowResult| result.bounds.as_ref().is_some_and(|bounds| bounds.data_independent.is_some());
     // If the noise is real, answers without a finite claim are left out.
-    let own = results.iter().enumerate().filter(|(row, _)| config.labels_of(*row) == *row);
-    let public = own.filter(|(_, result)| !config.protects_answers() || is_covered(result));
+    let is_public = |row: usize| !config.protects_answers() || rows[row].data_independent.is_some();
+    let public = outputs.get::<RowLabellings>().0.iter().filter(|(row, _)| is_public(**row));
     let rows = public
-        .map(|(row, result)| RowAnswers { row: config.rows[row].name.clone(), labels: result.labels.labels.clone() });
+        .map(|(row, (labels, _))| RowAnswers { row: config.rows[*row].name.clone(), labels: labels.labels.clone() });
     AskedQueries {
         pool_images: queries.images().to_vec(),
         group_sizes: queries.groups().map(|groups| groups.iter().map(Vec::len).collect()),

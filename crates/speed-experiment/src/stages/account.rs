@@ -191,10 +191,6 @@ impl Stage for AccountStage<'_> {
         self.name
     }
 
-    fn code_version(&self) -> u32 {
-        1
-    }
-
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
         let (config, row) = (context.config, self.row);
         let teachers = config.ensemble.teachers;

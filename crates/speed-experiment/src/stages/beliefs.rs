@@ -66,14 +66,6 @@ impl Stage for BeliefStage<'_> {
         self.name
     }
 
-    fn kind(&self) -> &str {
-        KIND
-    }
-
-    fn code_version(&self) -> u32 {
-        1
-    }
-
     fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {
         let (queries, groups) = (self.queries.images(), self.queries.groups());
         let labels: BTreeMap<usize, _> = self.labels.iter().map(|(row, labels)| (*row, &labels.labels)).collect();

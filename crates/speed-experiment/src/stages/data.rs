@@ -52,10 +52,6 @@ impl Stage for DataStage<'_> {
         self.name
     }
 
-    fn code_version(&self) -> u32 {
-        1
-    }
-
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
         Ok(json!(Fingerprint::of(&self.record(context))))
     }

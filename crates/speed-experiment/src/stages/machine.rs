@@ -188,10 +188,6 @@ mod tests {
             &self.0
         }
 
-        fn code_version(&self) -> u32 {
-            1
-        }
-
         fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {
             Ok(json!({ "images": 7 }))
         }

@@ -60,10 +60,6 @@ impl Stage for MapStage<'_> {
         self.name
     }
 
-    fn code_version(&self) -> u32 {
-        1
-    }
-
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
         let pool = Images::digest(&self.images.pool);
         Ok(json!({ "pool": pool, "features": Self::features(context), "seed": context.config.seed }))

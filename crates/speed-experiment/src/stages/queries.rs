@@ -220,10 +220,6 @@ impl Stage for QueriesStage<'_> {
         self.name
     }
 
-    fn code_version(&self) -> u32 {
-        1
-    }
-
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
         let queries = &context.config.queries;
         Ok(match &self.source {

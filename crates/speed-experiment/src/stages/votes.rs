@@ -180,10 +180,6 @@ impl Stage for VotesStage<'_> {
         self.name
     }
 
-    fn code_version(&self) -> u32 {
-        1
-    }
-
     fn depends_on_machine(&self) -> bool {
         matches!(self.source, VoteOrigin::Teachers(..))
     }

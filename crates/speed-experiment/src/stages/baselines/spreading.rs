@@ -36,10 +36,6 @@ impl Stage for SpreadingStage<'_> {
         &self.name
     }
 
-    fn code_version(&self) -> u32 {
-        1
-    }
-
     fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {
         let LabelledQueries { queries, labels, .. } = self.labelled;
         let LabelSpreading { neighbours, alpha, iterations, tolerance } = LabelSpreading::default();

@@ -46,10 +46,6 @@ impl Stage for TeachersStage<'_> {
         &self.name
     }
 
-    fn code_version(&self) -> u32 {
-        1
-    }
-
     fn depends_on_machine(&self) -> bool {
         true
     }

@@ -104,10 +104,6 @@ impl Stage for CheckingStage<'_> {
         KIND
     }
 
-    fn code_version(&self) -> u32 {
-        1
-    }
-
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
         // Not the largest number of answers: the same checks serve any.
         self.0.inputs(context)
