@@ -9,7 +9,6 @@ use speed_accountant::QueryBatch;
 use speed_core::printable_path;
 use speed_core::random::Streams;
 
-pub(crate) use self::shard::folder_of;
 pub use self::shard::{ShardReport, run_shard};
 
 use crate::config::Config;
@@ -43,23 +42,19 @@ pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Re
     })
 }
 
-/// Completes the stages of `config` up to `stage`, a name or a kind as in `--force`, without tables. Returns the run's
-/// directory.
+/// Completes the stages of `config` up to `stage`, a name or a kind as in `--force`, without tables.
 ///
 /// # Errors
 /// The errors of [`run`], and an error if there is no such stage.
-pub fn run_until(
+pub(crate) fn complete_until(
     config: &Config,
     options: &RunOptions,
     stage: &str,
     progress: &dyn Progress,
-) -> Result<PathBuf, ExperimentError> {
+) -> Result<(), ExperimentError> {
     let graph = Graph::for_config(config);
     let nodes = graph.up_to(stage)?;
-    in_run(config, options, &graph, progress, |context, _| {
-        complete(context, nodes)?;
-        Ok(context.store.folder().to_path_buf())
-    })
+    in_run(config, options, &graph, progress, |context, _| complete(context, nodes).map(drop))
 }
 
 /// Completes stages in their order, and returns their outputs.
@@ -67,12 +62,6 @@ fn complete(context: &Context<'_>, nodes: &[Node]) -> Result<Outputs, Experiment
     let mut outputs = Outputs::default();
     nodes.iter().try_for_each(|node| (node.kind.complete)(context, node, &mut outputs))?;
     Ok(outputs)
-}
-
-/// Returns the id of the run of `config`, which is its directory's name.
-#[must_use]
-pub fn run_id(config: &Config) -> String {
-    RunStore::id_of(config)
 }
 
 /// Returns whether the run of `config` in `results` has begun a stage.
@@ -95,7 +84,7 @@ pub fn begin_run(config: &Config, results: &Path) -> Result<PathBuf, ExperimentE
 /// # Errors
 /// If it is the id of another run. The error names both runs, and if the other run exists, the keys that differ.
 pub fn check_run_id(id: &str, config: &Config, results: &Path) -> Result<(), ExperimentError> {
-    let own = run_id(config);
+    let own = RunStore::id_of(config);
     if id == own {
         return Ok(());
     }

@@ -12,9 +12,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::config::{Config, Sweep};
 use crate::cost::Cost;
 use crate::error::ExperimentError;
-use crate::runner::folder_of;
 use crate::stages::{Graph, KINDS, Kind, Units};
-use crate::store::{RunStore, SweepStore, report_path};
+use crate::store::{RunStore, SweepStore, config_path, report_path};
+use crate::sweep::folder_of;
 
 /// Seconds of a shard besides its units, for keys and for reading votes, if its units use several processors.
 const KEYS: f64 = 10.0;
@@ -118,24 +118,18 @@ pub struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// Creates the steps of one run.
+    /// Creates the steps of a run, or of a sweep's runs.
     #[must_use]
-    pub fn of_run(config: &'a Config, results: &'a Path) -> Self {
-        Self { configs: vec![config], folder: RunStore::folder_of(results, config), is_sweep: false, results }
+    pub fn new(sweep: &'a Sweep, results: &'a Path) -> Self {
+        let folder = folder_of(sweep, results);
+        Self { configs: sweep.configs().collect(), folder, is_sweep: !sweep.is_plain(), results }
     }
 
-    /// Creates the steps of a sweep's runs.
+    /// Creates the steps of the run or sweep in `folder` from the configs of its runs.
     #[must_use]
-    pub fn of_sweep(sweep: &'a Sweep, results: &'a Path) -> Self {
-        let configs: Vec<&Config> = sweep.settings.iter().map(|setting| &setting.config).collect();
-        let folder = folder_of(&configs, Some(sweep), results);
-        Self { configs, folder, is_sweep: true, results }
-    }
-
-    /// Creates the steps of a sweep in `folder` from the configs of its runs.
-    #[must_use]
-    pub fn of_sweep_folder(folder: PathBuf, configs: &'a [Config], results: &'a Path) -> Self {
-        Self { configs: configs.iter().collect(), folder, is_sweep: true, results }
+    pub fn in_folder(folder: PathBuf, configs: &'a [Config], results: &'a Path) -> Self {
+        let is_sweep = !config_path(&folder).exists();
+        Self { configs: configs.iter().collect(), folder, is_sweep, results }
     }
 
     /// Returns the directory of the run or of the sweep.
@@ -276,8 +270,8 @@ mod tests {
     fn steps(overrides: &[&str]) -> Vec<String> {
         let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
         let source = Source::new("test.toml", DEFAULTS).with_overrides(&overrides).expect("keys");
-        let config = Config::load(&source).expect("a config");
-        let steps = Steps::of_run(&config, Path::new("none"));
+        let sweep = Sweep::load(&source).expect("a config");
+        let steps = Steps::new(&sweep, Path::new("none"));
         steps.list().expect("steps").into_iter().map(Step::name).collect()
     }
 

@@ -36,7 +36,7 @@ const SHORT: [(&str, &str); 14] = [
     ("seed", "seed"),
 ];
 
-/// A config for every combination of the values of some keys.
+/// A config for every combination of the values of some keys; a config without `[sweep]` is a sweep of one run, without keys.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     /// The keys as written, in alphabetical order.
@@ -64,13 +64,16 @@ struct Swept {
 }
 
 impl Sweep {
-    /// Reads and checks the sweep of a config; `None` if it has no `[sweep]`.
+    /// Reads and checks a config, or the config of every setting.
     ///
     /// # Errors
     /// If a key has no values or a repeated value, if there are too many combinations, or if the config of a setting
     /// cannot run.
-    pub fn load(source: &Source) -> Result<Option<Self>, ExperimentError> {
-        let Some(table) = source.sweep()? else { return Ok(None) };
+    pub fn load(source: &Source) -> Result<Self, ExperimentError> {
+        let Some(table) = source.sweep()? else {
+            let settings = vec![Setting { values: Vec::new(), config: Config::load(source)? }];
+            return Ok(Self { keys: Vec::new(), values: Vec::new(), settings });
+        };
         let swept = keys(source, &table)?;
         let count = swept.iter().try_fold(1usize, |count, key| count.checked_mul(key.values.len()));
         if swept.is_empty() || count.is_none_or(|count| count > MAX_SETTINGS) {
@@ -88,7 +91,24 @@ impl Sweep {
             }
         }
         let values = swept.iter().map(|key| key.values.iter().map(ToString::to_string).collect()).collect();
-        Ok(Some(Self { keys: swept.into_iter().map(|key| key.name).collect(), values, settings }))
+        Ok(Self { keys: swept.into_iter().map(|key| key.name).collect(), values, settings })
+    }
+
+    /// Returns whether the config has no `[sweep]`.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Returns the config of the first setting.
+    #[must_use]
+    pub fn first(&self) -> &Config {
+        &self.settings[0].config
+    }
+
+    /// Returns the configs of all settings.
+    pub(crate) fn configs(&self) -> impl Iterator<Item = &Config> {
+        self.settings.iter().map(|setting| &setting.config)
     }
 }
 

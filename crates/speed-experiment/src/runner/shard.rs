@@ -1,6 +1,6 @@
 //! The work of a shard: its share of one stage's units, in one run or in the runs of a sweep.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 use speed_core::random::Streams;
@@ -14,8 +14,8 @@ use crate::options::RunOptions;
 use crate::plan::check_run_price;
 use crate::progress::Progress;
 use crate::stages::{Context, Graph, Images, KINDS, Outputs, ShardUnits, Truth, kind_with_units, planned_classes};
-use crate::store::{RunStore, Shard, SweepStore};
-use crate::sweep::sweep_id;
+use crate::store::{RunStore, Shard};
+use crate::sweep::folder_of;
 
 impl Shard {
     /// Reads `--stage STAGE --shard I/N`.
@@ -54,38 +54,27 @@ pub struct ShardReport {
     pub done_here: usize,
 }
 
-/// Does a share of one stage's units in every run of `configs`, which are one config or the settings of a `sweep`. A unit
-/// that several settings share is done once.
+/// Does a share of one stage's units in a run, or in every run of a sweep. A unit that several settings share is done once.
 ///
 /// # Errors
 /// [`ExperimentError`], for example if an earlier stage is not done, the stage's directory has other content, or another
 /// process does the same units.
 pub fn run_shard(
-    configs: &[&Config],
-    sweep: Option<&Sweep>,
+    sweep: &Sweep,
     options: &RunOptions,
     shard: &Shard,
     progress: &dyn Progress,
 ) -> Result<ShardReport, ExperimentError> {
-    for config in configs {
+    for config in sweep.configs() {
         Graph::for_config(config).up_to(&shard.stage)?;
     }
     let mut process = ShardProcess { shard, options, progress, images: None, units: ShardUnits::new(shard) };
-    for config in configs {
+    for config in sweep.configs() {
         process.work_in_run(config)?;
     }
     let ShardUnits { units, done_here, .. } = process.units;
-    let folder = folder_of(configs, sweep, &options.results);
+    let folder = folder_of(sweep, &options.results);
     Ok(ShardReport { folder, shard: shard.clone(), units, done_here })
-}
-
-/// Returns the directory of a run or of a sweep.
-pub(crate) fn folder_of(configs: &[&Config], sweep: Option<&Sweep>, results: &Path) -> PathBuf {
-    match (sweep, configs.first()) {
-        (Some(sweep), Some(config)) => SweepStore::folder_of(results, &config.name, &sweep_id(sweep)),
-        (None, Some(config)) => RunStore::folder_of(results, config),
-        (_, None) => results.to_path_buf(),
-    }
 }
 
 /// A process that does the units of a shard in one run after the other.
