@@ -108,7 +108,7 @@ impl<'a> Session<'a> {
             .map_or_else(String::new, |accuracy| format!(", accuracy {:.1} %", 100.0 * accuracy));
         let accuracy = self.context.unless_secret(accuracy);
         let (row, repeat, epoch) = (self.student.row(), self.student.repeat, metrics.epoch);
-        self.context.progress.part(&self.part(epoch));
+        self.context.progress.part(self.part(epoch));
         self.context.progress.advance(1, &format!("{row} repeat {repeat}: epoch {epoch}{accuracy}"));
         if self.saved.elapsed() >= CHECKPOINT_EVERY {
             let checkpoint =
