@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use crate::report::Classification;
 use burn::tensor::Device;
@@ -14,7 +13,7 @@ use speed_core::{Classes, Digest, ExitCode, class_list, printable_path};
 use speed_data::Split;
 use speed_nn::threads;
 use speed_nn::training::logits;
-use speed_student::{EpochReport, Images, Lesson, StudentError, StudentMethod, StudentOutcome};
+use speed_student::{EpochReport, Images, Lesson, StudentMethod, StudentOutcome};
 
 use super::images::{ImagesOptions, Labelled, Unlabelled};
 use super::queries::{positions, read_queries};
@@ -364,19 +363,12 @@ impl Work<'_> {
         let method = self.config.student.method;
         let epochs = method.passes(&self.config.student).epochs;
         progress.begin("train a student", "epochs", epochs.into(), 0);
-        let done: Mutex<Option<StudentOutcome>> = Mutex::new(None);
-        threads::for_each(&[()], 1, |(), _| {
-            let failed = |error| ExperimentError::new(ExitCode::Computation, error);
-            let outcome = self.train_here(method, progress).map_err(failed)?;
-            *done.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-            Ok::<_, ExperimentError>(())
-        })?;
+        let mut outcomes = threads::map(&[()], 1, |(), _| self.train_here(method, progress))?;
         progress.end("student trained");
-        let outcome = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(outcome.expect("the work ended without an error"))
+        Ok(outcomes.pop().expect("an outcome of the only training"))
     }
 
-    fn train_here(&self, method: StudentMethod, progress: &dyn Progress) -> Result<StudentOutcome, Box<StudentError>> {
+    fn train_here(&self, method: StudentMethod, progress: &dyn Progress) -> Result<StudentOutcome, ExperimentError> {
         let streams = Streams::new(self.seed).child("student", 0);
         let lesson = Lesson {
             config: &self.config.student,
@@ -393,7 +385,8 @@ impl Work<'_> {
             progress.advance(1, &format!("epoch {}{}", metrics.epoch, accuracy.unwrap_or_default()));
             Ok(())
         };
-        Ok(method.train(&lesson, None, &mut on_epoch)?)
+        let trained = method.train(&lesson, None, &mut on_epoch);
+        trained.map_err(|error| ExperimentError::new(ExitCode::Computation, error))
     }
 }
 
