@@ -14,7 +14,7 @@ use super::complete::complete;
 use super::context::Context;
 use super::kind::Kind;
 use super::queries::{Queries, TeacherAnswers};
-use super::stage::{Stage, StageName};
+use super::stage::{Stage, StageFacts, StageName};
 use crate::config::{AggregationKind, Config, RowConfig};
 use crate::error::ExperimentError;
 use crate::ledger::event;
@@ -187,8 +187,8 @@ pub(crate) fn data_independent_party(
 impl Stage for AccountStage<'_> {
     type Output = Bounds;
 
-    fn name(&self) -> &StageName {
-        self.name
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts::new(self.name)
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {

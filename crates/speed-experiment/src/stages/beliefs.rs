@@ -12,7 +12,7 @@ use super::kind::Kind;
 use super::labelling::{RowLabellings, RowLabels};
 use super::map::MappedPool;
 use super::queries::{Queries, QueryList};
-use super::stage::{Stage, StageName};
+use super::stage::{Stage, StageFacts, StageName};
 use super::votes::CollectedVotes;
 use crate::error::ExperimentError;
 use crate::store::{FinishedStage, StageFolder, StageRemains};
@@ -62,8 +62,8 @@ struct BeliefStage<'a> {
 impl Stage for BeliefStage<'_> {
     type Output = RowBeliefs;
 
-    fn name(&self) -> &StageName {
-        self.name
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts::new(self.name)
     }
 
     fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {

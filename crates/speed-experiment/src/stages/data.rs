@@ -6,7 +6,7 @@ use super::complete::complete;
 use super::context::Context;
 use super::images::Images;
 use super::kind::Kind;
-use super::stage::{Stage, StageName};
+use super::stage::{Stage, StageFacts, StageName};
 use crate::config::DataSource;
 use crate::error::ExperimentError;
 use crate::store::{Fingerprint, FinishedStage, StageFolder};
@@ -48,8 +48,8 @@ impl DataStage<'_> {
 impl Stage for DataStage<'_> {
     type Output = ();
 
-    fn name(&self) -> &StageName {
-        self.name
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts::new(self.name)
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {

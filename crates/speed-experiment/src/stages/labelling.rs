@@ -29,7 +29,7 @@ use super::complete::complete;
 use super::context::Context;
 use super::kind::{Kind, Node, Units};
 use super::outputs::Outputs;
-use super::stage::{Stage, StageName};
+use super::stage::{Stage, StageFacts};
 use super::units::StageUnits;
 use crate::config::{AggregationKind, Config, RowConfig};
 use crate::cost::labelling_cost;
@@ -136,16 +136,8 @@ impl<'a> LabellingStage<'a> {
 impl Stage for LabellingStage<'_> {
     type Output = (RowLabels, Option<LabellingTimes>);
 
-    fn name(&self) -> &StageName {
-        self.0.name
-    }
-
-    fn kind(&self) -> &str {
-        KIND
-    }
-
-    fn code_version(&self) -> u32 {
-        3
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts { kind: KIND, version: 3, ..StageFacts::new(self.0.name) }
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {

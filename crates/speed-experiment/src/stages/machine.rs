@@ -102,8 +102,7 @@ mod tests {
     use crate::environment::current_environment;
     use crate::progress::Silent;
     use crate::stages::complete::{self, identified};
-    use crate::stages::stage::Stage;
-    use crate::stages::stage::StageName;
+    use crate::stages::stage::{Stage, StageFacts, StageName};
     use crate::store::{FinishedStage, Shard};
     use speed_core::ExitCode;
 
@@ -184,16 +183,12 @@ mod tests {
     impl Stage for Training {
         type Output = ();
 
-        fn name(&self) -> &StageName {
-            &self.0
+        fn facts(&self) -> StageFacts<'_> {
+            StageFacts { depends_on_machine: true, ..StageFacts::new(&self.0) }
         }
 
         fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {
             Ok(json!({ "images": 7 }))
-        }
-
-        fn depends_on_machine(&self) -> bool {
-            true
         }
 
         fn run(&self, _: &Context<'_>, _: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {

@@ -8,7 +8,7 @@ use super::complete::complete;
 use super::context::Context;
 use super::images::Images;
 use super::kind::Kind;
-use super::stage::{Stage, StageName};
+use super::stage::{Stage, StageFacts, StageName};
 use crate::error::ExperimentError;
 use crate::mapping::{divide_pool, map_pool};
 use crate::npy;
@@ -56,8 +56,8 @@ impl MapStage<'_> {
 impl Stage for MapStage<'_> {
     type Output = MappedPool;
 
-    fn name(&self) -> &StageName {
-        self.name
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts::new(self.name)
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {

@@ -12,7 +12,7 @@ use super::context::Context;
 use super::images::Images;
 use super::kind::Kind;
 use super::map::MappedPool;
-use super::stage::{Stage, StageName};
+use super::stage::{Stage, StageFacts, StageName};
 use super::votes::CollectedVotes;
 use crate::config::{Config, QuerySelection as Selection, RowConfig};
 use crate::error::ExperimentError;
@@ -216,8 +216,8 @@ struct QueriesStage<'a> {
 impl Stage for QueriesStage<'_> {
     type Output = Queries;
 
-    fn name(&self) -> &StageName {
-        self.name
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts::new(self.name)
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {

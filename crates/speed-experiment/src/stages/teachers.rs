@@ -17,7 +17,7 @@ use super::context::Context;
 use super::images::Images;
 use super::kind::{Kind, Node, Units};
 use super::outputs::Outputs;
-use super::stage::{Stage, StageName};
+use super::stage::{Stage, StageFacts, StageName};
 use super::units::{ShardUnits, StageUnits};
 use crate::config::{Config, VotesSource};
 use crate::cost::StageCost;
@@ -120,20 +120,8 @@ fn unit(teacher: usize) -> String {
 impl Stage for TeachersStage<'_> {
     type Output = TrainedTeachers;
 
-    fn name(&self) -> &StageName {
-        self.name
-    }
-
-    fn code_version(&self) -> u32 {
-        6
-    }
-
-    fn depends_on_machine(&self) -> bool {
-        true
-    }
-
-    fn is_read_by_shards(&self) -> bool {
-        false
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts { version: 6, depends_on_machine: true, is_read_by_shards: false, ..StageFacts::new(self.name) }
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {

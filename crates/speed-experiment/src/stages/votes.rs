@@ -18,7 +18,7 @@ use super::images::Images;
 use super::kind::Kind;
 use super::map::MappedPool;
 use super::outputs::Outputs;
-use super::stage::{Stage, StageName};
+use super::stage::{Stage, StageFacts, StageName};
 use super::teachers::TrainedTeachers;
 use super::truth::Truth;
 use crate::config::{Config, QuerySelection, VotesInFile, VotesSource};
@@ -176,12 +176,8 @@ impl<'a> VotesStage<'a> {
 impl Stage for VotesStage<'_> {
     type Output = CollectedVotes;
 
-    fn name(&self) -> &StageName {
-        self.name
-    }
-
-    fn depends_on_machine(&self) -> bool {
-        matches!(self.source, VoteOrigin::Teachers(..))
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts { depends_on_machine: matches!(self.source, VoteOrigin::Teachers(..)), ..StageFacts::new(self.name) }
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {

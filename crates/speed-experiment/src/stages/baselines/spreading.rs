@@ -8,7 +8,7 @@ use speed_student::label_spreading::{LabelSpreading, Spreading};
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
 use crate::stages::images::Images;
-use crate::stages::stage::{Stage, StageName};
+use crate::stages::stage::{Stage, StageFacts, StageName};
 use crate::stages::students::{LabelledQueries, StudentSpec};
 use crate::store::{FinishedStage, StageFolder};
 
@@ -32,8 +32,8 @@ impl<'a> SpreadingStage<'a> {
 impl Stage for SpreadingStage<'_> {
     type Output = Classification;
 
-    fn name(&self) -> &StageName {
-        &self.name
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts::new(&self.name)
     }
 
     fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {

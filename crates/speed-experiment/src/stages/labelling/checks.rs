@@ -19,7 +19,7 @@ use crate::stages::complete::complete;
 use crate::stages::context::Context;
 use crate::stages::kind::{Kind, Node, Units};
 use crate::stages::outputs::Outputs;
-use crate::stages::stage::{Stage, StageName};
+use crate::stages::stage::{Stage, StageFacts};
 use crate::stages::units::StageUnits;
 use crate::store::{FinishedStage, Identity, RunStore, StageFolder, StageState};
 
@@ -96,12 +96,8 @@ impl<'a> CheckingStage<'a> {
 impl Stage for CheckingStage<'_> {
     type Output = Checked;
 
-    fn name(&self) -> &StageName {
-        self.0.name
-    }
-
-    fn kind(&self) -> &str {
-        KIND
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts { kind: KIND, ..StageFacts::new(self.0.name) }
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
