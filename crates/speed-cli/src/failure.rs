@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use speed_core::ExitCode;
-use speed_experiment::{ConfigError, ExperimentError};
+use speed_experiment::ExperimentError;
 
 use crate::slurm::SlurmError;
 
@@ -32,7 +32,7 @@ impl Failure {
 
 /// Returns the failure for an invalid value of the command line.
 pub(crate) fn usage(name: &str, message: String) -> Failure {
-    ConfigError::Key { place: "command line".into(), key: format!("--{name}"), message }.into()
+    ExperimentError::option(format_args!("--{name}"), message).into()
 }
 
 /// Returns the failure for a refused value of an option.
@@ -55,12 +55,6 @@ impl From<speed_round::Refused> for Failure {
 impl From<SlurmError> for Failure {
     fn from(error: SlurmError) -> Self {
         Self::new(ExitCode::InputOutput, &error)
-    }
-}
-
-impl From<ConfigError> for Failure {
-    fn from(error: ConfigError) -> Self {
-        ExperimentError::from(error).into()
     }
 }
 

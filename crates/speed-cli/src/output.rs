@@ -56,7 +56,7 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| match error.kind() {
         std::io::ErrorKind::BrokenPipe => Failure::OUTPUT_CLOSED,
-        _ => ExperimentError::Io { action: "write", path: "standard output".into(), source: error }.into(),
+        _ => ExperimentError::io("write", "standard output")(error).into(),
     })
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
 }
 
 fn unwritten(error: serde_json::Error) -> Failure {
-    ExperimentError::Io { action: "write", path: "standard output".into(), source: error.into() }.into()
+    ExperimentError::io("write", "standard output")(error.into()).into()
 }
 
 /// Reports on standard error why a program ends with `code`.

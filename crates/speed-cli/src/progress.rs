@@ -9,7 +9,7 @@ use std::io::{IsTerminal, stderr};
 use std::path::Path;
 
 use speed_core::ExitCode;
-use speed_experiment::Progress;
+use speed_experiment::{Event, Progress};
 
 pub(crate) use self::bars::Bars;
 pub(crate) use self::lines::EVERY;
@@ -31,13 +31,10 @@ pub(crate) enum Reporter {
 pub(crate) struct Warnings;
 
 impl Progress for Warnings {
-    fn begin(&self, _: &str, _: &str, _: u64, _: u64) {}
-    fn advance(&self, _: u64, _: &str) {}
-    fn end(&self, _: &str) {}
-    fn note(&self, _: &str) {}
-
-    fn warn(&self, line: &str) {
-        bar::warn(line);
+    fn on(&self, event: Event<'_>) {
+        if let Event::Warning(line) = event {
+            bar::warn(line);
+        }
     }
 }
 

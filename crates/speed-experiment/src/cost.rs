@@ -18,7 +18,7 @@ use speed_teacher::{
 };
 
 use crate::config::{Config, VotesSource};
-use crate::error::{ExperimentError, Mismatch};
+use crate::error::ExperimentError;
 
 /// Core-seconds for an encrypted query with ten classes, including messages (results/published/argmax), and for the keys (the example `cost`
 /// of speed-aggregation).
@@ -148,8 +148,15 @@ impl Meter {
     }
 }
 
-/// Returns the cost of queries on ciphertexts, from the circuit and the number of queries of each row.
-pub(crate) fn labelling_cost(stage: &'static str, rows: &[(Circuit, usize)]) -> Vec<StageCost> {
+/// Returns the cost of queries on ciphertexts, whose number in each row `queries` returns.
+pub(crate) fn labelling_cost(
+    config: &Config,
+    stage: &'static str,
+    queries: fn(&Config, Option<usize>) -> usize,
+) -> Vec<StageCost> {
+    let rows = (0..config.rows.len()).filter(|&row| config.labels_of(row) == row);
+    let rows = rows.map(|row| (config.rows[row].circuit, queries(config, Some(row))));
+    let rows: Vec<_> = rows.filter(|(_, queries)| *queries > 0).collect();
     let queries = rows.iter().map(|(circuit, queries)| {
         let factor = match circuit {
             Circuit::Tournament => 1.0,
@@ -292,7 +299,9 @@ fn student_with(
         });
         match ends[..] {
             [first, second] => Ok(second - first),
-            _ => trained.map(|_| 0.0).map_err(|error| Mismatch::Unmeasured(error.into()).into()),
+            _ => trained.map(|_| 0.0).map_err(|error| {
+                ExperimentError::fault(format_args!("a student of this config cannot be trained: {error}"))
+            }),
         }
     })?;
     let measured = method.passes(&method.trial(config, 1, batch)).images(pool.len());

@@ -1,157 +1,198 @@
-//! All errors that can stop an experiment, with an exit code for each kind.
+//! The error of experiments: a refusal or a failure, with the exit code of the command.
 
-mod input;
-mod mismatch;
-mod model;
-mod results;
-
-pub use input::InputFault;
-pub use mismatch::Mismatch;
-pub use model::ModelFault;
-pub use results::{Damage, ResultsFault, found_instead};
-
+use std::fmt::Display;
 use std::path::PathBuf;
 
+use speed_accountant::AccountError;
 use speed_accountant::ledger::LedgerError;
-use speed_core::{ExitCode, printable_path, without_path};
+use speed_aggregation::error::{AggregationError, VotesError as NoisyVotesError};
+use speed_core::npy::NpyError;
+use speed_core::{ExitCode, VotesError, printable_path, without_path};
+use speed_data::DataError;
+use speed_mechanism::MechanismError;
 use speed_nn::device::DeviceError;
+use speed_nn::matrix::OtherArithmetic;
 use speed_nn::threads::QueueError;
-use speed_student::StudentError;
+use speed_nn::training::{TensorError, TraceError};
+use speed_student::label_spreading::SpreadingError;
+use speed_student::pool::MapError;
+use speed_teacher::{EnsembleError, TeacherError};
 
-use crate::config::ConfigError;
+use crate::report::ClassificationError;
 
-/// An error that stopped an experiment. [`ExperimentError::exit_code`] gives the exit code of the command.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ExperimentError {
-    /// The config cannot run.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// Images are missing or wrong.
-    #[error(transparent)]
-    Data(Box<speed_data::DataError>),
-    /// Image files are missing or wrong.
-    #[error("{}", lines(faults))]
-    DataFiles {
-        /// The fault of each file.
-        faults: Vec<speed_data::DataError>,
-    },
-    /// A file of votes or queries is missing or wrong.
-    #[error("{}: {fault}", printable_path(path))]
-    Input {
-        /// The file.
-        path: PathBuf,
-        /// Its fault.
-        #[source]
-        fault: InputFault,
-    },
-    /// A model's file is missing, damaged or refused.
-    #[error("{}: {fault}", printable_path(path))]
-    Model {
-        /// The file.
-        path: PathBuf,
-        /// Its fault.
-        #[source]
-        fault: ModelFault,
-    },
-    /// Inputs are valid one by one but do not fit together.
-    #[error(transparent)]
-    Mismatch(#[from] Mismatch),
-    /// The results directory is in use, belongs to another config, or holds something unexpected.
-    #[error("{}: {fault}", printable_path(path))]
-    Results {
-        /// The directory or file.
-        path: PathBuf,
-        /// Its fault, and the next step.
-        #[source]
-        fault: ResultsFault,
-    },
-    /// Reading or writing failed, for example because the disk is full.
-    #[error("cannot {action} {}: {source}", printable_path(path))]
-    Io {
-        /// The attempted action.
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The operating system's error.
-        source: std::io::Error,
-    },
-    /// A teacher failed.
-    #[error(transparent)]
-    Teacher(#[from] speed_teacher::TeacherError),
-    /// Votes do not form a table.
-    #[error(transparent)]
-    Votes(#[from] speed_core::VotesError),
-    /// The pool has no map.
-    #[error(transparent)]
-    Map(speed_student::pool::MapError),
-    /// Threads could not be started.
-    #[error("cannot start a thread: {source}")]
-    Threads {
-        /// The operating system's error.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// The device of the trainings is missing or failed.
-    #[error("device: {0}")]
-    Device(#[from] DeviceError),
-    /// Another run in this process uses the other arithmetic.
-    #[error(transparent)]
-    Arithmetic(#[from] speed_nn::matrix::OtherArithmetic),
-    /// The noise cannot be drawn.
-    #[error(transparent)]
-    Mechanism(#[from] speed_mechanism::MechanismError),
-    /// The aggregation failed.
-    #[error(transparent)]
-    Aggregation(#[from] speed_aggregation::error::AggregationError),
-    /// The accountant refused the input.
-    #[error(transparent)]
-    Account(#[from] speed_accountant::AccountError),
-    /// The ledger refused the charge.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// An audit refuted a claim.
-    #[error("the audit refutes the claim: at least {lower_bound}, claimed {claim}")]
-    Audit {
-        /// The lower bound of epsilon from the audit.
-        lower_bound: f64,
-        /// The claimed epsilon.
-        claim: f64,
-    },
-    /// A student outside of a run failed.
-    #[error(transparent)]
-    Alone(Box<StudentError>),
-    /// Label spreading failed.
-    #[error(transparent)]
-    Spreading(#[from] speed_student::label_spreading::SpreadingError),
-    /// A student failed.
-    #[error("student repeat {repeat} on the labels of row {row:?}: {source}")]
-    Student {
-        /// The repeat.
-        repeat: usize,
-        /// The first row with these labels.
-        row: String,
-        /// The cause.
-        source: Box<StudentError>,
-    },
+/// A refusal or a failure that stopped an experiment: its exit code, the file or directory that it is about, if any, and a message with the
+/// expected, the found and the next step.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{message}", place.as_ref().map_or_else(String::new, |path| format!("{}: ", printable_path(path))))]
+pub struct ExperimentError {
+    exit: ExitCode,
+    place: Option<PathBuf>,
+    message: String,
 }
 
-impl From<speed_data::DataError> for ExperimentError {
-    fn from(error: speed_data::DataError) -> Self {
-        Self::Data(Box::new(error))
+impl ExperimentError {
+    /// Creates an error without a place.
+    pub fn new(exit: ExitCode, message: impl Display) -> Self {
+        Self { exit, place: None, message: message.to_string() }
+    }
+
+    /// Returns an error about a key of a config. `place` is `file:line`, `--set`, or only the file if the key has its default; the message
+    /// has the found and the allowed values.
+    pub fn key(place: impl Display, key: impl Display, message: impl Display) -> Self {
+        Self::new(ExitCode::Usage, format_args!("{place}: key `{key}`: {message}"))
+    }
+
+    /// Returns an error about an option of the command line.
+    pub fn option(option: impl Display, message: impl Display) -> Self {
+        Self::key("command line", option, message)
+    }
+
+    /// Returns an error about inputs that do not fit together, or about an input whose file the caller knows.
+    pub(crate) fn fault(message: impl Display) -> Self {
+        Self::new(ExitCode::Input, message)
+    }
+
+    /// Returns an error about a file of images, votes or queries, or a model's file, that is missing, damaged or refused.
+    pub fn input(path: impl Into<PathBuf>, fault: impl Display) -> Self {
+        Self::fault(fault).at(path)
+    }
+
+    /// Returns an error about an input that cannot be read.
+    pub(crate) fn unreadable(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |error| Self::input(path, format_args!("cannot read: {error}"))
+    }
+
+    /// Returns an error about a model's file that cannot be read.
+    pub(crate) fn unreadable_model(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |error| Self::input(path, format_args!("cannot read the model: {error}"))
+    }
+
+    /// Returns an error about a model of another origin than its card.
+    pub fn other_model(path: impl Into<PathBuf>) -> Self {
+        Self::input(path, "the model is of another run, row, student or round than its card")
+    }
+
+    /// Returns an error about a directory or file of results.
+    pub fn results(path: impl Into<PathBuf>, fault: impl Display) -> Self {
+        Self::new(ExitCode::Results, fault).at(path)
+    }
+
+    /// Returns an error about a path of results that is a file.
+    pub fn not_a_folder(path: impl Into<PathBuf>) -> Self {
+        Self::results(path, "is a file, expected a folder of results: give another --results")
+    }
+
+    /// Returns an error about the missing report of a run.
+    pub fn not_finished(report: impl Into<PathBuf>) -> Self {
+        let fault =
+            "is missing: the run is not finished, or its report was lost; `speed run` with the same config writes it";
+        Self::results(report, fault)
+    }
+
+    /// Returns an error about a directory in which another process works.
+    pub(crate) fn in_use(folder: impl Into<PathBuf>) -> Self {
+        Self::results(folder, "another `speed` works in this folder: wait for it, or use another --results")
+    }
+
+    /// Returns an error about a value that cannot be written as JSON.
+    pub fn unwritable(path: impl Into<PathBuf>) -> impl FnOnce(serde_json::Error) -> Self {
+        let path = path.into();
+        move |error| Self::results(path, format_args!("cannot be written as JSON: {error}"))
+    }
+
+    /// Returns an error about a finished stage, or a noise key, that another run has replaced.
+    pub(crate) fn taken_away(path: impl Into<PathBuf>) -> Self {
+        Self::results(path, "was removed by another run of the experiment: run again")
+    }
+
+    /// Returns an error about a file of a stage that is not the expected JSON value.
+    pub(crate) fn not_ours(path: impl Into<PathBuf>, bytes: &[u8], error: &serde_json::Error, stage: &str) -> Self {
+        let found = found_instead(bytes, error);
+        let fault = format!("not a file that this version wrote: expected a value in JSON, found {found}");
+        Self::results(path, format_args!("{fault}; --force {stage} repeats the stage"))
+    }
+
+    /// Returns an error about a report that no run writes.
+    pub fn unlikely(expected: impl Display, found: impl Display) -> Self {
+        let fault = format_args!("not a report that this version wrote: expected {expected}, found {found}");
+        Self::new(ExitCode::Results, fault)
+    }
+
+    /// Returns an error about a file of another format, or of none.
+    pub(crate) fn other_format(path: impl Into<PathBuf>, expected: u32, found: Option<u32>) -> Self {
+        let found = found.map_or_else(|| "a file without a format".to_owned(), |found| format!("format {found}"));
+        let next = "use the version of speed that wrote it, or move it away and run again";
+        Self::results(path, format_args!("found {found}, this program reads format {expected}: {next}"))
+    }
+
+    /// Returns an error about a file of a run's page that is damaged.
+    pub(crate) fn of_page((path, damage): (PathBuf, &str)) -> Self {
+        let next = "expected the file that the run wrote; `speed run` with the same config writes it again";
+        Self::results(path, format_args!("{damage}, {next}"))
+    }
+
+    /// Returns a failure of a file system: the attempted `action` on the file or directory `path`.
+    pub fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |error| {
+            let words = format_args!("cannot {action} {}: {}", printable_path(&path), without_path(error));
+            Self::new(ExitCode::InputOutput, words)
+        }
+    }
+
+    /// Returns the error with its file or directory.
+    #[must_use]
+    pub fn at(self, path: impl Into<PathBuf>) -> Self {
+        Self { place: Some(path.into()), ..self }
+    }
+
+    /// Returns the documented exit code.
+    #[must_use]
+    pub fn exit_code(&self) -> ExitCode {
+        self.exit
     }
 }
 
-fn lines(faults: &[speed_data::DataError]) -> String {
-    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n       ")
+/// Gives the errors of libraries their exit codes and texts.
+macro_rules! exit_codes {
+    ($($exit:ident $text:literal: $($error:ty),+;)+) => {
+        $($(impl From<$error> for ExperimentError {
+            fn from(error: $error) -> Self {
+                Self::new(ExitCode::$exit, format_args!($text, error))
+            }
+        })+)+
+    };
 }
 
-impl From<speed_teacher::EnsembleError<Self>> for ExperimentError {
-    fn from(error: speed_teacher::EnsembleError<Self>) -> Self {
+exit_codes! {
+    Input "{}": DataError, NoisyVotesError, NpyError, TraceError;
+    Input "its tensors do not fit its description: {}": TensorError;
+    Input "results by class: {}": ClassificationError;
+    Computation "{}": AccountError, AggregationError, MapError, MechanismError, OtherArithmetic, SpreadingError, TeacherError, VotesError;
+}
+
+impl From<DeviceError> for ExperimentError {
+    fn from(error: DeviceError) -> Self {
+        let exit = if matches!(error, DeviceError::NotBuilt) { ExitCode::Usage } else { ExitCode::Computation };
+        Self::new(exit, format_args!("device: {error}"))
+    }
+}
+
+impl From<LedgerError> for ExperimentError {
+    fn from(error: LedgerError) -> Self {
+        Self::new(error.exit_code(), error)
+    }
+}
+
+impl From<EnsembleError<Self>> for ExperimentError {
+    fn from(error: EnsembleError<Self>) -> Self {
         match error {
-            speed_teacher::EnsembleError::Teacher(error) => Self::Teacher(error),
-            speed_teacher::EnsembleError::Caller(error) => error,
-            speed_teacher::EnsembleError::Votes(error) => Self::Votes(error),
-            speed_teacher::EnsembleError::Threads { reason } => Self::Threads { source: reason.into() },
+            EnsembleError::Teacher(error) => error.into(),
+            EnsembleError::Caller(error) => error,
+            EnsembleError::Votes(error) => error.into(),
+            EnsembleError::Threads { reason } => without_threads(reason),
         }
     }
 }
@@ -160,42 +201,21 @@ impl From<QueueError<Self>> for ExperimentError {
     fn from(error: QueueError<Self>) -> Self {
         match error {
             QueueError::Work(error) => error,
-            QueueError::Pool(error) => Self::Threads { source: error.into() },
+            QueueError::Pool(error) => without_threads(error),
         }
     }
 }
 
-impl ExperimentError {
-    /// Returns the documented exit code.
-    #[must_use]
-    pub fn exit_code(&self) -> ExitCode {
-        match self {
-            Self::Config(_) | Self::Device(DeviceError::NotBuilt) => ExitCode::Usage,
-            Self::Data(_) | Self::DataFiles { .. } | Self::Input { .. } | Self::Mismatch(_) => ExitCode::Input,
-            Self::Model { fault, .. } => fault.exit_code(),
-            Self::Results { .. } => ExitCode::Results,
-            Self::Io { .. } => ExitCode::InputOutput,
-            Self::Ledger(error) => error.exit_code(),
-            Self::Teacher(_)
-            | Self::Votes(_)
-            | Self::Threads { .. }
-            | Self::Device(_)
-            | Self::Arithmetic(_)
-            | Self::Mechanism(_)
-            | Self::Aggregation(_)
-            | Self::Account(_)
-            | Self::Audit { .. }
-            | Self::Alone(_)
-            | Self::Spreading(_)
-            | Self::Map(_)
-            | Self::Student { .. } => ExitCode::Computation,
-        }
-    }
+fn without_threads(reason: impl Display) -> ExperimentError {
+    ExperimentError::new(ExitCode::Computation, format_args!("cannot start a thread: {reason}"))
+}
 
-    /// Returns a function that wraps a file system error: the attempted `action` on the file or directory `path`
-    /// failed.
-    pub fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::Io { action, path, source: without_path(source) }
+/// Describes bytes that are not the expected JSON value.
+#[must_use]
+pub fn found_instead(bytes: &[u8], error: &serde_json::Error) -> String {
+    match bytes.len() {
+        0 => "an empty file".to_owned(),
+        length if error.is_eof() => format!("{length} bytes that end early"),
+        _ => error.to_string(),
     }
 }

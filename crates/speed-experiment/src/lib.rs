@@ -32,26 +32,26 @@ mod store;
 mod sweep;
 pub mod training;
 
-pub use config::{Config, ConfigError, Source, Sweep};
+pub use config::{Config, Source, Sweep};
 pub use cost::{Cost, StageCost};
 pub use environment::current_environment;
-pub use error::{Damage, ExperimentError, InputFault, Mismatch, ModelFault, ResultsFault, found_instead};
+pub use error::{ExperimentError, found_instead};
 pub use list::{ListedState, RunSummary, list_runs};
 pub use options::RunOptions;
 pub use plan::{Plan, PlannedRow, PlannedStage, PlannedTraining, plan};
-pub use progress::{CurrentWork, Part, PartView, Progress, RunView, Silent, StageStatus, StageView};
+pub use progress::{CurrentWork, Event, Part, PartView, Progress, RunView, Silent, StageStatus, StageView};
 pub use results::{
     CARD, CardedModel, OF_REPORT, check_card, first_model, missing_for_page, models_of_card, read_card, read_report,
     read_sweep, run_folder, run_page, sweep_folder, task, verify_run_card,
 };
-pub use runner::{ShardReport, begin_run, check_run_id, has_begun, run, run_id, run_shard, run_until};
+pub use runner::{ShardReport, begin_run, check_run_id, has_begun, run, run_shard};
 pub use stages::StageUnits;
 pub use step::{Step, StepState, Steps};
 pub use store::{
     FoundResults, Lock, RunState, RunStatus, Shard, config_path, find_any_run, find_results, find_run, is_finished,
     pages, read_small, report_path, run_in_use, slurm_folder, write_atomic,
 };
-pub use sweep::{plan_sweep, run_sweep, run_sweep_until, sweep_id};
+pub use sweep::{plan_sweep, run_sweep, run_until, sweep_id};
 
 /// The README's examples, compiled and run with the tests.
 #[cfg(doctest)]

@@ -183,7 +183,7 @@ fn figures(folder: &Path, is_published: bool) -> Result<Option<Figures>, Experim
     let table = TABLES.map(|name| folder.join(name)).into_iter().find(|path| is_published && path.exists());
     let Some(path) = table else { return Ok(None) };
     let TableFile { simulation, rows } = read_table_alone(&path)?;
-    check_rows(&rows).map_err(|error| ExperimentError::Results { path, fault: error.into() })?;
+    check_rows(&rows).map_err(|error| error.at(path))?;
     Ok(Some(Figures { simulation, rows }))
 }
 

@@ -7,7 +7,6 @@ use speed_core::random::Streams;
 use speed_data::Images;
 use speed_student::pool::{Clusters, Features, MapError, MapSettings, PoolMap, Task};
 
-use crate::error::ExperimentError;
 use crate::progress::Progress;
 
 /// Computes the map of a pool. `streams` are those of the seed, from which the map has its own.
@@ -43,10 +42,4 @@ pub(crate) fn divide_pool(map: &PoolMap, count: usize, streams: &Streams, progre
     let (least, most) = (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0));
     progress.end(&format!("{} clusters of {least} to {most} images", clusters.all().len()));
     clusters
-}
-
-impl From<MapError> for ExperimentError {
-    fn from(error: MapError) -> Self {
-        Self::Map(error)
-    }
 }

@@ -38,7 +38,7 @@ pub use self::onnx::OnnxModel;
 pub(crate) use self::predict::probabilities;
 pub use self::predict::{Predicting, Prediction};
 
-use crate::error::{ExperimentError, ModelFault};
+use crate::error::ExperimentError;
 
 /// Maximum number of values that a network computes at once for one image: 256 MiB.
 const MAX_ACTIVATIONS: usize = 1 << 26;
@@ -60,30 +60,28 @@ impl Model {
     /// only for a teacher of a run that kept no students.
     ///
     /// # Errors
-    /// [`ExperimentError::Model`] if the file is missing, damaged or not a model; for a teacher also the errors of its run's
-    /// config and images.
+    /// If the file is missing, damaged or not a model; for a teacher also the errors of its run's config and images.
     pub fn read(path: &Path, datasets: Option<&Path>) -> Result<Self, ExperimentError> {
-        let failure = |fault| ExperimentError::Model { path: path.to_path_buf(), fault };
-        let bytes = read_regular(path, MAX_FILE).map_err(|error| failure(ModelFault::Unreadable(error)))?;
+        let bytes = read_regular(path, MAX_FILE).map_err(ExperimentError::unreadable_model(path))?;
         if teacher::is_teacher(&bytes) {
             let device = Device::flex();
             let (description, network) = teacher::read(path, &bytes, datasets, &device)?;
-            return Self::new(description, network, device).map_err(failure);
+            return Self::new(description, network, device).map_err(|error| error.at(path));
         }
-        Self::from_bytes(&bytes).map_err(failure)
+        Self::from_bytes(&bytes).map_err(|error| error.at(path))
     }
 
     /// Reads the bytes of a model's file.
     ///
     /// # Errors
     /// If they are damaged or not a model.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ModelFault> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ExperimentError> {
         let (description, tensors) = file::described_from_bytes(bytes)?;
         Self::of_tensors(description, tensors)
     }
 
     /// Returns the model of a description and its tensors.
-    fn of_tensors(description: Description, tensors: NamedTensors) -> Result<Self, ModelFault> {
+    fn of_tensors(description: Description, tensors: NamedTensors) -> Result<Self, ExperimentError> {
         let device = Device::flex();
         let parameters = tensors.values().map(|tensor| tensor.values.len()).sum();
         let network = description.network(parameters, &device)?.with_tensors(tensors)?;
@@ -91,12 +89,15 @@ impl Model {
     }
 
     /// Refuses a network whose memory for one image has no bound: its file may be small.
-    fn new(description: Description, network: Box<dyn AnyClassifier>, device: Device) -> Result<Self, ModelFault> {
+    fn new(description: Description, network: Box<dyn AnyClassifier>, device: Device) -> Result<Self, ExperimentError> {
         let ImageShape { channels, height, width } = description.shape();
         let activations = network.trace([1, height, width, channels])?.activations();
         let found = activations.tensor.max(activations.patches);
         if found > MAX_ACTIVATIONS {
-            return Err(ModelFault::Activations { max: MAX_ACTIVATIONS, found });
+            let expected = format_args!(
+                "expected a network that computes at most {MAX_ACTIVATIONS} values at once for an image, found {found}"
+            );
+            return Err(ExperimentError::fault(expected));
         }
         Ok(Self { description, network, activations, device })
     }
@@ -105,7 +106,7 @@ impl Model {
     ///
     /// # Errors
     /// If the network cannot be written.
-    pub fn to_bytes(&self) -> Result<Vec<u8>, ModelFault> {
+    pub fn to_bytes(&self) -> Result<Vec<u8>, ExperimentError> {
         to_bytes(&self.description, self.network.as_ref())
     }
 
@@ -140,7 +141,7 @@ impl Model {
 /// # Errors
 /// If the network has parameters that are not floating-point tensors, its device fails, or the file could not be read
 /// again: an invalid description, values that are not finite, a network that is too large.
-pub fn to_bytes(description: &Description, network: &dyn AnyClassifier) -> Result<Vec<u8>, ModelFault> {
+pub fn to_bytes(description: &Description, network: &dyn AnyClassifier) -> Result<Vec<u8>, ExperimentError> {
     of_tensors_to_bytes(description, &network.tensors()?)
 }
 
@@ -148,15 +149,15 @@ pub fn to_bytes(description: &Description, network: &dyn AnyClassifier) -> Resul
 ///
 /// # Errors
 /// If the weights are not those of the description's network, or the file could not be read again.
-pub(crate) fn of_weights_to_bytes(description: &Description, weights: &[u8]) -> Result<Vec<u8>, ModelFault> {
+pub(crate) fn of_weights_to_bytes(description: &Description, weights: &[u8]) -> Result<Vec<u8>, ExperimentError> {
     of_tensors_to_bytes(description, &file::from_bytes(weights)?)
 }
 
-fn of_tensors_to_bytes(description: &Description, tensors: &NamedTensors) -> Result<Vec<u8>, ModelFault> {
+fn of_tensors_to_bytes(description: &Description, tensors: &NamedTensors) -> Result<Vec<u8>, ExperimentError> {
     let bytes = file::described_to_bytes(description, tensors)?;
     if bytes.len() as u64 > MAX_FILE {
-        let reason = format!("expected at most {MAX_FILE} bytes, found {}", bytes.len());
-        return Err(ModelFault::Unwritable { reason });
+        let expected = format_args!("expected at most {MAX_FILE} bytes, found {}", bytes.len());
+        return Err(file::unwritable(expected));
     }
     Model::from_bytes(&bytes)?;
     Ok(bytes)
@@ -166,7 +167,7 @@ fn of_tensors_to_bytes(description: &Description, tensors: &NamedTensors) -> Res
 ///
 /// # Errors
 /// If the network has parameters that are not floating-point tensors, or its device fails.
-pub(crate) fn weights_to_bytes(network: &dyn AnyClassifier) -> Result<Vec<u8>, ModelFault> {
+pub(crate) fn weights_to_bytes(network: &dyn AnyClassifier) -> Result<Vec<u8>, ExperimentError> {
     file::to_bytes(&network.tensors()?)
 }
 

@@ -8,8 +8,8 @@ use speed_core::npy::{RealNumbers, WholeNumbers};
 use speed_core::vote_files::{FormError, Known, Table, VoteFile, parse_numbers};
 use speed_core::{VoteShape, Votes, printable_path};
 
-use crate::config::{Config, ConfigError, VotesInFile};
-use crate::error::{ExperimentError, InputFault};
+use crate::config::{Config, VotesInFile};
+use crate::error::ExperimentError;
 
 /// Reads votes from the bytes of a file. Histograms become one-hot votes with the same sums, which an aggregator cannot
 /// distinguish from the original votes. Only the first `data.pool_images` columns or rows are used.
@@ -24,14 +24,15 @@ pub(crate) fn parse_votes(
 ) -> Result<VoteFile, ExperimentError> {
     let path = &file.path;
     let (teachers, pool) = (config.ensemble.teachers, config.data.pool_images);
-    let table = Table::parse(bytes).map_err(|fault| at(path, fault.into()))?;
+    let table = Table::parse(bytes).map_err(|fault| ExperimentError::input(path, fault))?;
     let known = Known { teachers: Some(teachers), queries: Some(pool), classes: of_images.or(file.classes) };
-    let key = |key: &str, message: String| {
-        ExperimentError::from(ConfigError::Key { place: printable_path(path), key: key.into(), message })
-    };
+    let key = |key: &str, message: String| ExperimentError::key(printable_path(path), key, message);
     let votes = VoteFile::new(table, file.form, &known).map_err(|fault| match fault {
         FormError::Undecided(_) => key("votes.form", format!("{fault}: set \"labels\" or \"histograms\"")),
-        fault => at(path, InputFault::Config { source: Box::new(fault), teachers, pool }),
+        fault => {
+            let of_config = format!("ensemble.teachers = {teachers} and data.pool_images = {pool}");
+            ExperimentError::input(path, format_args!("{fault}; the config has {of_config}"))
+        }
     })?;
     if votes.classes().is_none() {
         return Err(key("votes.classes", format!("{votes}: {}: set their number", FormError::ClassesUnknown)));
@@ -47,14 +48,23 @@ pub(crate) fn read_labels(path: &Path, shape: VoteShape) -> Result<Votes, Experi
     let (teachers, pool, classes) = (shape.teachers(), shape.queries(), shape.classes());
     let WholeNumbers { shape: found, values } = read(path)?;
     if found != [teachers, pool] {
-        return Err(at(path, InputFault::SavedShape { shape: found, teachers, pool }));
+        let expected = format_args!("expected shape {teachers} x {pool}, found {found:?}");
+        return Err(ExperimentError::input(path, expected));
     }
+    Ok(Votes::new(shape, labels_below(classes, values).map_err(|error| error.at(path))?)?)
+}
+
+/// Returns saved labels, each below `classes`.
+///
+/// # Errors
+/// If one is not.
+pub(crate) fn labels_below(classes: usize, values: Vec<i64>) -> Result<Vec<u8>, ExperimentError> {
     let label = |(position, found): (usize, i64)| {
         let label = u8::try_from(found).ok().filter(|label| usize::from(*label) < classes);
-        label.ok_or_else(|| at(path, InputFault::SavedClass { position, found, max: classes - 1 }))
+        let expected = || format!("entry {position}: class {found}, expected 0 to {}", classes - 1);
+        label.ok_or_else(|| ExperimentError::fault(expected()))
     };
-    let labels = values.into_iter().enumerate().map(label).collect::<Result<_, _>>()?;
-    Ok(Votes::new(shape, labels)?)
+    values.into_iter().enumerate().map(label).collect()
 }
 
 /// Returns the smallest number of classes for these labels, at least 2.
@@ -69,14 +79,16 @@ pub(crate) fn classes_of(labels: &[u8]) -> usize {
 pub(crate) fn read_indices(path: &Path, count: usize, pool: usize) -> Result<Vec<usize>, ExperimentError> {
     let WholeNumbers { shape, values } = read(path)?;
     if values.len() != count {
-        return Err(at(path, InputFault::IndexCount { shape, expected: count }));
+        let expected = format_args!("shape {shape:?}, expected queries.count = {count} indices");
+        return Err(ExperimentError::input(path, expected));
     }
     let mut seen = vec![false; pool];
     let mut indices = Vec::with_capacity(count);
     for (position, value) in values.into_iter().enumerate() {
-        let index = index_below(pool, position, value).map_err(|fault| at(path, fault))?;
+        let index = index_below(pool, position, value).map_err(|error| error.at(path))?;
         if std::mem::replace(&mut seen[index], true) {
-            return Err(at(path, InputFault::IndexTwice { position, index }));
+            let fault = format_args!("entry {position}: index {index} appears twice");
+            return Err(ExperimentError::input(path, fault));
         }
         indices.push(index);
     }
@@ -88,7 +100,7 @@ pub(crate) fn read_indices(path: &Path, count: usize, pool: usize) -> Result<Vec
 /// # Errors
 /// If the file is not one.
 pub(crate) fn read_reals(path: &Path) -> Result<Vec<f32>, ExperimentError> {
-    let numbers = RealNumbers::parse(&read_bytes(path)?).map_err(|fault| at(path, fault.into()))?;
+    let numbers = RealNumbers::parse(&read_bytes(path)?).map_err(|fault| ExperimentError::input(path, fault))?;
     Ok(numbers.values)
 }
 
@@ -99,10 +111,14 @@ pub(crate) fn read_reals(path: &Path) -> Result<Vec<f32>, ExperimentError> {
 pub(crate) fn read_true_labels(path: &Path, pool: usize) -> Result<Vec<u8>, ExperimentError> {
     let WholeNumbers { shape, values } = read(path)?;
     if values.len() < pool || shape.iter().filter(|&&length| length != 1).count() > 1 {
-        return Err(at(path, InputFault::TrueLabels { shape, pool }));
+        let expected =
+            format_args!("expected one row of labels, data.pool_images = {pool} or more, found shape {shape:?}");
+        return Err(ExperimentError::input(path, expected));
     }
     let label = |(position, &found): (usize, &i64)| {
-        u8::try_from(found).map_err(|_| at(path, InputFault::NoLabel { position, found }))
+        let expected =
+            |_| ExperimentError::input(path, format_args!("entry {position}: label {found}, expected 0 to 255"));
+        u8::try_from(found).map_err(expected)
     };
     values.iter().take(pool).enumerate().map(label).collect()
 }
@@ -115,19 +131,16 @@ pub fn read_row_indices(path: &Path, rows: usize) -> Result<Vec<usize>, Experime
     let WholeNumbers { shape, values } = read(path)?;
     // A table of votes would pass as a list of indices.
     if shape.iter().filter(|&&length| length != 1).count() > 1 {
-        return Err(at(path, InputFault::IndexRows { shape }));
+        return Err(ExperimentError::input(path, format_args!("expected one row of indices, found shape {shape:?}")));
     }
-    let index = |(position, value): (usize, i64)| index_below(rows, position, value).map_err(|fault| at(path, fault));
+    let index = |(position, value): (usize, i64)| index_below(rows, position, value).map_err(|error| error.at(path));
     values.into_iter().enumerate().map(index).collect()
 }
 
-fn index_below(limit: usize, position: usize, found: i64) -> Result<usize, InputFault> {
+fn index_below(limit: usize, position: usize, found: i64) -> Result<usize, ExperimentError> {
     let index = usize::try_from(found).ok().filter(|index| *index < limit);
-    index.ok_or(InputFault::Index { position, found, max: limit.saturating_sub(1) })
-}
-
-fn at(path: &Path, fault: InputFault) -> ExperimentError {
-    ExperimentError::Input { path: path.to_path_buf(), fault }
+    let expected = || format!("entry {position}: index {found}, expected 0 to {}", limit.saturating_sub(1));
+    index.ok_or_else(|| ExperimentError::fault(expected()))
 }
 
 /// Writes votes as the bytes of an `.npy` file of labels, teachers x queries, unsigned bytes.
@@ -165,7 +178,7 @@ fn to_bytes<T: npyz::AutoSerialize>(shape: &[u64], values: impl Iterator<Item = 
 
 /// Reads integers from an array or CSV.
 fn read(path: &Path) -> Result<WholeNumbers, ExperimentError> {
-    parse_numbers(&read_bytes(path)?).map_err(|fault| at(path, fault.into()))
+    parse_numbers(&read_bytes(path)?).map_err(|fault| ExperimentError::input(path, fault))
 }
 
 /// Reads a file of votes or indices, up to a size limit.
@@ -173,7 +186,7 @@ fn read(path: &Path) -> Result<WholeNumbers, ExperimentError> {
 /// # Errors
 /// If the file cannot be read or exceeds the limit.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, ExperimentError> {
-    speed_core::vote_files::read_bytes(path).map_err(|fault| at(path, fault.into()))
+    speed_core::vote_files::read_bytes(path).map_err(|fault| ExperimentError::input(path, fault))
 }
 
 #[cfg(test)]

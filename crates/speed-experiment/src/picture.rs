@@ -4,29 +4,28 @@ use crate::report::{Picture, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
 use speed_data::Split;
 use speed_student::{Grid, Samples};
 
-use crate::error::Mismatch;
+use crate::error::ExperimentError;
 
 /// Maximum length of the longer side of a query's picture, in pixels.
 const LONGEST_SIDE: usize = 48;
 
 /// Draws generated images.
-pub(crate) fn of_samples(samples: &Samples) -> Result<Vec<u8>, Mismatch> {
-    Ok(png(sheet(samples))?)
+pub(crate) fn of_samples(samples: &Samples) -> Result<Vec<u8>, ExperimentError> {
+    png(sheet(samples))
 }
 
 /// Draws the first queried images of a pool; large images are reduced.
-pub(crate) fn of_queries(pool: &Split, queries: &[usize]) -> Result<Vec<u8>, Mismatch> {
+pub(crate) fn of_queries(pool: &Split, queries: &[usize]) -> Result<Vec<u8>, ExperimentError> {
     let shown = &queries[..queries.len().min(SHOWN_QUERIES)];
     let pixels = shown.iter().flat_map(|&image| pool.pixels(image)).copied().collect();
     let sheet = sheet(&Samples::new(pool.shape(), pixels));
     let longest = pool.shape().height.max(pool.shape().width);
-    let png = if longest <= LONGEST_SIDE { png(sheet) } else { reduced_png(sheet, LONGEST_SIDE, longest) };
-    Ok(png?)
+    if longest <= LONGEST_SIDE { png(sheet) } else { reduced_png(sheet, LONGEST_SIDE, longest) }
 }
 
 /// Draws one image of a pool in its own size.
-pub(crate) fn of_image(pool: &Split, image: usize) -> Result<Vec<u8>, Mismatch> {
-    Ok(png(grid(&Samples::new(pool.shape(), pool.pixels(image).to_vec()), 1))?)
+pub(crate) fn of_image(pool: &Split, image: usize) -> Result<Vec<u8>, ExperimentError> {
+    png(grid(&Samples::new(pool.shape(), pool.pixels(image).to_vec()), 1))
 }
 
 fn sheet(samples: &Samples) -> Picture {

@@ -7,7 +7,7 @@ use speed_accountant::ledger::{LedgerError, would_allow};
 use speed_accountant::{Price as AnswerPrice, PrivacyFilter, QueryBatch};
 use speed_data::locate;
 
-use crate::config::{Config, ConfigError};
+use crate::config::Config;
 use crate::cost::{Cost, Meter, StageCost};
 use crate::device::Device;
 use crate::error::ExperimentError;
@@ -136,7 +136,7 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
 
 /// Estimates the cost of all stages of a run.
 fn cost(config: &Config, meter: Meter) -> Result<Cost, ExperimentError> {
-    let stages: Vec<Vec<StageCost>> = KINDS.iter().map(|kind| kind.cost(config, &meter)).collect::<Result<_, _>>()?;
+    let stages: Vec<Vec<StageCost>> = KINDS.iter().map(|kind| (kind.cost)(config, &meter)).collect::<Result<_, _>>()?;
     Ok(Cost::new(config, &meter, stages.concat()))
 }
 
@@ -145,7 +145,11 @@ fn cost(config: &Config, meter: Meter) -> Result<Cost, ExperimentError> {
 ///
 /// # Errors
 /// If the answers may cost more than the limit, or if there is no limit and one answer is expensive.
-pub(crate) fn check_price(config: &Config, options: &RunOptions, to_charge: &[QueryBatch]) -> Result<(), ConfigError> {
+pub(crate) fn check_price(
+    config: &Config,
+    options: &RunOptions,
+    to_charge: &[QueryBatch],
+) -> Result<(), ExperimentError> {
     if config.is_simulation() {
         return Ok(());
     }
@@ -156,11 +160,7 @@ pub(crate) fn check_price(config: &Config, options: &RunOptions, to_charge: &[Qu
         Err(error) => Err(error),
     };
     let checked = limit.check("the run", price, config.privacy.delta);
-    checked.map_err(|error| ConfigError::Key {
-        place: config.name.clone(),
-        key: "privacy.max_epsilon".into(),
-        message: error.to_string(),
-    })
+    checked.map_err(|error| ExperimentError::key(&config.name, "privacy.max_epsilon", error))
 }
 
 /// Checks the cost of a run before any run of a sweep begins.
@@ -192,7 +192,7 @@ pub(crate) fn check_run_price(
     let charges = charges(config, options, graph, classes)?;
     let to_charge: Vec<QueryBatch> =
         charges.into_iter().filter_map(|(_, charge, done)| (!done).then_some(charge)).collect();
-    Ok(check_price(config, options, &to_charge)?)
+    check_price(config, options, &to_charge)
 }
 
 /// Returns the charges of every row with noise and its own answers, for its checks and its answers, with the row's

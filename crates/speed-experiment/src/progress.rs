@@ -6,31 +6,76 @@ mod view;
 pub(crate) use recorder::Recorder;
 pub use view::{CurrentWork, PartView, RunView, StageStatus, StageView};
 
-/// Receives the progress of a run. All methods may be called from several threads.
+/// An event of long-running work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// The names of a run's stages in order, before the first stage starts.
+    Planned(&'a [String]),
+    /// The next stage, before it is looked up, prepared and processed.
+    Started(&'a str),
+    /// A finished stage, and whether it was finished before.
+    Finished(&'a str, bool),
+    /// The start of work with `units` equal parts called `unit`; `done` parts exist from an earlier attempt.
+    #[expect(missing_docs, reason = "the variant's documentation names them")]
+    Begin { work: &'a str, unit: &'a str, units: u64, done: u64 },
+    /// The state of one of several concurrent parts of the work.
+    Part(Part<'a>),
+    /// The number of additional units from an earlier attempt.
+    Found(u64),
+    /// The number of newly finished units, and a description of the last one.
+    Advance(u64, &'a str),
+    /// The end of the work, with a summary.
+    End(&'a str),
+    /// A line that is shown even if no progress bar is drawn.
+    Note(&'a str),
+    /// A warning about the user's data, without the word. It is shown with `--quiet` too.
+    Warning(&'a str),
+}
+
+/// Receives the progress of a run.
 pub trait Progress: Sync {
-    /// Receives the names of a run's stages in order, before the first stage starts.
-    fn planned(&self, _stages: &[String]) {}
-    /// Receives the next stage, before it is looked up, prepared and processed.
-    fn started(&self, _stage: &str) {}
-    /// Receives a finished stage; `found` is true if it was finished before.
-    fn finished(&self, _stage: &str, _found: bool) {}
-    /// Receives the start of work with `units` equal parts; `done` parts exist from an earlier attempt.
-    fn begin(&self, work: &str, unit: &str, units: u64, done: u64);
-    /// Receives the state of one of several concurrent parts of the work.
-    fn part(&self, _part: &Part<'_>) {}
-    /// Receives the number of additional units from an earlier attempt.
-    fn found(&self, units: u64) {
-        self.advance(units, "");
+    /// Receives an event, perhaps from several threads. The other methods name the events.
+    fn on(&self, event: Event<'_>);
+
+    /// Reports [`Event::Planned`].
+    fn planned(&self, stages: &[String]) {
+        self.on(Event::Planned(stages));
     }
-    /// Receives the number of newly finished units; `note` describes the last one.
-    fn advance(&self, units: u64, note: &str);
-    /// Receives the end of the work.
-    fn end(&self, summary: &str);
-    /// Receives a line that is shown even if no progress bar is drawn.
-    fn note(&self, line: &str);
-    /// Receives a warning about the user's data, without the word. It is shown with `--quiet` too.
+    /// Reports [`Event::Started`].
+    fn started(&self, stage: &str) {
+        self.on(Event::Started(stage));
+    }
+    /// Reports [`Event::Finished`].
+    fn finished(&self, stage: &str, found: bool) {
+        self.on(Event::Finished(stage, found));
+    }
+    /// Reports [`Event::Begin`].
+    fn begin(&self, work: &str, unit: &str, units: u64, done: u64) {
+        self.on(Event::Begin { work, unit, units, done });
+    }
+    /// Reports [`Event::Part`].
+    fn part(&self, part: Part<'_>) {
+        self.on(Event::Part(part));
+    }
+    /// Reports [`Event::Found`].
+    fn found(&self, units: u64) {
+        self.on(Event::Found(units));
+    }
+    /// Reports [`Event::Advance`].
+    fn advance(&self, units: u64, note: &str) {
+        self.on(Event::Advance(units, note));
+    }
+    /// Reports [`Event::End`].
+    fn end(&self, summary: &str) {
+        self.on(Event::End(summary));
+    }
+    /// Reports [`Event::Note`].
+    fn note(&self, line: &str) {
+        self.on(Event::Note(line));
+    }
+    /// Reports [`Event::Warning`].
     fn warn(&self, line: &str) {
-        self.note(&format!("warning: {line}"));
+        self.on(Event::Warning(line));
     }
 }
 
@@ -56,8 +101,5 @@ pub struct Part<'a> {
 pub struct Silent;
 
 impl Progress for Silent {
-    fn begin(&self, _: &str, _: &str, _: u64, _: u64) {}
-    fn advance(&self, _: u64, _: &str) {}
-    fn end(&self, _: &str) {}
-    fn note(&self, _: &str) {}
+    fn on(&self, _: Event<'_>) {}
 }

@@ -1,4 +1,4 @@
-//! Reports of SPEED runs, from plain values: the table with its legend and claims, plots, pages, comparisons and sweeps.
+//! Reports of SPEED runs: the table with its legend and claims, plots, pages, comparisons and sweeps.
 //!
 //! - Show a run: [`Report::summary`], [`Report::to_markdown`], [`Report::to_html`], and all files with
 //!   [`Report::files`].
@@ -6,8 +6,8 @@
 //! - Show a classification against true labels: [`Classification::table`].
 //! - Show a sweep: [`SweepReport::summary`], [`SweepReport::to_html`].
 //!
-//! The crate reads and writes no files. It depends on the accountant and the ledger, whose claims it shows, but not on
-//! configs, the run store or networks.
+//! The module reads and writes no files, and depends on the accountant and the ledger, whose claims it shows, and on configs, but not on
+//! the run store or networks.
 
 mod asked;
 mod baselines;
@@ -26,7 +26,6 @@ pub mod plot;
 mod proportion;
 mod row;
 mod run;
-mod settings;
 mod statistics;
 mod sweep;
 mod table;
@@ -34,8 +33,8 @@ mod text;
 
 pub use asked::{AskedQueries, RowAnswers};
 pub use card::{
-    CARD_FORMAT, CardFault, CardSource, MAX_CARD_DELTA, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy,
-    Privacy, Task, TrainingData, Versions, covers_labels,
+    CARD_FORMAT, CardSource, MAX_CARD_DELTA, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy, Privacy,
+    Task, TrainingData, Versions, covers_labels,
 };
 pub use classification::{ClassResult, Classification, ClassificationError, check_class_names};
 pub use columns::{DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, DATA_INDEPENDENT_PARTY, PAPER_FORMULAS};
@@ -46,12 +45,11 @@ pub use compare::{
 pub use environment::Environment;
 pub use noise::RunNoise;
 pub use page::{BASELINE_STAGE, PageParts, STUDENT_STAGE, Sheet};
-pub use picture::{Picture, PictureError, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
-pub use plausible::{Implausible, MAX_CLASS_NAME, MAX_ROW_NAME, check_rows};
+pub use picture::{Picture, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
+pub use plausible::{MAX_CLASS_NAME, MAX_ROW_NAME, check_rows};
 pub use proportion::Interval;
 pub use row::{AggregationKind, Baselines, EpochAccuracy, LabellingTimes, PaperFigures, ReportRow, Score, StudentRun};
-pub use run::{EnsembleQuality, Report, ReportFile, SCHEMA, StageTime, StudentMethodTitle, Versioned};
-pub use settings::{Document, RunSettings, VotesOrigin};
+pub use run::{EnsembleQuality, Report, ReportFile, SCHEMA, StageTime, Versioned};
 pub use statistics::{mean_and_deviation, median};
 pub use sweep::{MAX_SETTINGS, SettingReport, Spread, SweepLine, SweepReport};
 pub use table::Table;

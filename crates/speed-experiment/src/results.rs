@@ -10,10 +10,9 @@ mod row;
 mod tests;
 
 pub use card::{CARD, CardedModel, OF_REPORT, check_card, models_of_card, read_card, task, verify_run_card};
-pub(crate) use file::student_methods;
 pub use file::{read_report, read_sweep, run_folder, sweep_folder};
 pub use models::first_model;
 pub(crate) use models::write_models;
 pub use page::{missing_for_page, run_page};
 pub(crate) use publish::{PublishedQueries, publish, publish_sweep};
-pub(crate) use row::{PublicAnswers, RowResult, with_answers};
+pub(crate) use row::report_row;

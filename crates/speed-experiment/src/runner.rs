@@ -4,15 +4,14 @@ mod shard;
 
 use std::path::{Path, PathBuf};
 
-use crate::report::{AskedQueries, EnsembleQuality, Environment, Report, StageTime};
+use crate::report::{AskedQueries, EnsembleQuality, Environment, Report, ReportRow, RowAnswers, StageTime};
 use speed_accountant::QueryBatch;
 use speed_core::printable_path;
 use speed_core::random::Streams;
 
-pub(crate) use self::shard::folder_of;
 pub use self::shard::{ShardReport, run_shard};
 
-use crate::config::{Config, ConfigError};
+use crate::config::Config;
 use crate::device::Device;
 use crate::environment::current_environment;
 use crate::error::ExperimentError;
@@ -21,12 +20,10 @@ use crate::options::RunOptions;
 use crate::picture;
 use crate::plan::check_run_price;
 use crate::progress::{Progress, Recorder};
-use crate::results::{
-    PublicAnswers, PublishedQueries, RowResult, publish, student_methods, with_answers, write_models,
-};
+use crate::results::{PublishedQueries, publish, report_row, write_models};
 use crate::stages::{
-    CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowBaselines, RowBounds, RowLabellings,
-    RowStudents, TeacherAnswers, TeachersOnTest, Truth, kinds_of_machine, planned_classes, select_queries,
+    CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowLabellings, TeacherAnswers, TeachersOnTest,
+    Truth, kinds_of_machine, planned_classes, select_queries,
 };
 use crate::store::{RunStore, progress_path};
 
@@ -45,36 +42,26 @@ pub fn run(config: &Config, options: &RunOptions, progress: &dyn Progress) -> Re
     })
 }
 
-/// Completes the stages of `config` up to `stage`, a name or a kind as in `--force`, without tables. Returns the run's
-/// directory.
+/// Completes the stages of `config` up to `stage`, a name or a kind as in `--force`, without tables.
 ///
 /// # Errors
 /// The errors of [`run`], and an error if there is no such stage.
-pub fn run_until(
+pub(crate) fn complete_until(
     config: &Config,
     options: &RunOptions,
     stage: &str,
     progress: &dyn Progress,
-) -> Result<PathBuf, ExperimentError> {
+) -> Result<(), ExperimentError> {
     let graph = Graph::for_config(config);
     let nodes = graph.up_to(stage)?;
-    in_run(config, options, &graph, progress, |context, _| {
-        complete(context, nodes)?;
-        Ok(context.store.folder().to_path_buf())
-    })
+    in_run(config, options, &graph, progress, |context, _| complete(context, nodes).map(drop))
 }
 
 /// Completes stages in their order, and returns their outputs.
 fn complete(context: &Context<'_>, nodes: &[Node]) -> Result<Outputs, ExperimentError> {
     let mut outputs = Outputs::default();
-    nodes.iter().try_for_each(|node| node.kind.complete(context, node, &mut outputs))?;
+    nodes.iter().try_for_each(|node| (node.kind.complete)(context, node, &mut outputs))?;
     Ok(outputs)
-}
-
-/// Returns the id of the run of `config`, which is its directory's name.
-#[must_use]
-pub fn run_id(config: &Config) -> String {
-    RunStore::id_of(config)
 }
 
 /// Returns whether the run of `config` in `results` has begun a stage.
@@ -96,15 +83,15 @@ pub fn begin_run(config: &Config, results: &Path) -> Result<PathBuf, ExperimentE
 ///
 /// # Errors
 /// If it is the id of another run. The error names both runs, and if the other run exists, the keys that differ.
-pub fn check_run_id(id: &str, config: &Config, results: &Path) -> Result<(), ConfigError> {
-    let own = run_id(config);
+pub fn check_run_id(id: &str, config: &Config, results: &Path) -> Result<(), ExperimentError> {
+    let own = RunStore::id_of(config);
     if id == own {
         return Ok(());
     }
     let differs = RunStore::differences(results, config, id);
     let differs = differs.map_or_else(String::new, |keys| format!("; these keys differ: {}", keys.join(", ")));
     let message = format!("this config's run is {own}{differs}");
-    Err(ConfigError::Key { place: "command line".into(), key: format!("--run {id}"), message })
+    Err(ExperimentError::option(format_args!("--run {id}"), message))
 }
 
 /// Works in the directory of a run, under its lock, after all checks that can refuse the run.
@@ -198,11 +185,10 @@ fn report(
 ) -> Result<(Report, PublishedQueries), ExperimentError> {
     let (config, store, images) = (context.config, context.store, context.images);
     let collected = outputs.get::<CollectedVotes>();
-    let rows = row_results(config, outputs);
+    let rows: Vec<ReportRow> = (0..config.rows.len()).map(|row| report_row(config, outputs, row)).collect();
     let asked = asked_queries(context, outputs, &rows);
     let pictures = images.map(|images| picture::of_queries(&images.pool, &asked.pool_images)).transpose()?;
     let asked = PublishedQueries { queries: asked, pictures };
-    let rows = rows.into_iter().enumerate().map(|(row, result)| result.into_row(config, row)).collect();
     let ledger =
         if config.is_simulation() { None } else { LedgerFiles::in_experiment(store.experiment()).statement()? };
     let stage_times = store.records().into_iter().map(|record| StageTime {
@@ -214,7 +200,7 @@ fn report(
         experiment: config.name.clone(),
         run: store.id(),
         simulation: config.is_simulation(),
-        config: (&config.to_raw()).into(),
+        config: config.to_raw(),
         handwriting: images.and_then(|images| images.handwriting.clone()),
         classes: images.map_or_else(Vec::new, |images| images.class_names.clone()),
         ensemble: EnsembleQuality {
@@ -226,47 +212,26 @@ fn report(
         kinds_of_machine: kinds_of_machine(store),
         stage_times: stage_times.collect(),
         ledger,
-        methods: student_methods(),
     };
     Ok((report, asked))
 }
 
-/// Returns the results of every row. Rows may share labels and bounds.
-fn row_results(config: &Config, outputs: &Outputs) -> Vec<RowResult> {
-    let (bounds, students) = (outputs.find::<RowBounds>(), outputs.find::<RowStudents>());
-    let result = |row: usize| {
-        let own = config.labels_of(row);
-        let (labels, times) = outputs.get::<RowLabellings>().0[&own].clone();
-        RowResult {
-            labels,
-            times,
-            bounds: bounds.and_then(|bounds| bounds.0.get(&own)).cloned(),
-            students: students.map_or_else(Vec::new, |students| students.0[row].clone()),
-            baselines: outputs.find::<RowBaselines>().map(|baselines| baselines.0[row].clone()),
-        }
-    };
-    (0..config.rows.len()).map(result).collect()
-}
-
 /// Returns the queries with their answers, without everything that is not public.
-fn asked_queries(context: &Context<'_>, outputs: &Outputs, results: &[RowResult]) -> AskedQueries {
+fn asked_queries(context: &Context<'_>, outputs: &Outputs, rows: &[ReportRow]) -> AskedQueries {
     let (config, truth) = (context.config, context.truth);
     let (votes, queries) = (outputs.get::<TeacherAnswers>(), outputs.get::<Queries>().all());
-    let is_covered =
-        |result: &RowResult| result.bounds.as_ref().is_some_and(|bounds| bounds.data_independent.is_some());
-    let answers = results.iter().enumerate().map(|(row, result)| PublicAnswers {
-        row,
-        is_covered: is_covered(result),
-        labels: &result.labels.labels,
-    });
-    let asked = AskedQueries {
+    // If the noise is real, answers without a finite claim are left out.
+    let is_public = |row: usize| !config.protects_answers() || rows[row].data_independent.is_some();
+    let public = outputs.get::<RowLabellings>().0.iter().filter(|(row, _)| is_public(**row));
+    let rows = public
+        .map(|(row, (labels, _))| RowAnswers { row: config.rows[*row].name.clone(), labels: labels.labels.clone() });
+    AskedQueries {
         pool_images: queries.images().to_vec(),
         group_sizes: queries.groups().map(|groups| groups.iter().map(Vec::len).collect()),
         truth: truth.map(|truth| queries.truth(truth.labels())),
         votes: (!config.protects_answers()).then(|| votes.counts(queries.len())),
-        rows: Vec::new(),
-    };
-    with_answers(asked, config, answers)
+        rows: rows.collect(),
+    }
 }
 
 /// Returns the charges for forced answers, if there is a budget that may refuse them.

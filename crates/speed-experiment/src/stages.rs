@@ -21,13 +21,13 @@ mod truth;
 mod units;
 mod votes;
 
-pub(crate) use account::{Bounds, RowBounds, data_independent, data_independent_party};
+pub(crate) use account::{RowBounds, data_independent, data_independent_party};
 pub(crate) use baselines::{RowBaselines, TeachersOnTest};
 pub(crate) use context::Context;
 pub(crate) use graph::{Graph, KINDS, folder_of_row, kind_with_units};
 pub(crate) use images::{Images, facts, shape_and_classes};
-pub(crate) use kind::{Kind, Node};
-pub(crate) use labelling::{RowLabellings, RowLabels};
+pub(crate) use kind::{Kind, Node, Units};
+pub(crate) use labelling::RowLabellings;
 pub(crate) use machine::kinds as kinds_of_machine;
 pub(crate) use outputs::Outputs;
 pub(crate) use queries::{Queries, TeacherAnswers, select as select_queries};

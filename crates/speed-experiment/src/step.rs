@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::config::{Config, ConfigError, Sweep};
+use crate::config::{Config, Sweep};
 use crate::cost::Cost;
-use crate::runner::folder_of;
-use crate::stages::{Graph, KINDS, Kind};
-use crate::store::{RunStore, SweepStore, report_path};
+use crate::error::ExperimentError;
+use crate::stages::{Graph, KINDS, Kind, Units};
+use crate::store::{RunStore, SweepStore, config_path, report_path};
+use crate::sweep::folder_of;
 
 /// Seconds of a shard besides its units, for keys and for reading votes, if its units use several processors.
 const KEYS: f64 = 10.0;
@@ -38,13 +39,12 @@ impl Step {
 
     /// Returns all possible steps.
     fn all() -> impl Iterator<Item = Self> {
-        let with_units =
-            |(kind, stage): (usize, &&dyn Kind)| stage.unit_name().map(|_| Self { kind, completes: false });
+        let with_units = |(kind, stage): (usize, &&Kind)| stage.units.as_ref().map(|_| Self { kind, completes: false });
         let completing = (0..=KINDS.len()).map(|kind| Self { kind, completes: true });
         KINDS.iter().enumerate().filter_map(with_units).chain(completing)
     }
 
-    fn kind(self) -> Option<&'static dyn Kind> {
+    fn kind(self) -> Option<&'static Kind> {
         KINDS.get(self.kind).copied()
     }
 
@@ -53,14 +53,14 @@ impl Step {
     #[must_use]
     pub fn name(self) -> String {
         let Some(kind) = self.kind() else { return REPORT.to_owned() };
-        let end = if self.completes && kind.unit_name().is_some() { ALL } else { "" };
-        format!("{}{end}", kind.name())
+        let end = if self.completes && kind.units.is_some() { ALL } else { "" };
+        format!("{}{end}", kind.name)
     }
 
     /// Returns its name in `speed run --stage`; `None` for the last step.
     #[must_use]
     pub fn stage(self) -> Option<&'static str> {
-        self.kind().map(Kind::name)
+        self.kind().map(|kind| kind.name)
     }
 
     /// Returns whether it has shards.
@@ -75,8 +75,8 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind() {
             None => f.write_str("the tables, and every stage that is not done"),
-            Some(kind) if self.completes => write!(f, "the stages up to {}", kind.name()),
-            Some(kind) => f.write_str(kind.unit_name().unwrap_or_default()),
+            Some(kind) if self.completes => write!(f, "the stages up to {}", kind.name),
+            Some(kind) => f.write_str(kind.units.as_ref().map_or("", |units| units.name)),
         }
     }
 }
@@ -118,24 +118,18 @@ pub struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// Creates the steps of one run.
+    /// Creates the steps of a run, or of a sweep's runs.
     #[must_use]
-    pub fn of_run(config: &'a Config, results: &'a Path) -> Self {
-        Self { configs: vec![config], folder: RunStore::folder_of(results, config), is_sweep: false, results }
+    pub fn new(sweep: &'a Sweep, results: &'a Path) -> Self {
+        let folder = folder_of(sweep, results);
+        Self { configs: sweep.configs().collect(), folder, is_sweep: !sweep.is_plain(), results }
     }
 
-    /// Creates the steps of a sweep's runs.
+    /// Creates the steps of the run or sweep in `folder` from the configs of its runs.
     #[must_use]
-    pub fn of_sweep(sweep: &'a Sweep, results: &'a Path) -> Self {
-        let configs: Vec<&Config> = sweep.settings.iter().map(|setting| &setting.config).collect();
-        let folder = folder_of(&configs, Some(sweep), results);
-        Self { configs, folder, is_sweep: true, results }
-    }
-
-    /// Creates the steps of a sweep in `folder` from the configs of its runs.
-    #[must_use]
-    pub fn of_sweep_folder(folder: PathBuf, configs: &'a [Config], results: &'a Path) -> Self {
-        Self { configs: configs.iter().collect(), folder, is_sweep: true, results }
+    pub fn in_folder(folder: PathBuf, configs: &'a [Config], results: &'a Path) -> Self {
+        let is_sweep = !config_path(&folder).exists();
+        Self { configs: configs.iter().collect(), folder, is_sweep, results }
     }
 
     /// Returns the directory of the run or of the sweep.
@@ -154,17 +148,17 @@ impl<'a> Steps<'a> {
     ///
     /// # Errors
     /// If settings of a sweep differ in their steps.
-    pub fn list(&self) -> Result<Vec<Step>, ConfigError> {
+    pub fn list(&self) -> Result<Vec<Step>, ExperimentError> {
         let mut steps = Vec::new();
         for (place, kind) in KINDS.iter().enumerate() {
-            let Some(units) = kind.unit_name() else { continue };
-            let with = self.configs.iter().filter(|config| units_in(config, *kind) > 0).count();
+            let Some(Units { name: units, .. }) = &kind.units else { continue };
+            let with = self.configs.iter().filter(|config| units_in(config, kind) > 0).count();
             if (1..self.configs.len()).contains(&with) {
                 let message = format!("some of its settings have {units} and others have none: submit them one by one");
-                return Err(ConfigError::Key { place: "config".into(), key: "sweep".into(), message });
+                return Err(ExperimentError::key("config", "sweep", message));
             }
             if with > 0 {
-                let needed = |before: &usize| KINDS[*before].is_needed_by_shards() && self.has(KINDS[*before]);
+                let needed = |before: &usize| KINDS[*before].is_needed_by_shards && self.has(KINDS[*before]);
                 let before = (0..place).rev().find(needed).map(|kind| Step { kind, completes: true });
                 steps.extend(before);
                 steps.push(Step { kind: place, completes: false });
@@ -174,8 +168,8 @@ impl<'a> Steps<'a> {
         Ok(steps)
     }
 
-    fn has(&self, kind: &dyn Kind) -> bool {
-        self.configs.iter().any(|config| Graph::for_config(config).of_kind(kind.name()).next().is_some())
+    fn has(&self, kind: &Kind) -> bool {
+        self.configs.iter().any(|config| Graph::for_config(config).of_kind(kind.name).next().is_some())
     }
 
     /// Returns the largest number of units of a step, which is 1 for a step without shards.
@@ -192,7 +186,7 @@ impl<'a> Steps<'a> {
     ///
     /// # Errors
     /// If settings of a sweep differ in their steps.
-    pub fn states(&self, shards_of: impl Fn(Step) -> usize) -> Result<Vec<StepState>, ConfigError> {
+    pub fn states(&self, shards_of: impl Fn(Step) -> usize) -> Result<Vec<StepState>, ExperimentError> {
         let mut is_behind = false;
         let state = |step: Step| {
             let of = if step.has_shards() { shards_of(step) } else { 1 };
@@ -227,11 +221,9 @@ impl<'a> Steps<'a> {
         let (mut open, mut first) = (BTreeSet::new(), 0);
         for config in &self.configs {
             let (run, graph) = (RunStore::folder_of(self.results, config), Graph::for_config(config));
-            for (at, node) in
-                graph.nodes().iter().enumerate().filter(|(_, node)| Some(node.kind.name()) == step.stage())
+            for (at, node) in graph.nodes().iter().enumerate().filter(|(_, node)| Some(node.kind.name) == step.stage())
             {
-                let units = node.kind.count_units(&run, config, node, &graph.nodes()[..at]);
-                let missing = units.into_iter().flat_map(|units| units.missing);
+                let missing = graph.found_units(&run, config, at).into_iter().flat_map(|units| units.missing);
                 open.extend(missing.map(|unit| (first + unit) % of + 1));
                 first += node.units(config);
             }
@@ -244,8 +236,8 @@ impl<'a> Steps<'a> {
     #[must_use]
     pub fn seconds(&self, step: Step, of: usize, cpus: u16, cost: &Cost) -> Option<f64> {
         let kind = step.kind().filter(|_| step.has_shards());
-        let has_no_units = |stage: &str| KINDS.iter().any(|kind| kind.name() == stage && kind.unit_name().is_none());
-        let is_part = |stage: &str| kind.map_or_else(|| has_no_units(stage), |kind| kind.name() == stage);
+        let has_no_units = |stage: &str| KINDS.iter().any(|kind| kind.name == stage && kind.units.is_none());
+        let is_part = |stage: &str| kind.map_or_else(|| has_no_units(stage), |kind| kind.name == stage);
         let stages = cost.stages.iter().filter(|cost| is_part(cost.stage));
         let one: f64 = stages.map(|stage| stage.core_seconds).sum::<Option<f64>>()?;
         let units = self.units(step).max(1);
@@ -255,19 +247,19 @@ impl<'a> Steps<'a> {
 }
 
 /// Returns the seconds of a shard of `units` units of `unit` core-seconds each, or of a step without shards.
-fn longest_shard(kind: Option<&dyn Kind>, units: usize, unit: f64, cpus: u16) -> f64 {
+fn longest_shard(kind: Option<&Kind>, units: usize, unit: f64, cpus: u16) -> f64 {
     let cpus = usize::from(cpus.max(1));
     let evenly = unit * units as f64 / cpus as f64;
     match kind {
-        Some(kind) if kind.has_serial_units() => unit * units.div_ceil(cpus) as f64,
+        Some(kind) if kind.units.as_ref().is_none_or(|units| units.are_serial) => unit * units.div_ceil(cpus) as f64,
         Some(_) => KEYS + evenly,
         None => evenly,
     }
 }
 
 /// Returns the largest number of units of a kind in a run.
-fn units_in(config: &Config, kind: &dyn Kind) -> usize {
-    Graph::for_config(config).of_kind(kind.name()).map(|node| node.units(config)).sum()
+fn units_in(config: &Config, kind: &Kind) -> usize {
+    Graph::for_config(config).of_kind(kind.name).map(|node| node.units(config)).sum()
 }
 
 #[cfg(test)]
@@ -278,13 +270,13 @@ mod tests {
     fn steps(overrides: &[&str]) -> Vec<String> {
         let overrides: Vec<String> = overrides.iter().map(ToString::to_string).collect();
         let source = Source::new("test.toml", DEFAULTS).with_overrides(&overrides).expect("keys");
-        let config = Config::load(&source).expect("a config");
-        let steps = Steps::of_run(&config, Path::new("none"));
+        let sweep = Sweep::load(&source).expect("a config");
+        let steps = Steps::new(&sweep, Path::new("none"));
         steps.list().expect("steps").into_iter().map(Step::name).collect()
     }
 
-    fn kind(name: &str) -> Option<&'static dyn Kind> {
-        KINDS.into_iter().find(|kind| kind.name() == name)
+    fn kind(name: &str) -> Option<&'static Kind> {
+        KINDS.into_iter().find(|kind| kind.name == name)
     }
 
     #[test]

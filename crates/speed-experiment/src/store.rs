@@ -35,7 +35,7 @@ pub use lock::Lock;
 pub(crate) use noise_key::NoiseKey;
 pub use read::read_small;
 pub(crate) use read::{is_one_name, read_report, read_stage_file, read_table, read_table_alone};
-pub(crate) use record::{FinishedStage, StageRecord, part_of_stage, read_listed};
+pub(crate) use record::{CHANGED, FinishedStage, StageRecord, part_of_stage, read_listed};
 pub(crate) use remains::StageRemains;
 pub(crate) use run::{RunStore, StageState};
 pub use shard::Shard;

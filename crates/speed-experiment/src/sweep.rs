@@ -9,16 +9,16 @@ mod progress;
 use std::path::PathBuf;
 
 use crate::report::{SettingReport, SweepReport};
+pub(crate) use id::folder_of;
 pub use id::sweep_id;
 
-use crate::config::{ConfigError, Setting, Sweep};
+use crate::config::{Setting, Sweep};
 use crate::error::ExperimentError;
 use crate::options::RunOptions;
 use crate::plan::{Plan, check_setting_price, plan_with};
 use crate::progress::Progress;
 use crate::results::publish_sweep;
-use crate::runner::{run, run_until};
-use crate::store::SweepStore;
+use crate::runner::{complete_until, run};
 use crate::sweep::progress::SettingProgress;
 
 /// Runs every setting of a sweep, and writes its tables beside the runs.
@@ -26,52 +26,49 @@ use crate::sweep::progress::SettingProgress;
 /// # Errors
 /// See [`ExperimentError`]; the first failing setting stops the sweep, and finished work is kept.
 pub fn run_sweep(sweep: &Sweep, options: &RunOptions, progress: &dyn Progress) -> Result<SweepReport, ExperimentError> {
-    refuse_force(sweep, options)?;
-    check_prices(sweep, options)?;
-    let all = sweep.settings.len();
-    let mut reports = Vec::with_capacity(all);
-    for (index, setting) in sweep.settings.iter().enumerate() {
-        let place = format!("setting {} of {all}: {}", index + 1, shown(sweep, setting));
-        progress.note(&place);
-        let own = SettingProgress::new(progress, index + 1, all);
-        let report =
-            run(&setting.config, options, &own).inspect_err(|_| progress.note(&format!("stopped at {place}")))?;
-        reports.push(SettingReport::new(setting.values.clone(), report));
-    }
-    let first = &sweep.settings[0].config;
-    let report = SweepReport::new(
-        first.name.clone(),
-        sweep_id(sweep),
-        sweep.keys.clone(),
-        sweep.values.clone(),
-        (&first.to_raw()).into(),
-        reports,
-    );
+    let report = |setting: &Setting, progress: &dyn Progress| {
+        Ok(SettingReport::new(setting.values.clone(), run(&setting.config, options, progress)?))
+    };
+    let report = SweepReport::new(sweep, each(sweep, options, progress, report)?);
     publish_sweep(&report, &options.results)?;
     Ok(report)
 }
 
-/// Completes the stages of every setting up to `stage`, which is a name or a kind, without writing tables. Returns the
-/// directory of the sweep.
+/// Completes the stages of a run, or of every setting of a sweep, up to `stage`, a name or a kind as in `--force`, without
+/// tables. Returns the directory of the run or sweep.
 ///
 /// # Errors
-/// The errors of [`run_sweep`], and an error if a setting has no such stage.
-pub fn run_sweep_until(
+/// The errors of [`run`] and [`run_sweep`], and an error if there is no such stage.
+pub fn run_until(
     sweep: &Sweep,
     options: &RunOptions,
     stage: &str,
     progress: &dyn Progress,
 ) -> Result<PathBuf, ExperimentError> {
-    refuse_force(sweep, options)?;
-    check_prices(sweep, options)?;
-    let (all, mut folder) = (sweep.settings.len(), options.results.clone());
-    for (index, setting) in sweep.settings.iter().enumerate() {
-        progress.note(&format!("setting {} of {all}: {}", index + 1, shown(sweep, setting)));
-        let own = SettingProgress::new(progress, index + 1, all);
-        run_until(&setting.config, options, stage, &own)?;
-        folder = SweepStore::folder_of(&options.results, &setting.config.name, &sweep_id(sweep));
+    each(sweep, options, progress, |setting, progress| complete_until(&setting.config, options, stage, progress))?;
+    Ok(folder_of(sweep, &options.results))
+}
+
+/// Does work for a plain run, or for every setting of a sweep after the price of every setting was checked.
+fn each<T>(
+    sweep: &Sweep,
+    options: &RunOptions,
+    progress: &dyn Progress,
+    work: impl Fn(&Setting, &dyn Progress) -> Result<T, ExperimentError>,
+) -> Result<Vec<T>, ExperimentError> {
+    if sweep.is_plain() {
+        return Ok(vec![work(&sweep.settings[0], progress)?]);
     }
-    Ok(folder)
+    refuse_force(sweep, options)?;
+    sweep.configs().try_for_each(|config| check_setting_price(config, options))?;
+    let all = sweep.settings.len();
+    let one = |(index, setting): (usize, &Setting)| {
+        let place = format!("setting {} of {all}: {}", index + 1, shown(sweep, setting));
+        progress.note(&place);
+        let own = SettingProgress::new(progress, index + 1, all);
+        work(setting, &own).inspect_err(|_| progress.note(&format!("stopped at {place}")))
+    };
+    sweep.settings.iter().enumerate().map(one).collect()
 }
 
 /// Returns the work and the price of every setting, without running anything.
@@ -84,18 +81,13 @@ pub fn plan_sweep(sweep: &Sweep, options: &RunOptions) -> Result<Vec<Plan>, Expe
     settings.map(|(index, setting)| plan_with(&setting.config, options, index == 0)).collect()
 }
 
-/// Checks the price of every setting, before the first setting is answered.
-fn check_prices(sweep: &Sweep, options: &RunOptions) -> Result<(), ExperimentError> {
-    sweep.settings.iter().try_for_each(|setting| check_setting_price(&setting.config, options))
-}
-
-fn refuse_force(sweep: &Sweep, options: &RunOptions) -> Result<(), ConfigError> {
+fn refuse_force(sweep: &Sweep, options: &RunOptions) -> Result<(), ExperimentError> {
     let Some(stage) = options.force.first() else { return Ok(()) };
     let message = format!(
         "a sweep has {} runs, and --force applies to one: use the same config without [sweep], with --set",
         sweep.settings.len()
     );
-    Err(ConfigError::Key { place: "command line".into(), key: format!("--force {stage}"), message })
+    Err(ExperimentError::option(format_args!("--force {stage}"), message))
 }
 
 /// Returns a one-line description of a setting.

@@ -20,9 +20,9 @@ mod student;
 mod teacher;
 mod votes;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use speed_core::{printable, read_regular};
+use speed_core::{printable, printable_path, read_regular};
 
 pub use example::{ORGANISATIONS, OWN_IMAGES, PUBLIC_IMAGES, TEST_IMAGES, write_example};
 pub use groups::Grouping;
@@ -33,8 +33,7 @@ pub use student::{PoolSummary, RoundOrigin, StudentOptions, StudentReport, train
 pub use teacher::{TeacherOptions, TeacherReport, TeachersReport, train_teachers};
 pub use votes::{OnnxOptions, PluralityOptions, PluralityReport, VoteOptions, VoteReport, plurality, vote};
 
-use crate::config::ConfigError;
-use crate::error::{ExperimentError, InputFault, ResultsFault};
+use crate::error::ExperimentError;
 use crate::model::check_names;
 use crate::progress::Progress;
 use crate::store::{write_new, write_new_secret};
@@ -42,14 +41,20 @@ use crate::store::{write_new, write_new_secret};
 /// Maximum length of a user's text file in bytes.
 const MAX_TEXT: u64 = 64 << 20;
 
-/// Returns an error at a user's file.
-fn at(path: &Path, fault: impl Into<InputFault>) -> ExperimentError {
-    ExperimentError::Input { path: path.to_path_buf(), fault: fault.into() }
+/// Returns an error about a line of the file `path`, whose cell `found` is untrusted text.
+fn other_line(path: &Path, line: usize, expected: String, found: &str) -> ExperimentError {
+    ExperimentError::input(path, format_args!("line {line}: expected {expected}, found {:?}", printable(found)))
+}
+
+/// Returns an error about a query in the file `path` that is not an image of `folder`.
+fn unknown_query(path: &Path, name: &str, folder: &Path) -> ExperimentError {
+    let (folder, found) = (printable_path(folder), printable(name));
+    ExperimentError::input(path, format_args!("expected names of images in {folder}, found {found:?}"))
 }
 
 /// Reads a user's text file.
 fn read_text(path: &Path) -> Result<Vec<u8>, ExperimentError> {
-    read_regular(path, MAX_TEXT).map_err(|error| at(path, InputFault::UnreadableText(error)))
+    read_regular(path, MAX_TEXT).map_err(ExperimentError::unreadable(path))
 }
 
 /// Refuses an output that exists, before any work.
@@ -97,19 +102,16 @@ fn warn_of_missing(counts: &[usize], names: &[String], what: &str, progress: &dy
     }
 }
 
-/// Returns an error about an option.
-fn usage(option: &str, message: String) -> ExperimentError {
-    ConfigError::Key { place: "command line".into(), key: option.into(), message }.into()
-}
-
 /// Checks the names of classes that the option `--classes` gives.
 fn check_classes_option(names: Option<&[String]>) -> Result<(), ExperimentError> {
-    names.map_or(Ok(()), check_names).map_err(|reason| usage("--classes", reason))
+    names.map_or(Ok(()), check_names).map_err(|reason| ExperimentError::option("--classes", reason))
 }
 
 /// Checks the names of classes that the folders of images have.
 fn check_folders(names: &[String], path: &Path) -> Result<(), ExperimentError> {
-    check_names(names).map_err(|reason| at(path, InputFault::FolderNames { reason }))
+    check_names(names).map_err(|reason| {
+        ExperimentError::input(path, format_args!("its folders cannot be classes: {}", printable(&reason)))
+    })
 }
 
 /// Counts labels by class.
@@ -120,7 +122,7 @@ fn by_class<'a>(labels: impl IntoIterator<Item = &'a u8>, classes: usize) -> Vec
 }
 
 fn exists(path: &Path) -> ExperimentError {
-    ExperimentError::Results { path: PathBuf::from(path), fault: ResultsFault::Exists }
+    ExperimentError::results(path, "already exists and is never overwritten: move it away, or give another name")
 }
 
 /// Returns the seed that was given, or a new one. A new seed has 32 bits, so that programs in any language can repeat it.

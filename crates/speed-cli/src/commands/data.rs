@@ -4,10 +4,8 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use speed_core::printable_path;
-use speed_data::{
-    CheckReport, DataError, FetchEvent, FetchProgress, check as check_files, fetch as fetch_files, locate,
-};
+use speed_core::{ExitCode, printable_path};
+use speed_data::{CheckReport, FetchEvent, FetchProgress, check as check_files, fetch as fetch_files, locate};
 use speed_experiment::ExperimentError;
 use speed_experiment::report::Table;
 use speed_experiment::training::{ORGANISATIONS, OWN_IMAGES, PUBLIC_IMAGES, TEST_IMAGES, write_example};
@@ -38,8 +36,9 @@ fn check(name: &str, datasets: Option<&Path>, json: bool) -> Result<(), Failure>
     let folder = locate(name, datasets)?;
     let report = check_files(name, &folder)?;
     print_report(json, &check_json(&report), || check_text(&report))?;
-    let faults: Vec<DataError> = report.files.into_iter().filter_map(|file| file.outcome.err()).collect();
-    if faults.is_empty() { Ok(()) } else { Err(ExperimentError::DataFiles { faults }.into()) }
+    let faults = report.files.into_iter().filter_map(|file| file.outcome.err()).map(|fault| fault.to_string());
+    let faults = faults.collect::<Vec<_>>().join("\n       ");
+    if faults.is_empty() { Ok(()) } else { Err(ExperimentError::new(ExitCode::Input, faults).into()) }
 }
 
 fn check_text(report: &CheckReport) -> String {

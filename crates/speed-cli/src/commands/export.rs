@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use speed_core::printable_path;
-use speed_experiment::ExperimentError;
 use speed_experiment::model::{IMAGES, LOGITS, Model, OnnxModel, PROBABILITIES, PixelType};
 use speed_experiment::training::write_private_output;
 use speed_round::write_once;
@@ -62,14 +61,7 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
             let onnx = Onnx { input: IMAGES, pixels, outputs: [PROBABILITIES, LOGITS], difference };
             ("onnx", bytes, Some(onnx))
         }
-        ModelFormat::Safetensors => (
-            "safetensors",
-            {
-                let failure = |fault| ExperimentError::Model { path: options.model.clone(), fault };
-                model.to_bytes().map_err(failure)?
-            },
-            None,
-        ),
+        ModelFormat::Safetensors => ("safetensors", model.to_bytes().map_err(|error| error.at(&options.model))?, None),
     };
     // Only the owner may read the weights of a private model. A repeat with the same bytes succeeds.
     if description.is_private() && options.out.symlink_metadata().is_err() {

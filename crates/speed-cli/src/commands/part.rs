@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use speed_core::printable_path;
-use speed_experiment::{Config, RunOptions, Shard, ShardReport, Sweep, run_shard, run_sweep_until, run_until};
+use speed_experiment::{RunOptions, Shard, ShardReport, Sweep, run_shard, run_until};
 
 use super::{Failure, print_report};
 use crate::options::RunOptions as RunArguments;
@@ -12,20 +12,16 @@ use crate::progress::Reporter;
 pub(super) fn run(
     options: &RunArguments,
     stage: &str,
-    (configs, sweep): (&[&Config], Option<&Sweep>),
+    sweep: &Sweep,
     settings: &RunOptions,
     reporter: &Reporter,
 ) -> Result<(), Failure> {
     if let Some(share) = &options.shard {
         let shard = Shard::parse(stage, share)?;
-        let report = run_shard(configs, sweep, settings, &shard, reporter.progress())?;
+        let report = run_shard(sweep, settings, &shard, reporter.progress())?;
         return shard_done(options, &report, reporter);
     }
-    let folder = match (sweep, configs) {
-        (Some(sweep), _) => run_sweep_until(sweep, settings, stage, reporter.progress())?,
-        (None, [config, ..]) => run_until(config, settings, stage, reporter.progress())?,
-        (None, []) => return Ok(()),
-    };
+    let folder = run_until(sweep, settings, stage, reporter.progress())?;
     reporter.finished(&folder);
     print_report(options.json, &json!({ "stage": stage, "folder": folder }), || {
         format!("done up to stage {stage}: {}\n", printable_path(&folder))

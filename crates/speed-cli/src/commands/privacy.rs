@@ -89,7 +89,7 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
         AccountError::Checks { what: "answers", .. } => flag("answers", &error),
         AccountError::Checks { .. } => flag("check-sigma", &error),
         error => match &options.votes {
-            Some(votes) => ExperimentError::Input { path: votes.clone(), fault: error.into() }.into(),
+            Some(votes) => ExperimentError::input(votes, error).into(),
             None => flag("queries", &error),
         },
     })?;

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use speed_core::ExitCode;
 use speed_experiment::{
-    Config, ExperimentError, RunOptions, Source, Sweep, check_run_id, first_model, has_begun, plan,
-    run as run_experiment, run_folder,
+    RunOptions, Source, Sweep, check_run_id, first_model, has_begun, plan, run as run_experiment, run_folder,
 };
 
 use super::plan::plan_text;
@@ -38,30 +38,28 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
         mix_machines: options.mix_machines,
         latency_wait: Duration::from_secs(options.latency_wait.into()),
     };
-    if let Some(swept) = Sweep::load(&source)? {
-        sweep::check_id(options, &swept)?;
-        return match (options.dry_run, &options.stage) {
-            (true, _) => sweep::dry_run(&swept, &settings, options.json),
-            (false, Some(stage)) => {
-                let configs: Vec<&Config> = swept.settings.iter().map(|setting| &setting.config).collect();
-                part::run(options, stage, (&configs, Some(&swept)), &settings, reporter)
-            }
-            (false, None) => sweep::run(&swept, &settings, options.json, reporter),
-        };
-    }
-    let config = Config::load(&source)?;
-    if let Some(id) = &options.run {
-        check_run_id(id, &config, &options.experiment.results)?;
+    let swept = Sweep::load(&source)?;
+    let config = swept.first();
+    match &options.run {
+        Some(id) if swept.is_plain() => check_run_id(id, config, &options.experiment.results)?,
+        Some(id) => sweep::check_id(id, &swept)?,
+        None => {}
     }
     if let Some(stage) = &options.stage {
-        return part::run(options, stage, (&[&config], None), &settings, reporter);
+        return part::run(options, stage, &swept, &settings, reporter);
+    }
+    if !swept.is_plain() {
+        return match options.dry_run {
+            true => sweep::dry_run(&swept, &settings, options.json),
+            false => sweep::run(&swept, &settings, options.json, reporter),
+        };
     }
     if options.dry_run {
-        let plan = plan(&config, &settings)?;
+        let plan = plan(config, &settings)?;
         return print_report(options.json, &plan, || plan_text(&plan));
     }
-    let report = run_experiment(&config, &settings, reporter.progress()).inspect_err(|error| {
-        if matches!(error, ExperimentError::Io { .. }) && has_begun(&config, &options.experiment.results) {
+    let report = run_experiment(config, &settings, reporter.progress()).inspect_err(|error| {
+        if error.exit_code() == ExitCode::InputOutput && has_begun(config, &options.experiment.results) {
             reporter.progress().note("finished work is kept; the same command goes on from it");
         }
     })?;

@@ -6,16 +6,18 @@ use serde_json::json;
 use speed_accountant::{epsilon_text, without_protection};
 use speed_core::{printable, printable_path};
 use speed_experiment::report::{Report, SweepReport, Table};
-use speed_experiment::{ExperimentError, ListedState, ResultsFault, RunSummary, list_runs, pages};
+use speed_experiment::{ExperimentError, ListedState, RunSummary, list_runs, pages};
 
 use super::{Failure, print_report};
 use crate::terminal;
 
 pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
     if !results.is_dir() {
-        let fault = if results.exists() { ResultsFault::NotFolder } else { ResultsFault::NoFolder };
-        let path = results.to_path_buf();
-        return Err(ExperimentError::Results { path, fault }.into());
+        let missing = "there is no such folder of results: expected the --results of a run";
+        return Err(match results.exists() {
+            true => ExperimentError::not_a_folder(results).into(),
+            false => ExperimentError::results(results, missing).into(),
+        });
     }
     let runs = list_runs(results);
     print_report(json, &json!({ "runs": runs }), || list_text(&runs))

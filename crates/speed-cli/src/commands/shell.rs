@@ -19,10 +19,7 @@ pub(super) fn completions(shell: Shell) -> Result<(), Failure> {
 }
 
 pub(super) fn manual(folder: Option<&Path>) -> Result<(), Failure> {
-    let failed = |path: &Path| {
-        let path = path.to_path_buf();
-        |source| Failure::from(ExperimentError::Io { action: "write", path, source })
-    };
+    let failed = |path: &Path| ExperimentError::io("write", path.to_path_buf());
     let Some(folder) = folder else {
         let mut page = Vec::new();
         Man::new(CommandLine::command()).render(&mut page).map_err(failed(Path::new("the manual")))?;

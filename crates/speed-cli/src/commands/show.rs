@@ -8,8 +8,8 @@ use std::path::Path;
 
 use speed_core::printable_path;
 use speed_experiment::{
-    ExperimentError, FoundResults, ResultsFault, find_any_run, find_results, is_finished, missing_for_page,
-    read_report, read_sweep, report_path, run_page,
+    ExperimentError, FoundResults, find_any_run, find_results, is_finished, missing_for_page, read_report, read_sweep,
+    report_path, run_page,
 };
 
 use self::state::State;
@@ -41,7 +41,7 @@ pub(super) fn show(options: &ShowOptions) -> Result<(), Failure> {
             })
         }
         FoundResults::Unfinished(folder) if options.html => {
-            Err(ExperimentError::Results { path: report_path(&folder), fault: ResultsFault::NotFinished }.into())
+            Err(ExperimentError::not_finished(report_path(&folder)).into())
         }
         FoundResults::Unfinished(folder) => {
             let state = State::read(folder)?;

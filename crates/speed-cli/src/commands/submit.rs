@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use speed_core::printable_path;
 use speed_experiment::{
-    Config, ExperimentError, Lock, Plan, RunOptions, Source, Step, Steps, Sweep, begin_run, config_path, plan, run_id,
+    Config, ExperimentError, Lock, Plan, RunOptions, Source, Step, Steps, Sweep, begin_run, config_path, plan,
     slurm_folder, sweep_id, write_atomic,
 };
 
@@ -29,17 +29,7 @@ pub(super) fn submit(options: &SubmitOptions) -> Result<(), Failure> {
     check(options)?;
     let source = Source::read(&options.experiment.config)?.with_overrides(&options.experiment.overrides)?;
     let results = absolute(&options.experiment.results)?;
-    match Sweep::load(&source)? {
-        Some(sweep) => {
-            let Some(first) = sweep.settings.first() else { return Ok(()) };
-            let (steps, id) = (Steps::of_sweep(&sweep, &results), sweep_id(&sweep));
-            Submission::new(options, &first.config, steps, &results, Some(id))?.execute()
-        }
-        None => {
-            let config = Config::load(&source)?;
-            Submission::new(options, &config, Steps::of_run(&config, &results), &results, None)?.execute()
-        }
-    }
+    Submission::new(options, &Sweep::load(&source)?, &results)?.execute()
 }
 
 /// A submission: its config, its steps and the command of its jobs.
@@ -77,17 +67,12 @@ struct StepReport<'a> {
 }
 
 impl<'a> Submission<'a> {
-    fn new(
-        options: &'a SubmitOptions,
-        config: &'a Config,
-        steps: Steps<'a>,
-        results: &'a Path,
-        sweep: Option<String>,
-    ) -> Result<Self, Failure> {
+    fn new(options: &'a SubmitOptions, sweep: &'a Sweep, results: &'a Path) -> Result<Self, Failure> {
+        let (config, steps, is_sweep) = (sweep.first(), Steps::new(sweep, results), !sweep.is_plain());
         let datasets =
             options.experiment.datasets.clone().or_else(|| std::env::var_os("SPEED_DATASETS").map(PathBuf::from));
         let datasets = datasets.map(|folder| absolute(&folder)).transpose()?;
-        let (folder, is_sweep) = (steps.folder().to_path_buf(), sweep.is_some());
+        let folder = steps.folder().to_path_buf();
         let mut run_options = vec!["--results".to_owned(), text(results)?];
         if let Some(datasets) = &datasets {
             run_options.extend(["--datasets".to_owned(), text(datasets)?]);
@@ -109,7 +94,7 @@ impl<'a> Submission<'a> {
             config: text(&if is_sweep { slurm_folder(&folder).join("config.toml") } else { config_path(&folder) })?,
             options: run_options,
             kind: if is_sweep { "sweep" } else { "run" },
-            run: sweep.unwrap_or_else(|| run_id(config)),
+            run: sweep_id(sweep),
         };
         let settings = RunOptions {
             results: results.to_path_buf(),

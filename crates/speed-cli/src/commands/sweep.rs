@@ -8,7 +8,6 @@ use speed_experiment::{Plan, RunOptions, Sweep, plan_sweep, run_sweep, sweep_fol
 use super::plan::cost_text;
 use super::runs::sweep_text;
 use super::{Failure, print_report, usage};
-use crate::options::RunOptions as RunArguments;
 use crate::progress::Reporter;
 
 pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, reporter: &Reporter) -> Result<(), Failure> {
@@ -19,14 +18,9 @@ pub(super) fn run(sweep: &Sweep, options: &RunOptions, json: bool, reporter: &Re
 }
 
 /// Refuses a sweep whose id differs from `--run`.
-pub(super) fn check_id(options: &RunArguments, sweep: &Sweep) -> Result<(), Failure> {
+pub(super) fn check_id(expected: &str, sweep: &Sweep) -> Result<(), Failure> {
     let id = sweep_id(sweep);
-    match &options.run {
-        Some(expected) if *expected != id => {
-            Err(usage("run", format!("expected {expected}, this config's sweep is {id}")))
-        }
-        _ => Ok(()),
-    }
+    if id == expected { Ok(()) } else { Err(usage("run", format!("expected {expected}, this config's sweep is {id}"))) }
 }
 
 pub(super) fn dry_run(sweep: &Sweep, options: &RunOptions, json: bool) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use speed_core::printable;
-use speed_experiment::{Part, Progress, RunView, StageStatus};
+use speed_experiment::{Event, Progress, RunView, StageStatus};
 
 use super::ticker::Ticker;
 
@@ -158,50 +158,22 @@ impl Drawn {
 }
 
 impl Progress for Bars {
-    fn planned(&self, stages: &[String]) {
-        self.change(|drawn| drawn.view.planned(stages));
-    }
-
-    fn started(&self, stage: &str) {
-        self.change(|drawn| drawn.view.started(stage));
-    }
-
-    fn finished(&self, stage: &str, found: bool) {
+    fn on(&self, event: Event<'_>) {
+        match event {
+            Event::Note(line) => return lock(&self.drawn).line(line),
+            Event::Warning(line) => return lock(&self.drawn).line(&format!("warning: {line}")),
+            _ => {}
+        }
         self.change(|drawn| {
-            drawn.view.finished(stage, found);
-            if found {
-                drawn.line(&format!("{stage}: done already"));
+            drawn.view.apply(event);
+            match event {
+                Event::Finished(stage, true) => drawn.line(&format!("{stage}: done already")),
+                Event::Begin { .. } => drawn.work_began = Instant::now(),
+                Event::End(summary) => {
+                    drawn.line(&format!("{summary} ({:.1} s)", drawn.work_began.elapsed().as_secs_f64()));
+                }
+                _ => {}
             }
         });
-    }
-
-    fn begin(&self, work: &str, unit: &str, units: u64, done: u64) {
-        self.change(|drawn| {
-            drawn.view.begin(work, unit, units, done);
-            drawn.work_began = Instant::now();
-        });
-    }
-
-    fn part(&self, part: &Part<'_>) {
-        self.change(|drawn| drawn.view.part(part));
-    }
-
-    fn found(&self, units: u64) {
-        self.change(|drawn| drawn.view.found(units));
-    }
-
-    fn advance(&self, units: u64, note: &str) {
-        self.change(|drawn| drawn.view.advance(units, note));
-    }
-
-    fn end(&self, summary: &str) {
-        self.change(|drawn| {
-            drawn.view.end();
-            drawn.line(&format!("{summary} ({:.1} s)", drawn.work_began.elapsed().as_secs_f64()));
-        });
-    }
-
-    fn note(&self, line: &str) {
-        lock(&self.drawn).line(line);
     }
 }

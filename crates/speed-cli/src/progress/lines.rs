@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use speed_core::{ExitCode, printable};
-use speed_experiment::{Part, Progress, RunView};
+use speed_experiment::{Event, Progress, RunView};
 
 use super::ticker::Ticker;
 use crate::options::LogFormat;
@@ -87,6 +87,11 @@ impl LineLog {
         }
     }
 
+    fn note(&mut self, line: &str) {
+        self.text(line);
+        self.object("note", json!({ "message": line }));
+    }
+
     fn object(&mut self, event: &str, mut fields: Value) {
         if self.form == LogFormat::Json {
             let seconds = (self.began.elapsed().as_secs_f64() * 1e3).round() / 1e3;
@@ -139,70 +144,46 @@ impl LineLog {
 }
 
 impl Progress for Lines {
-    fn planned(&self, stages: &[String]) {
+    fn on(&self, event: Event<'_>) {
         let mut log = self.log();
-        log.view.planned(stages);
-        log.object("planned", json!({ "stages": stages }));
-    }
-
-    fn started(&self, stage: &str) {
-        let mut log = self.log();
-        log.view.started(stage);
-        log.stage_began = Instant::now();
-        log.object("stage-started", json!({ "stage": stage }));
-    }
-
-    fn finished(&self, stage: &str, found: bool) {
-        let mut log = self.log();
-        log.view.finished(stage, found);
-        if found {
-            log.text(&format!("{stage}: done already"));
+        log.view.apply(event);
+        match event {
+            Event::Planned(stages) => log.object("planned", json!({ "stages": stages })),
+            Event::Started(stage) => {
+                log.stage_began = Instant::now();
+                log.object("stage-started", json!({ "stage": stage }));
+            }
+            Event::Finished(stage, found) => {
+                if found {
+                    log.text(&format!("{stage}: done already"));
+                }
+                log.object("stage-done", json!({ "stage": stage, "done_already": found }));
+            }
+            Event::Begin { work, unit, units, done } => {
+                log.work_began = Instant::now();
+                let there = if done > 0 { format!(", {done} done") } else { String::new() };
+                log.text(&format!("{work}: {units} {unit}{there}"));
+                if log.form == LogFormat::Json {
+                    log.report_work();
+                }
+            }
+            Event::Part(_) | Event::Found(_) => {}
+            Event::Advance(..) => log.report_if_due(),
+            Event::End(summary) => {
+                let seconds = log.work_began.elapsed().as_secs_f64();
+                log.text(&format!("{summary} ({seconds:.1} s)"));
+                log.object("note", json!({ "message": summary }));
+            }
+            Event::Note(line) => log.note(line),
+            Event::Warning(line) => log.note(&format!("warning: {line}")),
         }
-        log.object("stage-done", json!({ "stage": stage, "done_already": found }));
-    }
-
-    fn begin(&self, work: &str, unit: &str, units: u64, done: u64) {
-        let mut log = self.log();
-        log.view.begin(work, unit, units, done);
-        log.work_began = Instant::now();
-        let there = if done > 0 { format!(", {done} done") } else { String::new() };
-        log.text(&format!("{work}: {units} {unit}{there}"));
-        if log.form == LogFormat::Json {
-            log.report_work();
-        }
-    }
-
-    fn part(&self, part: &Part<'_>) {
-        self.log().view.part(part);
-    }
-
-    fn found(&self, units: u64) {
-        self.log().view.found(units);
-    }
-
-    fn advance(&self, units: u64, note: &str) {
-        let mut log = self.log();
-        log.view.advance(units, note);
-        log.report_if_due();
-    }
-
-    fn end(&self, summary: &str) {
-        let mut log = self.log();
-        log.view.end();
-        let seconds = log.work_began.elapsed().as_secs_f64();
-        log.text(&format!("{summary} ({seconds:.1} s)"));
-        log.object("note", json!({ "message": summary }));
-    }
-
-    fn note(&self, line: &str) {
-        let mut log = self.log();
-        log.text(line);
-        log.object("note", json!({ "message": line }));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use speed_experiment::Part;
+
     use super::*;
 
     /// A log that can be read while it is written.
@@ -245,7 +226,7 @@ mod tests {
         lines.finished("aggregate-a", false);
         lines.started("student");
         lines.begin("train 2 students", "epochs", 120, 0);
-        lines.part(&Part { name: "student", number: 1, of: 2, unit: "epoch", done: 40, total: 60 });
+        lines.part(Part { name: "student", number: 1, of: 2, unit: "epoch", done: 40, total: 60 });
         lines.advance(40, "");
         log.waits_for("train 2 students: student 1 of 2, epoch 40 of 60; 40 of 120 epochs, ");
         log.waits_for(" left\n");

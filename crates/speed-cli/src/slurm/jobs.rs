@@ -4,9 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use speed_experiment::{
-    ExperimentError, Lock, ResultsFault, Step, found_instead, read_small, slurm_folder, write_atomic,
-};
+use speed_experiment::{ExperimentError, Lock, Step, found_instead, read_small, slurm_folder, write_atomic};
 
 use super::programs::is_number;
 
@@ -62,21 +60,19 @@ impl Jobs {
     /// Reads the record of a run, or returns `None` if there is no such file.
     pub(crate) fn read(run: &Path) -> Result<Option<Self>, ExperimentError> {
         let path = slurm_folder(run).join(FILE);
-        let fault = |fault| ExperimentError::Results { path: path.clone(), fault };
         let bytes = match read_small(&path) {
             Ok(bytes) => bytes,
             Err(error) => match error.kind() {
                 ErrorKind::NotFound | ErrorKind::NotADirectory => return Ok(None),
                 ErrorKind::FileTooLarge | ErrorKind::InvalidInput => {
-                    let expected = "a regular file of at most 16 MiB".to_owned();
-                    return Err(fault(ResultsFault::Unlikely { expected, found: error.to_string() }));
+                    return Err(ExperimentError::unlikely("a regular file of at most 16 MiB", error).at(path));
                 }
                 _ => return Err(ExperimentError::io("read", path)(error)),
             },
         };
         let read: Self = serde_json::from_slice(&bytes).map_err(|error| {
-            let expected = "the record of submitted jobs in JSON; take it from a copy".to_owned();
-            fault(ResultsFault::Unlikely { expected, found: found_instead(&bytes, &error) })
+            let expected = "the record of submitted jobs in JSON; take it from a copy";
+            ExperimentError::unlikely(expected, found_instead(&bytes, &error)).at(&path)
         })?;
         // The record is untrusted: its numbers become arguments of Slurm's programs, and its names become parts of paths.
         let is_odd = |job: &&Submitted| {
@@ -85,7 +81,7 @@ impl Jobs {
         if let Some(job) = read.jobs.iter().find(is_odd) {
             let expected = format!("numbers of jobs, names without slashes, and 1 to {MAX_SHARDS} shards");
             let found = format!("{:?}, {:?}, {}", job.job, job.name, job.of);
-            return Err(fault(ResultsFault::Unlikely { expected, found }));
+            return Err(ExperimentError::unlikely(expected, found).at(path));
         }
         Ok(Some(read))
     }
@@ -102,8 +98,7 @@ impl Jobs {
     /// Writes the record.
     pub(crate) fn write(&self, run: &Path) -> Result<(), ExperimentError> {
         let path = slurm_folder(run).join(FILE);
-        let fault = |error| ExperimentError::Results { path: path.clone(), fault: ResultsFault::Unwritable(error) };
-        let mut text = serde_json::to_string_pretty(self).map_err(fault)?;
+        let mut text = serde_json::to_string_pretty(self).map_err(ExperimentError::unwritable(&path))?;
         text.push('\n');
         write_atomic(&path, text.as_bytes())
     }

@@ -4,14 +4,14 @@ use std::ops::Range;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
-use speed_core::{decode_text, printable_path, read_regular};
+use speed_core::{ExitCode, decode_text, printable_path, read_regular};
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use super::defaults::{ROWS, defaults, typed};
-use super::error::ConfigError;
 use super::overrides::Override;
 use super::unknown::{config_instead, unknown_key, with_suggestion};
+use crate::error::ExperimentError;
 
 /// The table of the keys that a sweep changes; it is not part of the config of any run.
 pub(super) const SWEEP: &str = "sweep";
@@ -32,15 +32,16 @@ impl Source {
     ///
     /// # Errors
     /// If the file cannot be read as UTF-8 text.
-    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+    pub fn read(path: &Path) -> Result<Self, ExperimentError> {
         let read = || -> std::io::Result<String> {
             let bytes = read_regular(path, MAX_CONFIG)?;
             Ok(decode_text(&bytes).map_err(std::io::Error::other)?.to_owned())
         };
-        let text = read().map_err(|source| ConfigError::Read {
-            path: path.to_path_buf(),
-            instead: config_instead(path),
-            source,
+        let text = read().map_err(|error| {
+            let instead = config_instead(path);
+            let meant = instead.map_or_else(String::new, |path| format!("; did you mean {}?", printable_path(&path)));
+            let message = format_args!("cannot read config {}: {error}{meant}", printable_path(path));
+            ExperimentError::new(ExitCode::Usage, message)
         })?;
         Ok(Self::new(printable_path(path), text))
     }
@@ -60,13 +61,11 @@ impl Source {
     ///
     /// # Errors
     /// If an entry has no `=`.
-    pub fn with_overrides(mut self, entries: &[String]) -> Result<Self, ConfigError> {
+    pub fn with_overrides(mut self, entries: &[String]) -> Result<Self, ExperimentError> {
         for entry in entries {
-            let (key, value) = entry.split_once('=').ok_or_else(|| ConfigError::Key {
-                place: "--set".into(),
-                key: entry.clone(),
-                message: "expected key=value, for example --set teacher.steps=300".into(),
-            })?;
+            let expected = "expected key=value, for example --set teacher.steps=300";
+            let pair = entry.split_once('=').ok_or_else(|| ExperimentError::key("--set", entry, expected));
+            let (key, value) = pair?;
             self.overrides.push(Override::new("--set", key.trim(), value.trim()));
         }
         Ok(self)
@@ -80,7 +79,7 @@ impl Source {
     }
 
     /// Returns the keys and values of the table `[sweep]` as written; `None` without the table.
-    pub(super) fn sweep(&self) -> Result<Option<Table>, ConfigError> {
+    pub(super) fn sweep(&self) -> Result<Option<Table>, ExperimentError> {
         let document = self.parse()?;
         let written = document.get_ref().iter().find(|(name, _)| name.get_ref().as_ref() == SWEEP);
         match written.map(|(_, value)| owned(value.get_ref())) {
@@ -103,7 +102,7 @@ impl Source {
     }
 
     /// Returns the merged and deserialised document.
-    pub(crate) fn resolve<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
+    pub(crate) fn resolve<T: DeserializeOwned>(&self) -> Result<T, ExperimentError> {
         let mut merged = defaults();
         // Missing keys of any row take the values of the first default row.
         let row_template = first_row(&merged);
@@ -120,19 +119,19 @@ impl Source {
     }
 
     /// Returns an error at a key, with its line if the file sets it.
-    pub(super) fn error(&self, key: &str, message: impl Into<String>) -> ConfigError {
+    pub(super) fn error(&self, key: &str, message: impl Into<String>) -> ExperimentError {
         let place = match (self.overrides.iter().rfind(|change| change.names(key)), self.span_of(key)) {
             (Some(change), _) => change.place().to_owned(),
             (None, Some(span)) => self.place(&span),
             (None, None) => format!("{} (value from the defaults)", self.name),
         };
-        ConfigError::Key { place, key: key.to_owned(), message: message.into() }
+        ExperimentError::key(place, key, message.into())
     }
 
-    fn parse(&self) -> Result<Spanned<DeTable<'_>>, ConfigError> {
-        DeTable::parse(&self.text).map_err(|error| ConfigError::Syntax {
-            place: self.place(&error.span().unwrap_or(0..0)),
-            message: error.message().to_owned(),
+    fn parse(&self) -> Result<Spanned<DeTable<'_>>, ExperimentError> {
+        DeTable::parse(&self.text).map_err(|error| {
+            let place = self.place(&error.span().unwrap_or(0..0));
+            ExperimentError::new(ExitCode::Usage, format_args!("{place}: not valid TOML: {}", error.message()))
         })
     }
 
@@ -176,11 +175,10 @@ impl Source {
         from: &DeTable<'_>,
         prefix: &str,
         row_template: &Table,
-    ) -> Result<(), ConfigError> {
+    ) -> Result<(), ExperimentError> {
         for (name, value) in from {
             let key = join(prefix, name.get_ref());
-            let fail =
-                |message: String| ConfigError::Key { place: self.place(&name.span()), key: key.clone(), message };
+            let fail = |message: String| ExperimentError::key(self.place(&name.span()), &key, message);
             if prefix.is_empty() && name.get_ref() == SWEEP {
                 continue;
             }
@@ -218,7 +216,7 @@ impl Source {
 
 enum RowsError {
     NotRows,
-    At(ConfigError),
+    At(ExperimentError),
 }
 
 fn first_row(defaults: &Table) -> Table {

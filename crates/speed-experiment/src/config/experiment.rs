@@ -10,7 +10,6 @@ use speed_teacher::{TeacherConfig, TeacherError};
 
 use super::data::{ComputeDevice, DataConfig, EnsembleConfig, MAX_PIXELS, TableConfig};
 use super::document::Source;
-use super::error::ConfigError;
 use super::fault::{Fault, refuse};
 use super::noise::{NoiseConfig, RawNoise, is_unset};
 use super::privacy::{PrivacyConfig, RawPrivacy};
@@ -18,6 +17,7 @@ use super::queries::{QueriesConfig, RawQueries};
 use super::row::{self, RawRow, RowConfig, Surroundings};
 use super::student::settle_epochs;
 use super::votes::{RawVotes, VotesSource};
+use crate::error::ExperimentError;
 use crate::store::PUBLISHED;
 
 /// Version of the config format.
@@ -183,7 +183,7 @@ impl Config {
     ///
     /// # Errors
     /// If the text is not TOML, or a key is unknown, has the wrong type, or a value that is not allowed.
-    pub fn load(source: &Source) -> Result<Self, ConfigError> {
+    pub fn load(source: &Source) -> Result<Self, ExperimentError> {
         let mut raw: RawConfig = source.resolve()?;
         let methods: Vec<StudentMethod> = raw.methods().collect();
         settle_epochs(&mut raw.student, source, &methods, raw.data.pool_images);
@@ -200,9 +200,9 @@ impl Config {
     ///
     /// # Errors
     /// If teachers or students cannot learn from them.
-    pub(crate) fn check_images(&self, shape: ImageShape) -> Result<(), ConfigError> {
+    pub(crate) fn check_images(&self, shape: ImageShape) -> Result<(), ExperimentError> {
         let checked = self.to_raw().check_images(shape);
-        checked.map_err(|Fault { key, message }| ConfigError::Key { place: format!("images of {shape}"), key, message })
+        checked.map_err(|Fault { key, message }| ExperimentError::key(format_args!("images of {shape}"), key, message))
     }
 
     /// Returns the method of a row's students.

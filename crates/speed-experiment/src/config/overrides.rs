@@ -3,8 +3,8 @@
 use toml::{Table, Value};
 
 use super::defaults::{ROWS, typed};
-use super::error::ConfigError;
 use super::unknown::unknown_key;
+use crate::error::ExperimentError;
 
 /// Selects all rows, in place of a row's number.
 const ALL_ROWS: &str = "*";
@@ -39,8 +39,8 @@ impl Override {
     }
 
     /// Sets the key in the merged document.
-    pub(super) fn apply(&self, merged: &mut Table) -> Result<(), ConfigError> {
-        let fail = |message: String| ConfigError::Key { place: self.place.clone(), key: self.key.clone(), message };
+    pub(super) fn apply(&self, merged: &mut Table) -> Result<(), ExperimentError> {
+        let fail = |message: String| ExperimentError::key(&self.place, &self.key, message);
         // A bare word is a string, because quotes are inconvenient in a shell.
         let value = match format!("value = {}", self.value).parse::<Table>() {
             Ok(mut table) => table.remove("value").unwrap_or_else(|| Value::String(self.value.clone())),

@@ -7,10 +7,10 @@ use toml::{Table, Value};
 
 use super::defaults::defaults;
 use super::document::{SWEEP, Source};
-use super::error::ConfigError;
 use super::experiment::Config;
 use super::overrides::{self, Override};
 use super::unknown::unknown_of;
+use crate::error::ExperimentError;
 
 /// Keys that cannot be swept: they determine the place of the results and which of them may be published.
 const NOT_SWEPT: [&str; 2] = ["name", "noise.source"];
@@ -36,7 +36,7 @@ const SHORT: [(&str, &str); 14] = [
     ("seed", "seed"),
 ];
 
-/// A config for every combination of the values of some keys.
+/// A config for every combination of the values of some keys; a config without `[sweep]` is a sweep of one run, without keys.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     /// The keys as written, in alphabetical order.
@@ -64,13 +64,16 @@ struct Swept {
 }
 
 impl Sweep {
-    /// Reads and checks the sweep of a config; `None` if it has no `[sweep]`.
+    /// Reads and checks a config, or the config of every setting.
     ///
     /// # Errors
     /// If a key has no values or a repeated value, if there are too many combinations, or if the config of a setting
     /// cannot run.
-    pub fn load(source: &Source) -> Result<Option<Self>, ConfigError> {
-        let Some(table) = source.sweep()? else { return Ok(None) };
+    pub fn load(source: &Source) -> Result<Self, ExperimentError> {
+        let Some(table) = source.sweep()? else {
+            let settings = vec![Setting { values: Vec::new(), config: Config::load(source)? }];
+            return Ok(Self { keys: Vec::new(), values: Vec::new(), settings });
+        };
         let swept = keys(source, &table)?;
         let count = swept.iter().try_fold(1usize, |count, key| count.checked_mul(key.values.len()));
         if swept.is_empty() || count.is_none_or(|count| count > MAX_SETTINGS) {
@@ -88,12 +91,29 @@ impl Sweep {
             }
         }
         let values = swept.iter().map(|key| key.values.iter().map(ToString::to_string).collect()).collect();
-        Ok(Some(Self { keys: swept.into_iter().map(|key| key.name).collect(), values, settings }))
+        Ok(Self { keys: swept.into_iter().map(|key| key.name).collect(), values, settings })
+    }
+
+    /// Returns whether the config has no `[sweep]`.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// Returns the config of the first setting.
+    #[must_use]
+    pub fn first(&self) -> &Config {
+        &self.settings[0].config
+    }
+
+    /// Returns the configs of all settings.
+    pub(crate) fn configs(&self) -> impl Iterator<Item = &Config> {
+        self.settings.iter().map(|setting| &setting.config)
     }
 }
 
 /// Returns the keys of the table, which may be written dotted, quoted or as nested tables.
-fn keys(source: &Source, table: &Table) -> Result<Vec<Swept>, ConfigError> {
+fn keys(source: &Source, table: &Table) -> Result<Vec<Swept>, ExperimentError> {
     let mut found = Vec::new();
     for (name, value) in table {
         flatten(source, name, value, &mut found)?;
@@ -101,7 +121,7 @@ fn keys(source: &Source, table: &Table) -> Result<Vec<Swept>, ConfigError> {
     Ok(found)
 }
 
-fn flatten(source: &Source, name: &str, value: &Value, found: &mut Vec<Swept>) -> Result<(), ConfigError> {
+fn flatten(source: &Source, name: &str, value: &Value, found: &mut Vec<Swept>) -> Result<(), ExperimentError> {
     let refuse = |message: &str| Err(source.error(&format!("{SWEEP}.{name}"), message));
     match value {
         Value::Table(inner) => {
@@ -138,7 +158,7 @@ fn flatten(source: &Source, name: &str, value: &Value, found: &mut Vec<Swept>) -
 }
 
 /// Returns the setting at an index; the last key changes fastest.
-fn setting(source: &Source, swept: &[Swept], mut index: usize) -> Result<Setting, ConfigError> {
+fn setting(source: &Source, swept: &[Swept], mut index: usize) -> Result<Setting, ExperimentError> {
     let mut chosen = vec![0; swept.len()];
     for (place, key) in swept.iter().enumerate().rev() {
         chosen[place] = index % key.values.len();

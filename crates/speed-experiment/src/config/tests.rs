@@ -1,13 +1,13 @@
 //! Tests that every invalid config is refused with one message that names file, line, key and allowed values.
 
-use crate::report::RunSettings;
 use speed_student::StudentMethod;
 
 use speed_core::Digest;
 
-use super::{Config, ConfigError, DEFAULTS, Source, Sweep};
+use super::{Config, DEFAULTS, Source, Sweep};
+use crate::error::ExperimentError;
 
-fn load(text: &str, overrides: &[&str]) -> Result<Config, ConfigError> {
+fn load(text: &str, overrides: &[&str]) -> Result<Config, ExperimentError> {
     let overrides: Vec<String> = overrides.iter().map(|&entry| entry.to_owned()).collect();
     Config::load(&Source::new("test.toml", text).with_overrides(&overrides)?)
 }
@@ -144,7 +144,7 @@ fn binomial_noise_has_coins_of_a_teacher_or_a_deviation() {
     assert_eq!([all(&four), all(&with("sigma = 15.8\n")), all(&with("sigma = 15.9\n"))], [1_000.0, 1_000.0, 1_250.0]);
     assert_eq!(load(&four.to_toml(), &[]).expect("resolved"), four);
     assert!(four.to_toml().contains("coins = 4") && !load("", &[]).expect("defaults").to_toml().contains("coins"));
-    assert_eq!(RunSettings::from(&four.to_raw()).noise, "binomial, coins 4 a teacher (deviation 15.8)");
+    assert_eq!(four.to_raw().noise_in_words(), "binomial, coins 4 a teacher (deviation 15.8)");
     let refuse = |keys: &str, parts: &[&str]| refused(&format!("{binomial}{keys}"), &[], parts);
     refuse("", &["`noise.coins`", "or sigma"]);
     refuse("coins = 4\nsigma = 15.0\n", &["test.toml:3", "`noise.coins`", "sigma = 15", "only one of the two"]);
@@ -160,7 +160,7 @@ fn binomial_noise_has_coins_of_a_teacher_or_a_deviation() {
     refuse("coins = 400\nplacement = \"central\"\n", &["test.toml:3", "`noise.coins`", "100000 coins"]);
     refused("[noise]\ncoins = 4\n", &[], &["test.toml:2", "`noise.coins`", "discrete-laplace"]);
     let sweep = format!("{binomial}coins = 4\n[sweep]\ncoins = [2, 6]\n");
-    let sweep = Sweep::load(&Source::new("test.toml", &sweep)).expect("valid").expect("a sweep");
+    let sweep = Sweep::load(&Source::new("test.toml", &sweep)).expect("a sweep");
     assert_eq!(sweep.settings.iter().map(|setting| all(&setting.config)).collect::<Vec<_>>(), [500.0, 1_500.0]);
 }
 
@@ -382,7 +382,7 @@ fn a_sweep_is_a_config_for_every_combination() {
     let text = "[noise]\nsource = \"simulation\"\n[sweep]\ngamma = [0.05, 0.1]\ntau = [1.0, 0.9]\nstudent.pseudo_labels.epochs = [50]\n\
                 [[row]]\nname = \"a\"\naggregation = \"non-private\"\n[[row]]\nname = \"b\"\naggregation = \"trusted\"\n";
     let sweep = |text: &str| Sweep::load(&Source::new("test.toml", text));
-    let found = sweep(text).expect("a sweep").expect("a sweep");
+    let found = sweep(text).expect("a sweep");
     assert_eq!(found.keys, ["gamma", "student.pseudo_labels.epochs", "tau"]);
     let settings: Vec<_> = found.settings.iter().map(|setting| setting.values.join(" ")).collect();
     assert_eq!(settings, ["0.05 50 1.0", "0.05 50 0.9", "0.1 50 1.0", "0.1 50 0.9"]);
@@ -398,7 +398,7 @@ fn a_sweep_is_a_config_for_every_combination() {
         &["student.pseudo_labels.epochs=50", "row.1.honest_ratio=0.9"],
     );
     assert_eq!(plain.expect("a config"), *last);
-    assert!(sweep("name = \"x\"\n").expect("a config").is_none());
+    assert!(sweep("name = \"x\"\n").expect("a config").is_plain() && !found.is_plain());
 
     let refused = |from: &str, to: &str, parts: &[&str]| {
         let message = sweep(&text.replace(from, to)).expect_err("must be refused").to_string();

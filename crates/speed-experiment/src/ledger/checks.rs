@@ -10,7 +10,7 @@ use super::event::limit;
 use super::files::LedgerFiles;
 use super::payment::CHARGED;
 use crate::config::Config;
-use crate::error::{ExperimentError, ResultsFault};
+use crate::error::ExperimentError;
 use crate::progress::Progress;
 use crate::store::RunStore;
 
@@ -59,7 +59,9 @@ fn check_charges(store: &RunStore, files: &LedgerFiles, progress: &dyn Progress)
     let lost = marks.into_iter().find(|(_, digest)| !charges.iter().any(|charge| charge.noise_digest == *digest));
     match lost {
         Some((answers, _)) => {
-            Err(ExperimentError::Results { path: files.path(), fault: ResultsFault::NoCharge { answers } })
+            let fault = format!("the charge for the answers in {} is missing", printable_path(&answers));
+            let next = "the ledger was lost, truncated or replaced. Restore it from a copy; the spent budget is unknown without it";
+            Err(ExperimentError::results(files.path(), format_args!("{fault}: {next}")))
         }
         None => Ok(()),
     }

@@ -9,7 +9,7 @@ use speed_core::Randomness;
 use speed_mechanism::MechanismError;
 use zeroize::Zeroizing;
 
-use crate::error::{ExperimentError, ResultsFault};
+use crate::error::ExperimentError;
 use crate::store::{Fingerprint, Lock, remove_unfinished, write_secret};
 
 const LEDGER: &str = "ledger";
@@ -84,7 +84,8 @@ impl LedgerFiles {
             Ok(bytes) => match bytes.as_slice().try_into() {
                 Ok(secret) => Ok(Some(Secret(Zeroizing::new(secret)))),
                 Err(_) => {
-                    Err(ExperimentError::Results { path, fault: ResultsFault::LedgerKeyLength { found: bytes.len() } })
+                    let fault = format!("has {} bytes, expected 32: restore it from a copy", bytes.len());
+                    Err(ExperimentError::results(path, fault))
                 }
             },
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),

@@ -9,7 +9,7 @@ use speed_mechanism::MechanismError;
 use super::event::{event, limit, record};
 use super::files::LedgerFiles;
 use crate::config::{Config, QueryNoise, RowConfig};
-use crate::error::{Damage, ExperimentError, ResultsFault};
+use crate::error::ExperimentError;
 use crate::progress::Progress;
 use crate::store::{Fingerprint, Identity, NoiseKey, RunStore, StageFolder};
 
@@ -91,8 +91,9 @@ impl Payment<'_> {
         let Some(Statement { charges, .. }) = files.statement()? else { return Ok(Vec::new()) };
         let Some(secret) = files.secret()? else {
             if charges.iter().any(|charge| !charge.question.is_empty()) {
-                let (path, fault) = (files.secret_path(), ResultsFault::NoLedgerKey);
-                return Err(ExperimentError::Results { path, fault });
+                let fault =
+                    "is missing: the ledger's charges cannot be matched to answers without it. Restore it from a copy";
+                return Err(ExperimentError::results(files.secret_path(), fault));
             }
             return Ok(Vec::new());
         };
@@ -121,7 +122,10 @@ impl Payment<'_> {
             return Err(self.would_pay_again(path, damage));
         }
         if is_of_others && own.charged().is_some() {
-            return Err(self.would_pay_again(own.folder().to_path_buf(), Damage::OtherNoise));
+            return Err(self.would_pay_again(
+                own.folder().to_path_buf(),
+                "holds the noise of charged answers to other votes, queries or settings",
+            ));
         }
         if charged.is_empty() {
             return Ok(None);
@@ -129,7 +133,7 @@ impl Payment<'_> {
         let mut keys = store.remains(&self.answers.kind).into_iter().filter_map(|remains| remains.noise_key(question));
         match keys.find(is_charged) {
             Some(key) => Ok(Some(key)),
-            None => Err(self.would_pay_again(own.folder().to_path_buf(), Damage::Gone)),
+            None => Err(self.would_pay_again(own.folder().to_path_buf(), "is missing or was changed")),
         }
     }
 
@@ -216,21 +220,23 @@ impl Payment<'_> {
         all.filter(|remains| remains.is_of(self.question())).try_for_each(|remains| remains.forget_noise())
     }
 
-    fn would_pay_again(&self, path: PathBuf, damage: Damage) -> ExperimentError {
-        let price = || -> Result<(f64, f64), ExperimentError> {
+    fn would_pay_again(&self, path: PathBuf, damage: &str) -> ExperimentError {
+        let price = || -> Result<String, ExperimentError> {
             let ledger = speed_accountant::ledger::Ledger::open(&self.files().path())?;
             let event = self.event()?;
             let (before, after) = ledger.spent_with(&[QueryBatch::new(event, self.classes, self.queries)])?;
-            Ok((before.epsilon, after.epsilon))
+            let [before, after] = [before, after].map(|spent| round_up(spent.epsilon, 2));
+            Ok(format!("epsilon {after:.2} instead of {before:.2}"))
         };
-        let fault = ResultsFault::PaidAnswers {
-            damage,
-            queries: self.queries,
-            row: self.row.name.clone(),
-            stage: self.answers.name.clone(),
-            price: price().map_err(Into::into),
-        };
-        ExperimentError::Results { path, fault }
+        let price = price().unwrap_or_else(|error| format!("({error})"));
+        let (queries, row, stage) = (self.queries, &self.row.name, &self.answers.name);
+        ExperimentError::results(
+            path,
+            format_args!(
+                "{damage}, and the {queries} answers of row {row:?} were charged: restore it, or use --force {stage} to answer again and pay \
+                 again, {price} in all"
+            ),
+        )
     }
 }
 

@@ -12,8 +12,9 @@ use speed_nn::training::AnyClassifier;
 use speed_student::{StudentConfig, StudentMethod};
 use speed_teacher::TeacherConfig;
 
+use super::file::{not_valid, other_format};
 use crate::config::{Config, DataSource, MAX_PIXELS};
-use crate::error::ModelFault;
+use crate::error::ExperimentError;
 
 /// The version of the description's format.
 pub const FORMAT: u32 = 1;
@@ -180,16 +181,16 @@ impl Description {
     }
 
     /// Checks everything but the network.
-    pub(super) fn check(&self) -> Result<(), ModelFault> {
-        let refuse = |reason: String| Err(ModelFault::Description { reason });
+    pub(super) fn check(&self) -> Result<(), ExperimentError> {
         if self.format != FORMAT {
-            return Err(ModelFault::Version { found: self.format.into(), expected: FORMAT });
+            return Err(other_format(self.format.into()));
         }
         let shape = self.shape();
         if shape.pixels() == 0 || shape.pixels() > MAX_PIXELS || ![1, 3].contains(&shape.channels) {
-            return refuse(format!("expected images of 1 or 3 channels and 1 to {MAX_PIXELS} values, found {shape}"));
+            let expected = format!("expected images of 1 or 3 channels and 1 to {MAX_PIXELS} values, found {shape}");
+            return Err(not_valid(&expected));
         }
-        check_names(&self.classes).map_err(|reason| ModelFault::Description { reason })
+        check_names(&self.classes).map_err(|reason| not_valid(&reason))
     }
 
     /// Returns whether the model must not be published: it is a teacher, or no finite data-independent claim covers its labels, whose
@@ -200,17 +201,23 @@ impl Description {
     }
 
     /// Returns the network with `parameters` parameters of arbitrary values.
-    pub(super) fn network(&self, parameters: usize, device: &Device) -> Result<Box<dyn AnyClassifier>, ModelFault> {
+    pub(super) fn network(
+        &self,
+        parameters: usize,
+        device: &Device,
+    ) -> Result<Box<dyn AnyClassifier>, ExperimentError> {
         let (shape, classes) = (self.shape(), self.classes.len());
         match &self.network {
             Network::Student { method, version, config } => {
                 check_version(method.name(), method.version(), *version)?;
-                Ok(method.network(config, shape, classes, parameters, device)?)
+                method.network(config, shape, classes, parameters, device).map_err(|error| {
+                    ExperimentError::fault(format_args!("its description names an impossible network: {error}"))
+                })
             }
             Network::Teacher { version, config } => {
                 let architecture = config.architecture;
                 check_version(architecture.name(), architecture.version(), *version)?;
-                Ok(architecture.classifier(shape, classes, parameters, device)?)
+                architecture.classifier(shape, classes, parameters, device).map_err(ExperimentError::fault)
             }
         }
     }
@@ -238,6 +245,12 @@ pub(crate) fn check_names(names: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn check_version(name: &'static str, expected: u32, found: u32) -> Result<(), ModelFault> {
-    if found == expected { Ok(()) } else { Err(ModelFault::NetworkVersion { name, expected, found }) }
+fn check_version(name: &'static str, expected: u32, found: u32) -> Result<(), ExperimentError> {
+    if found == expected {
+        return Ok(());
+    }
+    let next = "use the version of speed that wrote the model";
+    Err(ExperimentError::fault(format_args!(
+        "expected version {expected} of the network {name}, found {found}: {next}"
+    )))
 }

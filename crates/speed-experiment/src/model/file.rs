@@ -1,15 +1,17 @@
 //! The bytes of models' files: safetensors with one entry of metadata.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensorError, SafeTensors};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use speed_core::{ExitCode, printable};
 use speed_nn::training::{NamedTensors, TensorValues};
 
 use super::description::{Description, FORMAT};
-use crate::error::ModelFault;
+use crate::error::ExperimentError;
 
 /// Maximum length of a model's file in bytes: ten times the length of the largest network here.
 pub(crate) const MAX_FILE: u64 = 1 << 30;
@@ -27,7 +29,10 @@ const SEAL: [&str; 3] = ["{\"sha256\":\"", "\",\"model\":", "}"];
 ///
 /// # Errors
 /// If the header would be longer than a reader accepts.
-pub(super) fn described_to_bytes(description: &Description, tensors: &NamedTensors) -> Result<Vec<u8>, ModelFault> {
+pub(super) fn described_to_bytes(
+    description: &Description,
+    tensors: &NamedTensors,
+) -> Result<Vec<u8>, ExperimentError> {
     let text = serde_json::to_string(description).map_err(unwritable)?;
     let [before, between, after] = SEAL;
     let entry = format!("{before}{}{between}{text}{after}", checksum(&text, tensors));
@@ -40,17 +45,22 @@ pub(super) fn described_to_bytes(description: &Description, tensors: &NamedTenso
 ///
 /// # Errors
 /// If the bytes are not a model, or were changed.
-pub(super) fn described_from_bytes(bytes: &[u8]) -> Result<(Description, NamedTensors), ModelFault> {
+pub(super) fn described_from_bytes(bytes: &[u8]) -> Result<(Description, NamedTensors), ExperimentError> {
     check_header(bytes)?;
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(format)?;
     let entries = metadata.metadata().as_ref().filter(|entries| entries.len() == 1);
-    let entry = entries.and_then(|entries| entries.get(ENTRY)).ok_or(ModelFault::Foreign)?;
+    let entry = entries.and_then(|entries| entries.get(ENTRY)).ok_or_else(|| {
+        let expected = "expected a model of speed, found tensors without its description (metadata entry `speed`)";
+        ExperimentError::fault(expected)
+    })?;
     let (sha256, text) = opened(entry)?;
     let description = read_description(text)?;
     description.check()?;
     let tensors = from_bytes(bytes)?;
     if checksum(text, &tensors) != sha256 {
-        return Err(ModelFault::Damaged);
+        let fault =
+            "it is damaged or was changed: its contents do not match its checksum; copy it again, or train again";
+        return Err(ExperimentError::fault(fault));
     }
     Ok((description, tensors))
 }
@@ -59,7 +69,7 @@ pub(super) fn described_from_bytes(bytes: &[u8]) -> Result<(Description, NamedTe
 ///
 /// # Errors
 /// If the header would be longer than a reader accepts.
-pub(super) fn to_bytes(tensors: &NamedTensors) -> Result<Vec<u8>, ModelFault> {
+pub(super) fn to_bytes(tensors: &NamedTensors) -> Result<Vec<u8>, ExperimentError> {
     serialize(tensors, None)
 }
 
@@ -67,19 +77,20 @@ pub(super) fn to_bytes(tensors: &NamedTensors) -> Result<Vec<u8>, ModelFault> {
 ///
 /// # Errors
 /// If the bytes are not a file of tensors of 32-bit floating-point numbers.
-pub(super) fn from_bytes(bytes: &[u8]) -> Result<NamedTensors, ModelFault> {
+pub(super) fn from_bytes(bytes: &[u8]) -> Result<NamedTensors, ExperimentError> {
     check_header(bytes)?;
     let tensors = SafeTensors::deserialize(bytes).map_err(format)?.tensors();
     let tensors = tensors.into_iter().map(|(name, view)| {
         if view.dtype() != Dtype::F32 {
-            return Err(ModelFault::Type { name, found: format!("{:?}", view.dtype()) });
+            let (name, found) = (printable(&name), view.dtype());
+            return Err(ExperimentError::fault(format_args!("tensor {name}: expected type F32, found {found:?}")));
         }
         Ok((name, TensorValues { shape: view.shape().to_vec(), values: values(view.data()) }))
     });
     tensors.collect()
 }
 
-fn serialize(tensors: &NamedTensors, metadata: Option<HashMap<String, String>>) -> Result<Vec<u8>, ModelFault> {
+fn serialize(tensors: &NamedTensors, metadata: Option<HashMap<String, String>>) -> Result<Vec<u8>, ExperimentError> {
     let bytes: Vec<(&String, &TensorValues, Vec<u8>)> =
         tensors.iter().map(|(name, tensor)| (name, tensor, little_endian(&tensor.values))).collect();
     let views = bytes.iter().map(|(name, tensor, bytes)| {
@@ -93,28 +104,29 @@ fn serialize(tensors: &NamedTensors, metadata: Option<HashMap<String, String>>) 
 }
 
 /// Refuses a long header before memory is reserved for its values.
-fn check_header(bytes: &[u8]) -> Result<(), ModelFault> {
+fn check_header(bytes: &[u8]) -> Result<(), ExperimentError> {
     let length = bytes.first_chunk::<LENGTH>().map_or(0, |length| u64::from_le_bytes(*length));
     if length > MAX_HEADER && bytes.len() as u64 > MAX_HEADER {
-        return Err(ModelFault::LongHeader { max: MAX_HEADER, found: length });
+        let expected = format_args!("expected a model with a header of at most {MAX_HEADER} bytes, found {length}");
+        return Err(ExperimentError::fault(expected));
     }
     Ok(())
 }
 
 /// Returns the checksum and the text of the description of an entry.
-fn opened(entry: &str) -> Result<(&str, &str), ModelFault> {
+fn opened(entry: &str) -> Result<(&str, &str), ExperimentError> {
     let [before, between, after] = SEAL;
     let parts = entry.strip_prefix(before).and_then(|rest| rest.split_once(between));
     let parts = parts.and_then(|(sha256, rest)| Some((sha256, rest.strip_suffix(after)?)));
-    parts.ok_or_else(|| ModelFault::Description { reason: "expected a checksum and a description".into() })
+    parts.ok_or_else(|| not_valid("expected a checksum and a description"))
 }
 
 /// Reads the text of a description; the version decides first, because other versions have other fields.
-fn read_description(text: &str) -> Result<Description, ModelFault> {
-    let invalid = |error: serde_json::Error| ModelFault::Description { reason: error.to_string() };
+fn read_description(text: &str) -> Result<Description, ExperimentError> {
+    let invalid = |error: serde_json::Error| not_valid(&error.to_string());
     let any: Value = serde_json::from_str(text).map_err(invalid)?;
     match any.get("format").and_then(Value::as_u64) {
-        Some(found) if found != u64::from(FORMAT) => Err(ModelFault::Version { found, expected: FORMAT }),
+        Some(found) if found != u64::from(FORMAT) => Err(other_format(found)),
         _ => serde_json::from_str(text).map_err(invalid),
     }
 }
@@ -135,12 +147,26 @@ fn checksum(text: &str, tensors: &NamedTensors) -> String {
     hex::encode(hash.finalize())
 }
 
-fn format(error: SafeTensorError) -> ModelFault {
-    ModelFault::Format { reason: error.to_string() }
+/// Returns the error of a model of another format.
+pub(super) fn other_format(found: u64) -> ExperimentError {
+    let next = "use the version of speed that wrote it";
+    ExperimentError::fault(format_args!("expected model format {FORMAT}, found {found}: {next}"))
 }
 
-fn unwritable(error: impl ToString) -> ModelFault {
-    ModelFault::Unwritable { reason: error.to_string() }
+/// Returns the error of a description that is not valid.
+pub(super) fn not_valid(reason: &str) -> ExperimentError {
+    ExperimentError::fault(format_args!("its description is not valid: {}", printable(reason)))
+}
+
+fn format(error: SafeTensorError) -> ExperimentError {
+    let expected =
+        "expected a model of speed (models/ROW/student-0.safetensors of a run), found other or truncated bytes";
+    ExperimentError::fault(format_args!("{expected}: {}", printable(&error.to_string())))
+}
+
+/// Returns the error of a model that cannot be written.
+pub(super) fn unwritable(reason: impl Display) -> ExperimentError {
+    ExperimentError::new(ExitCode::Computation, format_args!("cannot write the model: {reason}"))
 }
 
 fn little_endian(values: &[f32]) -> Vec<u8> {

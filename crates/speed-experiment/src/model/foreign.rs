@@ -1,17 +1,18 @@
 //! Models of other programs in ONNX's format, which vote as teachers.
 
+use std::fmt::Display;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
 use crate::report::check_class_names;
-use speed_core::read_regular;
+use speed_core::{printable, read_regular};
 use speed_data::pictures::Preparation;
-use speed_nn::onnx::{Classifier, MAX_MODEL, OnnxError};
+use speed_nn::onnx::{Classifier, MAX_MODEL};
 use speed_nn::threads;
 use speed_nn::training::greatest;
 
 use super::inputs::{Image, Inputs};
-use crate::error::{ExperimentError, ModelFault};
+use crate::error::ExperimentError;
 
 /// Number of images between two reports of progress.
 const TOGETHER: usize = 16;
@@ -30,16 +31,12 @@ impl ForeignModel {
     /// `fits` resizes images to the model's size and converts them to its colours; otherwise other images are refused.
     ///
     /// # Errors
-    /// [`ExperimentError::Model`] if the file is missing or not a model that classifies images, or the names of its classes
-    /// are missing, wrong or contradictory.
+    /// If the file is missing or not a model that classifies images, or the names of its classes are missing, wrong or contradictory.
     pub fn read(path: &Path, classes: Option<&[String]>, fits: bool) -> Result<Self, ExperimentError> {
-        let read = || {
-            let bytes = read_regular(path, MAX_MODEL).map_err(ModelFault::Unreadable)?;
-            let classifier = Classifier::new(&bytes)?;
-            let classes = names(&classifier, classes)?;
-            Ok(Self { classifier, classes, fits })
-        };
-        read().map_err(|fault| ExperimentError::Model { path: path.to_path_buf(), fault })
+        let bytes = read_regular(path, MAX_MODEL).map_err(ExperimentError::unreadable_model(path))?;
+        let classifier = Classifier::new(&bytes).map_err(|error| ExperimentError::input(path, error))?;
+        let classes = names(&classifier, classes).map_err(|error| error.at(path))?;
+        Ok(Self { classifier, classes, fits })
     }
 
     /// Returns the names of the classes in the order of the scores.
@@ -78,27 +75,38 @@ impl ForeignModel {
     fn class(&self, image: &Image<'_>) -> Result<u8, ExperimentError> {
         let mut pixels = Vec::new();
         image.read(&self.preparation(), &mut pixels)?;
-        let fault = |error: OnnxError| ExperimentError::Model { path: image.name().into(), fault: error.into() };
-        Ok(greatest(&self.classifier.scores(&pixels).map_err(fault)?))
+        let scores = self.classifier.scores(&pixels).map_err(|error| ExperimentError::input(image.name(), error))?;
+        Ok(greatest(&scores))
     }
 }
 
 /// Returns the names of a model's classes: those that were given, which its metadata must not contradict, or else those of
 /// its metadata.
-fn names(classifier: &Classifier, given: Option<&[String]>) -> Result<Vec<String>, ModelFault> {
-    let own = classifier.metadata("classes").map(|text| {
-        serde_json::from_str::<Vec<String>>(text).map_err(|error| ModelFault::ClassList { reason: error.to_string() })
-    });
+fn names(classifier: &Classifier, given: Option<&[String]>) -> Result<Vec<String>, ExperimentError> {
+    let not_valid = |error: &dyn Display| {
+        let expected = "expected a JSON list of different names in the metadata entry `classes`, or --classes";
+        ExperimentError::fault(format_args!("{expected}: {}", printable(&error.to_string())))
+    };
+    let own = classifier
+        .metadata("classes")
+        .map(|text| serde_json::from_str::<Vec<String>>(text).map_err(|error| not_valid(&error)));
     let own = own.transpose()?;
     if let (Some(expected), Some(found)) = (given, &own)
         && expected != *found
     {
-        return Err(ModelFault::OtherClasses { expected: expected.to_vec(), found: found.clone() });
+        let (expected, found) = (printable(&expected.join(", ")), printable(&found.join(", ")));
+        return Err(ExperimentError::fault(format_args!(
+            "expected the classes {expected} of --classes, found {found} in its metadata: the order gives the labels their meaning"
+        )));
     }
-    let names = own.or_else(|| given.map(<[_]>::to_vec)).ok_or(ModelFault::NoClassNames)?;
-    check_class_names(&names).map_err(|error| ModelFault::ClassList { reason: error.to_string() })?;
-    if names.len() != classifier.classes() {
-        return Err(ModelFault::ClassCount { expected: classifier.classes(), found: names.len() });
+    let missing = "expected the names of the classes, found no metadata entry `classes`: give them with --classes";
+    let names = own.or_else(|| given.map(<[_]>::to_vec)).ok_or_else(|| ExperimentError::fault(missing))?;
+    check_class_names(&names).map_err(|error| not_valid(&error))?;
+    let (expected, found) = (classifier.classes(), names.len());
+    if found != expected {
+        return Err(ExperimentError::fault(format_args!(
+            "expected the names of its {expected} classes, found {found}"
+        )));
     }
     Ok(names)
 }

@@ -8,7 +8,7 @@ use speed_core::{printable, printable_path};
 use speed_data::ImageShape;
 use speed_data::pictures::{Preparation, find};
 
-use crate::error::{ExperimentError, InputFault};
+use crate::error::ExperimentError;
 use crate::image_warnings::of_range;
 
 /// Maximum length of an array's file in bytes.
@@ -136,9 +136,8 @@ impl Image<'_> {
             Self::Picture(path) => pixels.extend(preparation.read(path)?),
             Self::Entry { path, index, layout, bytes } => {
                 let prepared = preparation.prepare_bytes(layout.shape, &layout.by_channel(bytes));
-                let fault = |problem| InputFault::Image { image: *index, problem };
-                let prepared = prepared.map_err(fault);
-                pixels.extend(prepared.map_err(|fault| ExperimentError::Input { path: path.to_path_buf(), fault })?);
+                let fault = |problem| ExperimentError::input(*path, format_args!("image {index}: {problem}"));
+                pixels.extend(prepared.map_err(fault)?);
             }
         }
         Ok(())
@@ -147,14 +146,14 @@ impl Image<'_> {
 
 /// Reads an array of images.
 fn array(path: &Path, preparation: &Preparation) -> Result<Source, ExperimentError> {
-    let parsed = read_regular(path, MAX_ARRAY).map_err(InputFault::Unreadable);
-    let parsed = parsed.and_then(|file| parsed_array(&file, preparation.shape));
-    let (layout, bytes) = parsed.map_err(|fault| ExperimentError::Input { path: path.to_path_buf(), fault })?;
+    let file = read_regular(path, MAX_ARRAY);
+    let file = file.map_err(|error| ExperimentError::input(path, format_args!("cannot read the images: {error}")))?;
+    let (layout, bytes) = parsed_array(&file, preparation.shape).map_err(|error| error.at(path))?;
     Ok(Source::Array { path: path.to_path_buf(), layout, bytes })
 }
 
 /// Returns the layout of an array for a model of images of shape `expected`, and its values as bytes.
-fn parsed_array(file: &[u8], expected: ImageShape) -> Result<(Layout, Vec<u8>), InputFault> {
+fn parsed_array(file: &[u8], expected: ImageShape) -> Result<(Layout, Vec<u8>), ExperimentError> {
     if !has_reals(file)? {
         let ByteArray { shape, values, .. } = ByteArray::parse(file)?;
         return Ok((Layout::new(shape, expected)?, values.to_vec()));
@@ -164,13 +163,22 @@ fn parsed_array(file: &[u8], expected: ImageShape) -> Result<(Layout, Vec<u8>), 
     let pixels = layout.shape.pixels();
     let byte = |(place, value): (usize, f32)| {
         if !(0.0..=1.0).contains(&value) {
-            return Err(InputFault::PixelRange { image: place / pixels, found: value });
+            let expected = format!("image {}: expected floating-point values of 0 to 1", place / pixels);
+            let message = format_args!("{expected}, found {value}: divide values of 0 to 255 by 255");
+            return Err(ExperimentError::fault(message));
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within 0 to 255")]
         Ok((255.0 * value).round_ties_even() as u8)
     };
     let bytes = values.into_iter().enumerate().map(byte).collect::<Result<_, _>>()?;
     Ok((layout, bytes))
+}
+
+fn other_axes(axes: &[usize]) -> ExperimentError {
+    ExperimentError::fault(format_args!(
+        "expected images x height x width, images x channels x height x width or images x height x width x channels, with 1 or 3 \
+         channels and at least one image; found shape {axes:?}"
+    ))
 }
 
 /// The axes of an array of images.
@@ -184,27 +192,35 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Finds the axis of the channels. If two axes are possible, the shape of the model's images decides.
-    fn new(axes: Vec<usize>, expected: ImageShape) -> Result<Self, InputFault> {
+    fn new(axes: Vec<usize>, expected: ImageShape) -> Result<Self, ExperimentError> {
         let first = |channels, height, width| ImageShape { channels, height, width };
         let is_one_image = |images: usize, height: usize, width: usize| {
             (images == 3 || [1, 3].contains(&width)) && [height, width] != [expected.height, expected.width]
         };
         let (shape, channels_last) = match axes[..] {
             [images, height, width] if is_one_image(images, height, width) => {
-                return Err(InputFault::OneImage { shape: axes });
+                return Err(ExperimentError::fault(format_args!(
+                    "expected images x height x width, found shape {axes:?}, which may be one image with channels: save images x channels x \
+                     height x width"
+                )));
             }
             [_, height, width] => (first(1, height, width), false),
             [_, a @ (1 | 3), b, c @ (1 | 3)] => match (first(a, b, c) == expected, first(c, a, b) == expected) {
                 (true, false) => (first(a, b, c), false),
                 (false, true) => (first(c, a, b), true),
-                _ => return Err(InputFault::ImageChannels { shape: axes, expected }),
+                _ => {
+                    return Err(ExperimentError::fault(format_args!(
+                        "expected exactly one axis that can be the channels, found shape {axes:?}: for a model of {expected} images, save \
+                         images x channels x height x width"
+                    )));
+                }
             },
             [_, channels @ (1 | 3), height, width] => (first(channels, height, width), false),
             [_, height, width, channels @ (1 | 3)] => (first(channels, height, width), true),
-            _ => return Err(InputFault::ImageAxes { shape: axes }),
+            _ => return Err(other_axes(&axes)),
         };
         if axes.contains(&0) {
-            return Err(InputFault::ImageAxes { shape: axes });
+            return Err(other_axes(&axes));
         }
         Ok(Self { images: axes[0], shape, channels_last })
     }

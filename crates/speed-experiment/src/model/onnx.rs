@@ -1,11 +1,12 @@
 //! Models in ONNX's format, for programs that are not this one.
 
+use speed_core::ExitCode;
 use speed_nn::matrix::Arithmetic;
 use speed_nn::onnx::{Export, OnnxError, PixelType, largest_difference};
 
 use super::Model;
 use super::description::{FORMAT, Origin};
-use crate::error::{ExperimentError, ModelFault};
+use crate::error::ExperimentError;
 
 /// The largest difference of a logit from that of the network, as a fraction of the largest logit.
 const MAX_DIFFERENCE: f32 = 1e-4;
@@ -31,9 +32,9 @@ impl Model {
         // In the other arithmetic, products are rounded more.
         let _arithmetic = Arithmetic::Portable.hold()?;
         let description = &self.description;
-        let failure = |error: OnnxError| ExperimentError::Model {
-            path: description.network.name().into(),
-            fault: ModelFault::Onnx(Box::new(error)),
+        let failure = |error: OnnxError| {
+            let error = ExperimentError::new(ExitCode::Computation, format_args!("cannot export the network: {error}"));
+            error.at(description.network.name())
         };
         let texts = serde_json::to_string(&description.classes).unwrap_or_default();
         let mut metadata = vec![

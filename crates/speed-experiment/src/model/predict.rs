@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use serde::Serialize;
+use speed_core::ExitCode;
 use speed_data::Split;
 use speed_nn::math::exp;
 use speed_nn::threads;
@@ -10,7 +11,7 @@ use speed_nn::training::{Activations, TOGETHER, greatest, logits};
 
 use super::Model;
 use super::inputs::{Image, Inputs};
-use crate::error::{ExperimentError, ModelFault};
+use crate::error::ExperimentError;
 
 /// Maximum number of values of the largest tensor of a batch: 1 GiB. Smaller networks compute [`TOGETHER`] images at a time,
 /// so their logits have the bits of an evaluation.
@@ -71,8 +72,9 @@ impl Predicting<'_> {
         let (logits, classes) = logits(model.network(), &split, &all, &model.device)?;
         let predictions = images.iter().zip(logits.chunks_exact(classes)).map(|(image, logits)| {
             if let Some(&found) = logits.iter().find(|logit| !logit.is_finite()) {
-                let fault = ModelFault::Logits { found };
-                return Err(ExperimentError::Model { path: image.name().into(), fault });
+                let expected = "expected finite logits of every class for this image";
+                let message = format_args!("{expected}, found {found}: the model is unusable");
+                return Err(ExperimentError::new(ExitCode::Computation, message).at(image.name()));
             }
             let class = usize::from(greatest(logits));
             Ok(Prediction { image: image.name(), class, probabilities: probabilities(logits) })

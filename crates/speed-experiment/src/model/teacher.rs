@@ -10,7 +10,7 @@ use speed_teacher::Teacher;
 
 use super::description::{Description, Network, Origin};
 use super::file::{MAX_FILE, described_from_bytes};
-use crate::error::{ExperimentError, ModelFault};
+use crate::error::ExperimentError;
 use crate::stages::{TEACHERS, is_version_of_teachers, shape_and_classes};
 use crate::store::{RunStore, config_path, models_in};
 
@@ -29,27 +29,36 @@ pub(super) fn read(
     datasets: Option<&Path>,
     device: &Device,
 ) -> Result<(Description, Box<dyn AnyClassifier>), ExperimentError> {
-    let failure = |fault| ExperimentError::Model { path: path.to_path_buf(), fault };
-    let full = path.canonicalize().map_err(|error| failure(ModelFault::Unreadable(error)))?;
-    let (run, number) = place(&full).ok_or_else(|| failure(ModelFault::NoRun))?;
+    let no_run = || {
+        let expected =
+            "expected a teacher in its run's directory (RUN/stages/teachers/teacher-0000.bin with RUN/config.toml)";
+        ExperimentError::input(
+            path,
+            format_args!("{expected}, because the weights alone do not describe their network"),
+        )
+    };
+    let full = path.canonicalize().map_err(ExperimentError::unreadable_model(path))?;
+    let (run, number) = place(&full).ok_or_else(no_run)?;
     let config = RunStore::config_in(run)?;
     let architecture = config.teacher.architecture;
     if !is_version_of_teachers(run, architecture.version()) {
         let (name, expected) = (architecture.name(), architecture.version());
-        return Err(failure(ModelFault::TeacherVersion { name, expected }));
+        let other = "found another version: use the version of speed that trained them";
+        let fault = format_args!("expected teachers of version {expected} of the network {name}, {other}");
+        return Err(ExperimentError::input(path, fault));
     }
     let known = match of_student(run) {
         Some(known) => Some(known),
         None => shape_and_classes(&config, datasets)?,
     };
-    let (shape, classes) = known.ok_or_else(|| failure(ModelFault::NoRun))?;
+    let (shape, classes) = known.ok_or_else(no_run)?;
     let teacher = Teacher::from_bytes(architecture, shape, classes.len(), device, bytes);
-    let teacher = teacher.map_err(|error| failure(error.into()))?;
+    let teacher = teacher.map_err(|error| ExperimentError::input(path, error))?;
     let id = run.file_name().unwrap_or_default().to_string_lossy();
     let origin = Origin { teacher: Some(number), ..Origin::of_run(&config, &id) };
     let network = Network::Teacher { version: architecture.version(), config: config.teacher.clone() };
     let description = Description::of_run(&config, network, shape, classes, origin);
-    description.check().map_err(failure)?;
+    description.check().map_err(|error| error.at(path))?;
     Ok((description, teacher.into_network()))
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::{Part, Progress, RunView};
+use super::{Event, Progress, RunView};
 use crate::store::{ProgressFile, write_progress};
 
 /// The minimum interval between two writes.
@@ -40,12 +40,6 @@ impl<'a> Recorder<'a> {
         // Without the thread, the run cannot be watched, but it can still run.
         let writer = std::thread::Builder::new().name("progress".into()).spawn(move || writer.write_until_the_end());
         Self { to, shared, writer: writer.ok() }
-    }
-
-    fn note_down(&self, change: impl FnOnce(&mut RunView)) {
-        let mut state = self.shared.state();
-        change(&mut state.view);
-        state.is_new = true;
     }
 }
 
@@ -89,52 +83,15 @@ impl Drop for Recorder<'_> {
 }
 
 impl Progress for Recorder<'_> {
-    fn planned(&self, stages: &[String]) {
-        self.note_down(|view| view.planned(stages));
-        self.to.planned(stages);
-    }
-
-    fn started(&self, stage: &str) {
-        self.note_down(|view| view.started(stage));
-        self.to.started(stage);
-    }
-
-    fn finished(&self, stage: &str, found: bool) {
-        self.note_down(|view| view.finished(stage, found));
-        self.to.finished(stage, found);
-    }
-
-    fn begin(&self, work: &str, unit: &str, units: u64, done: u64) {
-        self.shared.state().work_began = Instant::now();
-        self.note_down(|view| view.begin(work, unit, units, done));
-        self.to.begin(work, unit, units, done);
-    }
-
-    fn part(&self, part: &Part<'_>) {
-        self.note_down(|view| view.part(part));
-        self.to.part(part);
-    }
-
-    fn found(&self, units: u64) {
-        self.note_down(|view| view.found(units));
-        self.to.found(units);
-    }
-
-    fn advance(&self, units: u64, note: &str) {
-        self.note_down(|view| view.advance(units, note));
-        self.to.advance(units, note);
-    }
-
-    fn end(&self, summary: &str) {
-        self.note_down(RunView::end);
-        self.to.end(summary);
-    }
-
-    fn note(&self, line: &str) {
-        self.to.note(line);
-    }
-
-    fn warn(&self, line: &str) {
-        self.to.warn(line);
+    fn on(&self, event: Event<'_>) {
+        if !matches!(event, Event::Note(_) | Event::Warning(_)) {
+            let mut state = self.shared.state();
+            if let Event::Begin { .. } = event {
+                state.work_began = Instant::now();
+            }
+            state.view.apply(event);
+            state.is_new = true;
+        }
+        self.to.on(event);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Part;
+use super::{Event, Part};
 use crate::store::is_called;
 
 /// The state of a run: its stages, and the current work.
@@ -90,71 +90,50 @@ pub struct PartView {
 }
 
 impl RunView {
-    /// Records the names of all stages.
-    pub fn planned(&mut self, stages: &[String]) {
-        let waiting = |name: &String| StageView { name: name.clone(), state: StageStatus::Waiting };
-        self.stages = stages.iter().map(waiting).collect();
-        self.work = None;
-    }
-
-    /// Records that a stage starts.
-    pub fn started(&mut self, stage: &str) {
-        if let Some(stage) = self.stage_of(stage) {
-            stage.state = StageStatus::Running;
+    /// Records an event.
+    pub fn apply(&mut self, event: Event<'_>) {
+        match event {
+            Event::Planned(stages) => {
+                let waiting = |name: &String| StageView { name: name.clone(), state: StageStatus::Waiting };
+                self.stages = stages.iter().map(waiting).collect();
+                self.work = None;
+            }
+            Event::Started(stage) => {
+                if let Some(stage) = self.stage_of(stage) {
+                    stage.state = StageStatus::Running;
+                }
+            }
+            // A stage that was planned as part of a group leaves the group's entry unchanged.
+            Event::Finished(stage, found) => {
+                if let Some(planned) = self.stage_of(stage).filter(|planned| planned.name == stage) {
+                    planned.state = if found { StageStatus::DoneAlready } else { StageStatus::Done };
+                }
+            }
+            Event::Begin { work, unit, units, done } => {
+                let (name, unit, note) = (work.to_owned(), unit.to_owned(), String::new());
+                let (total, found, parts) = (units, done, Vec::new());
+                self.work = Some(CurrentWork { name, unit, done, total, found, seconds: 0.0, note, parts });
+            }
+            Event::Part(part) => {
+                if let Some(work) = &mut self.work {
+                    work.set_part(part);
+                }
+            }
+            Event::Found(units) => {
+                if let Some(work) = &mut self.work {
+                    work.found += units;
+                    work.done += units;
+                }
+            }
+            Event::Advance(units, note) => {
+                if let Some(work) = &mut self.work {
+                    work.done += units;
+                    note.clone_into(&mut work.note);
+                }
+            }
+            Event::End(_) => self.work = None,
+            Event::Note(_) | Event::Warning(_) => {}
         }
-    }
-
-    /// Records that a stage is finished. A stage that was planned as part of a group leaves the group's entry
-    /// unchanged.
-    pub fn finished(&mut self, stage: &str, found: bool) {
-        if let Some(planned) = self.stage_of(stage).filter(|planned| planned.name == stage) {
-            planned.state = if found { StageStatus::DoneAlready } else { StageStatus::Done };
-        }
-    }
-
-    /// Records that work starts.
-    pub fn begin(&mut self, name: &str, unit: &str, total: u64, done: u64) {
-        let (name, unit) = (name.to_owned(), unit.to_owned());
-        let (note, parts) = (String::new(), Vec::new());
-        self.work = Some(CurrentWork { name, unit, done, total, found: done, seconds: 0.0, note, parts });
-    }
-
-    /// Records the state of one concurrent part.
-    pub fn part(&mut self, part: &Part<'_>) {
-        let Some(work) = &mut self.work else { return };
-        work.parts.retain(|other| other.number != part.number);
-        if part.done < part.total {
-            work.parts.push(PartView {
-                name: part.name.to_owned(),
-                number: part.number,
-                of: part.of,
-                unit: part.unit.to_owned(),
-                done: part.done,
-                total: part.total,
-            });
-            work.parts.sort_by_key(|part| part.number);
-        }
-    }
-
-    /// Records units of earlier attempts.
-    pub fn found(&mut self, units: u64) {
-        if let Some(work) = &mut self.work {
-            work.found += units;
-            work.done += units;
-        }
-    }
-
-    /// Records finished units.
-    pub fn advance(&mut self, units: u64, note: &str) {
-        if let Some(work) = &mut self.work {
-            work.done += units;
-            note.clone_into(&mut work.note);
-        }
-    }
-
-    /// Records that the work ends.
-    pub fn end(&mut self) {
-        self.work = None;
     }
 
     /// Returns the running stage.
@@ -169,6 +148,15 @@ impl RunView {
 }
 
 impl CurrentWork {
+    fn set_part(&mut self, Part { name, number, of, unit, done, total }: Part<'_>) {
+        self.parts.retain(|other| other.number != number);
+        if done < total {
+            let (name, unit) = (name.to_owned(), unit.to_owned());
+            self.parts.push(PartView { name, number, of, unit, done, total });
+            self.parts.sort_by_key(|part| part.number);
+        }
+    }
+
     /// Returns the units of this attempt per second; `None` before the first unit.
     #[must_use]
     pub fn rate(&self) -> Option<f64> {
@@ -251,26 +239,26 @@ mod tests {
     #[test]
     fn students_are_listed_and_earlier_work_does_not_count_for_the_rate() {
         let mut view = RunView::default();
-        view.planned(&["teachers".into(), "student".into()]);
-        view.finished("teachers", true);
-        view.started("student");
-        view.begin("train 2 students", "epochs", 120, 0);
-        view.started("student-0a-1");
-        view.found(20);
+        view.apply(Event::Planned(&["teachers".into(), "student".into()]));
+        view.apply(Event::Finished("teachers", true));
+        view.apply(Event::Started("student"));
+        view.apply(Event::Begin { work: "train 2 students", unit: "epochs", units: 120, done: 0 });
+        view.apply(Event::Started("student-0a-1"));
+        view.apply(Event::Found(20));
         let work = view.work.as_ref().expect("work");
         assert_eq!((work.rate(), work.to_string().as_str()), (None, "train 2 students: 20 of 120 epochs"));
-        view.part(&student(2, 30));
-        view.part(&student(1, 40));
-        view.advance(50, "accuracy 90 %");
+        view.apply(Event::Part(student(2, 30)));
+        view.apply(Event::Part(student(1, 40)));
+        view.apply(Event::Advance(50, "accuracy 90 %"));
         view.work.as_mut().expect("work").seconds = 10.0;
         let shown = view.work.as_ref().expect("work").to_string();
         let parts = "student 1 of 2, epoch 40 of 60; student 2 of 2, epoch 30 of 60";
         assert_eq!(shown, format!("train 2 students: {parts}; 70 of 120 epochs, 5.0/s, 10 s left"));
-        view.part(&student(1, 60));
+        view.apply(Event::Part(student(1, 60)));
         assert_eq!(view.work.as_ref().expect("work").parts.len(), 1);
-        view.finished("student-0a-1", false);
+        view.apply(Event::Finished("student-0a-1", false));
         assert_eq!(view.running().map(|stage| stage.name.as_str()), Some("student"));
-        view.finished("student", false);
+        view.apply(Event::Finished("student", false));
         let states: Vec<StageStatus> = view.stages.iter().map(|stage| stage.state).collect();
         assert_eq!(states, [StageStatus::DoneAlready, StageStatus::Done]);
     }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use speed_accountant::{Account, UNDIVIDED, epsilon_text, round_up, without_protection};
 use speed_core::{Digest, printable};
 
+use crate::error::ExperimentError;
 use crate::report::classification::Classification;
 use crate::report::environment::Environment;
 use crate::report::table::markdown;
@@ -253,36 +254,15 @@ impl From<&Environment> for Versions {
     }
 }
 
-/// A fault of a card.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CardFault {
-    /// The file is not a card.
-    #[error("expected the card of a model (model-card.json), found other text: {}", printable(reason))]
-    Format {
-        /// The reader's message.
-        reason: String,
-    },
-    /// The card has another version.
-    #[error("expected a card of format {expected}, found {found}: use the version of speed that wrote it")]
-    Version {
-        /// The version that this program reads.
-        expected: u32,
-        /// The version found.
-        found: u64,
-    },
-    /// The contents do not match the checksum.
-    #[error("the card was changed: its contents do not match its checksum")]
-    Changed,
-    /// A field has another value than the files that it describes.
-    #[error("{}: expected {}, found {}", printable(field), printable(expected), printable(found))]
-    Field {
-        /// The path of the field.
-        field: String,
-        /// The value from the files.
-        expected: String,
-        /// The value of the card.
-        found: String,
-    },
+/// Returns the error of a card whose contents do not match its checksum.
+fn was_changed() -> ExperimentError {
+    ExperimentError::fault("the card was changed: its contents do not match its checksum")
+}
+
+/// Returns the error of a field with another value than the files that the card describes.
+fn other_field(field: &str, expected: &str, found: &str) -> ExperimentError {
+    let [field, expected, found] = [field, expected, found].map(printable);
+    ExperimentError::fault(format_args!("{field}: expected {expected}, found {found}"))
 }
 
 impl ModelCard {
@@ -302,28 +282,36 @@ impl ModelCard {
     ///
     /// # Errors
     /// If the text is not an unchanged card.
-    pub fn from_json(text: &[u8]) -> Result<Self, CardFault> {
-        let format = |error: serde_json::Error| CardFault::Format { reason: error.to_string() };
+    pub fn from_json(text: &[u8]) -> Result<Self, ExperimentError> {
+        let format = |error: serde_json::Error| Self::not_a_card(&error.to_string());
         let mut card: Value = serde_json::from_slice(text).map_err(format)?;
-        let no_checksum = || CardFault::Format { reason: format!("expected the key {CHECKSUM}") };
+        let no_checksum = || Self::not_a_card(&format!("expected the key {CHECKSUM}"));
         let version = card.get("format").and_then(Value::as_u64);
         if let Some(found) = version.filter(|version| *version != u64::from(CARD_FORMAT)) {
-            return Err(CardFault::Version { expected: CARD_FORMAT, found });
+            let expected = format!("expected a card of format {CARD_FORMAT}, found {found}");
+            return Err(ExperimentError::fault(format_args!("{expected}: use the version of speed that wrote it")));
         }
         let sealed = card.as_object_mut().and_then(|card| card.remove(CHECKSUM)).ok_or_else(no_checksum)?;
         if sealed != checksum(&card) {
-            return Err(CardFault::Changed);
+            return Err(was_changed());
         }
         let card: Self = serde_json::from_value(card).map_err(format)?;
         // Other texts could show readers other values, by a key that occurs twice.
-        if card.to_json().as_bytes() == text { Ok(card) } else { Err(CardFault::Changed) }
+        if card.to_json().as_bytes() == text { Ok(card) } else { Err(was_changed()) }
+    }
+
+    /// Returns the error of a file that is not a card.
+    #[must_use]
+    pub fn not_a_card(reason: &str) -> ExperimentError {
+        let expected = "expected the card of a model (model-card.json), found other text";
+        ExperimentError::fault(format_args!("{expected}: {}", printable(reason)))
     }
 
     /// Compares the card with `expected`, the card of the same files.
     ///
     /// # Errors
     /// The first field that differs. Epsilons may differ in their last bits between machines, by a relative 1e-9.
-    pub fn differing_field(&self, expected: &Self) -> Result<(), CardFault> {
+    pub fn differing_field(&self, expected: &Self) -> Result<(), ExperimentError> {
         let [found, expected] = [self, expected].map(|card| serde_json::to_value(card).unwrap_or_default());
         compare("", &expected, &found)
     }
@@ -494,20 +482,15 @@ fn checksum(card: &Value) -> String {
     Digest::of(card.to_string().as_bytes()).to_hex()
 }
 
-fn compare(place: &str, expected: &Value, found: &Value) -> Result<(), CardFault> {
+fn compare(place: &str, expected: &Value, found: &Value) -> Result<(), ExperimentError> {
     let below = |key: &str| if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") };
     match (expected, found) {
         (Value::Object(expected), Value::Object(found)) => {
-            let field = |key: &String, expected: &str, found: &str| CardFault::Field {
-                field: below(key),
-                expected: expected.to_owned(),
-                found: found.to_owned(),
-            };
             if let Some(key) = expected.keys().find(|key| !found.contains_key(*key)) {
-                return Err(field(key, &expected[key].to_string(), "nothing"));
+                return Err(other_field(&below(key), &expected[key].to_string(), "nothing"));
             }
             if let Some(key) = found.keys().find(|key| !expected.contains_key(*key)) {
-                return Err(field(key, "nothing", &found[key].to_string()));
+                return Err(other_field(&below(key), "nothing", &found[key].to_string()));
             }
             expected.iter().try_for_each(|(key, expected)| compare(&below(key), expected, &found[key]))
         }
@@ -521,7 +504,7 @@ fn compare(place: &str, expected: &Value, found: &Value) -> Result<(), CardFault
         _ if expected == found => Ok(()),
         _ => {
             let [expected, found] = [expected, found].map(ToString::to_string);
-            Err(CardFault::Field { field: place.to_owned(), expected, found })
+            Err(other_field(place, &expected, &found))
         }
     }
 }
@@ -563,18 +546,17 @@ mod tests {
         for (from, to) in [("\"counted\": 18", "\"counted\": 17"), ("binomial coins=62", "binomial coins=99")] {
             let changed = json.replace(from, to);
             assert_ne!(changed, json);
-            assert_eq!(ModelCard::from_json(changed.as_bytes()), Err(CardFault::Changed));
+            assert_eq!(ModelCard::from_json(changed.as_bytes()), Err(was_changed()));
         }
         // A key that occurs twice, with a correct checksum.
         let twice = json.replacen('{', "{\n  \"simulation\": false,", 1);
-        assert_eq!(ModelCard::from_json(twice.as_bytes()), Err(CardFault::Changed));
+        assert_eq!(ModelCard::from_json(twice.as_bytes()), Err(was_changed()));
         let other = json.replace("\"format\": 1", "\"format\": 2");
-        assert_eq!(ModelCard::from_json(other.as_bytes()), Err(CardFault::Version { expected: 1, found: 2 }));
+        let error = ModelCard::from_json(other.as_bytes()).expect_err("another format").to_string();
+        assert!(error.starts_with("expected a card of format 1, found 2: "), "{error}");
         for text in ["", "{}", "[]", "{\"sha256\": 1}"] {
-            assert!(matches!(
-                ModelCard::from_json(text.as_bytes()),
-                Err(CardFault::Format { .. } | CardFault::Changed)
-            ));
+            let error = ModelCard::from_json(text.as_bytes()).expect_err("not a card");
+            assert!(error == was_changed() || error.to_string().starts_with("expected the card of a model"), "{error}");
         }
     }
 
@@ -623,7 +605,7 @@ mod tests {
         let mut null = serde_json::to_value(card()).expect("JSON");
         null["privacy"]["party"] = Value::Null;
         null[CHECKSUM] = checksum(&null).into();
-        assert_eq!(ModelCard::from_json(format!("{null:#}\n").as_bytes()), Err(CardFault::Changed));
+        assert_eq!(ModelCard::from_json(format!("{null:#}\n").as_bytes()), Err(was_changed()));
     }
 
     #[test]

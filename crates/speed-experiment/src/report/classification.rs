@@ -17,61 +17,12 @@ const MAX_COUNT: u64 = 1 << 40;
 
 /// A reason for which labels or a file are not a classification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ClassificationError {
-    /// Too few or too many classes.
-    #[error("expected the names of {min} to {max} classes, found {found}")]
-    Classes {
-        /// Smallest number of names.
-        min: usize,
-        /// Largest number of names.
-        max: usize,
-        /// Number of names.
-        found: usize,
-    },
-    /// A class without a name.
-    #[error("expected a name for each class, found an empty one for class {class}")]
-    NoName {
-        /// The class, from 0.
-        class: usize,
-    },
-    /// Two classes with the same name.
-    #[error(
-        "expected a different name for each class, found {:?} for class {class} and an earlier one",
-        printable(name)
-    )]
-    SameName {
-        /// The later class, from 0.
-        class: usize,
-        /// The name.
-        name: String,
-    },
-    /// A true or predicted label that is not a class.
-    #[error("{kind} label {position}: expected a class from 0 to {max}, found {found}")]
-    Label {
-        /// `true` or `predicted`.
-        kind: &'static str,
-        /// Position in the list of pairs, from 0.
-        position: usize,
-        /// The largest class.
-        max: usize,
-        /// The label.
-        found: u8,
-    },
-    /// A confusion matrix of another size.
-    #[error("confusion matrix: expected {classes} rows of {classes} counts each, found another size")]
-    Matrix {
-        /// Number of classes.
-        classes: usize,
-    },
-    /// Values that are not those of the confusion matrix.
-    #[error("expected counts, accuracies and intervals of the confusion matrix, found others")]
-    Changed,
-    /// A count that is too large.
-    #[error("confusion matrix: expected counts of at most {MAX_COUNT}, found {found}")]
-    Count {
-        /// The count.
-        found: u64,
-    },
+#[error("{0}")]
+pub struct ClassificationError(String);
+
+/// Returns the error of too few or too many names of classes.
+fn other_number(min: usize, max: usize, found: usize) -> ClassificationError {
+    ClassificationError(format!("expected the names of {min} to {max} classes, found {found}"))
 }
 
 /// The result of a classification: the number of images for each true and each predicted class.
@@ -122,7 +73,8 @@ impl Classification {
             let max = names.len() - 1;
             for (kind, found) in [("true", truth), ("predicted", predicted)] {
                 if usize::from(found) > max {
-                    return Err(ClassificationError::Label { kind, position, max, found });
+                    let expected = format!("expected a class from 0 to {max}, found {found}");
+                    return Err(ClassificationError(format!("{kind} label {position}: {expected}")));
                 }
             }
             confusion[usize::from(truth)][usize::from(predicted)] += 1;
@@ -137,11 +89,7 @@ impl Classification {
     pub fn with_names(self, names: &[String]) -> Result<Self, ClassificationError> {
         check_class_names(names)?;
         if names.len() != self.names.len() {
-            return Err(ClassificationError::Classes {
-                found: names.len(),
-                min: self.names.len(),
-                max: self.names.len(),
-            });
+            return Err(other_number(self.names.len(), self.names.len(), names.len()));
         }
         Ok(Self { names: names.to_vec(), ..self })
     }
@@ -269,15 +217,17 @@ impl ClassResult {
 /// Names the class.
 pub fn check_class_names(names: &[String]) -> Result<(), ClassificationError> {
     if !(1..=MAX_CLASSES).contains(&names.len()) {
-        return Err(ClassificationError::Classes { min: 1, max: MAX_CLASSES, found: names.len() });
+        return Err(other_number(1, MAX_CLASSES, names.len()));
     }
     let mut earlier = BTreeSet::new();
     for (class, name) in names.iter().enumerate() {
         if name.is_empty() {
-            return Err(ClassificationError::NoName { class });
+            let expected = "expected a name for each class";
+            return Err(ClassificationError(format!("{expected}, found an empty one for class {class}")));
         }
         if !earlier.insert(name) {
-            return Err(ClassificationError::SameName { class, name: name.clone() });
+            let found = format!("found {:?} for class {class} and an earlier one", printable(name));
+            return Err(ClassificationError(format!("expected a different name for each class, {found}")));
         }
     }
     Ok(())
@@ -315,14 +265,17 @@ impl TryFrom<Written> for Classification {
         check_class_names(&names)?;
         let (classes, confusion) = (names.len(), &written.confusion);
         if confusion.len() != classes || confusion.iter().any(|row| row.len() != classes) {
-            return Err(ClassificationError::Matrix { classes });
+            let expected = format!("expected {classes} rows of {classes} counts each, found another size");
+            return Err(ClassificationError(format!("confusion matrix: {expected}")));
         }
         if let Some(&found) = confusion.iter().flatten().find(|&&count| count > MAX_COUNT) {
-            return Err(ClassificationError::Count { found });
+            let expected = format!("expected counts of at most {MAX_COUNT}, found {found}");
+            return Err(ClassificationError(format!("confusion matrix: {expected}")));
         }
         let result = Self { names, confusion: confusion.clone() };
         if Written::from(result.clone()) != written {
-            return Err(ClassificationError::Changed);
+            let expected = "expected counts, accuracies and intervals of the confusion matrix, found others";
+            return Err(ClassificationError(expected.to_owned()));
         }
         Ok(result)
     }
@@ -403,12 +356,12 @@ all classes         4       2        50.00   15.00 to 85.00           4         
     #[test]
     fn labels_and_names_are_checked() {
         let pair = |names: &[&str], pair| Classification::new(names.iter().copied(), [(0, 0), pair]).map(drop);
-        let label = |kind, found| Err(ClassificationError::Label { kind, position: 1, max: 1, found });
-        assert_eq!(pair(&["a", "b"], (2, 0)), label("true", 2));
-        assert_eq!(pair(&["a", "b"], (1, 9)), label("predicted", 9));
-        let number = |found| Err(ClassificationError::Classes { min: 1, max: 256, found });
+        let error = |names: &[&str], labels| pair(names, labels).expect_err("labels or names").to_string();
+        assert_eq!(error(&["a", "b"], (2, 0)), "true label 1: expected a class from 0 to 1, found 2");
+        assert_eq!(error(&["a", "b"], (1, 9)), "predicted label 1: expected a class from 0 to 1, found 9");
+        let number = |found| Err(other_number(1, 256, found));
         assert_eq!(pair(&[], (0, 0)), number(0));
-        assert_eq!(pair(&["a", ""], (0, 0)), Err(ClassificationError::NoName { class: 1 }));
+        assert_eq!(error(&["a", ""], (0, 0)), "expected a name for each class, found an empty one for class 1");
         let names: Vec<String> = (0..257).map(|class| class.to_string()).collect();
         let all = |classes| Classification::new(names[..classes].iter(), [(255, 255)]);
         assert_eq!(all(257).map(drop), number(257));

@@ -3,7 +3,7 @@
 use speed_accountant::{Account, epsilon_text};
 
 use crate::report::row::{AggregationKind, PaperFigures, ReportRow};
-use crate::report::run::Report;
+use crate::report::run::{Report, title_of};
 use crate::report::table::{NO_VALUE, Table};
 
 /// The head of the column of the epsilon that may be published.
@@ -44,7 +44,7 @@ pub(crate) struct Column {
 /// The content of a column's cells.
 pub(crate) enum Content {
     /// A text.
-    Text(fn(&Report, &ReportRow) -> Option<String>),
+    Text(fn(&ReportRow) -> Option<String>),
     /// An epsilon with its claim, rounded up.
     Epsilon(fn(&ReportRow) -> Option<&Account>),
     /// A number of queries, with the number of all queries.
@@ -114,9 +114,9 @@ impl Column {
     }
 
     /// Returns the cell of a row, if it has a value.
-    fn cell(&self, report: &Report, row: &ReportRow) -> Option<String> {
+    fn cell(&self, row: &ReportRow) -> Option<String> {
         match self.content {
-            Content::Text(text) => text(report, row),
+            Content::Text(text) => text(row),
             Content::Epsilon(account) => account(row).map(|account| epsilon_text(account.epsilon)),
             Content::Count(count) => count(row).map(|count| format!("{count}/{}", row.queries)),
             Content::Number(digits, value) => value(row).map(|value| format!("{value:.digits$}")),
@@ -128,9 +128,9 @@ impl Column {
     }
 
     /// Returns the cell of a row in a summary, which marks a missing data-independent epsilon.
-    fn summary_cell(&self, report: &Report, row: &ReportRow) -> Option<String> {
+    fn summary_cell(&self, row: &ReportRow) -> Option<String> {
         let is_missing = self.head == DATA_INDEPENDENT && row.is_noisy();
-        self.cell(report, row).or_else(|| is_missing.then(|| NONE.to_owned()))
+        self.cell(row).or_else(|| is_missing.then(|| NONE.to_owned()))
     }
 
     fn is_in_summary(&self, report: &Report) -> bool {
@@ -138,7 +138,7 @@ impl Column {
             InSummary::Always => true,
             InSummary::Never => false,
             InSummary::IfDifferent => {
-                let cells: Vec<_> = report.rows.iter().map(|row| self.cell(report, row)).collect();
+                let cells: Vec<_> = report.rows.iter().map(|row| self.cell(row)).collect();
                 cells.iter().any(|cell| cell.is_some() && *cell != cells[0])
             }
         }
@@ -224,9 +224,7 @@ pub(crate) static COLUMNS: [Column; 16] = [
     .in_summary(InSummary::Always),
     Column::new(
         "student",
-        Content::Text(|report, row| {
-            (!row.students.is_empty()).then(|| report.title_of(&row.method).to_owned())
-        }),
+        Content::Text(|row| (!row.students.is_empty()).then(|| title_of(&row.method).to_owned())),
         Legend::Always(&[
             "GAN, conv GAN: the paper's for MNIST and for SVHN | ours: the student on pseudo-labels, on the same labels and images (docs/student.md).",
         ]),
@@ -244,7 +242,7 @@ pub(crate) static COLUMNS: [Column; 16] = [
     .in_summary(InSummary::Always),
     Column::new(
         "paper %",
-        Content::Text(|_, row| row.paper.accuracy.map(|mean| plus_minus(mean, row.paper.deviation))),
+        Content::Text(|row| row.paper.accuracy.map(|mean| plus_minus(mean, row.paper.deviation))),
         Legend::Elsewhere,
     ),
     Column::new(
@@ -324,15 +322,11 @@ impl Report {
     }
 
     /// Returns the columns that are shown and have a value in a row.
-    fn table_of(
-        &self,
-        is_shown: impl Fn(&Column) -> bool,
-        cell: fn(&Column, &Self, &ReportRow) -> Option<String>,
-    ) -> Table {
+    fn table_of(&self, is_shown: impl Fn(&Column) -> bool, cell: fn(&Column, &ReportRow) -> Option<String>) -> Table {
         let shown: Vec<&Column> = COLUMNS.iter().filter(|column| is_shown(column)).collect();
         let mut table = Table::new(std::iter::once(ROW).chain(shown.iter().map(|column| column.head)));
         for row in &self.rows {
-            let cells = shown.iter().map(|column| cell(column, self, row).unwrap_or_else(dash));
+            let cells = shown.iter().map(|column| cell(column, row).unwrap_or_else(dash));
             table.push(std::iter::once(row.name.clone()).chain(cells).collect());
         }
         table.without_empty_columns()
@@ -343,8 +337,7 @@ impl Report {
     pub fn legend(&self) -> String {
         let always = COLUMNS.iter().filter(|column| matches!(column.legend, Legend::Always(_)));
         let is_present = |column: &&Column| {
-            matches!(column.legend, Legend::IfPresent(_))
-                && self.rows.iter().any(|row| column.cell(self, row).is_some())
+            matches!(column.legend, Legend::IfPresent(_)) && self.rows.iter().any(|row| column.cell(row).is_some())
         };
         always.chain(COLUMNS.iter().filter(is_present)).map(Column::legend).collect()
     }

@@ -6,6 +6,8 @@ use image::codecs::png::PngEncoder;
 use image::imageops::{FilterType, resize};
 use image::{DynamicImage, GrayImage, ImageEncoder, RgbImage};
 
+use crate::error::ExperimentError;
+
 /// Images per row of a sheet.
 pub const SHEET_COLUMNS: usize = 10;
 
@@ -25,16 +27,11 @@ pub struct Picture {
     pub pixels: Vec<u8>,
 }
 
-/// An error of writing a picture.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct PictureError(#[from] image::ImageError);
-
 /// Returns a picture as a PNG file.
 ///
 /// # Errors
 /// If the picture is empty or too large for a PNG file.
-pub fn png(picture: Picture) -> Result<Vec<u8>, PictureError> {
+pub fn png(picture: Picture) -> Result<Vec<u8>, ExperimentError> {
     encoded(&decoded(picture))
 }
 
@@ -42,7 +39,7 @@ pub fn png(picture: Picture) -> Result<Vec<u8>, PictureError> {
 ///
 /// # Errors
 /// If the picture is empty or too large for a PNG file.
-pub fn reduced_png(picture: Picture, part: usize, whole: usize) -> Result<Vec<u8>, PictureError> {
+pub fn reduced_png(picture: Picture, part: usize, whole: usize) -> Result<Vec<u8>, ExperimentError> {
     let sheet = decoded(picture);
     let size = |pixels: u32| {
         let scaled = u64::from(pixels) * part as u64 / whole.max(1) as u64;
@@ -69,9 +66,11 @@ fn decoded(picture: Picture) -> DynamicImage {
     image.unwrap_or_default()
 }
 
-fn encoded(image: &DynamicImage) -> Result<Vec<u8>, PictureError> {
+fn encoded(image: &DynamicImage) -> Result<Vec<u8>, ExperimentError> {
     let mut bytes = Vec::new();
-    PngEncoder::new(&mut bytes).write_image(image.as_bytes(), image.width(), image.height(), image.color().into())?;
+    let written =
+        PngEncoder::new(&mut bytes).write_image(image.as_bytes(), image.width(), image.height(), image.color().into());
+    written.map_err(|error| ExperimentError::fault(format_args!("generated images cannot be drawn: {error}")))?;
     Ok(bytes)
 }
 

@@ -1,6 +1,7 @@
 //! Checks of reports, which are untrusted input: names must be safe for a terminal, numbers must fit in a plot, and
 //! counts must not exceed the limits of a config.
 
+use crate::error::ExperimentError;
 use crate::report::classification::MAX_CLASSES;
 use crate::report::row::ReportRow;
 
@@ -17,26 +18,16 @@ const MAX_STUDENTS: usize = 1000;
 /// Longest name of a directory, in bytes; it contains a row's name and a suffix.
 pub(crate) const MAX_FOLDER: usize = 255;
 
-/// A value in a report that no run can have.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a report that this version wrote: expected {expected}, found {found}")]
-pub struct Implausible {
-    /// The expected value.
-    pub expected: String,
-    /// The value that was found.
-    pub found: String,
-}
-
 /// Checks that names are valid in a config: at most `most` bytes, and without control characters.
 ///
 /// # Errors
 /// If a name is invalid; the error shows it.
-pub(crate) fn check_names<'a>(most: usize, names: impl IntoIterator<Item = &'a String>) -> Result<(), Implausible> {
+pub(crate) fn check_names<'a>(most: usize, names: impl IntoIterator<Item = &'a String>) -> Result<(), ExperimentError> {
     let expected = format!("names of at most {most} bytes without control characters");
     match names.into_iter().find(|name| name.len() > most || name.chars().any(char::is_control)) {
         Some(name) => {
             let found = name.chars().take(40).collect::<String>().escape_debug().to_string();
-            Err(Implausible { expected, found })
+            Err(ExperimentError::unlikely(expected, found))
         }
         None => Ok(()),
     }
@@ -46,18 +37,18 @@ pub(crate) fn check_names<'a>(most: usize, names: impl IntoIterator<Item = &'a S
 ///
 /// # Errors
 /// If it exceeds the limit.
-pub(crate) fn check_count(what: &str, found: usize, most: usize) -> Result<(), Implausible> {
+pub(crate) fn check_count(what: &str, found: usize, most: usize) -> Result<(), ExperimentError> {
     if found <= most {
         return Ok(());
     }
-    Err(Implausible { expected: format!("at most {most} {what}"), found: found.to_string() })
+    Err(ExperimentError::unlikely(format_args!("at most {most} {what}"), found))
 }
 
 /// Checks the names of classes: at most 256, of at most [`MAX_CLASS_NAME`] bytes.
 ///
 /// # Errors
 /// If they are too many or too long.
-pub(crate) fn check_classes(names: &[String]) -> Result<(), Implausible> {
+pub(crate) fn check_classes(names: &[String]) -> Result<(), ExperimentError> {
     check_count("classes", names.len(), MAX_CLASSES)?;
     names.iter().try_for_each(|name| check_count("bytes of a class's name", name.len(), MAX_CLASS_NAME))
 }
@@ -66,7 +57,7 @@ pub(crate) fn check_classes(names: &[String]) -> Result<(), Implausible> {
 ///
 /// # Errors
 /// If a row cannot be a row of a run.
-pub fn check_rows(rows: &[ReportRow]) -> Result<(), Implausible> {
+pub fn check_rows(rows: &[ReportRow]) -> Result<(), ExperimentError> {
     check_count("rows", rows.len(), MAX_ROWS)?;
     for row in rows {
         check_names(MAX_ROW_NAME, [&row.name, &row.labels_of, &row.method])?;
@@ -84,8 +75,7 @@ pub fn check_rows(rows: &[ReportRow]) -> Result<(), Implausible> {
         let scores = scores.flat_map(|score| [score.accuracy, score.interval.low, score.interval.high]);
         let mut shares = shares.chain(scores).chain(row.label_accuracy).chain(paper);
         if let Some(share) = shares.find(|share| !(0.0..=1.0).contains(share)) {
-            let expected = "accuracies from 0 to 1".to_owned();
-            return Err(Implausible { expected, found: share.to_string() });
+            return Err(ExperimentError::unlikely("accuracies from 0 to 1", share));
         }
         if let Some(result) = &row.classification {
             check_classes(result.names())?;
@@ -93,7 +83,7 @@ pub fn check_rows(rows: &[ReportRow]) -> Result<(), Implausible> {
             if accuracy != first {
                 let text = |share: Option<f64>| share.map_or_else(|| "none".to_owned(), |share| share.to_string());
                 let expected = format!("results by class with the first student's accuracy {}", text(first));
-                return Err(Implausible { expected, found: text(accuracy) });
+                return Err(ExperimentError::unlikely(expected, text(accuracy)));
             }
         }
     }

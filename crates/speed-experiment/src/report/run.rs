@@ -3,12 +3,14 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use speed_accountant::ledger::Statement;
+use speed_student::StudentMethod;
 
+use crate::config::RawConfig;
+use crate::error::ExperimentError;
 use crate::report::environment::Environment;
 use crate::report::noise::RunNoise;
-use crate::report::plausible::{Implausible, MAX_FOLDER, check_classes, check_count, check_names, check_rows};
+use crate::report::plausible::{MAX_FOLDER, check_classes, check_count, check_names, check_rows};
 use crate::report::row::ReportRow;
-use crate::report::settings::RunSettings;
 
 /// The version of reports, of sweeps and of everything that is printed as JSON: their first field.
 pub const SCHEMA: u32 = 1;
@@ -59,17 +61,13 @@ pub struct EnsembleQuality {
     pub test_accuracy: Option<f64>,
 }
 
-/// The name of a method of students, and its title in tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StudentMethodTitle {
-    /// Its name in configs and reports.
-    pub name: &'static str,
-    /// Its title.
-    pub title: &'static str,
+/// Returns the title of a method of students; the name of an unknown one.
+pub(crate) fn title_of(method: &str) -> &str {
+    StudentMethod::find(method).map_or(method, |known| known.title())
 }
 
 /// The report of a finished run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// Experiment name.
     pub experiment: String,
@@ -78,12 +76,12 @@ pub struct Report {
     /// True if noise and keys came from the seed: reproducible, not private.
     pub simulation: bool,
     /// The resolved config.
-    pub config: RunSettings,
+    pub config: RawConfig,
     /// The dataset from whose digits the street digits are made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handwriting: Option<String>,
     /// The names of the classes; empty without images.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
     /// The accuracy of the ensemble on the pool.
     pub ensemble: EnsembleQuality,
@@ -97,9 +95,6 @@ pub struct Report {
     pub stage_times: Vec<StageTime>,
     /// The statement of the experiment's ledger over all its runs; `None` for simulations, which charge nothing.
     pub ledger: Option<Statement>,
-    /// The known methods of students, in the order in which plots show them. Another method appears under its name.
-    #[serde(skip)]
-    pub methods: Vec<StudentMethodTitle>,
 }
 
 /// A file of a report.
@@ -135,11 +130,6 @@ impl Report {
         files.into_iter().filter_map(|(name, text)| Some(ReportFile { name, text: text? })).collect()
     }
 
-    /// Returns the title of a method of students.
-    pub(crate) fn title_of<'a>(&self, method: &'a str) -> &'a str {
-        self.methods.iter().find(|known| known.name == method).map_or(method, |known| known.title)
-    }
-
     /// Returns whether noise protects the answers, so parts of the report are not public.
     #[must_use]
     pub fn is_protected(&self) -> bool {
@@ -156,7 +146,7 @@ impl Report {
     ///
     /// # Errors
     /// If a name is not printable, or a number is out of range.
-    pub fn check(&self) -> Result<(), Implausible> {
+    pub fn check(&self) -> Result<(), ExperimentError> {
         let stages = self.stage_times.iter().map(|time| &time.stage);
         check_count("stages", self.stage_times.len(), MAX_STAGES)?;
         check_names(MAX_FOLDER, [&self.experiment, &self.run].into_iter().chain(&self.handwriting).chain(stages))?;

@@ -1,9 +1,9 @@
 //! The report as text: conditions, table, legend, claims and times.
 
+use crate::config::VotesSourceKind;
 use crate::report::columns::dash;
 use crate::report::environment::Environment;
 use crate::report::run::{EnsembleQuality, Report};
-use crate::report::settings::VotesOrigin;
 use crate::report::table::{Table, percent};
 use speed_accountant::epsilon_text;
 
@@ -27,7 +27,7 @@ impl Report {
             times.push(vec![stage.stage.clone(), seconds, stage.resumed_units.to_string()]);
         }
         text.push_str(&times.to_markdown());
-        text.push_str(&format!("\n## Config\n\n```toml\n{}```\n", self.config.toml));
+        text.push_str(&format!("\n## Config\n\n```toml\n{}```\n", self.config.to_toml()));
         text
     }
 
@@ -44,8 +44,8 @@ impl Report {
         let config = &self.config;
         let EnsembleQuality { teachers, pool_images, mean_accuracy, plurality_accuracy, .. } = &self.ensemble;
         let [mean, plurality] = [mean_accuracy, plurality_accuracy].map(|share| accuracy(*share));
-        let votes = match config.votes {
-            VotesOrigin::TrueLabels => format!("True labels of {pool_images} pool images instead of votes"),
+        let votes = match config.votes.source {
+            VotesSourceKind::Truth => format!("True labels of {pool_images} pool images instead of votes"),
             // The accuracies are exact functions of the votes, which the noise protects.
             _ if self.is_protected() => format!("{teachers} teachers, {pool_images} pool images"),
             _ => format!("{teachers} teachers (mean {mean}, plurality {plurality} on {pool_images} pool images)"),
@@ -55,7 +55,10 @@ impl Report {
             .map_or_else(String::new, |name| format!("Street digits with handwriting from dataset {name}.\n"));
         format!(
             "{images}{votes}, {} queries, {}, delta {:e}, seed {}.\n",
-            config.queries, config.noise, config.delta, config.seed,
+            config.queries.count,
+            config.noise_in_words(),
+            config.privacy.delta,
+            config.seed,
         )
     }
 
@@ -81,9 +84,9 @@ impl Report {
         let Some(ledger) = &self.ledger else { return String::new() };
         let (queries, spent) = (ledger.queries, epsilon_text(ledger.spent_epsilon));
         // The number of charged answers may follow from earlier answers, so without a budget the charges alone allow no claim.
-        let what = match self.config.budget {
-            Some(budget) => format!("epsilon {spent} of the budget of {budget}"),
-            None => format!("a budget of epsilon {spent}, fixed before the first answer, would have allowed them"),
+        let what = match self.config.privacy.budget {
+            budget if budget > 0.0 => format!("epsilon {spent} of the budget of {budget}"),
+            _ => format!("a budget of epsilon {spent}, fixed before the first answer, would have allowed them"),
         };
         format!(
             "Ledger: {queries} answers charged in all runs of this experiment: {what}, at delta {:e}{}.\n",

@@ -1,19 +1,19 @@
 //! The cards of a run's models, which are views of its report, and their verification.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::report::{
     CARD_FORMAT, CardSource, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy, Privacy, Report, Task,
     TrainingData, Versions, covers_labels,
 };
 use speed_accountant::Account;
-use speed_core::{Digest, printable_path, read_regular};
+use speed_core::{Digest, printable, printable_path, read_regular};
 use speed_data::ImageShape;
 
 use super::file::read_report;
 use crate::config::{AggregationKind, Config, RowConfig, Source};
-use crate::error::{ExperimentError, InputFault, ModelFault};
+use crate::error::ExperimentError;
 use crate::model::{Description, MAX_FILE, Model, Network, Origin};
 use crate::stages::{data_independent, data_independent_party};
 use crate::store::{RunStore, is_one_name, read_small, report_path, run_of_card};
@@ -122,16 +122,19 @@ pub(super) fn card_of_row(
 /// # Errors
 /// If the file is missing, not a card, or was changed, or the other form is of another card.
 pub fn read_card(path: &Path) -> Result<ModelCard, ExperimentError> {
-    let text = read_small(path).map_err(|error| at(path, InputFault::UnreadableText(error)))?;
-    let card = ModelCard::from_json(&text).map_err(|fault| at(path, Box::new(fault).into()))?;
+    let text = read_small(path).map_err(ExperimentError::unreadable(path))?;
+    let card = ModelCard::from_json(&text).map_err(|error| error.at(path))?;
     // People read the other form.
     let other = path.with_extension("md");
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     match read_small(&other) {
         Ok(text) if text == card.to_markdown(&name).as_bytes() => Ok(card),
-        Ok(_) => Err(at(&other, InputFault::CardText)),
+        Ok(_) => {
+            let expected = "expected the text of the card in JSON beside it, found another text: it was changed";
+            Err(ExperimentError::input(other, expected))
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(card),
-        Err(error) => Err(at(&other, InputFault::UnreadableText(error))),
+        Err(error) => Err(ExperimentError::unreadable(other)(error)),
     }
 }
 
@@ -140,7 +143,7 @@ pub fn read_card(path: &Path) -> Result<ModelCard, ExperimentError> {
 /// # Errors
 /// The first field that differs.
 pub fn check_card(path: &Path, card: &ModelCard, expected: &ModelCard) -> Result<(), ExperimentError> {
-    card.differing_field(expected).map_err(|fault| at(path, Box::new(fault).into()))
+    card.differing_field(expected).map_err(|error| error.at(path))
 }
 
 /// A model beside a card.
@@ -160,18 +163,17 @@ pub fn models_of_card(path: &Path, card: &ModelCard) -> Result<Vec<CardedModel>,
     let mut names = BTreeSet::new();
     let read = |ModelFile { file, .. }: &ModelFile| {
         if !is_one_name(file) || !names.insert(file.clone()) {
-            return Err(at(path, InputFault::CardFile { found: file.clone() }));
+            return Err(other_file(path, file));
         }
         let place = path.with_file_name(file);
-        let failure = |fault| ExperimentError::Model { path: place.clone(), fault };
-        let bytes = read_regular(&place, MAX_FILE).map_err(|error| failure(ModelFault::Unreadable(error)))?;
-        let model = Model::from_bytes(&bytes).map_err(failure)?;
+        let bytes = read_regular(&place, MAX_FILE).map_err(ExperimentError::unreadable_model(&place))?;
+        let model = Model::from_bytes(&bytes).map_err(|error| error.at(place))?;
         let file = ModelFile { file: file.clone(), sha256: Digest::of(&bytes).to_hex() };
         Ok(CardedModel { file, description: model.description().clone() })
     };
     let models: Vec<CardedModel> = card.models.iter().map(read).collect::<Result<_, _>>()?;
     if models.is_empty() {
-        return Err(at(path, InputFault::CardFile { found: "none".into() }));
+        return Err(other_file(path, "none"));
     }
     Ok(models)
 }
@@ -189,12 +191,17 @@ pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Res
     let CardSource::Run { row, .. } = &card.source else {
         return Ok(None);
     };
-    let run =
-        run.map(Path::to_path_buf).or_else(|| run_of_card(path)).ok_or_else(|| at(path, InputFault::NoRunOfCard))?;
+    let run = run.map(Path::to_path_buf).or_else(|| run_of_card(path)).ok_or_else(|| {
+        let expected =
+            "expected the card in its run's folder (RUN/models/ROW/model-card.json): give the run with --run";
+        ExperimentError::input(path, expected)
+    })?;
     let (place, mut report) = (report_path(&run), read_report(&run)?);
-    let config = Config::load(&Source::new(printable_path(&place), report.config.toml.as_str()))?;
+    let config = Config::load(&Source::new(printable_path(&place), report.config.to_toml()))?;
     let index = config.rows.iter().zip(&report.rows).position(|(own, there)| own.name == *row && there.name == *row);
-    let index = index.ok_or_else(|| at(&place, InputFault::NoRow { row: row.clone() }))?;
+    let index = index.ok_or_else(|| {
+        ExperimentError::input(place, format_args!("expected a row called {}, found none", printable(row)))
+    })?;
     let models = models_of_card(path, card)?;
     let first = models[0].description.clone();
     let source = &config.rows[config.labels_of(index)];
@@ -211,7 +218,7 @@ pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Res
         let images = (first.shape(), names.clone());
         let expected = describe(&config, index, repeat.unwrap_or_default(), claim.as_ref(), images, device);
         if *description != expected {
-            return Err(at(&path.with_file_name(&file.file), InputFault::OtherModel));
+            return Err(ExperimentError::other_model(path.with_file_name(&file.file)));
         }
     }
     (report.rows[index].data_independent, report.rows[index].data_independent_party) = (claim.clone(), party);
@@ -220,6 +227,7 @@ pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Res
     Ok(claim)
 }
 
-fn at(path: &Path, fault: InputFault) -> ExperimentError {
-    ExperimentError::Input { path: PathBuf::from(path), fault }
+fn other_file(path: &Path, found: &str) -> ExperimentError {
+    let expected = "expected different names of files in the card's folder";
+    ExperimentError::input(path, format_args!("{expected}, found {}", printable(found)))
 }

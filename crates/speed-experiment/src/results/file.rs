@@ -2,90 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::report::{
-    EnsembleQuality, Environment, Report, ReportRow, SettingReport, StageTime, StudentMethodTitle, SweepReport,
-};
-use serde::Deserialize;
-use speed_accountant::ledger::Statement;
-use speed_student::StudentMethod;
-
-use crate::config::RawConfig;
 use crate::error::ExperimentError;
+use crate::report::{Report, SweepReport};
 use crate::store::{self, SweepStore, report_path};
-
-/// A report as stored.
-#[derive(Deserialize)]
-pub(super) struct StoredReport {
-    experiment: String,
-    run: String,
-    simulation: bool,
-    config: RawConfig,
-    handwriting: Option<String>,
-    #[serde(default)]
-    classes: Vec<String>,
-    ensemble: EnsembleQuality,
-    rows: Vec<ReportRow>,
-    environment: Environment,
-    kinds_of_machine: Vec<String>,
-    stage_times: Vec<StageTime>,
-    ledger: Option<Statement>,
-}
-
-impl From<StoredReport> for Report {
-    fn from(file: StoredReport) -> Self {
-        Self {
-            experiment: file.experiment,
-            run: file.run,
-            simulation: file.simulation,
-            handwriting: file.handwriting,
-            config: (&file.config).into(),
-            classes: file.classes,
-            ensemble: file.ensemble,
-            rows: file.rows,
-            environment: file.environment,
-            kinds_of_machine: file.kinds_of_machine,
-            stage_times: file.stage_times,
-            ledger: file.ledger,
-            methods: student_methods(),
-        }
-    }
-}
-
-/// A sweep as stored.
-#[derive(Deserialize)]
-struct StoredSweep {
-    experiment: String,
-    sweep: String,
-    simulation: bool,
-    keys: Vec<String>,
-    values: Vec<Vec<String>>,
-    config: RawConfig,
-    settings: Vec<SettingReport>,
-    ledger: Option<Statement>,
-    environment: Option<Environment>,
-}
-
-impl From<StoredSweep> for SweepReport {
-    fn from(file: StoredSweep) -> Self {
-        Self {
-            experiment: file.experiment,
-            sweep: file.sweep,
-            simulation: file.simulation,
-            keys: file.keys,
-            values: file.values,
-            config: (&file.config).into(),
-            settings: file.settings,
-            ledger: file.ledger,
-            environment: file.environment,
-        }
-    }
-}
-
-/// Returns the names and titles of all methods of students.
-pub(crate) fn student_methods() -> Vec<StudentMethodTitle> {
-    let methods = StudentMethod::all().into_iter();
-    methods.map(|method| StudentMethodTitle { name: method.name(), title: method.title() }).collect()
-}
 
 /// Reads the report of the finished run in the directory `run`.
 ///
@@ -93,8 +12,8 @@ pub(crate) fn student_methods() -> Vec<StudentMethodTitle> {
 /// If the report is missing, damaged, or of another version.
 pub fn read_report(run: &Path) -> Result<Report, ExperimentError> {
     let path = report_path(run);
-    let report: Report = store::read_report::<StoredReport>(&path)?.into();
-    report.check().map_err(|error| ExperimentError::Results { path, fault: error.into() })?;
+    let report: Report = store::read_report(&path)?;
+    report.check().map_err(|error| error.at(path))?;
     Ok(report)
 }
 
@@ -104,8 +23,8 @@ pub fn read_report(run: &Path) -> Result<Report, ExperimentError> {
 /// If the report is missing, damaged, or of another version.
 pub fn read_sweep(sweep: &Path) -> Result<SweepReport, ExperimentError> {
     let path = SweepStore::report_of(sweep);
-    let report: SweepReport = store::read_report::<StoredSweep>(&path)?.into();
-    report.check().map_err(|error| ExperimentError::Results { path, fault: error.into() })?;
+    let report: SweepReport = store::read_report(&path)?;
+    report.check().map_err(|error| error.at(path))?;
     Ok(report)
 }
 

@@ -6,7 +6,7 @@ use crate::report::{ModelFile, Report, ReportRow};
 use speed_core::{Digest, printable};
 
 use super::card::{CARD, CARD_TEXT, card_of_row, describe};
-use crate::error::{ExperimentError, ModelFault};
+use crate::error::ExperimentError;
 use crate::model::of_weights_to_bytes;
 use crate::picture;
 use crate::stages::{Context, folder_of_row, kept_weights};
@@ -85,6 +85,6 @@ pub fn first_model(report: &Report, run: &Path) -> Option<(PathBuf, PathBuf)> {
     image.is_file().then_some((model, image))
 }
 
-fn not_kept(row: &str, repeat: usize, fault: &ModelFault) -> String {
-    format!("no model of student {repeat} of row {}: {fault}", printable(row))
+fn not_kept(row: &str, repeat: usize, error: &ExperimentError) -> String {
+    format!("no model of student {repeat} of row {}: {error}", printable(row))
 }

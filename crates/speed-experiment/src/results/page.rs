@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use crate::report::{AskedQueries, PageParts, Report, Sheet};
 
 use super::models::model_of;
-use crate::error::{Damage, ExperimentError, ResultsFault};
+use crate::config::DataSource;
+use crate::error::ExperimentError;
 use crate::stages::{METRICS, PICTURE, read_epochs};
-use crate::store::{ASKED_PICTURES, ASKED_QUERIES, read_listed, read_stage_file, read_table, table_path};
+use crate::store::{ASKED_PICTURES, ASKED_QUERIES, CHANGED, read_listed, read_stage_file, read_table, table_path};
 
 /// Returns the page of the run in the directory `run`, as HTML. Missing pictures and queries are left out.
 ///
@@ -30,7 +31,7 @@ pub fn run_page(report: &Report, run: &Path) -> Result<String, ExperimentError> 
 /// content.
 #[must_use]
 pub fn missing_for_page(report: &Report, run: &Path) -> Vec<PathBuf> {
-    let pictures = report.config.has_images.then_some(ASKED_PICTURES);
+    let pictures = (report.config.data.source != DataSource::None).then_some(ASKED_PICTURES);
     let paths = [ASKED_QUERIES].into_iter().chain(pictures).map(|name| table_path(run, name));
     paths.filter(|path| !path.exists()).collect()
 }
@@ -39,8 +40,7 @@ pub fn missing_for_page(report: &Report, run: &Path) -> Vec<PathBuf> {
 fn check_students(report: &Report, run: &Path) -> Result<(), ExperimentError> {
     for student in report.rows.iter().flat_map(|row| &row.students) {
         for name in [METRICS, PICTURE] {
-            read_listed(run, &student.stage, name)
-                .map_err(|(path, damage)| ExperimentError::Results { path, fault: ResultsFault::Page { damage } })?;
+            read_listed(run, &student.stage, name).map_err(ExperimentError::of_page)?;
         }
     }
     Ok(())
@@ -75,5 +75,5 @@ fn sheet(run: &Path, queries: usize) -> Result<Option<Sheet>, ExperimentError> {
 }
 
 fn damaged(run: &Path, name: &str) -> ExperimentError {
-    ExperimentError::Results { path: table_path(run, name), fault: ResultsFault::Page { damage: Damage::Changed } }
+    ExperimentError::of_page((table_path(run, name), CHANGED))
 }

@@ -1,86 +1,42 @@
 //! The lines of a run's report, from the outputs of its stages.
 
-use crate::report::{
-    AskedQueries, Baselines, LabellingTimes, ReportRow, RowAnswers, StudentRun, mean_and_deviation, median,
-};
-
 use crate::config::Config;
-use crate::stages::{Bounds, RowLabels};
+use crate::report::{ReportRow, mean_and_deviation, median};
+use crate::stages::{Outputs, RowBaselines, RowBounds, RowLabellings, RowStudents};
 
-/// All results of a run for one row.
-#[derive(Clone)]
-pub(crate) struct RowResult {
-    /// Its own labels, or the labels of the row that it names.
-    pub(crate) labels: RowLabels,
-    /// Times of the homomorphic part.
-    pub(crate) times: Option<LabellingTimes>,
-    /// The privacy bounds, if noise was added.
-    pub(crate) bounds: Option<Bounds>,
-    /// The students, one per repeat.
-    pub(crate) students: Vec<StudentRun>,
-    /// The baselines, if measured.
-    pub(crate) baselines: Option<Baselines>,
-}
-
-impl RowResult {
-    /// Returns the line of the row at `index` of `config`.
-    pub(crate) fn into_row(self, config: &Config, index: usize) -> ReportRow {
-        let (row, source) = (&config.rows[index], &config.rows[config.labels_of(index)]);
-        let Self { labels, times, bounds, students, baselines } = self;
-        let classification = students.first().and_then(|student| student.classification.clone());
-        let accuracies: Vec<f64> = students.iter().map(|student| student.accuracy).collect();
-        let (student_mean, student_deviation) = mean_and_deviation(&accuracies);
-        let bounds = bounds.unwrap_or_default();
-        ReportRow {
-            name: row.name.clone(),
-            aggregation: source.aggregation,
-            honest_ratio: source.honest_ratio.get(),
-            labels_of: row.labels_of.map_or_else(String::new, |source| config.rows[source].name.clone()),
-            method: config.method_of(row).name().to_owned(),
-            data_dependent: bounds.data_dependent,
-            data_dependent_collusion: bounds.data_dependent_collusion,
-            data_independent: bounds.data_independent,
-            data_independent_party: bounds.data_independent_party,
-            paper_formulas: bounds.paper_formulas,
-            without_value: bounds.without_value,
-            label_accuracy: labels.label_accuracy,
-            agreement: labels.agreement,
-            unresolved: labels.unresolved,
-            answered: source.threshold().map(|_| labels.answered()),
-            queries: labels.labels.len(),
-            students,
-            classification,
-            baselines,
-            student_mean,
-            student_deviation,
-            student_median: (!accuracies.is_empty()).then(|| median(&accuracies)),
-            paper: row.paper,
-            encrypted_times: times,
-        }
+/// Returns the line of the row at `index`. Rows may share labels and bounds.
+pub(crate) fn report_row(config: &Config, outputs: &Outputs, index: usize) -> ReportRow {
+    let own = config.labels_of(index);
+    let (row, source) = (&config.rows[index], &config.rows[own]);
+    let (labels, times) = &outputs.get::<RowLabellings>().0[&own];
+    let bounds = outputs.find::<RowBounds>().and_then(|bounds| bounds.0.get(&own)).cloned().unwrap_or_default();
+    let students = outputs.find::<RowStudents>().map_or_else(Vec::new, |students| students.0[index].clone());
+    let accuracies: Vec<f64> = students.iter().map(|student| student.accuracy).collect();
+    let (student_mean, student_deviation) = mean_and_deviation(&accuracies);
+    ReportRow {
+        name: row.name.clone(),
+        aggregation: source.aggregation,
+        honest_ratio: source.honest_ratio.get(),
+        labels_of: row.labels_of.map_or_else(String::new, |source| config.rows[source].name.clone()),
+        method: config.method_of(row).name().to_owned(),
+        data_dependent: bounds.data_dependent,
+        data_dependent_collusion: bounds.data_dependent_collusion,
+        data_independent: bounds.data_independent,
+        data_independent_party: bounds.data_independent_party,
+        paper_formulas: bounds.paper_formulas,
+        without_value: bounds.without_value,
+        label_accuracy: labels.label_accuracy,
+        agreement: labels.agreement,
+        unresolved: labels.unresolved,
+        answered: source.threshold().map(|_| labels.answered()),
+        queries: labels.labels.len(),
+        classification: students.first().and_then(|student| student.classification.clone()),
+        students,
+        baselines: outputs.find::<RowBaselines>().map(|baselines| baselines.0[index].clone()),
+        student_mean,
+        student_deviation,
+        student_median: (!accuracies.is_empty()).then(|| median(&accuracies)),
+        paper: row.paper,
+        encrypted_times: times.clone(),
     }
-}
-
-/// The answers of a row, and the facts that decide whether they are public.
-pub(crate) struct PublicAnswers<'a> {
-    /// The position of the row in the config.
-    pub(crate) row: usize,
-    /// Whether a finite data-independent claim covers its answers.
-    pub(crate) is_covered: bool,
-    /// Its labels.
-    pub(crate) labels: &'a [Option<u8>],
-}
-
-/// Adds the answers of `rows`. If the noise is real, answers without a finite claim are left out.
-pub(crate) fn with_answers<'a>(
-    mut asked: AskedQueries,
-    config: &Config,
-    rows: impl Iterator<Item = PublicAnswers<'a>>,
-) -> AskedQueries {
-    let own = rows.filter(|answers| config.labels_of(answers.row) == answers.row);
-    let is_protected = config.protects_answers();
-    for answers in own.filter(|answers| !is_protected || answers.is_covered) {
-        let row = config.rows[answers.row].name.clone();
-        asked.rows.push(RowAnswers { row, labels: answers.labels.to_vec() });
-    }
-    asked
 }

@@ -5,7 +5,6 @@ use std::path::Path;
 use crate::report::{Comparison, FigureComparison, Report, WithoutSpread};
 use serde_json::{Value, json};
 
-use super::file::StoredReport;
 use super::read_report;
 use crate::config::{Config, Source};
 
@@ -66,7 +65,7 @@ fn report(overrides: &[&str], accuracies: &[f64], delta: f64) -> Value {
 }
 
 fn read(value: Value) -> Report {
-    serde_json::from_value::<StoredReport>(value).expect("a report").into()
+    serde_json::from_value(value).expect("a report")
 }
 
 fn compare(values: Vec<Value>, paper: bool) -> Comparison {
@@ -235,14 +234,4 @@ fn names_are_never_cut_in_a_plot() {
     assert_eq!(plot(&report), wide, "the same bytes");
     report.rows.clear();
     assert_eq!(report.strip_plot(), None);
-}
-
-#[test]
-fn a_config_keeps_its_text_and_the_order_of_its_keys() {
-    let config = Config::load(&Source::new("config", CONFIG)).expect("a config").to_raw();
-    let report = read(report(&[], &[0.9], 1e-5));
-    assert_eq!(report.config.toml, config.to_toml());
-    let [shown, expected] = [serde_json::to_string_pretty(&report.config), serde_json::to_string_pretty(&config)];
-    assert_eq!(shown.expect("json"), expected.expect("json"));
-    assert_eq!(json!(report.config), json!(config));
 }

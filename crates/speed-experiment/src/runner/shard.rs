@@ -1,11 +1,11 @@
 //! The work of a shard: its share of one stage's units, in one run or in the runs of a sweep.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 use speed_core::random::Streams;
 
-use crate::config::{Config, ConfigError, Sweep};
+use crate::config::{Config, Sweep};
 use crate::device::Device;
 use crate::environment::current_environment;
 use crate::error::ExperimentError;
@@ -14,26 +14,28 @@ use crate::options::RunOptions;
 use crate::plan::check_run_price;
 use crate::progress::Progress;
 use crate::stages::{Context, Graph, Images, KINDS, Outputs, ShardUnits, Truth, kind_with_units, planned_classes};
-use crate::store::{RunStore, Shard, SweepStore};
-use crate::sweep::sweep_id;
+use crate::store::{RunStore, Shard};
+use crate::sweep::folder_of;
 
 impl Shard {
     /// Reads `--stage STAGE --shard I/N`.
     ///
     /// # Errors
     /// If the stage has no units, or the share is not I of N with 1 <= I <= N.
-    pub fn parse(stage: &str, share: &str) -> Result<Self, ConfigError> {
-        let refuse = |key: String, message: String| ConfigError::Key { place: "command line".into(), key, message };
+    pub fn parse(stage: &str, share: &str) -> Result<Self, ExperimentError> {
         let kind = kind_with_units(stage).ok_or_else(|| {
-            let with_units = KINDS.iter().filter(|kind| kind.unit_name().is_some());
-            let names: Vec<&str> = with_units.map(|kind| kind.name()).collect();
+            let with_units = KINDS.iter().filter(|kind| kind.units.is_some());
+            let names: Vec<&str> = with_units.map(|kind| kind.name).collect();
             let message = format!("with --shard, expected a stage that has units: {}", names.join(", "));
-            refuse(format!("--stage {stage}"), message)
+            ExperimentError::option(format_args!("--stage {stage}"), message)
         })?;
         let numbers = share.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         match numbers {
-            Some((number, of)) if (1..=of).contains(&number) => Ok(Self { stage: kind.name().to_owned(), number, of }),
-            _ => Err(refuse(format!("--shard {share}"), "expected I/N, integers with 1 <= I <= N".into())),
+            Some((number, of)) if (1..=of).contains(&number) => Ok(Self { stage: kind.name.to_owned(), number, of }),
+            _ => {
+                let expected = "expected I/N, integers with 1 <= I <= N";
+                Err(ExperimentError::option(format_args!("--shard {share}"), expected))
+            }
         }
     }
 }
@@ -52,38 +54,27 @@ pub struct ShardReport {
     pub done_here: usize,
 }
 
-/// Does a share of one stage's units in every run of `configs`, which are one config or the settings of a `sweep`. A unit
-/// that several settings share is done once.
+/// Does a share of one stage's units in a run, or in every run of a sweep. A unit that several settings share is done once.
 ///
 /// # Errors
 /// [`ExperimentError`], for example if an earlier stage is not done, the stage's directory has other content, or another
 /// process does the same units.
 pub fn run_shard(
-    configs: &[&Config],
-    sweep: Option<&Sweep>,
+    sweep: &Sweep,
     options: &RunOptions,
     shard: &Shard,
     progress: &dyn Progress,
 ) -> Result<ShardReport, ExperimentError> {
-    for config in configs {
+    for config in sweep.configs() {
         Graph::for_config(config).up_to(&shard.stage)?;
     }
     let mut process = ShardProcess { shard, options, progress, images: None, units: ShardUnits::new(shard) };
-    for config in configs {
+    for config in sweep.configs() {
         process.work_in_run(config)?;
     }
     let ShardUnits { units, done_here, .. } = process.units;
-    let folder = folder_of(configs, sweep, &options.results);
+    let folder = folder_of(sweep, &options.results);
     Ok(ShardReport { folder, shard: shard.clone(), units, done_here })
-}
-
-/// Returns the directory of a run or of a sweep.
-pub(crate) fn folder_of(configs: &[&Config], sweep: Option<&Sweep>, results: &Path) -> PathBuf {
-    match (sweep, configs.first()) {
-        (Some(sweep), Some(config)) => SweepStore::folder_of(results, &config.name, &sweep_id(sweep)),
-        (None, Some(config)) => RunStore::folder_of(results, config),
-        (_, None) => results.to_path_buf(),
-    }
 }
 
 /// A process that does the units of a shard in one run after the other.
@@ -157,11 +148,13 @@ fn do_units(
 ) -> Result<(), ExperimentError> {
     let mut outputs = Outputs::default();
     for node in graph.up_to(stage)? {
-        if node.kind.name() == stage {
-            node.kind.do_units(context, node, &mut outputs, units)?;
+        if node.kind.name == stage {
+            if let Some(of_kind) = &node.kind.units {
+                (of_kind.work)(context, node, &mut outputs, units)?;
+            }
             units.pass(node.units(context.config));
-        } else if node.kind.is_needed_by_shards() {
-            node.kind.complete(context, node, &mut outputs)?;
+        } else if node.kind.is_needed_by_shards {
+            (node.kind.complete)(context, node, &mut outputs)?;
         }
     }
     Ok(())

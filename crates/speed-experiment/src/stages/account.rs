@@ -12,10 +12,9 @@ use speed_mechanism::Mechanism;
 
 use super::complete::complete;
 use super::context::Context;
-use super::kind::{Kind, Node};
-use super::outputs::Outputs;
+use super::kind::Kind;
 use super::queries::{Queries, TeacherAnswers};
-use super::stage::{Stage, StageName};
+use super::stage::{Stage, StageFacts, StageName};
 use crate::config::{AggregationKind, Config, RowConfig};
 use crate::error::ExperimentError;
 use crate::ledger::event;
@@ -70,34 +69,22 @@ impl Bounds {
 pub(crate) struct RowBounds(pub(crate) BTreeMap<usize, Bounds>);
 
 /// The accounting for the labels of the rows with noise.
-pub(super) struct Accounting;
-
-impl Kind for Accounting {
-    fn name(&self) -> &'static str {
-        "account"
-    }
-
-    fn is_per_row(&self) -> bool {
-        true
-    }
-
-    fn is_in(&self, config: &Config, row: Option<usize>) -> bool {
-        row.is_some_and(|row| config.rows[row].is_noisy())
-    }
-
-    fn is_needed_by_shards(&self) -> bool {
-        false
-    }
-
-    fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
-        let Some((index, row)) = node.row.map(|index| (index, &context.config.rows[index])) else { return Ok(()) };
-        let answers = outputs.get::<TeacherAnswers>();
-        let counts = answers.counts(outputs.get::<Queries>().of_row(row).len());
-        let bounds = complete(context, &AccountStage { name: &node.name, row, counts: &counts })?;
-        outputs.get_mut::<RowBounds>().0.insert(index, bounds);
-        Ok(())
-    }
-}
+pub(super) static ACCOUNTING: Kind = Kind {
+    is_per_row: true,
+    is_needed_by_shards: false,
+    ..Kind::new(
+        "account",
+        |config, row| row.is_some_and(|row| config.rows[row].is_noisy()),
+        |context, node, outputs| {
+            let Some((index, row)) = node.row.map(|index| (index, &context.config.rows[index])) else { return Ok(()) };
+            let answers = outputs.get::<TeacherAnswers>();
+            let counts = answers.counts(outputs.get::<Queries>().of_row(row).len());
+            let bounds = complete(context, &AccountStage { name: &node.name, row, counts: &counts })?;
+            outputs.get_mut::<RowBounds>().0.insert(index, bounds);
+            Ok(())
+        },
+    )
+};
 
 /// The accounting for the labels of one row.
 struct AccountStage<'a> {
@@ -200,12 +187,8 @@ pub(crate) fn data_independent_party(
 impl Stage for AccountStage<'_> {
     type Output = Bounds;
 
-    fn name(&self) -> &StageName {
-        self.name
-    }
-
-    fn code_version(&self) -> u32 {
-        1
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts::new(self.name)
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {

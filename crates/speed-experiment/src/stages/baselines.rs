@@ -15,8 +15,6 @@ use super::kind::{Kind, Node};
 use super::outputs::Outputs;
 use super::students::{StudentSpec, costs, specs_of_run, train_labelled_only};
 use super::teachers::TrainedTeachers;
-use crate::config::Config;
-use crate::cost::{Meter, StageCost};
 use crate::error::ExperimentError;
 
 /// The baselines of every row, by the rows' places in the config.
@@ -26,44 +24,32 @@ pub(crate) struct RowBaselines(pub(crate) Vec<Baselines>);
 pub(crate) struct TeachersOnTest(pub(crate) f64);
 
 /// The measurement of all baselines.
-pub(super) struct BaselineMeasurement;
-
-impl Kind for BaselineMeasurement {
-    fn name(&self) -> &'static str {
-        BASELINE_STAGE
-    }
-
-    fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
-        config.table.baselines
-    }
-
-    fn is_needed_by_shards(&self) -> bool {
-        false
-    }
-
-    fn complete(&self, context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
-        let Some(images) = context.images else { return Ok(()) };
-        let specs = specs_of_run(context.config, outputs);
-        let splits = specs.iter().map(|spec| labelled_images(&images.pool, spec)).collect::<Result<Vec<_>, _>>()?;
-        let labelled_only = train_labelled_only(context, images, &specs, &splits)?;
-        let spreading = specs.iter().map(|spec| spread(context, images, spec)).collect::<Result<Vec<_>, _>>()?;
-        let of_row = |(labelled_only, label_spreading)| Baselines { labelled_only, label_spreading };
-        let rows = RowBaselines(labelled_only.into_iter().zip(spreading).map(of_row).collect());
-        let teachers = outputs.find::<TrainedTeachers>();
-        let on_test = teachers.map(|trained| complete(context, &TeachersStage::new(trained, images))).transpose()?;
-        on_test.into_iter().for_each(|accuracy| outputs.put(TeachersOnTest(accuracy)));
-        outputs.put(rows);
-        Ok(())
-    }
-
-    fn cost(&self, config: &Config, meter: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
+pub(super) static BASELINE_MEASUREMENT: Kind = Kind {
+    is_needed_by_shards: false,
+    cost: |config, meter| {
         let students = (0..config.rows.len()).map(|row| (row, config.table.repeats));
         if config.table.baselines {
             costs(config, meter, (BASELINE_STAGE, "baselines"), students)
         } else {
             Ok(Vec::new())
         }
-    }
+    },
+    ..Kind::new(BASELINE_STAGE, |config, _| config.table.baselines, measure)
+};
+
+fn measure(context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
+    let Some(images) = context.images else { return Ok(()) };
+    let specs = specs_of_run(context.config, outputs);
+    let splits = specs.iter().map(|spec| labelled_images(&images.pool, spec)).collect::<Result<Vec<_>, _>>()?;
+    let labelled_only = train_labelled_only(context, images, &specs, &splits)?;
+    let spreading = specs.iter().map(|spec| spread(context, images, spec)).collect::<Result<Vec<_>, _>>()?;
+    let of_row = |(labelled_only, label_spreading)| Baselines { labelled_only, label_spreading };
+    let rows = RowBaselines(labelled_only.into_iter().zip(spreading).map(of_row).collect());
+    let teachers = outputs.find::<TrainedTeachers>();
+    let on_test = teachers.map(|trained| complete(context, &TeachersStage::new(trained, images))).transpose()?;
+    on_test.into_iter().for_each(|accuracy| outputs.put(TeachersOnTest(accuracy)));
+    outputs.put(rows);
+    Ok(())
 }
 
 /// Returns the images with a label, in the order of the labels. Their true labels are not copied.

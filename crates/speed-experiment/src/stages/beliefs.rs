@@ -8,14 +8,12 @@ use speed_student::pool::{Answer, Belief};
 
 use super::complete::complete;
 use super::context::Context;
-use super::kind::{Kind, Node};
+use super::kind::Kind;
 use super::labelling::{RowLabellings, RowLabels};
 use super::map::MappedPool;
-use super::outputs::Outputs;
 use super::queries::{Queries, QueryList};
-use super::stage::{Stage, StageName};
+use super::stage::{Stage, StageFacts, StageName};
 use super::votes::CollectedVotes;
-use crate::config::Config;
 use crate::error::ExperimentError;
 use crate::store::{FinishedStage, StageFolder, StageRemains};
 
@@ -34,18 +32,10 @@ pub(super) fn read(remains: &StageRemains) -> Option<RowBeliefs> {
 }
 
 /// The beliefs of all rows, if students learn beliefs.
-pub(super) struct BeliefUpdate;
-
-impl Kind for BeliefUpdate {
-    fn name(&self) -> &'static str {
-        KIND
-    }
-
-    fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
-        config.queries.beliefs
-    }
-
-    fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
+pub(super) static BELIEF_UPDATE: Kind = Kind::new(
+    KIND,
+    |config, _| config.queries.beliefs,
+    |context, node, outputs| {
         let Some(mapped) = outputs.find::<MappedPool>() else { return Ok(()) };
         let stage = BeliefStage {
             name: &node.name,
@@ -57,8 +47,8 @@ impl Kind for BeliefUpdate {
         let beliefs = complete(context, &stage)?;
         outputs.put(beliefs);
         Ok(())
-    }
-}
+    },
+);
 
 /// The beliefs of all rows.
 struct BeliefStage<'a> {
@@ -72,16 +62,8 @@ struct BeliefStage<'a> {
 impl Stage for BeliefStage<'_> {
     type Output = RowBeliefs;
 
-    fn name(&self) -> &StageName {
-        self.name
-    }
-
-    fn kind(&self) -> &str {
-        KIND
-    }
-
-    fn code_version(&self) -> u32 {
-        1
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts::new(self.name)
     }
 
     fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::context::Context;
 use super::machine;
-use super::stage::Stage;
-use crate::error::{ExperimentError, ResultsFault};
+use super::stage::{Stage, StageFacts};
+use crate::error::ExperimentError;
 use crate::store::{FinishedStage, Identity, StageState};
 
 /// Returns the output of `stage`, and runs the stage unless it is finished with the same fingerprint. A shard runs no stage.
@@ -22,14 +22,15 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Returns the output of a stage of another process, and waits for it up to the context's maximum time.
 fn find<S: Stage>(context: &Context<'_>, stage: &S) -> Result<S::Output, ExperimentError> {
     let identity = identify(context, stage)?;
-    let look = || match stage.is_read_by_shards() {
+    let look = || match stage.facts().is_read_by_shards {
         true => context.store.done(&identity),
         false => context.store.recorded(&identity),
     };
     let done = look().or_else(|| wait_for(context, &identity.name, look));
-    let done = done.ok_or_else(|| ExperimentError::Results {
-        path: context.store.remains_of(&identity.name).folder().to_path_buf(),
-        fault: ResultsFault::NotDone { stage: identity.name.clone() },
+    let done = done.ok_or_else(|| {
+        let next = format!("first run `speed run CONFIG --stage {}`", identity.name);
+        let fault = format!("is not done, and shards do not run earlier stages: {next}");
+        ExperimentError::results(context.store.remains_of(&identity.name).folder(), fault)
     })?;
     stage.load(context, &done)
 }
@@ -55,18 +56,18 @@ fn wait_for(context: &Context<'_>, stage: &str, look: impl Fn() -> Option<Finish
 /// # Errors
 /// If the stage fails.
 pub(super) fn perform<S: Stage>(context: &Context<'_>, stage: &S) -> Result<(S::Output, bool), ExperimentError> {
-    context.progress.started(stage.name());
+    context.progress.started(stage.facts().name);
     let identity = identify(context, stage)?;
     let (done, is_new) = match open(context, stage, &identity)? {
         StageState::Done(done) => {
             stage.was_done(context);
-            context.progress.finished(stage.name(), true);
+            context.progress.finished(stage.facts().name, true);
             (done, false)
         }
         StageState::Outstanding(mut folder) => {
             let outputs = stage.run(context, &mut folder)?;
             let done = folder.finish(&outputs)?;
-            context.progress.finished(stage.name(), false);
+            context.progress.finished(stage.facts().name, false);
             (done, true)
         }
     };
@@ -82,7 +83,7 @@ fn open<S: Stage>(context: &Context<'_>, stage: &S, identity: &Identity) -> Resu
         context.progress.note(&format!("{}: the files for other inputs are kept as {kept}", identity.name));
     }
     if let StageState::Outstanding(folder) = &state
-        && stage.depends_on_machine()
+        && stage.facts().depends_on_machine
     {
         machine::note(context, folder)?;
     }
@@ -101,7 +102,7 @@ pub(super) fn identified<S: Stage, T>(
     open: impl Fn(&Identity) -> Result<T, ExperimentError>,
 ) -> Result<T, ExperimentError> {
     match open(identity) {
-        Err(error) if context.mix_machines && stage.depends_on_machine() => match identify(context, stage)? {
+        Err(error) if context.mix_machines && stage.facts().depends_on_machine => match identify(context, stage)? {
             same if same.fingerprint == identity.fingerprint => Err(error),
             other => open(&other),
         },
@@ -111,8 +112,8 @@ pub(super) fn identified<S: Stage, T>(
 
 pub(super) fn identify<S: Stage>(context: &Context<'_>, stage: &S) -> Result<Identity, ExperimentError> {
     let inputs = stage.inputs(context)?;
-    let (name, kind, version) = (stage.name(), stage.kind(), stage.code_version());
-    if stage.depends_on_machine() {
+    let StageFacts { name, kind, version, depends_on_machine, .. } = stage.facts();
+    if depends_on_machine {
         machine::identify(context, name, version, inputs)
     } else {
         Ok(Identity::new(name, kind, version, inputs))

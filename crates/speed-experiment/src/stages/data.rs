@@ -5,32 +5,23 @@ use serde_json::{Value, json};
 use super::complete::complete;
 use super::context::Context;
 use super::images::Images;
-use super::kind::{Kind, Node};
-use super::outputs::Outputs;
-use super::stage::{Stage, StageName};
-use crate::config::{Config, DataSource};
+use super::kind::Kind;
+use super::stage::{Stage, StageFacts, StageName};
+use crate::config::DataSource;
 use crate::error::ExperimentError;
 use crate::store::{Fingerprint, FinishedStage, StageFolder};
 
 /// The file of the record.
 const RECORD: &str = "data.json";
 
-/// The recording of the images, if a config uses images.
-pub(super) struct Data;
-
-impl Kind for Data {
-    fn name(&self) -> &'static str {
-        "data"
-    }
-
-    fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
-        config.data.source != DataSource::None
-    }
-
-    fn complete(&self, context: &Context<'_>, node: &Node, _: &mut Outputs) -> Result<(), ExperimentError> {
+/// The record of the run's images.
+pub(super) static DATA: Kind = Kind::new(
+    "data",
+    |config, _| config.data.source != DataSource::None,
+    |context, node, _| {
         context.images.map_or(Ok(()), |images| complete(context, &DataStage { name: &node.name, images }))
-    }
-}
+    },
+);
 
 /// The record of the images that a run uses.
 struct DataStage<'a> {
@@ -57,12 +48,8 @@ impl DataStage<'_> {
 impl Stage for DataStage<'_> {
     type Output = ();
 
-    fn name(&self) -> &StageName {
-        self.name
-    }
-
-    fn code_version(&self) -> u32 {
-        1
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts::new(self.name)
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {

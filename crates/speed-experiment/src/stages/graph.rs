@@ -7,36 +7,36 @@ use std::path::Path;
 use speed_accountant::QueryBatch;
 use speed_core::Digest;
 
-use super::account::Accounting;
-use super::baselines::BaselineMeasurement;
-use super::beliefs::BeliefUpdate;
-use super::data::Data;
+use super::account::ACCOUNTING;
+use super::baselines::BASELINE_MEASUREMENT;
+use super::beliefs::BELIEF_UPDATE;
+use super::data::DATA;
 use super::kind::{Kind, Node};
-use super::labelling::{Checking, Labelling};
-use super::map::PoolMapping;
-use super::queries::QuerySelection;
+use super::labelling::{CHECKING, LABELLING};
+use super::map::POOL_MAPPING;
+use super::queries::QUERY_SELECTION;
 use super::stage::StageName;
-use super::students::StudentTraining;
-use super::teachers::TeacherTraining;
+use super::students::STUDENT_TRAINING;
+use super::teachers::TEACHER_TRAINING;
 use super::units::StageUnits;
-use super::votes::VoteCollection;
-use crate::config::{Config, ConfigError, RowConfig};
+use super::votes::VOTE_COLLECTION;
+use crate::config::{Config, RowConfig};
 use crate::error::ExperimentError;
 use crate::store::RunStore;
 
 /// The kinds of stages, in the order of execution. Consecutive kinds that are per row are executed row by row.
-pub(crate) static KINDS: [&dyn Kind; 11] = [
-    &Data,
-    &PoolMapping,
-    &TeacherTraining,
-    &VoteCollection,
-    &QuerySelection,
-    &Checking,
-    &Labelling,
-    &Accounting,
-    &BeliefUpdate,
-    &StudentTraining,
-    &BaselineMeasurement,
+pub(crate) static KINDS: [&Kind; 11] = [
+    &DATA,
+    &POOL_MAPPING,
+    &TEACHER_TRAINING,
+    &VOTE_COLLECTION,
+    &QUERY_SELECTION,
+    &CHECKING,
+    &LABELLING,
+    &ACCOUNTING,
+    &BELIEF_UPDATE,
+    &STUDENT_TRAINING,
+    &BASELINE_MEASUREMENT,
 ];
 
 /// The stages of a run in the order of execution.
@@ -47,10 +47,10 @@ impl Graph {
     pub(crate) fn for_config(config: &Config) -> Self {
         let own = || (0..config.rows.len()).filter(|&row| config.labels_of(row) == row).map(Some);
         let mut nodes = Vec::new();
-        for kinds in KINDS.chunk_by(|one, next| is_row_by_row(*one, *next)) {
-            let rows: Vec<Option<usize>> = if kinds[0].is_per_row() { own().collect() } else { vec![None] };
+        for kinds in KINDS.chunk_by(|one, next| is_row_by_row(one, next)) {
+            let rows: Vec<Option<usize>> = if kinds[0].is_per_row { own().collect() } else { vec![None] };
             for row in rows {
-                let present = kinds.iter().filter(|kind| kind.is_in(config, row));
+                let present = kinds.iter().filter(|kind| (kind.is_in)(config, row));
                 nodes.extend(present.map(|&kind| Node { kind, name: name(kind, config, row), row }));
             }
         }
@@ -70,14 +70,20 @@ impl Graph {
     /// Returns the names of all stages in order, each with whether it is done in the directory `run`, according to records.
     pub(crate) fn done_in(&self, run: &Path, config: &Config) -> impl Iterator<Item = (&str, bool)> {
         self.0.iter().enumerate().map(move |(at, node)| {
-            let is_done = node.kind.is_finished(run, config, node, &self.0[..at]);
+            let is_done = (node.kind.is_finished)(run, config, node, &self.0[..at]);
             (&*node.name, is_done)
         })
     }
 
+    /// Counts the units of the stage at a place in the directory `run`, by their records; `None` for a stage without units.
+    pub(crate) fn found_units(&self, run: &Path, config: &Config, at: usize) -> Option<StageUnits> {
+        let node = &self.0[at];
+        node.kind.units.as_ref().and_then(|units| (units.found)(run, config, node, &self.0[..at]))
+    }
+
     /// Returns the stages of the kind with this name.
     pub(crate) fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Node> {
-        self.0.iter().filter(move |node| node.kind.name() == kind)
+        self.0.iter().filter(move |node| node.kind.name == kind)
     }
 
     /// Returns the stages of rows whose answers or checks are charged, with their rows and charges for `classes` classes.
@@ -93,7 +99,7 @@ impl Graph {
         let noisy = rows.filter(|(_, row)| config.rows[*row].is_noisy());
         let mut charged = Vec::new();
         for (node, row) in noisy {
-            charged.extend(node.kind.charge(config, row, classes)?.map(|batch| (node, row, batch)));
+            charged.extend((node.kind.charge)(config, row, classes)?.map(|batch| (node, row, batch)));
         }
         Ok(charged)
     }
@@ -102,7 +108,7 @@ impl Graph {
     ///
     /// # Errors
     /// If one is not; the error lists the valid names.
-    pub(crate) fn check(&self, forced: &[String]) -> Result<(), ConfigError> {
+    pub(crate) fn check(&self, forced: &[String]) -> Result<(), ExperimentError> {
         match forced.iter().find(|stage| !self.0.iter().any(|node| node.is_called(stage))) {
             Some(stage) => Err(self.no_such("--force", stage)),
             None => Ok(()),
@@ -113,33 +119,30 @@ impl Graph {
     ///
     /// # Errors
     /// If there is none; the error lists the valid names.
-    pub(crate) fn up_to(&self, stage: &str) -> Result<&[Node], ConfigError> {
+    pub(crate) fn up_to(&self, stage: &str) -> Result<&[Node], ExperimentError> {
         let last = self.0.iter().rposition(|node| node.is_called(stage));
         last.map(|last| &self.0[..=last]).ok_or_else(|| self.no_such("--stage", stage))
     }
 
-    fn no_such(&self, option: &str, stage: &str) -> ConfigError {
+    fn no_such(&self, option: &str, stage: &str) -> ExperimentError {
         let known: Vec<&str> = self.names().map(|name| &**name).collect();
-        ConfigError::Key {
-            place: "command line".into(),
-            key: format!("{option} {stage}"),
-            message: format!("no such stage; this config has {}", known.join(", ")),
-        }
+        let message = format_args!("no such stage; this config has {}", known.join(", "));
+        ExperimentError::option(format_args!("{option} {stage}"), message)
     }
 }
 
 /// Returns the kind that a name on the command line means, if its stages have units.
-pub(crate) fn kind_with_units(name: &str) -> Option<&'static dyn Kind> {
-    KINDS.into_iter().find(|kind| kind.unit_name().is_some() && kind.name() == name)
+pub(crate) fn kind_with_units(name: &str) -> Option<&'static Kind> {
+    KINDS.into_iter().find(|kind| kind.units.is_some() && kind.name == name)
 }
 
 /// Returns whether consecutive kinds are executed row by row.
-fn is_row_by_row(one: &dyn Kind, next: &dyn Kind) -> bool {
-    one.is_per_row() && next.is_per_row() && !one.precedes_all_rows()
+fn is_row_by_row(one: &Kind, next: &Kind) -> bool {
+    one.is_per_row && next.is_per_row && !one.precedes_all_rows
 }
 
-fn name(kind: &dyn Kind, config: &Config, row: Option<usize>) -> StageName {
-    row.map_or_else(|| StageName(kind.name().to_owned()), |row| of_row(kind.name(), config, &config.rows[row]))
+fn name(kind: &Kind, config: &Config, row: Option<usize>) -> StageName {
+    row.map_or_else(|| StageName(kind.name.to_owned()), |row| of_row(kind.name, config, &config.rows[row]))
 }
 
 /// Returns the name of a row's stage of a `kind`, which is unique as a directory.
@@ -177,8 +180,7 @@ impl StageUnits {
     pub fn of_run(folder: &Path) -> Result<Vec<Self>, ExperimentError> {
         let config = RunStore::config_in(folder)?;
         let graph = Graph::for_config(&config);
-        let nodes = graph.nodes().iter().enumerate();
-        Ok(nodes.filter_map(|(at, node)| node.kind.count_units(folder, &config, node, &graph.nodes()[..at])).collect())
+        Ok((0..graph.0.len()).filter_map(|at| graph.found_units(folder, &config, at)).collect())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Images: the private training split, and the public test split, which is divided into pool and test images.
 
+use std::fmt::Display;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use speed_data::pictures::{self, PassedOver};
 use speed_data::{DataError, Dataset, Facts, ImageShape, Split, arrays, class_names, locate, mnist, partition, street};
 
 use crate::config::{AggregationKind, Config, DataSource, PoolOrigin};
-use crate::error::{ExperimentError, Mismatch};
+use crate::error::ExperimentError;
 use crate::image_warnings::{dark, known};
 
 /// Numbers of built-in training and test digits from which street digits are made if MNIST is missing.
@@ -82,7 +83,10 @@ impl SourceImages {
         let pool = config.data.pool_images;
         let images = train.len();
         let rest = images.checked_sub(pool).filter(|rest| *rest > 0);
-        let rest = rest.ok_or(Mismatch::TrainingPool { pool, images })?;
+        let rest = rest.ok_or_else(|| {
+            let reason = "because the others train the teachers";
+            of_pool(pool, format_args!("fewer than the {images} training images, {reason}"))
+        })?;
         *test = train.slice(rest..images).followed_by(test)?;
         *train = train.slice(0..rest);
         Ok(())
@@ -163,12 +167,15 @@ fn dataset(
 }
 
 /// Returns images with the names of their classes in the config, if it has any.
-fn named(config: &Config, images: Dataset) -> Result<Dataset, Mismatch> {
+fn named(config: &Config, images: Dataset) -> Result<Dataset, ExperimentError> {
     let (names, expected) = (&config.data.classes, images.train.classes());
     match names.len() {
         0 => Ok(images),
         found if found == expected => Ok(images.with_class_names(names.clone())),
-        found => Err(Mismatch::ClassNames { expected, found }),
+        found => {
+            let fault = format!("expected the names of {expected} classes, as the images have, found {found}");
+            Err(ExperimentError::fault(format_args!("data.classes: {fault}")))
+        }
     }
 }
 
@@ -226,25 +233,41 @@ pub(crate) fn facts(config: &Config, datasets: Option<&Path>) -> Result<(Option<
 }
 
 /// Checks the numbers of training and public images. The first `unlabelled` public images have no labels, if this is known.
-fn check_sizes(config: &Config, train: usize, public: usize, unlabelled: Option<usize>) -> Result<(), Mismatch> {
+fn check_sizes(config: &Config, train: usize, public: usize, unlabelled: Option<usize>) -> Result<(), ExperimentError> {
     let (teachers, pool) = (config.ensemble.teachers, config.data.pool_images);
     if teachers > train {
-        return Err(Mismatch::Teachers { teachers, images: train });
+        let fault = format!("more teachers than the {train} training images");
+        return Err(ExperimentError::fault(format_args!("ensemble.teachers = {teachers}: {fault}")));
     }
     let measures = config.table.repeats > 0 || config.table.baselines;
     match unlabelled {
-        None if pool >= public => Err(Mismatch::Pool { pool, images: public }),
-        Some(images) if pool > images => Err(Mismatch::UnlabelledPool { pool, images }),
-        Some(images) if public == images && measures => Err(Mismatch::NoTestImages),
+        None if pool >= public => {
+            let reason = "because the others measure the student";
+            Err(of_pool(pool, format_args!("fewer than the {public} test images, {reason}")))
+        }
+        Some(images) if pool > images => {
+            Err(of_pool(pool, format_args!("at most the {images} public images without labels")))
+        }
+        Some(images) if public == images && measures => Err(ExperimentError::fault(
+            "data.labels = \"none\": expected labelled test images in data.folder for students and baselines, or table.repeats = 0 and \
+             table.baselines = false",
+        )),
         _ => Ok(()),
     }
 }
 
+fn of_pool(pool: usize, expected: impl Display) -> ExperimentError {
+    ExperimentError::fault(format_args!("data.pool_images = {pool}: expected {expected}"))
+}
+
 /// Checks before any training that encrypted answers can represent all classes.
-fn check_classes(config: &Config, found: usize) -> Result<(), Mismatch> {
+fn check_classes(config: &Config, found: usize) -> Result<(), ExperimentError> {
     let max = Outcomes::MAX;
     match config.rows.iter().find(|row| row.aggregation == AggregationKind::Encrypted) {
-        Some(row) if found > max => Err(Mismatch::Classes { row: row.name.clone(), max, found }),
+        Some(row) if found > max => {
+            let expected = format!("expected images of at most {max} classes, found {found}");
+            Err(ExperimentError::fault(format_args!("row {:?} is encrypted: {expected}", row.name)))
+        }
         _ => Ok(()),
     }
 }

@@ -11,16 +11,14 @@ mod noise;
 mod question;
 mod record;
 
-pub(super) use checks::Checking;
+pub(super) use checks::CHECKING;
 pub(super) use keys::RunKeys;
 pub(crate) use record::RowLabels;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use crate::report::LabellingTimes;
 use serde_json::Value;
-use speed_accountant::QueryBatch;
 
 use self::argmax::LabellingOutcome;
 use self::asking::Asking;
@@ -29,12 +27,12 @@ use self::question::RowQuestion;
 use self::record::{RECORD, TIMES};
 use super::complete::complete;
 use super::context::Context;
-use super::kind::{Kind, Node};
+use super::kind::{Kind, Node, Units};
 use super::outputs::Outputs;
-use super::stage::{Stage, StageName};
-use super::units::{ShardUnits, StageUnits};
+use super::stage::{Stage, StageFacts};
+use super::units::StageUnits;
 use crate::config::{AggregationKind, Config, RowConfig};
-use crate::cost::{Meter, StageCost, labelling_cost};
+use crate::cost::labelling_cost;
 use crate::error::ExperimentError;
 use crate::ledger::planned_charge;
 use crate::store::{FinishedStage, Identity, StageFolder, StageState};
@@ -51,74 +49,44 @@ const LABELS: &str = "labels.csv";
 pub(crate) struct RowLabellings(pub(crate) BTreeMap<usize, (RowLabels, Option<LabellingTimes>)>);
 
 /// The labelling of every row's queries.
-pub(super) struct Labelling;
-
-impl Kind for Labelling {
-    fn name(&self) -> &'static str {
-        KIND
-    }
-
-    fn is_per_row(&self) -> bool {
-        true
-    }
-
-    fn is_in(&self, _: &Config, _: Option<usize>) -> bool {
-        true
-    }
-
-    fn unit_name(&self) -> Option<&'static str> {
-        Some("queries on ciphertexts")
-    }
-
-    fn units(&self, config: &Config, row: Option<usize>) -> usize {
-        on_ciphertexts(config, row)
-    }
-
-    fn has_serial_units(&self) -> bool {
-        false
-    }
-
-    fn charge(&self, config: &Config, row: usize, classes: usize) -> Result<Option<QueryBatch>, ExperimentError> {
+pub(super) static LABELLING: Kind = Kind {
+    is_per_row: true,
+    units: Some(Units {
+        name: "queries on ciphertexts",
+        count: on_ciphertexts,
+        are_serial: false,
+        work: |context, node, outputs, shard| {
+            let Some(row) = node.row else { return Ok(()) };
+            let stage = LabellingStage::of_row(context, node, row, outputs);
+            shard.work_on(context, &stage, stage.0.units(), |folder, own| stage.0.answer(context, folder, own))
+        },
+        found: |run, config, node, earlier| {
+            let most = Some(on_ciphertexts(config, node.row)).filter(|most| *most > 0)?;
+            let has_checks = config.rows[node.row?].check.is_some();
+            // Only queries that reach the threshold of the row's checks are asked.
+            let asked = if has_checks { checks::reached_in(run, node.row, earlier) } else { Some(most) };
+            let units = asked.map_or(most, |asked| asked.min(most));
+            let units = StageUnits::in_stage(run, &node.name, units, answers::unit);
+            Some(StageUnits { at_most: asked.is_none(), ..units })
+        },
+    }),
+    charge: |config, row, classes| {
         let row = &config.rows[row];
         planned_charge(config, row, most_answers(config, row), classes).map(Some)
-    }
-
-    fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
-        let Some(row) = node.row else { return Ok(()) };
-        let labelled = complete(context, &LabellingStage::of_row(context, node, row, outputs))?;
-        let labelled = with_checks(labelled, outputs.find::<RowChecks>().and_then(|checks| checks.0.get(&row)));
-        outputs.get_mut::<RowLabellings>().0.insert(row, labelled);
-        Ok(())
-    }
-
-    fn do_units(
-        &self,
-        context: &Context<'_>,
-        node: &Node,
-        outputs: &mut Outputs,
-        shard: &mut ShardUnits<'_>,
-    ) -> Result<(), ExperimentError> {
-        let Some(row) = node.row else { return Ok(()) };
-        let stage = LabellingStage::of_row(context, node, row, outputs);
-        shard.work_on(context, &stage, stage.0.units(), |folder, own| stage.0.answer(context, folder, own))
-    }
-
-    fn count_units(&self, run: &Path, config: &Config, node: &Node, earlier: &[Node]) -> Option<StageUnits> {
-        let most = Some(on_ciphertexts(config, node.row)).filter(|most| *most > 0)?;
-        let has_checks = config.rows[node.row?].check.is_some();
-        // Only queries that reach the threshold of the row's checks are asked.
-        let asked = if has_checks { checks::reached_in(run, node.row, earlier) } else { Some(most) };
-        let units = StageUnits::in_stage(run, &node.name, asked.map_or(most, |asked| asked.min(most)), answers::unit);
-        Some(StageUnits { at_most: asked.is_none(), ..units })
-    }
-
-    fn cost(&self, config: &Config, _: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
-        let rows = (0..config.rows.len()).filter(|&row| config.labels_of(row) == row);
-        let queries = rows.map(|row| (config.rows[row].circuit, on_ciphertexts(config, Some(row))));
-        let queries: Vec<_> = queries.filter(|(_, units)| *units > 0).collect();
-        Ok(labelling_cost(self.name(), &queries))
-    }
-}
+    },
+    cost: |config, _| Ok(labelling_cost(config, KIND, on_ciphertexts)),
+    ..Kind::new(
+        KIND,
+        |_, _| true,
+        |context, node, outputs| {
+            let Some(row) = node.row else { return Ok(()) };
+            let labelled = complete(context, &LabellingStage::of_row(context, node, row, outputs))?;
+            let labelled = with_checks(labelled, outputs.find::<RowChecks>().and_then(|checks| checks.0.get(&row)));
+            outputs.get_mut::<RowLabellings>().0.insert(row, labelled);
+            Ok(())
+        },
+    )
+};
 
 /// Returns the largest number of queries of a row that are labelled on ciphertexts.
 fn on_ciphertexts(config: &Config, row: Option<usize>) -> usize {
@@ -168,16 +136,8 @@ impl<'a> LabellingStage<'a> {
 impl Stage for LabellingStage<'_> {
     type Output = (RowLabels, Option<LabellingTimes>);
 
-    fn name(&self) -> &StageName {
-        self.0.name
-    }
-
-    fn kind(&self) -> &str {
-        KIND
-    }
-
-    fn code_version(&self) -> u32 {
-        3
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts { kind: KIND, version: 3, ..StageFacts::new(self.0.name) }
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {

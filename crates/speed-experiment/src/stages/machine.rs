@@ -5,12 +5,13 @@
 //! unit records its kind.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use speed_core::Digest;
 
 use super::context::Context;
-use crate::error::{ExperimentError, ResultsFault};
+use crate::error::ExperimentError;
 use crate::store::{ARITHMETIC, Identity, RunStore, StageFolder};
 
 /// Returns the identity of a stage that computes networks, with the kind of machine among its inputs.
@@ -37,8 +38,7 @@ pub(super) fn identify(
         let identity = Identity::new(stage, stage, code_version, inputs.clone());
         if remains.is_of(identity.fingerprint) {
             if !context.mix_machines {
-                let fault = ResultsFault::OtherMachine { first: first.to_owned(), here: here.to_owned() };
-                return Err(ExperimentError::Results { path: remains.folder().to_path_buf(), fault });
+                return Err(other_machine(remains.folder(), first, here));
             }
             // A directory is untrusted input, so its text is escaped for terminal output.
             let first = first.escape_debug();
@@ -76,6 +76,19 @@ pub(crate) fn kinds(store: &RunStore) -> Vec<String> {
     kinds.into_iter().collect()
 }
 
+/// Returns the error of a stage that another kind of machine started; its name `first` is untrusted text from the directory.
+fn other_machine(folder: &Path, first: &str, here: &str) -> ExperimentError {
+    let first = first.escape_debug();
+    ExperimentError::results(
+        folder,
+        format_args!(
+            "was started on another kind of machine ({first}, here {here}), whose last bits differ. Resume it there, or mix both kinds with \
+             --mix-machines, or start again under another --results (this charges real noise again); arithmetic = \"portable\" in a config \
+             gives the same bits on every machine. `speed show` prints a finished run's table anywhere"
+        ),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use std::num::NonZeroUsize;
@@ -89,8 +102,7 @@ mod tests {
     use crate::environment::current_environment;
     use crate::progress::Silent;
     use crate::stages::complete::{self, identified};
-    use crate::stages::stage::Stage;
-    use crate::stages::stage::StageName;
+    use crate::stages::stage::{Stage, StageFacts, StageName};
     use crate::store::{FinishedStage, Shard};
     use speed_core::ExitCode;
 
@@ -171,20 +183,12 @@ mod tests {
     impl Stage for Training {
         type Output = ();
 
-        fn name(&self) -> &StageName {
-            &self.0
-        }
-
-        fn code_version(&self) -> u32 {
-            1
+        fn facts(&self) -> StageFacts<'_> {
+            StageFacts { depends_on_machine: true, ..StageFacts::new(&self.0) }
         }
 
         fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {
             Ok(json!({ "images": 7 }))
-        }
-
-        fn depends_on_machine(&self) -> bool {
-            true
         }
 
         fn run(&self, _: &Context<'_>, _: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {

@@ -7,10 +7,8 @@ use speed_student::pool::{Clusters, Features, MapParts, PoolMap};
 use super::complete::complete;
 use super::context::Context;
 use super::images::Images;
-use super::kind::{Kind, Node};
-use super::outputs::Outputs;
-use super::stage::{Stage, StageName};
-use crate::config::Config;
+use super::kind::Kind;
+use super::stage::{Stage, StageFacts, StageName};
 use crate::error::ExperimentError;
 use crate::mapping::{divide_pool, map_pool};
 use crate::npy;
@@ -32,24 +30,16 @@ impl MappedPool {
     }
 }
 
-/// The computation of the map, if the queries are clusters, the teachers vote by it, or students learn beliefs.
-pub(super) struct PoolMapping;
-
-impl Kind for PoolMapping {
-    fn name(&self) -> &'static str {
-        "map"
-    }
-
-    fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
-        config.queries.use_map(&config.votes)
-    }
-
-    fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
+/// The map of the pool, if queries or votes need it.
+pub(super) static POOL_MAPPING: Kind = Kind::new(
+    "map",
+    |config, _| config.queries.use_map(&config.votes),
+    |context, node, outputs| {
         let Some(images) = context.images else { return Ok(()) };
         outputs.put(complete(context, &MapStage { name: &node.name, images })?);
         Ok(())
-    }
-}
+    },
+);
 
 /// The stage of the map of one run.
 struct MapStage<'a> {
@@ -66,12 +56,8 @@ impl MapStage<'_> {
 impl Stage for MapStage<'_> {
     type Output = MappedPool;
 
-    fn name(&self) -> &StageName {
-        self.name
-    }
-
-    fn code_version(&self) -> u32 {
-        1
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts::new(self.name)
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {

@@ -10,13 +10,12 @@ use speed_core::{VoteShape, Votes, VotesError, most_frequent};
 use super::complete::complete;
 use super::context::Context;
 use super::images::Images;
-use super::kind::{Kind, Node};
+use super::kind::Kind;
 use super::map::MappedPool;
-use super::outputs::Outputs;
-use super::stage::{Stage, StageName};
+use super::stage::{Stage, StageFacts, StageName};
 use super::votes::CollectedVotes;
 use crate::config::{Config, QuerySelection as Selection, RowConfig};
-use crate::error::{ExperimentError, Mismatch, ResultsFault};
+use crate::error::ExperimentError;
 use crate::npy;
 use crate::store::{Fingerprint, FinishedStage, StageFolder, StageRemains};
 
@@ -112,7 +111,10 @@ impl Queries {
                 let path = stage(GROUPS);
                 let text = std::fs::read_to_string(&path).map_err(ExperimentError::io("read", &path))?;
                 let groups = parse_groups(&text, count, pool);
-                Some(groups.ok_or(ExperimentError::Results { path, fault: ResultsFault::DamagedGroups })?)
+                Some(groups.ok_or_else(|| {
+                    let fault = "is not a list of groups of this run: remove the directory of the stage and run again";
+                    ExperimentError::results(path, fault)
+                })?)
             }
             _ => None,
         };
@@ -161,8 +163,10 @@ pub(crate) fn chosen(remains: &StageRemains, config: &Config) -> Option<Queries>
 
 /// Selects `count` images of the pool in a seeded order: equally many of each class, with the remainder spread over the
 /// first classes.
-fn balanced(streams: &Streams, images: Option<&Images>, count: usize) -> Result<Vec<usize>, Mismatch> {
-    let Some(Images { pool, .. }) = images else { return Err(Mismatch::BalancedWithoutImages) };
+fn balanced(streams: &Streams, images: Option<&Images>, count: usize) -> Result<Vec<usize>, ExperimentError> {
+    let Some(Images { pool, .. }) = images else {
+        return Err(ExperimentError::fault("queries.selection = \"balanced\" needs images with labels"));
+    };
     let mut order: Vec<usize> = (0..pool.len()).collect();
     order.shuffle(&mut streams.stream("queries", 0));
     let mut chosen = Vec::with_capacity(count);
@@ -172,24 +176,18 @@ fn balanced(streams: &Streams, images: Option<&Images>, count: usize) -> Result<
         chosen.extend(of_class.take(wanted));
     }
     if chosen.len() < count {
-        return Err(Mismatch::Balanced { found: chosen.len(), queries: count, classes: pool.classes() });
+        let (found, classes) = (chosen.len(), pool.classes());
+        let fault = format!("the pool has only {found} images for {count} queries of {classes} classes");
+        return Err(ExperimentError::fault(format_args!("queries.selection = \"balanced\": {fault}")));
     }
     Ok(chosen)
 }
 
 /// The selection of the queries of every run.
-pub(super) struct QuerySelection;
-
-impl Kind for QuerySelection {
-    fn name(&self) -> &'static str {
-        KIND
-    }
-
-    fn is_in(&self, _: &Config, _: Option<usize>) -> bool {
-        true
-    }
-
-    fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
+pub(super) static QUERY_SELECTION: Kind = Kind::new(
+    KIND,
+    |_, _| true,
+    |context, node, outputs| {
         let selected = select(context.config, &context.streams, context.images)?;
         let source = match (&selected, outputs.find::<MappedPool>()) {
             (None, Some(map)) => QuerySource::Map(map),
@@ -200,8 +198,8 @@ impl Kind for QuerySelection {
         outputs.put(TeacherAnswers(votes));
         outputs.put(queries);
         Ok(())
-    }
-}
+    },
+);
 
 /// The origin of the queries.
 enum QuerySource<'a> {
@@ -218,12 +216,8 @@ struct QueriesStage<'a> {
 impl Stage for QueriesStage<'_> {
     type Output = Queries;
 
-    fn name(&self) -> &StageName {
-        self.name
-    }
-
-    fn code_version(&self) -> u32 {
-        1
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts::new(self.name)
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
@@ -249,7 +243,9 @@ impl Stage for QueriesStage<'_> {
         let clusters = mapped.clusters(context);
         let clusters = clusters.all();
         if clusters.len() < count {
-            return Err(Mismatch::Clusters { found: clusters.len(), queries: count }.into());
+            let found = format!("the pool has {} different clusters", clusters.len());
+            let fault = format!("{found}, expected {count}: reduce queries.count");
+            return Err(ExperimentError::fault(format_args!("queries.selection = \"clusters\": {fault}")));
         }
         let typical: Vec<usize> = clusters.iter().map(|cluster| cluster.typical).collect();
         folder.write(QUERIES, &npy::indices_to_bytes(&typical))?;

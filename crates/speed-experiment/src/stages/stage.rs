@@ -34,40 +34,42 @@ impl fmt::Display for StageName {
     }
 }
 
+/// The facts about a stage.
+pub(crate) struct StageFacts<'a> {
+    /// The name of its directory, which is the name of a [`Node`](super::kind::Node).
+    pub(super) name: &'a StageName,
+    /// The name in its fingerprint. Stages of one kind with the same inputs have the same outputs, even if their
+    /// directories have different names.
+    pub(super) kind: &'a str,
+    /// The version of its code. A new version repeats finished stages.
+    pub(super) version: u32,
+    /// Whether the kind of machine determines bits of its outputs, and so is one of its inputs.
+    pub(super) depends_on_machine: bool,
+    /// Whether shards of later stages read its outputs. Shards check such outputs; of other stages they only read the record.
+    pub(super) is_read_by_shards: bool,
+}
+
+impl<'a> StageFacts<'a> {
+    /// Returns the facts that most stages have.
+    pub(super) fn new(name: &'a StageName) -> Self {
+        Self { name, kind: name, version: 1, depends_on_machine: false, is_read_by_shards: true }
+    }
+}
+
 /// A stage of a run, which is computed at most once for the same inputs. A value holds the outputs of earlier stages that it
 /// needs. [`complete`](super::complete) finds finished work, opens the directory and writes the record.
 pub(crate) trait Stage {
     /// The result that later stages use.
     type Output;
 
-    /// Returns the name of its directory, which is the name of a [`Node`](super::kind::Node).
-    fn name(&self) -> &StageName;
-
-    /// Returns the name in its fingerprint. Stages of one kind with the same inputs have the same outputs, even if their
-    /// directories have different names.
-    fn kind(&self) -> &str {
-        self.name()
-    }
-
-    /// Returns the version of its code. A new version repeats finished stages.
-    fn code_version(&self) -> u32;
+    /// Returns its name and everything else that is fixed before it runs.
+    fn facts(&self) -> StageFacts<'_>;
 
     /// Returns everything that determines its outputs.
     ///
     /// # Errors
     /// If the inputs cannot be read.
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError>;
-
-    /// Returns whether the kind of machine determines bits of its outputs, and so is one of its inputs.
-    fn depends_on_machine(&self) -> bool {
-        false
-    }
-
-    /// Returns whether shards of later stages read its outputs. Shards check such outputs; of other stages they only read
-    /// the record.
-    fn is_read_by_shards(&self) -> bool {
-        true
-    }
 
     /// Finds the finished stage, or opens its directory for work.
     ///

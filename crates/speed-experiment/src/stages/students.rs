@@ -22,7 +22,7 @@ use super::beliefs::{self, KIND as BELIEFS, RowBeliefs};
 use super::complete::{identify, perform};
 use super::context::Context;
 use super::images::Images;
-use super::kind::{Kind, Node};
+use super::kind::{Kind, Node, Units};
 use super::labelling::{KIND as LABELLING, RowLabellings, RowLabels, RunKeys};
 use super::outputs::Outputs;
 use super::queries::{KIND as QUERIES, Queries, QueryList, chosen};
@@ -37,78 +37,69 @@ use crate::store::RunStore;
 pub(crate) struct RowStudents(pub(crate) Vec<Vec<StudentRun>>);
 
 /// The training of the students on the labels of every row.
-pub(super) struct StudentTraining;
-
-impl Kind for StudentTraining {
-    fn name(&self) -> &'static str {
-        KIND
-    }
-
-    fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
-        config.table.repeats > 0
-    }
-
-    fn unit_name(&self) -> Option<&'static str> {
-        Some("students")
-    }
-
-    fn units(&self, config: &Config, _: Option<usize>) -> usize {
-        if config.data.source != DataSource::None { config.rows.len() * config.table.repeats } else { 0 }
-    }
-
-    fn complete(&self, context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
-        let Some(images) = context.images else { return Ok(()) };
-        // No later stage uses the keys, and the trainings need the memory.
-        outputs.remove::<RunKeys>();
-        let specs = specs_of_run(context.config, outputs);
-        for spec in specs.iter().filter(|spec| spec.is_empty()) {
-            context.progress.note(&format!("{}: no query has an answer, so no student learns", spec.labelled.row));
-        }
-        let trained = Training { context, kind: KIND, stages: students(context, images, &specs) }.train_all()?;
-        let of_spec = |spec: &StudentSpec<'_>| -> Vec<StudentRun> {
-            let find = |repeat| trained.iter().find(|run| run.stage == *spec.stage_name(repeat)).cloned();
-            (0..context.config.table.repeats).filter_map(find).collect()
-        };
-        let students = RowStudents(specs.iter().map(of_spec).collect());
-        outputs.put(students);
-        Ok(())
-    }
-
-    fn do_units(
-        &self,
-        context: &Context<'_>,
-        _: &Node,
-        outputs: &mut Outputs,
-        shard: &mut ShardUnits<'_>,
-    ) -> Result<(), ExperimentError> {
-        let Some(images) = context.images else { return Ok(()) };
-        let specs = specs_of_run(context.config, outputs);
-        let work = Training { context, kind: KIND, stages: students(context, images, &specs) };
-        let mut own = Vec::new();
-        for (unit, student) in work.stages.iter().enumerate() {
-            own.extend(shard.own(&identify(context, student)?, unit..unit + 1));
-        }
-        shard.done_here += work.train(&own)?.1;
-        Ok(())
-    }
-
-    /// Says whether all students are done: each has a record of its own.
-    fn is_finished(&self, run: &Path, config: &Config, _: &Node, earlier: &[Node]) -> bool {
+pub(super) static STUDENT_TRAINING: Kind = Kind {
+    units: Some(Units {
+        name: "students",
+        count: |config, _| match config.data.source {
+            DataSource::None => 0,
+            _ => config.rows.len() * config.table.repeats,
+        },
+        are_serial: true,
+        work: train_units,
+        found: |run, config, node, earlier| {
+            Some(match recorded(run, config, earlier) {
+                Some(names) => StageUnits::count(KIND, names.len(), |unit| RunStore::is_finished(run, &names[unit])),
+                None => StageUnits { at_most: true, ..StageUnits::count(KIND, node.units(config), |_| false) },
+            })
+        },
+    }),
+    // Each student has a record of its own.
+    is_finished: |run, config, _, earlier| {
         recorded(run, config, earlier).is_some_and(|names| names.iter().all(|name| RunStore::is_finished(run, name)))
-    }
-
-    fn count_units(&self, run: &Path, config: &Config, node: &Node, earlier: &[Node]) -> Option<StageUnits> {
-        Some(match recorded(run, config, earlier) {
-            Some(names) => StageUnits::count(KIND, names.len(), |unit| RunStore::is_finished(run, &names[unit])),
-            None => StageUnits { at_most: true, ..StageUnits::count(KIND, node.units(config), |_| false) },
-        })
-    }
-
-    /// Estimates the largest possible cost, because rows with the same labels share their students.
-    fn cost(&self, config: &Config, meter: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
+    },
+    // The largest possible cost, because rows with the same labels share their students.
+    cost: |config, meter| {
         let students = (0..config.rows.len()).map(|row| (row, config.table.repeats));
-        if self.is_in(config, None) { costs(config, meter, (KIND, "students"), students) } else { Ok(Vec::new()) }
+        costs(config, meter, (KIND, "students"), students)
+    },
+    ..Kind::new(KIND, |config, _| config.table.repeats > 0, train_rows)
+};
+
+/// Trains the students of all rows.
+fn train_rows(context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
+    let Some(images) = context.images else { return Ok(()) };
+    // No later stage uses the keys, and the trainings need the memory.
+    outputs.remove::<RunKeys>();
+    let specs = specs_of_run(context.config, outputs);
+    for spec in specs.iter().filter(|spec| spec.is_empty()) {
+        context.progress.note(&format!("{}: no query has an answer, so no student learns", spec.labelled.row));
     }
+    let trained = Training { context, kind: KIND, stages: students(context, images, &specs) }.train_all()?;
+    let of_spec = |spec: &StudentSpec<'_>| -> Vec<StudentRun> {
+        let find = |repeat| trained.iter().find(|run| run.stage == *spec.stage_name(repeat)).cloned();
+        (0..context.config.table.repeats).filter_map(find).collect()
+    };
+    let students = RowStudents(specs.iter().map(of_spec).collect());
+    outputs.put(students);
+    Ok(())
+}
+
+/// Trains the students of a shard.
+fn train_units(
+    context: &Context<'_>,
+    _: &Node,
+    outputs: &mut Outputs,
+    shard: &mut ShardUnits<'_>,
+) -> Result<(), ExperimentError> {
+    let Some(images) = context.images else { return Ok(()) };
+    let specs = specs_of_run(context.config, outputs);
+    let work = Training { context, kind: KIND, stages: students(context, images, &specs) };
+    let mut own = Vec::new();
+    for (unit, student) in work.stages.iter().enumerate() {
+        own.extend(shard.own(&identify(context, student)?, unit..unit + 1));
+    }
+    shard.done_here += work.train(&own)?.1;
+    Ok(())
 }
 
 /// Estimates the largest possible cost of students: rows with numbers of students. `what` names them in the plan.
@@ -205,7 +196,7 @@ fn student_specs<'a>(
 /// row has labels.
 fn recorded(run: &Path, config: &Config, earlier: &[Node]) -> Option<Vec<String>> {
     let remains = |node: &Node| RunStore::is_finished(run, &node.name).then(|| RunStore::remains_in(run, &node.name));
-    let of_kind = |kind: &'static str| earlier.iter().filter(move |node| node.kind.name() == kind);
+    let of_kind = |kind: &'static str| earlier.iter().filter(move |node| node.kind.name == kind);
     let queries = chosen(&remains(of_kind(QUERIES).next()?)?, config)?;
     let labels = |node: &Node| {
         let labels = RowLabels::read(&remains(node)?)?;

@@ -15,13 +15,13 @@ use speed_teacher::{EnsembleTraining, TeacherMetrics, train_member};
 use super::complete::complete;
 use super::context::Context;
 use super::images::Images;
-use super::kind::{Kind, Node};
+use super::kind::{Kind, Node, Units};
 use super::outputs::Outputs;
-use super::stage::{Stage, StageName};
+use super::stage::{Stage, StageFacts, StageName};
 use super::units::{ShardUnits, StageUnits};
 use crate::config::{Config, VotesSource};
-use crate::cost::{Meter, StageCost};
-use crate::error::{ExperimentError, Mismatch};
+use crate::cost::StageCost;
+use crate::error::ExperimentError;
 use crate::store::{Fingerprint, FinishedStage, StageFolder, part_of_stage, unit_payload};
 
 /// The name of the stage.
@@ -35,59 +35,51 @@ const METRICS: &str = "metrics.csv";
 const METRICS_HEAD: [&str; 8] =
     ["teacher", "images", "steps", "final_loss", "train_accuracy", "validation_accuracy", "seconds", "arithmetic"];
 
-/// The training of the ensemble, if it gives the votes.
-pub(super) struct TeacherTraining;
-
-impl Kind for TeacherTraining {
-    fn name(&self) -> &'static str {
-        TEACHERS
-    }
-
-    fn is_in(&self, config: &Config, _: Option<usize>) -> bool {
-        config.votes == VotesSource::Teachers
-    }
-
-    fn unit_name(&self) -> Option<&'static str> {
-        Some("teachers")
-    }
-
-    fn units(&self, config: &Config, _: Option<usize>) -> usize {
-        if self.is_in(config, None) { config.ensemble.teachers } else { 0 }
-    }
-
-    fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
-        if let Some(images) = context.images {
-            outputs.put(complete(context, &TeachersStage { name: &node.name, images })?);
-        }
-        Ok(())
-    }
-
-    fn do_units(
-        &self,
-        context: &Context<'_>,
-        node: &Node,
-        _: &mut Outputs,
-        shard: &mut ShardUnits<'_>,
-    ) -> Result<(), ExperimentError> {
-        let Some(images) = context.images else { return Ok(()) };
-        let stage = TeachersStage { name: &node.name, images };
-        shard.work_on(context, &stage, node.units(context.config), |folder, own| {
-            let done = Training::new(&stage, context, folder)?.train(own.to_vec())?;
-            context.progress.end(&format!("{} teachers trained", own.len()));
-            Ok(done)
-        })
-    }
-
-    fn count_units(&self, run: &Path, config: &Config, node: &Node, _: &[Node]) -> Option<StageUnits> {
-        Some(StageUnits::in_stage(run, &node.name, config.ensemble.teachers, unit))
-    }
-
-    fn cost(&self, config: &Config, meter: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
+/// The training of the teachers, if their votes are used.
+pub(super) static TEACHER_TRAINING: Kind = Kind {
+    units: Some(Units {
+        name: "teachers",
+        count: |config, _| if trains_teachers(config) { config.ensemble.teachers } else { 0 },
+        are_serial: true,
+        work: train_units,
+        found: |run, config, node, _| Some(StageUnits::in_stage(run, &node.name, config.ensemble.teachers, unit)),
+    }),
+    cost: |config, meter| {
         let Some(teacher) = meter.teacher(config)? else { return Ok(Vec::new()) };
         let steps = (config.ensemble.teachers * config.teacher.steps) as f64;
         let (core_seconds, memory_bytes) = (Some(steps * teacher.step), meter.threads() * teacher.memory_bytes);
-        Ok(vec![StageCost { stage: self.name(), kind: self.name().to_owned(), core_seconds, memory_bytes }])
-    }
+        Ok(vec![StageCost { stage: TEACHERS, kind: TEACHERS.to_owned(), core_seconds, memory_bytes }])
+    },
+    ..Kind::new(
+        TEACHERS,
+        |config, _| trains_teachers(config),
+        |context, node, outputs| {
+            if let Some(images) = context.images {
+                outputs.put(complete(context, &TeachersStage { name: &node.name, images })?);
+            }
+            Ok(())
+        },
+    )
+};
+
+fn trains_teachers(config: &Config) -> bool {
+    config.votes == VotesSource::Teachers
+}
+
+/// Trains the teachers of a shard.
+fn train_units(
+    context: &Context<'_>,
+    node: &Node,
+    _: &mut Outputs,
+    shard: &mut ShardUnits<'_>,
+) -> Result<(), ExperimentError> {
+    let Some(images) = context.images else { return Ok(()) };
+    let stage = TeachersStage { name: &node.name, images };
+    shard.work_on(context, &stage, node.units(context.config), |folder, own| {
+        let done = Training::new(&stage, context, folder)?.train(own.to_vec())?;
+        context.progress.end(&format!("{} teachers trained", own.len()));
+        Ok(done)
+    })
 }
 
 /// The training of the ensemble of a run.
@@ -128,20 +120,8 @@ fn unit(teacher: usize) -> String {
 impl Stage for TeachersStage<'_> {
     type Output = TrainedTeachers;
 
-    fn name(&self) -> &StageName {
-        self.name
-    }
-
-    fn code_version(&self) -> u32 {
-        6
-    }
-
-    fn depends_on_machine(&self) -> bool {
-        true
-    }
-
-    fn is_read_by_shards(&self) -> bool {
-        false
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts { version: 6, depends_on_machine: true, is_read_by_shards: false, ..StageFacts::new(self.name) }
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
@@ -239,7 +219,8 @@ impl<'a> Training<'a> {
     fn metrics_csv(&self) -> Result<String, ExperimentError> {
         let done = self.done();
         let lines = self.partitions.iter().enumerate().map(|(teacher, partition)| {
-            let (metrics, arithmetic) = done.get(&teacher).ok_or(Mismatch::LostTeacher { teacher })?;
+            let lost = || ExperimentError::fault(format_args!("teacher {teacher} was saved and cannot be read back"));
+            let (metrics, arithmetic) = done.get(&teacher).ok_or_else(lost)?;
             Ok(vec![
                 teacher.to_string(),
                 partition.len().to_string(),

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::images::Images;
 use crate::config::Config;
-use crate::error::{ExperimentError, InputFault};
+use crate::error::ExperimentError;
 use crate::npy;
 
 /// The true labels of the pool, from its images, or from a file if there are no images. A pool may have none.
@@ -57,8 +57,9 @@ impl<'a> Truth<'a> {
         match self.labels.iter().position(|&label| usize::from(label) >= classes) {
             None => Ok(()),
             Some(position) => {
-                let fault = InputFault::TrueLabel { position, found: self.labels[position], max: classes - 1 };
-                Err(ExperimentError::Input { path: self.path.to_path_buf(), fault })
+                let (found, max) = (self.labels[position], classes - 1);
+                let fault = format_args!("entry {position}: label {found}, expected 0 to {max}");
+                Err(ExperimentError::input(self.path, fault))
             }
         }
     }

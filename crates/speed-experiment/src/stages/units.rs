@@ -96,14 +96,14 @@ impl<'a> ShardUnits<'a> {
         if own.is_empty() || context.store.recorded(&identity).is_some() {
             return Ok(());
         }
-        context.progress.started(stage.name());
+        context.progress.started(stage.facts().name);
         if let StageState::Outstanding(folder) = identified(context, stage, &identity, |it| stage.open(context, it))? {
-            if stage.depends_on_machine() {
+            if stage.facts().depends_on_machine {
                 machine::note(context, &folder)?;
             }
             self.done_here += work(&folder, &own)?;
         }
-        context.progress.finished(stage.name(), false);
+        context.progress.finished(stage.facts().name, false);
         Ok(())
     }
 }

@@ -15,18 +15,20 @@ use speed_teacher::{Teacher, ensemble_votes};
 use super::complete::complete;
 use super::context::Context;
 use super::images::Images;
-use super::kind::{Kind, Node};
+use super::kind::Kind;
 use super::map::MappedPool;
 use super::outputs::Outputs;
-use super::stage::{Stage, StageName};
+use super::stage::{Stage, StageFacts, StageName};
 use super::teachers::TrainedTeachers;
 use super::truth::Truth;
 use crate::config::{Config, QuerySelection, VotesInFile, VotesSource};
-use crate::cost::{Meter, StageCost};
-use crate::error::{ExperimentError, Mismatch};
+use crate::cost::StageCost;
+use crate::error::ExperimentError;
 use crate::npy;
 use crate::store::{Fingerprint, FinishedStage, StageFolder};
 
+/// The name of the kind and of its stage.
+const KIND: &str = "votes";
 /// The file of the labels, teachers x queries.
 const VOTES: &str = "votes.npy";
 /// The file of the shape of the votes.
@@ -58,30 +60,23 @@ pub(crate) struct CollectedVotes {
     pub(crate) hash: Fingerprint,
 }
 
-/// The kind of the stage that collects votes. Every run has one such stage.
-pub(super) struct VoteCollection;
-
-impl Kind for VoteCollection {
-    fn name(&self) -> &'static str {
-        "votes"
-    }
-
-    fn is_in(&self, _: &Config, _: Option<usize>) -> bool {
-        true
-    }
-
-    fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
-        let collected = complete(context, &VotesStage::new(&node.name, context, outputs)?)?;
-        outputs.put(collected);
-        Ok(())
-    }
-
-    fn cost(&self, config: &Config, meter: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
+/// The votes of the teachers on the pool, which every run has.
+pub(super) static VOTE_COLLECTION: Kind = Kind {
+    cost: |config, meter| {
         let Some(teacher) = meter.teacher(config)? else { return Ok(Vec::new()) };
         let core_seconds = Some((config.ensemble.teachers * config.data.pool_images) as f64 * teacher.vote);
-        Ok(vec![StageCost { stage: self.name(), kind: self.name().to_owned(), core_seconds, memory_bytes: 0.0 }])
-    }
-}
+        Ok(vec![StageCost { stage: KIND, kind: KIND.to_owned(), core_seconds, memory_bytes: 0.0 }])
+    },
+    ..Kind::new(
+        KIND,
+        |_, _| true,
+        |context, node, outputs| {
+            let collected = complete(context, &VotesStage::new(&node.name, context, outputs)?)?;
+            outputs.put(collected);
+            Ok(())
+        },
+    )
+};
 
 /// The stage that collects the votes of one run.
 struct VotesStage<'a> {
@@ -115,7 +110,9 @@ impl<'a> VotesStage<'a> {
                 note(context, &file.path, &votes);
                 let is_grouped = context.config.queries.selection == QuerySelection::Clusters { groups: true };
                 if is_grouped && votes.form() == VotesForm::Histograms {
-                    return Err(Mismatch::GroupsOfHistograms { path: file.path.clone() }.into());
+                    let needed = "queries.groups needs the label of every teacher for every image, found histograms";
+                    let fault = format!("{needed}: use a file of labels, teachers x pool");
+                    return Err(ExperimentError::input(&file.path, fault));
                 }
                 VoteOrigin::File { votes, digest: Fingerprint::of_bytes(&content), file }
             }
@@ -179,16 +176,8 @@ impl<'a> VotesStage<'a> {
 impl Stage for VotesStage<'_> {
     type Output = CollectedVotes;
 
-    fn name(&self) -> &StageName {
-        self.name
-    }
-
-    fn code_version(&self) -> u32 {
-        1
-    }
-
-    fn depends_on_machine(&self) -> bool {
-        matches!(self.source, VoteOrigin::Teachers(..))
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts { depends_on_machine: matches!(self.source, VoteOrigin::Teachers(..)), ..StageFacts::new(self.name) }
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
@@ -231,9 +220,7 @@ impl Stage for VotesStage<'_> {
             VoteOrigin::Teachers(trained, images) => ask_teachers(context, trained, &images.pool, "collect votes")?,
             VoteOrigin::File { votes, file, .. } => {
                 context.progress.begin("read votes", "files", 1, 0);
-                votes
-                    .votes()
-                    .map_err(|fault| ExperimentError::Input { path: file.path.clone(), fault: fault.into() })?
+                votes.votes().map_err(|fault| ExperimentError::input(&file.path, fault))?
             }
             VoteOrigin::Uniform { classes } => uniform(context, *classes)?,
             VoteOrigin::Truth(images) => truth(context, images)?,
@@ -247,7 +234,8 @@ impl Stage for VotesStage<'_> {
         let saved: VoteShape = done.read_json(SHAPE)?;
         let classes = self.classes().unwrap_or(saved.classes());
         if (saved.teachers(), saved.queries(), saved.classes()) != (teachers, pool, classes) {
-            return Err(Mismatch::VoteShape { saved, teachers, pool, classes }.into());
+            let expected = format!("expected {teachers} teachers, {pool} pool images and {classes} classes");
+            return Err(ExperimentError::fault(format_args!("votes of {saved} were saved, {expected}")));
         }
         let votes = npy::read_labels(&done.path(VOTES), saved)?;
         let hash = self.hash(&votes, done.outputs_hash());

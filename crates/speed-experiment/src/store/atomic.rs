@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::error::{ExperimentError, ResultsFault};
+use crate::error::ExperimentError;
 
 /// Writes `bytes` to `path` through a temporary file in the same directory, which is synced before the rename. After a
 /// kill or on a full disk, `path` keeps its old content or stays absent; it is never incomplete.
@@ -31,10 +31,7 @@ pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Expe
 
 /// Serialises a value as the bytes of a JSON file.
 pub(super) fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, ExperimentError> {
-    let mut text = serde_json::to_string_pretty(value).map_err(|source| ExperimentError::Results {
-        path: path.to_path_buf(),
-        fault: ResultsFault::Unwritable(source),
-    })?;
+    let mut text = serde_json::to_string_pretty(value).map_err(ExperimentError::unwritable(path))?;
     text.push('\n');
     Ok(text.into_bytes())
 }

@@ -12,7 +12,7 @@ use super::layout::{ARITHMETIC, FINGERPRINT, PARTS};
 use super::program::{self, Program};
 use super::read::read_small;
 use super::remains::StageRemains;
-use crate::error::{ExperimentError, ResultsFault};
+use crate::error::ExperimentError;
 
 /// Creates the directory of a stage, unless it exists. If several processes do so at once, one of them creates it.
 ///
@@ -78,6 +78,11 @@ pub(super) fn check(folder: &Path, identity: &Identity) -> Result<(), Experiment
     let here = identity.parts();
     let keys = here.keys().chain(there.keys().filter(|key| !here.contains_key(*key)));
     let differs = keys.filter(|key| here.get(*key) != there.get(*key)).map(|key| key.escape_debug().to_string());
-    let differs = if there.is_empty() { Vec::new() } else { differs.collect() };
-    Err(ExperimentError::Results { path: folder.to_path_buf(), fault: ResultsFault::OtherInputs { differs } })
+    let differs: Vec<String> = if there.is_empty() { Vec::new() } else { differs.collect() };
+    let differs = match differs.as_slice() {
+        [] => "or of another version".to_owned(),
+        keys => format!("these differ: {}", keys.join(", ")),
+    };
+    let next = "A shard does not set it aside: first run `speed run` with the same config and --stage";
+    Err(ExperimentError::results(folder, format_args!("holds work with other inputs ({differs}). {next}")))
 }

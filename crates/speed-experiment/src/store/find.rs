@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use speed_core::nearest;
+use speed_core::{nearest, printable, printable_path};
 
 use super::layout::{CONFIG, LOCK, PUBLISHED, SLURM, SWEEP_REPORT, expect_folder, folders_in, report_path};
 use super::lock::Lock;
-use crate::error::{ExperimentError, ResultsFault};
+use crate::error::ExperimentError;
 
 /// Finds the finished run that `run` names. `run` is the directory of a run, the directory of an experiment with one
 /// finished run, or a name below `results` and `results/published`: an experiment, a run's id or its prefix, or
@@ -64,18 +64,27 @@ pub fn find_any_run(results: &Path, run: &Path) -> Result<PathBuf, ExperimentErr
 }
 
 fn one_of(found: Vec<PathBuf>, results: &Path, run: &Path, finished: bool) -> Result<PathBuf, ExperimentError> {
-    let failure = |fault| ExperimentError::Results { path: run.to_path_buf(), fault };
     if let (true, [], [begun]) = (finished, found.as_slice(), named(results, run, is_begun)?.as_slice()) {
-        return Err(ExperimentError::Results { path: report_path(begun), fault: ResultsFault::NotFinished });
+        return Err(ExperimentError::not_finished(report_path(begun)));
     }
     match found.as_slice() {
         [one] => Ok(one.clone()),
-        [] => Err(failure(ResultsFault::NoRun {
-            finished,
-            results: results.to_path_buf(),
-            instead: instead(results, run),
-        })),
-        _ => Err(failure(ResultsFault::SeveralRuns { found })),
+        [] => {
+            let kind = if finished { "finished " } else { "" };
+            let meant =
+                instead(results, run).map_or_else(String::new, |name| format!("did you mean {}? ", printable(&name)));
+            let fault = format_args!(
+                "no {kind}run of this name: expected the folder of a run or of an experiment with one run, or, below {}, the name of an \
+                 experiment or the beginning of a run's id; {meant}`speed list` shows them",
+                printable_path(results)
+            );
+            Err(ExperimentError::results(run, fault))
+        }
+        several => {
+            let folders = several.iter().map(|folder| printable_path(folder)).collect::<Vec<_>>().join(", ");
+            let fault = format_args!("{} runs of this name, expected one: {folders}", several.len());
+            Err(ExperimentError::results(run, fault))
+        }
     }
 }
 

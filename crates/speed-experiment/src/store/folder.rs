@@ -19,7 +19,7 @@ use super::program::Program;
 use super::read::{read_output, read_small};
 use super::record::{FORMAT, FinishedStage, RECORD, StageRecord};
 use super::remains::StageRemains;
-use crate::error::{ExperimentError, ResultsFault};
+use crate::error::ExperimentError;
 
 /// The directory of an unfinished stage, and its units of work.
 pub(crate) struct StageFolder {
@@ -88,7 +88,8 @@ impl StageFolder {
         beginning::begin(&folder, identity)?;
         beginning::check(&folder, identity)?;
         if let Some((path, damage)) = FinishedStage::damage(&folder, identity.fingerprint) {
-            return Err(ExperimentError::Results { path, fault: ResultsFault::Damaged { damage } });
+            let fault = format_args!("{damage}: `speed run` with the same config repeats the stage");
+            return Err(ExperimentError::results(path, fault));
         }
         if !any_program {
             Program::current().check(&folder)?;
@@ -178,7 +179,8 @@ impl StageFolder {
         if StageRemains(self.folder.clone()).is_of(self.fingerprint) {
             return Ok(());
         }
-        Err(ExperimentError::Results { path: self.folder.clone(), fault: ResultsFault::SetAside })
+        let fault = "was set aside by a run with other inputs while this run worked in it: run again";
+        Err(ExperimentError::results(&self.folder, fault))
     }
 
     /// Saves the noise key until the answers are given, in a file that only its owner may read. Replaces the key
@@ -190,16 +192,15 @@ impl StageFolder {
     pub(crate) fn keep_noise_key(&mut self, key: NoiseKey, seen: Option<&NoiseKey>) -> Result<(), ExperimentError> {
         self.check()?;
         let path = self.folder.join(noise_key::FILE);
-        let taken = || ExperimentError::Results { path: path.clone(), fault: ResultsFault::TakenAway };
         let is_anothers = |there: &[u8]| {
             NoiseKey::from_bytes(there, self.fingerprint).is_some() && seen.is_none_or(|seen| seen.as_bytes() != there)
         };
         match read_small(&path).map(Zeroizing::new) {
             Ok(there) if *there == key.as_bytes() => {}
-            Ok(there) if is_anothers(&there) => return Err(taken()),
+            Ok(there) if is_anothers(&there) => return Err(ExperimentError::taken_away(&path)),
             Ok(_) => write_secret(&path, key.as_bytes())?,
             Err(_) if write_new_secret(&path, key.as_bytes())? => {}
-            Err(_) => return Err(taken()),
+            Err(_) => return Err(ExperimentError::taken_away(&path)),
         }
         self.noise_key = Some(key);
         Ok(())
@@ -259,10 +260,8 @@ impl StageFolder {
     /// # Errors
     /// If the file cannot be written.
     pub(crate) fn write_sealed(&self, name: &str, value: &impl Serialize) -> Result<(), ExperimentError> {
-        let value = serde_json::to_value(value).map_err(|source| ExperimentError::Results {
-            path: self.folder.join(unit_meta(name)),
-            fault: ResultsFault::Unwritable(source),
-        })?;
+        let unwritable = ExperimentError::unwritable(self.folder.join(unit_meta(name)));
+        let value = serde_json::to_value(value).map_err(unwritable)?;
         self.write_json(&unit_meta(name), &Sealed { of: self.fingerprint, sha256: Fingerprint::of(&value), value })
     }
 

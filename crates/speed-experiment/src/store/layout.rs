@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{ExperimentError, ResultsFault};
+use crate::error::ExperimentError;
 
 /// The directory of published runs in a directory of results. A run neither writes to it nor reads from it.
 pub(crate) const PUBLISHED: &str = "published";
@@ -51,7 +51,7 @@ const MODELS: &str = "models";
 /// If the path exists and is not a directory.
 pub(crate) fn expect_folder(results: &Path) -> Result<(), ExperimentError> {
     if results.exists() && !results.is_dir() {
-        return Err(ExperimentError::Results { path: results.to_path_buf(), fault: ResultsFault::NotFolder });
+        return Err(ExperimentError::not_a_folder(results));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::error::{ExperimentError, ResultsFault};
+use crate::error::ExperimentError;
 
 /// A process that only checks whether a lock is held has it for a moment, on network storage for longer: so often is a lock tried, at
 /// these intervals, before it counts as another process's.
@@ -32,8 +32,7 @@ impl Lock {
     /// # Errors
     /// If another process has it, or the file cannot be opened or locked.
     pub fn try_take(path: PathBuf, folder: &Path) -> Result<Self, ExperimentError> {
-        let in_use = || ExperimentError::Results { path: folder.to_path_buf(), fault: ResultsFault::InUse };
-        Self::attempt(&path)?.ok_or_else(in_use)
+        Self::attempt(&path)?.ok_or_else(|| ExperimentError::in_use(folder))
     }
 
     /// Takes the lock on `path`; `None` if another process has it.

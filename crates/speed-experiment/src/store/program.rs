@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::layout::name_of;
 use super::read::read_small;
-use crate::error::{ExperimentError, ResultsFault, found_instead};
+use crate::error::ExperimentError;
 
 /// The file that identifies the program that began a stage, in the stage's directory.
 pub(super) const FILE: &str = "program.json";
@@ -44,15 +44,19 @@ impl Program {
     pub(super) fn check(&self, stage: &Path) -> Result<(), ExperimentError> {
         let path = stage.join(FILE);
         let bytes = read_small(&path).map_err(ExperimentError::io("read", &path))?;
-        let first: Self = serde_json::from_slice(&bytes).map_err(|error| ExperimentError::Results {
-            path: path.clone(),
-            fault: ResultsFault::NotOurs { found: found_instead(&bytes, &error), stage: name_of(stage) },
-        })?;
+        let first: Self = serde_json::from_slice(&bytes)
+            .map_err(|error| ExperimentError::not_ours(&path, &bytes, &error, &name_of(stage)))?;
         if first == *self || first.sha256.is_empty() || self.sha256.is_empty() {
             return Ok(());
         }
-        let fault = ResultsFault::OtherProgram { first: first.in_words(), here: self.in_words() };
-        Err(ExperimentError::Results { path: stage.to_path_buf(), fault })
+        let (first, here) = (first.in_words(), self.in_words());
+        Err(ExperimentError::results(
+            stage,
+            format_args!(
+                "was started by another program ({first}; here {here}): all shards of a stage must run one program. Use the same binary \
+                 everywhere, or use --mix-machines if both compute the same"
+            ),
+        ))
     }
 
     fn in_words(&self) -> String {

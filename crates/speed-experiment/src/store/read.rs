@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use speed_core::read_regular;
 
 use super::layout::{stages, table_path};
-use crate::error::{ExperimentError, ResultsFault, found_instead};
+use crate::error::{ExperimentError, found_instead};
 
 /// Maximum length of a report in bytes: a thousand times the length of a long table.
 const MAX_REPORT: u64 = 64 << 20;
@@ -35,8 +35,7 @@ pub(crate) fn read_report<T: DeserializeOwned>(path: &Path) -> Result<T, Experim
     let bytes = read_results(path)?;
     let Stated { schema: found } = parse(path, &bytes)?;
     if found != Some(SCHEMA) {
-        let fault = ResultsFault::Format { expected: SCHEMA, found };
-        return Err(ExperimentError::Results { path: path.to_path_buf(), fault });
+        return Err(ExperimentError::other_format(path, SCHEMA, found));
     }
     parse(path, &bytes)
 }
@@ -50,20 +49,22 @@ pub(crate) fn read_table_alone<T: DeserializeOwned>(path: &Path) -> Result<T, Ex
 }
 
 fn read_results(path: &Path) -> Result<Vec<u8>, ExperimentError> {
-    let failure = |fault| ExperimentError::Results { path: path.to_path_buf(), fault };
     read_regular(path, MAX_REPORT).map_err(|error| match error.kind() {
         ErrorKind::FileTooLarge => {
             let found = fs::metadata(path).map_or(MAX_REPORT + 1, |file| file.len());
-            failure(ResultsFault::ReportSize { max: MAX_REPORT, found })
+            ExperimentError::unlikely(format_args!("a file of at most {MAX_REPORT} bytes"), found).at(path)
         }
-        _ => failure(ResultsFault::Unfinished(error)),
+        _ => {
+            let fault = format!("no finished run here: expected its report, which cannot be read ({error})");
+            ExperimentError::results(path, format_args!("{fault}; `speed list` shows the runs"))
+        }
     })
 }
 
 fn parse<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<T, ExperimentError> {
     serde_json::from_slice(bytes).map_err(|error| {
-        let fault = ResultsFault::NoReport { found: found_instead(bytes, &error) };
-        ExperimentError::Results { path: path.to_path_buf(), fault }
+        let found = format!("{}; `speed run` with the same config writes it again", found_instead(bytes, &error));
+        ExperimentError::unlikely("a report in JSON", found).at(path)
     })
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::fingerprint::Fingerprint;
 use super::layout::{PARTS, stages};
 use super::read::{is_one_name, read_output, read_small};
-use crate::error::{Damage, ExperimentError, ResultsFault, found_instead};
+use crate::error::ExperimentError;
 
 /// The file name of a finished stage's record. The record is written last, so the stage is done if it exists.
 pub(super) const RECORD: &str = "stage.json";
@@ -61,7 +61,7 @@ impl StageRecord {
         let record = read_small(&path).ok().and_then(|bytes| serde_json::from_slice::<Format>(&bytes).ok());
         match record.map(|record| record.format).filter(|found| *found != FORMAT) {
             None => Ok(()),
-            found => Err(ExperimentError::Results { path, fault: ResultsFault::Format { expected: FORMAT, found } }),
+            found => Err(ExperimentError::other_format(path, FORMAT, found)),
         }
     }
 
@@ -71,15 +71,15 @@ impl StageRecord {
     }
 
     /// Returns the first listed file that differs from the record.
-    fn damaged_file(&self, folder: &Path) -> Option<(PathBuf, Damage)> {
+    fn damaged_file(&self, folder: &Path) -> Option<(PathBuf, &'static str)> {
         let outputs: Vec<(&String, &Fingerprint)> = self.outputs.iter().chain(&self.checked).collect();
         let first = |outputs: &[(&String, &Fingerprint)]| {
             outputs.iter().find_map(|(name, hash)| {
                 let path = folder.join(name);
                 match read_output(&path) {
                     Ok(bytes) if Fingerprint::of_bytes(&bytes) == **hash => None,
-                    Ok(_) => Some((path, Damage::Changed)),
-                    Err(_) => Some((path, Damage::Missing)),
+                    Ok(_) => Some((path, CHANGED)),
+                    Err(_) => Some((path, MISSING)),
                 }
             })
         };
@@ -104,12 +104,16 @@ pub(crate) fn part_of_stage(run: &Path, stage: &str, part: &str) -> Option<Finge
     parts.get(part).copied()
 }
 
+/// The damage of an output that differs from its record, or does not exist.
+pub(crate) const CHANGED: &str = "was changed";
+const MISSING: &str = "is missing";
+
 /// Reads a file of a finished stage of the run in the directory `run`, if the stage's record lists the file. The name of the
 /// stage may be untrusted.
 ///
 /// # Errors
 /// The damage of the file, if it differs from the record.
-pub(crate) fn read_listed(run: &Path, stage: &str, name: &str) -> Result<Option<Vec<u8>>, (PathBuf, Damage)> {
+pub(crate) fn read_listed(run: &Path, stage: &str, name: &str) -> Result<Option<Vec<u8>>, (PathBuf, &'static str)> {
     if !is_one_name(stage) {
         return Ok(None);
     }
@@ -118,8 +122,8 @@ pub(crate) fn read_listed(run: &Path, stage: &str, name: &str) -> Result<Option<
     let path = folder.join(name);
     match read_output(&path) {
         Ok(bytes) if Fingerprint::of_bytes(&bytes) == hash => Ok(Some(bytes)),
-        Ok(_) => Err((path, Damage::Changed)),
-        Err(_) => Err((path, Damage::Missing)),
+        Ok(_) => Err((path, CHANGED)),
+        Err(_) => Err((path, MISSING)),
     }
 }
 
@@ -144,14 +148,16 @@ impl FinishedStage {
 
     /// Returns the damage of the finished stage in `folder`: its record, or the first file that differs from the
     /// record. Returns `None` if the stage is not finished.
-    pub(super) fn damage(folder: &Path, fingerprint: Fingerprint) -> Option<(PathBuf, Damage)> {
+    pub(super) fn damage(folder: &Path, fingerprint: Fingerprint) -> Option<(PathBuf, &'static str)> {
         let path = folder.join(RECORD);
         if !path.exists() {
             return None;
         }
         match StageRecord::read(folder) {
-            None => Some((path, Damage::NoRecord)),
-            Some(record) if record.fingerprint != fingerprint => Some((path, Damage::OtherInputs)),
+            None => Some((path, "is not a record of a stage that this version reads")),
+            Some(record) if record.fingerprint != fingerprint => {
+                Some((path, "belongs to other votes, queries or settings, or to another version"))
+            }
             Some(record) => record.damaged_file(folder),
         }
     }
@@ -176,10 +182,8 @@ impl FinishedStage {
     /// If it cannot be read, or does not have the expected form.
     pub(crate) fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<T, ExperimentError> {
         let bytes = self.read(name)?;
-        serde_json::from_slice(&bytes).map_err(|error| ExperimentError::Results {
-            path: self.path(name),
-            fault: ResultsFault::NotOurs { found: found_instead(&bytes, &error), stage: self.record.stage.clone() },
-        })
+        serde_json::from_slice(&bytes)
+            .map_err(|error| ExperimentError::not_ours(self.path(name), &bytes, &error, &self.record.stage))
     }
 
     /// Returns one hash over all outputs, for the fingerprints of the stages that read them.

@@ -10,7 +10,7 @@ use super::layout::{CHARGED, FINGERPRINT, is_current, name_of};
 use super::noise_key::{self, NoiseKey};
 use super::read::read_small;
 use super::record::FinishedStage;
-use crate::error::{Damage, ExperimentError, ResultsFault};
+use crate::error::ExperimentError;
 
 /// A stage directory on the disk, finished or not, which need not exist.
 pub(crate) struct StageRemains(pub(super) PathBuf);
@@ -92,7 +92,9 @@ impl StageRemains {
         } else {
             format!("{} characters", digest.chars().count())
         };
-        Some(Err(ExperimentError::Results { path, fault: ResultsFault::Mark { found } }))
+        let expected = "expected the 32 hexadecimal digits that identify the noise of charged answers";
+        let fault = format_args!("{expected}, found {found}: restore the file from a copy");
+        Some(Err(ExperimentError::results(path, fault)))
     }
 
     /// Returns whether the stage with this fingerprint was begun here.
@@ -101,7 +103,7 @@ impl StageRemains {
     }
 
     /// Returns the damage of a stage that was finished here, and the damaged file.
-    pub(crate) fn damage(&self, identity: &Identity) -> Option<(PathBuf, Damage)> {
+    pub(crate) fn damage(&self, identity: &Identity) -> Option<(PathBuf, &'static str)> {
         FinishedStage::damage(&self.0, identity.fingerprint)
     }
 

@@ -17,7 +17,7 @@ use super::record::{FinishedStage, RECORD, StageRecord};
 use super::remains::StageRemains;
 use super::shard::Shard;
 use crate::config::{Config, Source};
-use crate::error::{ExperimentError, ResultsFault};
+use crate::error::ExperimentError;
 
 /// The directory of one run, locked until dropped: against every other process, or, by a shard, against the same shard and
 /// processes that work on all stages.
@@ -96,10 +96,10 @@ impl RunStore {
         if let Ok(found) = read_small(&path)
             && !text.as_bytes().starts_with(&found)
         {
-            return Err(other_config(path, &text, &found));
+            return Err(other_text(path, &text, &found));
         }
         if Lock::is_held(&folder.join(layout::LOCK)) {
-            return Err(ExperimentError::Results { path: folder, fault: ResultsFault::InUse });
+            return Err(ExperimentError::in_use(folder));
         }
         refuse_shards(&folder)
     }
@@ -162,10 +162,9 @@ impl RunStore {
         let found = Fingerprint::of_bytes(source.text().as_bytes()).short();
         // A directory whose name is not an id was named by a person.
         if layout::is_id(&id) && found != id {
-            let fault = ResultsFault::OtherConfig { expected: id, found };
-            return Err(ExperimentError::Results { path, fault });
+            return Err(other_config(path, &id, &found));
         }
-        Ok(Config::load(&source)?)
+        Config::load(&source)
     }
 
     /// Returns whether a stage of the run of `config` was begun.
@@ -408,16 +407,26 @@ fn keep_config(folder: &Path, text: &str) -> Result<(), ExperimentError> {
     match read_small(&path) {
         Ok(found) if found == text.as_bytes() => Ok(()),
         Ok(found) if text.as_bytes().starts_with(&found) => write_atomic(&path, text.as_bytes()),
-        Ok(found) => Err(other_config(path, text, &found)),
+        Ok(found) => Err(other_text(path, text, &found)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => write_atomic(&path, text.as_bytes()),
         Err(error) => Err(ExperimentError::io("read", path)(error)),
     }
 }
 
-fn other_config(path: PathBuf, expected: &str, found: &[u8]) -> ExperimentError {
+fn other_text(path: PathBuf, expected: &str, found: &[u8]) -> ExperimentError {
     let id = |bytes: &[u8]| Fingerprint::of_bytes(bytes).short();
-    let fault = ResultsFault::OtherConfig { expected: id(expected.as_bytes()), found: id(found) };
-    ExperimentError::Results { path, fault }
+    other_config(path, &id(expected.as_bytes()), &id(found))
+}
+
+/// Returns the error of a directory of the run `expected` with the config of the run `found`.
+fn other_config(path: PathBuf, expected: &str, found: &str) -> ExperimentError {
+    ExperimentError::results(
+        path,
+        format_args!(
+            "this results folder belongs to another config, or this file was changed: expected a config with a SHA-256 that begins with \
+             {expected}, found {found}: move the folder away, or use another --results"
+        ),
+    )
 }
 
 /// Copies files next to the destination and renames the directory into place, so that it appears atomically.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::find::is_in_use;
 use super::layout;
 use super::lock::Lock;
-use crate::error::{ExperimentError, ResultsFault};
+use crate::error::ExperimentError;
 
 /// The extension of the lock files.
 const ENDING: &str = ".lock";
@@ -53,7 +53,7 @@ impl Shard {
         let lock = Lock::attempt(&self.path(run))?.ok_or_else(|| self.in_use(run))?;
         // Each process takes its own lock before it looks for others, so of two processes at least one sees the other.
         if is_in_use(run) {
-            return Err(ExperimentError::Results { path: run.to_path_buf(), fault: ResultsFault::InUse });
+            return Err(ExperimentError::in_use(run));
         }
         let is_other_division = |other: &Self| other.stage == self.stage && other.of != self.of;
         // Only the locks of other divisions are tested: a test takes the lock for a moment, and this shard's siblings may
@@ -66,8 +66,7 @@ impl Shard {
 
     /// Returns the error of a process that must not work beside this shard.
     pub(super) fn in_use(&self, run: &Path) -> ExperimentError {
-        let fault = ResultsFault::ShardAtWork { shard: self.to_string() };
-        ExperimentError::Results { path: run.to_path_buf(), fault }
+        ExperimentError::results(run, format_args!("{self} works in this folder: wait until it finishes, or stop it"))
     }
 
     /// Returns the shards that have begun in the directory `run`.

@@ -11,7 +11,7 @@ use super::layout::{self, name_of};
 use super::read::read_small;
 use super::run::RunStore;
 use crate::config::Config;
-use crate::error::{ExperimentError, ResultsFault};
+use crate::error::ExperimentError;
 use crate::progress::{RunView, StageStatus, StageView};
 use crate::stages::Graph;
 
@@ -40,10 +40,7 @@ fn since_1970() -> Duration {
 /// # Errors
 /// If the directory cannot be written.
 pub(crate) fn write_progress(path: &Path, progress: &ProgressFile) -> Result<(), ExperimentError> {
-    let bytes = serde_json::to_vec(progress).map_err(|source| ExperimentError::Results {
-        path: path.to_path_buf(),
-        fault: ResultsFault::Unwritable(source),
-    })?;
+    let bytes = serde_json::to_vec(progress).map_err(ExperimentError::unwritable(path))?;
     write_passing(path, &bytes)
 }
 

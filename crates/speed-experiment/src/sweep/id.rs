@@ -1,11 +1,21 @@
-//! The id of a sweep.
+//! The id and the directory of a sweep.
 
-use crate::config::Sweep;
-use crate::store::Fingerprint;
+use std::path::{Path, PathBuf};
 
-/// Returns the id of a sweep: the beginning of the fingerprint of all its configs.
+use crate::config::{Config, Sweep};
+use crate::store::{Fingerprint, RunStore, SweepStore};
+
+/// Returns the id of a sweep, or of a plain run: the beginning of the fingerprint of all its configs.
 #[must_use]
 pub fn sweep_id(sweep: &Sweep) -> String {
-    let configs: Vec<String> = sweep.settings.iter().map(|setting| setting.config.to_toml()).collect();
+    let configs: Vec<String> = sweep.configs().map(Config::to_toml).collect();
     Fingerprint::of_bytes(configs.join("\n").as_bytes()).short()
+}
+
+/// Returns the directory of a plain run or of a sweep.
+pub(crate) fn folder_of(sweep: &Sweep, results: &Path) -> PathBuf {
+    match sweep.is_plain() {
+        true => RunStore::folder_of(results, sweep.first()),
+        false => SweepStore::folder_of(results, &sweep.first().name, &sweep_id(sweep)),
+    }
 }

@@ -1,6 +1,6 @@
 //! The progress of one run of a sweep.
 
-use crate::progress::{Part, Progress};
+use crate::progress::{Event, Progress};
 
 /// A receiver that forwards the progress of one run, with its number among all runs.
 pub(super) struct SettingProgress<'a> {
@@ -15,45 +15,16 @@ impl<'a> SettingProgress<'a> {
 }
 
 impl Progress for SettingProgress<'_> {
-    fn planned(&self, stages: &[String]) {
-        self.all.planned(stages);
-    }
-
-    fn started(&self, stage: &str) {
-        self.all.started(stage);
-    }
-
-    fn finished(&self, stage: &str, _found: bool) {
-        // Most stages of most settings were already finished by the first setting, so reporting each of them would be
-        // noise.
-        self.all.finished(stage, false);
-    }
-
-    fn part(&self, part: &Part<'_>) {
-        self.all.part(part);
-    }
-
-    fn found(&self, units: u64) {
-        self.all.found(units);
-    }
-
-    fn begin(&self, stage: &str, unit: &str, units: u64, done: u64) {
-        self.all.begin(&format!("{} {stage}", self.place), unit, units, done);
-    }
-
-    fn advance(&self, units: u64, note: &str) {
-        self.all.advance(units, note);
-    }
-
-    fn end(&self, summary: &str) {
-        self.all.end(&format!("{} {summary}", self.place));
-    }
-
-    fn note(&self, line: &str) {
-        self.all.note(line);
-    }
-
-    fn warn(&self, line: &str) {
-        self.all.warn(line);
+    fn on(&self, event: Event<'_>) {
+        match event {
+            // Most stages of most settings were already finished by the first setting, so reporting each of them would be
+            // noise.
+            Event::Finished(stage, _) => self.all.finished(stage, false),
+            Event::Begin { work, unit, units, done } => {
+                self.all.begin(&format!("{} {work}", self.place), unit, units, done);
+            }
+            Event::End(summary) => self.all.end(&format!("{} {summary}", self.place)),
+            event => self.all.on(event),
+        }
     }
 }

@@ -7,8 +7,8 @@ use speed_core::{Randomness, derive_key};
 use speed_mechanism::MechanismError;
 use zeroize::Zeroizing;
 
-use super::{at, read_text};
-use crate::error::{ExperimentError, InputFault};
+use super::read_text;
+use crate::error::ExperimentError;
 use crate::store::write_new_secret;
 
 /// Assigns groups of images to the teachers of a party, and to the images that their teacher learns from or is measured on.
@@ -44,13 +44,17 @@ impl Division {
             let found =
                 std::fs::metadata(path).map_err(ExperimentError::io("read", path))?.permissions().mode() & 0o777;
             if found & 0o077 != 0 {
-                return Err(at(path, InputFault::Exposed { found }));
+                let expected =
+                    format_args!("expected a file that only its owner may read (mode 600), found mode {found:o}");
+                return Err(ExperimentError::input(path, expected));
             }
         }
         let text = Zeroizing::new(read_text(path)?);
         let mut key = Zeroizing::new([0; 32]);
         let digits = text.strip_suffix(b"\n").unwrap_or(&text);
-        hex::decode_to_slice(digits, key.as_mut_slice()).map_err(|_| at(path, InputFault::DivisionKey))?;
+        let expected =
+            |_| ExperimentError::input(path, "expected the key of a division among teachers, 64 hexadecimal digits");
+        hex::decode_to_slice(digits, key.as_mut_slice()).map_err(expected)?;
         Ok((Self { key }, false))
     }
 

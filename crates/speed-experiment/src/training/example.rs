@@ -8,7 +8,7 @@ use speed_data::Split;
 use speed_data::digits::{DigitsConfig, generate};
 
 use super::{check_new, exists};
-use crate::error::{ExperimentError, Mismatch};
+use crate::error::ExperimentError;
 use crate::store::write_folder;
 
 /// The directories of the organisations.
@@ -54,7 +54,7 @@ fn add(
         let rows = images.pixels(image).chunks_exact(shape.width).skip(top).take(SIDE);
         let pixels = rows.flat_map(|row| &row[left..left + SIDE]).copied().collect();
         let picture = Picture { width: SIDE, height: SIDE, channels: 1, pixels };
-        files.push((name(image, images.label(image)), png(picture).map_err(Mismatch::from)?));
+        files.push((name(image, images.label(image)), png(picture)?));
     }
     Ok(())
 }

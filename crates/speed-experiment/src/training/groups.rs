@@ -7,8 +7,8 @@ use speed_core::vote_files::parse_pairs;
 use speed_core::{Digest, alike, composed, printable};
 use speed_data::Split;
 
-use super::{at, read_text};
-use crate::error::{ExperimentError, InputFault};
+use super::read_text;
+use crate::error::ExperimentError;
 use crate::progress::Progress;
 
 /// The rule that assigns images to groups.
@@ -44,8 +44,12 @@ pub(super) fn groups(
         Some(Grouping::Prefix(separator)) => {
             let prefix = |name: &String| {
                 let prefix = file_name(name).split_once(separator.as_str()).map(|(prefix, _)| prefix.to_owned());
-                let fault = || InputFault::NoPrefix { separator: separator.clone() };
-                prefix.filter(|prefix| !prefix.is_empty()).ok_or_else(|| at(&folder.join(name), fault()))
+                prefix.filter(|prefix| !prefix.is_empty()).ok_or_else(|| {
+                    let expected =
+                        format_args!("expected a name that begins with its group and {separator:?}, found none");
+                    let fault = format!("{expected}: rename it, or give --groups");
+                    ExperimentError::input(folder.join(name), fault)
+                })
             };
             names.iter().map(prefix).collect::<Result<_, _>>()?
         }
@@ -107,14 +111,19 @@ fn warn_of_contradictions(names: &[String], labels: &[u8], first: &[usize], prog
 
 /// Reads the group of every image.
 fn of_file(path: &Path, names: &[String]) -> Result<Vec<String>, ExperimentError> {
-    let parsed = parse_pairs(&read_text(path)?, &["file"], "group").map_err(|fault| at(path, fault))?;
+    let parsed =
+        parse_pairs(&read_text(path)?, &["file"], "group").map_err(|fault| ExperimentError::input(path, fault))?;
     let groups: HashMap<String, String> = parsed.pairs.into_iter().map(|pair| (pair.key, pair.value)).collect();
     let mut count: HashMap<&str, usize> = HashMap::new();
     names.iter().for_each(|name| *count.entry(file_name(name)).or_default() += 1);
     let group = |name: &String| {
         let own = || groups.get(file_name(name)).filter(|_| count[file_name(name)] == 1);
         let group = groups.get(name).or_else(own).filter(|group| !group.is_empty());
-        group.cloned().ok_or_else(|| at(path, InputFault::NoGroup { file: name.clone() }))
+        group.cloned().ok_or_else(|| {
+            let hint = "(columns file and group; CLASS/FILE if names repeat)";
+            let fault = format!("expected a group of the image {:?}, found none {hint}", printable(name));
+            ExperimentError::input(path, fault)
+        })
     };
     names.iter().map(group).collect()
 }

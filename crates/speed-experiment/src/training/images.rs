@@ -7,7 +7,7 @@ use speed_core::{alike, printable, printable_path};
 use speed_data::pictures::{self, PassedOver};
 use speed_data::{ImageShape, Split, arrays};
 
-use crate::config::{Config, ConfigError};
+use crate::config::Config;
 use crate::error::ExperimentError;
 use crate::image_warnings::dark;
 
@@ -85,11 +85,7 @@ impl ImagesOptions {
     /// # Errors
     /// If the images are missing or wrong, or an array comes without labels or classes.
     pub(super) fn labelled(&self, config: &Config, classes: Option<&[String]>) -> Result<Labelled, ExperimentError> {
-        let missing = |key: &str, message: &str| ConfigError::Key {
-            place: printable_path(&self.path),
-            key: key.into(),
-            message: message.into(),
-        };
+        let missing = |key: &str, message: &str| ExperimentError::key(printable_path(&self.path), key, message);
         if self.is_array() {
             let labels = self.labels.as_ref();
             let labels = labels.ok_or_else(|| missing("--labels", "an array needs an array of labels"))?;
@@ -101,7 +97,7 @@ impl ImagesOptions {
         }
         if self.labels.is_some() {
             let message = "is read with an array (.npy) only: the folder of a picture is its class";
-            return Err(missing("--labels", message).into());
+            return Err(missing("--labels", message));
         }
         let found = pictures::load_labelled(&self.path, config.reading(), classes)?;
         let mut warnings = skipped(&self.path, found.passed_over.as_ref());
@@ -141,7 +137,7 @@ impl ImagesOptions {
 
 /// Refuses classes that are named by numbers other than their own, because votes and labels are numbers from 0 in the order of the
 /// names: folders 1 to 7, or 0, 1, 10, 2; likewise class1 to class7 and 1.0 to 7.0.
-fn check_numbers(folder: &Path, names: &[String]) -> Result<(), ConfigError> {
+fn check_numbers(folder: &Path, names: &[String]) -> Result<(), ExperimentError> {
     let all_state_one = names.iter().all(|name| stated_number(name).is_some());
     let is_other = |(index, name): &(usize, &String)| match stated_number(name) {
         // Digits of other scripts have no value here, so the owner must confirm them.
@@ -150,14 +146,11 @@ fn check_numbers(folder: &Path, names: &[String]) -> Result<(), ConfigError> {
     };
     let Some((index, name)) = names.iter().enumerate().find(is_other) else { return Ok(()) };
     let names = names.iter().map(|name| printable(name)).collect::<Vec<_>>().join(",");
-    Err(ConfigError::Key {
-        place: printable_path(folder),
-        key: "--classes".into(),
-        message: format!(
-            "the class {} would have the number {index} in votes and labels; give --classes {names} to confirm this order, or another one",
-            printable(name)
-        ),
-    })
+    let message = format_args!(
+        "the class {} would have the number {index} in votes and labels; give --classes {names} to confirm this order, or another one",
+        printable(name)
+    );
+    Err(ExperimentError::key(printable_path(folder), "--classes", message))
 }
 
 /// Returns the digits of a name that has one number.

@@ -8,16 +8,16 @@ use crate::report::csv;
 use rand::seq::SliceRandom;
 use serde::Serialize;
 use speed_core::random::Streams;
-use speed_core::read_regular;
 use speed_core::vote_files::{MAX_QUERY_LIST, NamedQueries};
+use speed_core::{printable, read_regular};
 use speed_data::Images;
 use speed_data::pictures::{check, find};
 use speed_student::pool::{Cluster, Features};
 
 use super::images::{ImagesOptions, Unlabelled, relative, skipped};
 use super::settings::{of_pool, settings};
-use super::{at, check_new, seed, write_output};
-use crate::error::{ExperimentError, InputFault};
+use super::{check_new, seed, unknown_query, write_output};
+use crate::error::ExperimentError;
 use crate::mapping::{divide_pool, map_pool};
 use crate::progress::Progress;
 
@@ -90,7 +90,9 @@ pub fn choose_queries(options: &QueriesOptions, progress: &dyn Progress) -> Resu
             let clusters = divide_pool(&map, *count, &streams, progress);
             let found = clusters.all().len();
             if found < *count {
-                return Err(at(&pool.path, InputFault::FewClusters { expected: *count, found }));
+                let expected =
+                    format_args!("expected {count} different clusters of images, found {found}: reduce --count");
+                return Err(ExperimentError::input(&pool.path, expected));
             }
             let is_grouped = matches!(choice, QueriesChoice::Groups(_));
             (images.names.len(), of_clusters(clusters.all(), &images.names, is_grouped))
@@ -108,7 +110,10 @@ fn check_count(pool: &ImagesOptions, count: usize, images: usize) -> Result<(), 
     if (1..=images).contains(&count) {
         return Ok(());
     }
-    Err(at(&pool.path, InputFault::QueryCount { images, found: count }))
+    Err(ExperimentError::input(
+        &pool.path,
+        format_args!("expected 1 to {images} queries of {images} images, found {count}"),
+    ))
 }
 
 fn read_pool(pool: &ImagesOptions) -> Result<Unlabelled, ExperimentError> {
@@ -144,7 +149,11 @@ fn to_list(pool: &Path, lines: &[Line]) -> Result<String, ExperimentError> {
     let cells = |(name, group): &'_ Line| [Some(name.clone()), group.clone()].into_iter().flatten().collect::<Vec<_>>();
     let text = csv::write(["name", "group"].into_iter().take(columns), lines.iter().map(cells));
     if text.len() as u64 > MAX_QUERY_LIST {
-        return Err(at(pool, InputFault::LongList { found: text.len(), max: MAX_QUERY_LIST }));
+        let found = text.len();
+        let expected = format_args!(
+            "expected queries whose list has at most {MAX_QUERY_LIST} bytes, found {found}: reduce --count"
+        );
+        return Err(ExperimentError::input(pool, expected));
     }
     let read = NamedQueries::parse(text.as_bytes());
     let names = || lines.iter().map(|(name, _)| name);
@@ -156,15 +165,19 @@ fn to_list(pool: &Path, lines: &[Line]) -> Result<String, ExperimentError> {
         !alone.is_ok_and(|read| read.names() == std::slice::from_ref(*name))
     };
     match (names().find(is_lost), read) {
-        (None, Err(fault)) => Err(at(pool, fault)),
-        (lost, _) => Err(at(pool, InputFault::ListedName { name: lost.cloned().unwrap_or_default() })),
+        (None, Err(fault)) => Err(ExperimentError::input(pool, fault)),
+        (lost, _) => {
+            let found = lost.map_or_else(String::new, |name| printable(name));
+            let expected = "expected names that a list of queries can hold (UTF-8, no space at an end, no ; or tab)";
+            Err(ExperimentError::input(pool, format_args!("{expected}, found {found:?}")))
+        }
     }
 }
 
 /// Reads a list of queries.
 pub(super) fn read_queries(path: &Path) -> Result<NamedQueries, ExperimentError> {
-    let bytes = read_regular(path, MAX_QUERY_LIST).map_err(|error| at(path, InputFault::UnreadableText(error)))?;
-    NamedQueries::parse(&bytes).map_err(|fault| at(path, fault))
+    let bytes = read_regular(path, MAX_QUERY_LIST).map_err(ExperimentError::unreadable(path))?;
+    NamedQueries::parse(&bytes).map_err(|fault| ExperimentError::input(path, fault))
 }
 
 /// Returns the position of every name among the names of images.
@@ -178,9 +191,7 @@ pub(super) fn positions<'a>(
     names: &[String],
 ) -> Result<Vec<usize>, ExperimentError> {
     let places: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
-    let position = |query: &String| {
-        let fault = || InputFault::UnknownQuery { name: query.clone(), folder: folder.to_path_buf() };
-        places.get(query.as_str()).copied().ok_or_else(|| at(path, fault()))
-    };
+    let position =
+        |query: &String| places.get(query.as_str()).copied().ok_or_else(|| unknown_query(path, query, folder));
     queries.into_iter().map(position).collect()
 }

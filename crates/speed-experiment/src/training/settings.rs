@@ -3,7 +3,8 @@
 use speed_student::StudentConfig;
 
 use super::images::ImagesOptions;
-use crate::config::{Config, ConfigError, DEFAULTS, RawConfig, Source};
+use crate::config::{Config, DEFAULTS, RawConfig, Source};
+use crate::error::ExperimentError;
 
 /// A key that every training may change.
 const ARITHMETIC: &str = "arithmetic";
@@ -19,16 +20,13 @@ pub(super) fn settings(
     seed: u64,
     fixed: &[String],
     sets: &[String],
-) -> Result<Config, ConfigError> {
+) -> Result<Config, ExperimentError> {
     for set in sets {
         let key = set.split('=').next().unwrap_or_default().trim();
         let is_known = key == ARITHMETIC || key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
         if !is_known {
-            return Err(ConfigError::Key {
-                place: "--set".into(),
-                key: key.to_owned(),
-                message: format!("expected a key of [{section}], or {ARITHMETIC}"),
-            });
+            let expected = format_args!("expected a key of [{section}], or {ARITHMETIC}");
+            return Err(ExperimentError::key("--set", key, expected));
         }
     }
     let entries = [&images.entries()[..], &[format!("seed={seed}")], fixed, sets].concat();
@@ -45,7 +43,7 @@ pub(super) fn of_pool() -> Vec<String> {
 ///
 /// # Errors
 /// Never: the defaults are valid.
-pub(super) fn default_student() -> Result<StudentConfig, ConfigError> {
+pub(super) fn default_student() -> Result<StudentConfig, ExperimentError> {
     Ok(Source::new("defaults", DEFAULTS).resolve::<RawConfig>()?.student)
 }
 

@@ -3,28 +3,27 @@
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use crate::report::Classification;
 use burn::tensor::Device;
 use serde::Serialize;
 use speed_core::random::Streams;
 use speed_core::vote_files::{Pair, parse_pairs};
-use speed_core::{Classes, Digest, class_list, printable_path};
+use speed_core::{Classes, Digest, ExitCode, class_list, printable_path};
 use speed_data::Split;
 use speed_nn::threads;
 use speed_nn::training::logits;
-use speed_student::{EpochReport, Images, Lesson, StudentError, StudentMethod, StudentOutcome};
+use speed_student::{EpochReport, Images, Lesson, StudentMethod, StudentOutcome};
 
 use super::images::{ImagesOptions, Labelled, Unlabelled};
 use super::queries::{positions, read_queries};
 use super::settings::{default_student, of_pool, settings};
 use super::{
-    at, by_class, check_classes_option, check_folders, check_new, read_text, seed, usage, warn_of_missing,
-    warn_of_one_class, write_output, write_private_output,
+    by_class, check_classes_option, check_folders, check_new, other_line, read_text, seed, unknown_query,
+    warn_of_missing, warn_of_one_class, write_output, write_private_output,
 };
-use crate::config::{Config, ConfigError};
-use crate::error::{ExperimentError, InputFault, Mismatch};
+use crate::config::Config;
+use crate::error::ExperimentError;
 use crate::image_warnings::known;
 use crate::model::{Description, Network, Origin, probabilities, to_bytes};
 use crate::progress::Progress;
@@ -148,14 +147,13 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
         ..Origin::of_command(seed)
     };
     let description = Description::of_run(&config, network, shape, class_names.clone(), origin);
-    let failure = |fault| ExperimentError::Model { path: options.out.clone(), fault };
-    let bytes = to_bytes(&description, outcome.student.network()).map_err(failure)?;
+    let bytes = to_bytes(&description, outcome.student.network()).map_err(|error| error.at(&options.out))?;
     let write = if description.is_private() { write_private_output } else { write_output };
     write(&options.out, &bytes)?;
 
     let test = test.map(|test| {
         let pairs = test.labels().iter().copied().zip(outcome.predictions.iter().copied());
-        Classification::new(&class_names, pairs).map_err(Mismatch::from)
+        Classification::new(&class_names, pairs)
     });
     let pool = summary(&pool.images, &labelled, &outcome)?;
     warn_of_one_class(
@@ -182,7 +180,7 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
 
 /// Returns the settings, by default of pseudo-labels. The epochs of a shorter or longer training keep their number of images, and the phases of
 /// pseudo-labels keep their shares of the epochs.
-fn config(options: &StudentOptions, seed: u64) -> Result<Config, ConfigError> {
+fn config(options: &StudentOptions, seed: u64) -> Result<Config, ExperimentError> {
     let mut fixed = of_pool();
     fixed.push("student.method=pseudo-labels".to_owned());
     if let Some(epochs) = options.epochs {
@@ -218,11 +216,22 @@ fn classes_and_test(
     let round = options.round.as_ref().map(|round| round.classes.all_names());
     let classes = classes.or_else(|| round.clone());
     let missing = "expected the names of the classes in the order of the labels, a test set or a round";
-    let classes = classes.ok_or_else(|| usage("--classes", missing.into()))?;
+    let classes = classes.ok_or_else(|| ExperimentError::option("--classes", missing))?;
     if let Some(expected) = round.filter(|round| *round != classes) {
-        return Err(at(&options.labels, InputFault::RoundClasses { expected, found: classes }));
+        let difference = first_difference(&expected, &classes);
+        let (expected, found) = (class_list(&expected), class_list(&classes));
+        let fault = format_args!("expected the round's classes {expected} in this order, found {found}{difference}");
+        return Err(ExperimentError::input(&options.labels, fault));
     }
     Ok((classes, test))
+}
+
+/// Returns the first number whose class differs, if the lists show no difference.
+fn first_difference(expected: &[String], found: &[String]) -> String {
+    match expected.iter().zip(found).position(|(one, other)| one != other) {
+        Some(number) => format!("; class {number} is {:?} in the round and {:?} here", expected[number], found[number]),
+        None => String::new(),
+    }
 }
 
 /// The labels of a round.
@@ -238,9 +247,12 @@ struct Labels {
 /// Reads the labels. The label of a group is the label of all its images.
 fn labels(options: &StudentOptions, pool: &Unlabelled, classes: &[String]) -> Result<Labels, ExperimentError> {
     let path = &options.labels;
-    let parsed = parse_pairs(&read_text(path)?, &["query", "name"], "label").map_err(|fault| at(path, fault))?;
+    let parsed = parse_pairs(&read_text(path)?, &["query", "name"], "label")
+        .map_err(|fault| ExperimentError::input(path, fault))?;
     if let Some(expected) = options.round.as_ref().map(|round| round.queries).filter(|all| *all != parsed.pairs.len()) {
-        return Err(at(path, InputFault::LabelCount { expected, found: parsed.pairs.len() }));
+        let found = parsed.pairs.len();
+        let fault = format_args!("expected a line for each of the round's {expected} queries, found {found}");
+        return Err(ExperimentError::input(path, fault));
     }
     check_list(options)?;
     let queries = Queries::read(options, pool)?;
@@ -254,13 +266,13 @@ fn labels(options: &StudentOptions, pool: &Unlabelled, classes: &[String]) -> Re
         }
         let label = classes.iter().position(|class| *class == value).and_then(|class| u8::try_from(class).ok());
         let expected = || format!("a class ({}) or no label", class_list(classes));
-        let fault = || InputFault::ClassName { line, found: value.clone(), expected: expected() };
-        let label = label.ok_or_else(|| at(path, fault()))?;
+        let label = label.ok_or_else(|| other_line(path, line, expected(), &value))?;
         answered += 1;
         images.extend(places.iter().map(|&place| (place, label)));
     }
     if answered == 0 {
-        return Err(at(path, InputFault::NoAnswers { queries: unanswered }));
+        let expected = format_args!("expected at least one query with a label, found {unanswered} without an answer");
+        return Err(ExperimentError::input(path, expected));
     }
     Ok(Labels { images, answered, unanswered })
 }
@@ -268,10 +280,15 @@ fn labels(options: &StudentOptions, pool: &Unlabelled, classes: &[String]) -> Re
 /// Checks that the list of queries is that of the round.
 fn check_list(options: &StudentOptions) -> Result<(), ExperimentError> {
     let Some(expected) = options.round.as_ref().and_then(|round| round.query_list) else { return Ok(()) };
-    let list = options.queries.as_deref().ok_or_else(|| at(&options.labels, InputFault::NoQueryList))?;
+    let list = options.queries.as_deref().ok_or_else(|| {
+        let expected = "expected --query-list with the list of the round, because the round's file has its SHA-256";
+        ExperimentError::input(&options.labels, expected)
+    })?;
     let found = Digest::of(read_text(list)?);
     if found != expected {
-        return Err(at(list, InputFault::OtherQueryList { expected: expected.to_hex(), found: found.to_hex() }));
+        let (expected, found) = (expected.to_hex(), found.to_hex());
+        let fault = format_args!("expected the list of queries of the round, with SHA-256 {expected}, found {found}");
+        return Err(ExperimentError::input(list, fault));
     }
     Ok(())
 }
@@ -309,8 +326,8 @@ impl<'a> Queries<'a> {
         let number = pair.key.parse().ok().filter(|query: &usize| query.to_string() == pair.key);
         let places = number.and_then(|query| self.places.get(query).cloned());
         places.ok_or_else(|| {
-            let fault = InputFault::NoQuery { line: pair.line, found: pair.key.clone(), queries: self.places.len() };
-            at(&self.options.labels, fault)
+            let expected = format!("a query from 0 to {}", self.places.len() - 1);
+            other_line(&self.options.labels, pair.line, expected, &pair.key)
         })
     }
 
@@ -318,14 +335,14 @@ impl<'a> Queries<'a> {
     fn named(&self, pair: &Pair) -> Result<Vec<usize>, ExperimentError> {
         let number = self.numbers.get(&pair.key).copied();
         let StudentOptions { labels, queries, pool, .. } = self.options;
-        let found = pair.key.clone();
         match (number, queries) {
             (Some(number), _) if self.is_grouped => Ok(self.places[number].clone()),
             (Some(place), _) => Ok(vec![place]),
             (None, Some(list)) if self.is_grouped => {
-                Err(at(labels, InputFault::NoQueryName { line: pair.line, found, list: list.clone() }))
+                let expected = format!("the name of a query of {}", printable_path(list));
+                Err(other_line(labels, pair.line, expected, &pair.key))
             }
-            (None, _) => Err(at(labels, InputFault::UnknownQuery { name: found, folder: pool.path.clone() })),
+            (None, _) => Err(unknown_query(labels, &pair.key, &pool.path)),
         }
     }
 }
@@ -346,18 +363,12 @@ impl Work<'_> {
         let method = self.config.student.method;
         let epochs = method.passes(&self.config.student).epochs;
         progress.begin("train a student", "epochs", epochs.into(), 0);
-        let done: Mutex<Option<StudentOutcome>> = Mutex::new(None);
-        threads::for_each(&[()], 1, |(), _| {
-            let outcome = self.train_here(method, progress).map_err(ExperimentError::Alone)?;
-            *done.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-            Ok::<_, ExperimentError>(())
-        })?;
+        let mut outcomes = threads::map(&[()], 1, |(), _| self.train_here(method, progress))?;
         progress.end("student trained");
-        let outcome = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(outcome.expect("the work ended without an error"))
+        Ok(outcomes.pop().expect("an outcome of the only training"))
     }
 
-    fn train_here(&self, method: StudentMethod, progress: &dyn Progress) -> Result<StudentOutcome, Box<StudentError>> {
+    fn train_here(&self, method: StudentMethod, progress: &dyn Progress) -> Result<StudentOutcome, ExperimentError> {
         let streams = Streams::new(self.seed).child("student", 0);
         let lesson = Lesson {
             config: &self.config.student,
@@ -374,7 +385,8 @@ impl Work<'_> {
             progress.advance(1, &format!("epoch {}{}", metrics.epoch, accuracy.unwrap_or_default()));
             Ok(())
         };
-        Ok(method.train(&lesson, None, &mut on_epoch)?)
+        let trained = method.train(&lesson, None, &mut on_epoch);
+        trained.map_err(|error| ExperimentError::new(ExitCode::Computation, error))
     }
 }
 

@@ -18,9 +18,9 @@ use super::division::Division;
 use super::groups::{Grouping, groups};
 use super::images::{ImagesOptions, Labelled};
 use super::settings::settings;
-use super::{at, check_classes_option, check_folders, check_new, seed, usage};
+use super::{check_classes_option, check_folders, check_new, seed};
 use crate::config::Config;
-use crate::error::{ExperimentError, InputFault, Mismatch, ModelFault};
+use crate::error::ExperimentError;
 use crate::model::{Description, Network, Origin, to_bytes};
 use crate::progress::Progress;
 use crate::store::{write_new_secret, write_secret_folder};
@@ -106,14 +106,16 @@ type Finished = (TeacherMetrics, Vec<u8>, Vec<u8>);
 pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Result<TeachersReport, ExperimentError> {
     check_new(&options.out)?;
     if !(0.0..1.0).contains(&options.validation) {
-        return Err(usage("--validation", format!("expected at least 0 and below 1, found {}", options.validation)));
+        let expected = format_args!("expected at least 0 and below 1, found {}", options.validation);
+        return Err(ExperimentError::option("--validation", expected));
     }
     if let Some(set) = options.sets.iter().find(|set| set.trim_start().starts_with("teacher.validation")) {
-        return Err(usage("--set", format!("{set}: use --validation, which holds out whole groups of images")));
+        let expected = format_args!("{set}: use --validation, which holds out whole groups of images");
+        return Err(ExperimentError::option("--set", expected));
     }
     if options.parts.is_some() && options.classes.is_none() {
         let message = "needed with --parts: the names of the folders depend on all images, and every teacher must depend on its own only";
-        return Err(usage("--classes", message.into()));
+        return Err(ExperimentError::option("--classes", message));
     }
     check_classes_option(options.classes.as_deref())?;
     let seed = seed(options.seed);
@@ -150,7 +152,7 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
     let pairs = parts.iter().zip(&finished).flat_map(|(part, (_, predicted, _))| {
         part.held_out.iter().map(|&image| data.images.label(image)).zip(predicted.iter().copied())
     });
-    let classification = Classification::new(&data.class_names, pairs).map_err(Mismatch::from)?;
+    let classification = Classification::new(&data.class_names, pairs)?;
     let report = |((part, file), (metrics, predicted, _)): ((&Part, PathBuf), &Finished)| {
         let images = &data.images;
         let right = part.held_out.iter().zip(predicted).filter(|(image, class)| images.label(**image) == **class);
@@ -190,7 +192,11 @@ fn parts(options: &TeacherOptions, group_of: &[String], division: &Division) -> 
         None => Ok(parts),
         Some(part) => {
             let groups = group_of.iter().collect::<BTreeSet<_>>().len();
-            Err(at(&options.images.path, InputFault::EmptyPart { part, parts: number.get(), groups }))
+            let fault = format_args!(
+                "teacher {part} of {number} has no image to train on: {groups} groups of images are divided by a keyed hash of their names; use \
+                 fewer --parts, a smaller --validation, or smaller groups"
+            );
+            Err(ExperimentError::input(&options.images.path, fault))
         }
     }
 }
@@ -247,9 +253,8 @@ fn train(
         let (shape, classes) = (data.images.shape(), data.class_names.clone());
         let origin = Origin { teacher: Some(index), ..Origin::of_command(config.seed) };
         let description = Description::of_run(config, network, shape, classes, origin);
-        let bytes = to_bytes(&description, teacher.network()).map_err(|fault: ModelFault| {
-            EnsembleError::Caller(ExperimentError::Model { path: options.out.clone(), fault })
-        })?;
+        let bytes = to_bytes(&description, teacher.network())
+            .map_err(|error: ExperimentError| EnsembleError::Caller(error.at(&options.out)))?;
         progress.advance(1, &format!("teacher {index} fits {:.1} % of its images", 100.0 * metrics.train_accuracy));
         Ok((metrics, predicted, bytes))
     });

@@ -14,11 +14,12 @@ use speed_data::pictures::{Preparation, find};
 use super::images::relative;
 use super::queries::{positions, read_queries};
 use super::{
-    at, by_class, check_new, read_text, warn_of_missing, warn_of_one_class, write_output, write_private_output,
+    by_class, check_new, other_line, read_text, unknown_query, warn_of_missing, warn_of_one_class, write_output,
+    write_private_output,
 };
-use crate::error::{ExperimentError, InputFault};
+use crate::error::ExperimentError;
 use crate::model::{ForeignModel, Inputs, Model, Predicting};
-use crate::npy::votes_to_bytes;
+use crate::npy::{labels_below, votes_to_bytes};
 use crate::progress::Progress;
 use crate::store::write_secret_folder;
 
@@ -83,7 +84,9 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
     check_new(out)?;
     let models = model_files(&options.models, if onnx.is_some() { "onnx" } else { "safetensors" })?;
     if models.len() > 1 && has_extension(out, "csv") {
-        return Err(at(out, InputFault::SeveralModels { models: models.len() }));
+        let models = models.len();
+        let expected = "expected .npy, or a folder for one CSV file per model";
+        return Err(ExperimentError::input(out, format_args!("{expected}, for the votes of {models} models")));
     }
     let queries = queries.as_deref().map(|path| Ok::<_, ExperimentError>((path, read_queries(path)?))).transpose()?;
     let known = known.as_deref().map(read_known).transpose()?;
@@ -93,7 +96,10 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
         let voter = Voter::read(path, onnx.as_ref())?;
         let found = voter.classes().to_vec();
         if index > 0 && found != class_names {
-            return Err(at(path, InputFault::ModelClasses { expected: class_names, found }));
+            let (expected, found) = (class_list(&class_names), class_list(&found));
+            let next = "train all models with the same --classes";
+            let fault = format_args!("expected a model of the classes {expected}, found {found}: {next}");
+            return Err(ExperimentError::input(path, fault));
         }
         let (inputs, all) = inputs(images, queries.as_ref(), &voter.preparation())?;
         if index == 0 {
@@ -127,7 +133,8 @@ type Known<'a> = (&'a Path, Vec<Pair>);
 
 /// Reads known answers: lines `name,label` with the names of queries and of classes.
 fn read_known(path: &Path) -> Result<Known<'_>, ExperimentError> {
-    let parsed = parse_pairs(&read_text(path)?, &["name"], "label").map_err(|fault| at(path, fault))?;
+    let parsed =
+        parse_pairs(&read_text(path)?, &["name"], "label").map_err(|fault| ExperimentError::input(path, fault))?;
     Ok((path, parsed.pairs))
 }
 
@@ -142,11 +149,10 @@ fn share_right(
     let places: HashMap<&String, usize> = queries.iter().zip(0..).collect();
     let mut right = 0;
     for Pair { line, key, value } in known {
-        let unknown = || InputFault::UnknownQuery { name: key.clone(), folder: images.to_path_buf() };
-        let place = places.get(key).copied().ok_or_else(|| at(path, unknown()))?;
+        let place = places.get(key).copied().ok_or_else(|| unknown_query(path, key, images))?;
         let expected = || format!("the name of a class ({})", class_list(classes));
-        let other = || InputFault::ClassName { line: *line, found: value.clone(), expected: expected() };
-        let class = classes.iter().position(|class| class == value).ok_or_else(|| at(path, other()))?;
+        let other = || other_line(path, *line, expected(), value);
+        let class = classes.iter().position(|class| class == value).ok_or_else(other)?;
         right += usize::from(usize::from(votes[place]) == class);
     }
     Ok(right as f64 / known.len() as f64)
@@ -251,7 +257,8 @@ fn model_files(paths: &[PathBuf], extension: &'static str) -> Result<Vec<PathBuf
         let mut found = entries.map_err(ExperimentError::io("read", path))?;
         found.retain(|file| has_extension(file, extension));
         if found.is_empty() {
-            return Err(at(path, InputFault::NoModels { extension }));
+            let expected = format_args!("expected model files (*.{extension}) in the folder, found none");
+            return Err(ExperimentError::input(path, expected));
         }
         found.sort();
         files.extend(found);
@@ -359,24 +366,26 @@ pub fn plurality(options: &PluralityOptions) -> Result<PluralityReport, Experime
 /// Reads the votes of one teacher, or of every row of a table.
 fn votes_of(path: &Path, question: &Question<'_>) -> Result<Vec<u8>, ExperimentError> {
     let bytes = read_text(path)?;
-    let single = |fault| at(path, InputFault::Answer(Box::new(fault)));
+    let single = |fault| ExperimentError::input(path, fault);
     if !has_extension(path, "npy") || question.classes.names().is_some() {
         return parse_answer(&bytes, question).map_err(single);
     }
-    let table = parse_numbers(&bytes).map_err(|fault| at(path, fault))?;
+    let table = parse_numbers(&bytes).map_err(|fault| ExperimentError::input(path, fault))?;
     let [rows, columns] = table.shape[..] else { return parse_answer(&bytes, question).map_err(single) };
     // One teacher's table of queries x classes, or many teachers' table of teachers x queries.
     let classes = question.classes.len();
     let is_of_one = [rows, columns] == [question.queries, classes];
     if is_of_one && columns == question.queries {
-        return Err(at(path, InputFault::TwoForms { queries: rows }));
+        return Err(ExperimentError::input(
+            path,
+            format_args!(
+                "expected votes of one form, found a table of {rows} x {rows}, which may be queries x classes of one teacher or teachers x \
+                 queries: give one file for each teacher, as CSV"
+            ),
+        ));
     }
     if columns != question.queries {
         return parse_answer(&bytes, question).map_err(single);
     }
-    let label = |(position, found): (usize, i64)| {
-        let label = u8::try_from(found).ok().filter(|label| usize::from(*label) < classes);
-        label.ok_or_else(|| at(path, InputFault::SavedClass { position, found, max: classes - 1 }))
-    };
-    table.values.into_iter().enumerate().map(label).collect()
+    labels_below(classes, table.values).map_err(|error| error.at(path))
 }

@@ -6,8 +6,8 @@ use serde_json::json;
 use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit_at};
 use speed_accountant::theory::tight_per_query_epsilon;
 use speed_accountant::{Accountant, Bound, Delta, PrivacyEvent};
-use speed_core::Randomness;
 use speed_core::vote_files::Known;
+use speed_core::{ExitCode, Randomness};
 use speed_experiment::ExperimentError;
 use speed_mechanism::{
     BinomialShare, DiscreteGaussian, HonestRatio, Mechanism, MechanismError, NoiseDeviation, NoiseGenerator,
@@ -87,7 +87,8 @@ pub(in crate::commands) fn audit(options: &AuditOptions) -> Result<(), Failure> 
         )
     })?;
     if refuted {
-        return Err(ExperimentError::Audit { lower_bound: found.lower_bound, claim }.into());
+        let fault = format!("the audit refutes the claim: at least {}, claimed {claim}", found.lower_bound);
+        return Err(ExperimentError::new(ExitCode::Computation, fault).into());
     }
     Ok(())
 }

@@ -46,9 +46,8 @@ pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure
             Waiting::during("drawing", || request.over_tau(gamma))
         }
     };
-    let drawn = drawn.map_err(|error: AccountError| {
-        Failure::from(ExperimentError::Input { path: options.queries.votes.clone(), fault: error.into() })
-    })?;
+    let drawn =
+        drawn.map_err(|error: AccountError| Failure::from(ExperimentError::input(&options.queries.votes, error)))?;
     write(&files, &drawn, read, options.json)
 }
 

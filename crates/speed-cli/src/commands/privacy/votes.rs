@@ -1,12 +1,13 @@
 //! Files of votes that privacy commands read. Every output states how its file was read.
 
+use std::fmt::Display;
 use std::ops::Range;
 use std::path::Path;
 
 use serde::Serialize;
 use speed_core::vote_files::{FormError, Known, Table, VoteFile, VotesForm, read_bytes};
+use speed_experiment::ExperimentError;
 use speed_experiment::npy::read_row_indices;
-use speed_experiment::{ExperimentError, InputFault};
 
 use crate::commands::{Failure, flag, usage};
 
@@ -85,6 +86,6 @@ fn refused(path: &Path, fault: FormError) -> Failure {
     }
 }
 
-fn input(path: &Path, fault: impl Into<InputFault>) -> Failure {
-    ExperimentError::Input { path: path.to_path_buf(), fault: fault.into() }.into()
+fn input(path: &Path, fault: impl Display) -> Failure {
+    ExperimentError::input(path, fault).into()
 }

@@ -126,10 +126,7 @@ impl State {
             Ok(Config::load(&Source::read(&path)?)?)
         });
         let configs: Vec<Config> = configs.collect::<Result<_, Failure>>()?;
-        let steps = match &configs[..] {
-            [config] if config_path(&folder).exists() => Steps::of_run(config, results),
-            configs => Steps::of_sweep_folder(folder.clone(), configs, results),
-        };
+        let steps = Steps::in_folder(folder.clone(), &configs, results);
         let states = steps.states(|step| jobs.of_step(step).last().map_or(1, |job| job.of))?;
         let open = states.into_iter().filter_map(|StepState { step, open, .. }| Some((step, open?)));
         let open = open.flat_map(|(step, shards)| match step.has_shards() {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use speed_core::{printable, printable_path};
-use speed_experiment::{ConfigError, ExperimentError};
+use speed_experiment::ExperimentError;
 
 use crate::commands::{Failure, usage};
 use crate::options::SubmitOptions;
@@ -70,10 +70,7 @@ pub(in crate::commands) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
 
 /// Returns a path as text for a script.
 pub(super) fn text(path: &Path) -> Result<String, Failure> {
-    let refuse = || ConfigError::Key {
-        place: "command line".into(),
-        key: printable_path(path),
-        message: "a path in a script is UTF-8 text, and this one is not: use a folder with another name".into(),
-    };
-    Ok(path.to_str().map(str::to_owned).ok_or_else(refuse)?)
+    let expected = "a path in a script is UTF-8 text, and this one is not: use a folder with another name";
+    let text = path.to_str().map(str::to_owned);
+    Ok(text.ok_or_else(|| ExperimentError::option(printable_path(path), expected))?)
 }

@@ -4,10 +4,10 @@ use maud::{Markup, html};
 use speed_accountant::ledger::Statement;
 
 use super::frame::{facts, folded, verbatim, wide};
+use crate::config::{VotesSourceKind, word};
 use crate::report::environment::Environment;
 use crate::report::row::ReportRow;
 use crate::report::run::{EnsembleQuality, Report};
-use crate::report::settings::VotesOrigin;
 use crate::report::table::percent;
 
 /// Returns the settings of the config, in the order of the data flow.
@@ -22,24 +22,24 @@ pub(super) fn asked(report: &Report) -> Markup {
         }
         _ => String::new(),
     };
-    let votes = match &config.votes {
-        VotesOrigin::TrueLabels => "true labels instead of votes".to_owned(),
-        VotesOrigin::Teachers => format!("{teachers} teachers{quality}"),
-        VotesOrigin::Other(source) => format!("{teachers} teachers, votes from {source}{quality}"),
+    let votes = match config.votes.source {
+        VotesSourceKind::Truth => "true labels instead of votes".to_owned(),
+        VotesSourceKind::Teachers => format!("{teachers} teachers{quality}"),
+        source => format!("{teachers} teachers, votes from {}{quality}", word(&source)),
     };
     let randomness = if report.simulation { "from the seed" } else { "from the operating system" };
     let is_noisy = report.rows.iter().any(ReportRow::is_noisy);
-    let noise = if is_noisy { format!("{}, {randomness}", config.noise) } else { "none".to_owned() };
-    let students = match config.repeats {
+    let noise = if is_noisy { format!("{}, {randomness}", config.noise_in_words()) } else { "none".to_owned() };
+    let students = match config.table.repeats {
         0 => String::new(),
-        repeats => format!("{repeats} a row, {}", config.method),
+        repeats => format!("{repeats} a row, {}", config.student.method.title()),
     };
     facts(&[
-        ("Images", format!("{}{handwriting}; a pool of {pool_images}", config.images)),
+        ("Images", format!("{}{handwriting}; a pool of {pool_images}", word(&config.data.source))),
         ("Teachers", votes),
-        ("Queries", format!("{}, {}", config.queries, config.selection)),
+        ("Queries", format!("{}, {}", config.queries.count, config.selection_in_words())),
         ("Noise", noise),
-        ("Claims", format!("at delta {:e}", config.delta)),
+        ("Claims", format!("at delta {:e}", config.privacy.delta)),
         ("Students", students),
         ("Seed", config.seed.to_string()),
         ("Ledger", spent(report.ledger.as_ref())),
@@ -96,7 +96,7 @@ fn duration(seconds: f64) -> String {
 
 /// Returns the complete config.
 pub(super) fn config(report: &Report) -> Markup {
-    folded("Every key of the run", &verbatim("Config", &report.config.toml))
+    folded("Every key of the run", &verbatim("Config", &report.config.to_toml()))
 }
 
 /// Returns the config of a sweep with the command that runs it.
@@ -124,7 +124,7 @@ pub(super) fn machine(environment: &Environment) -> Markup {
 
 /// Returns the commands that repeat the run, and which results are the same.
 pub(super) fn repeat(report: &Report) -> Markup {
-    let dataset = report.config.dataset.as_ref();
+    let dataset = report.config.data.source.published();
     let fetch = dataset.map_or_else(String::new, |name| format!("speed data fetch {name}\n"));
     html! {
         p { "Save the config above as " code { "config.toml" } " (the run's folder has a copy), and run these commands with speed " (report.environment.speed) ":" }

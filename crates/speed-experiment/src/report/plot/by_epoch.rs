@@ -1,8 +1,10 @@
 //! The students' accuracies by epoch.
 
+use speed_student::StudentMethod;
+
 use super::chart::{Axis, Chart, Line, Point, Series};
 use crate::report::row::{EpochAccuracy, StudentRun};
-use crate::report::run::Report;
+use crate::report::run::{Report, title_of};
 use crate::report::table::{Table, percent};
 
 /// Range below the worst student's accuracy that is drawn, in percentage points; lower values are from the start of the
@@ -43,14 +45,14 @@ impl Report {
         for (student, _) in &students {
             series.push(line("last parameters", Line::Faint, student, |epoch| epoch.raw));
         }
-        let mut methods: Vec<&str> = self.methods.iter().map(|method| method.name).collect();
+        let mut methods: Vec<&str> = StudentMethod::all().into_iter().map(|method| method.name()).collect();
         for (_, method) in &students {
             if !methods.contains(method) {
                 methods.push(method);
             }
         }
         for method in methods {
-            let name = format!("averaged parameters, {}", self.title_of(method));
+            let name = format!("averaged parameters, {}", title_of(method));
             let of_method = students.iter().filter(|(_, other)| *other == method);
             series.extend(of_method.map(|(student, _)| line(&name, Line::Plain, student, |epoch| epoch.average)));
         }

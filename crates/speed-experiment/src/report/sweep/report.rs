@@ -3,11 +3,13 @@
 use serde::{Deserialize, Serialize};
 use speed_accountant::ledger::Statement;
 
+use crate::config::{RawConfig, Sweep};
+use crate::error::ExperimentError;
 use crate::report::environment::Environment;
-use crate::report::plausible::{Implausible, MAX_FOLDER, check_count, check_names, check_rows};
+use crate::report::plausible::{MAX_FOLDER, check_count, check_names, check_rows};
 use crate::report::row::ReportRow;
 use crate::report::run::Report;
-use crate::report::settings::RunSettings;
+use crate::sweep::sweep_id;
 
 /// The largest number of settings; each setting is a run.
 pub const MAX_SETTINGS: usize = 1000;
@@ -16,7 +18,7 @@ pub const MAX_SETTINGS: usize = 1000;
 const MAX_VALUE: usize = 4096;
 
 /// A finished sweep.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SweepReport {
     /// Experiment name.
     pub experiment: String,
@@ -29,7 +31,7 @@ pub struct SweepReport {
     /// The values of each key, as TOML.
     pub values: Vec<Vec<String>>,
     /// The config of the first setting.
-    pub config: RunSettings,
+    pub config: RawConfig,
     /// Every setting, with the results of its run.
     pub settings: Vec<SettingReport>,
     /// The total cost of all answers of the experiment; `None` for simulations.
@@ -73,24 +75,16 @@ impl SettingReport {
 }
 
 impl SweepReport {
-    /// Creates the report of a sweep of `keys` with their `values` and the finished `settings`. `config` is the config
-    /// of the first setting.
-    #[must_use]
-    pub fn new(
-        experiment: String,
-        sweep: String,
-        keys: Vec<String>,
-        values: Vec<Vec<String>>,
-        config: RunSettings,
-        settings: Vec<SettingReport>,
-    ) -> Self {
+    /// Creates the report of a sweep from its finished settings.
+    pub(crate) fn new(sweep: &Sweep, settings: Vec<SettingReport>) -> Self {
+        let first = &sweep.settings[0].config;
         Self {
-            experiment,
-            sweep,
+            experiment: first.name.clone(),
+            sweep: sweep_id(sweep),
             simulation: settings.iter().any(|setting| setting.simulation),
-            keys,
-            values,
-            config,
+            keys: sweep.keys.clone(),
+            values: sweep.values.clone(),
+            config: first.to_raw(),
             ledger: settings.iter().rev().find_map(|setting| setting.ledger.clone()),
             environment: settings.iter().find_map(|setting| setting.environment.clone()),
             settings,
@@ -101,18 +95,18 @@ impl SweepReport {
     ///
     /// # Errors
     /// If a name is not printable, a number is out of range, or lists differ in length.
-    pub fn check(&self) -> Result<(), Implausible> {
+    pub fn check(&self) -> Result<(), ExperimentError> {
         check_names(MAX_FOLDER, [&self.experiment, &self.sweep].into_iter().chain(&self.keys))?;
         check_count("settings", self.settings.len(), MAX_SETTINGS)?;
         if self.values.len() != self.keys.len() {
             let found = format!("those of {} keys of {}", self.values.len(), self.keys.len());
-            return Err(Implausible { expected: "the values of every key".to_owned(), found });
+            return Err(ExperimentError::unlikely("the values of every key", found));
         }
         for setting in &self.settings {
             check_count("values of a setting", setting.values.len(), self.keys.len())?;
             if setting.values.len() < self.keys.len() {
                 let found = format!("{} values of {} keys", setting.values.len(), self.keys.len());
-                return Err(Implausible { expected: "a value of every key".to_owned(), found });
+                return Err(ExperimentError::unlikely("a value of every key", found));
             }
             check_names(MAX_VALUE, setting.values.iter().chain([&setting.run]))?;
             check_rows(&setting.rows)?;
@@ -122,7 +116,7 @@ impl SweepReport {
 
     /// Returns the config that repeats the sweep, as TOML.
     pub(crate) fn config_to_repeat(&self) -> String {
-        let mut text = format!("{}\n[sweep]\n", self.config.toml);
+        let mut text = format!("{}\n[sweep]\n", self.config.to_toml());
         for (key, values) in self.keys.iter().zip(&self.values) {
             let key = if key.contains('.') { format!("{key:?}") } else { key.clone() };
             text.push_str(&format!("{key} = [{}]\n", values.join(", ")));

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use speed_student::Images as Unlabelled;
 use speed_student::label_spreading::{LabelSpreading, Spreading};
 
-use crate::error::{ExperimentError, Mismatch};
+use crate::error::ExperimentError;
 use crate::stages::context::Context;
 use crate::stages::images::Images;
-use crate::stages::stage::{Stage, StageName};
+use crate::stages::stage::{Stage, StageFacts, StageName};
 use crate::stages::students::{LabelledQueries, StudentSpec};
 use crate::store::{FinishedStage, StageFolder};
 
@@ -32,12 +32,8 @@ impl<'a> SpreadingStage<'a> {
 impl Stage for SpreadingStage<'_> {
     type Output = Classification;
 
-    fn name(&self) -> &StageName {
-        &self.name
-    }
-
-    fn code_version(&self) -> u32 {
-        1
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts::new(&self.name)
     }
 
     fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {
@@ -68,7 +64,7 @@ impl Stage for SpreadingStage<'_> {
             progress.advance(images as u64, "");
         })?;
         let pairs = test.labels().iter().copied().zip(found);
-        let result = Classification::new(class_names, pairs).map_err(Mismatch::from)?;
+        let result = Classification::new(class_names, pairs)?;
         folder.write_json(RESULT, &result)?;
         let percent = 100.0 * result.accuracy().unwrap_or_default();
         let figure = context.unless_secret(format!(", accuracy {percent:.1} %"));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::error::ExperimentError;
 use crate::stages::context::Context;
 use crate::stages::images::Images;
-use crate::stages::stage::{Stage, StageName};
+use crate::stages::stage::{Stage, StageFacts, StageName};
 use crate::stages::teachers::TrainedTeachers;
 use crate::stages::votes::ask_teachers;
 use crate::store::{FinishedStage, StageFolder};
@@ -42,16 +42,8 @@ impl<'a> TeachersStage<'a> {
 impl Stage for TeachersStage<'_> {
     type Output = f64;
 
-    fn name(&self) -> &StageName {
-        &self.name
-    }
-
-    fn code_version(&self) -> u32 {
-        1
-    }
-
-    fn depends_on_machine(&self) -> bool {
-        true
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts { depends_on_machine: true, ..StageFacts::new(&self.name) }
     }
 
     fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {

@@ -11,7 +11,7 @@ use super::keys::RunKeys;
 use super::noise::NoisyTeachers;
 use super::question::RowQuestion;
 use crate::config::AggregationKind;
-use crate::error::{ExperimentError, ResultsFault};
+use crate::error::ExperimentError;
 use crate::ledger::Payment;
 use crate::stages::context::Context;
 use crate::stages::stage::StageName;
@@ -108,10 +108,7 @@ impl<'a> Asking<'a> {
         }
         match context.store.stage(identity)? {
             StageState::Done(done) => Ok(StageState::Done(done)),
-            StageState::Outstanding(folder) => {
-                let (path, fault) = (folder.path().to_path_buf(), ResultsFault::TakenAway);
-                Err(ExperimentError::Results { path, fault })
-            }
+            StageState::Outstanding(folder) => Err(ExperimentError::taken_away(folder.path())),
         }
     }
 

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use crate::report::csv;
 use serde_json::Value;
-use speed_accountant::QueryBatch;
 
 use super::answers;
 use super::asking::Asking;
@@ -13,15 +12,15 @@ use super::keys::RunKeys;
 use super::question::RowQuestion;
 use super::record::{self, TIMES};
 use crate::config::{AggregationKind, Config, RowConfig};
-use crate::cost::{Meter, StageCost, labelling_cost};
+use crate::cost::labelling_cost;
 use crate::error::ExperimentError;
 use crate::ledger::planned_checks;
 use crate::stages::complete::complete;
 use crate::stages::context::Context;
-use crate::stages::kind::{Kind, Node};
+use crate::stages::kind::{Kind, Node, Units};
 use crate::stages::outputs::Outputs;
-use crate::stages::stage::{Stage, StageName};
-use crate::stages::units::{ShardUnits, StageUnits};
+use crate::stages::stage::{Stage, StageFacts};
+use crate::stages::units::StageUnits;
 use crate::store::{FinishedStage, Identity, RunStore, StageFolder, StageState};
 
 /// The name of the kind in directories and fingerprints.
@@ -32,96 +31,52 @@ const OUTCOMES: &str = "checks.csv";
 const RECORD: &str = "check.json";
 
 /// The checks of a row's queries.
-pub(crate) struct Checking;
+pub(crate) static CHECKING: Kind = Kind {
+    is_per_row: true,
+    precedes_all_rows: true,
+    units: Some(Units {
+        name: "checks on ciphertexts",
+        count: on_ciphertexts,
+        are_serial: false,
+        work: |context, node, outputs, shard| {
+            let Some(row) = node.row else { return Ok(()) };
+            let Some(stage) = CheckingStage::of_row(context, node, row, outputs) else { return Ok(()) };
+            shard.work_on(context, &stage, stage.0.units(), |folder, own| stage.0.answer(context, folder, own))
+        },
+        found: |run, config, node, _| {
+            let units = node.units(config);
+            (units > 0).then(|| StageUnits::in_stage(run, &node.name, units, answers::unit))
+        },
+    }),
+    charge: |config, row, classes| planned_checks(config, &config.rows[row], classes),
+    cost: |config, _| Ok(labelling_cost(config, KIND, on_ciphertexts)),
+    ..Kind::new(
+        KIND,
+        |config, row| checked_row(config, row).is_some(),
+        |context, node, outputs| {
+            let Some(row) = node.row else { return Ok(()) };
+            let Some(stage) = CheckingStage::of_row(context, node, row, outputs) else { return Ok(()) };
+            let checked = complete(context, &stage)?;
+            outputs.get_mut::<RowChecks>().0.insert(row, checked);
+            Ok(())
+        },
+    )
+};
 
-impl Checking {
-    fn of(config: &Config, row: Option<usize>) -> Option<&RowConfig> {
-        row.map(|row| &config.rows[row]).filter(|row| row.check.is_some())
-    }
-
-    fn stage<'a>(
-        context: &Context<'a>,
-        node: &'a Node,
-        row: usize,
-        outputs: &'a mut Outputs,
-    ) -> Option<CheckingStage<'a>> {
-        outputs.get_mut::<RunKeys>();
-        let question = RowQuestion::of_checks(context, row, outputs)?;
-        Some(CheckingStage(Asking::new(&node.name, question, outputs.get())))
-    }
+fn checked_row(config: &Config, row: Option<usize>) -> Option<&RowConfig> {
+    row.map(|row| &config.rows[row]).filter(|row| row.check.is_some())
 }
 
-impl Kind for Checking {
-    fn name(&self) -> &'static str {
-        KIND
-    }
-
-    fn is_per_row(&self) -> bool {
-        true
-    }
-
-    fn precedes_all_rows(&self) -> bool {
-        true
-    }
-
-    fn is_in(&self, config: &Config, row: Option<usize>) -> bool {
-        Self::of(config, row).is_some()
-    }
-
-    fn unit_name(&self) -> Option<&'static str> {
-        Some("checks on ciphertexts")
-    }
-
-    fn units(&self, config: &Config, row: Option<usize>) -> usize {
-        let row = Self::of(config, row).filter(|row| row.aggregation == AggregationKind::Encrypted);
-        row.map_or(0, |row| row.query_count(config.queries.count))
-    }
-
-    fn has_serial_units(&self) -> bool {
-        false
-    }
-
-    fn charge(&self, config: &Config, row: usize, classes: usize) -> Result<Option<QueryBatch>, ExperimentError> {
-        planned_checks(config, &config.rows[row], classes)
-    }
-
-    fn complete(&self, context: &Context<'_>, node: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
-        let Some(row) = node.row else { return Ok(()) };
-        let Some(stage) = Self::stage(context, node, row, outputs) else { return Ok(()) };
-        let checked = complete(context, &stage)?;
-        outputs.get_mut::<RowChecks>().0.insert(row, checked);
-        Ok(())
-    }
-
-    fn do_units(
-        &self,
-        context: &Context<'_>,
-        node: &Node,
-        outputs: &mut Outputs,
-        shard: &mut ShardUnits<'_>,
-    ) -> Result<(), ExperimentError> {
-        let Some(row) = node.row else { return Ok(()) };
-        let Some(stage) = Self::stage(context, node, row, outputs) else { return Ok(()) };
-        shard.work_on(context, &stage, stage.0.units(), |folder, own| stage.0.answer(context, folder, own))
-    }
-
-    fn count_units(&self, run: &Path, config: &Config, node: &Node, _: &[Node]) -> Option<StageUnits> {
-        let units = node.units(config);
-        (units > 0).then(|| StageUnits::in_stage(run, &node.name, units, answers::unit))
-    }
-
-    fn cost(&self, config: &Config, _: &Meter) -> Result<Vec<StageCost>, ExperimentError> {
-        let rows = (0..config.rows.len()).filter(|&row| config.labels_of(row) == row);
-        let checks = rows.map(|row| (config.rows[row].circuit, self.units(config, Some(row))));
-        let checks: Vec<_> = checks.filter(|(_, units)| *units > 0).collect();
-        Ok(labelling_cost(KIND, &checks))
-    }
+/// Returns the number of checks of a row on ciphertexts.
+fn on_ciphertexts(config: &Config, row: Option<usize>) -> usize {
+    let row = checked_row(config, row).filter(|row| row.aggregation == AggregationKind::Encrypted);
+    row.map_or(0, |row| row.query_count(config.queries.count))
 }
 
 /// Returns the number of queries that reached the threshold of a row's checks in the directory of a run; `None` before the
 /// checks are done.
 pub(super) fn reached_in(run: &Path, row: Option<usize>, earlier: &[Node]) -> Option<usize> {
-    let node = earlier.iter().find(|node| node.kind.name() == KIND && node.row == row)?;
+    let node = earlier.iter().find(|node| node.kind.name == KIND && node.row == row)?;
     let remains = RunStore::is_finished(run, &node.name).then(|| RunStore::remains_in(run, &node.name))?;
     let checked: Checked = serde_json::from_str(&remains.read(RECORD)?).ok()?;
     Some(checked.reached.len())
@@ -130,19 +85,19 @@ pub(super) fn reached_in(run: &Path, row: Option<usize>, earlier: &[Node]) -> Op
 /// The checks of one row.
 struct CheckingStage<'a>(Asking<'a>);
 
+impl<'a> CheckingStage<'a> {
+    fn of_row(context: &Context<'a>, node: &'a Node, row: usize, outputs: &'a mut Outputs) -> Option<Self> {
+        outputs.get_mut::<RunKeys>();
+        let question = RowQuestion::of_checks(context, row, outputs)?;
+        Some(Self(Asking::new(&node.name, question, outputs.get())))
+    }
+}
+
 impl Stage for CheckingStage<'_> {
     type Output = Checked;
 
-    fn name(&self) -> &StageName {
-        self.0.name
-    }
-
-    fn kind(&self) -> &str {
-        KIND
-    }
-
-    fn code_version(&self) -> u32 {
-        1
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts { kind: KIND, ..StageFacts::new(self.0.name) }
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {

@@ -8,7 +8,7 @@ use speed_core::Randomness;
 use speed_mechanism::MechanismError;
 
 use super::question::RowQuestion;
-use crate::error::{ExperimentError, Mismatch};
+use crate::error::ExperimentError;
 use crate::stages::context::Context;
 use crate::store::NoiseKey;
 
@@ -39,7 +39,7 @@ impl NoisyTeachers {
             let own = (is_noisy && !query.is_central()).then_some((&share, &randomness));
             values.extend_from_slice(&values_of(shape, &labels, own).map_err(MechanismError::from)?);
         }
-        let mut votes = NoisyVotes::new(shape, noise.bound(shape)?, values).map_err(Mismatch::NoisyVotes)?;
+        let mut votes = NoisyVotes::new(shape, noise.bound(shape)?, values)?;
         if query.is_central() {
             let randomness = self.of_server(context, question);
             let draws = shape.queries() * query.draws(shape.classes());
@@ -47,9 +47,9 @@ impl NoisyTeachers {
             // All classes of a check have the same noise.
             let each = shape.counts() / draws;
             let drawn = drawn.iter().flat_map(|&value| std::iter::repeat_n(value, each)).collect();
-            votes = votes.with_server_noise(drawn).map_err(Mismatch::NoisyVotes)?;
+            votes = votes.with_server_noise(drawn)?;
         }
-        let votes = votes.with_parties(context.config.ensemble.teachers_of_parties()).map_err(Mismatch::NoisyVotes)?;
+        let votes = votes.with_parties(context.config.ensemble.teachers_of_parties())?;
         Ok(match query.threshold {
             Some(threshold) if query.is_check => votes.with_check(threshold),
             Some(threshold) => votes.with_threshold(threshold),

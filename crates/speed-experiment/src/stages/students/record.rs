@@ -6,7 +6,7 @@ use crate::report::{Classification, EpochAccuracy, StudentRun, csv};
 use speed_data::Split;
 use speed_student::{EpochMetrics, StudentMethod, StudentOutcome};
 
-use crate::error::{ExperimentError, Mismatch, ResultsFault};
+use crate::error::ExperimentError;
 use crate::picture;
 use crate::store::{FinishedStage, StageFolder, read_listed, read_stage_file};
 
@@ -37,8 +37,15 @@ fn check_accuracy(result: &Classification, run: &StudentRun, path: PathBuf) -> R
     }
     let expected = format!("results by class with the student's accuracy {}", run.accuracy);
     let found = result.accuracy().map_or_else(|| "no image".to_owned(), |found| found.to_string());
-    let fault = ResultsFault::Table { expected, found, stage: run.stage.clone() };
-    Err(ExperimentError::Results { path, fault })
+    Err(other_table(path, &expected, &found, &run.stage))
+}
+
+/// Returns an error about an incomplete table of a stage.
+fn other_table(path: PathBuf, expected: &str, found: &str, stage: &str) -> ExperimentError {
+    ExperimentError::results(
+        path,
+        format_args!("expected {expected}, found {found}; --force {stage} repeats the stage"),
+    )
 }
 
 /// Writes the files of a student, and returns the names of the files that its inputs determine.
@@ -55,7 +62,7 @@ pub(super) fn write(
         StudentRun { stage: stage.to_owned(), accuracy, accuracy_raw, by_epoch: Vec::new(), classification: None };
     folder.write_checked(METRICS, metrics_csv(method.measures(), metrics).as_bytes())?;
     let labels = test.images.labels().iter().copied().zip(outcome.predictions.iter().copied());
-    let classification = Classification::new(test.class_names, labels).map_err(Mismatch::from)?;
+    let classification = Classification::new(test.class_names, labels)?;
     check_accuracy(&classification, &run, folder.path().join(CLASSES))?;
     folder.write_checked_json(CLASSES, &classification)?;
     folder.write_json(RESULT, &run)?;
@@ -74,13 +81,12 @@ pub(super) fn read(stage: &FinishedStage, class_names: &[String]) -> Result<Stud
     // The table is complete if it has the last epoch.
     if let Some(last) = by_epoch.last().filter(|last| last.average != run.accuracy) {
         let expected = format!("the last line to have the student's accuracy {}", run.accuracy);
-        let fault = ResultsFault::Table { expected, found: last.average.to_string(), stage: run.stage };
-        return Err(ExperimentError::Results { path: stage.path(METRICS), fault });
+        return Err(other_table(stage.path(METRICS), &expected, &last.average.to_string(), &run.stage));
     }
     let classification: Classification = stage.read_json(CLASSES)?;
     check_accuracy(&classification, &run, stage.path(CLASSES))?;
     // Names of classes may have changed since, such as those of folders of pictures.
-    let classification = classification.with_names(class_names).map_err(Mismatch::from)?;
+    let classification = classification.with_names(class_names)?;
     Ok(StudentRun { by_epoch, classification: Some(classification), ..run })
 }
 
@@ -95,10 +101,7 @@ pub(crate) fn read_epochs(run: &Path, stage: &str) -> Vec<EpochAccuracy> {
 /// # Errors
 /// If the file differs from the stage's record.
 pub(crate) fn kept_weights(run: &Path, stage: &str) -> Result<Option<Vec<u8>>, ExperimentError> {
-    read_listed(run, stage, WEIGHTS).map_err(|(path, damage)| {
-        let fault = ResultsFault::Page { damage };
-        ExperimentError::Results { path, fault }
-    })
+    read_listed(run, stage, WEIGHTS).map_err(ExperimentError::of_page)
 }
 
 /// Returns the epochs with accuracies of a table of metrics.

@@ -7,7 +7,7 @@ use speed_student::{
 };
 
 use super::student::Student;
-use crate::error::{ExperimentError, Mismatch};
+use crate::error::ExperimentError;
 use crate::progress::Part;
 use crate::stages::context::Context;
 use crate::store::StageFolder;
@@ -99,7 +99,7 @@ impl<'a> Session<'a> {
     /// Reports an epoch, and saves the checkpoint if the last one is old.
     fn epoch_done(&mut self, report: &EpochReport<'_>) -> Result<(), ExperimentError> {
         if self.student.is_stopped() {
-            return Err(Mismatch::Stopped.into());
+            return Err(ExperimentError::fault("stopped because another student failed"));
         }
         self.count_resumed();
         let metrics = report.metrics();
@@ -108,7 +108,7 @@ impl<'a> Session<'a> {
             .map_or_else(String::new, |accuracy| format!(", accuracy {:.1} %", 100.0 * accuracy));
         let accuracy = self.context.unless_secret(accuracy);
         let (row, repeat, epoch) = (self.student.row(), self.student.repeat, metrics.epoch);
-        self.context.progress.part(&self.part(epoch));
+        self.context.progress.part(self.part(epoch));
         self.context.progress.advance(1, &format!("{row} repeat {repeat}: epoch {epoch}{accuracy}"));
         if self.saved.elapsed() >= CHECKPOINT_EVERY {
             let checkpoint =

@@ -11,23 +11,14 @@ use crate::error::ExperimentError;
 use crate::model::weights_to_bytes;
 use crate::stages::context::Context;
 use crate::stages::images::Images;
-use crate::stages::stage::Stage;
-use crate::stages::stage::StageName;
+use crate::stages::stage::{Stage, StageFacts};
 use crate::store::{FinishedStage, StageFolder};
 
 impl Stage for Student<'_> {
     type Output = StudentRun;
 
-    fn name(&self) -> &StageName {
-        &self.name
-    }
-
-    fn code_version(&self) -> u32 {
-        4
-    }
-
-    fn depends_on_machine(&self) -> bool {
-        true
+    fn facts(&self) -> StageFacts<'_> {
+        StageFacts { version: 4, depends_on_machine: true, ..StageFacts::new(&self.name) }
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
@@ -72,8 +63,7 @@ impl Student<'_> {
     /// Writes the trained student's weights. Their file is not an output, because a student is the same with and without it.
     fn keep(&self, folder: &StageFolder, trained: &speed_student::Student) -> Result<(), ExperimentError> {
         let bytes = weights_to_bytes(trained.network());
-        let bytes =
-            bytes.map_err(|fault| ExperimentError::Model { path: folder.path().join(record::WEIGHTS), fault })?;
+        let bytes = bytes.map_err(|error| error.at(folder.path().join(record::WEIGHTS)))?;
         folder.write_checked(record::WEIGHTS, &bytes)
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
+use speed_core::ExitCode;
 use speed_core::random::Streams;
 use speed_data::Split;
 use speed_student::{StudentConfig, StudentError, StudentMethod};
@@ -173,10 +174,9 @@ impl<'a> Student<'a> {
     }
 
     pub(super) fn error(&self, error: StudentError) -> ExperimentError {
-        let failed = |error| ExperimentError::Student {
-            repeat: self.repeat,
-            row: self.row().to_owned(),
-            source: Box::new(error),
+        let failed = |error: StudentError| {
+            let student = format!("student repeat {} on the labels of row {:?}", self.repeat, self.row());
+            ExperimentError::new(ExitCode::Computation, format_args!("{student}: {error}"))
         };
         match error {
             // Errors of reports are this crate's own errors.
