@@ -31,5 +31,6 @@ pub use privacy::{PrivacyConfig, RawPrivacy};
 pub use queries::{QueriesConfig, QuerySelection, QuerySelectionKind, RawQueries};
 pub use row::{RawRow, RowConfig, RowStudent};
 pub(crate) use settings::word;
+pub(crate) use sweep::MAX_SETTINGS;
 pub use sweep::{Setting, Sweep};
 pub use votes::{RawVotes, VotesInFile, VotesSource, VotesSourceKind};

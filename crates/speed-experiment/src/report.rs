@@ -51,5 +51,5 @@ pub use proportion::Interval;
 pub use row::{AggregationKind, Baselines, EpochAccuracy, LabellingTimes, PaperFigures, ReportRow, Score, StudentRun};
 pub use run::{EnsembleQuality, Report, ReportFile, SCHEMA, StageTime, Versioned};
 pub use statistics::{mean_and_deviation, median};
-pub use sweep::{MAX_SETTINGS, SettingReport, Spread, SweepLine, SweepReport};
+pub use sweep::{SettingReport, Spread, SweepLine, SweepReport};
 pub use table::Table;

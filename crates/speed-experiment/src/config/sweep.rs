@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::report::MAX_SETTINGS;
 use toml::{Table, Value};
 
 use super::defaults::defaults;
@@ -11,6 +10,9 @@ use super::experiment::Config;
 use super::overrides::{self, Override};
 use super::unknown::unknown_of;
 use crate::error::ExperimentError;
+
+/// The largest number of settings; each setting is a run.
+pub(crate) const MAX_SETTINGS: usize = 1000;
 
 /// Keys that cannot be swept: they determine the place of the results and which of them may be published.
 const NOT_SWEPT: [&str; 2] = ["name", "noise.source"];

@@ -5,14 +5,13 @@ use std::collections::HashSet;
 use crate::report::{MAX_CLASS_NAME, check_class_names};
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
-use speed_core::{composed, moves_the_cursor};
+use speed_core::{composed, moves_the_cursor, printable};
 use speed_data::ImageShape;
 use speed_nn::matrix::Arithmetic;
 use speed_nn::training::AnyClassifier;
 use speed_student::{StudentConfig, StudentMethod};
 use speed_teacher::TeacherConfig;
 
-use super::file::{not_valid, other_format};
 use crate::config::{Config, DataSource, MAX_PIXELS};
 use crate::error::ExperimentError;
 
@@ -253,4 +252,15 @@ fn check_version(name: &'static str, expected: u32, found: u32) -> Result<(), Ex
     Err(ExperimentError::fault(format_args!(
         "expected version {expected} of the network {name}, found {found}: {next}"
     )))
+}
+
+/// Returns the error of a model of another format.
+pub(super) fn other_format(found: u64) -> ExperimentError {
+    let next = "use the version of speed that wrote it";
+    ExperimentError::fault(format_args!("expected model format {FORMAT}, found {found}: {next}"))
+}
+
+/// Returns the error of a description that is not valid.
+pub(super) fn not_valid(reason: &str) -> ExperimentError {
+    ExperimentError::fault(format_args!("its description is not valid: {}", printable(reason)))
 }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use speed_core::{ExitCode, printable};
 use speed_nn::training::{NamedTensors, TensorValues};
 
-use super::description::{Description, FORMAT};
+use super::description::{Description, FORMAT, not_valid, other_format};
 use crate::error::ExperimentError;
 
 /// Maximum length of a model's file in bytes: ten times the length of the largest network here.
@@ -145,17 +145,6 @@ fn checksum(text: &str, tensors: &NamedTensors) -> String {
         part(&little_endian(values));
     }
     hex::encode(hash.finalize())
-}
-
-/// Returns the error of a model of another format.
-pub(super) fn other_format(found: u64) -> ExperimentError {
-    let next = "use the version of speed that wrote it";
-    ExperimentError::fault(format_args!("expected model format {FORMAT}, found {found}: {next}"))
-}
-
-/// Returns the error of a description that is not valid.
-pub(super) fn not_valid(reason: &str) -> ExperimentError {
-    ExperimentError::fault(format_args!("its description is not valid: {}", printable(reason)))
 }
 
 fn format(error: SafeTensorError) -> ExperimentError {

@@ -6,5 +6,5 @@ mod report;
 mod tables;
 
 pub use lines::{Spread, SweepLine};
-pub use report::{MAX_SETTINGS, SettingReport, SweepReport};
+pub use report::{SettingReport, SweepReport};
 pub(crate) use tables::NOTES;

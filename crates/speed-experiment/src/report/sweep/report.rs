@@ -3,16 +3,13 @@
 use serde::{Deserialize, Serialize};
 use speed_accountant::ledger::Statement;
 
-use crate::config::{RawConfig, Sweep};
+use crate::config::{MAX_SETTINGS, RawConfig, Sweep};
 use crate::error::ExperimentError;
 use crate::report::environment::Environment;
 use crate::report::plausible::{MAX_FOLDER, check_count, check_names, check_rows};
 use crate::report::row::ReportRow;
 use crate::report::run::Report;
 use crate::sweep::sweep_id;
-
-/// The largest number of settings; each setting is a run.
-pub const MAX_SETTINGS: usize = 1000;
 
 /// Maximum length of a swept value, which is for example a path or a list of numbers, in bytes.
 const MAX_VALUE: usize = 4096;
