@@ -50,6 +50,19 @@ fn two_classes_and_a_threshold_cost_as_much_as_three_outcomes() {
     }
 }
 
+/// On commit 4d922578 a budget of 1000 said "spent 102" without a word about the cause.
+#[test]
+fn a_budget_far_from_the_cost_of_its_charges_is_reported() {
+    let place = Workplace::new("");
+    for (name, epsilon, is_far) in [("wide", "1000", true), ("near", "3", false)] {
+        create(&place, name, epsilon, "1e-5");
+        place.succeeds(&["ledger", "charge", name, "--queries", "5", "--gamma", "0.05"]);
+        let noise = ["--queries", "2", "--mechanism", "binomial", "--coins", "34", "--teachers", "250"];
+        let shown = place.succeeds(&[&["ledger", "charge", name], &noise[..]].concat());
+        assert_eq!(shown.contains("a smaller one counts them closer"), is_far, "{shown}");
+    }
+}
+
 #[test]
 fn a_claim_includes_samplers_only_if_delta_does() {
     let place = Workplace::new("");

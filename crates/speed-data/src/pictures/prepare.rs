@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use image::{DynamicImage, GrayImage, RgbImage};
+use speed_core::Digest;
 
 use super::files::{EMPTY, Others, PassedOver, names, read_picture, resized, write};
 use super::kind::{Kind, kind, not_read};
@@ -92,12 +93,15 @@ impl Preparation {
     }
 }
 
-/// Reads and decodes a PNG or JPEG picture, to find a damaged one.
+/// Reads and decodes a PNG or JPEG picture, to find a damaged one, and returns the SHA-256 of its size and its pixels in RGB, to find
+/// equal ones.
 ///
 /// # Errors
 /// [`DataError::BadFile`] and [`DataError::Io`], with the file.
-pub fn check(path: &Path) -> Result<(), DataError> {
-    read_picture(path).map(drop)
+pub fn check(path: &Path) -> Result<Digest, DataError> {
+    let picture = read_picture(path)?.to_rgb8();
+    let size = [picture.width(), picture.height()].map(u32::to_le_bytes).concat();
+    Ok(Digest::of([&size, picture.as_raw().as_slice()].concat()))
 }
 
 /// The pictures of a directory and its subdirectories.

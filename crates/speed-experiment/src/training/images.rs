@@ -1,6 +1,7 @@
 //! The images of a training: a directory of pictures or an array, with or without labels.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
 use speed_core::{alike, printable, printable_path};
@@ -122,14 +123,14 @@ impl ImagesOptions {
         if self.is_array() {
             let images = arrays::load_unlabelled(&self.path, classes)?;
             let names: Vec<String> = (0..images.len()).map(|index| index.to_string()).collect();
-            let warnings = copies(&self.path, &names, &images).into_iter();
+            let warnings = copies(&self.path, &names, pixels(&images)).into_iter();
             let warnings = warnings.chain(dark(&printable_path(&self.path), &images)).collect();
             return Ok(Unlabelled { images, names, warnings });
         }
         let found = pictures::load_unlabelled(&self.path, config.reading(), classes)?;
         let names = relative(&self.path, &found.files);
         let mut warnings = skipped(&self.path, found.passed_over.as_ref());
-        warnings.extend(copies(&self.path, &names, &found.images));
+        warnings.extend(copies(&self.path, &names, pixels(&found.images)));
         warnings.extend(dark(&printable_path(&self.path), &found.images));
         Ok(Unlabelled { images: found.images, names, warnings })
     }
@@ -165,13 +166,20 @@ pub(super) fn skipped(path: &Path, passed_over: Option<&PassedOver>) -> Vec<Stri
     passed_over.map(|files| format!("{}: {files}", printable_path(path))).into_iter().collect()
 }
 
-/// Returns the warning about images with the pixels of an earlier one.
-fn copies(path: &Path, names: &[String], images: &Split) -> Option<String> {
-    let mut first: HashMap<&[u8], usize> = HashMap::new();
-    let copies: Vec<(usize, usize)> = (0..images.len())
-        .map(|image| (image, *first.entry(images.pixels(image)).or_insert(image)))
-        .filter(|(image, earlier)| image != earlier)
-        .collect();
+fn pixels(images: &Split) -> impl Iterator<Item = &[u8]> {
+    (0..images.len()).map(|image| images.pixels(image))
+}
+
+/// Returns the warning about images with the pixels, or the digest of pixels, of an earlier one.
+pub(super) fn copies<P: Eq + Hash>(
+    path: &Path,
+    names: &[String],
+    pixels: impl IntoIterator<Item = P>,
+) -> Option<String> {
+    let mut first = HashMap::new();
+    let of_image = |(image, pixels)| (image, *first.entry(pixels).or_insert(image));
+    let copies: Vec<(usize, usize)> =
+        pixels.into_iter().enumerate().map(of_image).filter(|(image, earlier)| image != earlier).collect();
     let &(copy, earlier) = copies.first()?;
     let (copy, earlier) = (printable(&names[copy]), printable(&names[earlier]));
     Some(format!(

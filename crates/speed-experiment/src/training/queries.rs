@@ -14,7 +14,7 @@ use speed_data::Images;
 use speed_data::pictures::{check, find};
 use speed_student::pool::{Cluster, Features};
 
-use super::images::{ImagesOptions, Unlabelled, relative, skipped};
+use super::images::{ImagesOptions, Unlabelled, copies, relative, skipped};
 use super::settings::{of_pool, settings};
 use super::{check_new, seed, unknown_query, write_output};
 use crate::error::ExperimentError;
@@ -79,7 +79,9 @@ pub fn choose_queries(options: &QueriesOptions, progress: &dyn Progress) -> Resu
             let names = relative(&pool.path, &found.files);
             check_count(pool, *count, names.len())?;
             let (all, chosen) = (names.len(), random(names, *count, &streams));
-            chosen.iter().try_for_each(|(name, _)| check(&pool.path.join(name)))?;
+            let names: Vec<String> = chosen.iter().map(|(name, _)| name.clone()).collect();
+            let pixels = names.iter().map(|name| check(&pool.path.join(name))).collect::<Result<Vec<_>, _>>()?;
+            copies(&pool.path, &names, pixels).iter().for_each(|warning| progress.warn(warning));
             (all, chosen)
         }
         QueriesChoice::Typical(features) | QueriesChoice::Groups(features) => {

@@ -125,14 +125,18 @@ fn statement_text(statement: &Statement) -> String {
     let torn = statement
         .torn
         .map_or_else(String::new, |torn| format!("line {}: {}\n", torn.line, Damage::Torn { bytes: torn.bytes }));
+    // The budget fixes the order of moments, which is far from the best one for charges that cost much less.
+    let is_far = statement.spent_epsilon > 10.0 * statement.fixed_epsilon;
+    let far = "a budget that is far from the cost of its charges counts them for more than they cost; a smaller one counts them closer\n";
     format!(
-        "{}\nspent{}: epsilon {:.4}{} at delta {:e}; {:.4} if all charges were fixed before the first answer\n{}{}\n{torn}",
+        "{}\nspent{}: epsilon {:.4}{} at delta {:e}; {:.4} if all charges were fixed before the first answer\n{}{}{}\n{torn}",
         terminal::table(&table),
         if party.is_some() { " for one teacher" } else { "" },
         round_up(statement.spent_epsilon, 4),
         statement.budget.epsilon.map_or_else(String::new, |budget| format!(" of {budget}")),
         statement.budget.delta.get(),
         round_up(statement.fixed_epsilon, 4),
+        if is_far && statement.budget.epsilon.is_some() { far } else { "" },
         party.map_or_else(String::new, |party| party_text(&party)),
         statement.claim
     )
