@@ -3,6 +3,8 @@
 
 use std::cell::Cell;
 
+use speed_mechanism::Mechanism;
+
 use crate::assumption::{Bound, NeighbouringRelation};
 use crate::composition::{
     Composition, best_tilt, gaussian_epsilon, improved_epsilon, optimal_epsilon, skellam_epsilon, tail_bound_epsilon,
@@ -20,7 +22,6 @@ use crate::query_group::QueryGroup;
 use crate::renyi::{SkellamCurve, gaussian_rdp};
 use crate::sound::larger;
 use crate::three_answers::{LargestMoment, WIDEST_FOR_A_PARTY};
-use speed_mechanism::Mechanism;
 
 /// The largest moment order of the paper: "it captures the best moments accountant in every case" (Algorithm 1).
 pub const MAX_PAPER_ORDER: u32 = 25;

@@ -16,8 +16,9 @@
 //! assert_ne!(a, c);
 //! ```
 
-use crate::derive_key;
 use rand::SeedableRng;
+
+use crate::derive_key;
 
 /// The generator of a stream: ChaCha with 12 rounds, which `rand`'s own `StdRng` also uses. It is pinned here so that a
 /// new version of `rand` does not change results.
@@ -59,9 +60,11 @@ fn derive(key: &[u8; 32], name: &str, index: u64) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use rand::RngExt;
     use std::collections::HashSet;
+
+    use rand::RngExt;
+
+    use super::*;
 
     #[test]
     fn streams_differ_by_seed_name_index_and_level() {

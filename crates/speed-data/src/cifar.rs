@@ -1,10 +1,12 @@
 //! CIFAR-10's archive for C programs: a compressed tar archive of six files. A file is a list of records, each a label
 //! followed by the bytes of its image.
 
+use std::io::{BufRead, Read};
+
+use flate2::bufread::GzDecoder;
+
 use crate::split::check_labels;
 use crate::{ImageShape, Split};
-use flate2::bufread::GzDecoder;
-use std::io::{BufRead, Read};
 
 /// The files of training images, in their order.
 pub(crate) const TRAINING: [&str; 5] =

@@ -12,11 +12,12 @@ mod glyphs;
 mod render;
 mod warp;
 
-use crate::{Dataset, ImageShape, Split};
 use rand::RngExt;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use speed_core::random::{Stream, Streams};
+
+use crate::{Dataset, ImageShape, Split};
 
 /// Numbers of digits to draw, each at most [`MAX_IMAGES`] if read from a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,11 +1,13 @@
 //! Faults of data, with their remedies.
 
-use crate::ImageShape;
-use crate::checksum::Checksum;
-use speed_core::{printable, printable_path};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use speed_core::{printable, printable_path};
+
+use crate::ImageShape;
+use crate::checksum::Checksum;
 
 /// An error of this crate. Its text is complete: it includes the cause, so callers do not need `source()` to explain
 /// it.

@@ -11,9 +11,10 @@ mod error;
 
 use std::io::BufRead;
 
-use crate::ImageShape;
 use element::Array;
 pub use error::MatError;
+
+use crate::ImageShape;
 
 /// Images and labels of one file.
 #[non_exhaustive]

@@ -4,14 +4,16 @@
 //! splits them. So it only sees content with the published checksums, and its result is compared with our own reading
 //! of the same bytes.
 
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use ::mnist::MnistBuilder;
+
 use crate::catalog::MNIST;
 use crate::error::{bad_file, io_error};
 use crate::verify::{self, Loaded};
 use crate::{DataError, Dataset, ImageShape, Split, idx};
-use ::mnist::MnistBuilder;
-use std::fs;
-use std::io;
-use std::path::Path;
 
 const SHAPE: ImageShape = ImageShape { channels: 1, height: 28, width: 28 };
 const CLASSES: usize = 10;

@@ -11,16 +11,16 @@ mod size;
 
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
-use crate::error::bad_file;
-use crate::{DataError, Dataset, ImageShape, Split};
 pub use files::PassedOver;
 use files::{EMPTY, Others, names, read_picture, resized, write};
 use kind::{Kind, kind, not_read};
 pub use labelled::{LabelledPictures, UnlabelledPictures, load_labelled, load_unlabelled};
 pub use prepare::{FoundPictures, Preparation, check, find};
+use sha2::{Digest, Sha256};
 pub use size::Size;
+
+use crate::error::bad_file;
+use crate::{DataError, Dataset, ImageShape, Split};
 
 /// Largest number of bytes of all pixels of a split.
 const MAX_PIXELS: u64 = 8 << 30;

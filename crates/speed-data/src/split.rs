@@ -1,10 +1,12 @@
 //! Labelled images of one kind: a training set, a test set, or a part of one.
 
-use crate::{DataError, ImageShape};
-use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
+
+use sha2::{Digest, Sha256};
+
+use crate::{DataError, ImageShape};
 
 /// The largest number of classes for a label of one byte.
 const MAX_CLASSES: usize = 256;
@@ -185,8 +187,9 @@ pub(crate) fn check_labels(labels: &[u8], first: u8, classes: usize) -> Result<(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::collections::HashSet;
+
+    use super::*;
 
     const SHAPE: ImageShape = ImageShape { channels: 3, height: 2, width: 4 };
 

@@ -1,15 +1,17 @@
 //! An artificial dataset for tests: files of the right format with known checksums.
 
-use crate::ImageShape;
-use crate::catalog::{Catalog, Content, FileSpec};
-use crate::checksum::Checksum;
-use crate::idx::{IMAGES_MAGIC, LABELS_MAGIC};
+use std::collections::HashMap;
+use std::io::Write;
+
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use rand::Rng;
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
-use std::io::Write;
+
+use crate::ImageShape;
+use crate::catalog::{Catalog, Content, FileSpec};
+use crate::checksum::Checksum;
+use crate::idx::{IMAGES_MAGIC, LABELS_MAGIC};
 
 /// Returns a catalog of incompressible images and labels, and the compressed files by name, with a slash before and
 /// `.gz` after it.

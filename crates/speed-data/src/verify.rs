@@ -1,16 +1,18 @@
 //! The checks of one published file: compression, format, counts, labels, checksum.
 
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+use sha2::{Digest, Sha256};
+use speed_core::open_regular;
+
 use crate::catalog::{Catalog, Content, FileSpec};
 use crate::checksum::Checksum;
 use crate::error::{bad_file, check_count, check_shape, io_error};
 use crate::split::check_labels;
 use crate::{DataError, Split, cifar, idx, mat};
-use flate2::bufread::MultiGzDecoder;
-use sha2::{Digest, Sha256};
-use speed_core::open_regular;
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
 
 /// A file that passed every check.
 #[derive(Debug)]
@@ -184,9 +186,10 @@ pub(crate) fn read_svhn(reader: &mut impl BufRead, limit: u64) -> Result<Split, 
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::toy::{file, gzip, toy};
-    use std::fs;
 
     /// Reads `bytes` as file `index` of the toy dataset, and checks the fault in the error.
     #[track_caller]

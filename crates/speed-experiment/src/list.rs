@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use crate::report::{Report, ReportRow, RunNoise, check_rows};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Config, RowConfig};
 use crate::error::ExperimentError;
+use crate::report::{Report, ReportRow, RunNoise, check_rows};
 use crate::results;
 use crate::store::{
     PUBLISHED, RunStore, StageRecord, config_path, folders_in, is_current, is_id, is_in_use, read_table_alone,

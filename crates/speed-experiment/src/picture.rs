@@ -1,10 +1,10 @@
 //! Sheets of pictures: generated images, and images of queries.
 
-use crate::report::{Picture, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
 use speed_data::Split;
 use speed_student::{Grid, Samples};
 
 use crate::error::ExperimentError;
+use crate::report::{Picture, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
 
 /// Maximum length of the longer side of a query's picture, in pixels.
 const LONGEST_SIDE: usize = 48;

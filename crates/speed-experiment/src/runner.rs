@@ -4,13 +4,11 @@ mod shard;
 
 use std::path::{Path, PathBuf};
 
-use crate::report::{AskedQueries, EnsembleQuality, Environment, Report, ReportRow, RowAnswers, StageTime};
 use speed_accountant::QueryBatch;
 use speed_core::printable_path;
 use speed_core::random::Streams;
 
 pub use self::shard::{ShardReport, run_shard};
-
 use crate::config::Config;
 use crate::device::Device;
 use crate::environment::current_environment;
@@ -20,6 +18,7 @@ use crate::options::RunOptions;
 use crate::picture;
 use crate::plan::check_run_price;
 use crate::progress::{Progress, Recorder};
+use crate::report::{AskedQueries, EnsembleQuality, Environment, Report, ReportRow, RowAnswers, StageTime};
 use crate::results::{PublishedQueries, publish, report_row, write_models};
 use crate::stages::{
     CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowLabellings, TeacherAnswers, TeachersOnTest,

@@ -1,15 +1,15 @@
 //! Training and votes of all teachers, several at a time, with the same results for any number of threads.
 
-use speed_core::{VoteShape, Votes, VotesError};
-
-use burn::tensor::Device;
-
-use crate::{Teacher, TeacherConfig, TeacherError, TrainedTeacher, train_teacher};
-use speed_core::random::Streams;
-use speed_data::Split;
-use speed_nn::threads::{self, QueueError};
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
+
+use burn::tensor::Device;
+use speed_core::random::Streams;
+use speed_core::{VoteShape, Votes, VotesError};
+use speed_data::Split;
+use speed_nn::threads::{self, QueueError};
+
+use crate::{Teacher, TeacherConfig, TeacherError, TrainedTeacher, train_teacher};
 
 /// The reason why an ensemble was not trained or did not vote; `E` is the error of the caller's own function.
 #[derive(Debug, thiserror::Error)]

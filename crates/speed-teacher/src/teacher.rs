@@ -1,12 +1,14 @@
 //! A trained teacher: predictions and serialisation.
 
-use crate::{Architecture, TeacherError};
+use std::fmt;
+
 use burn::tensor::Device;
 use sha2::{Digest, Sha256};
 use speed_data::{ImageShape, Split};
 use speed_nn::params::ParameterError;
 use speed_nn::training::{AnyClassifier, predict};
-use std::fmt;
+
+use crate::{Architecture, TeacherError};
 
 const MAGIC: &[u8] = b"speed teacher 1\n";
 const DIGEST_LEN: usize = 32;

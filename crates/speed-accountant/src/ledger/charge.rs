@@ -1,10 +1,10 @@
 //! Charges and requests for charges.
 
-use crate::{Budget, PrivacyEvent, QueryBatch};
 use serde::{Deserialize, Deserializer, Serialize};
 use speed_mechanism::{HonestRatio, Mechanism};
 
 use crate::ledger::error::{PartyFault, Refusal};
+use crate::{Budget, PrivacyEvent, QueryBatch};
 
 /// Queries of one kind that were charged together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::{AccountError, CompositionRule, PrivacyEvent};
 use speed_core::{ExitCode, printable_path};
 use speed_mechanism::Mechanism;
+
+use crate::{AccountError, CompositionRule, PrivacyEvent};
 
 /// An error of a ledger.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,6 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::{AccountError, Budget, PrivacyEvent, PrivacyFilter, QueryBatch, Spent};
 use speed_core::{open_regular, printable_path, read_limited};
 
 use crate::ledger::charge::{self, Charge, ChargeRequest};
@@ -13,6 +12,7 @@ use crate::ledger::error::{LedgerError, Refusal};
 use crate::ledger::lines::{Contents, Entry, FORMAT};
 use crate::ledger::room::Room;
 use crate::ledger::statement::{PartyCost, Statement, claim};
+use crate::{AccountError, Budget, PrivacyEvent, PrivacyFilter, QueryBatch, Spent};
 
 /// A ledger file.
 #[derive(Clone, Debug)]

@@ -1,13 +1,13 @@
 //! The lines of a ledger: an entry as JSON, and a checksum that also covers all earlier lines.
 
-use crate::composition::MAX_QUERIES;
-use crate::{Budget, PrivacyEvent};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::composition::MAX_QUERIES;
 use crate::ledger::charge::{Charge, check_party};
 use crate::ledger::error::Damage;
 use crate::ledger::statement::TornLine;
+use crate::{Budget, PrivacyEvent};
 
 /// Version of the format.
 pub(crate) const FORMAT: u32 = 1;
@@ -131,11 +131,11 @@ fn chained(before: &str, entry: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::Delta;
     use proptest::prelude::*;
     use speed_mechanism::{HonestRatio, InverseScale, Mechanism};
 
     use super::*;
+    use crate::Delta;
     use crate::ledger::error::PartyFault;
 
     fn charges() -> impl Strategy<Value = Vec<Charge>> {

@@ -1,8 +1,9 @@
 //! The noise and the number of queries that a budget allows, found with the filter that checks charges.
 
+use speed_mechanism::{BinomialShare, InverseScale, Mechanism, MechanismKind, NoiseCoins, NoiseDeviation};
+
 use crate::composition::MAX_QUERIES;
 use crate::{AccountError, Budget, PrivacyFilter, QueryBatch, Spent};
-use speed_mechanism::{BinomialShare, InverseScale, Mechanism, MechanismKind, NoiseCoins, NoiseDeviation};
 
 /// Decimal digits of a found scale.
 const DIGITS: i32 = 6;

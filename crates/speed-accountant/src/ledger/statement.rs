@@ -1,9 +1,9 @@
 //! The content of a ledger at one moment, with its claim.
 
-use crate::{Budget, Delta, PrivacyFilter, Samplers, Spent, UNDIVIDED, round_up};
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::charge::{Charge, null_as_infinity};
+use crate::{Budget, Delta, PrivacyFilter, Samplers, Spent, UNDIVIDED, round_up};
 
 /// Largest number of charges, or kinds of charges, that a claim lists individually.
 const MAX_NAMED: usize = 6;

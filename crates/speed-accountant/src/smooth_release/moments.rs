@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use speed_mechanism::Mechanism;
+
 use crate::assumption::Bound;
 use crate::moment_bound::MomentBound;
 use crate::noise_case::NoiseCase;
@@ -9,7 +11,6 @@ use crate::outcome::{Gaps, Pairs};
 use crate::per_query::tight_per_query_epsilon;
 use crate::sound::{at_least_zero, larger};
 use crate::three_answers::Envelope;
-use speed_mechanism::Mechanism;
 
 /// The moments of all rows as a function of the number of changed teachers.
 pub(super) struct SmoothMoments<'a> {

@@ -111,18 +111,18 @@ mod two_counts;
 
 use std::sync::Arc;
 
-use speed_mechanism::{Mechanism, NoiseDeviation};
-
-use crate::event::PrivacyEvent;
-use crate::lattice_noise::LatticeNoise;
-use crate::memo::Memo;
-use crate::sound::larger;
 pub(crate) use answer::{Answer, Excess};
 use check::CheckMarks;
 use gaussian::OnLattice;
 use integers::{ESTIMATED, Integers};
 pub(crate) use integers::{LONGEST, ROUNDING};
+use speed_mechanism::{Mechanism, NoiseDeviation};
 pub(crate) use two_counts::TwoCounts;
+
+use crate::event::PrivacyEvent;
+use crate::lattice_noise::LatticeNoise;
+use crate::memo::Memo;
+use crate::sound::larger;
 
 /// Products of two smaller probabilities may be subnormal.
 const LEAST_REMOVED: f64 = 1e-140;
@@ -296,11 +296,11 @@ impl LargestMoment {
 
 #[cfg(test)]
 mod tests {
+    use speed_mechanism::log_normal_survival;
     use speed_mechanism::{HonestRatio, Lattice, NoiseCoins};
 
     use super::*;
     use crate::quadrature::{AnchoredPoint, Precision, interval};
-    use speed_mechanism::log_normal_survival;
 
     fn gaussian(sigma: f64) -> PrivacyEvent {
         let sigma = NoiseDeviation::new(sigma).expect("a deviation");

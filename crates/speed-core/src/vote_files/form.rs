@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::VoteShape;
 use serde::{Deserialize, Serialize};
 
+use crate::VoteShape;
 use crate::vote_files::error::Location;
 use crate::vote_files::table::Table;
 

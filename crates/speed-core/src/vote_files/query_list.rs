@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 
-use crate::{decode_text, is_legible, printable};
 use csv::StringRecord;
 
 use crate::vote_files::error::TableError;
 use crate::vote_files::records::{Records, csv_cell};
+use crate::{decode_text, is_legible, printable};
 
 /// Largest list of queries that is read, in bytes.
 pub const MAX_QUERY_LIST: u64 = 16 << 20;

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use crate::npy::WholeNumbers;
-use crate::{class_list, decode_text, read_regular};
 use csv::StringRecord;
 
+use crate::npy::WholeNumbers;
 use crate::vote_files::error::{Location, MAX_FILE, TableError};
 use crate::vote_files::records::Records;
+use crate::{class_list, decode_text, read_regular};
 
 /// Names of a column that identifies rows and holds no votes.
 const NAMES_OF_ROWS: [&str; 8] = ["", "row", "index", "id", "name", "teacher", "query", "image"];

@@ -1,8 +1,9 @@
 //! The ten digits as handwritten: control points of strokes, with several variants for each digit.
 
-use crate::random::bell;
 use rand::RngExt;
 use speed_core::random::Stream;
+
+use crate::random::bell;
 
 /// A point of the plane, x to the right, y down.
 pub(super) type Point = [f32; 2];

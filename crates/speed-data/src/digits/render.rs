@@ -1,9 +1,10 @@
 //! The pen, which renders strokes in pixel coordinates to antialiased bytes.
 
-use super::glyphs::{Point, Stroke};
-use crate::random::bell;
 use rand::RngExt;
 use speed_core::random::Stream;
+
+use super::glyphs::{Point, Stroke};
+use crate::random::bell;
 
 /// Rows and columns of an image.
 pub(super) const SIDE: usize = 28;

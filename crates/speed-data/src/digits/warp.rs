@@ -1,10 +1,11 @@
 //! Distortions of a written digit: a smooth bend of the plane, an affine map, then the size and position of MNIST's
 //! digits.
 
+use speed_core::random::Stream;
+
 use super::glyphs::{Point, Stroke};
 use super::render::SIDE;
 use crate::random::bell;
-use speed_core::random::Stream;
 
 /// Nodes of the bend on each side of the unit square.
 const NODES: usize = 4;
@@ -125,8 +126,9 @@ fn cell(x: f32) -> (usize, f32) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use speed_core::random::Streams;
+
+    use super::*;
 
     #[test]
     fn a_bend_is_continuous_and_small() {

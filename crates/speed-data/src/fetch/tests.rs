@@ -1,13 +1,15 @@
 //! Downloads from a server on this machine that can misbehave.
 
-use super::*;
-use crate::toy::{gzip, toy};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+
 use tempfile::TempDir;
+
+use super::*;
+use crate::toy::{gzip, toy};
 
 fn sha256(catalog: &Catalog, file: usize) -> &'static str {
     catalog.files[file].checksum.sha256().expect("known")

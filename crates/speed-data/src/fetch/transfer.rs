@@ -1,13 +1,15 @@
 //! One HTTP request whose body is appended to a file.
 
-use super::event::FetchEvent;
-use super::part::PartialFile;
-use crate::DataError;
 use std::io::Read;
 use std::time::Duration;
+
 use ureq::http::header::{CONTENT_RANGE, RANGE};
 use ureq::http::{HeaderMap, StatusCode, Uri};
 use ureq::{Agent, Proxy};
+
+use super::event::FetchEvent;
+use super::part::PartialFile;
+use crate::DataError;
 
 const RESOLVE: Duration = Duration::from_secs(15);
 const CONNECT: Duration = Duration::from_secs(20);

@@ -1,9 +1,11 @@
 //! Files in the form that scipy writes, and malformed files.
 
-use super::*;
+use std::io::Write;
+
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use std::io::Write;
+
+use super::*;
 
 const LIMIT: u64 = 1 << 20;
 

@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use super::*;
 use image::{Rgb, RgbImage};
 use tempfile::TempDir;
+
+use super::*;
 
 const COLOUR: Reading = Reading { size: None, is_colour: true, max_values: 1000 };
 

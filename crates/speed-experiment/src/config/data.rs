@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use crate::report::{MAX_CLASS_NAME, check_class_names};
 use serde::{Deserialize, Serialize};
 use speed_data::pictures::{Reading, Size};
 use speed_data::{Facts, ImageShape, street};
 
 use super::fault::{Fault, refuse};
 use super::noise::is_unset;
+use crate::report::{MAX_CLASS_NAME, check_class_names};
 
 /// Limit on numbers of images: larger numbers are typing errors, and would exceed memory or time.
 const MAX_IMAGES: usize = 10_000_000;

@@ -2,7 +2,6 @@
 
 use std::num::NonZeroUsize;
 
-use crate::report::{AggregationKind, MAX_ROW_NAME, PaperFigures};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use speed_core::{Circuit, NoisePlacement, RandomnessKind, is_legible};
 use speed_mechanism::{HonestRatio, MechanismKind};
@@ -10,6 +9,7 @@ use speed_student::StudentMethod;
 
 use super::fault::{Fault, refuse};
 use super::noise::{CheckWidth, Choice, NoiseConfig, QueryNoise, RowNoise, RowQueries, is_unset};
+use crate::report::{AggregationKind, MAX_ROW_NAME, PaperFigures};
 
 /// `[[row]]` as written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

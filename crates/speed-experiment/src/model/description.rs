@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use crate::report::{MAX_CLASS_NAME, check_class_names};
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 use speed_core::{composed, moves_the_cursor, printable};
@@ -14,6 +13,7 @@ use speed_teacher::TeacherConfig;
 
 use crate::config::{Config, DataSource, MAX_PIXELS};
 use crate::error::ExperimentError;
+use crate::report::{MAX_CLASS_NAME, check_class_names};
 
 /// The version of the description's format.
 pub const FORMAT: u32 = 1;

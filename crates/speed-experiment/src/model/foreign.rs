@@ -4,7 +4,6 @@ use std::fmt::Display;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use crate::report::check_class_names;
 use speed_core::{printable, read_regular};
 use speed_data::pictures::Preparation;
 use speed_nn::onnx::{Classifier, MAX_MODEL};
@@ -13,6 +12,7 @@ use speed_nn::training::greatest;
 
 use super::inputs::{Image, Inputs};
 use crate::error::ExperimentError;
+use crate::report::check_class_names;
 
 /// Number of images between two reports of progress.
 const TOGETHER: usize = 16;

@@ -1,11 +1,12 @@
 //! The report as text: conditions, table, legend, claims and times.
 
+use speed_accountant::epsilon_text;
+
 use crate::config::VotesSourceKind;
 use crate::report::columns::dash;
 use crate::report::environment::Environment;
 use crate::report::run::{EnsembleQuality, Report};
 use crate::report::table::{Table, percent};
-use speed_accountant::epsilon_text;
 
 impl Report {
     /// Returns the table and its conditions as Markdown.

@@ -3,10 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::report::{
-    CARD_FORMAT, CardSource, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy, Privacy, Report, Task,
-    TrainingData, Versions, covers_labels,
-};
 use speed_accountant::Account;
 use speed_core::{Digest, printable, printable_path, read_regular};
 use speed_data::ImageShape;
@@ -15,6 +11,10 @@ use super::file::read_report;
 use crate::config::{AggregationKind, Config, RowConfig, Source};
 use crate::error::ExperimentError;
 use crate::model::{Description, MAX_FILE, Model, Network, Origin};
+use crate::report::{
+    CARD_FORMAT, CardSource, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy, Privacy, Report, Task,
+    TrainingData, Versions, covers_labels,
+};
 use crate::stages::{data_independent, data_independent_party};
 use crate::store::{RunStore, is_one_name, read_small, report_path, run_of_card};
 

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::report::{ModelFile, Report, ReportRow};
 use speed_core::{Digest, printable};
 
 use super::card::{CARD, CARD_TEXT, card_of_row, describe};
 use crate::error::ExperimentError;
 use crate::model::of_weights_to_bytes;
 use crate::picture;
+use crate::report::{ModelFile, Report, ReportRow};
 use crate::stages::{Context, folder_of_row, kept_weights};
 use crate::store::{example_image, model_name, write_atomic};
 

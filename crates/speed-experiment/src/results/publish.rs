@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use crate::report::{AskedQueries, Report, SweepReport, Versioned};
 use serde_json::json;
 
 use super::file::sweep_folder;
 use super::page::run_page;
 use crate::error::ExperimentError;
+use crate::report::{AskedQueries, Report, SweepReport, Versioned};
 use crate::store::{ASKED_PICTURES, ASKED_QUERIES, RunStore, SweepStore};
 
 /// The queries of a finished run and, if there are images, a sheet of their pictures.

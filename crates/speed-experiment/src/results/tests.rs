@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use crate::report::{Comparison, FigureComparison, Report, WithoutSpread};
 use serde_json::{Value, json};
 
 use super::read_report;
 use crate::config::{Config, Source};
+use crate::report::{Comparison, FigureComparison, Report, WithoutSpread};
 
 const CONFIG: &str = r#"
 name = "hand"

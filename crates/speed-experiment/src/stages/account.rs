@@ -2,9 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::report::{
-    DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, DATA_INDEPENDENT_PARTY, PAPER_FORMULAS,
-};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use speed_accountant::{Account, AccountError, Accountant, Adversary, Checks, Delta, Extent, PrivacyEvent};
@@ -18,6 +15,9 @@ use super::stage::{Stage, StageFacts, StageName};
 use crate::config::{AggregationKind, Config, RowConfig};
 use crate::error::ExperimentError;
 use crate::ledger::event;
+use crate::report::{
+    DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, DATA_INDEPENDENT_PARTY, PAPER_FORMULAS,
+};
 use crate::store::{FinishedStage, StageFolder};
 
 /// The file of the bounds.

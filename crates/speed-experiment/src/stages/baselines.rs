@@ -3,7 +3,6 @@
 mod spreading;
 mod teachers;
 
-use crate::report::{BASELINE_STAGE, Baselines, Score};
 use speed_data::Split;
 
 use self::spreading::SpreadingStage;
@@ -16,6 +15,7 @@ use super::outputs::Outputs;
 use super::students::{StudentSpec, costs, specs_of_run, train_labelled_only};
 use super::teachers::TrainedTeachers;
 use crate::error::ExperimentError;
+use crate::report::{BASELINE_STAGE, Baselines, Score};
 
 /// The baselines of every row, by the rows' places in the config.
 pub(crate) struct RowBaselines(pub(crate) Vec<Baselines>);

@@ -11,13 +11,11 @@ mod noise;
 mod question;
 mod record;
 
+use std::collections::BTreeMap;
+
 pub(super) use checks::CHECKING;
 pub(super) use keys::RunKeys;
 pub(crate) use record::RowLabels;
-
-use std::collections::BTreeMap;
-
-use crate::report::LabellingTimes;
 use serde_json::Value;
 
 use self::argmax::LabellingOutcome;
@@ -35,6 +33,7 @@ use crate::config::{AggregationKind, Config, RowConfig};
 use crate::cost::labelling_cost;
 use crate::error::ExperimentError;
 use crate::ledger::planned_charge;
+use crate::report::LabellingTimes;
 use crate::store::{FinishedStage, Identity, StageFolder, StageState};
 
 /// The name of the kind in directories and fingerprints. Fingerprints do not contain the row's name, because answers do

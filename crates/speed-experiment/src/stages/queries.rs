@@ -1,6 +1,5 @@
 //! The queries: single images of the pool, or groups of images, that the teachers label for the student.
 
-use crate::report::csv;
 use rand::seq::SliceRandom;
 use rand::seq::index::sample;
 use serde_json::{Value, json};
@@ -17,6 +16,7 @@ use super::votes::CollectedVotes;
 use crate::config::{Config, QuerySelection as Selection, RowConfig};
 use crate::error::ExperimentError;
 use crate::npy;
+use crate::report::csv;
 use crate::store::{Fingerprint, FinishedStage, StageFolder, StageRemains};
 
 /// The name of the kind and of its stage.

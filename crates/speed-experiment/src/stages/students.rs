@@ -11,7 +11,6 @@ pub(super) use student::{LabelledQueries, StudentSpec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::report::{BASELINE_STAGE as BASELINE, StudentRun};
 use speed_data::Split;
 use speed_nn::threads;
 use speed_student::StudentMethod;
@@ -30,6 +29,7 @@ use super::units::{ShardUnits, StageUnits};
 use crate::config::{Config, DataSource, RowConfig};
 use crate::cost::{Meter, StageCost};
 use crate::error::ExperimentError;
+use crate::report::{BASELINE_STAGE as BASELINE, StudentRun};
 use crate::store::RunStore;
 
 /// The trained students of every row, by the rows' places in the config.

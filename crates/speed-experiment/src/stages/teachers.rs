@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::report::csv;
 use serde_json::{Value, json};
 use speed_data::{Split, partition};
 use speed_nn::threads;
@@ -22,6 +21,7 @@ use super::units::{ShardUnits, StageUnits};
 use crate::config::{Config, VotesSource};
 use crate::cost::StageCost;
 use crate::error::ExperimentError;
+use crate::report::csv;
 use crate::store::{Fingerprint, FinishedStage, StageFolder, part_of_stage, unit_payload};
 
 /// The name of the stage.

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use crate::report::EnsembleQuality;
 use rand::RngExt;
 use serde_json::{Value, json};
 use speed_core::vote_files::{VoteFile, VotesForm};
@@ -25,6 +24,7 @@ use crate::config::{Config, QuerySelection, VotesInFile, VotesSource};
 use crate::cost::StageCost;
 use crate::error::ExperimentError;
 use crate::npy;
+use crate::report::EnsembleQuality;
 use crate::store::{Fingerprint, FinishedStage, StageFolder};
 
 /// The name of the kind and of its stage.

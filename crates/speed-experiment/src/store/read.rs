@@ -4,13 +4,13 @@ use std::fs;
 use std::io::{ErrorKind, Result as IoResult};
 use std::path::{Component, Path};
 
-use crate::report::SCHEMA;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use speed_core::read_regular;
 
 use super::layout::{stages, table_path};
 use crate::error::{ExperimentError, found_instead};
+use crate::report::SCHEMA;
 
 /// Maximum length of a report in bytes: a thousand times the length of a long table.
 const MAX_REPORT: u64 = 64 << 20;

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use crate::report::{Picture, png};
 use speed_core::random::Streams;
 use speed_data::Split;
 use speed_data::digits::{DigitsConfig, generate};
 
 use super::{check_new, exists};
 use crate::error::ExperimentError;
+use crate::report::{Picture, png};
 use crate::store::write_folder;
 
 /// The directories of the organisations.

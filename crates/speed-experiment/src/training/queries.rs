@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use crate::report::csv;
 use rand::seq::SliceRandom;
 use serde::Serialize;
 use speed_core::random::Streams;
@@ -20,6 +19,7 @@ use super::{check_new, seed, unknown_query, write_output};
 use crate::error::ExperimentError;
 use crate::mapping::{divide_pool, map_pool};
 use crate::progress::Progress;
+use crate::report::csv;
 
 /// The options of a choice of queries.
 #[derive(Clone, Debug)]

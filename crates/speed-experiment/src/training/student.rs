@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use crate::report::Classification;
 use burn::tensor::Device;
 use serde::Serialize;
 use speed_core::random::Streams;
@@ -27,6 +26,7 @@ use crate::error::ExperimentError;
 use crate::image_warnings::known;
 use crate::model::{Description, Network, Origin, probabilities, to_bytes};
 use crate::progress::Progress;
+use crate::report::Classification;
 
 /// The options of a student's training.
 #[derive(Clone, Debug)]

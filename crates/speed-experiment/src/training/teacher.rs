@@ -5,7 +5,6 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::report::Classification;
 use burn::tensor::Device;
 use serde::Serialize;
 use speed_core::random::Streams;
@@ -23,6 +22,7 @@ use crate::config::Config;
 use crate::error::ExperimentError;
 use crate::model::{Description, Network, Origin, to_bytes};
 use crate::progress::Progress;
+use crate::report::Classification;
 use crate::store::{write_new_secret, write_secret_folder};
 
 /// The options of a training of teachers.

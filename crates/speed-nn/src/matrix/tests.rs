@@ -1,9 +1,10 @@
 //! Products against their definition.
 
-use super::product::multiply_vectors;
-use super::*;
 use rand::RngExt;
 use speed_core::random::Streams;
+
+use super::product::multiply_vectors;
+use super::*;
 
 /// Returns the product by its definition, in f64.
 fn naive(left: View<'_>, right: View<'_>) -> Vec<f64> {

@@ -19,10 +19,11 @@ use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
-use super::extra::Extra;
-use super::{Matrix, View};
 pub(crate) use pack::{DEPTH, PANEL, SIDE};
 use pack::{PackedStep, RowsAre, pack};
+
+use super::extra::Extra;
+use super::{Matrix, View};
 
 /// Bytes of the packed block of the right operand; together with panels of the left operand it fits the second-level
 /// cache.

@@ -1,8 +1,9 @@
 //! Errors.
 
+use speed_core::printable;
+
 use crate::device::DeviceError;
 use crate::training::TraceError;
-use speed_core::printable;
 
 /// The reason why a network cannot leave as an ONNX model, or why a model cannot run.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,5 @@
 //! From a network to the bytes of a model.
 
-use crate::device::values;
-use crate::training::{AnyClassifier, Pixels};
 use burn::backend::ir::OperationIr;
 use burn::tensor::Device;
 use prost::Message;
@@ -11,11 +9,13 @@ use speed_data::ImageShape;
 use tract_onnx::pb::tensor_proto::DataType;
 use tract_onnx::pb::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
 
+use crate::device::values;
 use crate::onnx::OnnxError;
 use crate::onnx::lower::Lowering;
 use crate::onnx::proto::{Builder, batch, integer};
 use crate::onnx::runtime::{PixelType, Runtime};
 use crate::onnx::shapes::{Length, Shapes};
+use crate::training::{AnyClassifier, Pixels};
 
 /// The name of a model's input, `[N, channels, height, width]`.
 pub const IMAGES: &str = "images";

@@ -1,6 +1,5 @@
 //! The operations of a trace as ONNX nodes of operator set 13.
 
-use crate::training::Trace;
 use burn::backend::ir::{
     ActivationOperationIr, BaseOperationIr, Conv2dOpIr, FloatOperationIr, MaxPool2dOpIr, ModuleOperationIr,
     NumericOperationIr, OperationIr, PadModeIr, PadOpIr, ScalarIr, ScalarOpIr, SliceOpIr, TensorIr,
@@ -13,6 +12,7 @@ use crate::onnx::OnnxError;
 use crate::onnx::proto::{Builder, integer, integers, length, number, signed};
 use crate::onnx::shapes::{Length, Shapes, name};
 use crate::onnx::values::{Value, Values};
+use crate::training::Trace;
 
 /// A graph in which operations of a trace become nodes.
 #[derive(Debug)]

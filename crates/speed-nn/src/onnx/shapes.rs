@@ -4,10 +4,10 @@
 
 use std::collections::HashMap;
 
-use crate::training::Trace;
 use burn::backend::ir::{OperationIr, TensorId, TensorIr};
 
 use crate::onnx::OnnxError;
+use crate::training::Trace;
 
 /// The length of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! Operations, and networks that ONNX cannot express.
 
-use crate::training::Classifier;
 use burn::module::Module;
 use burn::tensor::{Tensor, activation};
 use speed_data::ImageShape;
 
 use super::*;
+use crate::training::Classifier;
 
 const SHAPE: ImageShape = ImageShape { channels: 3, height: 4, width: 5 };
 

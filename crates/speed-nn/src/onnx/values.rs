@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::training::Trace;
 use burn::backend::ir::{TensorId, TensorIr};
 use burn::tensor::DType;
 use tract_onnx::pb::tensor_proto::DataType;
 
 use crate::onnx::OnnxError;
 use crate::onnx::proto::{Builder, integers};
+use crate::training::Trace;
 
 /// A recorded tensor: a value of the graph, perhaps with permuted axes.
 #[derive(Clone, Debug)]

@@ -1,13 +1,13 @@
 //! Networks that classify images, and their predictions.
 
-use crate::device::{DeviceError, values};
-use crate::params::{ParameterError, to_record, with_record};
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use speed_data::Split;
 
 use super::tensors::{NamedTensors, TensorError, collect, replace};
 use super::trace::{self, Trace, TraceError};
+use crate::device::{DeviceError, values};
+use crate::params::{ParameterError, to_record, with_record};
 use crate::training::Pixels;
 
 /// Images classified at a time; a larger number is not faster.
@@ -198,10 +198,11 @@ pub fn greatest(logits: &[f32]) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use speed_data::ImageShape;
+
     use super::*;
     use crate::layers::Dense;
     use crate::ops::activation::Activation;
-    use speed_data::ImageShape;
 
     /// Logits `[x, 0.4]` of images of one pixel x, whose bytes start at -1.
     #[derive(Module, Debug)]

@@ -4,9 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::checks::{check_receipt, check_result, read_message};
-use crate::network::transport::{Client, Method, Reply, client_config};
-use crate::{Identity, Refused, RoundFile, write_once};
 use bytes::Bytes;
 use rustls::ClientConfig;
 use serde::Serialize;
@@ -14,9 +11,12 @@ use speed_aggregation::log::{Receipt, RoundLog};
 use speed_aggregation::protocol::{SignedResult, Submission};
 use speed_core::{Digest, ExitCode};
 
+use crate::checks::{check_receipt, check_result, read_message};
 use crate::network::error::{Fault, expect_address, no_runtime};
 use crate::network::routes::{LENGTH, OFFSET};
 use crate::network::stage::RoundState;
+use crate::network::transport::{Client, Method, Reply, client_config};
+use crate::{Identity, Refused, RoundFile, write_once};
 
 /// The options of every client.
 #[derive(Clone, Debug)]

@@ -1,8 +1,9 @@
 //! Faults of requests to a server.
 
+use speed_core::ExitCode;
+
 use crate::Refused;
 use crate::network::transport::ClientError;
-use speed_core::ExitCode;
 
 /// Checks that an address is a host and a port.
 pub(crate) fn expect_address(purpose: &'static str, address: &str) -> Result<(), Refused> {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use crate::Refused;
-use crate::server::{Admitted, Reception, Refusal, RoundServer};
 use speed_aggregation::log::Receipt;
 use speed_core::Digest;
 use tokio::sync::{oneshot, watch};
+
+use crate::Refused;
+use crate::server::{Admitted, Reception, Refusal, RoundServer};
 
 /// The most messages that become durable in one step.
 const BATCH: usize = 256;

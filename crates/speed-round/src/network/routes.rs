@@ -3,9 +3,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::PartyKey;
-use crate::network::transport::PeerKey;
-use crate::server::Admitted;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, Path, Request, State};
@@ -18,11 +15,14 @@ use serde::Serialize;
 use speed_core::Digest;
 use tokio::time::timeout;
 
+use crate::PartyKey;
 use crate::network::keeper::Decision;
 use crate::network::minimum_rate::RateCheck;
 use crate::network::served_round::{ServedRound, Turn};
 use crate::network::stage::{RoundState, Stage};
+use crate::network::transport::PeerKey;
 use crate::network::uploads::{NotNow, Whole};
+use crate::server::Admitted;
 
 /// The header with the offset in the file at which the request's bytes start.
 pub(crate) const OFFSET: &str = "upload-offset";
@@ -303,5 +303,5 @@ fn axum_json(value: &impl Serialize) -> Response {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "student"))]
 mod tests;

@@ -6,9 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::network::transport::server_config;
-use crate::server::{Progress, Refusal, RoundServer, ServerOptions};
-use crate::{Refused, RoundFile};
 use axum::Router;
 use serde::Serialize;
 use speed_core::ExitCode;
@@ -23,6 +20,9 @@ use crate::network::monitoring::MonitoringListener;
 use crate::network::routes::{self, parties};
 use crate::network::served_round::ServedRound;
 use crate::network::stage::Stage;
+use crate::network::transport::server_config;
+use crate::server::{Progress, Refusal, RoundServer, ServerOptions};
+use crate::{Refused, RoundFile};
 
 /// The options of a server of a round.
 #[derive(Clone, Debug)]

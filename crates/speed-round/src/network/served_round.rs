@@ -3,19 +3,19 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::Refused;
-use crate::network::transport::{Counters, PeerKey};
-use crate::server::RoundServer;
 use bytes::Bytes;
 use tokio::sync::{Semaphore, watch};
 
+use crate::Refused;
 use crate::network::keeper::{Keeper, KeeperHandle};
 use crate::network::limits::Limits;
 use crate::network::metrics::Metrics;
 use crate::network::rates::Rates;
 use crate::network::refused::RefusedMessages;
 use crate::network::stage::Stage;
+use crate::network::transport::{Counters, PeerKey};
 use crate::network::uploads::Uploads;
+use crate::server::RoundServer;
 
 /// The state shared by the requests of a round.
 pub(crate) struct ServedRound {

@@ -1,13 +1,14 @@
 //! Records twenty steps for another implementation, and compares them with its results: scripts/peers/training.
 
-use super::*;
-use crate::Schedule;
-use crate::architectures::{DeeperNetwork, ReferenceNetwork, SmallNetwork};
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
 use speed_data::ImageShape;
 use speed_nn::matrix::on_vectors;
 use trace::Trace;
+
+use super::*;
+use crate::Schedule;
+use crate::architectures::{DeeperNetwork, ReferenceNetwork, SmallNetwork};
 
 #[path = "../../../../scripts/peers/training/trace.rs"]
 mod trace;

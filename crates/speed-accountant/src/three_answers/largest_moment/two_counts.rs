@@ -6,13 +6,12 @@
 
 use std::sync::Arc;
 
+use super::integers::{LONGEST, ROUNDING};
 use super::part_of_party;
 use crate::event::PrivacyEvent;
 use crate::lattice_noise::LatticeNoise;
 use crate::memo::Memo;
 use crate::sound::larger;
-
-use super::integers::{LONGEST, ROUNDING};
 
 /// The noise of two counts, for a party of several teachers.
 pub(crate) struct TwoCounts {

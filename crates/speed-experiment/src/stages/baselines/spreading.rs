@@ -1,11 +1,11 @@
 //! Label spreading with the labels of a row.
 
-use crate::report::{BASELINE_STAGE, Classification};
 use serde_json::{Value, json};
 use speed_student::Images as Unlabelled;
 use speed_student::label_spreading::{LabelSpreading, Spreading};
 
 use crate::error::ExperimentError;
+use crate::report::{BASELINE_STAGE, Classification};
 use crate::stages::context::Context;
 use crate::stages::images::Images;
 use crate::stages::stage::{Stage, StageFacts, StageName};

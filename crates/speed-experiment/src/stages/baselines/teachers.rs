@@ -1,10 +1,10 @@
 //! The accuracy of the trained teachers on the students' test images.
 
-use crate::report::BASELINE_STAGE;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::ExperimentError;
+use crate::report::BASELINE_STAGE;
 use crate::stages::context::Context;
 use crate::stages::images::Images;
 use crate::stages::stage::{Stage, StageFacts, StageName};

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::report::LabellingTimes;
 use serde::{Deserialize, Serialize};
+
+use crate::report::LabellingTimes;
 
 /// The checks of all rows that have some, by the rows' places in the config.
 #[derive(Default)]

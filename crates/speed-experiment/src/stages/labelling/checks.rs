@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use crate::report::csv;
 use serde_json::Value;
 
 use super::answers;
@@ -15,6 +14,7 @@ use crate::config::{AggregationKind, Config, RowConfig};
 use crate::cost::labelling_cost;
 use crate::error::ExperimentError;
 use crate::ledger::planned_checks;
+use crate::report::csv;
 use crate::stages::complete::complete;
 use crate::stages::context::Context;
 use crate::stages::kind::{Kind, Node, Units};

@@ -3,13 +3,13 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use crate::report::{LabellingTimes, csv};
 use serde::{Deserialize, Serialize};
 use speed_core::Circuit;
 
 use super::argmax::LabellingOutcome;
 use super::question::RowQuestion;
 use crate::config::AggregationKind;
+use crate::report::{LabellingTimes, csv};
 use crate::stages::queries::QueryList;
 use crate::stages::truth::Truth;
 use crate::store::StageRemains;

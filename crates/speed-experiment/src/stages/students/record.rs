@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::report::{Classification, EpochAccuracy, StudentRun, csv};
 use speed_data::Split;
 use speed_student::{EpochMetrics, StudentMethod, StudentOutcome};
 
 use crate::error::ExperimentError;
 use crate::picture;
+use crate::report::{Classification, EpochAccuracy, StudentRun, csv};
 use crate::store::{FinishedStage, StageFolder, read_listed, read_stage_file};
 
 /// The file of the metrics of every epoch, including times.

@@ -1,6 +1,5 @@
 //! The training of one student as a stage.
 
-use crate::report::StudentRun;
 use serde_json::{Value, json};
 use speed_student::{InvalidData, StudentError};
 
@@ -9,6 +8,7 @@ use super::session::{CHECKPOINT, Session};
 use super::student::{LabelledQueries, Student};
 use crate::error::ExperimentError;
 use crate::model::weights_to_bytes;
+use crate::report::StudentRun;
 use crate::stages::context::Context;
 use crate::stages::images::Images;
 use crate::stages::stage::{Stage, StageFacts};

@@ -380,9 +380,10 @@ unsafe fn multiply_by_half(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use rand::RngExt;
     use speed_core::random::Streams;
+
+    use super::*;
 
     /// Compares with the definition in f64: full and partial groups of tiles, full and half panels, from plain values
     /// and from columns of rows.

@@ -144,8 +144,9 @@ impl Discriminator for ConvolutionalDiscriminator {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use speed_core::random::Streams;
+
+    use super::*;
 
     const SHAPE: ImageShape = ImageShape { channels: 3, height: 32, width: 32 };
 

@@ -88,8 +88,9 @@ impl Generator for ConvolutionalGenerator {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use speed_core::random::Streams;
+
+    use super::*;
 
     #[test]
     fn images_of_every_size_are_within_their_range() {

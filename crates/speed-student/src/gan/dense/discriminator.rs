@@ -107,9 +107,10 @@ impl Discriminator for DenseDiscriminator {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use speed_core::random::Streams;
     use speed_nn::noise::NormalPool;
+
+    use super::*;
 
     const IMAGES: usize = 40;
 

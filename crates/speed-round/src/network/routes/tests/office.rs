@@ -2,11 +2,6 @@
 
 use std::num::NonZeroUsize;
 
-use crate::server::{RoundServer, ServerOptions};
-use crate::teacher::TeacherOptions;
-use crate::{
-    Identity, LedgerOptions, Party, Role, Roster, RoundFile, RoundRandomness, Terms, generate_identity, student,
-};
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use speed_accountant::{Delta, PriceLimit};
@@ -20,6 +15,11 @@ use tower_service::Service as _;
 use crate::network::keeper::Keeper;
 use crate::network::limits::Limits;
 use crate::network::routes::*;
+use crate::server::{RoundServer, ServerOptions};
+use crate::teacher::TeacherOptions;
+use crate::{
+    Identity, LedgerOptions, Party, Role, Roster, RoundFile, RoundRandomness, Terms, generate_identity, student,
+};
 
 pub(super) const RANDOMNESS: RoundRandomness = RoundRandomness::simulation(3);
 
