@@ -123,7 +123,7 @@ pub use votes::NoisyVotes;
 /// The cost of an argmax: counted operations and the processor's time.
 pub mod cost {
     pub use crate::circuit::{Operations, Work};
-    pub use crate::processor_time::processor_time;
+    pub use crate::processor_time::{Clock, processor_time};
 }
 
 /// The errors of all roles.

@@ -3,11 +3,10 @@
 use std::cell::OnceCell;
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 use serde::Serialize;
-use speed_aggregation::cost::processor_time;
+use speed_aggregation::cost::Clock;
 use speed_core::Circuit;
 use speed_core::random::Streams;
 use speed_data::{Facts, Split, partition};
@@ -179,20 +178,6 @@ impl Sizes {
         let Facts { shape, classes, .. } = self.0;
         let pixels = (0..count * shape.pixels()).map(|i| (i * 167 % 251) as u8).collect();
         Ok(Split::new(shape, classes, pixels, (0..count).map(|i| (i % classes) as u8).collect())?)
-    }
-}
-
-/// The processor time from a moment on, or the elapsed time if the system has no processor time.
-struct Clock(Option<Duration>, Instant);
-
-impl Clock {
-    fn start() -> Self {
-        Self(processor_time(), Instant::now())
-    }
-
-    fn seconds(&self) -> f64 {
-        let spent = self.0.zip(processor_time()).map(|(start, end)| end.saturating_sub(start));
-        spent.unwrap_or_else(|| self.1.elapsed()).as_secs_f64()
     }
 }
 

@@ -1,10 +1,9 @@
 //! The cost of a planned round: sizes of its files, and times of its steps, measured on this machine.
 
 use std::num::NonZeroUsize;
-use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use speed_aggregation::cost::processor_time;
+use speed_aggregation::cost::Clock;
 use speed_aggregation::encoding::VoteRange;
 use speed_aggregation::error::AggregationError;
 use speed_aggregation::keys::SeededEvaluationKey;
@@ -150,20 +149,6 @@ impl PlannedRound {
             sum,
             argmax: argmax * (self.queries as f64 / votes.shape().queries() as f64),
         })
-    }
-}
-
-/// Processor time since a start; elapsed time if the system has no processor time.
-struct Clock(Option<Duration>, Instant);
-
-impl Clock {
-    fn start() -> Self {
-        Self(processor_time(), Instant::now())
-    }
-
-    fn seconds(&self) -> f64 {
-        let spent = self.0.zip(processor_time()).map(|(start, end)| end.saturating_sub(start));
-        spent.unwrap_or_else(|| self.1.elapsed()).as_secs_f64()
     }
 }
 
