@@ -104,7 +104,7 @@ pub enum DataError {
     BadFile {
         /// The file or directory.
         path: PathBuf,
-        /// The fault: what was expected and found, and often the next step.
+        /// The fault, with the expected and the found, and often the next step.
         problem: String,
     },
     /// An operation of the operating system failed.
