@@ -73,3 +73,55 @@ fn the_published_code_s_truncation_is_caught() {
     // The true loss at this answer is 2.407.
     assert!(found < 2.41, "{found}");
 }
+
+#[test]
+fn truncated_shares_have_the_reference_values() {
+    // Block argmax_cpp_truncation of vectors/reference.json.
+    let all: serde_json::Value = serde_json::from_str(include_str!("vectors/reference.json")).expect("a JSON file");
+    let reference = |key: &str| all["argmax_cpp_truncation"][key].as_f64().expect("a number");
+    let share = TruncatedShare::new(gamma(0.1), 250).expect("teachers");
+    let close = |found: f64, key: &str| {
+        let off = (found / reference(key) - 1.0).abs();
+        assert!(off < 1e-7, "{key}: {found} against {}", reference(key));
+    };
+    close(1.0 - share.pmf(0), "P_noise_nonzero_after_trunc");
+    let variance: f64 = (-600i64..=600).map(|k| (k * k) as f64 * share.pmf(k)).sum();
+    close(250.0 * variance, "sum_var_nonvoters");
+    // The law of the sum of 250 shares, by repeated squaring.
+    let one: Vec<f64> = (-400..=400).map(|k| share.pmf(k)).collect();
+    let convolve = |a: &[f64], b: &[f64]| -> Vec<f64> {
+        let (reach, mut sum) = (1_200i64, vec![0.0; 2_401]);
+        let centre = |v: &[f64]| (v.len() / 2) as i64;
+        for (i, p) in a.iter().enumerate().filter(|(_, p)| **p > 0.0) {
+            for (j, q) in b.iter().enumerate() {
+                let k = i as i64 - centre(a) + j as i64 - centre(b);
+                if k.abs() <= reach {
+                    sum[(k + reach) as usize] += p * q;
+                }
+            }
+        }
+        sum
+    };
+    let (mut sum, mut power, mut left) = (vec![1.0], one, 250);
+    while left > 0 {
+        if left % 2 == 1 {
+            sum = convolve(&sum, &power);
+        }
+        left /= 2;
+        if left > 0 {
+            power = convolve(&power, &power);
+        }
+    }
+    close(sum[1_200], "P_sum_zero");
+    let tails: Vec<f64> = sum
+        .iter()
+        .rev()
+        .scan(0.0, |tail, p| {
+            *tail += p;
+            Some(*tail)
+        })
+        .collect();
+    // tails[i] = P[X >= 1200 - i]; look at t from -100 to 200.
+    let lemma = (1_000..1_300).map(|i: usize| (tails[i] / tails[i - 2]).ln()).fold(0.0, f64::max);
+    close(lemma, "lemma_eps");
+}

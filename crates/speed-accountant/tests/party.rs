@@ -3,6 +3,7 @@
 use speed_accountant::{
     AccountError, Accountant, Budget, Delta, EventAccountant, PrivacyEvent, PrivacyFilter, QueryBatch,
 };
+use speed_core::fixture::exhaustive;
 use speed_mechanism::{HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseCoins};
 
 fn delta(delta: f64) -> Delta {
@@ -150,15 +151,25 @@ fn a_party_of_one_teacher_is_that_teacher() {
 
 #[test]
 fn a_party_costs_more_than_a_teacher_and_less_than_group_privacy() {
-    for (event, queries) in [
-        (event(MechanismKind::Binomial, 14_400.0, 1.0), 20),
-        (event(MechanismKind::Binomial, 57_600.0, 0.9), 100),
-        (event(MechanismKind::Skellam, 60.0, 1.0), 20),
-        (event(MechanismKind::Gaussian, 500.0, 0.7), 20),
-        (event(MechanismKind::DiscreteLaplace, 0.02, 0.9), 20),
-        (event(MechanismKind::Laplace, 0.02, 1.0), 20),
-    ] {
-        let teachers = 10usize;
+    let mut cases = vec![
+        (event(MechanismKind::Binomial, 14_400.0, 1.0), 20, 10),
+        (event(MechanismKind::Binomial, 57_600.0, 0.9), 100, 10),
+        (event(MechanismKind::Skellam, 60.0, 1.0), 20, 10),
+        (event(MechanismKind::Gaussian, 500.0, 0.7), 20, 10),
+        (event(MechanismKind::DiscreteLaplace, 0.02, 0.9), 20, 10),
+        (event(MechanismKind::Laplace, 0.02, 1.0), 20, 10),
+    ];
+    if exhaustive() {
+        cases.extend(cases.clone().into_iter().map(|(event, queries, _)| (event, queries, 2)));
+        for teachers in [2, 10] {
+            cases.extend([
+                (event(MechanismKind::Binomial, 400.0, 1.0), 2, teachers),
+                (event(MechanismKind::Gaussian, 60.0, 1.0), 20, teachers),
+                (event(MechanismKind::DiscreteLaplace, 0.02, 1.0), 20, teachers),
+            ]);
+        }
+    }
+    for (event, queries, teachers) in cases {
         // A chain of so many (epsilon, at)-private steps has the delta 1e-5.
         let mut at: f64 = 1e-6;
         let mut one = 0.0;

@@ -4,11 +4,11 @@ use proptest::prelude::*;
 use speed_accountant::calibrate::{Target, calibrate_noise, calibrate_queries};
 use speed_accountant::composition::{gaussian_epsilon, optimal_delta, optimal_epsilon, optimal_epsilon_of};
 use speed_accountant::theory::{
-    gaussian_rdp, per_query_epsilon, q, q_exact, q_pairs, skellam_rdp, tight_per_query_epsilon,
+    epsilon_star, gaussian_rdp, log_sup_g, per_query_epsilon, q, q_exact, q_pairs, skellam_rdp, tight_per_query_epsilon,
 };
 use speed_accountant::{AccountError, Accountant, Adversary, Bound, Delta, NeighbouringRelation, PrivacyEvent};
 use speed_mechanism::{
-    DiscreteGaussian, HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseShare, SkellamShare,
+    DiscreteGaussian, GeneralisedLaplace, HonestRatio, InverseScale, Mechanism, MechanismKind, NoiseShare, SkellamShare,
 };
 
 fn tau(value: f64) -> HonestRatio {
@@ -214,6 +214,39 @@ fn limits() {
     let sigma = speed_mechanism::NoiseDeviation::new(300.0).expect("valid");
     let ratio = skellam_rdp(sigma, HonestRatio::ALL, 8.0) / gaussian_rdp(sigma, HonestRatio::ALL, 8.0);
     assert!((ratio - 1.0).abs() < 1e-4, "{ratio}");
+}
+
+#[test]
+fn the_searches_find_the_largest_ratio_of_a_grid() {
+    // Brute force over places: J(A, D) by a plain sum of midpoints in each tenth of a vote.
+    for (gamma, ratio) in [(0.3, 0.3), (0.3, 0.6), (1.0, 0.75)] {
+        let scale = InverseScale::new(gamma).expect("a scale");
+        let event = PrivacyEvent::new(Mechanism::laplace(scale), tau(ratio));
+        let noise = GeneralisedLaplace::of_class(scale, tau(ratio));
+        let found = epsilon_star(&event).expect("a scale").max(2.0 * gamma);
+        let (step, reach) = (0.1, 400i32);
+        // The mass of each cell is exact, computed from tails.
+        let tails: Vec<f64> = (-2 * reach..=2 * reach).map(|i| noise.survival(f64::from(i) * step)).collect();
+        let tail = |i: i32| tails[(i.clamp(-2 * reach, 2 * reach) + 2 * reach) as usize];
+        let j = |a: i32, d: i32| -> (f64, f64) {
+            let cells = (a..reach).map(|i| (tail(i) - tail(i + 1), i));
+            cells.fold((0.0, 0.0), |(low, high), (mass, i)| {
+                (low + mass * (1.0 - tail(i + d)), high + mass * (1.0 - tail(i + 1 + d)))
+            })
+        };
+        for a in (-20..=20).step_by(2) {
+            for d in (-100..=30).step_by(5) {
+                // This is a lower bound of the ratio, wherever in the cells the mass lies.
+                let lower = (j(a, d).0 / j(a + 10, d - 20).1).ln();
+                assert!(lower <= found + 1e-9, "gamma {gamma}, tau {ratio}, {a} {d}: {lower} above {found}");
+            }
+        }
+        let supremum = log_sup_g(&noise);
+        for t in -300..=300 {
+            let t = f64::from(t) * 0.01;
+            assert!(noise.log_survival(t) - noise.log_survival(t + 2.0) <= supremum + 1e-12);
+        }
+    }
 }
 
 proptest! {

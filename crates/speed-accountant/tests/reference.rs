@@ -1,4 +1,5 @@
-//! Compares the crate with every value of `vectors/reference.json`, which independent code computed.
+//! Compares the crate with the values of `vectors/reference.json`, which independent code computed. Exact instances are lower bounds of
+//! claims here; `audit.rs` has the block `argmax_cpp_truncation`.
 
 use serde_json::Value;
 use speed_accountant::composition::{gaussian_epsilon, improved_epsilon, optimal_epsilon, tail_bound_epsilon};

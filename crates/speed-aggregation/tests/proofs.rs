@@ -96,7 +96,7 @@ fn only_honest_messages_pass_verification() {
     let error = proof_key.verify(public, &narrow, &message, &proof).expect_err("another range");
     assert!(matches!(error, ProofError::OtherRange { expected: 9, found: 10 }), "{error}");
     // Damaged bytes are refused or fail to verify.
-    for position in (0..bytes.len()).step_by(97) {
+    for position in (0..bytes.len()).step_by(if exhaustive() { 37 } else { 97 }) {
         let mut damaged = bytes.clone();
         damaged[position] ^= 1;
         if let Ok(damaged) = Proofs::from_bytes(&damaged) {

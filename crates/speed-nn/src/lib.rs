@@ -97,8 +97,3 @@ mod tile_conv;
 #[cfg(feature = "training")]
 pub mod training;
 mod winograd;
-
-/// The README's examples, compiled and run with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 use crate::error::Refused;
 use crate::file_kind::FileKind;
 
-/// The refusal of a place that has other bytes than those to write.
+/// The refusal of a path with a different file.
 pub(crate) const OTHER_CONTENT: &str = "already exists with other content: move it away, or give another name";
 
 /// The refusal of a place that has a directory or a dangling link.

@@ -75,8 +75,3 @@ pub use roster::{Party, Role, Roster};
 pub use round_file::RoundFile;
 pub use speed_core::vote_files::{NamedQueries, QueryNames, Question, VotesForm, parse_answer};
 pub use terms::Terms;
-
-/// The README's examples, compiled and run with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -45,8 +45,3 @@ pub use samples::{Grid, Samples};
 pub use speed_data::Images;
 pub use speed_nn::training::{Classifier, InvalidField, RegistrationError};
 pub use training::{EpochReport, OnEpoch, Student, StudentOutcome};
-
-/// The README's examples, compiled and run with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

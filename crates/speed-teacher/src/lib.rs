@@ -27,8 +27,3 @@ pub use network::TeacherNetwork;
 pub use speed_nn::training::{Classifier, InvalidField, RegistrationError};
 pub use teacher::Teacher;
 pub use train::{TeacherMetrics, TrainedTeacher, train_teacher};
-
-/// The README's examples, compiled and run with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

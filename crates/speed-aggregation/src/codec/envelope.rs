@@ -69,7 +69,7 @@ macro_rules! in_envelope {
                 $crate::codec::Content::seal(self)
             }
 
-            #[doc = concat!("Decodes one ", $name, ". Memory is bounded by twice the length of `bytes`.")]
+            #[doc = concat!("Decodes one ", $name, ". Memory is bounded by a small multiple of the length of `bytes`.")]
             ///
             /// # Errors
             #[doc = concat!("If the bytes are not exactly one well-formed ", $name, " of this version.")]

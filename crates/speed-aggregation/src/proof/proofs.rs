@@ -1,6 +1,7 @@
 //! The proofs of a message, and their encoding.
 
 use bincode::Options as _;
+use speed_core::printable;
 use tfhe::conformance::ParameterSetConformant as _;
 use tfhe::zk::{
     CompactPkeProof, CompactPkeProofConformanceParams, CompactPkeZkScheme, Compressible, ZkComputeLoad,
@@ -67,8 +68,9 @@ impl Proofs {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ProofError> {
         let form = form();
         let other = || {
-            let found = String::from_utf8_lossy(&bytes[..bytes.len().min(VERSION.len())]).escape_debug().to_string();
-            decode(format!("expected version proofs/4, found {found}"))
+            let shown = |bytes: &[u8]| printable(&String::from_utf8_lossy(bytes));
+            let found = shown(&bytes[..bytes.len().min(VERSION.len())]);
+            decode(format!("expected version {}, found {found}", shown(VERSION)))
         };
         let mut bytes = bytes.strip_prefix(VERSION).ok_or_else(other)?;
         let mut proofs = Vec::new();

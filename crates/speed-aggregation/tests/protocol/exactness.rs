@@ -49,7 +49,8 @@ fn other_numbers_of_classes_agree_too() {
 fn all_pairs_agrees_too() {
     let mut rng = Streams::new(13).stream("all pairs", 0);
     let aggregator = protocol().clone().with_circuit(Circuit::AllPairs).expect("exact");
-    let counts = vec![histogram(true, &mut rng), vec![7, 9, 9, -3, 9, 8, 0, 1, 9, 2]];
+    let mut counts = vec![histogram(true, &mut rng), vec![7, 9, 9, -3, 9, 8, 0, 1, 9, 2]];
+    counts.extend(exhaustive().then(|| vec![-9; 10]));
     assert_same_winners(&aggregator, &votes(&counts, 3, 200, &mut rng), "all pairs");
     let counts = vec![vec![-1, 3], vec![4, 4]];
     assert_same_winners(&aggregator, &votes(&counts, 3, 200, &mut rng), "all pairs, two classes");

@@ -95,13 +95,18 @@ impl Workplace {
     /// its results are copied.
     #[track_caller]
     pub(crate) fn finished(config: &str) -> Self {
-        let name = format!("run-{}", &Digest::of(config));
-        let results = fixture(Path::new(env!("CARGO_BIN_EXE_speed")), &name, |folder| {
-            let first = Self::new(config);
+        Self::finished_in(&format!("run-{}", Digest::of(config)), || Self::new(config))
+    }
+
+    /// The same for the directories that `new` makes; `name` names them.
+    #[track_caller]
+    pub(crate) fn finished_in(name: &str, new: impl Fn() -> Self) -> Self {
+        let results = fixture(Path::new(env!("CARGO_BIN_EXE_speed")), name, |folder| {
+            let first = new();
             first.succeeds(&["run", "config.toml"]);
             copy_folder(&first.path("results"), folder);
         });
-        let place = Self::new(config);
+        let place = new();
         copy_folder(&results, &place.path("results"));
         place
     }

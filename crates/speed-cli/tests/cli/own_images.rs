@@ -2,14 +2,12 @@
 //! misleading files.
 
 use std::fs;
-use std::path::Path;
 
 use image::{Rgb, RgbImage};
 use serde_json::Value;
-use speed_core::fixture::{copy_folder, fixture};
 
 use crate::cli::bad_input::npy;
-use crate::cli::common::Workplace;
+use crate::cli::common::{Workplace, read_json};
 
 pub(crate) const CONFIG: &str = r#"
 name = "shapes"
@@ -112,20 +110,12 @@ pub(crate) fn place() -> Workplace {
 
 /// The same place with the results of `speed run config.toml`, which happens once for a build of the program.
 pub(crate) fn finished() -> Workplace {
-    let results = fixture(Path::new(env!("CARGO_BIN_EXE_speed")), "run-shapes", |folder| {
-        let first = place();
-        first.succeeds(&["run", "config.toml"]);
-        copy_folder(&first.path("results"), folder);
-    });
-    let place = place();
-    copy_folder(&results, &place.path("results"));
-    place
+    Workplace::finished_in("run-shapes", place)
 }
 
 /// The report of a finished run.
 pub(crate) fn report(place: &Workplace) -> Value {
-    let report = fs::read(place.run_folder("results", "shapes").join("tables/report.json")).expect("a report");
-    serde_json::from_slice(&report).expect("JSON")
+    read_json(&place.run_folder("results", "shapes").join("tables/report.json"))
 }
 
 #[test]

@@ -78,6 +78,8 @@ fn choices_that_need_true_labels_are_refused_by_name() {
     fails("seed=6", 3, &["odd.png", "24x18"]);
     fs::remove_dir_all(place.path("shapes/public")).expect("a folder");
     fails("seed=6", 3, &["public"]);
+    let digits = ["run", "config.toml", "--set", "data.source=digits", "--set", "data.folder="];
+    place.fails(&digits, 2, &["data.labels", "these images have labels"]);
 }
 
 #[test]

@@ -106,9 +106,9 @@ fn matches(file: &str, needed: &str) -> bool {
     }
 }
 
-/// Returns the way to try a command: `speed run` gets `--dry-run` without students and `speed plan` no times, because measuring
-/// takes long, and other commands of `speed` run unchanged. For a build or a script, its files must exist, and for a preset without other options its
-/// file: speed-experiment plans all presets.
+/// Returns the way to try a command. `speed run` gets `--dry-run` without students, and `speed plan` measures no times, because
+/// measuring takes long. Other commands of `speed` run unchanged. A build or a script needs its files. A preset alone needs its file,
+/// because speed-experiment plans all presets.
 fn trial(shown: &str) -> Trial {
     let environment = Regex::new(r"^(?:[A-Z_]+=\S+ )+").expect("a pattern");
     let command = environment

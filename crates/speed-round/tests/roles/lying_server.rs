@@ -486,7 +486,7 @@ fn a_result_of_a_server_that_was_killed_is_verified() {
     assert!(verify(&folder).honest);
 }
 
-/// The registry deletes the messages of the network when it stores the result, and without copies nobody could verify it.
+/// The registry deletes the messages of the network when it stores the result, and without copies no one could verify it.
 #[test]
 fn a_server_that_lacks_copies_of_counted_messages_says_so_before_it_forgets_them() {
     let folder = answered("copies");
@@ -594,7 +594,7 @@ fn two_simultaneous_answers_with_one_ledger_release_one_message() {
 
 #[test]
 fn a_party_counts_with_all_its_teachers_in_a_verification() {
-    // Compared with the number of its parties, an honest server would stand convicted.
+    // A verifier that compared parties with teachers would convict this honest server.
     let mut terms = real_terms("parties");
     let parties = terms.roster.teachers().iter().zip([3, 2, 4, 1]);
     let parties = parties.map(|(party, teachers)| party.clone().with_teachers(teachers).expect("teachers")).collect();
