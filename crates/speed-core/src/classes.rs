@@ -19,31 +19,10 @@ pub struct Classes {
     names: Option<Vec<String>>,
 }
 
-/// Names that are not those of the classes of a round.
+/// Names that are not those of the classes of a round, with the expected and the found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ClassesError {
-    /// A number of classes out of range.
-    #[error(transparent)]
-    Count(#[from] ShapeError),
-    /// A name that is empty, too long or not legible.
-    #[error(
-        "expected names of classes of 1 to {max} bytes of visible characters, without spaces at their ends, found {found:?}",
-        max = Classes::MAX_NAME
-    )]
-    Name {
-        /// The name, cut after 100 characters.
-        found: String,
-    },
-    /// Two classes that readers may take for one another.
-    #[error("expected names of classes that cannot be taken for one another, found {first:?} and {second:?}")]
-    Alike {
-        /// The name of one.
-        first: String,
-        /// The name of the other.
-        second: String,
-    },
-}
+#[error("{0}")]
+pub struct ClassesError(String);
 
 impl Classes {
     /// The largest number of bytes of a name.
@@ -56,7 +35,8 @@ impl Classes {
     pub fn numbered(count: usize) -> Result<Self, ClassesError> {
         let max = VoteShape::MAX_CLASSES;
         if !(2..=max).contains(&count) {
-            return Err(ShapeError { side: "classes", found: count, min: 2, max }.into());
+            let error = ShapeError { side: "classes", found: count, min: 2, max };
+            return Err(ClassesError(error.to_string()));
         }
         Ok(Self { count, names: None })
     }
@@ -70,10 +50,15 @@ impl Classes {
         let names: Vec<String> = names.iter().map(|name| composed(name)).collect();
         let is_good = |name: &String| name.len() <= Self::MAX_NAME && is_legible(name) && is_assigned(name);
         if let Some(name) = names.iter().find(|name| !is_good(name)) {
-            return Err(ClassesError::Name { found: name.chars().take(100).collect() });
+            let (max, found) = (Self::MAX_NAME, name.chars().take(100).collect::<String>());
+            return Err(ClassesError(format!(
+                "expected names of classes of 1 to {max} bytes of visible characters, without spaces at their ends, found {found:?}"
+            )));
         }
         if let Some((first, second)) = alike(&names).first() {
-            return Err(ClassesError::Alike { first: (*first).to_owned(), second: (*second).to_owned() });
+            return Err(ClassesError(format!(
+                "expected names of classes that cannot be taken for one another, found {first:?} and {second:?}"
+            )));
         }
         let is_numbered = names.iter().enumerate().all(|(number, name)| *name == number.to_string());
         Ok(Self { count, names: (!is_numbered).then_some(names) })

@@ -14,17 +14,17 @@ impl VoteCounts {
     /// Checks and takes a table: `counts` holds the K counts of query 0, then the K counts of query 1, ...
     ///
     /// # Errors
-    /// [`VotesError::Length`] unless there are `Q * K` counts, [`VotesError::RowSum`] for the first row that does not
+    /// Unless there are `Q * K` counts, and for the first row that does not
     /// sum to n.
     pub fn new(shape: VoteShape, counts: Vec<u32>) -> Result<Self, VotesError> {
         if counts.len() != shape.counts() {
-            return Err(VotesError::Length { expected: shape.counts(), found: counts.len() });
+            return Err(VotesError::length(shape.counts(), counts.len()));
         }
         let teachers = shape.teachers();
         for (query, row) in counts.chunks(shape.classes()).enumerate() {
-            let found = row.iter().map(|&count| u64::from(count)).sum();
+            let found: u64 = row.iter().map(|&count| u64::from(count)).sum();
             if found != teachers as u64 {
-                return Err(VotesError::RowSum { query, found, teachers });
+                return Err(VotesError(format!("query {query} has {found} votes, but there are {teachers} teachers")));
             }
         }
         Ok(Self { shape, counts })
@@ -69,7 +69,7 @@ impl VoteCounts {
     /// Returns the share of queries whose plurality is the true label.
     ///
     /// # Errors
-    /// [`VotesError::Labels`] unless there is one true label for each query.
+    /// Unless there is one true label for each query.
     pub fn plurality_accuracy(&self, truth: &[u8]) -> Result<f64, VotesError> {
         check_labels(self.shape.queries(), truth)?;
         let right = truth.iter().enumerate().filter(|&(query, &label)| self.plurality(query) == label).count();
@@ -79,7 +79,7 @@ impl VoteCounts {
     /// Returns the share of all votes that are the true label of their query: the teachers' mean accuracy.
     ///
     /// # Errors
-    /// [`VotesError::Labels`] unless there is one true label for each query.
+    /// Unless there is one true label for each query.
     pub fn mean_accuracy(&self, truth: &[u8]) -> Result<f64, VotesError> {
         check_labels(self.shape.queries(), truth)?;
         let right: u64 = truth
@@ -124,7 +124,8 @@ pub(crate) fn most_voted(counts: &[u32]) -> u8 {
 }
 
 pub(crate) fn check_labels(queries: usize, truth: &[u8]) -> Result<(), VotesError> {
-    if truth.len() == queries { Ok(()) } else { Err(VotesError::Labels { expected: queries, found: truth.len() }) }
+    let found = truth.len();
+    if found == queries { Ok(()) } else { Err(VotesError(format!("{found} labels for {queries} queries"))) }
 }
 
 #[cfg(test)]
@@ -150,8 +151,9 @@ mod tests {
             assert_eq!(counts.plurality_accuracy(&truth), votes.plurality_accuracy(&truth));
         }
         assert_eq!(counts.mean_accuracy(&[0, 1, 3]), Ok(9.0 / 15.0));
-        assert_eq!(counts.mean_accuracy(&[0]), Err(VotesError::Labels { expected: 3, found: 1 }));
-        assert_eq!(counts.plurality_accuracy(&[0; 9]), Err(VotesError::Labels { expected: 3, found: 9 }));
+        let refused = |accuracy: Result<f64, VotesError>| accuracy.expect_err("refused").to_string();
+        assert_eq!(refused(counts.mean_accuracy(&[0])), "1 labels for 3 queries");
+        assert_eq!(refused(counts.plurality_accuracy(&[0; 9])), "9 labels for 3 queries");
     }
 
     #[test]
@@ -165,11 +167,12 @@ mod tests {
 
     #[test]
     fn invalid_tables_of_histograms_are_refused() {
-        assert_eq!(VoteCounts::new(shape(3, 2, 2), vec![1, 2, 3]), Err(VotesError::Length { expected: 4, found: 3 }));
-        let sum = |query, found| Err(VotesError::RowSum { query, found, teachers: 3 });
-        assert_eq!(VoteCounts::new(shape(3, 2, 2), vec![1, 2, 3, 1]), sum(1, 4));
+        let refused = |shape, counts| VoteCounts::new(shape, counts).expect_err("refused").to_string();
+        assert_eq!(refused(shape(3, 2, 2), vec![1, 2, 3]), "expected 4 values, found 3");
+        assert_eq!(refused(shape(3, 2, 2), vec![1, 2, 3, 1]), "query 1 has 4 votes, but there are 3 teachers");
         // A `u32` sum would wrap to 3.
-        assert_eq!(VoteCounts::new(shape(3, 1, 2), vec![u32::MAX, 4]), sum(0, (1 << 32) + 3));
+        let wide = "query 0 has 4294967299 votes, but there are 3 teachers";
+        assert_eq!(refused(shape(3, 1, 2), vec![u32::MAX, 4]), wide);
     }
 
     #[test]

@@ -11,110 +11,19 @@ const MAX_HEADER: usize = 10_000;
 /// Largest number of axes: NumPy's own limit before version 2.
 const MAX_AXES: usize = 32;
 
-/// Bytes that are not an array of integers in C order.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum NpyError {
-    /// A header that is longer than the file.
-    #[error("not an .npy array: the header is longer than the file")]
-    HeaderLength,
-    /// A header that is longer than any array needs.
-    #[error("not an array of numbers: expected a header of at most {MAX_HEADER} bytes, found {bytes}")]
-    LongHeader {
-        /// Bytes of the header.
-        bytes: usize,
-    },
-    /// More axes than an array may have.
-    #[error("expected at most {MAX_AXES} axes, found {found}")]
-    Axes {
-        /// Axes found.
-        found: usize,
-    },
-    /// An invalid `.npy` header.
-    #[error("not an .npy array: {0}")]
-    Header(#[source] std::io::Error),
-    /// A structured array.
-    #[error("expected integers, found a structured array")]
-    Structured,
-    /// An array in Fortran order.
-    #[error("expected C order, found Fortran order: save it with numpy.ascontiguousarray")]
-    FortranOrder,
-    /// A shape whose product overflows.
-    #[error("the shape is too large")]
-    ShapeTooLarge,
-    /// A header that promises more entries than the file has bytes.
-    #[error("truncated: the header promises {entries} entries, the file has {bytes} bytes")]
-    Promise {
-        /// Entries promised.
-        entries: usize,
-        /// Bytes of the file.
-        bytes: usize,
-    },
-    /// An entry that ends early.
-    #[error("truncated: {0}")]
-    Truncated(#[source] std::io::Error),
-    /// A number of entries that differs from the shape.
-    #[error("expected {expected} entries, found {found}")]
-    Entries {
-        /// Number of entries in the shape.
-        expected: usize,
-        /// Entries found.
-        found: usize,
-    },
-    /// Bytes after the last entry.
-    #[error("expected nothing after {entries} entries, found {bytes} more bytes: save each array in its own file")]
-    Behind {
-        /// Number of entries in the shape.
-        entries: usize,
-        /// Number of bytes after them.
-        bytes: usize,
-    },
-    /// A type of entries that is not numeric.
-    #[error(
-        "expected numbers, found dtype {found}: save integers with array.astype(numpy.int64), or the indices of a mask with \
-         numpy.flatnonzero(mask)"
-    )]
-    Type {
-        /// The type.
-        found: String,
-    },
-    /// A type of entries that is not unsigned bytes.
-    #[error(
-        "expected unsigned bytes (dtype uint8), found dtype {found}: save values of 0 to 255 with array.astype(numpy.uint8), floats of 0 to 1 \
-         with numpy.rint(255 * array).astype(numpy.uint8)"
-    )]
-    NoBytes {
-        /// The type.
-        found: String,
-    },
-    /// A type of entries that is not floating-point.
-    #[error("expected floating-point numbers of 2, 4 or 8 bytes, found dtype {found}")]
-    NoReals {
-        /// The type.
-        found: String,
-    },
-    /// An integer that does not fit into 64 bits with sign.
-    #[error("{found} is too large")]
-    Large {
-        /// The entry.
-        found: i128,
-    },
-    /// A number that is not an integer.
-    #[error("expected integers, found {found}")]
-    Fraction {
-        /// The entry.
-        found: f64,
-    },
-    /// An integer outside the range in which its floating-point type represents every integer.
-    #[error(
-        "expected integers up to {max} in this floating-point type, found {found}: save the array with an integer type"
-    )]
-    Rounded {
-        /// The largest number up to which every integer is representable.
-        max: f64,
-        /// The entry.
-        found: f64,
-    },
+/// Bytes that are not an array of the wanted numbers in C order, with the expected and the found.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NpyError(String);
+
+impl NpyError {
+    fn header(error: impl std::fmt::Display) -> Self {
+        Self(format!("not an .npy array: {error}"))
+    }
+
+    fn truncated(error: impl std::fmt::Display) -> Self {
+        Self(format!("truncated: {error}"))
+    }
 }
 
 /// An array of integers, in C order.
@@ -133,16 +42,8 @@ impl WholeNumbers {
     /// # Errors
     /// If the bytes are not such an array in C order. The error states the expected and the found.
     pub fn parse(bytes: &[u8]) -> Result<Self, NpyError> {
-        let Open { file, shape, entries, data } = open(bytes)?;
-        let width = file.dtype().num_bytes();
-        let values = whole_numbers(file)?;
-        if values.len() != entries {
-            return Err(NpyError::Entries { expected: entries, found: values.len() });
-        }
-        match data.len().saturating_sub(entries.saturating_mul(width.unwrap_or(0))) {
-            0 => Ok(Self { shape, values }),
-            bytes => Err(NpyError::Behind { entries, bytes }),
-        }
+        let (shape, values) = parse(bytes, whole_numbers)?;
+        Ok(Self { shape, values })
     }
 }
 
@@ -163,17 +64,30 @@ impl RealNumbers {
     /// # Errors
     /// If the bytes are not such an array in C order. The error states the expected and the found.
     pub fn parse(bytes: &[u8]) -> Result<Self, NpyError> {
-        let Open { file, shape, entries, data } = open(bytes)?;
-        let width = file.dtype().num_bytes();
-        let values = real_numbers(file)?;
-        if values.len() != entries {
-            return Err(NpyError::Entries { expected: entries, found: values.len() });
-        }
-        match data.len().saturating_sub(entries.saturating_mul(width.unwrap_or(0))) {
-            0 => Ok(Self { shape, values }),
-            bytes => Err(NpyError::Behind { entries, bytes }),
-        }
+        let (shape, values) = parse(bytes, real_numbers)?;
+        Ok(Self { shape, values })
     }
+}
+
+/// Parses an array whose entries `read` converts.
+fn parse<'a, T>(
+    bytes: &'a [u8],
+    read: impl FnOnce(NpyFile<&'a [u8]>) -> Result<Vec<T>, NpyError>,
+) -> Result<(Vec<usize>, Vec<T>), NpyError> {
+    let Open { file, shape, entries, data } = open(bytes)?;
+    let width = file.dtype().num_bytes();
+    let values = read(file)?;
+    check_entries(entries, values.len())?;
+    match data.len().saturating_sub(entries.saturating_mul(width.unwrap_or(0))) {
+        0 => Ok((shape, values)),
+        bytes => Err(NpyError(format!(
+            "expected nothing after {entries} entries, found {bytes} more bytes: save each array in its own file"
+        ))),
+    }
+}
+
+fn check_entries(expected: usize, found: usize) -> Result<(), NpyError> {
+    if expected == found { Ok(()) } else { Err(NpyError(format!("expected {expected} entries, found {found}"))) }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "documented rounding")]
@@ -181,13 +95,14 @@ fn real_numbers(file: NpyFile<&[u8]>) -> Result<Vec<f32>, NpyError> {
     macro_rules! floats {
         ($file:ident, $($kind:ty => $convert:expr),+) => {$(
             let $file = match $file.try_data::<$kind>() {
-                Ok(data) => return data.map(|value| value.map($convert).map_err(NpyError::Truncated)).collect(),
+                Ok(data) => return data.map(|value| value.map($convert).map_err(NpyError::truncated)).collect(),
                 Err(file) => file,
             };
         )+};
     }
     floats!(file, f16 => f16::to_f32, f32 => |value| value, f64 => |value| value as f32);
-    Err(NpyError::NoReals { found: file.dtype().descr().to_string() })
+    let found = file.dtype().descr();
+    Err(NpyError(format!("expected floating-point numbers of 2, 4 or 8 bytes, found dtype {found}")))
 }
 
 /// Returns whether an array has floating-point numbers, from its header alone.
@@ -227,12 +142,13 @@ impl<'a> ByteArray<'a> {
         let Open { file, shape, entries, data: values } = open(bytes)?;
         let found = file.dtype().descr().to_string();
         if !matches!(found.trim_matches('\''), "|u1" | "<u1" | ">u1" | "=u1" | "u1") {
-            return Err(NpyError::NoBytes { found });
+            return Err(NpyError(format!(
+                "expected unsigned bytes (dtype uint8), found dtype {found}: save values of 0 to 255 with array.astype(numpy.uint8), \
+                 floats of 0 to 1 with numpy.rint(255 * array).astype(numpy.uint8)"
+            )));
         }
         // The header must be followed by the entries and nothing else.
-        if values.len() != entries {
-            return Err(NpyError::Entries { expected: entries, found: values.len() });
-        }
+        check_entries(entries, values.len())?;
         Ok(Self { shape, values })
     }
 }
@@ -250,23 +166,28 @@ struct Open<'a> {
 
 fn open(bytes: &[u8]) -> Result<Open<'_>, NpyError> {
     let (head, data) = check_header(bytes)?;
-    let head = NpyHeader::from_reader(&*head).map_err(NpyError::Header)?;
+    let head = NpyHeader::from_reader(&*head).map_err(NpyError::header)?;
     // If at most one axis is longer than 1, C order and Fortran order are the same.
     if head.order() != Order::C && head.shape().iter().filter(|&&length| length != 1).count() > 1 {
-        return Err(NpyError::FortranOrder);
+        let next = "save it with numpy.ascontiguousarray";
+        return Err(NpyError(format!("expected C order, found Fortran order: {next}")));
     }
     let file = NpyFile::with_header(head, data);
+    let too_large = || NpyError("the shape is too large".to_owned());
     let mut entries = 1usize;
     let mut shape = Vec::new();
     for &length in file.shape() {
-        let length = usize::try_from(length).map_err(|_| NpyError::ShapeTooLarge)?;
-        entries = entries.checked_mul(length).ok_or(NpyError::ShapeTooLarge)?;
+        let length = usize::try_from(length).map_err(|_| too_large())?;
+        entries = entries.checked_mul(length).ok_or_else(too_large)?;
         shape.push(length);
     }
     // Every entry takes at least one byte. A header that promises more entries than the file has bytes is refused
     // before an allocation of that size.
     if entries > bytes.len() {
-        return Err(NpyError::Promise { entries, bytes: bytes.len() });
+        let bytes = bytes.len();
+        return Err(NpyError::truncated(format_args!(
+            "the header promises {entries} entries, the file has {bytes} bytes"
+        )));
     }
     Ok(Open { file, shape, entries, data })
 }
@@ -278,8 +199,8 @@ fn whole_numbers(file: NpyFile<&[u8]>) -> Result<Vec<i64>, NpyError> {
                 Ok(data) => {
                     return data
                         .map(|value| {
-                            let value = value.map_err(NpyError::Truncated)?;
-                            i64::try_from(value).map_err(|_| NpyError::Large { found: value.into() })
+                            let value = value.map_err(NpyError::truncated)?;
+                            i64::try_from(value).map_err(|_| NpyError(format!("{value} is too large")))
                         })
                         .collect();
                 }
@@ -292,7 +213,7 @@ fn whole_numbers(file: NpyFile<&[u8]>) -> Result<Vec<i64>, NpyError> {
             let $file = match $file.try_data::<$kind>() {
                 Ok(data) => {
                     return data
-                        .map(|value| whole(value.map_err(NpyError::Truncated)?.into(), <$kind>::MANTISSA_DIGITS))
+                        .map(|value| whole(value.map_err(NpyError::truncated)?.into(), <$kind>::MANTISSA_DIGITS))
                         .collect();
                 }
                 Err(file) => file,
@@ -301,7 +222,11 @@ fn whole_numbers(file: NpyFile<&[u8]>) -> Result<Vec<i64>, NpyError> {
     }
     integers!(file, u8, i8, u16, i16, u32, i32, u64, i64);
     floats!(file, f16, f32, f64);
-    Err(NpyError::Type { found: file.dtype().descr().to_string() })
+    Err(NpyError(format!(
+        "expected numbers, found dtype {}: save integers with array.astype(numpy.int64), or the indices of a mask with \
+         numpy.flatnonzero(mask)",
+        file.dtype().descr()
+    )))
 }
 
 /// Returns the integer that `value` holds exactly, for a floating-point type with `digits` binary digits. A larger
@@ -309,10 +234,12 @@ fn whole_numbers(file: NpyFile<&[u8]>) -> Result<Vec<i64>, NpyError> {
 fn whole(value: f64, digits: u32) -> Result<i64, NpyError> {
     let max = f64::from(digits).exp2();
     if value.fract() != 0.0 || !value.is_finite() {
-        return Err(NpyError::Fraction { found: value });
+        return Err(NpyError(format!("expected integers, found {value}")));
     }
     if value.abs() > max {
-        return Err(NpyError::Rounded { max, found: value });
+        return Err(NpyError(format!(
+            "expected integers up to {max} in this floating-point type, found {value}: save the array with an integer type"
+        )));
     }
     #[expect(clippy::cast_possible_truncation, reason = "an integer of at most 2^53")]
     Ok(value as i64)
@@ -332,22 +259,25 @@ fn header_text(bytes: &[u8]) -> Option<Range<usize>> {
 /// the depth of nested brackets. An array of numbers has one dictionary with one tuple. The L that Python 2 wrote after
 /// long integers is removed.
 fn check_header(bytes: &[u8]) -> Result<(Vec<u8>, &[u8]), NpyError> {
-    let text = header_text(bytes).ok_or(NpyError::HeaderLength)?;
+    let text = header_text(bytes).ok_or_else(|| NpyError::header("the header is longer than the file"))?;
     if text.len() > MAX_HEADER {
-        return Err(NpyError::LongHeader { bytes: text.len() });
+        let bytes = text.len();
+        return Err(NpyError(format!(
+            "not an array of numbers: expected a header of at most {MAX_HEADER} bytes, found {bytes}"
+        )));
     }
     let (mut header, data) = (bytes[..text.end].to_vec(), &bytes[text.end..]);
     let text = &mut header[text.start..];
     let count = |byte| text.iter().filter(|&&found| found == byte).count();
     if count(b'{') > 1 || count(b'(') > 1 || count(b'[') > 0 {
-        return Err(NpyError::Structured);
+        return Err(NpyError("expected integers, found a structured array".to_owned()));
     }
     if let Some(tuple) =
         text.split_mut(|&byte| byte == b'(').nth(1).and_then(|rest| rest.split_mut(|&byte| byte == b')').next())
     {
         let axes = tuple.split(|&byte| byte == b',').filter(|axis| !axis.trim_ascii().is_empty()).count();
         if axes > MAX_AXES {
-            return Err(NpyError::Axes { found: axes });
+            return Err(NpyError(format!("expected at most {MAX_AXES} axes, found {axes}")));
         }
         for place in 1..tuple.len() {
             if tuple[place] == b'L' && tuple[place - 1].is_ascii_digit() {
@@ -385,7 +315,7 @@ mod tests {
         assert!(WholeNumbers::parse(b"\x93NUMPY\x02\x00\xff\xff\xff\x7f{'descr'").is_err());
         let header = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': (3, ), {}", "{".repeat(60));
         let bytes = [b"\x93NUMPY\x01\x00", [header.len() as u8, 0].as_slice(), header.as_bytes()].concat();
-        assert!(WholeNumbers::parse(&bytes).is_err_and(|error| matches!(error, NpyError::Structured)));
+        assert!(refused(&bytes).contains("structured array"));
     }
 
     #[test]

@@ -5,20 +5,10 @@ use std::borrow::Cow;
 /// The byte order mark, which Windows programs write at the beginning of UTF-8 files.
 const MARK: char = '\u{feff}';
 
-/// Bytes that are not UTF-8 text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TextError {
-    /// UTF-16 or UTF-32.
-    #[error("UTF-16 text, expected UTF-8: save it as UTF-8 (in Excel \"CSV UTF-8\", in PowerShell -Encoding utf8)")]
-    Utf16,
-    /// Another encoding, or not text.
-    #[error("line {line} is not UTF-8 text: save it as UTF-8 (in Excel \"CSV UTF-8\")")]
-    NotUtf8 {
-        /// The line, from 1.
-        line: usize,
-    },
-}
+/// Bytes that are not UTF-8 text, with the next step.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TextError(String);
 
 /// Decodes the bytes of a text file, without a byte order mark at its beginning.
 ///
@@ -35,13 +25,15 @@ pub fn decode_text(bytes: &[u8]) -> Result<&str, TextError> {
         || bytes.starts_with(&[0xfe, 0xff])
         || bytes.iter().take(2).any(|&byte| byte == 0)
     {
-        return Err(TextError::Utf16);
+        let next = "save it as UTF-8 (in Excel \"CSV UTF-8\", in PowerShell -Encoding utf8)";
+        return Err(TextError(format!("UTF-16 text, expected UTF-8: {next}")));
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.trim_start_matches(MARK)),
         Err(error) => {
-            let before = &bytes[..error.valid_up_to()];
-            Err(TextError::NotUtf8 { line: 1 + before.iter().filter(|&&byte| byte == b'\n').count() })
+            let line = 1 + bytes[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
+            let next = "save it as UTF-8 (in Excel \"CSV UTF-8\")";
+            Err(TextError(format!("line {line} is not UTF-8 text: {next}")))
         }
     }
 }
@@ -73,9 +65,10 @@ mod tests {
         assert_eq!(decode_text("\u{feff}\u{feff}é".as_bytes()), Ok("é"));
         assert_eq!(decode_text(b""), Ok(""));
         let wide = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
-        assert_eq!(decode_text(&wide("\u{feff}a")), Err(TextError::Utf16));
-        assert_eq!(decode_text(&wide("a")), Err(TextError::Utf16));
-        assert_eq!(decode_text(b"a\nb\xe9"), Err(TextError::NotUtf8 { line: 2 }));
+        let refused = |bytes: &[u8]| decode_text(bytes).expect_err("refused").to_string();
+        assert!(refused(&wide("\u{feff}a")).starts_with("UTF-16 text"));
+        assert!(refused(&wide("a")).starts_with("UTF-16 text"));
+        assert!(refused(b"a\nb\xe9").starts_with("line 2 is not UTF-8 text"));
     }
 
     #[test]

@@ -14,15 +14,18 @@ impl Votes {
     /// Checks and takes a matrix: `labels` holds the Q labels of teacher 0, then the Q labels of teacher 1, ...
     ///
     /// # Errors
-    /// [`VotesError::Length`] unless there are `n * Q` labels, [`VotesError::Label`] for the first label that is not
+    /// Unless there are `n * Q` labels, and for the first label that is not
     /// below K.
     pub fn new(shape: VoteShape, labels: Vec<u8>) -> Result<Self, VotesError> {
         let (queries, classes) = (shape.queries(), shape.classes());
         if labels.len() != shape.labels() {
-            return Err(VotesError::Length { expected: shape.labels(), found: labels.len() });
+            return Err(VotesError::length(shape.labels(), labels.len()));
         }
         if let Some(i) = labels.iter().position(|&label| usize::from(label) >= classes) {
-            return Err(VotesError::Label { teacher: i / queries, query: i % queries, found: labels[i], classes });
+            let (teacher, query, found) = (i / queries, i % queries, labels[i]);
+            return Err(VotesError(format!(
+                "teacher {teacher} votes for class {found} on query {query}, but there are {classes} classes"
+            )));
         }
         Ok(Self { shape, labels })
     }
@@ -110,7 +113,7 @@ impl Votes {
     /// Returns the share of queries whose plurality is the true label.
     ///
     /// # Errors
-    /// [`VotesError::Labels`] unless there is one true label for each query.
+    /// Unless there is one true label for each query.
     pub fn plurality_accuracy(&self, truth: &[u8]) -> Result<f64, VotesError> {
         self.all_counts().plurality_accuracy(truth)
     }
@@ -118,7 +121,7 @@ impl Votes {
     /// Returns the mean over the teachers of the share of queries that they label correctly.
     ///
     /// # Errors
-    /// [`VotesError::Labels`] unless there is one true label for each query.
+    /// Unless there is one true label for each query.
     pub fn mean_accuracy(&self, truth: &[u8]) -> Result<f64, VotesError> {
         check_labels(self.shape.queries(), truth)?;
         let right = self.labels.iter().zip(truth.iter().cycle()).filter(|(vote, label)| vote == label).count();
@@ -158,15 +161,16 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|q| votes.plurality(q)), [0, 0, 2, 1]);
         assert_eq!(votes.plurality_accuracy(&[0, 1, 2, 0]), Ok(0.5));
         assert_eq!(votes.mean_accuracy(&[0, 1, 2, 2]), Ok((4 + 2 + 1) as f64 / 12.0));
-        assert_eq!(votes.plurality_accuracy(&[0; 3]), Err(VotesError::Labels { expected: 4, found: 3 }));
-        assert_eq!(votes.mean_accuracy(&[0; 5]), Err(VotesError::Labels { expected: 4, found: 5 }));
+        let refused = |accuracy: Result<f64, VotesError>| accuracy.expect_err("refused").to_string();
+        assert_eq!(refused(votes.plurality_accuracy(&[0; 3])), "3 labels for 4 queries");
+        assert_eq!(refused(votes.mean_accuracy(&[0; 5])), "5 labels for 4 queries");
     }
 
     #[test]
     fn invalid_matrices_of_votes_are_refused() {
-        assert_eq!(Votes::new(shape(2, 2, 3), vec![0; 3]), Err(VotesError::Length { expected: 4, found: 3 }));
-        let label = VotesError::Label { teacher: 1, query: 0, found: 3, classes: 3 };
-        assert_eq!(Votes::new(shape(2, 2, 3), vec![0, 1, 3, 2]), Err(label));
+        let refused = |labels| Votes::new(shape(2, 2, 3), labels).expect_err("refused").to_string();
+        assert_eq!(refused(vec![0; 3]), "expected 4 values, found 3");
+        assert_eq!(refused(vec![0, 1, 3, 2]), "teacher 1 votes for class 3 on query 0, but there are 3 classes");
         assert!(Votes::new(shape(1, 1, 256), vec![255]).is_ok());
     }
 

@@ -49,136 +49,9 @@ impl QueryNames<'_> {
 const EVERY_QUERY: &str = "every query needs a vote, so a teacher that is unsure votes for the most likely class";
 
 /// A file that is not one teacher's votes on the queries.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerError {
-    /// A damaged array or text.
-    #[error(transparent)]
-    Table(Box<TableError>),
-    /// An array that is neither labels nor one-hot histograms.
-    #[error("found shape {found:?}, expected {queries} labels, or {queries} x {classes} one-hot histograms")]
-    Shape {
-        /// Lengths of the axes.
-        found: Vec<usize>,
-        /// Queries of the round.
-        queries: usize,
-        /// Classes of the round.
-        classes: usize,
-    },
-    /// A text whose lines are neither labels, nor queries with labels, nor histograms.
-    #[error(
-        "line {line}: found {found} columns, expected 1 (label), 2 (query,label) or {classes} (a one-hot histogram)"
-    )]
-    Columns {
-        /// The line.
-        line: usize,
-        /// Columns found.
-        found: usize,
-        /// Classes of the round.
-        classes: usize,
-    },
-    /// A text without the column names that a round needs whose classes have names. The line may hold votes, so it is not shown.
-    #[error(
-        "line 1: expected the names of columns: label, or query and label, or name and label; or the name of each class of the round in their order \
-         ({expected})"
-    )]
-    Head {
-        /// The first names of classes.
-        expected: String,
-    },
-    /// Column names of which several, or none, could be those of the queries or of the labels.
-    #[error("line 1: expected one column query or name, and one column label")]
-    Keys,
-    /// An array in a round whose classes have names.
-    #[error("an array has no names, and the round's classes have ({expected}): expected CSV with names of classes")]
-    Array {
-        /// The first names of classes.
-        expected: String,
-    },
-    /// A cell that is not the name of a class.
-    #[error(
-        "line {line}: the label of query {query} is not the name of a class of the round: expected {expected}; {EVERY_QUERY}"
-    )]
-    Class {
-        /// The line, from 1.
-        line: usize,
-        /// The query.
-        query: String,
-        /// The first names of classes.
-        expected: String,
-    },
-    /// A number of labels that differs from the number of queries.
-    #[error("{found} labels, the round has {expected} queries")]
-    Count {
-        /// Queries of the round.
-        expected: usize,
-        /// Labels found.
-        found: usize,
-    },
-    /// A cell that is not a label.
-    #[error("line {line}: expected the label of query {query}, the number of a class from 0 to {}: {EVERY_QUERY}", classes - 1)]
-    NoLabel {
-        /// The line, from 1.
-        line: usize,
-        /// The query.
-        query: String,
-        /// Number of classes.
-        classes: usize,
-    },
-    /// A label that is not a class.
-    #[error("query {query}: label {found}, expected 0 to {}{}", classes - 1, if *found < 0 { format!(": {EVERY_QUERY}") } else { String::new() })]
-    Label {
-        /// The query.
-        query: usize,
-        /// The label.
-        found: i64,
-        /// Number of classes.
-        classes: usize,
-    },
-    /// A histogram that is not one vote.
-    #[error("{location}: expected a one-hot histogram: a single 1, and 0 elsewhere")]
-    OneHot {
-        /// The row.
-        location: Location,
-    },
-    /// A query that the round does not have.
-    #[error("line {line}: {found:?} is not a query: expected 0 to {}{}", queries - 1, if *named { ", or a name of --query-list" } else { "; names need --query-list" })]
-    Unknown {
-        /// The line, from 1.
-        line: usize,
-        /// The query's name.
-        found: String,
-        /// Queries of the round.
-        queries: usize,
-        /// True if the names of the queries are known.
-        named: bool,
-    },
-    /// A query with two labels.
-    #[error("line {line}: query {query} has a label already, on line {first}")]
-    Twice {
-        /// The line, from 1.
-        line: usize,
-        /// The query.
-        query: String,
-        /// The line of its first label.
-        first: usize,
-    },
-    /// A query without a label.
-    #[error("no label for query {query}: {EVERY_QUERY}")]
-    Missing {
-        /// The query.
-        query: String,
-    },
-    /// A number that is both the index of one query and the name of another.
-    #[error(
-        "line {line}: {found:?} is the number of one query and the name of another: expected query,label or name,label as the first line"
-    )]
-    NumberOrName {
-        /// The first such line.
-        line: usize,
-        /// The number.
-        found: String,
-    },
     /// Lines of two numbers: either a query and its label, or a histogram of two classes.
     #[error("lines of two numbers may be query,label or histograms of two classes")]
     Undecided,
@@ -190,11 +63,26 @@ pub enum AnswerError {
         /// The cell.
         found: String,
     },
+    /// Any other fault, with the location, the expected, and the found if it is no vote.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+impl AnswerError {
+    fn columns(line: usize, found: usize, classes: usize) -> Self {
+        Self::Invalid(format!(
+            "line {line}: found {found} columns, expected 1 (label), 2 (query,label) or {classes} (a one-hot histogram)"
+        ))
+    }
+
+    fn count(expected: usize, found: usize) -> Self {
+        Self::Invalid(format!("{found} labels, the round has {expected} queries"))
+    }
 }
 
 impl From<TableError> for AnswerError {
     fn from(error: TableError) -> Self {
-        Self::Table(Box::new(error))
+        Self::Invalid(error.to_string())
     }
 }
 
@@ -211,7 +99,10 @@ impl From<TableError> for AnswerError {
 /// The error states the query and the expected value, and the found one if it is no vote.
 pub fn parse_answer(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
     match (is_array(bytes)?, question.classes.names()) {
-        (true, Some(names)) => Err(AnswerError::Array { expected: class_list(names) }),
+        (true, Some(names)) => Err(AnswerError::Invalid(format!(
+            "an array has no names, and the round's classes have ({}): expected CSV with names of classes",
+            class_list(names)
+        ))),
         (true, None) => array(bytes, question),
         (false, _) => text(bytes, question),
     }
@@ -234,24 +125,31 @@ fn array(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> 
             .collect();
     }
     if !is_line || form == Some(VotesForm::Histograms) {
-        return Err(AnswerError::Shape { found: shape, queries, classes });
+        return Err(AnswerError::Invalid(format!(
+            "found shape {shape:?}, expected {queries} labels, or {queries} x {classes} one-hot histograms"
+        )));
     }
     if entries != queries {
-        return Err(AnswerError::Count { expected: queries, found: entries });
+        return Err(AnswerError::count(queries, entries));
     }
     read()?.into_iter().enumerate().map(|(query, found)| label(query, found, classes)).collect()
 }
 
 fn label(query: usize, found: i64, classes: usize) -> Result<u8, AnswerError> {
     let label = u8::try_from(found).ok().filter(|label| usize::from(*label) < classes);
-    label.ok_or(AnswerError::Label { query, found, classes })
+    label.ok_or_else(|| {
+        let next = if found < 0 { format!(": {EVERY_QUERY}") } else { String::new() };
+        AnswerError::Invalid(format!("query {query}: label {found}, expected 0 to {}{next}", classes - 1))
+    })
 }
 
 /// Returns the class of the single vote.
 fn one_hot(counts: &[i64], location: Location) -> Result<u8, AnswerError> {
     let is_one_hot = counts.iter().all(|count| [0, 1].contains(count)) && counts.iter().sum::<i64>() == 1;
     let class = counts.iter().position(|&count| count == 1).filter(|_| is_one_hot);
-    class.and_then(|class| u8::try_from(class).ok()).ok_or(AnswerError::OneHot { location })
+    class.and_then(|class| u8::try_from(class).ok()).ok_or_else(|| {
+        AnswerError::Invalid(format!("{location}: expected a one-hot histogram: a single 1, and 0 elsewhere"))
+    })
 }
 
 /// A record of a text, with its line number.
@@ -274,7 +172,7 @@ impl Lines {
         while let Some((at, record)) = records.next()? {
             // A round limits the product of queries and classes, so this limits memory too.
             if record.len() > queries.max(classes).max(2) + 1 {
-                return Err(AnswerError::Columns { line: at, found: record.len(), classes });
+                return Err(AnswerError::columns(at, record.len(), classes));
             }
             let cells: Vec<String> = record.iter().map(str::to_owned).collect();
             let is_header = question.classes.names().is_some() || cells.iter().all(|cell| number(cell).is_none());
@@ -284,7 +182,7 @@ impl Lines {
             }
             let width = lines.first().map(|first| first.cells.len()).or(header.as_ref().map(Vec::len));
             if let Some(expected) = width.filter(|width| *width != cells.len()) {
-                return Err(TableError::Ragged { line: at, expected, found: cells.len() }.into());
+                return Err(TableError::ragged(at, expected, cells.len()).into());
             }
             found += 1;
             if lines.len() <= queries {
@@ -293,7 +191,7 @@ impl Lines {
         }
         let is_one_line = found == 1 && lines[0].cells.len() == queries;
         if found != queries && !is_one_line {
-            return Err(AnswerError::Count { expected: queries, found });
+            return Err(AnswerError::count(queries, found));
         }
         Ok(Self { header, lines })
     }
@@ -303,7 +201,12 @@ impl Lines {
 fn head(cells: Vec<String>, classes: &Classes) -> Result<Vec<String>, AnswerError> {
     match classes.names() {
         Some(names) if names != cells && !cells.iter().any(|cell| cell.to_lowercase() == "label") => {
-            Err(AnswerError::Head { expected: class_list(names) })
+            // The line may hold votes, so it is not shown.
+            Err(AnswerError::Invalid(format!(
+                "line 1: expected the names of columns: label, or query and label, or name and label; or the name of each class \
+                 of the round in their order ({})",
+                class_list(names)
+            )))
         }
         _ => Ok(cells),
     }
@@ -335,7 +238,7 @@ fn text(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
         (2, None) if count != 2 => keyed(&lines, &plain, question),
         (2, None) => two_columns(&lines, &plain, question),
         (found, None | Some(VotesForm::Histograms)) if found == count => histograms(&lines, queries),
-        (found, _) => Err(AnswerError::Columns { line: lines[0].number, found, classes: count }),
+        (found, _) => Err(AnswerError::columns(lines[0].number, found, count)),
     }
 }
 
@@ -346,7 +249,7 @@ fn key_column(header: &[String], label: usize) -> Result<usize, AnswerError> {
     match (&named(&["query", "name"])[..], &named(&["label"])[..]) {
         ([key], [_]) => Ok(*key),
         ([], [_]) if header.len() == 2 => Ok(1 - label),
-        _ => Err(AnswerError::Keys),
+        _ => Err(AnswerError::Invalid("line 1: expected one column query or name, and one column label".to_owned())),
     }
 }
 
@@ -357,23 +260,30 @@ fn in_order<'a>(cells: impl Iterator<Item = (usize, &'a str)>, classes: &Classes
 
 /// Reads the label of a query, which messages `show`.
 fn class(cell: &str, line: usize, query: usize, show: &str, classes: &Classes) -> Result<u8, AnswerError> {
-    let shown = || show.to_owned();
     if let Some(names) = classes.names() {
-        let expected = || class_list(names);
-        return classes.number(cell).ok_or_else(|| AnswerError::Class { line, query: shown(), expected: expected() });
+        return classes.number(cell).ok_or_else(|| {
+            let expected = class_list(names);
+            AnswerError::Invalid(format!(
+                "line {line}: the label of query {show} is not the name of a class of the round: expected {expected}; {EVERY_QUERY}"
+            ))
+        });
     }
-    let classes = classes.len();
-    label(query, number(cell).ok_or_else(|| AnswerError::NoLabel { line, query: shown(), classes })?, classes)
+    let number = number(cell).ok_or_else(|| {
+        let max = classes.len() - 1;
+        let expected = format_args!("the label of query {show}, the number of a class from 0 to {max}");
+        AnswerError::Invalid(format!("line {line}: expected {expected}: {EVERY_QUERY}"))
+    })?;
+    label(query, number, classes.len())
 }
 
 fn histograms(lines: &[Line], queries: usize) -> Result<Vec<u8>, AnswerError> {
     if lines.len() != queries {
-        return Err(AnswerError::Count { expected: queries, found: lines.len() });
+        return Err(AnswerError::count(queries, lines.len()));
     }
     let read = |line: &Line| {
         let cell = |(column, cell): (usize, &String)| {
             let location = Location::Cell(line.number, column + 1);
-            number(cell).ok_or_else(|| TableError::Number { location, found: cell.clone() })
+            number(cell).ok_or_else(|| TableError::number(location, cell))
         };
         let counts: Vec<i64> = line.cells.iter().enumerate().map(cell).collect::<Result<_, _>>()?;
         one_hot(&counts, Location::Line(line.number))
@@ -417,12 +327,16 @@ fn keyed(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Resu
         let query = keys.query(line, &line.cells[columns.key], question)?;
         let label = class(&line.cells[columns.label], line.number, query, &names.show(query), classes)?;
         if let Some((first, _)) = found[query] {
-            return Err(AnswerError::Twice { line: line.number, query: names.show(query), first });
+            let (line, query) = (line.number, names.show(query));
+            return Err(AnswerError::Invalid(format!(
+                "line {line}: query {query} has a label already, on line {first}"
+            )));
         }
         found[query] = Some((line.number, label));
     }
     let labels = found.into_iter().enumerate();
-    labels.map(|(query, label)| Ok(label.ok_or_else(|| AnswerError::Missing { query: names.show(query) })?.1)).collect()
+    let missing = |query| AnswerError::Invalid(format!("no label for query {}: {EVERY_QUERY}", names.show(query)));
+    labels.map(|(query, label)| Ok(label.ok_or_else(|| missing(query))?.1)).collect()
 }
 
 /// The meaning of the first cell of each line.
@@ -462,7 +376,11 @@ impl<'a> QueryKeys<'a> {
             index.is_some_and(|index| Some(*index) != cell(line))
         };
         match lines.iter().find(is_other) {
-            Some(line) => Err(AnswerError::NumberOrName { line: line.number, found: line.cells[columns.key].clone() }),
+            Some(line) => Err(AnswerError::Invalid(format!(
+                "line {}: {:?} is the number of one query and the name of another: expected query,label or name,label as the \
+                 first line",
+                line.number, line.cells[columns.key]
+            ))),
             None => Ok(Self::Numbers),
         }
     }
@@ -472,11 +390,13 @@ impl<'a> QueryKeys<'a> {
             Self::Numbers => number_of(key, question.queries),
             Self::Names(indices) => indices.get(key).copied(),
         };
-        query.ok_or_else(|| AnswerError::Unknown {
-            line: line.number,
-            found: beginning(key),
-            queries: question.queries,
-            named: !matches!(question.names, QueryNames::NoList),
+        query.ok_or_else(|| {
+            let (line, found, last) = (line.number, beginning(key), question.queries - 1);
+            let or = match question.names {
+                QueryNames::NoList => "; names need --query-list",
+                _ => ", or a name of --query-list",
+            };
+            AnswerError::Invalid(format!("line {line}: {found:?} is not a query: expected 0 to {last}{or}"))
         })
     }
 }

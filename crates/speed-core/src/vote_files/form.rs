@@ -6,7 +6,6 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::VoteShape;
-use crate::vote_files::error::Location;
 use crate::vote_files::table::Table;
 
 /// Largest number of outcomes of a round. If the number of classes is unknown, a larger entry is not read as a label.
@@ -81,79 +80,16 @@ pub enum FormError {
     /// Both forms are possible.
     #[error("{0}")]
     Undecided(Readings),
-    /// Neither form is possible.
-    #[error("{}{readings}", expected(.known))]
-    Neither {
-        /// The expected sizes.
-        known: Known,
-        /// The sizes found.
-        readings: Readings,
-    },
     /// Labels whose number of classes is unknown.
     #[error("the number of classes is unknown: labels do not show classes without a vote")]
     ClassesUnknown,
     /// An invalid number of classes.
     #[error("{found} classes, expected 2 to {max}")]
-    Classes {
-        /// The number found.
-        found: usize,
-        /// The largest number allowed.
-        max: usize,
-    },
-    /// An unexpected number of teachers, queries or classes.
-    #[error("{found} {side} as {form}, expected {expected}")]
-    Side {
-        /// Teachers, queries or classes.
-        side: &'static str,
-        /// The form.
-        form: VotesForm,
-        /// The number found.
-        found: usize,
-        /// The number expected.
-        expected: String,
-    },
-    /// A negative entry, or one that is too large for a count.
-    #[error("{location}: expected {}, found {found}", if *found < 0 { "0 or more" } else { "at most 4294967295" })]
-    Count {
-        /// The entry.
-        location: Location,
-        /// Its value.
-        found: i64,
-    },
-    /// A label that is not a class.
-    #[error("{location}: teacher {teacher} votes for class {found} on query {query}, expected 0 to {max}")]
-    Label {
-        /// The entry.
-        location: Location,
-        /// The teacher.
-        teacher: usize,
-        /// The query.
-        query: usize,
-        /// The label.
-        found: i64,
-        /// The last class.
-        max: usize,
-    },
-    /// A histogram that does not sum to the number of teachers.
-    #[error("{location} sums to {found}, expected {expected}{}", if *larger { "; give the form for labels of more than 128 classes" } else { "" })]
-    Sum {
-        /// The row.
-        location: Location,
-        /// Its sum.
-        found: u64,
-        /// The number of teachers, and its origin.
-        expected: String,
-        /// True if entries were too large for labels of a round and the form was not given.
-        larger: bool,
-    },
-    /// More counts than the memory limit allows.
-    #[error("{queries} queries of {classes} classes exceed the memory limit")]
-    TooMany {
-        /// Number of queries.
-        queries: usize,
-        /// Number of classes.
-        classes: usize,
-    },
+    #[expect(missing_docs, reason = "the message describes the fields")]
+    Classes { found: usize, max: usize },
+    /// Sizes or values that do not fit, with the location, the expected and the found.
+    #[error("{0}")]
+    Invalid(String),
 }
 
 fn expected(known: &Known) -> String {
@@ -176,7 +112,7 @@ pub(crate) fn decide(table: &Table, known: &Known) -> Result<VotesForm, FormErro
     match (is_labels, is_histograms) {
         (true, false) => Ok(VotesForm::Labels),
         (false, true) => Ok(VotesForm::Histograms),
-        (false, false) => Err(FormError::Neither { known: *known, readings }),
+        (false, false) => Err(FormError::Invalid(format!("{}{readings}", expected(known)))),
         (true, true) if table.values.iter().any(|&value| value >= labels_below(table, known)) => {
             Ok(VotesForm::Histograms)
         }

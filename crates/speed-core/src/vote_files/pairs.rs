@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::decode_text;
+use crate::{decode_text, printable};
 
 use crate::vote_files::error::TableError;
 use crate::vote_files::records::Records;
@@ -36,15 +36,16 @@ pub fn parse_pairs(bytes: &[u8], keys: &[&str], value: &str) -> Result<Pairs, Ta
     let mut records = Records::new(decode_text(bytes)?)?;
     let head: Vec<String> = match records.next()? {
         Some((_, record)) => record.iter().map(str::to_lowercase).collect(),
-        None => return Err(TableError::Empty),
+        None => return Err(TableError::empty()),
     };
     let column = |names: &[&str]| {
         let mut found = head.iter().enumerate().filter(|(_, column)| names.contains(&column.as_str()));
         match (found.next(), found.next()) {
             (Some((column, _)), None) => Ok(column),
-            (None, _) => Err(TableError::NoColumn { expected: names.join(" or "), found: head.join(", ") }),
+            (None, _) => Err(TableError::no_column(&names.join(" or "), &head.join(", "))),
             (Some(_), Some(_)) => {
-                Err(TableError::SeveralColumns { expected: names.join(" or "), found: head.join(", ") })
+                let (expected, found) = (names.join(" or "), printable(&head.join(", ")));
+                Err(TableError(format!("expected one column {expected}, found {found}")))
             }
         }
     };
@@ -52,19 +53,19 @@ pub fn parse_pairs(bytes: &[u8], keys: &[&str], value: &str) -> Result<Pairs, Ta
     let (mut pairs, mut seen) = (Vec::new(), HashMap::new());
     while let Some((line, record)) = records.next()? {
         if record.len() != head.len() {
-            return Err(TableError::Ragged { line, expected: head.len(), found: record.len() });
+            return Err(TableError::ragged(line, head.len(), record.len()));
         }
         let key = record[key_column].to_owned();
         if key.is_empty() {
-            return Err(TableError::NoKey { line, column: head[key_column].clone() });
+            return Err(TableError::no_key(line, &head[key_column]));
         }
         if let Some(first) = seen.insert(key.clone(), line) {
-            return Err(TableError::KeyTwice { line, key, first });
+            return Err(TableError::key_twice(line, &key, first));
         }
         pairs.push(Pair { line, key, value: record[value_column].to_owned() });
     }
     if pairs.is_empty() {
-        return Err(TableError::Empty);
+        return Err(TableError::empty());
     }
     Ok(Pairs { head: head[key_column].clone(), pairs })
 }

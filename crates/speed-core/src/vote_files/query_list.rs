@@ -18,60 +18,23 @@ const NAME: &str = "name";
 /// The column of the groups.
 const GROUP: &str = "group";
 
-/// A file that is not a list of queries.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum QueryListError {
-    /// A damaged text, an empty cell, or a picture that occurs twice.
-    #[error(transparent)]
-    Table(Box<TableError>),
-    /// A column with another name, or the second one of a name.
-    #[error(
-        "line {line}: expected the column name, or the columns name and group, each once; found the column {:?}",
-        printable(found)
-    )]
-    Column {
-        /// The line of the column names, from 1.
-        line: usize,
-        /// The column's name, cut after 100 characters.
-        found: String,
-    },
-    /// A group whose name is too long, not legible, or a path.
-    #[error(
-        "line {line}: expected a legible group name of 1 to {max} bytes without / and \\, and not . or .., found {:?}",
-        printable(found),
-        max = NamedQueries::MAX_GROUP_NAME
-    )]
-    GroupName {
-        /// The line, from 1.
-        line: usize,
-        /// The group's name, cut after 100 characters.
-        found: String,
-    },
-    /// A list with too many pictures.
-    #[error("line {line}: expected at most {max} pictures, found more", max = NamedQueries::MAX_PICTURES)]
-    TooMany {
-        /// The line of the first picture beyond the limit, from 1.
-        line: usize,
-    },
-    /// A list of another number of queries than the round's.
-    #[error(
-        "expected a name for each of {expected} queries, found {found} {}",
-        if *is_grouped { "groups" } else { "names; a line of column names needs the column name" }
-    )]
-    Count {
-        /// Queries of the round.
-        expected: usize,
-        /// Queries of the list.
-        found: usize,
-        /// True if the queries of the list are groups.
-        is_grouped: bool,
-    },
+/// A file that is not a list of queries, with the line, the expected and the found.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct QueryListError(String);
+
+impl QueryListError {
+    fn column(line: usize, found: &str) -> Self {
+        Self(format!(
+            "line {line}: expected the column name, or the columns name and group, each once; found the column {:?}",
+            printable(&beginning(found))
+        ))
+    }
 }
 
 impl From<TableError> for QueryListError {
     fn from(error: TableError) -> Self {
-        Self::Table(Box::new(error))
+        Self(error.to_string())
     }
 }
 
@@ -112,7 +75,7 @@ impl NamedQueries {
                 continue;
             };
             if record.len() != width {
-                return Err(TableError::Ragged { line, expected: width, found: record.len() }.into());
+                return Err(TableError::ragged(line, width, record.len()).into());
             }
             list.add(line, &record[name], group.map(|group| &record[group]))?;
         }
@@ -128,7 +91,8 @@ impl NamedQueries {
         if found == expected {
             return Ok(self);
         }
-        Err(QueryListError::Count { expected, found, is_grouped: self.is_grouped() })
+        let kind = if self.is_grouped() { "groups" } else { "names; a line of column names needs the column name" };
+        Err(QueryListError(format!("expected a name for each of {expected} queries, found {found} {kind}")))
     }
 
     /// Returns the names of the queries in order: of pictures, or of groups.
@@ -197,13 +161,13 @@ impl Columns {
                 _ if width == 1 => {
                     return Ok(FirstLine { columns: Self { width, name: 0, group: None }, is_header: false });
                 }
-                other => return Err(QueryListError::Column { line, found: beginning(other) }),
+                other => return Err(QueryListError::column(line, other)),
             };
             if place.replace(at).is_some() {
-                return Err(QueryListError::Column { line, found: beginning(cell) });
+                return Err(QueryListError::column(line, cell));
             }
         }
-        let missing = || TableError::NoColumn { expected: NAME.into(), found: GROUP.into() };
+        let missing = || TableError::no_column(NAME, GROUP);
         Ok(FirstLine { columns: Self { width, name: name.ok_or_else(missing)?, group }, is_header: true })
     }
 }
@@ -223,16 +187,17 @@ struct Lines {
 impl Lines {
     fn add(&mut self, line: usize, name: &str, group: Option<&str>) -> Result<(), QueryListError> {
         if self.lines.len() == NamedQueries::MAX_PICTURES {
-            return Err(QueryListError::TooMany { line });
+            let max = NamedQueries::MAX_PICTURES;
+            return Err(QueryListError(format!("line {line}: expected at most {max} pictures, found more")));
         }
         let column = |cell: &str, column: &str| match cell {
-            "" => Err(TableError::NoKey { line, column: column.into() }),
+            "" => Err(TableError::no_key(line, column)),
             _ => Ok(()),
         };
         column(name, NAME)?;
         match self.lines.entry(name.to_owned()) {
             Entry::Occupied(entry) => {
-                return Err(TableError::KeyTwice { line, key: beginning(name), first: *entry.get() }.into());
+                return Err(TableError::key_twice(line, &beginning(name), *entry.get()).into());
             }
             Entry::Vacant(entry) => entry.insert(line),
         };
@@ -246,7 +211,11 @@ impl Lines {
             None => {
                 let is_path = group.contains(['/', '\\']) || matches!(group, "." | "..");
                 if group.len() > NamedQueries::MAX_GROUP_NAME || is_path || !is_legible(group) {
-                    return Err(QueryListError::GroupName { line, found: beginning(group) });
+                    let (max, found) = (NamedQueries::MAX_GROUP_NAME, printable(&beginning(group)));
+                    return Err(QueryListError(format!(
+                        "line {line}: expected a legible group name of 1 to {max} bytes without / and \\, and not . or .., \
+                         found {found:?}"
+                    )));
                 }
                 self.names.push(group.to_owned());
                 self.groups.push(Vec::new());
@@ -260,7 +229,7 @@ impl Lines {
 
     fn finish(self, is_grouped: bool) -> Result<NamedQueries, QueryListError> {
         if self.names.is_empty() {
-            return Err(TableError::Empty.into());
+            return Err(TableError::empty().into());
         }
         Ok(NamedQueries { names: self.names, groups: is_grouped.then_some(self.groups) })
     }

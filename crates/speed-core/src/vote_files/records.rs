@@ -57,7 +57,9 @@ impl<'a> Records<'a> {
             }
             return match empty {
                 None => Ok(Some((line, &self.record))),
-                Some(line) => Err(TableError::EmptyLine { line }),
+                Some(line) => {
+                    Err(TableError(format!("line {line} has no values, but later lines have some: remove it")))
+                }
             };
         }
         Ok(None)
@@ -88,7 +90,12 @@ fn delimiter(text: &str) -> Result<char, TableError> {
             '"' if quoted => quoted = false,
             '"' if before == '\n' || before == '\r' || DELIMITERS.contains(&before) || before == '"' => quoted = true,
             c if !quoted && DELIMITERS.contains(&c) => match found {
-                Some(first) if first != c => return Err(TableError::Delimiters { line, first, second: c }),
+                Some(first) if first != c => {
+                    return Err(TableError(format!(
+                        "line {line}: found {c:?} between columns, expected {first:?} as on earlier lines: quote names that \
+                         contain a separator"
+                    )));
+                }
                 _ => found = Some(c),
             },
             _ => {}
@@ -128,13 +135,14 @@ mod tests {
         assert_eq!(all("1;2\n3;4").expect("records")[1], (2, vec!["3".into(), "4".into()]));
         assert_eq!(all("1\t2").expect("records")[0].1, ["1", "2"]);
         assert_eq!(all("\"a,b\";2\n\"c\"\"d,\";3").expect("records")[1].1, ["c\"d,", "3"]);
-        assert!(matches!(all("1,2\r\n3;4"), Err(TableError::Delimiters { line: 2, first: ',', second: ';' })));
-        assert!(matches!(all("1,0;2,0"), Err(TableError::Delimiters { line: 1, .. })));
+        let refused = |text: &str| all(text).expect_err("refused").to_string();
+        assert!(refused("1,2\r\n3;4").contains("line 2: found ';' between columns, expected ','"));
+        assert!(refused("1,0;2,0").contains("line 1: found"));
     }
 
     #[test]
     fn records_without_a_value_may_only_be_the_last() {
         assert_eq!(all("1,2\n,\n,\n").expect("records").len(), 1);
-        assert!(matches!(all("1,2\n,\n3,4\n"), Err(TableError::EmptyLine { line: 2 })));
+        assert!(all("1,2\n,\n3,4\n").expect_err("refused").to_string().contains("line 2 has no values"));
     }
 }

@@ -7,7 +7,7 @@ use csv::StringRecord;
 use crate::npy::WholeNumbers;
 use crate::vote_files::error::{Location, MAX_FILE, TableError};
 use crate::vote_files::records::Records;
-use crate::{class_list, decode_text, read_regular};
+use crate::{decode_text, read_regular};
 
 /// Names of a column that identifies rows and holds no votes.
 const NAMES_OF_ROWS: [&str; 8] = ["", "row", "index", "id", "name", "teacher", "query", "image"];
@@ -39,9 +39,11 @@ impl Table {
         }
         // Uses only the header, so an unsuitable array is not decoded.
         let shape = crate::npy::shape(bytes)?;
-        let &[rows, columns] = shape.as_slice() else { return Err(TableError::Dimensions { shape }) };
+        let &[rows, columns] = shape.as_slice() else {
+            return Err(TableError(format!("expected two dimensions, found shape {shape:?}")));
+        };
         if rows == 0 || columns == 0 {
-            return Err(TableError::Empty);
+            return Err(TableError::empty());
         }
         let values = WholeNumbers::parse(bytes)?.values;
         Ok(Self { rows, columns, values, lines: Vec::new(), names: 0 })
@@ -53,7 +55,7 @@ impl Table {
     /// If the bytes are an array, the first line is not the names of the classes, or a cell is not an integer.
     pub fn of_classes(bytes: &[u8], classes: &[String]) -> Result<Self, TableError> {
         if is_array(bytes)? {
-            return Err(TableError::ClassColumns { expected: class_list(classes) });
+            return Err(TableError::class_columns(classes));
         }
         Self::of_text(decode_text(bytes)?, Some(classes))
     }
@@ -66,7 +68,7 @@ impl Table {
         while let Some((line, record)) = records.next()? {
             let expected = *width.get_or_insert(record.len());
             if record.len() != expected {
-                return Err(TableError::Ragged { line, expected, found: record.len() });
+                return Err(TableError::ragged(line, expected, record.len()));
             }
             if lines.is_empty() && !has_header {
                 match classes {
@@ -82,16 +84,16 @@ impl Table {
             lines.push(line);
             for (column, cell) in record.iter().enumerate().skip(names) {
                 let location = Location::Cell(line, column + 1);
-                values.push(number(cell).ok_or_else(|| TableError::Number { location, found: cell.to_owned() })?);
+                values.push(number(cell).ok_or_else(|| TableError::number(location, cell))?);
             }
         }
         if let Some(classes) = classes.filter(|_| !has_header) {
-            return Err(TableError::ClassColumns { expected: class_list(classes) });
+            return Err(TableError::class_columns(classes));
         }
         let columns = width.unwrap_or(0) - names;
         let table = Self { rows: lines.len(), columns, values, lines, names };
         if table.rows == 0 {
-            return Err(TableError::Empty);
+            return Err(TableError::empty());
         }
         if !has_header {
             table.check_names()?;
@@ -104,11 +106,19 @@ impl Table {
         let counts =
             |from: i64, values: &mut dyn Iterator<Item = &i64>| values.zip(from..).all(|(&found, at)| found == at);
         if self.columns >= COUNTS && counts(0, &mut self.values[..self.columns].iter()) {
-            return Err(TableError::Header { line: self.lines[0], last: self.columns - 1 });
+            let (line, last) = (self.lines[0], self.columns - 1);
+            return Err(TableError(format!(
+                "line {line} counts from 0 to {last}, so it may be votes or column names: add a line of names above votes, or \
+                 remove numbers that are names"
+            )));
         }
         let first = || self.values.iter().step_by(self.columns);
         if self.columns > 1 && self.rows >= COUNTS && (counts(0, &mut first()) || counts(1, &mut first())) {
-            return Err(TableError::Numbered);
+            return Err(TableError(
+                "column 1 numbers the lines, so it may be votes or row names: add a line of column names above votes, or remove \
+                 numbers that are names"
+                    .to_owned(),
+            ));
         }
         Ok(())
     }
@@ -135,8 +145,10 @@ impl Table {
 /// If it cannot be read or is too long.
 pub fn read_bytes(path: &Path) -> Result<Vec<u8>, TableError> {
     read_regular(path, MAX_FILE).map_err(|error| match error.kind() {
-        std::io::ErrorKind::FileTooLarge => TableError::TooLong,
-        _ => TableError::Unreadable(error),
+        std::io::ErrorKind::FileTooLarge => {
+            TableError(format!("longer than {} MiB, the limit of this program", MAX_FILE >> 20))
+        }
+        _ => TableError(format!("cannot read: {error}")),
     })
 }
 
@@ -158,17 +170,17 @@ pub fn parse_numbers(bytes: &[u8]) -> Result<WholeNumbers, TableError> {
             continue;
         }
         if rows > 0 && record.len() != columns + names {
-            return Err(TableError::Ragged { line, expected: columns + names, found: record.len() });
+            return Err(TableError::ragged(line, columns + names, record.len()));
         }
         columns = record.len() - names.min(record.len());
         rows += 1;
         for (column, cell) in record.iter().enumerate().skip(names) {
             let location = Location::Cell(line, column + 1);
-            values.push(number(cell).ok_or_else(|| TableError::Number { location, found: cell.to_owned() })?);
+            values.push(number(cell).ok_or_else(|| TableError::number(location, cell))?);
         }
     }
     if values.is_empty() {
-        return Err(TableError::Empty);
+        return Err(TableError::empty());
     }
     Ok(WholeNumbers { shape: if columns == 1 { vec![rows] } else { vec![rows, columns] }, values })
 }
@@ -176,7 +188,8 @@ pub fn parse_numbers(bytes: &[u8]) -> Result<WholeNumbers, TableError> {
 /// Returns whether bytes begin like an array.
 pub(crate) fn is_array(bytes: &[u8]) -> Result<bool, TableError> {
     if bytes.starts_with(b"PK\x03\x04") {
-        return Err(TableError::Archive);
+        let next = "save one array with numpy.save, or the sheet as CSV";
+        return Err(TableError(format!("a ZIP archive (.npz or .xlsx), expected .npy or CSV: {next}")));
     }
     Ok(bytes.starts_with(b"\x93NUMPY"))
 }
@@ -252,7 +265,7 @@ mod tests {
             assert!(error.contains("the round's classes have names (a, c)"), "{text:?}: {error}");
         }
         assert!(of(&["a", "c"], "a,c\n3\n").expect_err("ragged").to_string().contains("line 2"));
-        assert!(matches!(of(&["a", "c"], "a,c\n"), Err(TableError::Empty)));
+        assert_eq!(of(&["a", "c"], "a,c\n"), Err(TableError::empty()));
     }
 
     #[test]
@@ -269,9 +282,13 @@ mod tests {
 
     #[test]
     fn numbers_that_may_be_names_are_refused() {
-        assert!(matches!(table("0,1,2\n5,5,5\n"), Err(TableError::Header { line: 1, last: 2 })));
-        assert!(matches!(table("0,9\n1,9\n2,9\n"), Err(TableError::Numbered)));
-        assert!(matches!(table("1,9\n2,9\n3,9\n"), Err(TableError::Numbered)));
+        for (text, words) in [
+            ("0,1,2\n5,5,5\n", "line 1 counts from 0 to 2"),
+            ("0,9\n1,9\n2,9\n", "column 1 numbers the lines"),
+            ("1,9\n2,9\n3,9\n", "column 1 numbers the lines"),
+        ] {
+            assert!(table(text).expect_err("refused").to_string().contains(words), "{text:?}");
+        }
         assert_eq!(table("a,b,c\n0,1,2\n1,1,1\n2,2,2\n").expect("votes below names").0, 3);
     }
 
@@ -289,8 +306,9 @@ mod tests {
     fn long_files_are_not_read() {
         let file = tempfile::NamedTempFile::new().expect("a file");
         file.as_file().set_len(MAX_FILE + 1).expect("a sparse file");
-        assert!(matches!(read_bytes(file.path()), Err(TableError::TooLong)));
+        let refused = |path: &Path| read_bytes(path).expect_err("refused").to_string();
+        assert!(refused(file.path()).contains("longer than 256 MiB"));
         #[cfg(unix)]
-        assert!(matches!(read_bytes(Path::new("/dev/zero")), Err(TableError::Unreadable(_))));
+        assert!(refused(Path::new("/dev/zero")).contains("cannot read"));
     }
 }

@@ -45,7 +45,7 @@ impl VoteFile {
         let (teachers, queries_in_file) = (table.rows, table.columns);
         let queries = used(form, known, queries_in_file)?;
         if let Some(expected) = known.teachers.filter(|expected| *expected != teachers) {
-            return Err(FormError::Side { side: "teachers", form, found: teachers, expected: expected.to_string() });
+            return Err(side(teachers, "teachers", form, expected));
         }
         let max = known.classes.unwrap_or(VoteShape::MAX_CLASSES) - 1;
         for teacher in 0..teachers {
@@ -53,7 +53,10 @@ impl VoteFile {
             if let Some(query) = row.iter().position(|&label| usize::try_from(label).map_or(true, |label| label > max))
             {
                 let location = table.location_of_entry(teacher, query);
-                return Err(FormError::Label { location, teacher, query, found: row[query], max });
+                return Err(FormError::Invalid(format!(
+                    "{location}: teacher {teacher} votes for class {} on query {query}, expected 0 to {max}",
+                    row[query]
+                )));
             }
         }
         Ok(Self { table, form, teachers, queries, queries_in_file, classes: known.classes })
@@ -63,12 +66,11 @@ impl VoteFile {
         let form = VotesForm::Histograms;
         let (queries_in_file, classes) = (table.rows, table.columns);
         let queries = used(form, known, queries_in_file)?;
-        let side = |expected: String| FormError::Side { side: "classes", form, found: classes, expected };
         if !(2..=VoteShape::MAX_CLASSES).contains(&classes) {
-            return Err(side(format!("2 to {}", VoteShape::MAX_CLASSES)));
+            return Err(side(classes, "classes", form, format_args!("2 to {}", VoteShape::MAX_CLASSES)));
         }
         if let Some(expected) = known.classes.filter(|expected| *expected != classes) {
-            return Err(side(expected.to_string()));
+            return Err(side(classes, "classes", form, expected));
         }
         let sum = |row: usize| table.row(row).iter().map(|&count| count.unsigned_abs()).sum::<u64>();
         let teachers = known.teachers.map_or_else(|| sum(0), |teachers| teachers as u64);
@@ -79,15 +81,16 @@ impl VoteFile {
                     Some(teachers) => format!("the number of teachers, {teachers}"),
                     None => format!("the number of teachers, {teachers} on {}", table.location_of(0)),
                 };
-                let larger = !is_given && known.classes.is_none() && known.teachers.is_none();
+                // Entries too large for labels of a round made these histograms.
+                let is_inferred = !is_given && known.classes.is_none() && known.teachers.is_none();
+                let next = if is_inferred { "; give the form for labels of more than 128 classes" } else { "" };
                 let location = table.location_of(row);
-                return Err(FormError::Sum { location, found, expected, larger });
+                return Err(FormError::Invalid(format!("{location} sums to {found}, expected {expected}{next}")));
             }
         }
         let teachers = usize::try_from(teachers).unwrap_or(usize::MAX);
         if !(1..=VoteShape::MAX_TEACHERS).contains(&teachers) {
-            let expected = format!("1 to {}", VoteShape::MAX_TEACHERS);
-            return Err(FormError::Side { side: "teachers", form, found: teachers, expected });
+            return Err(side(teachers, "teachers", form, format_args!("1 to {}", VoteShape::MAX_TEACHERS)));
         }
         Ok(Self { table, form, teachers, queries, queries_in_file, classes: Some(classes) })
     }
@@ -147,7 +150,7 @@ impl VoteFile {
         let classes = self.classes.ok_or(FormError::ClassesUnknown)?;
         match queries.checked_mul(classes).filter(|counts| *counts <= MAX_COUNTS) {
             Some(_) => Ok(classes),
-            None => Err(FormError::TooMany { queries, classes }),
+            None => Err(too_many(queries, classes)),
         }
     }
 
@@ -171,7 +174,7 @@ impl VoteFile {
                 }
             }
         };
-        of_values().map_err(|_| FormError::TooMany { queries: self.queries, classes })
+        of_values().map_err(|_| too_many(self.queries, classes))
     }
 }
 
@@ -186,6 +189,15 @@ impl fmt::Display for VoteFile {
     }
 }
 
+/// Returns an error about a number of teachers, queries or classes.
+fn side(found: usize, side: &str, form: VotesForm, expected: impl fmt::Display) -> FormError {
+    FormError::Invalid(format!("{found} {side} as {form}, expected {expected}"))
+}
+
+fn too_many(queries: usize, classes: usize) -> FormError {
+    FormError::Invalid(format!("{queries} queries of {classes} classes exceed the memory limit"))
+}
+
 fn check_classes(known: &Known) -> Result<(), FormError> {
     match known.classes.filter(|classes| !(2..=VoteShape::MAX_CLASSES).contains(classes)) {
         None => Ok(()),
@@ -198,8 +210,9 @@ fn check_entries(table: &Table) -> Result<(), FormError> {
     match table.values.iter().position(|&value| u32::try_from(value).is_err()) {
         None => Ok(()),
         Some(at) => {
-            let location = table.location_of_entry(at / table.columns, at % table.columns);
-            Err(FormError::Count { location, found: table.values[at] })
+            let (location, found) = (table.location_of_entry(at / table.columns, at % table.columns), table.values[at]);
+            let expected = if found < 0 { "0 or more" } else { "at most 4294967295" };
+            Err(FormError::Invalid(format!("{location}: expected {expected}, found {found}")))
         }
     }
 }
@@ -208,7 +221,7 @@ fn check_entries(table: &Table) -> Result<(), FormError> {
 fn used(form: VotesForm, known: &Known, found: usize) -> Result<usize, FormError> {
     let queries = known.queries.unwrap_or(found);
     if queries > found {
-        return Err(FormError::Side { side: "queries", form, found, expected: format!("at least {queries}") });
+        return Err(side(found, "queries", form, format_args!("at least {queries}")));
     }
     Ok(queries)
 }
@@ -262,7 +275,8 @@ mod tests {
         // Labels of unanimous teachers with more than 128 classes have equal sums.
         undecided(&[&[128, 0, 255], &[128, 0, 255]], ANY);
         assert_eq!(form(&[&[256, 0], &[256, 0]], ANY), Ok(VotesForm::Histograms));
-        assert!(matches!(form(&[&[200, 0], &[0, 199]], ANY), Err(FormError::Sum { larger: true, .. })));
+        let refused = |rows: &[&[i64]], known| form(rows, known).expect_err("refused").to_string();
+        assert!(refused(&[&[200, 0], &[0, 199]], ANY).contains("labels of more than 128 classes"));
         // More columns than classes, and a single column.
         assert_eq!(form(&[&[1; 257], &[1; 257]], ANY), Ok(VotesForm::Labels));
         assert_eq!(form(&[&[1], &[0]], ANY), Ok(VotesForm::Labels));
@@ -273,7 +287,7 @@ mod tests {
         assert_eq!(form(&rows, Known { teachers: Some(4), ..ANY }), Ok(VotesForm::Histograms));
         undecided(&rows, Known { teachers: Some(2), ..ANY });
         assert_eq!(form(&rows, Known { queries: Some(3), ..ANY }), Ok(VotesForm::Labels));
-        assert!(matches!(form(&rows, Known { queries: Some(4), ..ANY }), Err(FormError::Neither { .. })));
+        assert!(refused(&rows, Known { queries: Some(4), ..ANY }).starts_with("expected 4 queries, found as labels"));
     }
 
     #[test]
