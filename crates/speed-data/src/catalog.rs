@@ -1,5 +1,7 @@
 //! The datasets that are published as files, with the required content of each file.
 
+use speed_core::printable;
+
 use crate::checksum::Checksum;
 use crate::{DataError, ImageShape, cifar};
 
@@ -258,9 +260,9 @@ static ALL: &[&Catalog] =
 
 /// Returns the catalog entry of a dataset.
 pub(crate) fn find(name: &str) -> Result<&'static Catalog, DataError> {
-    ALL.iter().copied().find(|catalog| catalog.name == name).ok_or_else(|| DataError::UnknownDataset {
-        name: name.to_owned(),
-        known: ALL.iter().map(|catalog| catalog.name).collect(),
+    ALL.iter().copied().find(|catalog| catalog.name == name).ok_or_else(|| {
+        let known: Vec<&str> = ALL.iter().map(|catalog| catalog.name).collect();
+        DataError::Other(format!("unknown dataset `{}`: expected {}", printable(name), known.join(" or ")))
     })
 }
 

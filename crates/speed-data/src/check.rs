@@ -54,7 +54,7 @@ impl CheckReport {
 /// Checks every file of dataset `name` in `dir` or `dir/NAME` and reports on each, good or bad.
 ///
 /// # Errors
-/// Only [`DataError::UnknownDataset`]; faults of files are part of the report.
+/// If the dataset is unknown; faults of files are part of the report.
 pub fn check(name: &str, dir: &Path) -> Result<CheckReport, DataError> {
     let catalog = catalog::find(name)?;
     let outcome = |file: &'static catalog::FileSpec| {

@@ -7,10 +7,12 @@ mod tests;
 mod transfer;
 
 use crate::catalog::{Catalog, FileSpec};
-use crate::error::{DownloadError, io_error};
+use crate::checksum::Checksum;
+use crate::error::io_error;
 use crate::{DataError, catalog, verify};
 pub use event::{FetchEvent, FetchProgress};
 use part::PartialFile;
+use speed_core::printable_path;
 use std::fs;
 use std::path::{Path, PathBuf};
 use transfer::Stopped;
@@ -38,9 +40,9 @@ pub struct FetchReport {
 /// addresses.
 ///
 /// # Errors
-/// [`DataError::UnknownDataset`]; [`DataError::InTheWay`] if an invalid file is in the place of a file, before anything
-/// is downloaded; [`DataError::Busy`] if another process downloads the same file; [`DataError::Download`] if no mirror
-/// gave a valid file, with instructions to place the files by hand; [`DataError::Io`] if reading or writing fails.
+/// If the dataset is unknown; if an invalid file is in the place of a file, before anything is downloaded; if another
+/// process downloads the same file; if no mirror gave a valid file, with instructions to place the files by hand; or if
+/// reading or writing fails.
 pub fn fetch(
     name: &str,
     dir: &Path,
@@ -71,7 +73,9 @@ fn fetch_catalog(
             missing.push(file);
             continue;
         };
-        verify::read(catalog, file, &path).map_err(|error| DataError::InTheWay { error: Box::new(error) })?;
+        verify::read(catalog, file, &path).map_err(|error| {
+            DataError::Other(format!("{error}; it is not overwritten: move it away, then fetch again"))
+        })?;
         on_progress(FetchProgress { file: file.name, event: FetchEvent::Existing { path: path.clone() } });
         report.kept.push(path);
     }
@@ -83,17 +87,27 @@ fn fetch_catalog(
         let mut emit = |event| on_progress(FetchProgress { file: file.name, event });
         let job = Job { catalog, file, target: target(file) };
         if let Err(attempts) = job.run(mirrors, &mut emit)? {
-            let wanted = missing[i..].iter().map(|file| (target(file), file.checksum)).collect();
-            return Err(DataError::Download(Box::new(DownloadError {
-                name: catalog.name,
-                attempts,
-                archive: catalog.archive,
-                wanted,
-            })));
+            let wanted = missing[i..].iter().map(|file| (target(file), file.checksum));
+            return Err(DataError::Other(by_hand(catalog, &attempts, wanted)));
         }
         report.downloaded.push(job.target);
     }
     Ok(report)
+}
+
+/// Describes a failed download, with instructions for a download by hand.
+fn by_hand(catalog: &Catalog, attempts: &Attempts, wanted: impl Iterator<Item = (PathBuf, Checksum)>) -> String {
+    let mut text = format!("cannot download {}:", catalog.name);
+    if attempts.is_empty() {
+        text += "\n  no mirror was given";
+    }
+    text.extend(attempts.iter().map(|(url, reason)| format!("\n  {url}: {reason}")));
+    if !catalog.archive.is_empty() {
+        text += &format!("\n  these files are part of {}", catalog.archive);
+    }
+    text += "\ndownload these files by hand and put them here:";
+    text.extend(wanted.map(|(path, checksum)| format!("\n  {}\n    {checksum}", printable_path(&path))));
+    text + &format!("\nthen run `speed data check {}`", catalog.name)
 }
 
 /// One file to download.

@@ -16,7 +16,7 @@ const MAX_BYTES: u64 = 4 << 30;
 /// Loads dataset `name` from its published files in `dir` or `dir/NAME`.
 ///
 /// # Errors
-/// [`DataError::UnknownDataset`]; other errors name the file, the expected and the found content.
+/// If the dataset is unknown; other errors name the file, the expected and the found content.
 pub fn load(name: &str, dir: &Path) -> Result<Dataset, DataError> {
     let catalog = catalog::find(name)?;
     if catalog.name == catalog::MNIST.name {
@@ -95,7 +95,7 @@ impl Facts {
     /// Returns the sizes of a published dataset.
     ///
     /// # Errors
-    /// [`DataError::UnknownDataset`].
+    /// If the dataset is unknown.
     pub fn published(name: &str) -> Result<Self, DataError> {
         let catalog = catalog::find(name)?;
         let counts: Vec<usize> = catalog.files.iter().flat_map(|file| file.content.images()).collect();

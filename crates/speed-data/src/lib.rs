@@ -51,7 +51,7 @@ mod verify;
 pub use check::{CheckReport, FileReport, GoodFile, check};
 pub use checksum::Checksum;
 pub use dataset::Dataset;
-pub use error::{DataError, DownloadError};
+pub use error::DataError;
 pub use fetch::{FetchEvent, FetchProgress, FetchReport, fetch};
 pub use files::{Facts, class_names, load, load_svhn_like};
 pub use images::Images;

@@ -40,13 +40,17 @@ pub fn read_images(file: impl BufRead, limit: u64) -> Result<MatImages, MatError
             "y" => labels.replace(read_labels(array)?).is_some(),
             _ => false,
         };
-        if is_repeated { Err(MatError::Repeated { name: array.name().to_owned() }) } else { Ok(()) }
+        match is_repeated {
+            true => Err(MatError::Invalid(format!("there are two arrays `{}`", array.name()))),
+            false => Ok(()),
+        }
     })?;
-    let (shape, pixels) = images.ok_or(MatError::Missing { name: "X" })?;
-    let labels = labels.ok_or(MatError::Missing { name: "y" })?;
+    let missing = |name: &str| MatError::Invalid(format!("array `{name}` is missing"));
+    let (shape, pixels) = images.ok_or_else(|| missing("X"))?;
+    let labels = labels.ok_or_else(|| missing("y"))?;
     let images = pixels.len() / shape.pixels();
     if labels.len() != images {
-        return Err(MatError::Counts { images, labels: labels.len() });
+        return Err(MatError::Invalid(format!("{images} images and {} labels", labels.len())));
     }
     Ok(MatImages { shape, pixels, labels })
 }
@@ -66,7 +70,7 @@ fn read_pixels(array: &mut Array<'_>, limit: u64) -> Result<(ImageShape, Vec<u8>
     array.expect_bytes()?;
     let (size, plane) = (shape.pixels(), height * width);
     if (images as u128) * (size as u128) > limit.into() {
-        return Err(MatError::TooLong { limit });
+        return Err(MatError::too_long(limit));
     }
     // A header may promise more than arrives, so memory grows with the data that has arrived, and at most to the
     // promised size.
@@ -95,7 +99,7 @@ fn read_labels(array: &mut Array<'_>) -> Result<Vec<u8>, MatError> {
     for index in 0..array.dims().iter().product() {
         let value = array.read_number()?;
         if !(0.0..=255.0).contains(&value) || value.fract() != 0.0 {
-            return Err(MatError::Label { index, value });
+            return Err(MatError::wrong(format_args!("label {index}"), "an integer from 0 to 255", value));
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an integer within 0..=255")]
         labels.push(value as u8);

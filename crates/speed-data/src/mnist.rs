@@ -24,8 +24,8 @@ const TEST: u32 = 10_000;
 /// in `dir` or `dir/mnist`.
 ///
 /// # Errors
-/// Names the file, the expected and the found content: [`DataError::MissingFile`], [`DataError::BadFile`] (gzip,
-/// length, header, count, labels, checksum, swapped files) or [`DataError::Io`].
+/// Names the file, the expected and the found content: a missing file, [`DataError::BadFile`] (gzip, length, header,
+/// count, labels, checksum, swapped files), or a failure of reading.
 pub fn load(dir: &Path) -> Result<Dataset, DataError> {
     let mut contents = Vec::with_capacity(MNIST.files.len());
     for file in MNIST.files {
@@ -63,7 +63,7 @@ pub fn load(dir: &Path) -> Result<Dataset, DataError> {
         let ours =
             if i % 2 == 0 { idx::read_images(content).map(|images| images.pixels) } else { idx::read_labels(content) };
         if ours.map_err(|error| bad_file(path, error))? != theirs {
-            return Err(DataError::Disagreement { part });
+            return Err(DataError::Other(format!("the {part} from the mnist crate differ from the checked files")));
         }
     }
     let train = Split::new(SHAPE, CLASSES, data.trn_img, data.trn_lbl)?;

@@ -15,7 +15,7 @@ use std::ops::Range;
 /// that is removed or added moves all later blocks, so no claim for one teacher covers it.
 ///
 /// # Errors
-/// [`DataError::NoTeachers`] for zero teachers, [`DataError::TooManyTeachers`] when a teacher would have no image.
+/// If there are no teachers, or a teacher would have no image.
 ///
 /// ```
 /// let blocks = speed_data::partition::blocks(11, 4)?;
@@ -24,10 +24,12 @@ use std::ops::Range;
 /// ```
 pub fn blocks(images: usize, teachers: usize) -> Result<Vec<Range<usize>>, DataError> {
     if teachers == 0 {
-        return Err(DataError::NoTeachers);
+        return Err(DataError::Other("expected at least one teacher, found 0".to_owned()));
     }
     if teachers > images {
-        return Err(DataError::TooManyTeachers { teachers, images });
+        return Err(DataError::Other(format!(
+            "too many teachers: {teachers} teachers need at least {teachers} images, found {images}"
+        )));
     }
     let (size, longer) = (images / teachers, images % teachers);
     let start = |teacher: usize| teacher * size + teacher.min(longer);
@@ -160,9 +162,14 @@ mod tests {
 
     #[test]
     fn no_teacher_and_a_teacher_without_image_are_refused() {
-        assert!(matches!(blocks(10, 0), Err(DataError::NoTeachers)));
-        assert!(matches!(blocks(0, 0), Err(DataError::NoTeachers)));
-        assert!(matches!(blocks(10, 11), Err(DataError::TooManyTeachers { teachers: 11, images: 10 })));
-        assert!(matches!(blocks(0, 1), Err(DataError::TooManyTeachers { teachers: 1, images: 0 })));
+        for (images, teachers, words) in [
+            (10, 0, "at least one teacher"),
+            (0, 0, "at least one teacher"),
+            (10, 11, "11 teachers need at least 11 images, found 10"),
+            (0, 1, "1 teachers need at least 1 images, found 0"),
+        ] {
+            let error = blocks(images, teachers).expect_err("refused").to_string();
+            assert!(error.contains(words), "{error}");
+        }
     }
 }

@@ -72,7 +72,7 @@ pub struct Pictures {
 /// pictures, usually gets all classes; small teachers may lack one.
 ///
 /// # Errors
-/// [`DataError::BadFile`] and [`DataError::Io`], with the file or directory.
+/// [`DataError::BadFile`], or a failure of reading, with the file or directory.
 pub fn load(folder: &Path, reading: Reading) -> Result<Pictures, DataError> {
     load_halves(folder, reading, false)
 }
@@ -82,7 +82,7 @@ pub fn load(folder: &Path, reading: Reading) -> Result<Pictures, DataError> {
 /// may be missing.
 ///
 /// # Errors
-/// [`DataError::BadFile`] and [`DataError::Io`], with the file or directory.
+/// [`DataError::BadFile`], or a failure of reading, with the file or directory.
 pub fn load_with_public(folder: &Path, reading: Reading) -> Result<Pictures, DataError> {
     load_halves(folder, reading, true)
 }

@@ -29,21 +29,23 @@ impl Split {
     /// `pixels` holds `labels.len() * shape.pixels()` values, image-major, each image in CHW order.
     ///
     /// # Errors
-    /// [`DataError::Shape`] for a shape with a zero, [`DataError::Classes`] unless `1 <= classes <= 256`,
-    /// [`DataError::PixelCount`] if pixels and labels do not fit together, [`DataError::Label`] for a label that is not
-    /// below `classes`.
+    /// For a shape with a zero, unless `1 <= classes <= 256`, if pixels and labels do not fit together, and for a label
+    /// that is not below `classes`.
     pub fn new(shape: ImageShape, classes: usize, pixels: Vec<u8>, labels: Vec<u8>) -> Result<Self, DataError> {
         if !shape.is_possible() {
-            return Err(DataError::Shape { shape });
+            let text = format!("impossible image shape {shape} (channels x height x width)");
+            return Err(DataError::Other(text));
         }
         if !(1..=MAX_CLASSES).contains(&classes) {
-            return Err(DataError::Classes { found: classes });
+            let text = format!("impossible number of classes: expected 1 to 256, found {classes}");
+            return Err(DataError::Other(text));
         }
         if labels.len().checked_mul(shape.pixels()) != Some(pixels.len()) {
-            return Err(DataError::PixelCount { shape, images: labels.len(), found: pixels.len() });
+            return Err(wrong_pixels(shape, labels.len(), pixels.len()));
         }
         if let Some((index, &label)) = labels.iter().enumerate().find(|&(_, &label)| usize::from(label) >= classes) {
-            return Err(DataError::Label { index, label, classes });
+            let text = format!("label of image {index}: expected below {classes}, found {label}");
+            return Err(DataError::Other(text));
         }
         Ok(Self { shape, classes, pixels, labels })
     }
@@ -125,11 +127,10 @@ impl Split {
     /// Returns a copy of these images and of those of `other`, which come last.
     ///
     /// # Errors
-    /// [`DataError::PixelCount`] or [`DataError::Label`] if the other images have another size or more classes.
+    /// If the other images have another size or more classes.
     pub fn followed_by(&self, other: &Self) -> Result<Self, DataError> {
         if self.shape != other.shape {
-            let shape = self.shape;
-            return Err(DataError::PixelCount { shape, images: other.len(), found: other.pixels.len() });
+            return Err(wrong_pixels(self.shape, other.len(), other.pixels.len()));
         }
         let pixels = [&*self.pixels, &other.pixels].concat();
         Self::new(self.shape, self.classes, pixels, [&*self.labels, &other.labels].concat())
@@ -185,6 +186,12 @@ pub(crate) fn check_labels(labels: &[u8], first: u8, classes: usize) -> Result<(
     }
 }
 
+/// Returns an error about pixels and labels whose numbers do not fit together.
+fn wrong_pixels(shape: ImageShape, images: usize, found: usize) -> DataError {
+    let needed = images as u128 * shape.pixels() as u128;
+    DataError::Other(format!("{images} images of {shape} need {needed} pixel values, found {found}"))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -224,19 +231,20 @@ mod tests {
     #[test]
     fn bad_parts_are_refused_with_what_was_found() {
         let zero = ImageShape { channels: 1, height: 0, width: 4 };
-        assert!(matches!(Split::new(zero, 10, vec![], vec![]), Err(DataError::Shape { shape }) if shape == zero));
         let huge = ImageShape { channels: 2, height: usize::MAX, width: 4 };
-        assert!(matches!(Split::new(huge, 10, vec![], vec![]), Err(DataError::Shape { .. })));
+        let refused = |shape, classes, pixels: usize, labels: &[u8]| {
+            Split::new(shape, classes, vec![0; pixels], labels.to_vec()).expect_err("refused").to_string()
+        };
+        for shape in [zero, huge] {
+            assert!(refused(shape, 10, 0, &[]).contains(&format!("impossible image shape {shape}")));
+        }
         for classes in [0, 257] {
-            let refused = Split::new(SHAPE, classes, vec![], vec![]);
-            assert!(matches!(refused, Err(DataError::Classes { found }) if found == classes));
+            assert!(refused(SHAPE, classes, 0, &[]).contains(&format!("expected 1 to 256, found {classes}")));
         }
         for pixels in [0, 23, 25, 48] {
-            let refused = Split::new(SHAPE, 10, vec![0; pixels], vec![1]);
-            assert!(matches!(refused, Err(DataError::PixelCount { images: 1, found, .. }) if found == pixels));
+            assert!(refused(SHAPE, 10, pixels, &[1]).contains(&format!("need 24 pixel values, found {pixels}")));
         }
-        let refused = Split::new(SHAPE, 10, vec![0; 48], vec![9, 10]);
-        assert!(matches!(refused, Err(DataError::Label { index: 1, label: 10, classes: 10 })));
+        assert_eq!(refused(SHAPE, 10, 48, &[9, 10]), "label of image 1: expected below 10, found 10");
         assert!(Split::new(SHAPE, 256, vec![0; 24], vec![255]).is_ok());
     }
 

@@ -10,7 +10,7 @@ use speed_core::open_regular;
 
 use crate::catalog::{Catalog, Content, FileSpec};
 use crate::checksum::Checksum;
-use crate::error::{bad_file, check_count, check_shape, io_error};
+use crate::error::{bad_file, check_count, check_shape, io_error, join_paths};
 use crate::split::check_labels;
 use crate::{DataError, Split, cifar, idx, mat};
 
@@ -66,10 +66,10 @@ pub(crate) fn find_required(
     file: &'static FileSpec,
     dir: &Path,
 ) -> Result<PathBuf, DataError> {
-    find(catalog, file, dir).ok_or_else(|| DataError::MissingFile {
-        name: catalog.name,
-        file: file.name,
-        looked: candidates(catalog, file, dir),
+    find(catalog, file, dir).ok_or_else(|| {
+        let (name, file, looked) = (catalog.name, file.name, join_paths(&candidates(catalog, file, dir)));
+        let next = format!("get it with `speed data fetch {name}`");
+        DataError::Other(format!("file {file} is missing; looked for {looked}; {next}"))
     })
 }
 

@@ -2,6 +2,7 @@
 
 use crate::DataError;
 use crate::error::io_error;
+use speed_core::printable_path;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,11 @@ impl PartialFile {
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let mut file = options.map_err(io_error("open", &path))?;
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) => return Err(DataError::Busy { path }),
+            Err(TryLockError::WouldBlock) => {
+                let path = printable_path(&path);
+                let text = format!("another process is downloading {path}; wait until it has finished");
+                return Err(DataError::Other(text));
+            }
             // Some network file systems have no locks. The checks before the rename do not need a lock.
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
@@ -54,8 +59,7 @@ impl PartialFile {
     pub(super) fn put_in_place(&self, target: &Path) -> Result<(), DataError> {
         self.file.sync_all().map_err(io_error("write", &self.path))?;
         if target.exists() {
-            let error = std::io::ErrorKind::AlreadyExists.into();
-            return Err(DataError::Io { action: "create", path: target.to_path_buf(), error });
+            return Err(io_error("create", target)(std::io::ErrorKind::AlreadyExists.into()));
         }
         fs::rename(&self.path, target).map_err(io_error("create", target))
     }

@@ -35,14 +35,20 @@ pub(super) fn for_each_array(
     read_exact(&mut file, &mut header, "the header")?;
     let found = [header[124], header[125], header[126], header[127]];
     if found != [0, 1, b'I', b'M'] {
-        return Err(MatError::Header { found });
+        let hint = match found {
+            [0, 2, ..] => " (level 7.3, an HDF5 file: save it with `-v7`)",
+            [_, _, b'M', b'I'] => " (written on a big-endian machine)",
+            _ => "",
+        };
+        let expected = "version 0x0100 and `IM` at byte 124";
+        return Err(MatError::wrong("not a MATLAB file of level 5", expected, format_args!("{found:02x?}{hint}")));
     }
     let mut left = limit;
     while !file.fill_buf().map_err(|error| of_io(&error, "an element"))?.is_empty() {
         let Tag { kind, length, small } = Tag::read(&mut file)?;
         if small.is_some() || !matches!(kind, MATRIX | COMPRESSED) {
             let found = format!("type {kind}{}", if small.is_some() { " as a small element" } else { "" });
-            return Err(wrong("an element", "an array (type 14 or 15)", found));
+            return Err(MatError::wrong("an element", "an array (type 14 or 15)", found));
         }
         let element = (&mut file).take(length);
         match kind {
@@ -51,7 +57,7 @@ pub(super) fn for_each_array(
                 let Tag { kind, length, .. } =
                     Tag::read(&mut unpacked).map_err(|error| too_long(error, &unpacked, limit))?;
                 if kind != MATRIX {
-                    return Err(wrong("a compressed element", "an array (type 14)", format!("type {kind}")));
+                    return Err(MatError::wrong("a compressed element", "an array (type 14)", format!("type {kind}")));
                 }
                 let read = visit_array(&mut unpacked, length, visit);
                 // The decoder's checksum comes after the last byte, so the stream is read to its end.
@@ -90,7 +96,7 @@ fn visit_array(
     let rest = source.limit();
     // After an array that was read, only its padding is left.
     if let Some(name) = is_read.filter(|_| rest >= 8) {
-        return Err(wrong(&format!("`{name}`"), "nothing after its numbers", format!("{rest} more bytes")));
+        return Err(MatError::wrong(format!("`{name}`"), "nothing after its numbers", format!("{rest} more bytes")));
     }
     pass_over(&mut source, rest, "an array")
 }
@@ -113,7 +119,7 @@ impl<'a> Array<'a> {
     fn open(source: &'a mut dyn Read) -> Result<Option<Self>, MatError> {
         let flags = list(source, UINT32, "flags")?;
         let &[class, flags, ..] = &flags[..] else {
-            return Err(wrong("an array's flags", "8 bytes", format!("{}", flags.len())));
+            return Err(MatError::wrong("an array's flags", "8 bytes", format!("{}", flags.len())));
         };
         if !(1..=LAST).contains(&class) {
             return Ok(None);
@@ -121,8 +127,9 @@ impl<'a> Array<'a> {
         let dims = list(source, INT32, "dimensions")?;
         let dims = dims.as_chunks().0.iter().map(|&size| usize::try_from(i32::from_le_bytes(size)));
         let dims = dims.collect::<Result<Vec<usize>, _>>();
-        let dims =
-            dims.map_err(|_| wrong("an array's dimensions", "sizes of at least 0", "a negative size".to_owned()))?;
+        let dims = dims.map_err(|_| {
+            MatError::wrong("an array's dimensions", "sizes of at least 0", "a negative size".to_owned())
+        })?;
         let name = String::from_utf8_lossy(&list(source, INT8, "name")?).into_owned();
         Ok(Some(Self { source, class, is_complex: flags & 8 != 0, name, dims, kind: None, small: None }))
     }
@@ -137,7 +144,7 @@ impl<'a> Array<'a> {
 
     /// Returns the error for dimensions other than `expected`.
     pub(super) fn wrong_dims(&self, expected: &str) -> MatError {
-        wrong(&format!("the dimensions of `{}`", self.name), expected, format!("{:?}", self.dims))
+        MatError::wrong(format!("the dimensions of `{}`", self.name), expected, format!("{:?}", self.dims))
     }
 
     /// Moves to the numbers, which must be unsigned bytes.
@@ -145,7 +152,7 @@ impl<'a> Array<'a> {
         let kind = self.numbers()?;
         if (self.class, kind) != (BYTES, UINT8) {
             let found = format!("class {}, type {kind}", self.class);
-            return Err(wrong(&format!("`{}`", self.name), "unsigned bytes (class 9, type 2)", found));
+            return Err(MatError::wrong(format!("`{}`", self.name), "unsigned bytes (class 9, type 2)", found));
         }
         Ok(())
     }
@@ -186,16 +193,20 @@ impl<'a> Array<'a> {
         }
         if !NUMBERS.contains(&self.class) || self.is_complex {
             let found = if self.is_complex { "complex numbers".to_owned() } else { format!("class {}", self.class) };
-            return Err(wrong(&format!("`{}`", self.name), "an array of real numbers", found));
+            return Err(MatError::wrong(format!("`{}`", self.name), "an array of real numbers", found));
         }
         let Tag { kind, length, small } = Tag::read(self.source)?;
         let width = width(kind)
-            .ok_or_else(|| wrong(&format!("`{}`", self.name), "a type of numbers", format!("type {kind}")))?;
+            .ok_or_else(|| MatError::wrong(format!("`{}`", self.name), "a type of numbers", format!("type {kind}")))?;
         let count = self.dims.iter().try_fold(width, |count, &size| count.checked_mul(size));
         if count.map(|count| count as u64) != Some(length) {
             let expected = count
                 .map_or_else(|| "the count of its dimensions, below 2^64".to_owned(), |count| format!("{count} bytes"));
-            return Err(wrong(&format!("the numbers of `{}`", self.name), &expected, format!("{length} bytes")));
+            return Err(MatError::wrong(
+                format!("the numbers of `{}`", self.name),
+                &expected,
+                format!("{length} bytes"),
+            ));
         }
         self.kind = Some(kind);
         self.small = small.map(io::Cursor::new);
@@ -229,14 +240,18 @@ fn list(source: &mut dyn Read, kind: u32, part: &str) -> Result<Vec<u8>, MatErro
     let tag = Tag::read(source)?;
     if tag.kind != kind || tag.length > MAX_LIST.into() {
         let found = format!("type {}, {} bytes", tag.kind, tag.length);
-        return Err(wrong(&format!("an array's {part}"), &format!("type {kind}, at most {MAX_LIST} bytes"), found));
+        return Err(MatError::wrong(
+            format!("an array's {part}"),
+            format!("type {kind}, at most {MAX_LIST} bytes"),
+            found,
+        ));
     }
     let length = tag.length as usize;
     if let Some(small) = tag.small {
         let bytes = small.get(..length);
-        return bytes
-            .map(<[u8]>::to_vec)
-            .ok_or_else(|| wrong(&format!("an array's {part}"), "at most 4 bytes in a tag", format!("{length}")));
+        return bytes.map(<[u8]>::to_vec).ok_or_else(|| {
+            MatError::wrong(format!("an array's {part}"), "at most 4 bytes in a tag", format!("{length}"))
+        });
     }
     let mut bytes = vec![0; length];
     read_exact(source, &mut bytes, "an array")?;
@@ -267,7 +282,7 @@ fn pass_over(source: &mut (impl Read + ?Sized), bytes: u64, part: &str) -> Resul
 fn at_end(source: &mut impl Read, part: &str) -> Result<(), MatError> {
     match source.read(&mut [0]).map_err(|error| of_io(&error, part))? {
         0 => Ok(()),
-        _ => Err(wrong(part, "nothing after it", "more bytes".to_owned())),
+        _ => Err(MatError::wrong(part, "nothing after it", "more bytes".to_owned())),
     }
 }
 
@@ -278,19 +293,11 @@ fn read_exact(source: &mut (impl Read + ?Sized), bytes: &mut [u8], part: &str) -
 fn of_io(error: &io::Error, part: &str) -> MatError {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => MatError::Truncated { part: part.to_owned() },
-        _ => MatError::Damaged { reason: error.to_string() },
+        _ => MatError::Invalid(format!("damaged: {error}")),
     }
 }
 
-/// Replaces an error at the end of the permitted bytes by [`MatError::TooLong`].
+/// Replaces an error at the end of the permitted bytes by one that names their limit.
 fn too_long<R>(error: MatError, unpacked: &io::Take<R>, limit: u64) -> MatError {
-    if unpacked.limit() == 0 && matches!(error, MatError::Truncated { .. }) {
-        MatError::TooLong { limit }
-    } else {
-        error
-    }
-}
-
-fn wrong(part: &str, expected: &str, found: String) -> MatError {
-    MatError::Element { part: part.to_owned(), expected: expected.to_owned(), found }
+    if unpacked.limit() == 0 && matches!(error, MatError::Truncated { .. }) { MatError::too_long(limit) } else { error }
 }

@@ -30,7 +30,7 @@ pub struct LabelledPictures {
 /// subdirectories in the order of their names.
 ///
 /// # Errors
-/// [`DataError::BadFile`] and [`DataError::Io`], with the file or directory.
+/// [`DataError::BadFile`], or a failure of reading, with the file or directory.
 pub fn load_labelled(
     folder: &Path,
     reading: Reading,

@@ -30,7 +30,7 @@ impl Preparation {
     /// Reads a PNG or JPEG picture, with the same steps as [`load`](super::load). Returns its bytes channel by channel.
     ///
     /// # Errors
-    /// [`DataError::BadFile`] and [`DataError::Io`], with the file.
+    /// [`DataError::BadFile`], or a failure of reading, with the file.
     pub fn read(&self, path: &Path) -> Result<Vec<u8>, DataError> {
         self.prepare(read_picture(path)?).map_err(|problem| bad_file(path, problem))
     }
@@ -97,7 +97,7 @@ impl Preparation {
 /// equal ones.
 ///
 /// # Errors
-/// [`DataError::BadFile`] and [`DataError::Io`], with the file.
+/// [`DataError::BadFile`], or a failure of reading, with the file.
 pub fn check(path: &Path) -> Result<Digest, DataError> {
     let picture = read_picture(path)?.to_rgb8();
     let size = [picture.width(), picture.height()].map(u32::to_le_bytes).concat();
@@ -118,7 +118,7 @@ pub struct FoundPictures {
 ///
 /// # Errors
 /// [`DataError::BadFile`] for pictures in other formats, a name that is not Unicode text, or a directory without
-/// pictures; [`DataError::Io`].
+/// pictures; or a failure of reading.
 pub fn find(folder: &Path) -> Result<FoundPictures, DataError> {
     let (mut files, mut others) = (Vec::new(), Others::default());
     add(folder, 0, &mut files, &mut others)?;

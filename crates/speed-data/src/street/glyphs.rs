@@ -18,7 +18,11 @@ impl<'a> Glyphs<'a> {
             by_class[usize::from(label)].push(image);
         }
         if images.shape().channels != 1 || by_class.iter().any(Vec::is_empty) {
-            return Err(DataError::Handwriting { shape: images.shape(), images: images.len() });
+            return Err(DataError::Other(format!(
+                "handwriting must have one channel and an image of every class, found {} images of {}",
+                images.len(),
+                images.shape()
+            )));
         }
         Ok(Self { images, by_class })
     }
