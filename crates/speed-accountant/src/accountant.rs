@@ -200,7 +200,7 @@ impl Accountant {
     /// it. The claim holds in both directions and with known noise, and may be published.
     ///
     /// # Errors
-    /// [`AccountError::NoQueries`] for no queries, [`AccountError::NoOrders`] if no order is allowed,
+    /// [`AccountError::NoQueries`] for no queries, [`AccountError::Invalid`] if no order is allowed,
     /// [`AccountError::Queries`] for more than a million, [`AccountError::TooFewClasses`] for fewer than two,
     /// [`AccountError::Checks`] for checks that do not fit the answers, and [`AccountError::CentralRatio`],
     /// [`AccountError::DeltaUsedUp`] and [`AccountError::NotFinite`] as for [`Self::account`].
@@ -215,9 +215,9 @@ impl Accountant {
         if let Some(found) = self.classes.filter(|classes| *classes < 2) {
             return Err(AccountError::TooFewClasses { row: 0, found });
         }
-        let max = PrivacyEvent::MAX_PARTY_CLASSES;
-        if let Some(found) = self.classes.filter(|classes| self.event.is_of_party() && *classes > max) {
-            return Err(AccountError::PartyClasses { found, max });
+        let is_too_many = |classes: &usize| self.event.is_of_party() && *classes > PrivacyEvent::MAX_PARTY_CLASSES;
+        if let Some(found) = self.classes.filter(is_too_many) {
+            return Err(AccountError::party_classes(found));
         }
         let classes = self.classes.unwrap_or(usize::MAX);
         let epsilon = self.per_query_epsilon(classes);
@@ -283,11 +283,11 @@ impl Accountant {
             return Err(AccountError::CentralRatio { tau });
         }
         if self.event.is_of_party() && self.assumptions.bound == Bound::Paper {
-            return Err(AccountError::Party { what: "the paper's bound" });
+            return Err(AccountError::party("the paper's bound"));
         }
         let checks = self.checks.filter(|checks| checks.event.party_teachers() != self.event.party_teachers());
         if checks.is_some() {
-            return Err(AccountError::Party { what: "checks for another number of teachers than the answers" });
+            return Err(AccountError::party("checks for another number of teachers than the answers"));
         }
         self.checks.map_or(Ok(()), |checks| checks.precede(&self.event, self.assumptions.bound))
     }
@@ -303,7 +303,7 @@ impl Accountant {
 
     /// Refuses neighbours that differ in several teachers: their bounds hold for any votes.
     fn check_given_votes(&self) -> Result<(), AccountError> {
-        if self.event.is_of_party() { Err(AccountError::Party { what: "an account at given votes" }) } else { Ok(()) }
+        if self.event.is_of_party() { Err(AccountError::party("an account at given votes")) } else { Ok(()) }
     }
 
     fn shared_delta(&self) -> SharedDelta {

@@ -82,11 +82,23 @@ impl Target {
         account.epsilon <= self.epsilon
     }
 
+    /// Returns the error for noise whose widest scale costs `least`; `None` if that is not finite.
+    fn not_enough(&self, queries: usize, kind: MechanismKind, widest: f64, least: Option<f64>) -> AccountError {
+        let (epsilon, parameter, least) = (self.epsilon, kind.parameter(), or_infinite(least));
+        AccountError::Unreachable(format!(
+            "epsilon {epsilon:?} for {queries} queries cannot be reached: with the widest noise that can be drawn, {parameter} \
+             {widest}, it is {least}; ask for fewer queries or a larger epsilon"
+        ))
+    }
+
     fn check(&self) -> Result<(), AccountError> {
         if self.epsilon > 0.0 && self.epsilon.is_finite() {
             Ok(())
         } else {
-            Err(AccountError::Target { found: self.epsilon })
+            Err(AccountError::Invalid(format!(
+                "epsilon {:?} cannot be reached: the target must be a finite number greater than 0",
+                self.epsilon
+            )))
         }
     }
 }
@@ -96,7 +108,7 @@ impl Target {
 /// [`NoiseDeviation`] and [`NoiseCoins`], so a run can use this noise, except Gaussian noise, which is only accounted for.
 ///
 /// # Errors
-/// [`AccountError::NotEnoughNoise`] if no supported scale is enough, and the errors of [`Accountant::account_queries`].
+/// [`AccountError::Unreachable`] if no supported scale is enough, and the errors of [`Accountant::account_queries`].
 pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> Result<Calibration, AccountError> {
     target.check()?;
     if kind == MechanismKind::Binomial {
@@ -125,7 +137,7 @@ pub fn calibrate_noise(kind: MechanismKind, queries: usize, target: &Target) -> 
         (scale, Some(account)) if target.is_met(&account) => (scale, account),
         (widest, account) => {
             let least = account.map(|account| account.epsilon);
-            return Err(AccountError::NotEnoughNoise { epsilon: target.epsilon, queries, kind, widest, least });
+            return Err(target.not_enough(queries, kind, widest, least));
         }
     };
     let mut bracket = Bracket::new(widest.ln(), target.excess(&account), narrowest.ln());
@@ -155,7 +167,7 @@ fn calibrate_coins(queries: usize, target: &Target) -> Result<Calibration, Accou
             (Some(account), _) => break account,
             (None, least) if enough == NoiseCoins::MAX => {
                 let (kind, widest) = (MechanismKind::Binomial, NoiseCoins::MAX as f64);
-                return Err(AccountError::NotEnoughNoise { epsilon: target.epsilon, queries, kind, widest, least });
+                return Err(target.not_enough(queries, kind, widest, least));
             }
             (None, _) => (few, enough) = (enough, (4 * enough).min(NoiseCoins::MAX)),
         }
@@ -175,7 +187,7 @@ fn calibrate_coins(queries: usize, target: &Target) -> Result<Calibration, Accou
 /// each teacher's coins are even. Epsilon is nearly an inverse square root of the coins, so each account predicts their number.
 ///
 /// # Errors
-/// [`AccountError::NotEnoughNoise`] if the coins that these teachers can toss are not enough, [`AccountError::Mechanism`] if
+/// [`AccountError::Unreachable`] if the coins that these teachers can toss are not enough, [`AccountError::Mechanism`] if
 /// they cannot toss any, and the errors of [`Accountant::account_queries`].
 pub fn calibrate_coins_of_teacher(
     teachers: usize,
@@ -210,9 +222,13 @@ pub fn calibrate_coins_of_teacher(
         Some((coins, account)) => Ok(Calibration { scale: coins.get() as f64, queries, account }),
         None => {
             let (kind, widest) = (MechanismKind::Binomial, (most * step * sharers) as f64);
-            Err(AccountError::NotEnoughNoise { epsilon: target.epsilon, queries, kind, widest, least })
+            Err(target.not_enough(queries, kind, widest, least))
         }
     }
+}
+
+fn or_infinite(epsilon: Option<f64>) -> String {
+    epsilon.map_or_else(|| "not finite".to_owned(), |epsilon| epsilon.to_string())
 }
 
 /// Returns the smallest and the largest supported scale.
@@ -223,15 +239,16 @@ fn range(kind: MechanismKind) -> (f64, f64) {
 /// Finds the largest number of queries with this noise, up to a million, that meets the target.
 ///
 /// # Errors
-/// [`AccountError::NoQueryAllowed`] if not even one query meets it, and the errors of [`Accountant::account_queries`].
+/// [`AccountError::Unreachable`] if not even one query meets it, and the errors of [`Accountant::account_queries`].
 pub fn calibrate_queries(mechanism: Mechanism, target: &Target) -> Result<Calibration, AccountError> {
     target.check()?;
     let scale = mechanism.scale();
     let (mut good, mut account) = match target.account(mechanism, 1)? {
         Some(account) if target.is_met(&account) => (1, account),
         account => {
-            let least = account.map(|account| account.epsilon);
-            return Err(AccountError::NoQueryAllowed { epsilon: target.epsilon, least });
+            let (epsilon, least) = (target.epsilon, or_infinite(account.map(|account| account.epsilon)));
+            let text = format!("epsilon {epsilon:?} cannot be reached: for one query it is {least}");
+            return Err(AccountError::Unreachable(text));
         }
     };
     let mut bad = MAX_QUERIES + 1;

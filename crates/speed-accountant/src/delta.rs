@@ -16,12 +16,13 @@ impl Delta {
     /// Checks and wraps `delta`.
     ///
     /// # Errors
-    /// [`AccountError::Delta`] if `delta` is NaN, less than [`Self::MIN`], or 1 or more.
+    /// [`AccountError::Invalid`] if `delta` is NaN, less than [`Self::MIN`], or 1 or more.
     pub fn new(delta: f64) -> Result<Self, AccountError> {
         if (Self::MIN..1.0).contains(&delta) {
             Ok(Self(delta))
         } else {
-            Err(AccountError::Delta { found: delta, min: Self::MIN })
+            let min = Self::MIN;
+            Err(AccountError::Invalid(format!("delta is {delta:?}, but it must be at least {min:e} and less than 1")))
         }
     }
 

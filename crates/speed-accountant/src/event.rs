@@ -32,11 +32,14 @@ impl PrivacyEvent {
     /// only, and for at most 256 classes (docs/privacy.md, "A party of several teachers").
     ///
     /// # Errors
-    /// [`AccountError::Party`] if `teachers` is 0 or more than [`Self::MAX_PARTY`].
+    /// [`AccountError::Invalid`] if `teachers` is 0 or more than [`Self::MAX_PARTY`].
     pub fn of_party(self, teachers: usize) -> Result<Self, AccountError> {
         match u32::try_from(teachers) {
             Ok(moved) if (1..=Self::MAX_PARTY).contains(&moved) => Ok(Self { moved, ..self }),
-            _ => Err(AccountError::PartyTeachers { found: teachers, max: Self::MAX_PARTY }),
+            _ => {
+                let max = Self::MAX_PARTY;
+                Err(AccountError::Invalid(format!("a party has {teachers} teachers, expected 1 to {max}")))
+            }
         }
     }
 

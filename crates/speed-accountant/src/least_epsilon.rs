@@ -103,10 +103,10 @@ impl LeastEpsilon {
         if self.bound == Bound::Paper {
             let max = self.max_order.unwrap_or(f64::from(MAX_PAPER_ORDER));
             return best_whole(max.max(0.0) as u32, |l| tail_bound_epsilon(total(l), l, delta))
-                .ok_or(AccountError::NoOrders);
+                .ok_or_else(AccountError::no_orders);
         }
         let max = self.max_order.unwrap_or(MAX_REAL_ORDER);
-        let best = best_real(max, |l| improved_epsilon(estimate(l), l, delta)).ok_or(AccountError::NoOrders)?;
+        let best = best_real(max, |l| improved_epsilon(estimate(l), l, delta)).ok_or_else(AccountError::no_orders)?;
         let of_total = |l: f64| improved_epsilon(total(l), l, delta);
         let mut found = Best { epsilon: of_total(best.order), ..best };
         // Close to a cliff the estimate may have led too far: step back until both values agree.
@@ -318,7 +318,7 @@ impl LeastEpsilon {
                 Ok(EpsilonBound::of_moments(best).or_convolved(convolved.map(|epsilon| epsilon * (1.0 + ROUNDING))))
             }
             Mechanism::Laplace { .. } | Mechanism::DiscreteLaplace { .. } | Mechanism::Binomial { .. } => {
-                Err(AccountError::NoOrders)
+                Err(AccountError::no_orders())
             }
         }
     }

@@ -42,7 +42,7 @@ mod room;
 mod statement;
 
 pub use charge::{Charge, ChargeRequest, PartySize};
-pub use error::{Damage, LedgerError, PartyFault, Refusal};
+pub use error::LedgerError;
 pub use file::{Ledger, would_allow};
 pub use room::{Fit, Room};
 pub use statement::{PartyCost, Statement, TornLine};

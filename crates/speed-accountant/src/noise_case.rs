@@ -42,9 +42,14 @@ impl NoiseCase {
         let (n, beyond) = (teachers as f64, 1.0 - tau.get());
         // Numbers of teachers beyond the ratio, as ratios.
         let counted = || (1..=teachers).map(|j| j as f64 / n);
-        let ratio = |ratio: f64| HonestRatio::new(ratio).map_err(|_| AccountError::Teachers { found: teachers });
+        let too_many = || {
+            AccountError::Invalid(format!(
+                "there are {teachers} votes a row: with \"up to\" every number of missing teachers is tried, for at most 2000 teachers"
+            ))
+        };
+        let ratio = |ratio: f64| HonestRatio::new(ratio).map_err(|_| too_many());
         if given.extent == Extent::UpTo && teachers > MAX_TEACHERS {
-            return Err(AccountError::Teachers { found: teachers });
+            return Err(too_many());
         }
         let missing = |event: PrivacyEvent| Self { event, others: OtherNoise::Missing };
         let known = |known: f64| Ok::<_, AccountError>(Self { event, others: OtherNoise::Known(ratio(known)?) });

@@ -23,33 +23,10 @@ pub struct Price {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PriceLimit(Option<f64>);
 
-/// Refusal of answers whose price exceeds the limit, or has to be confirmed.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages describe the fields")]
-#[non_exhaustive]
-pub enum PriceError {
-    /// A limit that is not a positive number.
-    #[error("found {found:?}, expected a number above 0")]
-    Limit { found: f64 },
-    /// The answers may cost more than the limit.
-    #[error("{what} may cost epsilon {} at delta {delta:e}, allowed is {most:?}", two(*all))]
-    TooDear { what: &'static str, all: f64, delta: f64, most: f64 },
-    /// One answer costs so much that the user has to confirm it with a limit.
-    #[error(
-        "so little noise hides next to nothing: one answer may cost epsilon {}, {what} {}; if that is meant, allow it with \
-         --max-epsilon {}",
-        two(*one_answer),
-        two(*all),
-        all.ceil()
-    )]
-    Questionable { what: &'static str, one_answer: f64, all: f64 },
-    /// No finite epsilon of the answers is known.
-    #[error(
-        "no epsilon is known of {what} at delta {delta:e}, so it is within no limit but inf ({why}); more noise, fewer queries or a \
-         larger delta may give one"
-    )]
-    Unknown { what: &'static str, delta: f64, why: Box<AccountError> },
-}
+/// Refusal of answers whose price exceeds the limit or has to be confirmed, or of a limit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PriceError(String);
 
 impl Price {
     /// Computes the price of all batches together, or `None` for no batch.
@@ -84,7 +61,9 @@ impl PriceLimit {
     /// If it is not above 0. It may be infinite.
     pub fn new(most: Option<f64>) -> Result<Self, PriceError> {
         match most {
-            Some(found) if found.is_nan() || found <= 0.0 => Err(PriceError::Limit { found }),
+            Some(found) if found.is_nan() || found <= 0.0 => {
+                Err(PriceError(format!("found {found:?}, expected a number above 0")))
+            }
             most => Ok(Self(most)),
         }
     }
@@ -101,7 +80,12 @@ impl PriceLimit {
     /// [`PriceError`].
     pub fn check(self, what: &'static str, price: Result<Price, AccountError>, delta: Delta) -> Result<(), PriceError> {
         let delta = delta.get();
-        let unknown = |why| PriceError::Unknown { what, delta, why: Box::new(why) };
+        let unknown = |why: AccountError| {
+            PriceError(format!(
+                "no epsilon is known of {what} at delta {delta:e}, so it is within no limit but inf ({why}); more noise, \
+                 fewer queries or a larger delta may give one"
+            ))
+        };
         let Price { one_answer, all } = match price {
             _ if self == Self::UNLIMITED => return Ok(()),
             Ok(price) if price.one_answer.is_finite() && price.all.is_finite() => price,
@@ -109,8 +93,16 @@ impl PriceLimit {
             Err(why) => return Err(unknown(why)),
         };
         match self.0 {
-            Some(most) if all > most => Err(PriceError::TooDear { what, all, delta, most }),
-            None if one_answer > QUESTIONABLE => Err(PriceError::Questionable { what, one_answer, all }),
+            Some(most) if all > most => {
+                Err(PriceError(format!("{what} may cost epsilon {} at delta {delta:e}, allowed is {most:?}", two(all))))
+            }
+            None if one_answer > QUESTIONABLE => Err(PriceError(format!(
+                "so little noise hides next to nothing: one answer may cost epsilon {}, {what} {}; if that is meant, allow \
+                 it with --max-epsilon {}",
+                two(one_answer),
+                two(all),
+                all.ceil()
+            ))),
             _ => Ok(()),
         }
     }

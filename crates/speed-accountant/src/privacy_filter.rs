@@ -140,7 +140,7 @@ impl PrivacyFilter {
     ///
     /// # Errors
     /// [`AccountError::OverBudget`] if they would exceed the budget, [`AccountError::Queries`] if the total is more
-    /// than can be composed, [`AccountError::PartyClasses`] for queries of a party between too many classes.
+    /// than can be composed, [`AccountError::Invalid`] for queries of a party between too many classes.
     pub fn try_compose(&mut self, batches: &[QueryBatch]) -> Result<(), AccountError> {
         // An empty batch is always allowed, even if earlier queries exceed the budget.
         if batches.is_empty() {
@@ -151,10 +151,11 @@ impl PrivacyFilter {
         if found > MAX_QUERIES {
             return Err(AccountError::Queries { found });
         }
-        let max = PrivacyEvent::MAX_PARTY_CLASSES;
         let of_parties = batches.iter().filter(|batch| batch.event.is_of_party());
-        if let Some(found) = of_parties.filter_map(|batch| batch.classes).find(|classes| *classes > max) {
-            return Err(AccountError::PartyClasses { found, max });
+        if let Some(found) =
+            of_parties.filter_map(|batch| batch.classes).find(|classes| *classes > PrivacyEvent::MAX_PARTY_CLASSES)
+        {
+            return Err(AccountError::party_classes(found));
         }
         let mut after = self.clone();
         batches.iter().for_each(|batch| after.compose(batch));

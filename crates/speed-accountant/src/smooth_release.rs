@@ -122,7 +122,7 @@ impl MomentRelease<'_> {
         let k = self.rows.len() as f64;
         let typical = |l: f64| EXPECTED * k * moments.without_votes(l) + divergence(noise, l);
         let best = best_real(200.0, |l| improved_epsilon(typical(l), l, self.delta_of_queries()));
-        Ok(best.ok_or(AccountError::NoOrders)?.order)
+        Ok(best.ok_or_else(AccountError::no_orders)?.order)
     }
 
     fn smooth_bound(&self, first: &NoiseCase, order: f64) -> SmoothBound {

@@ -35,7 +35,7 @@ pub fn account(counts: &[Vec<u32>], event: PrivacyEvent, delta: Delta) -> Result
 /// Computes [`account`] with moment orders `1..=max_order`.
 ///
 /// # Errors
-/// The errors of [`account`], and [`AccountError::NoOrders`] for a maximum order of 0.
+/// The errors of [`account`], and [`AccountError::Invalid`] for a maximum order of 0.
 pub fn account_up_to(
     counts: &[Vec<u32>],
     event: PrivacyEvent,

@@ -23,11 +23,13 @@ impl<'a> CheckedCounts<'a> {
             .enumerate()
             .map(|(row, counts)| {
                 if counts.len() != classes {
-                    return Err(AccountError::Classes { row, found: counts.len(), expected: classes });
+                    return Err(AccountError::classes(row, counts.len(), classes));
                 }
                 let found = votes(counts);
                 if found != teachers {
-                    return Err(AccountError::Votes { row, found, expected: teachers });
+                    return Err(AccountError::Invalid(format!(
+                        "row {row} has {found} votes, but row 0 has {teachers}: every teacher votes once in every query"
+                    )));
                 }
                 Gaps::from_counts(row, counts)
             })

@@ -28,30 +28,29 @@ fn bad_votes_are_refused_with_their_row() {
     assert_eq!(refused(&[]), AccountError::NoQueries);
     assert_eq!(refused(&[vec![]]), AccountError::TooFewClasses { row: 0, found: 0 });
     assert_eq!(refused(&[vec![250], vec![250]]), AccountError::TooFewClasses { row: 0, found: 1 });
-    assert_eq!(refused(&[vec![2, 1], vec![1, 1, 1]]), AccountError::Classes { row: 1, found: 3, expected: 2 });
-    assert_eq!(refused(&[vec![2, 1], vec![3, 0], vec![2, 2]]), AccountError::Votes { row: 2, found: 4, expected: 3 });
-    assert_eq!(refused(&[vec![0, 0]]), AccountError::NoVotes { row: 0 });
+    let message = |counts: &[Vec<u32>]| refused(counts).to_string();
+    assert_eq!(message(&[vec![2, 1], vec![1, 1, 1]]), "row 1 has 3 classes, but row 0 has 2");
+    assert_eq!(message(&[vec![0, 0]]), "row 0 has no votes at all");
     // Sums beyond 32 bits do not overflow.
     let most = u32::MAX;
-    assert_eq!(
-        refused(&[vec![most, most], vec![most, most - 1]]),
-        AccountError::Votes { row: 1, found: 2 * u64::from(most) - 1, expected: 2 * u64::from(most) }
-    );
+    let found = message(&[vec![most, most], vec![most, most - 1]]);
+    assert!(found.starts_with("row 1 has 8589934589 votes, but row 0 has 8589934590"), "{found}");
     assert!(account(&[vec![most, 0]], event(Mechanism::discrete_laplace), delta()).is_ok());
     assert_eq!(q(&[3], &event(Mechanism::laplace)), Err(AccountError::TooFewClasses { row: 0, found: 1 }));
-    let message = refused(&[vec![2, 1], vec![3, 0], vec![2, 2]]).to_string();
-    assert_eq!(message, "row 2 has 4 votes, but row 0 has 3: every teacher votes once in every query");
+    let found = message(&[vec![2, 1], vec![3, 0], vec![2, 2]]);
+    assert_eq!(found, "row 2 has 4 votes, but row 0 has 3: every teacher votes once in every query");
 }
 
 #[test]
 fn bad_parameters_are_refused() {
     for value in [0.0, 1e-290, 1.0, -1e-5, 1.5, f64::NAN, f64::INFINITY] {
-        assert!(matches!(Delta::new(value), Err(AccountError::Delta { .. })), "{value}");
+        let error = Delta::new(value).expect_err("out of range").to_string();
+        assert!(error.starts_with("delta is"), "{value}: {error}");
     }
     assert!(serde_json::from_str::<Delta>("0").is_err());
     assert_eq!(account_data_independent(0, event(Mechanism::laplace), delta()), Err(AccountError::NoQueries));
     let none = account_up_to(&[vec![2, 1]], event(Mechanism::laplace), delta(), 0);
-    assert_eq!(none, Err(AccountError::NoOrders));
+    assert!(none.expect_err("no order").to_string().starts_with("largest moment order is 0"));
     // A larger order is reduced to the limit, not tried.
     for largest in [f64::INFINITY, 1e300] {
         for bound in [Bound::Paper, Bound::Tight] {
@@ -167,7 +166,8 @@ fn an_integral_that_misses_a_cusp_is_not_used() {
     // For two classes, the bound over pairs is exact.
     assert_eq!(claimed, of(0.004, false).1);
     assert!(claimed > 27.0, "{claimed}");
-    assert!(matches!(q_exact(&[50, 50], &event), Err(AccountError::IntegrationRatio { .. })));
+    let error = q_exact(&[50, 50], &event).expect_err("refused").to_string();
+    assert!(error.starts_with("q by integration cannot be reached: tau is 0.004"), "{error}");
 }
 
 #[test]

@@ -223,7 +223,7 @@ fn continuous_noise_is_right_half_of_the_time_without_a_lead() {
     let tau = HonestRatio::new(0.05).expect("valid");
     let refused =
         AnswerForecast::new(&PrivacyEvent::new(Mechanism::laplace(InverseScale::new(0.1).expect("valid")), tau));
-    assert!(matches!(refused.err(), Some(AccountError::IntegrationRatio { .. })));
+    assert!(refused.err().expect("refused").to_string().starts_with("q by integration cannot be reached"));
 }
 
 #[test]
@@ -271,5 +271,5 @@ fn one_coin_fewer_of_each_teacher_costs_more_than_the_target() {
     }
     // One teacher tosses few enough coins for a short search.
     let refused = calibrate_coins_of_teacher(1, 100, &target(1e-4, 1.0, 1));
-    assert!(matches!(refused, Err(AccountError::NotEnoughNoise { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(AccountError::Unreachable(_))), "{refused:?}");
 }

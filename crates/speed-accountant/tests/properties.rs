@@ -277,7 +277,7 @@ proptest! {
                     Mechanism::Binomial { .. } => prop_assert!(false, "a kind that was not asked for"),
                 }
             }
-            Err(error) => prop_assert!(matches!(error, AccountError::NotEnoughNoise { .. }), "{error}"),
+            Err(error) => prop_assert!(matches!(error, AccountError::Unreachable(_)), "{error}"),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::votes::QueryVotes;
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
 use crate::lattice_noise::LatticeNoise;
-use crate::outcome::{ClassNoise, Gaps, MIN_RATIO, NEGLIGIBLE, reach_of_variance};
+use crate::outcome::{ClassNoise, Gaps, NEGLIGIBLE, reach_of_variance};
 use crate::quadrature::Precision;
 
 /// The least number of places of a sum for each deviation of binomial or Skellam noise. By Poisson's summation formula a sum
@@ -50,12 +50,12 @@ impl AnswerForecast {
     /// Prepares the noise of an event, including its threshold: without an answer the label is not right.
     ///
     /// # Errors
-    /// [`AccountError::IntegrationRatio`] for continuous Laplace noise with a ratio below 0.1.
+    /// [`AccountError::Invalid`] for continuous Laplace noise with a ratio below 0.1.
     pub fn new(event: &PrivacyEvent) -> Result<Self, AccountError> {
         let noise = match LatticeNoise::new(event) {
             Some(noise) => Noise::Integer(IntegerNoise::new(event, &noise)),
             None if !ClassNoise::is_integrable(event) => {
-                return Err(AccountError::IntegrationRatio { tau: event.tau().get(), min: MIN_RATIO });
+                return Err(AccountError::integration_ratio(event));
             }
             None => Noise::Continuous(ClassNoise::new(event, 0)),
         };

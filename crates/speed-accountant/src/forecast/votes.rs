@@ -17,9 +17,13 @@ impl Agreement {
     /// Checks and wraps a share.
     ///
     /// # Errors
-    /// [`AccountError::Agreement`] if it is not a number above 0 and at most 1.
+    /// [`AccountError::Invalid`] if it is not a number above 0 and at most 1.
     pub fn new(share: f64) -> Result<Self, AccountError> {
-        if share > 0.0 && share <= 1.0 { Ok(Self(share)) } else { Err(AccountError::Agreement { found: share }) }
+        if share > 0.0 && share <= 1.0 {
+            return Ok(Self(share));
+        }
+        let text = format!("agreement is {share:?}, but it must be a share of the teachers above 0 and at most 1");
+        Err(AccountError::Invalid(text))
     }
 
     /// Returns the value.
@@ -64,12 +68,14 @@ impl QueryVotes {
     /// Creates the votes of a query: a count for each class, and the index of the right class.
     ///
     /// # Errors
-    /// [`AccountError::TooFewClasses`] for fewer than two classes, [`AccountError::RightClass`] if the right class is not one
+    /// [`AccountError::TooFewClasses`] for fewer than two classes, [`AccountError::Invalid`] if the right class is not one
     /// of them.
     pub fn new(counts: Vec<u32>, right: usize) -> Result<Self, AccountError> {
         match counts.len() {
             found @ ..=1 => Err(AccountError::TooFewClasses { row: 0, found }),
-            classes if right >= classes => Err(AccountError::RightClass { found: right, classes }),
+            classes if right >= classes => Err(AccountError::Invalid(format!(
+                "right class is {right}, but there are {classes} classes, counted from 0"
+            ))),
             _ => Ok(Self { counts, right }),
         }
     }
@@ -168,14 +174,14 @@ impl VotesModel {
     /// Creates the votes of a public pilot: one histogram for each query. The class with the most votes is the right one.
     ///
     /// # Errors
-    /// [`AccountError::NoQueries`] for no histogram, [`AccountError::TooFewClasses`], [`AccountError::Classes`] or
-    /// [`AccountError::NoVotes`] for a histogram that is not one of votes on the same classes.
+    /// [`AccountError::NoQueries`] for no histogram, [`AccountError::TooFewClasses`] or
+    /// [`AccountError::Invalid`] for a histogram that is not one of votes on the same classes.
     pub fn pilot(histograms: Vec<Vec<u32>>) -> Result<Self, AccountError> {
         let Some(expected) = histograms.first().map(Vec::len) else { return Err(AccountError::NoQueries) };
         let query = |(row, counts): (usize, Vec<u32>)| match counts.len() {
             found @ ..=1 => Err(AccountError::TooFewClasses { row, found }),
-            found if found != expected => Err(AccountError::Classes { row, found, expected }),
-            _ if counts.iter().all(|&count| count == 0) => Err(AccountError::NoVotes { row }),
+            found if found != expected => Err(AccountError::classes(row, found, expected)),
+            _ if counts.iter().all(|&count| count == 0) => Err(AccountError::no_votes(row)),
             _ => QueryVotes::with_plurality(counts),
         };
         Ok(Self(Kind::Pilot(histograms.into_iter().enumerate().map(query).collect::<Result<_, _>>()?)))
@@ -246,7 +252,7 @@ mod tests {
         let pessimistic = VotesModel::one_rival(agreement, 4).expect("valid").votes(11).expect("votes");
         assert_eq!((pessimistic[0].counts(), pessimistic[0].right()), (&[4, 0, 0, 7][..], 3));
         for refused in [0.0, -0.1, 1.1, f64::NAN, f64::INFINITY] {
-            assert!(matches!(Agreement::new(refused), Err(AccountError::Agreement { .. })), "{refused}");
+            assert!(matches!(Agreement::new(refused), Err(AccountError::Invalid(_))), "{refused}");
         }
     }
 
@@ -263,7 +269,7 @@ mod tests {
         assert_eq!(pilot.votes(10).expect("votes")[0].counts(), [3, 5, 2]);
         assert_eq!(pilot.votes(7).expect("votes")[0].counts(), [2, 4, 1]);
         assert!(matches!(VotesModel::pilot(Vec::new()), Err(AccountError::NoQueries)));
-        assert!(matches!(VotesModel::pilot(vec![vec![1, 2], vec![0, 0]]), Err(AccountError::NoVotes { row: 1 })));
+        assert_eq!(VotesModel::pilot(vec![vec![1, 2], vec![0, 0]]).err(), Some(AccountError::no_votes(1)));
         assert!(matches!(
             VotesModel::pilot(vec![vec![1, 2], vec![1]]),
             Err(AccountError::TooFewClasses { row: 1, .. })

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use speed_mechanism::{HonestRatio, Mechanism};
 
-use crate::ledger::error::{PartyFault, Refusal};
 use crate::{Budget, PrivacyEvent, QueryBatch};
 
 /// Queries of one kind that were charged together.
@@ -90,7 +89,7 @@ impl ChargeRequest<'_> {
 
 impl Charge {
     /// Creates the charge of a request.
-    pub(crate) fn new(request: &ChargeRequest<'_>) -> Result<Self, Refusal> {
+    pub(crate) fn new(request: &ChargeRequest<'_>) -> Result<Self, String> {
         let event = request.event;
         check(&request.batch())?;
         let party = request.party.filter(|party| party.party_teachers != 1);
@@ -150,21 +149,25 @@ pub(crate) fn check_party(
     party_teachers: usize,
     teachers: Option<usize>,
     classes: Option<usize>,
-) -> Result<(), PartyFault> {
+) -> Result<(), String> {
     let max = teachers.unwrap_or(usize::MAX).min(PrivacyEvent::MAX_PARTY as usize);
     if !(1..=max).contains(&party_teachers) {
-        return Err(PartyFault::Teachers { found: party_teachers, max });
+        return Err(format!("party_teachers is {party_teachers}, expected 1 to {max}"));
     }
     if party_teachers == 1 {
         return Ok(());
     }
     if teachers.is_none() {
-        return Err(PartyFault::NoTeachers { party_teachers });
+        return Err(format!(
+            "party_teachers is {party_teachers}, but teachers is missing: expected the number of teachers of all parties"
+        ));
     }
-    match classes {
-        Some(2..=PrivacyEvent::MAX_PARTY_CLASSES) => Ok(()),
-        found => Err(PartyFault::Classes { found }),
+    let max = PrivacyEvent::MAX_PARTY_CLASSES;
+    if classes.is_some_and(|classes| (2..=max).contains(&classes)) {
+        return Ok(());
     }
+    let found = classes.map_or_else(|| "unknown".to_owned(), |found| found.to_string());
+    Err(format!("classes is {found}, expected 2 to {max} for a party of several teachers"))
 }
 
 fn one_teacher() -> u32 {
@@ -178,13 +181,16 @@ fn is_one_teacher(teachers: &u32) -> bool {
 
 /// Checks that queries can be charged: at least one query, at least two classes, and noise that this program draws or
 /// that has a pure epsilon.
-pub(crate) fn check(batch: &QueryBatch) -> Result<(), Refusal> {
+pub(crate) fn check(batch: &QueryBatch) -> Result<(), String> {
     if let Some(found) = batch.classes.filter(|classes| *classes < 2) {
-        return Err(Refusal::Classes { found });
+        return Err(format!("classes is {found}, expected at least 2"));
     }
     let mechanism = batch.event.mechanism();
     if batch.queries == 0 || matches!(mechanism, Mechanism::Gaussian { .. }) {
-        return Err(Refusal::Queries { queries: batch.queries, mechanism });
+        let queries = batch.queries;
+        return Err(format!(
+            "expected at least one query of Laplace, Skellam or binomial noise, found {queries} of {mechanism}"
+        ));
     }
     Ok(())
 }

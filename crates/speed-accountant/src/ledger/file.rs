@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use speed_core::{open_regular, printable_path, read_limited};
 
 use crate::ledger::charge::{self, Charge, ChargeRequest};
-use crate::ledger::error::{LedgerError, Refusal};
+use crate::ledger::error::LedgerError;
 use crate::ledger::lines::{Contents, Entry, FORMAT};
 use crate::ledger::room::Room;
 use crate::ledger::statement::{PartyCost, Statement, claim};
@@ -149,7 +149,7 @@ impl Ledger {
     /// # Errors
     /// The errors of [`Self::charge`].
     pub fn charge_once(&self, request: &ChargeRequest<'_>) -> Result<Statement, LedgerError> {
-        let charge = Charge::new(request).map_err(|refusal| self.refused(refusal))?;
+        let charge = Charge::new(request).map_err(|reason| self.refused(reason))?;
         drop(open_regular(&self.path).map_err(self.io("open"))?);
         let mut file = OpenOptions::new().read(true).write(true).open(&self.path).map_err(self.io("open"))?;
         file.lock().map_err(self.io("lock"))?;
@@ -161,7 +161,7 @@ impl Ledger {
             // A charge of a larger party costs as much as one of any of its parts.
             let is_kind = is_kind && same.party_teachers >= charge.party_teachers;
             if !is_whole || !is_kind || same.threshold != charge.threshold || same.is_check != charge.is_check {
-                return Err(self.refused(Refusal::OtherAnswers));
+                return Err(self.refused("this noise is charged for other answers"));
             }
             // A killed writer may have left it incomplete, and not yet durable.
             self.append(&mut file, &contents, "")?;
@@ -169,7 +169,10 @@ impl Ledger {
             return self.statement();
         }
         if request.is_only && contents.charges.iter().any(|other| other.question == charge.question) {
-            return Err(self.refused(Refusal::Released));
+            return Err(self.refused(
+                "this party's answer to the round is charged with other noise: a second version of the same answers would \
+                 halve the noise; use the registry that has the first",
+            ));
         }
         self.check(contents.budget, &contents.charges, &[request.batch()], request.limit)?;
         // Removes an incomplete line that a crash left; its queries were never answered.
@@ -214,7 +217,7 @@ impl Ledger {
         let budgets = [Some(budget), limit].into_iter().flatten().filter(|budget| budget.epsilon.is_some());
         let filters: Vec<PrivacyFilter> = budgets.map(|budget| filter(budget, &charges)).collect();
         if filters.is_empty() {
-            return Err(self.refused(Refusal::NoBudget));
+            return Err(self.refused("it has no budget of its own, expected a limit: give --epsilon"));
         }
         Ok(Room::new(filters, charges.iter().map(|charge| charge.mechanism).collect()))
     }
@@ -250,12 +253,14 @@ impl Ledger {
     }
 
     fn check_queries(&self, queries: &[QueryBatch]) -> Result<(), LedgerError> {
-        queries.iter().try_for_each(charge::check).map_err(|refusal| self.refused(refusal))
+        queries.iter().try_for_each(charge::check).map_err(|reason| self.refused(reason))
     }
 
     fn check_budget(&self, budget: &Budget) -> Result<(), LedgerError> {
         match budget.epsilon.filter(|epsilon| !(*epsilon > 0.0 && epsilon.is_finite())) {
-            Some(found) => Err(self.refused(Refusal::Budget { found })),
+            Some(found) => {
+                Err(self.refused(format_args!("budget epsilon is {found}, expected a finite number above 0")))
+            }
             None => Ok(()),
         }
     }
@@ -269,7 +274,7 @@ impl Ledger {
     fn read(&self, file: &mut File) -> Result<Contents, LedgerError> {
         let bytes =
             file.seek(SeekFrom::Start(0)).and_then(|_| read_limited(file, MAX_BYTES)).map_err(self.io("read"))?;
-        Contents::parse(&bytes).map_err(|(line, source)| LedgerError::Damaged { path: self.path.clone(), line, source })
+        Contents::parse(&bytes).map_err(|(line, damage)| LedgerError::Damaged { path: self.path.clone(), line, damage })
     }
 
     /// Returns the error about the ledger's own budget, or about the caller's limit.
@@ -292,8 +297,8 @@ impl Ledger {
         move |source| LedgerError::Io { action, path: self.path.clone(), source }
     }
 
-    fn refused(&self, refusal: impl Into<Refusal>) -> LedgerError {
-        LedgerError::Refused { path: self.path.clone(), source: refusal.into() }
+    fn refused(&self, reason: impl std::fmt::Display) -> LedgerError {
+        LedgerError::Refused { path: self.path.clone(), reason: reason.to_string() }
     }
 }
 

@@ -5,7 +5,6 @@ use sha2::{Digest, Sha256};
 
 use crate::composition::MAX_QUERIES;
 use crate::ledger::charge::{Charge, check_party};
-use crate::ledger::error::Damage;
 use crate::ledger::statement::TornLine;
 use crate::{Budget, PrivacyEvent};
 
@@ -47,10 +46,10 @@ pub(crate) struct Contents {
 
 impl Contents {
     /// Parses and checks every line. An error contains the number of the damaged line, from 1.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, (usize, Damage)> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, (usize, String)> {
         // Bytes after the last line end are a write that a crash cut short, or a line whose end an editor or a transfer removed.
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
-        let text = std::str::from_utf8(&bytes[..whole]).map_err(|error| (1, error.into()))?;
+        let text = std::str::from_utf8(&bytes[..whole]).map_err(|error| (1, error.to_string()))?;
         // An editor may have added a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         // A last line whose entry is complete counts, because its queries may have been answered.
@@ -66,7 +65,8 @@ impl Contents {
             match entry(line, &mut checksum).map_err(|damage| (number, damage))? {
                 Entry::Open { format: FORMAT, budget: opened } if index == 0 => budget = Some(opened),
                 Entry::Open { format, .. } => {
-                    return Err((number, Damage::Opening { found: format, expected: FORMAT }));
+                    let damage = format!("expected one opening line of format {FORMAT}, found format {format}");
+                    return Err((number, damage));
                 }
                 Entry::Charge(charge) => {
                     charged = charged.saturating_add(charge.queries);
@@ -75,7 +75,7 @@ impl Contents {
                 }
             }
         }
-        let budget = budget.ok_or((1, Damage::NoOpening))?;
+        let budget = budget.ok_or_else(|| (1, "expected an opening line with the budget".to_owned()))?;
         let end = if missing.is_some() { whole + rest.len() } else { whole };
         let is_torn = missing.is_none() && end < bytes.len();
         let torn = is_torn.then(|| TornLine { line: charges.len() + 2, bytes: (bytes.len() - end) as u64 });
@@ -98,31 +98,36 @@ fn missing_end(line: &str, before: &str) -> Option<String> {
 }
 
 /// Parses one line. `checksum` holds the previous line's checksum and is replaced by this line's.
-fn entry(line: &str, checksum: &mut String) -> Result<Entry, Damage> {
-    let (entry, found) = line.rsplit_once(' ').ok_or(Damage::NoChecksum)?;
+fn entry(line: &str, checksum: &mut String) -> Result<Entry, String> {
+    let (entry, found) = line.rsplit_once(' ').ok_or("expected an entry and a checksum")?;
     let expected = chained(checksum, entry);
     if found != expected {
-        return Err(Damage::Checksum { found: found.to_owned(), expected });
+        return Err(format!("checksum is {found}, expected {expected}: a line was changed or is missing"));
     }
     *checksum = expected;
-    Ok(serde_json::from_str(entry)?)
+    serde_json::from_str(entry).map_err(|error| error.to_string())
 }
 
 /// Checks a charge; `charged` is the number of queries including it.
-fn check(charge: &Charge, charged: usize) -> Result<(), Damage> {
+fn check(charge: &Charge, charged: usize) -> Result<(), String> {
     if charged > MAX_QUERIES {
-        return Err(Damage::Queries { found: charged, max: MAX_QUERIES });
+        return Err(format!("{charged} queries are charged, expected at most {MAX_QUERIES}"));
     }
     let event = PrivacyEvent::new(charge.mechanism, charge.tau);
     if let Some(found) = charge.threshold.filter(|threshold| event.with_threshold(*threshold).is_err()) {
-        return Err(Damage::Threshold { found });
+        return Err(format!(
+            "threshold is {found:?}, expected a number of votes up to 1e15, and an integer for integer noise"
+        ));
     }
     if charge.is_check && charge.threshold.is_none() {
-        return Err(Damage::CheckThreshold);
+        return Err("check is true, but there is no threshold: expected a number of votes".to_owned());
     }
     check_party(charge.party_teachers as usize, charge.teachers.map(|teachers| teachers as usize), charge.classes)?;
     let found = charge.sampling_total_variation;
-    if (0.0..=1.0).contains(&found) { Ok(()) } else { Err(Damage::TotalVariation { found }) }
+    match (0.0..=1.0).contains(&found) {
+        true => Ok(()),
+        false => Err(format!("sampling_distance is {found}, expected a number from 0 to 1")),
+    }
 }
 
 fn chained(before: &str, entry: &str) -> String {
@@ -136,7 +141,6 @@ mod tests {
 
     use super::*;
     use crate::Delta;
-    use crate::ledger::error::PartyFault;
 
     fn charges() -> impl Strategy<Value = Vec<Charge>> {
         let charge =
@@ -191,12 +195,15 @@ mod tests {
         text.into_bytes()
     }
 
+    fn refused(bytes: &[u8]) -> (usize, String) {
+        Contents::parse(bytes).err().expect("a damaged ledger")
+    }
+
     #[test]
     fn a_ledger_of_another_version_is_refused() {
         let budget = Budget { epsilon: None, delta: Delta::new(1e-5).expect("a delta") };
         let line = Entry::Open { format: 2, budget }.to_line("").expect("a line");
-        let refused = Contents::parse(line.as_bytes()).err();
-        assert!(matches!(refused, Some((1, Damage::Opening { found: 2, expected: 1 }))));
+        assert_eq!(refused(line.as_bytes()), (1, "expected one opening line of format 1, found format 2".to_owned()));
     }
 
     #[test]
@@ -204,11 +211,12 @@ mod tests {
         let charge = |threshold| Charge { classes: Some(2), threshold: Some(threshold), ..one_query() };
         assert!(Contents::parse(&file(&[charge(30.0)])).is_ok());
         for found in [0.5, 1e16, -1e300] {
-            let refused = Contents::parse(&file(&[charge(30.0), charge(found)])).err();
-            assert!(matches!(refused, Some((3, Damage::Threshold { .. }))), "{found}");
+            let (line, damage) = refused(&file(&[charge(30.0), charge(found)]));
+            assert!(line == 3 && damage.starts_with("threshold is"), "{found}: {damage}");
         }
         let check = Charge { threshold: None, is_check: true, ..charge(30.0) };
-        assert!(matches!(Contents::parse(&file(&[check])).err(), Some((2, Damage::CheckThreshold))));
+        let (line, damage) = refused(&file(&[check]));
+        assert!(line == 2 && damage.starts_with("check is true, but there is no threshold"), "{damage}");
     }
 
     #[test]
@@ -221,19 +229,18 @@ mod tests {
         let too_many = (1 << 20) + 1;
         for (found, max) in [(0, 5), (6, 5), (u32::MAX, 5), (too_many, 1 << 20)] {
             let teachers = if max == 5 { 5 } else { u32::MAX };
-            let refused = Contents::parse(&file(&[charge(found, Some(teachers), Some(10))])).err();
-            let Some((2, Damage::Party(fault))) = refused else { panic!("{found}") };
-            assert_eq!(fault, PartyFault::Teachers { found: found as usize, max });
+            let refused = refused(&file(&[charge(found, Some(teachers), Some(10))]));
+            assert_eq!(refused, (2, format!("party_teachers is {found}, expected 1 to {max}")));
         }
         for (bad, expected) in [
-            (charge(0, None, None), PartyFault::Teachers { found: 0, max: 1 << 20 }),
-            (charge(1, Some(0), None), PartyFault::Teachers { found: 1, max: 0 }),
-            (charge(2, None, Some(10)), PartyFault::NoTeachers { party_teachers: 2 }),
-            (charge(2, Some(2), None), PartyFault::Classes { found: None }),
-            (charge(2, Some(2), Some(257)), PartyFault::Classes { found: Some(257) }),
+            (charge(0, None, None), "party_teachers is 0, expected 1 to 1048576"),
+            (charge(1, Some(0), None), "party_teachers is 1, expected 1 to 0"),
+            (charge(2, None, Some(10)), "party_teachers is 2, but teachers is missing"),
+            (charge(2, Some(2), None), "classes is unknown, expected 2 to 256"),
+            (charge(2, Some(2), Some(257)), "classes is 257, expected 2 to 256"),
         ] {
-            let Some((2, Damage::Party(fault))) = Contents::parse(&file(&[bad])).err() else { panic!("{expected}") };
-            assert_eq!(fault, expected);
+            let (line, damage) = refused(&file(&[bad]));
+            assert!(line == 2 && damage.starts_with(expected), "{damage}");
         }
         // Numbers that are none.
         let good = Entry::Charge(charge(25, Some(250), Some(10))).to_line("").expect("a line");
@@ -242,7 +249,8 @@ mod tests {
             let text = good.replace("\"party_teachers\":25", &format!("\"party_teachers\":{other}"));
             assert_ne!(text, good);
             let bad = entry(&format!("{text} {}", chained("", &text)), &mut String::new());
-            assert!(matches!(bad.err(), Some(Damage::Entry(_))), "{other}");
+            // The message of the parser, with the place in the line.
+            assert!(bad.is_err_and(|damage| damage.contains("column")), "{other}");
         }
     }
 
@@ -289,7 +297,7 @@ mod tests {
             }
             // Another end than that of its checksum is damage, and no line to replace.
             let other = [&bytes[..bytes.len() - 1], b"x"].concat();
-            let is_damage = matches!(Contents::parse(&other), Err((_, Damage::Checksum { .. })));
+            let is_damage = Contents::parse(&other).is_err_and(|(_, damage)| damage.starts_with("checksum is"));
             prop_assert!(is_damage);
         }
 

@@ -18,6 +18,18 @@ pub struct TornLine {
     pub bytes: u64,
 }
 
+impl TornLine {
+    /// Describes it.
+    #[must_use]
+    pub fn damage(&self) -> String {
+        format!(
+            "only {} bytes are left of it: a crash cut it short and its queries were never answered (the next charge \
+             replaces it), or the file is an incomplete copy",
+            self.bytes
+        )
+    }
+}
+
 /// Content of a ledger at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -18,7 +18,7 @@ impl Gaps {
         }
         let most = counts.iter().copied().max().unwrap_or(0);
         if most == 0 {
-            return Err(AccountError::NoVotes { row });
+            return Err(AccountError::no_votes(row));
         }
         let mut gaps: Vec<i64> = counts.iter().map(|&count| i64::from(most) - i64::from(count)).collect();
         gaps.sort_unstable();

@@ -1,7 +1,7 @@
 //! The probability that the winner does not win, for one row of votes.
 
 use super::bound::OutcomeBound;
-use super::exact::{ClassNoise, MIN_RATIO};
+use super::exact::ClassNoise;
 use super::gaps::Gaps;
 use super::pairs::Pairs;
 use crate::assumption::Bound;
@@ -22,7 +22,7 @@ use crate::quadrature::Precision;
 /// With a threshold, the probability that the winner does not reach it is added.
 ///
 /// # Errors
-/// [`AccountError::TooFewClasses`] for fewer than two counts, [`AccountError::NoVotes`] if all are zero.
+/// [`AccountError::TooFewClasses`] for fewer than two counts, [`AccountError::Invalid`] if all are zero.
 pub fn q(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError> {
     let gaps = Gaps::from_counts(0, counts)?;
     Ok(OutcomeBound::new(event, Bound::Paper, false, std::slice::from_ref(&gaps)).log_winner(&gaps).exp())
@@ -42,12 +42,12 @@ pub fn q_pairs(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError
 /// to about ten digits. For integers, ties go against the winner.
 ///
 /// # Errors
-/// The errors of [`q`], and [`AccountError::IntegrationRatio`] for continuous Laplace noise with a ratio `tau` below
+/// The errors of [`q`], and [`AccountError::Invalid`] for continuous Laplace noise with a ratio `tau` below
 /// 0.1, because no node is close enough to the cusp of its density.
 pub fn q_exact(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError> {
     let gaps = Gaps::from_counts(0, counts)?;
     if !ClassNoise::is_integrable(event) {
-        return Err(AccountError::IntegrationRatio { tau: event.tau().get(), min: MIN_RATIO });
+        return Err(AccountError::integration_ratio(event));
     }
     let noise = ClassNoise::new(event, gaps.gaps.last().copied().unwrap_or(0));
     Ok(noise.log_q(&gaps, event.threshold(), Precision::Fine).exp())

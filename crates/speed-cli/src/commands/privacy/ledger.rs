@@ -1,7 +1,7 @@
 //! `speed ledger`
 
 use serde_json::json;
-use speed_accountant::ledger::{ChargeRequest, Damage, Ledger, LedgerError, PartyCost, PartySize, Statement};
+use speed_accountant::ledger::{ChargeRequest, Ledger, LedgerError, PartyCost, PartySize, Statement};
 use speed_accountant::{AccountError, Budget, Delta, Price, PriceLimit, QueryBatch, round_up};
 use speed_core::{printable, printable_path};
 use speed_experiment::report::Table;
@@ -65,8 +65,8 @@ pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure
         LedgerCommand::Check { file, json } => {
             let statement = Ledger::open(file).and_then(|ledger| ledger.statement())?;
             if let Some(torn) = statement.torn {
-                let (path, source) = (file.clone(), Damage::Torn { bytes: torn.bytes });
-                return Err(LedgerError::Damaged { path, line: torn.line, source }.into());
+                let (path, line, damage) = (file.clone(), torn.line, torn.damage());
+                return Err(LedgerError::Damaged { path, line, damage }.into());
             }
             let entries = statement.charges.len() + 1;
             print_report(*json, &json!({ "file": file, "good": true, "entries": entries }), || {
@@ -122,9 +122,7 @@ fn statement_text(statement: &Statement) -> String {
         }));
         table.push(row);
     }
-    let torn = statement
-        .torn
-        .map_or_else(String::new, |torn| format!("line {}: {}\n", torn.line, Damage::Torn { bytes: torn.bytes }));
+    let torn = statement.torn.map_or_else(String::new, |torn| format!("line {}: {}\n", torn.line, torn.damage()));
     // The budget fixes the order of moments, which is far from the best one for charges that cost much less.
     let is_far = statement.spent_epsilon > 10.0 * statement.fixed_epsilon;
     let far = "a budget that is far from the cost of its charges counts them for more than they cost; a smaller one counts them closer\n";
