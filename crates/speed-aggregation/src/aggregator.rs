@@ -1,5 +1,6 @@
 //! A common interface for aggregation in the clear and under encryption.
 
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use speed_core::EntropyError;
@@ -9,11 +10,10 @@ use crate::circuit::Work;
 use crate::codec::DecodeError;
 use crate::encoding::EncodingError;
 use crate::exact_circuit::InexactCircuit;
+use crate::getters::messages_of;
 use crate::outcome::Outcome;
-use crate::range::RangeError;
 use crate::round::RoundError;
 use crate::server::ServerError;
-use crate::teacher::TeacherError;
 use crate::threads::ThreadsError;
 use crate::votes::NoisyVotes;
 
@@ -73,45 +73,23 @@ impl Aggregated {
     }
 }
 
-/// The reason why an aggregation failed.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages describe the fields")]
-#[non_exhaustive]
-pub enum AggregationError {
-    /// The votes do not make a round.
-    #[error(transparent)]
-    Round(#[from] RoundError),
-    /// The votes' range or classes have no exact encoding.
-    #[error(transparent)]
-    Encoding(#[from] EncodingError),
-    /// The noise exceeded its bound by so much that a comparison would be wrong.
-    #[error("query {query}: the noise exceeded its bound: {source}")]
-    NoiseBound { query: usize, source: RangeError },
-    /// A teacher could not answer.
-    #[error("teacher {teacher}: {source}")]
-    Teacher { teacher: usize, source: TeacherError },
-    /// A teacher's message could not be read.
-    #[error("message of teacher {teacher}: {source}")]
-    Message { teacher: usize, source: DecodeError },
-    /// The server refused a message or a step.
-    #[error(transparent)]
-    Server(#[from] ServerError),
-    /// An answer could not be read.
-    #[error("answer of the server: {0}")]
-    Answer(#[from] DecodeError),
-    /// The student could not open an answer.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// The operating system provided no randomness.
-    #[error(transparent)]
-    Entropy(#[from] EntropyError),
-    /// The threads could not be started.
-    #[error(transparent)]
-    Threads(#[from] ThreadsError),
-    /// The circuit is not exact.
-    #[error(transparent)]
-    Circuit(#[from] InexactCircuit),
+/// The reason why an aggregation failed: votes that no round can hold exactly, noise beyond its bound, a refusal of a
+/// role, or a failure of the system.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct AggregationError(String);
+
+impl AggregationError {
+    /// Creates an error of one step, for example of one teacher.
+    pub fn of_step(step: impl Display, error: impl Display) -> Self {
+        Self(format!("{step}: {error}"))
+    }
 }
+
+messages_of!(
+    AggregationError, AggregationError: RoundError, EncodingError, ServerError, DecodeError = "answer of the server: ",
+    OpenError, EntropyError, ThreadsError, InexactCircuit
+);
 
 /// Aggregation by a trusted party, which sums and compares in the clear. The reference for
 /// [`Encrypted`](crate::Encrypted), with the same rule for ties.

@@ -5,6 +5,7 @@ use speed_core::Circuit;
 use crate::ciphertext_noise::CiphertextNoise;
 pub use crate::ciphertext_noise::{Guarantee, JointGuarantee};
 use crate::exact_circuit::{ExactCircuit, InexactCircuit};
+use crate::getters::messages_of;
 use crate::layout::Layout;
 use crate::parameters::Parameters;
 use crate::range::RangeError;
@@ -14,24 +15,18 @@ use crate::round::Round;
 /// log2 of the largest allowed failure probability of a query.
 const ALLOWED_FAILURE_LOG2: f64 = -128.0;
 
-/// The reason why a round has no exact encoding.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages describe the fields")]
-#[non_exhaustive]
-pub enum EncodingError {
-    /// The counts can differ by more than the comparison supports.
-    #[error(transparent)]
-    Range(#[from] RangeError),
-    /// The number of outcomes is outside the range of an answer.
-    #[error("an answer encodes {min} to {max} outcomes, found {found}")]
-    Outcomes { found: usize, min: usize, max: usize },
-    /// The argmax would fail too often.
-    #[error("an argmax would fail with probability 2^{found_log2:.1}, but at most 2^{allowed_log2} is allowed")]
-    Failure { found_log2: f64, allowed_log2: f64 },
-    /// The circuit is never exact.
-    #[error(transparent)]
-    Circuit(#[from] InexactCircuit),
+/// The reason why a round has no exact encoding: a range, a number of outcomes or a circuit, or a probability of failure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct EncodingError(String);
+
+impl EncodingError {
+    fn outcomes(found: usize) -> Self {
+        Self(format!("an answer encodes 2 to {} outcomes, found {found}", Encoding::MAX_OUTCOMES))
+    }
 }
+
+messages_of!(EncodingError, EncodingError: RangeError, InexactCircuit);
 
 /// The positions of the counts and outcomes of a round on the torus, computed from the number of outcomes and the range
 /// of the counts. It exists only if every argmax of the round is exact except with probability 2^-128.
@@ -73,14 +68,16 @@ impl Encoding {
     /// [`Self::MAX_OUTCOMES`], or if the argmax of a query would fail with a probability of more than 2^-128.
     pub fn new(parameters: &Parameters, outcomes: usize, range: VoteRange) -> Result<Self, EncodingError> {
         if !(2..=Self::MAX_OUTCOMES).contains(&outcomes) {
-            return Err(EncodingError::Outcomes { found: outcomes, min: 2, max: Self::MAX_OUTCOMES });
+            return Err(EncodingError::outcomes(outcomes));
         }
         let layout = Layout::new(parameters, outcomes, range)?;
         let noise = CiphertextNoise::new(parameters, layout, range);
         for circuit in ExactCircuit::ALL {
             let found_log2 = noise.guarantee(circuit).query_log2;
             if found_log2 > ALLOWED_FAILURE_LOG2 {
-                return Err(EncodingError::Failure { found_log2, allowed_log2: ALLOWED_FAILURE_LOG2 });
+                return Err(EncodingError(format!(
+                    "an argmax would fail with probability 2^{found_log2:.1}, but at most 2^{ALLOWED_FAILURE_LOG2} is allowed"
+                )));
             }
         }
         Ok(Self { layout })
@@ -101,7 +98,7 @@ impl Encoding {
     /// # Errors
     /// If there is none, the errors of [`Self::new`] for the widest set.
     pub fn choose_parameters(outcomes: usize, range: VoteRange) -> Result<Parameters, EncodingError> {
-        let mut last = Err(EncodingError::Outcomes { found: outcomes, min: 2, max: Self::MAX_OUTCOMES });
+        let mut last = Err(EncodingError::outcomes(outcomes));
         for parameters in Parameters::ALL {
             last = Self::new(&parameters, outcomes, range).map(|_| parameters);
             if last.is_ok() {
@@ -114,7 +111,7 @@ impl Encoding {
     /// Bounds the failure probability and the leakage of a query of `outcomes` noisy counts in `range`.
     ///
     /// # Errors
-    /// The errors of [`Self::new`], and [`EncodingError::Circuit`] for the paper's circuit.
+    /// The errors of [`Self::new`], and an error for the paper's circuit.
     pub fn guarantee(
         parameters: &Parameters,
         circuit: Circuit,
@@ -179,20 +176,22 @@ mod tests {
         assert!(Encoding::new(&P, 10, VoteRange::new(250, 1147)).is_ok());
         assert_eq!(
             Encoding::new(&P, 10, VoteRange::new(251, 1147)),
-            Err(EncodingError::Range(RangeError { needed: 2545, supported: 2544 }))
+            Err(RangeError { needed: 2545, supported: 2544 }.into())
         );
-        assert!(matches!(
+        assert_eq!(
             Encoding::new(&P, 10, VoteRange::new(250, u64::MAX)),
-            Err(EncodingError::Range(RangeError { needed: u64::MAX, .. }))
-        ));
+            Err(RangeError { needed: u64::MAX, supported: 2544 }.into())
+        );
     }
 
     #[test]
     fn too_few_and_too_many_outcomes_are_refused() {
         for found in [0, 1, 129, usize::MAX] {
-            let error = EncodingError::Outcomes { found, min: 2, max: 128 };
-            assert_eq!(Encoding::new(&P, found, VoteRange::new(3, 0)), Err(error));
-            assert_eq!(Encoding::choose_parameters(found, VoteRange::new(3, 0)), Err(error));
+            let expected = format!("an answer encodes 2 to 128 outcomes, found {found}");
+            let range = VoteRange::new(3, 0);
+            for error in [Encoding::new(&P, found, range).err(), Encoding::choose_parameters(found, range).err()] {
+                assert_eq!(error.expect("refused").to_string(), expected);
+            }
         }
     }
 

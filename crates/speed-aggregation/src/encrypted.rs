@@ -135,7 +135,8 @@ impl Encrypted {
             let (low, high) = values.fold((0, 0), |(low, high), x| (x.min(low), x.max(high)));
             let needed = high.abs_diff(low);
             if needed > supported {
-                return Err(AggregationError::NoiseBound { query, source: RangeError { needed, supported } });
+                let step = format_args!("query {query}: the noise exceeded its bound");
+                return Err(AggregationError::of_step(step, RangeError { needed, supported }));
             }
         }
         Ok(())
@@ -160,7 +161,7 @@ impl Encrypted {
                         Teacher::new(teacher)
                             .answer(&self.public, round, votes.message(teacher), &self.randomness)
                             .map(|message| message.to_bytes())
-                            .map_err(|source| AggregationError::Teacher { teacher, source })
+                            .map_err(|error| AggregationError::of_step(format_args!("teacher {teacher}"), error))
                     })
                     .collect::<Result<Vec<_>, _>>()
             })?;
@@ -168,9 +169,9 @@ impl Encrypted {
             let start = Instant::now();
             for (teacher, message) in (first..).zip(messages) {
                 bytes = message.len();
-                let message =
-                    Message::from_bytes(&message).map_err(|source| AggregationError::Message { teacher, source })?;
-                server.add(&message)?;
+                let step = format_args!("message of teacher {teacher}");
+                let message = Message::from_bytes(&message);
+                server.add(&message.map_err(|error| AggregationError::of_step(step, error))?)?;
             }
             sum += start.elapsed();
         }

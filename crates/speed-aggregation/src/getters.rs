@@ -1,4 +1,4 @@
-//! Methods that return a field.
+//! Methods that return a field, and errors that take over the messages of others.
 
 /// Defines methods that return fields: `name: Type,` returns `self.name`, `name: &Type,` returns `&self.name`, and
 /// `name: Type = a.b,` returns `self.a.b`.
@@ -34,3 +34,15 @@ macro_rules! getters {
 }
 
 pub(crate) use getters;
+
+/// Makes errors from others with their messages: `Error, make: Other, Another = "text before it: "`. `make` creates the error from a text.
+macro_rules! messages_of {
+    ($error:ty, $make:path: $($other:ty $(= $before:literal)?),+) => {$(
+        impl From<$other> for $error {
+            fn from(error: $other) -> Self {
+                $make(format!(concat!($($before,)? "{}"), error))
+            }
+        }
+    )+};
+}
+pub(crate) use messages_of;

@@ -140,7 +140,7 @@ pub mod error {
     pub use crate::proof::ProofError;
     pub use crate::range::RangeError;
     pub use crate::round::RoundError;
-    pub use crate::server::{NoiseFault, ServerError};
+    pub use crate::server::ServerError;
     pub use crate::teacher::TeacherError;
     pub use crate::threads::ThreadsError;
     pub use crate::votes::VotesError;
@@ -154,7 +154,7 @@ pub mod log {
 /// Zero-knowledge proofs that a message is well formed (feature `proofs`).
 #[cfg(feature = "proofs")]
 pub mod proofs {
-    pub use crate::proof::{ProofKey, ProofTarget, Proofs};
+    pub use crate::proof::{ProofKey, Proofs};
 }
 
 /// The values that parties exchange besides a [`Message`] and an [`EncryptedAnswer`], as docs/protocol.md specifies

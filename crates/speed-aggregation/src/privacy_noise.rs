@@ -15,6 +15,8 @@ use speed_mechanism::{
 };
 use zeroize::Zeroizing;
 
+use crate::getters::messages_of;
+
 /// The probability that the privacy noise of any class of any query of a round leaves the range in which the round's
 /// encoding is exact.
 pub const PRIVACY_NOISE_RANGE_FAILURE: f64 = 1.0 / (1u128 << 64) as f64;
@@ -25,18 +27,19 @@ pub struct PrivacyNoise {
     mechanism: Mechanism,
 }
 
-/// The reason why a mechanism cannot provide the privacy noise of a round.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages describe the fields")]
-#[non_exhaustive]
-pub enum PrivacyNoiseError {
-    /// A mechanism that is unknown or not drawn in shares.
-    #[error("mechanism {found:?}: expected one of {}", expected.join(", "))]
-    Unsupported { found: String, expected: &'static [&'static str] },
-    /// A parameter out of range.
-    #[error(transparent)]
-    Mechanism(#[from] MechanismError),
+/// The reason why a mechanism cannot provide the privacy noise of a round: it is unknown or not drawn in shares, or a
+/// parameter is out of range.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PrivacyNoiseError(String);
+
+impl PrivacyNoiseError {
+    fn unsupported(found: &str, expected: &[&str]) -> Self {
+        Self(format!("mechanism {found:?}: expected one of {}", expected.join(", ")))
+    }
 }
+
+messages_of!(PrivacyNoiseError, PrivacyNoiseError: MechanismError);
 
 impl PrivacyNoise {
     /// The names of the mechanisms that can be drawn.
@@ -54,7 +57,7 @@ impl PrivacyNoise {
             Mechanism::DiscreteLaplace { .. } | Mechanism::Skellam { .. } | Mechanism::Binomial { .. } => {
                 Ok(Self { mechanism })
             }
-            other => Err(PrivacyNoiseError::Unsupported { found: other.kind().to_string(), expected: &Self::DRAWN }),
+            other => Err(PrivacyNoiseError::unsupported(other.kind().name(), &Self::DRAWN)),
         }
     }
 
@@ -90,8 +93,7 @@ impl PrivacyNoise {
     /// If there is no such mechanism, and the errors of [`Self::new`].
     pub fn named(name: &str, scale: f64) -> Result<Self, PrivacyNoiseError> {
         let kind = name.parse::<MechanismKind>().ok().filter(|kind| Self::NAMES.contains(&kind.name()));
-        let unsupported = || PrivacyNoiseError::Unsupported { found: name.to_owned(), expected: &Self::NAMES };
-        let kind = kind.ok_or_else(unsupported)?;
+        let kind = kind.ok_or_else(|| PrivacyNoiseError::unsupported(name, &Self::NAMES))?;
         Self::new(kind.with_scale(scale)?)
     }
 

@@ -53,7 +53,7 @@ use crate::teacher::Teacher;
 
 use error::decode;
 
-pub use error::{ProofError, ProofTarget};
+pub use error::ProofError;
 use generation::Shape;
 pub use proofs::Proofs;
 use witness::Witness;
@@ -112,12 +112,10 @@ impl ProofKey {
         check_range(range_log, bits)?;
         let mut seeder = seeder(randomness, "proof key", u64::from(range_log), parameters.name.as_bytes())?;
         let mut generator = RandomGenerator::<DefaultRandomGenerator>::new(seeder.seed());
-        let shape = shape(parameters, values_of_a_proof(round), bits, range_log)
-            .map_err(|error| ProofError::Generate(error.into()))?;
+        let shape = shape(parameters, values_of_a_proof(round), bits, range_log).map_err(ProofError::generate)?;
         let crs = CompactPkeCrs::PkeV2(generation::generate(shape, &mut generator));
         let mut words = Vec::new();
-        safe_serialize(&crs, &mut words, Self::MAX_BYTES as u64)
-            .map_err(|error| ProofError::Generate(error.to_string().into()))?;
+        safe_serialize(&crs, &mut words, Self::MAX_BYTES as u64).map_err(ProofError::generate)?;
         let header =
             Header { parameters: *parameters, unit_log: u64::BITS - bits, range_log, values: crs.max_num_messages().0 };
         let bytes = Sealed { header, crs: &words }.seal();
@@ -148,8 +146,8 @@ impl ProofKey {
     /// # Errors
     /// If the bytes are not exactly one well-formed proof key of this version.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ProofError> {
-        let mut reader = open(bytes, Sealed::KIND).map_err(Box::new).map_err(decode)?;
-        let Header { parameters, unit_log, range_log, values } = reader.read().map_err(Box::new).map_err(decode)?;
+        let mut reader = open(bytes, Sealed::KIND).map_err(decode)?;
+        let Header { parameters, unit_log, range_log, values } = reader.read().map_err(decode)?;
         let bits = u64::BITS - unit_log;
         check_range(range_log, bits)?;
         let expected = shape(&parameters, values, bits, range_log).map_err(decode)?;
@@ -262,21 +260,24 @@ impl ProofKey {
     /// The error states the expected and the found.
     pub fn check(&self, parameters: &Parameters, round: &Round) -> Result<(), ProofError> {
         if let Some(expected) = round.proofs().filter(|expected| *expected != self.digest()) {
-            return Err(ProofError::OtherKey { expected, found: self.digest() });
+            return Err(ProofError::other_key(expected, self.digest()));
         }
         let expected = round.proof_range().bits();
         if self.range_log != expected {
-            return Err(ProofError::OtherRange { expected, found: self.range_log });
+            // Such a key would either let a teacher send more or refuse honest values.
+            return Err(ProofError::Other(format!(
+                "a proof key for values of {} bits, but the values of this round have {expected} bits: the student must create \
+                 the round and its proof key again",
+                self.range_log
+            )));
         }
         let unit_log = Encoding::of_round(parameters, round)?.layout().unit().trailing_zeros();
-        let ours = ProofTarget {
-            parameters: self.parameters.name(),
-            unit_log: self.unit_log,
-            values: self.crs.max_num_messages().0,
-        };
-        let asked = ProofTarget { parameters: parameters.name(), unit_log, values: values_of_a_proof(round) };
-        if asked.parameters != ours.parameters || asked.unit_log != ours.unit_log || asked.values > ours.values {
-            return Err(ProofError::Key { key: ours, round: asked });
+        let ours = (self.parameters.name(), self.unit_log, self.crs.max_num_messages().0);
+        let asked = (parameters.name(), unit_log, values_of_a_proof(round));
+        if (asked.0, asked.1) != (ours.0, ours.1) || asked.2 > ours.2 {
+            let words = |(name, unit_log, values)| format!("{name} with units of 2^{unit_log} and {values} values");
+            let text = format!("the proof key is for {}, the round has {}", words(ours), words(asked));
+            return Err(ProofError::Other(text));
         }
         Ok(())
     }
@@ -342,7 +343,11 @@ impl Content for Sealed<'_> {
 }
 
 fn check_range(range_log: u32, bits: u32) -> Result<(), ProofError> {
-    if (1..bits).contains(&range_log) { Ok(()) } else { Err(ProofError::Range { found: range_log, max: bits - 1 }) }
+    if (1..bits).contains(&range_log) {
+        return Ok(());
+    }
+    let max = bits - 1;
+    Err(ProofError::Other(format!("a range of {range_log} bits, expected 1 to {max} for this encoding")))
 }
 
 /// Returns the largest number of values of a round's message that one proof covers.

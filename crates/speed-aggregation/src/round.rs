@@ -44,16 +44,21 @@ impl Round {
         let (queries, classes) = (spec.shape.queries(), spec.shape.classes());
         if queries > Self::MAX_QUERIES {
             let max = Self::MAX_QUERIES;
-            return Err(RoundError::Shape(ShapeError { side: "queries", found: queries, min: 1, max }));
+            return Err(ShapeError { side: "queries", found: queries, min: 1, max }.into());
         }
         if spec.shape.counts() > Self::MAX_VALUES {
-            return Err(RoundError::TooManyValues { queries, classes, max: Self::MAX_VALUES });
+            let max = Self::MAX_VALUES;
+            let text = format!("{queries} queries of {classes} classes: a message carries at most {max} values");
+            return Err(RoundError(text));
         }
         if !(1..=spec.shape.teachers()).contains(&spec.min_teachers) {
-            return Err(RoundError::MinTeachers { found: spec.min_teachers, teachers: spec.shape.teachers() });
+            let (found, teachers) = (spec.min_teachers, spec.shape.teachers());
+            let text = format!("{found} teachers must answer, expected a minimum of 1 to {teachers}");
+            return Err(RoundError(text));
         }
         if let Some(found) = spec.mechanism.filter(|mechanism| !mechanism.is_integer()) {
-            return Err(RoundError::Mechanism { found });
+            let expected = "the noise of a round is an integer number of votes";
+            return Err(RoundError(format!("{found} cannot be encrypted: {expected}")));
         }
         let mut round = Self { spec };
         round.check_parties()?;
@@ -69,9 +74,11 @@ impl Round {
     /// its id.
     fn check_parties(&mut self) -> Result<(), RoundError> {
         let (parties, expected) = (&self.spec.parties, self.spec.shape.teachers());
-        let found = parties.iter().map(|&teachers| u64::from(teachers)).sum();
+        let found: u64 = parties.iter().map(|&teachers| u64::from(teachers)).sum();
         if !parties.is_empty() && (parties.contains(&0) || found != expected as u64) {
-            return Err(RoundError::Parties { expected, found });
+            return Err(RoundError(format!(
+                "parties have {found} teachers together, expected {expected}, at least one in each party"
+            )));
         }
         if parties.iter().all(|teachers| *teachers == 1) {
             self.spec.parties.clear();
@@ -80,30 +87,44 @@ impl Round {
     }
 
     fn check_opener(&self) -> Result<(), RoundError> {
-        match self.spec.opener {
-            Some(found) if found >= self.parties() => Err(RoundError::Opener { found, parties: self.parties() }),
-            Some(_) if self.spec.placement == NoisePlacement::Central => Err(RoundError::OpenerNoise),
-            Some(_) if self.spec.evaluation_key.is_none() => Err(RoundError::OpenerEvaluationKey),
-            _ => Ok(()),
-        }
+        let text = match self.spec.opener {
+            Some(found) if found >= self.parties() => {
+                let parties = self.parties();
+                &*format!("the opener is party {found}, expected one of the {parties} parties that answer, from 0")
+            }
+            Some(_) if self.spec.placement == NoisePlacement::Central => {
+                "a joint opening needs noise from the teachers: if the server adds it, the opener cannot verify the result, and \
+                 an unverified answer could read its share of the key"
+            }
+            Some(_) if self.spec.evaluation_key.is_none() => {
+                "a joint opening needs the SHA-256 of the evaluation key: with another evaluation key a verified answer could \
+                 read the opener's share of the key"
+            }
+            _ => return Ok(()),
+        };
+        Err(RoundError(text.to_owned()))
     }
 
     fn check_threshold(&self) -> Result<(), RoundError> {
         let Some(found) = self.spec.threshold else {
-            return if self.is_check() { Err(RoundError::CheckThreshold) } else { Ok(()) };
+            let missing = || RoundError("a check needs a threshold: found none".to_owned());
+            return if self.is_check() { Err(missing()) } else { Ok(()) };
         };
         let clamp = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let (teachers, bound) = (clamp(self.spec.shape.teachers() as u64), clamp(self.spec.noise_bound));
         let (min, max) = (-bound, bound.saturating_add(teachers));
         if !(min..=max).contains(&found) {
-            return Err(RoundError::Threshold { found, min, max });
+            let text = format!("threshold {found}: noisy counts of this round lie from {min} to {max}");
+            return Err(RoundError(text));
         }
         if let Some(noise) = self.noise() {
             noise.check_threshold(self.spec.shape.teachers())?;
         }
         let classes = self.spec.shape.classes();
         if classes >= Outcomes::MAX {
-            return Err(RoundError::Outcomes { classes, max: Outcomes::MAX });
+            let max = Outcomes::MAX;
+            let text = format!("{classes} classes and \"no answer\": an answer has room for {max} outcomes");
+            return Err(RoundError(text));
         }
         Ok(())
     }
@@ -384,26 +405,28 @@ mod tests {
 
     #[test]
     fn terms_out_of_range_are_refused() {
+        let refused = |spec| Round::new(spec).expect_err("refused").to_string();
         for found in [0, 6] {
-            let refused = Round::new(RoundSpec { min_teachers: found, ..base() });
-            assert_eq!(refused, Err(RoundError::MinTeachers { found, teachers: 5 }));
+            let refused = refused(RoundSpec { min_teachers: found, ..base() });
+            assert_eq!(refused, format!("{found} teachers must answer, expected a minimum of 1 to 5"));
         }
         let with_threshold = |threshold| Round::new(RoundSpec { threshold: Some(threshold), ..base() });
         assert!(with_threshold(-6).is_ok() && with_threshold(11).is_ok());
         for found in [-7, 12, i64::MIN, i64::MAX] {
-            assert_eq!(with_threshold(found), Err(RoundError::Threshold { found, min: -6, max: 11 }));
+            let refused = with_threshold(found).expect_err("refused").to_string();
+            assert_eq!(refused, format!("threshold {found}: noisy counts of this round lie from -6 to 11"));
         }
         let check = |threshold| RoundSpec { threshold, kind: RoundKind::Check, ..base() };
-        assert_eq!(Round::new(check(None)), Err(RoundError::CheckThreshold));
+        assert_eq!(refused(check(None)), "a check needs a threshold: found none");
         let check = |threshold| Round::new(check(Some(threshold))).expect("valid");
         // Counts from -6 to 11 less the threshold, and classes differ by at most five votes.
         assert_eq!([-6, 0, 2, 5, 11].map(|threshold| check(threshold).range().difference()), [17, 11, 9, 11, 17]);
         let outcomes = check(2).outcomes();
         assert_eq!((outcomes.count(), outcomes.digits(), check(2).candidates()), (2, 1, 5));
         let wide = RoundSpec { threshold: Some(0), ..spec(b"", 5, 1, 128, 6) };
-        assert!(matches!(Round::new(wide), Err(RoundError::Outcomes { classes: 128, .. })));
+        assert!(refused(wide).starts_with("128 classes and \"no answer\""));
         let continuous = RoundSpec { mechanism: mechanism(MechanismKind::Gaussian, 40.0), ..base() };
-        assert!(matches!(Round::new(continuous), Err(RoundError::Mechanism { .. })));
+        assert!(refused(continuous).contains("cannot be encrypted"));
     }
 
     #[test]
@@ -430,16 +453,17 @@ mod tests {
         let central = of(200.0, NoisePlacement::Central, &[25, 20, 5]).expect("valid");
         assert_eq!((central.proof_range_of(2).most(), central.proof_range_of(0).least()), (5, 0));
         for (parties, found) in [(&[25, 24][..], 49), (&[50, 0], 50), (&[u32::MAX, 1], 1 << 32)] {
-            let error = of(200.0, NoisePlacement::Distributed, parties).expect_err("refused");
-            assert_eq!(error, RoundError::Parties { expected: 50, found });
+            let error = of(200.0, NoisePlacement::Distributed, parties).expect_err("refused").to_string();
+            assert!(error.starts_with(&format!("parties have {found} teachers together, expected 50,")), "{error}");
         }
     }
 
     #[test]
     fn impossible_shapes_are_refused() {
-        let refused = |queries, classes| Round::new(spec(b"", 1, queries, classes, 0)).expect_err("too large");
-        assert!(matches!(refused(1 << 16, 17), RoundError::TooManyValues { .. }));
-        assert!(matches!(refused((1 << 16) + 1, 2), RoundError::Shape(ShapeError { side: "queries", .. })));
+        let refused =
+            |queries, classes| Round::new(spec(b"", 1, queries, classes, 0)).expect_err("too large").to_string();
+        assert!(refused(1 << 16, 17).contains("a message carries at most"));
+        assert!(refused((1 << 16) + 1, 2).starts_with("a round of 65537 queries, expected 1 to 65536"));
     }
 
     #[test]
@@ -473,7 +497,7 @@ mod tests {
             (25.0, servers, Some(5)),
         ] {
             let spec = RoundSpec { threshold: Some(7), ..binomial(coins, placement) };
-            let odd = found.map(|found| RoundError::Share(MechanismError::OddCoins { found }));
+            let odd = found.map(|found| MechanismError::OddCoins { found }.into());
             assert_eq!(Round::new(spec).err(), odd, "{coins} {placement:?}");
         }
         let error = Round::new(binomial(21.0, ours)).expect_err("uneven").to_string();

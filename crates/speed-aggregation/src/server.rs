@@ -21,7 +21,7 @@ use crate::message::Message;
 use crate::round::Round;
 use crate::status::TeacherStatus;
 
-pub use error::{NoiseFault, ServerError};
+pub use error::ServerError;
 
 /// The server of one round.
 ///
@@ -234,13 +234,17 @@ impl Server {
     /// If the teachers add the noise of this round, if it was already added, or if it has another shape.
     pub fn add_noise(&mut self, noise: &[i64]) -> Result<(), ServerError> {
         if self.round.placement() != NoisePlacement::Central {
-            return Err(ServerError::Noise(NoiseFault::NotAsked));
+            let text = "the teachers add the noise of this round, the server adds none";
+            return Err(ServerError::Other(text.to_owned()));
         }
         if self.noise_added || self.closed {
-            return Err(ServerError::Noise(NoiseFault::Repeated));
+            return Err(ServerError::Other("the server's noise is in the sum already".to_owned()));
         }
         if noise.len() != self.round.values() {
-            return Err(ServerError::Noise(NoiseFault::Shape { expected: self.round.values(), found: noise.len() }));
+            let (expected, found) = (self.round.values(), noise.len());
+            return Err(ServerError::Other(format!(
+                "the server's noise has {found} values, expected {expected}: one for each class of each query"
+            )));
         }
         let bodies = self.sum.as_ref().len() - self.round.values();
         for (body, &noise) in self.sum.as_mut()[bodies..].iter_mut().zip(noise) {
@@ -268,7 +272,8 @@ impl Server {
             return Err(ServerError::Missing { missing, teachers: self.round.shape().teachers(), minimum });
         }
         if self.round.placement() == NoisePlacement::Central && !self.noise_added {
-            return Err(ServerError::Noise(NoiseFault::Missing));
+            let text = "the server's noise, which this round requires, is missing";
+            return Err(ServerError::Other(text.to_owned()));
         }
         Ok(())
     }

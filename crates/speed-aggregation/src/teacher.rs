@@ -7,6 +7,7 @@ use tfhe::core_crypto::prelude::*;
 use zeroize::Zeroizing;
 
 use crate::encoding::{Encoding, EncodingError};
+use crate::getters::messages_of;
 use crate::keys::PublicKey;
 use crate::message::Message;
 use crate::random::seeder;
@@ -18,27 +19,13 @@ pub struct Teacher {
     pub(crate) index: usize,
 }
 
-/// The reason why a teacher cannot answer.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages describe the fields")]
-#[non_exhaustive]
-pub enum TeacherError {
-    /// The teacher is not one of the round's.
-    #[error("teacher {index} in a round of {teachers} teachers (counted from 0)")]
-    Unknown { index: usize, teachers: usize },
-    /// The number of values is not queries x classes.
-    #[error("{found} values, expected {queries} queries x {classes} classes")]
-    Shape { found: usize, queries: usize, classes: usize },
-    /// A value is out of range. Neither the value nor its query and class are named, because they are secret.
-    #[error("a value is not from {least} to {most} votes, the range of this round: its noise does not fit the round")]
-    Value { least: i64, most: i64 },
-    /// The round has no exact encoding.
-    #[error(transparent)]
-    Encoding(#[from] EncodingError),
-    /// The operating system provided no randomness.
-    #[error(transparent)]
-    Entropy(#[from] EntropyError),
-}
+/// The reason why a teacher cannot answer: values that do not fit the round, a round without an exact encoding, or no
+/// randomness. It names neither a value nor its query and class, because they are secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TeacherError(String);
+
+messages_of!(TeacherError, TeacherError: EncodingError, EntropyError);
 
 impl Teacher {
     /// Creates the teacher with this index, from 0.
@@ -90,13 +77,17 @@ impl Teacher {
     pub(crate) fn check(&self, round: &Round, values: &[i64], (least, most): (i64, i64)) -> Result<(), TeacherError> {
         let (teachers, queries, classes) = (round.parties(), round.shape().queries(), round.shape().classes());
         if self.index >= teachers {
-            return Err(TeacherError::Unknown { index: self.index, teachers });
+            let text = format!("teacher {} in a round of {teachers} teachers (counted from 0)", self.index);
+            return Err(TeacherError(text));
         }
         if values.len() != round.values() {
-            return Err(TeacherError::Shape { found: values.len(), queries, classes });
+            let text = format!("{} values, expected {queries} queries x {classes} classes", values.len());
+            return Err(TeacherError(text));
         }
         if values.iter().any(|value| !(least..=most).contains(value)) {
-            return Err(TeacherError::Value { least, most });
+            return Err(TeacherError(format!(
+                "a value is not from {least} to {most} votes, the range of this round: its noise does not fit the round"
+            )));
         }
         Ok(())
     }

@@ -18,27 +18,10 @@ pub struct NoisyVotes {
     is_check: bool,
 }
 
-/// The reason why values are not noisy votes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages describe the fields")]
-#[non_exhaustive]
-pub enum VotesError {
-    /// Fewer than two classes.
-    #[error("{0}: at least 2 classes are needed")]
-    OneClass(VoteShape),
-    /// The number of values is not the product of the dimensions.
-    #[error("{found} values, expected those of {shape}")]
-    Length { found: usize, shape: VoteShape },
-    /// Server noise that does not have one value for each query and class, or has a value that is too large.
-    #[error("noise of the server: expected {} values within 2^32, one for each query and class", shape.counts())]
-    ServerNoise { shape: VoteShape },
-    /// Parties whose teachers are not those of the votes.
-    #[error("parties have {found} teachers together, expected those of {shape}, at least one in each party")]
-    Parties { found: u64, shape: VoteShape },
-    /// A value so large that sums could overflow.
-    #[error("teacher {teacher}, query {query}, class {class}: the value is beyond 2^32 in absolute value")]
-    Value { teacher: usize, query: usize, class: usize },
-}
+/// The reason why values are not noisy votes, with the found and the expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct VotesError(String);
 
 impl NoisyVotes {
     /// Checks and wraps `values`, teacher by teacher, query by query, class by class. `noise_bound` bounds the absolute
@@ -48,16 +31,18 @@ impl NoisyVotes {
     /// If there is only one class, the length is not the product of the dimensions, or a value is beyond `2^32`.
     pub fn new(shape: VoteShape, noise_bound: u64, values: Vec<i64>) -> Result<Self, VotesError> {
         if shape.classes() < 2 {
-            return Err(VotesError::OneClass(shape));
+            return Err(VotesError(format!("{shape}: at least 2 classes are needed")));
         }
         // The limits of a shape keep this product at most 2^52.
         if values.len() != shape.teachers() * shape.counts() {
-            return Err(VotesError::Length { found: values.len(), shape });
+            return Err(VotesError(format!("{} values, expected those of {shape}", values.len())));
         }
         if let Some(bad) = values.iter().position(|value| value.unsigned_abs() > 1 << 32) {
             let classes = shape.classes();
             let (teacher, query, class) = (bad / shape.counts(), bad / classes % shape.queries(), bad % classes);
-            return Err(VotesError::Value { teacher, query, class });
+            return Err(VotesError(format!(
+                "teacher {teacher}, query {query}, class {class}: the value is beyond 2^32 in absolute value"
+            )));
         }
         Ok(Self {
             shape,
@@ -79,9 +64,12 @@ impl NoisyVotes {
         if parties.is_empty() {
             return Ok(self);
         }
-        let found = parties.iter().map(|&teachers| u64::from(teachers)).sum();
+        let found: u64 = parties.iter().map(|&teachers| u64::from(teachers)).sum();
         if parties.contains(&0) || found != self.shape.teachers() as u64 || !self.parties.is_empty() {
-            return Err(VotesError::Parties { found, shape: self.shape });
+            return Err(VotesError(format!(
+                "parties have {found} teachers together, expected those of {}, at least one in each party",
+                self.shape
+            )));
         }
         let (size, mut values, mut first) = (self.shape.counts(), Vec::new(), 0);
         for &teachers in &parties {
@@ -112,7 +100,10 @@ impl NoisyVotes {
     /// If it does not have one value for each query and class, or has a value beyond `2^32`.
     pub fn with_server_noise(self, noise: Vec<i64>) -> Result<Self, VotesError> {
         if noise.len() != self.shape.counts() || noise.iter().any(|value| value.unsigned_abs() > 1 << 32) {
-            return Err(VotesError::ServerNoise { shape: self.shape });
+            return Err(VotesError(format!(
+                "noise of the server: expected {} values within 2^32, one for each query and class",
+                self.shape.counts()
+            )));
         }
         Ok(Self { server_noise: Some(noise), ..self })
     }
@@ -235,23 +226,25 @@ mod tests {
         assert!(some.message(1) == parties.message(1) && some.parties() == [2, 3]);
         assert_eq!(votes.clone().with_parties(Vec::new()).as_ref().map(NoisyVotes::messages), Ok(5));
         for (refused, found) in [(vec![2, 2], 4), (vec![5, 0], 5), (vec![6], 6)] {
-            assert_eq!(votes.clone().with_parties(refused).err(), Some(VotesError::Parties { found, shape }));
+            let error = votes.clone().with_parties(refused).expect_err("refused").to_string();
+            assert!(error.starts_with(&format!("parties have {found} teachers together, expected those of {shape}")));
         }
     }
 
     #[test]
     fn wrong_shapes_and_values_are_refused() {
-        let refused = |shape, values| NoisyVotes::new(shape, 0, values).expect_err("refused");
-        assert_eq!(refused(shape(1, 1, 1), vec![0]), VotesError::OneClass(shape(1, 1, 1)));
-        assert_eq!(refused(shape(2, 2, 2), vec![0; 7]), VotesError::Length { found: 7, shape: shape(2, 2, 2) });
+        let refused = |shape, values| NoisyVotes::new(shape, 0, values).expect_err("refused").to_string();
+        assert!(refused(shape(1, 1, 1), vec![0]).contains("at least 2 classes"));
+        assert!(refused(shape(2, 2, 2), vec![0; 7]).starts_with("7 values, expected those of"));
         let largest = shape(VoteShape::MAX_TEACHERS, VoteShape::MAX_QUERIES, VoteShape::MAX_CLASSES);
-        assert!(matches!(refused(largest, vec![0; 4]), VotesError::Length { found: 4, .. }));
+        assert!(refused(largest, vec![0; 4]).starts_with("4 values, expected those of"));
         let mut values = vec![0; 2 * 3 * 4];
         values[12 + 2 * 4 + 3] = i64::MIN;
-        assert_eq!(refused(shape(2, 3, 4), values), VotesError::Value { teacher: 1, query: 2, class: 3 });
+        assert!(refused(shape(2, 3, 4), values).starts_with("teacher 1, query 2, class 3:"));
         let votes = NoisyVotes::new(shape(2, 1, 2), 0, vec![0; 4]).expect("valid");
         for noise in [vec![0; 3], vec![0, i64::MIN]] {
-            assert!(matches!(votes.clone().with_server_noise(noise), Err(VotesError::ServerNoise { .. })));
+            let error = votes.clone().with_server_noise(noise).expect_err("refused").to_string();
+            assert!(error.starts_with("noise of the server: expected 2 values"), "{error}");
         }
         assert_eq!(votes.with_server_noise(vec![3, -2]).expect("valid").counts(), [3, -2]);
     }

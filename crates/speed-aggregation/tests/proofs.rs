@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bincode::Options as _;
 use sha2::{Digest as _, Sha256};
-use speed_aggregation::error::{ProofError, TeacherError};
+use speed_aggregation::error::ProofError;
 use speed_aggregation::proofs::{ProofKey, Proofs};
 use speed_aggregation::{Encrypted, Message, PrivacyNoise, PublicKey, Round, RoundSpec, Server, Teacher};
 use speed_core::fixture::{exhaustive, fixture_of_this_test};
@@ -41,6 +41,11 @@ fn proof_key(public: &PublicKey, round: &Round) -> ProofKey {
         std::fs::write(folder.join("proof.key"), key.to_bytes()).expect("a key");
     });
     ProofKey::from_bytes(&std::fs::read(made.join("proof.key")).expect("a key")).expect("whole")
+}
+
+/// Returns the message about a value of a teacher, which is secret.
+fn out_of_range(least: i64, most: i64) -> String {
+    format!("a value is not from {least} to {most} votes, the range of this round: its noise does not fit the round")
 }
 
 #[test]
@@ -81,7 +86,7 @@ fn only_honest_messages_pass_verification() {
     // A value beyond the range cannot be proved.
     let error =
         Teacher::new(0).answer_with_proof(public, &round, &[512; 2], &proof_key, &SOURCE).expect_err("too wide");
-    assert!(matches!(error, ProofError::Teacher(TeacherError::Value { least: -512, most: 511 })));
+    assert_eq!(error.to_string(), out_of_range(-512, 511));
     let message_of = |values: &[i64]| {
         let refused = Teacher::new(0).answer_with_proof(public, &round, values, &proof_key, &SOURCE);
         refused.expect_err("too wide").to_string()
@@ -92,9 +97,10 @@ fn only_honest_messages_pass_verification() {
     let narrow = Round::new(narrow).expect("valid");
     let error =
         Teacher::new(0).answer_with_proof(public, &narrow, &values, &proof_key, &SOURCE).expect_err("another range");
-    assert!(matches!(error, ProofError::OtherRange { expected: 9, found: 10 }), "{error}");
+    let other_range = "a proof key for values of 10 bits, but the values of this round have 9 bits";
+    assert!(error.to_string().starts_with(other_range), "{error}");
     let error = proof_key.verify(public, &narrow, &message, &proof).expect_err("another range");
-    assert!(matches!(error, ProofError::OtherRange { expected: 9, found: 10 }), "{error}");
+    assert!(error.to_string().starts_with(other_range), "{error}");
     // Damaged bytes are refused or fail to verify.
     for position in (0..bytes.len()).step_by(if exhaustive() { 37 } else { 97 }) {
         let mut damaged = bytes.clone();
@@ -143,8 +149,7 @@ fn the_proofs_of_binomial_rounds_allow_exactly_the_honest_values() {
         proof_key.verify(public, &round, &message, &proofs).expect("honest");
         for beyond in [least - 1, most + 1] {
             let refused = answer(&[0, beyond]).expect_err("beyond the range");
-            let expected = ProofError::Teacher(TeacherError::Value { least, most });
-            assert_eq!(refused.to_string(), expected.to_string());
+            assert_eq!(refused.to_string(), out_of_range(least, most));
         }
     }
 }
@@ -168,7 +173,7 @@ fn the_proofs_of_a_party_allow_exactly_the_values_of_its_teachers() {
         let (message, proofs) = answer(&[least, most]).expect("in range");
         for beyond in [least - 1, most + 1] {
             let refused = answer(&[0, beyond]).expect_err("beyond the range").to_string();
-            assert_eq!(refused, ProofError::Teacher(TeacherError::Value { least, most }).to_string());
+            assert_eq!(refused, out_of_range(least, most));
         }
         // The proofs of the same values for a larger party are not valid for a smaller one.
         if party > 0 {
@@ -181,7 +186,8 @@ fn the_proofs_of_a_party_allow_exactly_the_values_of_its_teachers() {
     assert_eq!((server.received(), server.teachers_received()), (2, 6));
     // A party that the round does not have.
     let third = Teacher::new(2).answer(public, &round, &[0, 0], &SOURCE);
-    assert!(matches!(third, Err(TeacherError::Unknown { index: 2, teachers: 2 })));
+    let third = third.expect_err("refused").to_string();
+    assert_eq!(third, "teacher 2 in a round of 2 teachers (counted from 0)");
 }
 
 /// A teacher with a program of its own, which encrypts and proves any values.

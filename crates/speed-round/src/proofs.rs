@@ -34,7 +34,7 @@ pub(crate) fn read(
     // Checked before any of it is decoded.
     let found = Digest::of(&bytes);
     let key =
-        if found == expected { ProofKey::from_bytes(&bytes) } else { Err(ProofError::OtherKey { expected, found }) };
+        if found == expected { ProofKey::from_bytes(&bytes) } else { Err(ProofError::other_key(expected, found)) };
     let key = key.and_then(|key| key.check(parameters, file.round()).map(|()| key));
     key.map(Some).map_err(|error| refused(path, FileKind::PROOF_KEY, error))
 }

@@ -9,14 +9,13 @@ use crate::round::Round;
 use crate::signature::Signature;
 use crate::submission::digest_to_sign;
 
-/// The reason why an opener cannot make its part of a result.
+/// The reason why an opener cannot make its part of a result: the result is for another key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages describe the fields")]
-#[non_exhaustive]
-pub enum PartError {
-    /// The result is for another key.
-    #[error("the result is for key {found}, this is a share of key {expected}")]
-    Key { expected: KeyId, found: KeyId },
+#[error("the result is for key {found}, this is a share of key {expected}")]
+#[expect(missing_docs, reason = "the message describes the fields")]
+pub struct PartError {
+    pub expected: KeyId,
+    pub found: KeyId,
 }
 
 /// An opener's part of a result: for every ciphertext of the answers one word, the flooded inner product of its mask with

@@ -196,7 +196,7 @@ impl OpenerShare {
     ) -> Result<OpeningPart, PartError> {
         let Share { parameters, id, .. } = &self.0;
         if list.key() != *id {
-            return Err(PartError::Key { expected: *id, found: list.key() });
+            return Err(PartError { expected: *id, found: list.key() });
         }
         let log = parameters.part_flooding_log;
         let words = list.words().chunks_exact(WORDS).map(|ciphertext| {

@@ -199,7 +199,7 @@ fn shares_and_parts_of_others_are_refused() {
     let list = list(&key, &round(2, 3, None, RoundKind::Labels), &[(Outcome::Label(0), 0), (Outcome::Label(1), 0)]);
     let made = part(&opener, &list);
     let refused = strange_opener.part(&list, (Digest::of(b""), 0), sign);
-    assert_eq!(refused, Err(PartError::Key { expected: other.id(), found: key.id() }));
+    assert_eq!(refused, Err(PartError { expected: other.id(), found: key.id() }));
     let answer = list.answers().nth(1).expect("two");
     assert_eq!(stranger.open(&answer, &made), Err(OpenError::Key { expected: other.id(), found: key.id() }));
     let short = OpeningPart::new((made.round(), made.result()), 1, made.words()[..1].to_vec(), sign);

@@ -44,16 +44,17 @@ impl Proofs {
     /// # Errors
     /// If a proof does not have [`Self::BYTES`].
     pub fn to_bytes(&self) -> Result<Vec<u8>, ProofError> {
-        let failed =
-            |source: Box<dyn std::error::Error + Send + Sync>| ProofError::Encode { expected: Self::BYTES, source };
+        let failed = |error: &dyn std::fmt::Display| {
+            ProofError::Other(format!("cannot encode a proof in {} bytes: {error}", Self::BYTES))
+        };
         let mut bytes = VERSION.to_vec();
         for proof in &self.0 {
             let CompactPkeProof::PkeV2(proof) = proof else {
-                return Err(failed("a proof of another scheme".into()));
+                return Err(failed(&"a proof of another scheme"));
             };
-            let one = options().serialize(&proof.compress()).map_err(|error| failed(error))?;
+            let one = options().serialize(&proof.compress()).map_err(|error| failed(&error))?;
             if one.len() != Self::BYTES {
-                return Err(failed(format!("{} bytes", one.len()).into()));
+                return Err(failed(&format_args!("{} bytes", one.len())));
             }
             bytes.extend_from_slice(&(one.len() as u32).to_le_bytes());
             bytes.extend_from_slice(&one);
@@ -81,9 +82,9 @@ impl Proofs {
                 return Err(decode(format!("a proof of {length} bytes, expected {}", Self::BYTES)));
             }
             let (one, rest) = rest.split_at_checked(length).ok_or_else(|| decode("a proof that was cut off"))?;
-            let compressed = options().deserialize(one).map_err(|error| decode(error.to_string()))?;
+            let compressed = options().deserialize(one).map_err(decode)?;
             let proof = Compressible::uncompress(compressed).map(CompactPkeProof::PkeV2);
-            let proof = proof.map_err(|error| decode(error.to_string()))?;
+            let proof = proof.map_err(decode)?;
             if !proof.is_conformant(&form) {
                 return Err(decode("a proof of another form, or a point that is not in its group"));
             }

@@ -5,12 +5,13 @@ use speed_core::EntropyError;
 use crate::codec::DecodeError;
 use crate::encoding::EncodingError;
 use crate::exact_circuit::InexactCircuit;
+use crate::getters::messages_of;
 use crate::ids::{KeyId, RoundId};
 use crate::status::TeacherStatus;
 use crate::threads::ThreadsError;
 
 /// The reason why the server refuses.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages describe the fields")]
 #[non_exhaustive]
 pub enum ServerError {
@@ -43,47 +44,16 @@ pub enum ServerError {
         missing[0]
     )]
     Missing { missing: Vec<usize>, teachers: usize, minimum: usize },
-    /// The server's privacy noise is not required, was already added, or is missing.
-    #[error(transparent)]
-    Noise(#[from] NoiseFault),
-    /// The bytes are not the state of a server.
-    #[error("state of a server: {0}")]
-    State(#[from] DecodeError),
-    /// The circuit is not exact.
-    #[error(transparent)]
-    Circuit(#[from] InexactCircuit),
-    /// The state belongs to another round.
-    #[error("state of round {found}, this is round {expected}")]
-    StateOfRound { expected: RoundId, found: RoundId },
-    /// The round has no exact encoding.
-    #[error(transparent)]
-    Encoding(#[from] EncodingError),
-    /// The operating system gave no randomness.
-    #[error(transparent)]
-    Entropy(#[from] EntropyError),
-    /// The threads could not be started.
-    #[error(transparent)]
-    Threads(#[from] ThreadsError),
+    /// Privacy noise of the server that does not belong in the sum, a state of another round or none, a round without an
+    /// exact circuit, or a failure of the system.
+    #[error("{0}")]
+    Other(String),
 }
 
-/// A fault of the privacy noise that the server adds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages describe the fields")]
-#[non_exhaustive]
-pub enum NoiseFault {
-    /// The teachers add the noise.
-    #[error("the teachers add the noise of this round, the server adds none")]
-    NotAsked,
-    /// The noise was already added.
-    #[error("the server's noise is in the sum already")]
-    Repeated,
-    /// The noise has another number of values.
-    #[error("the server's noise has {found} values, expected {expected}: one for each class of each query")]
-    Shape { expected: usize, found: usize },
-    /// The noise was not added.
-    #[error("the server's noise, which this round requires, is missing")]
-    Missing,
-}
+messages_of!(
+    ServerError, ServerError::Other: DecodeError = "state of a server: ", InexactCircuit, EncodingError, EntropyError,
+    ThreadsError
+);
 
 impl ServerError {
     /// Returns the status that this refusal gives the teacher; `None` if the teacher's earlier message stays in the

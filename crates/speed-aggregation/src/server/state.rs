@@ -80,7 +80,7 @@ impl Server {
         let mut reader = open(state, ClosedSum::KIND)?;
         let (key, found): (KeyId, RoundId) = (reader.read()?, reader.read()?);
         if key != server.key.id() || found != server.id {
-            return Err(ServerError::StateOfRound { expected: server.id, found });
+            return Err(ServerError::Other(format!("state of round {found}, this is round {}", server.id)));
         }
         let SumParts { statuses, words } = reader.read_with(&server.round)?;
         reader.end()?;

@@ -1,7 +1,7 @@
 //! The encrypted argmax equals the clear one, on any number of threads.
 
 use rand::RngExt;
-use speed_aggregation::error::{InexactCircuit, NoiseFault, ServerError};
+use speed_aggregation::error::{InexactCircuit, ServerError};
 use speed_aggregation::{
     Aggregator, ClearText, EncryptedAnswer, EvaluationKey, NoisyVotes, Outcome, PublicKey, Round, RoundSpec, Server,
     Teacher, generate_keys,
@@ -147,18 +147,19 @@ fn noise_of_the_server_is_added_to_the_votes() {
         let votes = Teacher::new(teacher).answer(keys.public_key(), &round, &[1, 0, 0, 1, 0, 0], &SOURCE);
         server.add(&votes.expect("valid")).expect("valid");
     }
-    assert!(matches!(server.close(2), Err(ServerError::Noise(NoiseFault::Missing))));
-    assert!(matches!(server.argmax(threads(1), &|_, _| {}), Err(ServerError::Noise(NoiseFault::Missing))));
-    assert!(matches!(server.add_noise(&[0; 5]), Err(ServerError::Noise(NoiseFault::Shape { expected: 6, found: 5 }))));
+    let refused = |error: Option<ServerError>| error.expect("refused").to_string();
+    assert!(refused(server.close(2).err()).ends_with("is missing"));
+    assert!(refused(server.argmax(threads(1), &|_, _| {}).err()).ends_with("is missing"));
+    assert!(refused(server.add_noise(&[0; 5]).err()).starts_with("the server's noise has 5 values, expected 6"));
     server.add_noise(&[-4, -2, -1, 1, 0, 2]).expect("once");
-    assert!(matches!(server.add_noise(&[0; 6]), Err(ServerError::Noise(NoiseFault::Repeated))));
+    assert!(refused(server.add_noise(&[0; 6]).err()).ends_with("in the sum already"));
     let answers = server.argmax(threads(1), &|_, _| {}).expect("complete");
     let labels: Vec<_> = answers.iter().map(|answer| keys.secret_key().open(answer)).collect();
     assert_eq!(labels, [Ok(Outcome::Label(2)), Ok(Outcome::Label(0))]);
 
     let plain = Round::new(spec("distributed", 2, 2, 3, 50)).expect("valid");
     let mut server = Server::new(keys.evaluation_key().clone(), plain).expect("valid");
-    assert!(matches!(server.add_noise(&[0; 6]), Err(ServerError::Noise(NoiseFault::NotAsked))));
+    assert!(refused(server.add_noise(&[0; 6]).err()).ends_with("the server adds none"));
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn a_resumed_server_gives_the_same_bytes_and_refuses_late_messages() {
 
     let late = Teacher::new(1).answer(keys.public_key(), &round, &[0; 15], &SOURCE).expect("valid");
     assert!(matches!(second.add(&late), Err(ServerError::Late { teacher: 1 })));
-    assert!(matches!(second.add_noise(&[0; 15]), Err(ServerError::Noise(_))));
+    assert!(second.add_noise(&[0; 15]).is_err());
 }
 
 #[test]
@@ -67,12 +67,13 @@ fn a_state_of_another_round_or_with_too_few_teachers_is_refused() {
         Server::resume(keys.evaluation_key().clone(), round.clone(), state).expect_err("refused")
     };
     let other = self::round("another");
-    assert!(matches!(resume(&other, &state), ServerError::StateOfRound { .. }));
+    assert!(resume(&other, &state).to_string().starts_with("state of round "));
     for length in [0, 28, 87, 91, state.len() - 1] {
-        assert!(matches!(resume(&round, &state[..length]), ServerError::State(_)), "{length}");
+        assert!(resume(&round, &state[..length]).to_string().starts_with("state of a server: "), "{length}");
     }
     for (offset, value) in [(76, 4), (80, 4), (84, 4), (88, u32::from_le_bytes([0, 0, 99, 0]))] {
-        assert!(matches!(resume(&round, &with_field(&state, offset, value)), ServerError::State(_)), "{offset}");
+        let error = resume(&round, &with_field(&state, offset, value)).to_string();
+        assert!(error.starts_with("state of a server: "), "{offset}: {error}");
     }
     // One teacher counted, two missing.
     let alone = with_field(&state, 87, u32::from_le_bytes([state[87], 0, 1, 1]));

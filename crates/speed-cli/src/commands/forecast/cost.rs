@@ -127,7 +127,7 @@ impl PlannedRound {
         let messages = (0..measured)
             .map(|teacher| {
                 let message = Teacher::new(teacher).answer(encrypted.public_key(), round, &values, &randomness);
-                message.map_err(|source| AggregationError::Teacher { teacher, source })
+                message.map_err(|error| AggregationError::of_step(format_args!("teacher {teacher}"), error))
             })
             .collect::<Result<Vec<_>, _>>()?;
         let encryption = clock.seconds() / measured as f64;
@@ -135,8 +135,9 @@ impl PlannedRound {
         let mut server = Server::new(encrypted.evaluation_key().clone(), round.clone())?;
         let clock = Clock::start();
         for (teacher, message) in messages.iter().enumerate() {
-            let message = Message::from_bytes(&message.to_bytes());
-            server.add(&message.map_err(|source| AggregationError::Message { teacher, source })?)?;
+            let (step, message) =
+                (format_args!("message of teacher {teacher}"), Message::from_bytes(&message.to_bytes()));
+            server.add(&message.map_err(|error| AggregationError::of_step(step, error))?)?;
         }
         let sum = clock.seconds() * (self.messages() as f64 / measured as f64);
 
