@@ -11,7 +11,8 @@
 //! `labels=FILE` is the labels.csv of a stage `aggregate-...` of a run. Pool and test images are then as in the
 //! experiment: the first 9000 test images and the last 1000.
 //!
-//! `first=1 seeds=2` set the seeds; every other key is a setting of the student, for example `strong.shift=3`.
+//! `first=1 seeds=2` set the seeds; every other key is a setting of the student, for example `batch=100` or
+//! `constants.label_noise=0.1`.
 #![expect(clippy::print_stdout, reason = "the program prints a table")]
 
 use std::error::Error;
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 use rand::seq::SliceRandom;
 use speed_core::random::Streams;
 use speed_data::{DataError, Dataset, Split};
-use speed_student::pseudo_labels::PseudoLabelsConfig;
+use speed_student::pseudo_labels::{PseudoLabelsConfig, PseudoLabelsConstants};
 use speed_student::{Device, EpochReport, Images, Lesson, StudentConfig, StudentMethod};
 
 #[global_allocator]
@@ -39,6 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let data = speed_data::mnist::load(&folder)?;
     let (mut seeds, mut first, mut neighbours, mut labels) = (2, 1, 5000, None);
     let mut settings = serde_json::to_value(PseudoLabelsConfig::default())?;
+    settings["constants"] = serde_json::to_value(PseudoLabelsConstants::default())?;
     for argument in std::env::args().skip(1) {
         let (key, value) = argument.split_once('=').ok_or_else(|| format!("{argument}: expected KEY=VALUE"))?;
         match key {
@@ -55,7 +57,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
     }
-    let pseudo_labels: PseudoLabelsConfig = serde_json::from_value(settings)?;
+    let constants = serde_json::from_value(settings["constants"].take())?;
+    settings.as_object_mut().ok_or("no settings")?.remove("constants");
+    let pseudo_labels = PseudoLabelsConfig { constants, ..serde_json::from_value(settings)? };
     let config = StudentConfig { pseudo_labels, ..StudentConfig::default() };
 
     println!("seed,right_labels,accuracy,accuracy_raw,confident,disputed,core_seconds,accuracy_by_epoch");

@@ -1,6 +1,7 @@
 //! The paper's students: semi-supervised GANs (Salimans et al., "Improved techniques for training GANs", 2016). The
 //! training does not depend on their networks.
 
+mod constants;
 mod convolutional;
 mod dense;
 mod loss;
@@ -12,8 +13,8 @@ mod peer_trace;
 mod tests;
 mod train;
 
+pub use constants::{ConvolutionalConstants, GanConstants, GanSize};
 pub(crate) use convolutional::Convolutional;
-pub use convolutional::ConvolutionalConfig;
 pub(crate) use dense::Dense;
 pub(crate) use train::Gan;
 #[cfg(test)]

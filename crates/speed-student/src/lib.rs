@@ -37,7 +37,7 @@ pub use burn::tensor::Device;
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub use config::{StudentConfig, StudentMethod};
 pub use error::{InvalidData, ReportError, StudentError};
-pub use gan::ConvolutionalConfig;
+pub use gan::{ConvolutionalConstants, GanConstants, GanSize};
 pub use lesson::Lesson;
 pub use method::{BoxedClassifier, Epoch, Method, Passes, Training};
 pub use metrics::EpochMetrics;

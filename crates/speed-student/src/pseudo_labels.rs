@@ -13,14 +13,16 @@
 mod augment;
 mod batches;
 mod config;
+mod constants;
 mod network;
 mod targets;
 #[cfg(test)]
 mod tests;
 mod train;
 
-pub use augment::{Augmentation, GRID};
+use augment::Augmentation;
 pub use config::PseudoLabelsConfig;
+pub use constants::{PseudoLabelsConstants, Views};
 pub(crate) use train::PseudoLabels;
 #[cfg(test)]
 pub(crate) use train::PseudoLabelsTraining;

@@ -5,8 +5,10 @@ use rand::RngExt;
 use speed_core::random::Streams;
 use speed_data::{ImageShape, Split};
 
-use crate::pseudo_labels::PseudoLabelsConfig;
-use crate::{Checkpoint, EpochMetrics, EpochReport, Images, Lesson, Samples, StudentConfig, StudentError};
+use crate::pseudo_labels::{PseudoLabelsConfig, PseudoLabelsConstants};
+use crate::{
+    Checkpoint, EpochMetrics, EpochReport, GanConstants, Images, Lesson, Samples, StudentConfig, StudentError,
+};
 use crate::{StudentMethod, StudentOutcome};
 
 /// Returns settings for six epochs with small networks.
@@ -15,11 +17,14 @@ pub(crate) fn config() -> StudentConfig {
         epochs: 6,
         epoch_images: 0,
         batch: 20,
-        discriminator: vec![24, 16],
-        generator: vec![12, 10],
-        latent: 5,
-        initial_images: 50,
         evaluate_every: 2,
+        gan: GanConstants {
+            discriminator: vec![24, 16],
+            generator: vec![12, 10],
+            latent: 5,
+            initial_images: 50,
+            ..GanConstants::default()
+        },
         pseudo_labels: PseudoLabelsConfig {
             epochs: 6,
             epoch_images: 0,
@@ -27,10 +32,8 @@ pub(crate) fn config() -> StudentConfig {
             label_epochs: 4,
             labelled_batch: 8,
             batch: 20,
-            convolutions: vec![6],
-            kernel: 3,
-            hidden: 16,
             evaluate_every: 2,
+            constants: PseudoLabelsConstants { convolutions: vec![6], kernel: 3, hidden: 16, ..Default::default() },
             ..PseudoLabelsConfig::default()
         },
         ..StudentConfig::default()

@@ -50,7 +50,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             optimizer: OptimizerKind::Adam,
             learning_rate,
             schedule: Schedule::Cosine,
-            decay_epochs: 350,
             batch,
             steps,
             shift,

@@ -58,7 +58,6 @@ fn small() -> TeacherConfig {
         optimizer: OptimizerKind::Adam,
         learning_rate: 4e-3,
         schedule: Schedule::Cosine,
-        decay_epochs: 350,
         batch: 30,
         steps: 300,
         shift: 2,

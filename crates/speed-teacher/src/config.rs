@@ -23,8 +23,6 @@ pub struct TeacherConfig {
     pub learning_rate: f64,
     /// The learning rate as a function of the step.
     pub schedule: Schedule,
-    /// With the staircase schedule: passes over the partition between two drops (350 in the published code).
-    pub decay_epochs: usize,
     /// Images in one step.
     pub batch: usize,
     /// Steps of the optimizer.
@@ -57,7 +55,7 @@ pub enum Schedule {
     Constant,
     /// Half a cosine from the first rate to zero.
     Cosine,
-    /// A drop to a tenth after every `decay_epochs` passes over the partition, as in the paper's published code.
+    /// A drop to a tenth after every 350 passes over the partition, as in the paper's published code.
     Staircase,
 }
 
@@ -83,7 +81,6 @@ impl TeacherConfig {
         };
         let rate = self.learning_rate;
         require(rate > 0.0 && rate.is_finite(), "learning_rate", "a positive number", format!("{rate:?}"))?;
-        require(self.decay_epochs > 0, "decay_epochs", "at least 1", self.decay_epochs.to_string())?;
         require((1..=MAX_BATCH).contains(&self.batch), "batch", "from 1 to 65536", self.batch.to_string())?;
         require(self.steps > 0, "steps", "at least 1", self.steps.to_string())?;
         require(
@@ -206,7 +203,6 @@ pub(crate) mod tests {
             optimizer: OptimizerKind::Adam,
             learning_rate: 4e-3,
             schedule: Schedule::Cosine,
-            decay_epochs: 350,
             batch: 30,
             steps: 60,
             shift: 1,
@@ -219,11 +215,10 @@ pub(crate) mod tests {
     fn every_impossible_value_names_its_field() {
         assert_eq!(small().check(), Ok(()));
         type Spoil = fn(&mut TeacherConfig);
-        let cases: [(&str, Spoil); 12] = [
+        let cases: [(&str, Spoil); 11] = [
             ("learning_rate", |c| c.learning_rate = 0.0),
             ("learning_rate", |c| c.learning_rate = f64::NAN),
             ("learning_rate", |c| c.learning_rate = f64::INFINITY),
-            ("decay_epochs", |c| c.decay_epochs = 0),
             ("batch", |c| c.batch = 0),
             ("batch", |c| c.batch = 65_537),
             ("steps", |c| c.steps = 0),

@@ -2,9 +2,12 @@
 
 use crate::{Schedule, TeacherConfig};
 
+/// Passes over the partition between two drops of the staircase, as in the published code.
+const DECAY_EPOCHS: f64 = 350.0;
+
 /// Returns the learning rate at `step` (from 0) of a teacher that trains on `images` images.
 ///
-/// The staircase multiplies the rate by 0.1 after every `floor(decay_epochs * images / batch)` steps, as in the paper's
+/// The staircase multiplies the rate by 0.1 after every `floor(350 * images / batch)` steps, as in the paper's
 /// published code, which drops every 350 epochs of the partition.
 pub(crate) fn learning_rate(config: &TeacherConfig, images: usize, step: usize) -> f64 {
     let first = config.learning_rate;
@@ -15,7 +18,7 @@ pub(crate) fn learning_rate(config: &TeacherConfig, images: usize, step: usize) 
             first * 0.5 * (1.0 + libm::cos(std::f64::consts::PI * done))
         }
         Schedule::Staircase => {
-            let drop_after = config.decay_epochs as f64 * images as f64 / config.batch as f64;
+            let drop_after = DECAY_EPOCHS * images as f64 / config.batch as f64;
             first * 0.1_f64.powf((step as f64 / drop_after.floor().max(1.0)).floor())
         }
     }

@@ -39,7 +39,6 @@ fn small() -> TeacherConfig {
         optimizer: OptimizerKind::Adam,
         learning_rate: 4e-3,
         schedule: Schedule::Cosine,
-        decay_epochs: 350,
         batch: 15,
         steps: 40,
         shift: 1,

@@ -14,6 +14,9 @@ use speed_student::{
     BoxedClassifier, CheckpointError, Classifier, Epoch, Lesson, Method, Passes, StudentConfig, StudentError, Training,
 };
 
+/// The rate of the parameter average.
+const AVERAGE_RATE: f64 = 0.05;
+
 /// A dense layer.
 #[derive(Module, Debug)]
 pub struct Linear {
@@ -39,7 +42,7 @@ impl Method for LabelsOnly {
     }
 
     fn settings(&self, config: &StudentConfig) -> Value {
-        json!([config.epochs, config.learning_rate, config.average_rate, config.evaluate_every])
+        json!([config.epochs, config.learning_rate, config.evaluate_every])
     }
 
     fn passes(&self, config: &StudentConfig) -> Passes {
@@ -73,7 +76,7 @@ impl Method for LabelsOnly {
         let layer = Dense::new(weight, init::constant([classes], 0.0, &device), Activation::Linear);
         let network = number_parameters(Linear { layer });
         let adam = Adam { beta1: 0.9, beta2: 0.999, epsilon: Epsilon::Outside(1e-8) };
-        Box::new(LayerTraining(Averaged::new(network, adam, lesson.config.average_rate)))
+        Box::new(LayerTraining(Averaged::new(network, adam, AVERAGE_RATE)))
     }
 }
 

@@ -84,7 +84,7 @@ fn impossible_settings() {
         ("noise.gamma=0.0005", &["`noise.gamma`"]),
         ("privacy.delta=1e-300", &["`privacy.delta`", "1e-280"]),
         ("student.batch=65537", &["`student.batch`", "2..=65536"]),
-        ("student.pseudo_labels.convolutions=[3,3,3,3,3]", &["`student.pseudo_labels.convolutions`", "too small"]),
+        ("student.pseudo_labels.batch=65537", &["`student.pseudo_labels.batch`", "1..=65536"]),
         ("teacher.shift=28", &["`teacher.shift`", "too large"]),
         ("table.repeats=1000000000", &["`table.repeats`", "at most 10000"]),
     ] {

@@ -38,20 +38,20 @@ repeats = 0
 [[row]]
 name = "clear"
 aggregation = "trusted"
-check_sigma = 3.0
+check_noise = 3.0
 "#;
 
 const ENCRYPTED: &str = r#"
 [[row]]
 name = "encrypted"
 aggregation = "encrypted"
-check_sigma = 3.0
+check_noise = 3.0
 queries = 4
 
 [[row]]
 name = "at most two"
 aggregation = "trusted"
-check_sigma = 3.0
+check_noise = 3.0
 answers = 2
 
 [[row]]
@@ -60,7 +60,7 @@ aggregation = "encrypted"
 mechanism = "binomial"
 coins = 1
 threshold = 27
-check_coins = 2
+check_noise = 3.0
 queries = 2
 "#;
 
@@ -123,7 +123,7 @@ fn only_queries_that_pass_their_check_are_answered_and_ciphertexts_agree() {
 
 #[test]
 fn shards_share_checks_and_answers_and_give_the_bytes_of_one_process() {
-    let row = "[[row]]\nname = \"encrypted\"\naggregation = \"encrypted\"\ncheck_sigma = 3.0\nqueries = 4\n";
+    let row = "[[row]]\nname = \"encrypted\"\naggregation = \"encrypted\"\ncheck_noise = 3.0\nqueries = 4\n";
     let place = Workplace::new(&config("simulation", row));
     place.succeeds(&["run", "config.toml", "--results", "one"]);
     let expected = determined(&place.run_folder("one", "checks"));
@@ -139,7 +139,7 @@ fn shards_share_checks_and_answers_and_give_the_bytes_of_one_process() {
 
 #[test]
 fn real_checks_are_charged_before_the_answers_and_once() {
-    let row = "[[row]]\nname = \"encrypted\"\naggregation = \"encrypted\"\ncheck_sigma = 3.0\nqueries = 4\n";
+    let row = "[[row]]\nname = \"encrypted\"\naggregation = \"encrypted\"\ncheck_noise = 3.0\nqueries = 4\n";
     let place = Workplace::new(&config("operating-system", row));
     let run = || place.succeeds(&["run", "config.toml", "--max-epsilon", "inf"]);
     run();
@@ -173,14 +173,9 @@ fn real_checks_are_charged_before_the_answers_and_once() {
 #[test]
 fn keys_of_checks_that_mean_nothing_are_refused_by_name() {
     for (row, words) in [
-        ("check_sigma = 3.0\nthreshold = 4\naggregation = \"non-private\"", vec!["row.1.aggregation", "checks"]),
-        ("answers = 3\naggregation = \"trusted\"", vec!["row.1.answers", "needs check_gamma"]),
-        ("check_gamma = 0.1\naggregation = \"trusted\"", vec!["row.1.check_gamma", "expected check_sigma"]),
-        ("check_sigma = -1.0\naggregation = \"trusted\"", vec!["row.1.check_sigma"]),
-        (
-            "mechanism = \"binomial\"\ncoins = 2\ncheck_coins = 3\naggregation = \"trusted\"",
-            vec!["row.1.check_coins", "even"],
-        ),
+        ("check_noise = 3.0\nthreshold = 4\naggregation = \"non-private\"", vec!["row.1.aggregation", "check_noise"]),
+        ("answers = 3\naggregation = \"trusted\"", vec!["row.1.answers", "needs check_noise"]),
+        ("check_noise = -1.0\naggregation = \"trusted\"", vec!["row.1.check_noise"]),
     ] {
         let place = Workplace::new(&config("simulation", &format!("[[row]]\nname = \"odd\"\n{row}\n")));
         place.fails(&["run", "config.toml"], 2, &words);

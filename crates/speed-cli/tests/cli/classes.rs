@@ -34,8 +34,6 @@ warmup_epochs = 1
 label_epochs = 2
 batch = 15
 labelled_batch = 6
-convolutions = [3]
-hidden = 8
 [table]
 repeats = 1
 [[row]]

@@ -38,8 +38,6 @@ epochs = 4
 epoch_images = 600
 warmup_epochs = 2
 label_epochs = 3
-convolutions = [4]
-hidden = 16
 [table]
 repeats = 1
 [[row]]

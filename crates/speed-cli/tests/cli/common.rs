@@ -38,9 +38,6 @@ source = "simulation"
 [student]
 epochs = 4
 batch = 20
-generator = [20, 20]
-discriminator = [40, 20]
-latent = 10
 
 [student.pseudo_labels]
 epochs = 4
@@ -48,8 +45,6 @@ warmup_epochs = 2
 label_epochs = 3
 labelled_batch = 4
 batch = 20
-convolutions = [3]
-hidden = 8
 
 [table]
 repeats = 2

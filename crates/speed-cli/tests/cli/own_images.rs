@@ -36,13 +36,7 @@ source = "simulation"
 [student]
 epochs = 2
 batch = 15
-generator = [20, 20]
-discriminator = [40, 20]
-latent = 10
-
-[student.convolutional]
-channels = [4, 6]
-generator = [8, 6]
+size = "small"
 
 [student.pseudo_labels]
 contrast = true
@@ -51,8 +45,6 @@ warmup_epochs = 20
 label_epochs = 30
 labelled_batch = 6
 batch = 15
-convolutions = [6, 8]
-hidden = 16
 
 [table]
 repeats = 1

@@ -55,14 +55,6 @@ pub struct QueryNoise {
     pub is_check: bool,
 }
 
-/// The noise of a row's checks, as written: for the row's mechanism, so only one of the three is set.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct CheckWidth {
-    pub(super) gamma: f64,
-    pub(super) sigma: f64,
-    pub(super) coins: u64,
-}
-
 /// The queries of a row: their answers, and the checks that come first, if the row has any.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct RowQueries {
@@ -152,9 +144,9 @@ impl RawNoise {
 
 impl RowNoise {
     /// Checks the noise of a row together with the section, and that of its checks; faults name the key within the row.
-    pub(super) fn check(&self, width: CheckWidth, section: &NoiseConfig, teachers: usize) -> Result<RowQueries, Fault> {
+    pub(super) fn check(&self, width: f64, section: &NoiseConfig, teachers: usize) -> Result<RowQueries, Fault> {
         let merged = self.merged(section);
-        if width == CheckWidth::default() {
+        if width == 0.0 {
             return Ok(RowQueries { answers: merged.query(teachers)?, check: None });
         }
         if merged.threshold == 0 {
@@ -162,20 +154,12 @@ impl RowNoise {
         }
         // The answers have no threshold of their own, so their coins may be odd.
         let answers = RawNoise { threshold: 0, ..merged.clone() }.query(teachers)?;
-        let check = RawNoise { gamma: width.gamma, sigma: width.sigma, coins: width.coins, ..merged };
+        // The width is that of the row's mechanism, which reads only one of these keys.
+        let check = RawNoise { gamma: width, sigma: width, coins: 0, ..merged };
         let of_check = |Fault { key, message }: Fault| match key.as_str() {
-            "gamma" | "sigma" | "coins" => Fault::new(format!("check_{key}"), message),
+            "gamma" | "sigma" => Fault::new("check_noise", message),
             _ => Fault::new(key, message),
         };
-        let unused = match check.mechanism {
-            MechanismKind::DiscreteLaplace => width.sigma != 0.0,
-            _ => width.gamma != 0.0,
-        };
-        if unused {
-            let (kind, parameter) = (check.mechanism, check.mechanism.parameter());
-            let key = if width.gamma != 0.0 { "check_gamma" } else { "check_sigma" };
-            return refuse(key, format!("found, but the row has {kind} noise: expected check_{parameter}"));
-        }
         let check = check.query(teachers).map_err(of_check)?;
         Ok(RowQueries { answers, check: Some(QueryNoise { is_check: true, ..check }) })
     }

@@ -8,7 +8,7 @@ use speed_mechanism::{HonestRatio, MechanismKind};
 use speed_student::StudentMethod;
 
 use super::fault::{Fault, refuse};
-use super::noise::{CheckWidth, Choice, NoiseConfig, QueryNoise, RowNoise, RowQueries, is_unset};
+use super::noise::{Choice, NoiseConfig, QueryNoise, RowNoise, RowQueries, is_unset};
 use crate::report::{AggregationKind, MAX_ROW_NAME, PaperFigures};
 
 /// `[[row]]` as written.
@@ -34,11 +34,7 @@ pub struct RawRow {
     #[serde(default, skip_serializing_if = "is_unset")]
     pub threshold: i64,
     #[serde(default, skip_serializing_if = "is_unset")]
-    pub check_gamma: f64,
-    #[serde(default, skip_serializing_if = "is_unset")]
-    pub check_sigma: f64,
-    #[serde(default, skip_serializing_if = "is_unset")]
-    pub check_coins: u64,
+    pub check_noise: f64,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub answers: usize,
     pub labels_of: String,
@@ -73,7 +69,7 @@ pub struct RowConfig {
     /// The largest number of answers after checks; `None` for every query that reaches the threshold.
     pub answers: Option<NonZeroUsize>,
     own_noise: RowNoise,
-    own_check: CheckWidth,
+    own_check: f64,
     /// The position of the earlier row whose labels its students learn from; `None` means its own labels.
     pub labels_of: Option<usize>,
     /// The method of its students; `None` means `student.method`.
@@ -133,10 +129,7 @@ impl RawRow {
         let RowQueries { answers: noise, check } =
             self.check_noise(around).map_err(|Fault { key: field, message }| Fault::new(key(&field), message))?;
         if self.answers != 0 && check.is_none() {
-            return refuse(
-                key("answers"),
-                "limits the answers after checks, so it needs check_gamma, check_sigma or check_coins",
-            );
+            return refuse(key("answers"), "limits the answers after checks, so it needs check_noise");
         }
         self.check_circuit(around.noise.randomness, noise.threshold.is_some() || check.is_some())
             .map_err(|message| Fault::new(key("circuit"), message))?;
@@ -174,7 +167,7 @@ impl RawRow {
             check,
             answers: NonZeroUsize::new(self.answers),
             own_noise: self.own_noise(),
-            own_check: self.own_check(),
+            own_check: self.check_noise,
             labels_of,
             student: self.student.0,
             paper,
@@ -202,25 +195,20 @@ impl RawRow {
         RowNoise { mechanism, gamma, sigma, coins, placement, threshold }
     }
 
-    fn own_check(&self) -> CheckWidth {
-        CheckWidth { gamma: self.check_gamma, sigma: self.check_sigma, coins: self.check_coins }
-    }
-
     /// Returns the noise of the row's queries and checks; faults name the key within the row.
     fn check_noise(&self, around: &Surroundings<'_>) -> Result<RowQueries, Fault> {
         if self.aggregation == AggregationKind::NonPrivate {
             if self.honest_ratio < 1.0 {
                 return refuse("honest_ratio", "a non-private row has no noise: leave it out");
             }
-            if self.own_noise() != RowNoise::default() || self.own_check() != CheckWidth::default() {
+            if self.own_noise() != RowNoise::default() || self.check_noise != 0.0 {
                 return refuse(
                     "aggregation",
-                    "a non-private row has no noise: leave out mechanism, gamma, sigma, coins, placement, threshold and the keys of \
-                     checks",
+                    "a non-private row has no noise: leave out mechanism, gamma, sigma, coins, placement, threshold and check_noise",
                 );
             }
         }
-        let noise = self.own_noise().check(self.own_check(), around.noise, around.teachers)?;
+        let noise = self.own_noise().check(self.check_noise, around.noise, around.teachers)?;
         if noise.answers.is_central() && self.honest_ratio < 1.0 {
             return refuse("honest_ratio", "the server adds all of the noise (placement \"central\"): leave it out");
         }
@@ -271,9 +259,7 @@ impl RawRow {
             coins: row.own_noise.coins,
             placement: row.own_noise.placement,
             threshold: row.own_noise.threshold,
-            check_gamma: row.own_check.gamma,
-            check_sigma: row.own_check.sigma,
-            check_coins: row.own_check.coins,
+            check_noise: row.own_check,
             answers: row.answers.map_or(0, NonZeroUsize::get),
             labels_of: row.labels_of.map_or_else(String::new, |source| rows[source].name.clone()),
             student: RowStudent(row.student),

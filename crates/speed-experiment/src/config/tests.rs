@@ -1,6 +1,6 @@
 //! Tests that every invalid config is refused with one message that names file, line, key and allowed values.
 
-use speed_student::StudentMethod;
+use speed_student::{GanSize, StudentMethod};
 
 use speed_core::Digest;
 
@@ -30,43 +30,42 @@ fn the_defaults_are_a_config_and_survive_a_round_trip() {
 #[test]
 fn a_file_and_the_command_line_change_what_they_name() {
     let text = "name = \"x\"\n[student]\nepochs = 7\n[noise]\ngamma = 1\n[[row]]\nname = \"only\"\naggregation = \"trusted\"\n";
-    let config =
-        load(text, &["student.epochs=9", "student.generator=[8, 8]", "queries.selection=first"]).expect("config");
+    let config = load(text, &["student.epochs=9", "student.size=small", "queries.selection=first"]).expect("config");
     assert_eq!((config.student.epochs, config.noise.query.mechanism().scale(), config.rows.len()), (9, 1.0, 1));
     assert_eq!(config.rows[0].honest_ratio.get(), 1.0);
-    assert_eq!(config.student.generator, [8, 8]);
+    assert_eq!(config.student.size, GanSize::Small);
     assert_eq!(config.ensemble.teachers, 250);
 }
 
 /// The run ids of the presets; finished runs are found by them.
 const PRESETS: [(&str, &str); 27] = [
-    ("argmax-accuracy", "88d5c62e3abe"),
-    ("confident", "8c9cd37c4027"),
-    ("confident-svhn", "610a721d5440"),
-    ("default", "51414df02515"),
-    ("frontier", "a47138b85a45"),
-    ("frontier-select", "e531256da8bc"),
-    ("frontier-street-digits", "5445f1f5b77a"),
-    ("frontier-votes", "36ed529bf354"),
-    ("mnist", "4922ae139d9e"),
-    ("mnist-500-epochs", "606a56819cc9"),
-    ("mnist-paper", "f29d96ef6358"),
-    ("mnist-sweeps", "d1da40718587"),
-    ("mnist-sweeps", "d1da40718587"),
-    ("mnist-sweeps", "ef2829cd6612"),
-    ("mnist-teachers", "2cda538e106d"),
-    ("mnist-true-labels", "000544310267"),
-    ("pictures", "ac3f1e98b46b"),
-    ("published-votes", "d6ebd506c782"),
-    ("published-votes-students", "c1cb0360d9b3"),
-    ("published-votes-svhn", "7307714228ba"),
-    ("quickstart", "f169cb612c31"),
-    ("street-digits", "d672bd6e2d43"),
-    ("street-digits-select", "dee073ad83f2"),
-    ("svhn", "01c6f66f15af"),
-    ("svhn-paper", "735085260d50"),
-    ("ten-parties", "6a7d769cb50c"),
-    ("ten-parties-one-vote", "1591ae5403c6"),
+    ("argmax-accuracy", "33fd61365130"),
+    ("confident", "6fb18f5c42a5"),
+    ("confident-svhn", "b9410c9e7b4c"),
+    ("default", "047285baf1af"),
+    ("frontier", "b1c5f3d51fa1"),
+    ("frontier-select", "b7de8f4088ff"),
+    ("frontier-street-digits", "1478f26fc8a0"),
+    ("frontier-votes", "96573f22166c"),
+    ("mnist", "7464472b0140"),
+    ("mnist-500-epochs", "f109de3cbcaf"),
+    ("mnist-paper", "4d77c03997eb"),
+    ("mnist-sweeps", "63c8d253402a"),
+    ("mnist-sweeps", "c7ea2b219cf3"),
+    ("mnist-sweeps", "c7ea2b219cf3"),
+    ("mnist-teachers", "70aa42636ad2"),
+    ("mnist-true-labels", "f6d52fbd7703"),
+    ("pictures", "2c2be5062391"),
+    ("published-votes", "40fafc49fbaa"),
+    ("published-votes-students", "170295e3e1bc"),
+    ("published-votes-svhn", "459e3236d4db"),
+    ("quickstart", "bc90cc0bbed2"),
+    ("street-digits", "8fbc4e725de8"),
+    ("street-digits-select", "e05e7ffe3ba7"),
+    ("svhn", "322e89812ef6"),
+    ("svhn-paper", "dc302be01ebb"),
+    ("ten-parties", "1055c81019f6"),
+    ("ten-parties-one-vote", "5b5c75f1915c"),
 ];
 
 #[test]
@@ -105,13 +104,13 @@ fn a_row_has_the_papers_figures() {
 
 #[test]
 fn the_keys_of_the_gans_are_those_of_students() {
-    let config = load("[student]\nepochs = 7\nlatent = 5\n", &["student.generator=[8]"]).expect("keys");
-    assert_eq!((config.student.epochs, config.student.latent, &config.student.generator[..]), (7, 5, &[8][..]));
-    refused("[student]\n\nlatent = 0\n", &[], &["test.toml:3", "`student.latent`"]);
-    refused("", &["student.latent=0"], &["--set", "`student.latent`"]);
+    let config = load("[student]\nepochs = 7\nbatch = 5\n", &["student.size=small"]).expect("keys");
+    assert_eq!((config.student.epochs, config.student.batch, config.student.size), (7, 5, GanSize::Small));
+    refused("[student]\n\nbatch = 0\n", &[], &["test.toml:3", "`student.batch`"]);
+    refused("", &["student.batch=0"], &["--set", "`student.batch`"]);
     refused("[student]\nepoch = 3\n", &[], &["test.toml:2", "`student.epoch`", "did you mean `epochs`?"]);
     refused("[student.gan]\nepochs = 3\n", &[], &["test.toml:1", "`student.gan`", "unknown key"]);
-    refused("[teacher]\nlatent = 3\n", &[], &["test.toml:2", "unknown key here; did you mean `student.latent`?"]);
+    refused("[teacher]\nbeliefs = true\n", &[], &["test.toml:2", "unknown key here; did you mean `queries.beliefs`?"]);
     let sweep = "[sweep]\nepochs = [3, 4]\nstudent.epochs = [5]\n";
     let error = Sweep::load(&Source::new("test.toml", sweep)).expect_err("must be refused").to_string();
     assert!(error.contains("is the same key as epochs"), "{error}");
@@ -324,13 +323,14 @@ fn settings_of_the_other_student_are_checked_with_their_line() {
     refused("[student]\nmethod = \"best\"\n", &[], &["test.toml:2", "`student.method`", "gan", "pseudo-labels"]);
     let text = "[student.pseudo_labels]\nepochs = 0\n";
     refused(text, &[], &["test.toml:2", "`student.pseudo_labels.epochs`", "at least 1"]);
-    let text = "[student.pseudo_labels.strong]\nshift = -1\n";
-    refused(text, &[], &["test.toml:2", "`student.pseudo_labels.strong.shift`", "-1"]);
-    refused("", &["student.pseudo_labels.dropout=1.5"], &["--set", "`student.pseudo_labels.dropout`", "below 1"]);
+    let text = "[student.pseudo_labels]\nviews = \"broad\"\n";
+    refused(text, &[], &["test.toml:2", "`student.pseudo_labels.views`", "broad", "narrow"]);
+    let rate = "student.pseudo_labels.learning_rate";
+    refused("", &[&format!("{rate}=1.5")], &["--set", &format!("`{rate}`"), "below 1"]);
     let text = "[student.pseudo_labels]\nepoch = 3\n";
     refused(text, &[], &["test.toml:2", "`student.pseudo_labels.epoch`", "unknown key; did you mean `epochs`?"]);
     let text = "[student.pseudo_labels]\nmomentum = 3\n";
-    refused(text, &[], &["test.toml:2", "unknown key; allowed here: adam_epsilon, ", "warmup_epochs"]);
+    refused(text, &[], &["test.toml:2", "unknown key; allowed here: batch, ", "warmup_epochs"]);
     let default = load("", &["student.method=pseudo-labels"]).expect("config").student.pseudo_labels;
     assert_eq!(default, speed_student::pseudo_labels::PseudoLabelsConfig::default(), "one default, in both places");
 }

@@ -46,24 +46,4 @@ impl InvalidField {
     pub fn rate(field: &'static str, value: f64) -> Result<(), Self> {
         Self::unless(value > 0.0 && value < 1.0, field, || format!("must be above 0 and below 1, not {value:?}"))
     }
-
-    /// Refuses a share that is not at least 0 and below 1 in the arithmetic of networks, `f32`, in which 1 - 1e-9 is 1.
-    ///
-    /// # Errors
-    /// The field with the share.
-    pub fn below_one(field: &'static str, value: f64) -> Result<(), Self> {
-        #[expect(clippy::cast_possible_truncation, reason = "rounding is the point")]
-        let holds = (0.0..1.0).contains(&(value as f32));
-        Self::unless(holds, field, || format!("must be at least 0 and below 1, not {value:?}"))
-    }
-
-    /// Refuses no layers or more than `most`, and layers without units or with more than `units`.
-    ///
-    /// # Errors
-    /// The field with the number of layers, or the first refused number of units.
-    pub fn layers(field: &'static str, sizes: &[usize], most: usize, units: usize) -> Result<(), Self> {
-        let layers = sizes.len();
-        Self::unless((1..=most).contains(&layers), field, || format!("must have 1 to {most} layers, not {layers}"))?;
-        sizes.iter().try_for_each(|&size| Self::within(field, size, 1..=units))
-    }
 }

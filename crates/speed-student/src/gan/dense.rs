@@ -6,7 +6,6 @@ mod generator;
 mod peer_trace;
 
 use burn::tensor::{Device, Tensor};
-use serde_json::{Value, json};
 use speed_core::random::Stream;
 use speed_data::ImageShape;
 use speed_nn::training::InvalidField;
@@ -28,25 +27,17 @@ impl Networks for Dense {
     // 16 MB, three times the values that a step uses.
     const NOISE_POOL: usize = 1 << 22;
 
-    fn settings(config: &StudentConfig) -> Value {
-        let mut settings = json!(config);
-        if let Some(settings) = settings.as_object_mut() {
-            settings.retain(|key, _| !matches!(key.as_str(), "method" | "pseudo_labels" | "convolutional"));
-        }
-        settings
-    }
-
     fn check_images(_: &StudentConfig, _: ImageShape) -> Result<(), InvalidField> {
         Ok(())
     }
 
     fn parameters(config: &StudentConfig, shape: ImageShape) -> usize {
-        let generator = weights(&[&[config.latent], &config.generator[..], &[shape.pixels()]].concat());
-        weights(&[&[shape.pixels()], &config.discriminator[..]].concat()).saturating_add(generator)
+        let generator = weights(&[&[config.gan.latent], &config.gan.generator[..], &[shape.pixels()]].concat());
+        weights(&[&[shape.pixels()], &config.gan.discriminator[..]].concat()).saturating_add(generator)
     }
 
     fn least_parameters(config: &StudentConfig, shape: ImageShape, classes: usize) -> usize {
-        weights(&[&[shape.pixels()], &config.discriminator[..], &[classes]].concat())
+        weights(&[&[shape.pixels()], &config.gan.discriminator[..], &[classes]].concat())
     }
 
     fn discriminator(

@@ -2,13 +2,12 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use serde_json::Value;
 use speed_core::random::{Stream, Streams};
 use speed_data::ImageShape;
 use speed_nn::noise::NormalPool;
 use speed_nn::training::{Classifier, InvalidField};
 
-use crate::StudentConfig;
+use crate::{GanSize, StudentConfig};
 
 /// Both networks of a GAN, with the settings and losses that are specific to them.
 pub(crate) trait Networks: Sync + 'static {
@@ -23,8 +22,10 @@ pub(crate) trait Networks: Sync + 'static {
     /// Size of the pool of normal values from which the noise layers draw.
     const NOISE_POOL: usize;
 
-    /// Returns the settings that the networks read.
-    fn settings(config: &StudentConfig) -> Value;
+    /// Returns the size of the networks, if they have several.
+    fn size(_config: &StudentConfig) -> Option<GanSize> {
+        None
+    }
 
     /// Checks that the networks support images of this size.
     fn check_images(config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField>;

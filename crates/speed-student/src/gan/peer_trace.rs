@@ -37,7 +37,7 @@ pub(super) trait Traced: Networks {
 /// Runs the steps of a training on random images and records them; with `every_step`, also the networks after each
 /// step.
 pub(super) fn record<N: Traced>(config: &StudentConfig, shape: ImageShape, classes: u8, every_step: bool) -> Trace {
-    let (streams, device, count) = (Streams::new(11), Device::flex(), config.initial_images.max(150));
+    let (streams, device, count) = (Streams::new(11), Device::flex(), config.gan.initial_images.max(150));
     let mut stream = streams.stream("images", 0);
     let pixels = (0..count * shape.pixels()).map(|_| stream.random()).collect();
     let pool = Split::new(shape, classes.into(), pixels, vec![0; count]).expect("a split");
@@ -71,7 +71,7 @@ pub(super) fn record<N: Traced>(config: &StudentConfig, shape: ImageShape, class
 /// Records the inputs of the initialisation of scales and biases; its results are in "start".
 fn record_initialisation<N: Traced>(trace: &mut Trace, lesson: &Lesson<'_>, training: &GanTraining<N>) {
     let mut stream = lesson.streams.stream("initial images", 0);
-    let count = lesson.config.initial_images;
+    let count = lesson.config.gan.initial_images;
     let indices = rand::seq::index::sample(&mut stream, lesson.pool.len(), count).into_vec();
     input(trace, "initial/images", images::<N>(lesson, &indices));
     N::record_draws(trace, "initial", training, lesson, &[count], true, &mut stream);

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use burn::tensor::{Device, Tensor};
-use serde_json::Value;
+use serde_json::{Value, json};
 use speed_core::random::{Stream, Streams};
 use speed_data::ImageShape;
 use speed_nn::average::Average;
@@ -14,6 +14,7 @@ use speed_nn::optim::{Adam, StepError, Trained};
 use speed_nn::params::{ParameterError, number_parameters};
 use speed_nn::training::InvalidField;
 
+use super::GanConstants;
 use super::loss::discriminator_loss;
 use super::networks::{Discriminator, Generator, Networks, Noise};
 use super::order::Order;
@@ -59,16 +60,16 @@ impl<N: Networks> GanTraining<N> {
 
         let noise = NormalPool::new(N::NOISE_POOL, &mut streams.stream("noise pool", 0), device);
         let mut stream = streams.stream("initial images", 0);
-        let count = config.initial_images.min(pool.len());
+        let count = config.gan.initial_images.min(pool.len());
         let images = images::<N>(lesson, &rand::seq::index::sample(&mut stream, pool.len(), count).into_vec());
         let discriminator = discriminator.initialized_on(images, &mut Noise { pool: &noise, stream: &mut stream });
         let generator =
             generator.initialized_on(latent(lesson, config.batch, &mut streams.stream("initial latent", 0)));
 
         let (discriminator, generator) = (number_parameters(discriminator), number_parameters(generator));
-        let adam = Adam::with_least_deviation([config.beta1, config.beta2], config.adam_epsilon);
+        let adam = Adam::with_least_deviation([config.gan.beta1, config.gan.beta2], config.gan.adam_epsilon);
         Self {
-            average: Average::new(config.average_rate, &discriminator),
+            average: Average::new(config.gan.average_rate, &discriminator),
             reference_average: Average::new(REFERENCE_RATE, &discriminator),
             discriminator: Trained::new(discriminator, adam),
             generator: Trained::new(generator, adam),
@@ -110,7 +111,7 @@ impl<N: Networks> GanTraining<N> {
         let real = images::<N>(lesson, &[&batch.labelled, batch.unlabelled].concat());
         let logits = discriminator
             .training_logits(Tensor::cat(vec![real, generated], 0), &mut Noise { pool: &self.noise, stream });
-        discriminator_loss(logits, &batch.labels, lesson.config.unlabelled_weight)
+        discriminator_loss(logits, &batch.labels, lesson.config.gan.unlabelled_weight)
     }
 
     /// Returns a generator's loss: the distance between the features of its images and the features of unlabelled images.
@@ -145,7 +146,11 @@ impl<N: Networks> Method for Gan<N> {
     }
 
     fn settings(&self, config: &StudentConfig) -> Value {
-        N::settings(config)
+        let StudentConfig { epochs, epoch_images, batch, learning_rate, evaluate_every, gan, .. } = config;
+        json!({
+            "epochs": epochs, "epoch_images": epoch_images, "batch": batch, "learning_rate": learning_rate,
+            "evaluate_every": evaluate_every, "size": N::size(config), "constants": gan,
+        })
     }
 
     /// The identity does not include the number of epochs, so a finished training can be continued with more epochs. Its former last epoch
@@ -165,7 +170,8 @@ impl<N: Networks> Method for Gan<N> {
     /// Without the loss of unlabelled and generated images, the discriminator is an ordinary classifier.
     fn labelled_only(&self, config: &StudentConfig, pool: usize) -> Option<StudentConfig> {
         let epoch_images = passes(config).images(pool);
-        Some(StudentConfig { unlabelled_weight: 0.0, epoch_images, ..config.clone() })
+        let gan = GanConstants { unlabelled_weight: 0.0, ..config.gan.clone() };
+        Some(StudentConfig { gan, epoch_images, ..config.clone() })
     }
 
     fn parameters(&self, config: &StudentConfig, shape: ImageShape) -> usize {
@@ -267,7 +273,7 @@ impl<N: Networks> Training for GanTraining<N> {
 
 /// Draws latent vectors `[count, latent]`.
 pub(super) fn latent(lesson: &Lesson<'_>, count: usize, stream: &mut Stream) -> Tensor<2> {
-    init::uniform([count, lesson.config.latent], 0.0, 1.0, stream, lesson.device)
+    init::uniform([count, lesson.config.gan.latent], 0.0, 1.0, stream, lesson.device)
 }
 
 /// Returns some images of the pool.

@@ -4,36 +4,34 @@ use std::ops::Range;
 
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
-use serde::{Deserialize, Serialize};
 use speed_core::random::Stream;
 use speed_data::ImageShape;
 
 /// Largest distances of a random view from its image. If all are zero, the view is the image.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Augmentation {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Augmentation {
     /// Largest shift in either direction, in pixels; uniform.
-    pub shift: f64,
+    pub(super) shift: f64,
     /// Largest rotation about the centre, in radians; uniform.
-    pub rotation: f64,
+    pub(super) rotation: f64,
     /// Largest change of size: height and width are each multiplied by `e^s`, with s uniform within `-scale..scale`.
-    pub scale: f64,
+    pub(super) scale: f64,
     /// Largest shear: columns are moved by this number of rows per column, and rows by this number of columns per row;
     /// uniform.
-    pub shear: f64,
+    pub(super) shear: f64,
     /// Standard deviation, in pixels, of the displacements of a grid of [`GRID`] x [`GRID`] points, with interpolation
     /// between them: an elastic deformation.
-    pub elastic: f64,
+    pub(super) elastic: f64,
     /// Number of rectangles at random places that are each filled with one grey level (Zhong et al. 2020, random
     /// erasing).
-    pub erasures: usize,
+    pub(super) erasures: usize,
     /// Largest share of the image that one rectangle covers; uniform. Its height is from a quarter to four times its
     /// width.
-    pub erased: f64,
+    pub(super) erased: f64,
 }
 
 /// Number of grid points in either direction whose displacement an elastic deformation draws.
-pub const GRID: usize = 5;
+const GRID: usize = 5;
 
 /// The largest ratio of an erased rectangle's sides.
 const ASPECT: f64 = 4.0;

@@ -43,10 +43,10 @@ impl<'a> Batches<'a> {
         let confident = if self.targets.confident.is_empty() { 0 } else { config.batch };
         let share = self.targets.confident.len() as f64 / pool.len() as f64;
         let mut weights = vec![(labelled_weight / labelled.max(1) as f64) as f32; labelled];
-        let weight = config.unlabelled_weight * share / config.batch as f64;
+        let weight = config.constants.unlabelled_weight * share / config.batch as f64;
         weights.resize(labelled + confident, weight as f32);
 
-        let mut pixels = Pixels::with_capacity(pool.shape(), labelled + confident);
+        let (strong, mut pixels) = (config.views.strong(), Pixels::with_capacity(pool.shape(), labelled + confident));
         let mut targets = Matrix::zeros(labelled + confident, self.targets.labelled.columns());
         for place in 0..labelled + confident {
             let target = targets.row_mut(place);
@@ -59,7 +59,7 @@ impl<'a> Batches<'a> {
                 one_hot(label, target);
                 image
             };
-            config.strong.write(pool.pixels(image), pool.shape(), stream, pixels.push_empty());
+            strong.write(pool.pixels(image), pool.shape(), stream, pixels.push_empty());
         }
         Batch { pixels, targets, weights, labelled }
     }
@@ -68,7 +68,7 @@ impl<'a> Batches<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pseudo_labels::PseudoLabelsConfig;
+    use crate::pseudo_labels::{PseudoLabelsConfig, PseudoLabelsConstants};
     use crate::{Images, StudentConfig};
     use burn::tensor::Device;
     use speed_core::random::Streams;
@@ -78,8 +78,8 @@ mod tests {
     fn weights_and_targets_are_those_of_the_epoch() {
         let shape = ImageShape { channels: 1, height: 2, width: 2 };
         let split = Split::new(shape, 3, vec![255; 40], vec![0; 10]).expect("a split");
-        let pseudo_labels =
-            PseudoLabelsConfig { labelled_batch: 2, batch: 4, unlabelled_weight: 0.5, ..PseudoLabelsConfig::default() };
+        let constants = PseudoLabelsConstants { unlabelled_weight: 0.5, ..Default::default() };
+        let pseudo_labels = PseudoLabelsConfig { labelled_batch: 2, batch: 4, constants, ..Default::default() };
         let config = &StudentConfig { pseudo_labels, ..StudentConfig::default() };
         let (labelled, streams, device) = (&[(3, 1), (4, 2)], &Streams::new(1), &Device::flex());
         let lesson =

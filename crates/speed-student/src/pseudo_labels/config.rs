@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use speed_nn::optim::Adam;
 use speed_nn::training::InvalidField;
 
-use super::Augmentation;
+use super::{PseudoLabelsConstants, Views};
 use crate::epoch_images::{REFERENCE_POOL, check_epoch_images, is_pass};
-use crate::limits::{LEAST_DEVIATION, MAX_SIZE};
+use crate::limits::MAX_SIZE;
 
 /// Settings of the student that learns from pseudo-labels. The default was chosen on training images of MNIST
 /// (docs/student.md).
@@ -31,39 +31,16 @@ pub struct PseudoLabelsConfig {
     pub batch: usize,
     /// Step size of Adam at the start; it falls to 0 along a quarter of a cosine.
     pub learning_rate: f64,
-    /// Decay of Adam's first moment.
-    pub beta1: f64,
-    /// Decay of Adam's second moment.
-    pub beta2: f64,
-    /// Smallest deviation by which Adam divides.
-    pub adam_epsilon: f64,
-    /// Rate per step of the parameter average, which gives the pseudo-labels and the student's accuracy.
-    pub average_rate: f64,
-    /// Weight of the pseudo-labelled loss relative to the labelled loss.
-    pub unlabelled_weight: f64,
-    /// Upper limit of the threshold of pseudo-labels, which is the mean confidence over the pool.
-    pub threshold: f64,
-    /// Strength by which pseudo-labels are drawn towards equal class frequencies: 0 not at all, 1 fully.
-    pub alignment: f64,
-    /// Assumed share of wrong given labels.
-    pub label_noise: f64,
-    /// Whether the first convolution sees only contrasts ([`ContrastConv`](speed_nn::layers::ContrastConv)), for photographs of digits.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// Whether the network is for photographs of digits: the first convolution sees only contrasts
+    /// ([`ContrastConv`](speed_nn::layers::ContrastConv)), and every layer has twice as many channels or units.
     pub contrast: bool,
-    /// Output channels of the convolutions, each followed by 2x2 pooling.
-    pub convolutions: Vec<usize>,
-    /// Side of the convolutions' kernels.
-    pub kernel: usize,
-    /// Units of the hidden layer.
-    pub hidden: usize,
-    /// Share of the hidden units that is dropped in training.
-    pub dropout: f64,
+    /// The random views of images.
+    pub views: Views,
     /// Epochs between two evaluations on the test images; the last epoch is always evaluated.
     pub evaluate_every: u32,
-    /// The views from which pseudo-labels are predicted.
-    pub weak: Augmentation,
-    /// The views on which the network is trained.
-    pub strong: Augmentation,
+    /// Constants of the method, which no config changes.
+    #[serde(skip)]
+    pub constants: PseudoLabelsConstants,
 }
 
 impl Default for PseudoLabelsConfig {
@@ -76,61 +53,13 @@ impl Default for PseudoLabelsConfig {
             labelled_batch: 32,
             batch: 160,
             learning_rate: 0.002,
-            beta1: 0.9,
-            beta2: 0.999,
-            adam_epsilon: 1e-8,
-            average_rate: 0.01,
-            unlabelled_weight: 1.0,
-            threshold: 0.95,
-            alignment: 0.5,
-            label_noise: 0.05,
             contrast: false,
-            convolutions: vec![16, 32],
-            kernel: 5,
-            hidden: 128,
-            dropout: 0.3,
+            views: Views::Wide,
             evaluate_every: 5,
-            weak: Augmentation {
-                shift: 1.0,
-                rotation: 0.1,
-                scale: 0.1,
-                shear: 0.1,
-                elastic: 0.0,
-                erasures: 0,
-                erased: 0.0,
-            },
-            strong: Augmentation {
-                shift: 2.0,
-                rotation: 0.25,
-                scale: 0.2,
-                shear: 0.2,
-                elastic: 0.7,
-                erasures: 2,
-                erased: 0.1,
-            },
+            constants: PseudoLabelsConstants::default(),
         }
     }
 }
-
-/// Names of the [`Augmentation`] fields of both views.
-const WEAK: [&str; 7] = [
-    "pseudo_labels.weak.shift",
-    "pseudo_labels.weak.rotation",
-    "pseudo_labels.weak.scale",
-    "pseudo_labels.weak.shear",
-    "pseudo_labels.weak.elastic",
-    "pseudo_labels.weak.erasures",
-    "pseudo_labels.weak.erased",
-];
-const STRONG: [&str; 7] = [
-    "pseudo_labels.strong.shift",
-    "pseudo_labels.strong.rotation",
-    "pseudo_labels.strong.scale",
-    "pseudo_labels.strong.shear",
-    "pseudo_labels.strong.elastic",
-    "pseudo_labels.strong.erasures",
-    "pseudo_labels.strong.erased",
-];
 
 impl PseudoLabelsConfig {
     /// Checks every field. Names of fields are relative to `student`, for example `pseudo_labels.epochs`.
@@ -150,21 +79,7 @@ impl PseudoLabelsConfig {
         InvalidField::within("pseudo_labels.labelled_batch", self.labelled_batch, 1..=MAX_SIZE)?;
         InvalidField::within("pseudo_labels.batch", self.batch, 1..=MAX_SIZE)?;
         InvalidField::rate("pseudo_labels.learning_rate", self.learning_rate)?;
-        InvalidField::below_one("pseudo_labels.beta1", self.beta1)?;
-        InvalidField::below_one("pseudo_labels.beta2", self.beta2)?;
-        InvalidField::within("pseudo_labels.adam_epsilon", self.adam_epsilon, LEAST_DEVIATION)?;
-        InvalidField::rate("pseudo_labels.average_rate", self.average_rate)?;
-        InvalidField::within("pseudo_labels.unlabelled_weight", self.unlabelled_weight, 0.0..=1e6)?;
-        InvalidField::within("pseudo_labels.threshold", self.threshold, 0.0..=1.0)?;
-        InvalidField::within("pseudo_labels.alignment", self.alignment, 0.0..=1.0)?;
-        InvalidField::below_one("pseudo_labels.label_noise", self.label_noise)?;
-        InvalidField::layers("pseudo_labels.convolutions", &self.convolutions, 16, MAX_SIZE)?;
-        InvalidField::within("pseudo_labels.kernel", self.kernel, 1..=64)?;
-        InvalidField::within("pseudo_labels.hidden", self.hidden, 1..=MAX_SIZE)?;
-        InvalidField::below_one("pseudo_labels.dropout", self.dropout)?;
-        InvalidField::epochs("pseudo_labels.evaluate_every", self.evaluate_every)?;
-        check_augmentation(&self.weak, WEAK)?;
-        check_augmentation(&self.strong, STRONG)
+        InvalidField::epochs("pseudo_labels.evaluate_every", self.evaluate_every)
     }
 
     /// Returns the weight of the given labels at the share `done` of all steps.
@@ -182,19 +97,24 @@ impl PseudoLabelsConfig {
         self.learning_rate * libm::cos(FRAC_PI_2 * done)
     }
 
+    /// Returns the output channels of the convolutions.
+    pub(super) fn convolutions(&self) -> Vec<usize> {
+        self.constants.convolutions.iter().map(|&channels| self.widened(channels)).collect()
+    }
+
+    /// Returns the units of the hidden layer.
+    pub(super) fn hidden(&self) -> usize {
+        self.widened(self.constants.hidden)
+    }
+
+    fn widened(&self, units: usize) -> usize {
+        if self.contrast { 2 * units } else { units }
+    }
+
     /// Returns the optimiser.
     pub(super) fn adam(&self) -> Adam {
-        Adam::with_least_deviation([self.beta1, self.beta2], self.adam_epsilon)
+        Adam::with_least_deviation([self.constants.beta1, self.constants.beta2], self.constants.adam_epsilon)
     }
-}
-
-fn check_augmentation(view: &Augmentation, names: [&'static str; 7]) -> Result<(), InvalidField> {
-    let bounds = [(view.shift, 1e3), (view.rotation, 4.0), (view.scale, 2.0), (view.shear, 2.0), (view.elastic, 1e3)];
-    for ((value, most), name) in bounds.into_iter().zip(names) {
-        InvalidField::within(name, value, 0.0..=most)?;
-    }
-    InvalidField::within(names[5], view.erasures, 0..=64)?;
-    InvalidField::within(names[6], view.erased, 0.0..=1.0)
 }
 
 #[cfg(test)]
@@ -209,7 +129,7 @@ mod tests {
     #[test]
     fn every_impossible_value_is_named() {
         type Break = fn(&mut PseudoLabelsConfig);
-        let cases: [(&str, Break); 28] = [
+        let cases: [(&str, Break); 10] = [
             ("epochs", |c| c.epochs = 0),
             ("epoch_images", |c| c.epoch_images = usize::MAX),
             ("warmup_epochs", |c| c.warmup_epochs = 0),
@@ -219,25 +139,7 @@ mod tests {
             ("batch", |c| c.batch = MAX_SIZE + 1),
             ("learning_rate", |c| c.learning_rate = 0.0),
             ("learning_rate", |c| c.learning_rate = f64::NAN),
-            ("beta1", |c| c.beta1 = 1.0 - 1e-9),
-            ("beta2", |c| c.beta2 = -0.1),
-            ("adam_epsilon", |c| c.adam_epsilon = 0.0),
-            ("average_rate", |c| c.average_rate = 1.0),
-            ("unlabelled_weight", |c| c.unlabelled_weight = f64::INFINITY),
-            ("threshold", |c| c.threshold = 1.1),
-            ("alignment", |c| c.alignment = -0.5),
-            ("label_noise", |c| c.label_noise = 1.0),
-            ("convolutions", |c| c.convolutions.clear()),
-            ("convolutions", |c| c.convolutions[1] = 0),
-            ("kernel", |c| c.kernel = 0),
-            ("hidden", |c| c.hidden = 0),
-            ("dropout", |c| c.dropout = 1.0),
             ("evaluate_every", |c| c.evaluate_every = 0),
-            ("weak.shift", |c| c.weak.shift = -1.0),
-            ("weak.erased", |c| c.weak.erased = 1.5),
-            ("strong.rotation", |c| c.strong.rotation = f64::NAN),
-            ("strong.elastic", |c| c.strong.elastic = f64::INFINITY),
-            ("strong.erasures", |c| c.strong.erasures = 65),
         ];
         for (field, change) in cases {
             let mut config = PseudoLabelsConfig::default();

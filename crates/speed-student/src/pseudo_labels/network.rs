@@ -30,8 +30,8 @@ pub(super) fn windows(config: &PseudoLabelsConfig, shape: ImageShape) -> Option<
     let channels = if config.contrast { 1 } else { shape.channels };
     let (mut sides, mut channels) = ([shape.height, shape.width], channels);
     let mut windows = Vec::new();
-    for &outputs in &config.convolutions {
-        let next = PooledWindows::new(sides[0], sides[1], channels, config.kernel)?;
+    for outputs in config.convolutions() {
+        let next = PooledWindows::new(sides[0], sides[1], channels, config.constants.kernel)?;
         (sides, channels) = (next.pooled(), outputs);
         windows.push(next);
     }
@@ -41,15 +41,15 @@ pub(super) fn windows(config: &PseudoLabelsConfig, shape: ImageShape) -> Option<
 /// Returns the number of values that the hidden layer reads.
 fn flat(config: &PseudoLabelsConfig, shape: ImageShape, windows: &[PooledWindows]) -> usize {
     windows.last().map_or(shape.height * shape.width, |last| last.pooled().iter().product())
-        * config.convolutions.last().copied().unwrap_or(shape.channels)
+        * config.convolutions().last().copied().unwrap_or(shape.channels)
 }
 
 /// Returns the number of weights without biases; 0 if the images are too small.
 pub(super) fn least_parameters(config: &PseudoLabelsConfig, shape: ImageShape, classes: usize) -> usize {
     let Some(windows) = windows(config, shape) else { return 0 };
     let convolutions =
-        windows.iter().zip(&config.convolutions).map(|(windows, &outputs)| windows.patch_len() * outputs);
-    convolutions.sum::<usize>() + (flat(config, shape, &windows) + classes) * config.hidden
+        windows.iter().zip(config.convolutions()).map(|(windows, outputs)| windows.patch_len() * outputs);
+    convolutions.sum::<usize>() + (flat(config, shape, &windows) + classes) * config.hidden()
 }
 
 impl PseudoLabelsNetwork {
@@ -68,23 +68,23 @@ impl PseudoLabelsNetwork {
             (weight, init::constant([outputs], 0.0, device))
         };
         let flat = flat(config, shape, &windows);
-        let mut layers = windows.iter().zip(&config.convolutions);
+        let mut layers = windows.iter().zip(config.convolutions());
         let first = if config.contrast { layers.next() } else { None };
-        let contrast = first.map(|(windows, &outputs)| {
+        let contrast = first.map(|(windows, outputs)| {
             let (weight, bias) = parameters(windows.patch_len(), outputs, 1.0);
             ContrastConv::new(*windows, weight, bias)
         });
-        let convolutions = layers.map(|(windows, &outputs)| {
+        let convolutions = layers.map(|(windows, outputs)| {
             let (weight, bias) = parameters(windows.patch_len(), outputs, 1.0);
             PooledConv::new(*windows, weight, bias)
         });
         let convolutions = convolutions.collect();
-        let (weight, bias) = parameters(flat, config.hidden, 1.0);
+        let (weight, bias) = parameters(flat, config.hidden(), 1.0);
         let hidden = Dense::new(weight, bias, Activation::Relu);
         // The first logits are small, so that the first steps are not spent on correcting random predictions.
-        let (weight, bias) = parameters(config.hidden, classes, 0.3);
+        let (weight, bias) = parameters(config.hidden(), classes, 0.3);
         let output = Dense::new(weight, bias, Activation::Linear);
-        Some(Self { contrast, convolutions, hidden, output, dropout: config.dropout as f32 })
+        Some(Self { contrast, convolutions, hidden, output, dropout: config.constants.dropout as f32 })
     }
 
     /// Returns the logits `[images, classes]` of images `[images, height, width, channels]` within 0..=1, with dropout.
@@ -110,13 +110,15 @@ impl Classifier for PseudoLabelsNetwork {
 
 #[cfg(test)]
 mod tests {
+    use super::super::PseudoLabelsConstants;
     use super::*;
     use speed_core::random::Streams;
     use speed_nn::device::values;
 
     fn config(convolutions: &[usize], kernel: usize) -> PseudoLabelsConfig {
         let convolutions = convolutions.to_vec();
-        PseudoLabelsConfig { convolutions, kernel, hidden: 11, dropout: 0.5, ..PseudoLabelsConfig::default() }
+        let constants = PseudoLabelsConstants { convolutions, kernel, hidden: 11, dropout: 0.5, ..Default::default() };
+        PseudoLabelsConfig { constants, ..Default::default() }
     }
 
     fn network(convolutions: &[usize], kernel: usize, height: usize, width: usize) -> Option<PseudoLabelsNetwork> {

@@ -2,7 +2,7 @@
 
 use speed_nn::matrix::Matrix;
 
-use super::PseudoLabelsConfig;
+use super::PseudoLabelsConstants;
 
 /// Targets of an epoch.
 #[derive(Debug)]
@@ -31,22 +31,22 @@ impl Targets {
     /// Computes the targets from the probabilities `[images, classes]` of the pool. A label is right if neither its
     /// doubt nor `label_noise`, which are independent, makes it wrong.
     pub(super) fn from_pool(
-        config: &PseudoLabelsConfig,
+        constants: &PseudoLabelsConstants,
         mut pool: Matrix,
         labels: &[(usize, u8)],
         doubts: Option<&[f32]>,
     ) -> Self {
-        align(&mut pool, config.alignment as f32);
+        align(&mut pool, constants.alignment as f32);
         let mut labelled = Matrix::zeros(labels.len(), pool.columns());
         let mut disputed = 0.0;
         for (row, &(image, label)) in labels.iter().enumerate() {
             let target = labelled.row_mut(row);
-            let general = config.label_noise as f32;
+            let general = constants.label_noise as f32;
             let doubt = doubts.map_or(general, |doubts| 1.0 - (1.0 - general) * (1.0 - doubts[row]));
             posterior(label, pool.row(image), doubt, target);
             disputed += if most_probable(target).0 == label { 0.0 } else { 1.0 / labels.len() as f64 };
         }
-        Self { labelled, confident: confident(&pool, config.threshold), disputed }
+        Self { labelled, confident: confident(&pool, constants.threshold), disputed }
     }
 }
 
@@ -175,15 +175,15 @@ mod tests {
         posterior(0, &[0.0, 1.0, 0.0], 0.0, &mut target);
         close(&target, [1.0, 0.0, 0.0]);
 
-        let config = PseudoLabelsConfig { alignment: 0.0, label_noise: 0.1, ..PseudoLabelsConfig::default() };
+        let constants = PseudoLabelsConstants { alignment: 0.0, label_noise: 0.1, ..Default::default() };
         let pool = matrix(&[[0.001, 0.998, 0.001], [0.9, 0.05, 0.05]]);
-        let targets = Targets::from_pool(&config, pool.clone(), &[(0, 0), (1, 0)], None);
+        let targets = Targets::from_pool(&constants, pool.clone(), &[(0, 0), (1, 0)], None);
         assert_eq!(targets.disputed, 0.5);
         assert_eq!((targets.labelled.rows(), targets.labelled.columns()), (2, 3));
         assert_eq!(Targets::from_labels(&[(0, 2)], None, 3).labelled.row(0), [0.0, 0.0, 1.0]);
         close(Targets::from_labels(&[(0, 2)], Some(&[0.4]), 3).labelled.row(0), [0.2, 0.2, 0.6]);
         // With label_noise 0.1 and a doubt of 0.5 a label is right with probability 0.45: 0.45 * 0.9 of that, and twice 0.275 * 0.05.
-        let doubted = Targets::from_pool(&config, pool, &[(1, 0)], Some(&[0.5]));
+        let doubted = Targets::from_pool(&constants, pool, &[(1, 0)], Some(&[0.5]));
         close(doubted.labelled.row(0), [0.405 / 0.4325, 0.01375 / 0.4325, 0.01375 / 0.4325]);
     }
 }

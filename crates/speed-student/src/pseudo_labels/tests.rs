@@ -2,7 +2,7 @@
 
 use speed_data::ImageShape;
 
-use super::PseudoLabelsConfig;
+use super::{PseudoLabelsConfig, PseudoLabelsConstants};
 use crate::test_support::{Data, run};
 use crate::{StudentConfig, StudentMethod};
 
@@ -16,11 +16,14 @@ fn the_student_learns_and_disputes_the_wrong_label() {
         labelled_batch: 8,
         batch: 20,
         learning_rate: 0.005,
-        average_rate: 0.05,
-        convolutions: vec![6],
-        kernel: 3,
-        hidden: 16,
         evaluate_every: 2,
+        constants: PseudoLabelsConstants {
+            average_rate: 0.05,
+            convolutions: vec![6],
+            kernel: 3,
+            hidden: 16,
+            ..Default::default()
+        },
         ..PseudoLabelsConfig::default()
     };
     let config = StudentConfig { pseudo_labels, ..StudentConfig::default() };

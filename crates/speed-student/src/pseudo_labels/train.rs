@@ -13,10 +13,10 @@ use speed_nn::optim::{Averaged, StepError};
 use speed_nn::params::{ParameterError, number_parameters};
 use speed_nn::training::{Classifier, InvalidField, Pixels};
 
-use super::PseudoLabelsConfig;
 use super::batches::{Batch, Batches};
 use super::network::{PseudoLabelsNetwork, least_parameters, windows};
 use super::targets::Targets;
+use super::{PseudoLabelsConfig, PseudoLabelsConstants};
 use crate::{BoxedClassifier, CheckpointError, Epoch, Lesson, Method, Passes, StudentConfig, StudentError, Training};
 
 /// Number of images that are labelled in one batch.
@@ -35,7 +35,7 @@ impl PseudoLabelsTraining {
         let network = PseudoLabelsNetwork::new(config, shape, lesson.classes(), &mut weights, &recorded)
             .expect("images whose size was checked");
         let network = number_parameters(network);
-        Self(Averaged::new(network, config.adam(), config.average_rate))
+        Self(Averaged::new(network, config.adam(), config.constants.average_rate))
     }
 
     /// Makes one step at the share `done` of all steps. Returns the losses of labelled and pseudo-labelled images before the step.
@@ -62,12 +62,13 @@ impl PseudoLabelsTraining {
     /// Returns the probabilities `[images, classes]` that the averaged network gives to weak views of the pool.
     fn probabilities(&self, lesson: &Lesson<'_>, stream: &mut Stream) -> Result<Matrix, DeviceError> {
         let (network, pool, classes) = (self.0.averaged(), lesson.pool, lesson.classes());
+        let weak = lesson.config.pseudo_labels.views.weak();
         let mut all = Vec::with_capacity(pool.len() * classes);
         for first in (0..pool.len()).step_by(TOGETHER) {
             let some = first..(first + TOGETHER).min(pool.len());
             let mut views = Pixels::with_capacity(pool.shape(), some.len());
             for image in some {
-                lesson.config.pseudo_labels.weak.write(pool.pixels(image), pool.shape(), stream, views.push_empty());
+                weak.write(pool.pixels(image), pool.shape(), stream, views.push_empty());
             }
             let logits = network.logits(views.into_tensor(lesson.device));
             all.extend(values(log_softmax(logits))?.into_iter().map(math::exp));
@@ -96,7 +97,7 @@ impl Method for PseudoLabels {
     }
 
     fn settings(&self, config: &StudentConfig) -> Value {
-        json!(config.pseudo_labels)
+        json!([config.pseudo_labels, config.pseudo_labels.constants])
     }
 
     fn passes(&self, config: &StudentConfig) -> Passes {
@@ -122,19 +123,20 @@ impl Method for PseudoLabels {
     fn parameters(&self, config: &StudentConfig, shape: ImageShape) -> usize {
         let settings = &config.pseudo_labels;
         let (mut channels, mut values) = (if settings.contrast { 1 } else { shape.channels }, 0_usize);
-        for &outputs in &settings.convolutions {
-            let kernel = settings.kernel * settings.kernel;
+        let convolutions = settings.convolutions();
+        for &outputs in &convolutions {
+            let kernel = settings.constants.kernel * settings.constants.kernel;
             values = values.saturating_add(channels.saturating_mul(outputs).saturating_mul(kernel));
             channels = outputs;
         }
         // Every layer halves height and width; the last maps meet the hidden layer.
-        let last = (shape.height * shape.width) >> (2 * settings.convolutions.len().min(8));
-        values.saturating_add(last.saturating_mul(channels).saturating_mul(settings.hidden))
+        let last = (shape.height * shape.width) >> (2 * convolutions.len().min(8));
+        values.saturating_add(last.saturating_mul(channels).saturating_mul(settings.hidden()))
     }
 
     fn check_images(&self, config: &StudentConfig, shape: ImageShape) -> Result<(), InvalidField> {
-        let PseudoLabelsConfig { convolutions, kernel, .. } = &config.pseudo_labels;
-        InvalidField::unless(windows(&config.pseudo_labels, shape).is_some(), "pseudo_labels.convolutions", || {
+        let PseudoLabelsConstants { convolutions, kernel, .. } = &config.pseudo_labels.constants;
+        InvalidField::unless(windows(&config.pseudo_labels, shape).is_some(), "method", || {
             let count = convolutions.len();
             format!("images of {shape} are too small for {count} convolutions of side {kernel} with pooling")
         })
@@ -173,7 +175,7 @@ impl Training for PseudoLabelsTraining {
         let targets = if epoch.number <= config.warmup_epochs {
             Targets::from_labels(lesson.labelled, lesson.doubts, lesson.classes())
         } else {
-            Targets::from_pool(config, self.probabilities(lesson, stream)?, lesson.labelled, lesson.doubts)
+            Targets::from_pool(&config.constants, self.probabilities(lesson, stream)?, lesson.labelled, lesson.doubts)
         };
 
         let steps = passes(config).steps(lesson.pool.len());

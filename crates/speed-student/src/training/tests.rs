@@ -201,12 +201,12 @@ fn settings_that_do_not_fit_the_images_are_named() {
             other => panic!("not refused: {other:?}"),
         };
     let mut deep = config();
-    deep.pseudo_labels.convolutions = vec![4, 4, 4];
-    assert_eq!(refused(StudentMethod::PSEUDO_LABELS, &deep, 100), "pseudo_labels.convolutions");
-    assert_eq!(refused(StudentMethod::GAN, &StudentConfig { latent: 0, ..config() }, 100), "latent");
+    deep.pseudo_labels.constants.convolutions = vec![4, 4, 4];
+    assert_eq!(refused(StudentMethod::PSEUDO_LABELS, &deep, 100), "method");
+    assert_eq!(refused(StudentMethod::GAN, &StudentConfig { batch: 0, ..config() }, 100), "batch");
     let mut bad = config();
-    bad.pseudo_labels.dropout = 1.0;
-    assert_eq!(refused(StudentMethod::GAN, &bad, 100), "pseudo_labels.dropout");
+    bad.pseudo_labels.learning_rate = 1.0;
+    assert_eq!(refused(StudentMethod::GAN, &bad, 100), "pseudo_labels.learning_rate");
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn few_repeated_and_many_labels_are_trained_on() {
 fn four_steps() -> StudentConfig {
     let mut config = config();
     (config.epoch_images, config.pseudo_labels.epoch_images) = (80, 80);
-    (config.convolutional.channels, config.convolutional.generator) = (vec![4], vec![6]);
+    (config.gan.convolutional.channels, config.gan.convolutional.generator) = (vec![4], vec![6]);
     config
 }
 
@@ -269,7 +269,7 @@ fn tiny_pools_are_trained_on_and_resumed_with_the_same_bits() {
         let data = Data { pool, labelled, test: test.clone() };
         for config in [four_steps(), config()] {
             for method in METHODS {
-                let config = StudentConfig { convolutional: four_steps().convolutional, ..config.clone() };
+                let config = StudentConfig { gan: four_steps().gan, ..config.clone() };
                 let (whole, checkpoints) = run(method, &config, &data, 1, None);
                 let whole = Bits::new(whole);
                 let measures = whole.metrics.iter().flat_map(|metrics| metrics.measures.iter().flatten());

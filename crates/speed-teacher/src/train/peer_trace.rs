@@ -25,7 +25,6 @@ fn config(architecture: Architecture, batch: usize) -> TeacherConfig {
         optimizer: OptimizerKind::Adam,
         learning_rate: 4e-3,
         schedule: Schedule::Cosine,
-        decay_epochs: 350,
         batch,
         steps: 300,
         shift: 2,

@@ -13,7 +13,7 @@ use speed_nn::ops::sums::row_sums;
 use speed_nn::training::Classifier;
 
 use super::super::networks::{Discriminator, Noise};
-use super::ConvolutionalConfig;
+use crate::ConvolutionalConstants;
 
 /// Deviation of the initial weights.
 const WEIGHT_DEVIATION: f32 = 0.05;
@@ -37,7 +37,7 @@ pub(crate) struct ConvolutionalDiscriminator {
 }
 
 /// Returns the windows and the outputs of all convolutions, or `None` for images that are too small.
-pub(super) fn geometries(config: &ConvolutionalConfig, shape: ImageShape) -> Option<Vec<(Geometry, usize)>> {
+pub(super) fn geometries(config: &ConvolutionalConstants, shape: ImageShape) -> Option<Vec<(Geometry, usize)>> {
     let blocks = config.channels.iter().flat_map(|&outputs| [1, 1, 2].map(|stride| (Some(stride), 3, outputs)));
     let outputs = *config.channels.last()?;
     let last = [3, 1, 1].map(|kernel| (None, kernel, outputs));
@@ -60,7 +60,7 @@ impl ConvolutionalDiscriminator {
     /// Creates layers with normal weights, scale 1 and bias 0.
     #[expect(clippy::cast_possible_truncation, reason = "networks compute in f32")]
     pub(super) fn new(
-        config: &ConvolutionalConfig,
+        config: &ConvolutionalConstants,
         shape: ImageShape,
         classes: usize,
         stream: &mut Stream,
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn layers_have_the_sizes_of_the_published_code() {
-        let config = ConvolutionalConfig::default();
+        let config = ConvolutionalConstants::default();
         let sizes: Vec<([usize; 3], usize)> =
             geometries(&config, SHAPE).expect("large enough").iter().map(|(g, outputs)| (g.map(), *outputs)).collect();
         assert_eq!(
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn logits_begin_with_mean_0_and_a_tenth_and_nothing_is_dropped_in_use() {
         let config =
-            ConvolutionalConfig { channels: vec![6, 8], input_dropout: 0.0, dropout: 0.0, ..Default::default() };
+            ConvolutionalConstants { channels: vec![6, 8], input_dropout: 0.0, dropout: 0.0, ..Default::default() };
         let (streams, device) = (Streams::new(1), Device::flex());
         let shape = ImageShape { channels: 3, height: 12, width: 10 };
         let network = ConvolutionalDiscriminator::new(&config, shape, 4, &mut streams.stream("weights", 0), &device);

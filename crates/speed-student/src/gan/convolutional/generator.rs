@@ -10,6 +10,7 @@ use speed_nn::ops::activation::Activation;
 use speed_nn::ops::conv::Geometry;
 
 use super::super::networks::Generator;
+use super::networks;
 use crate::StudentConfig;
 
 /// Deviation of the initial weights.
@@ -36,7 +37,7 @@ impl ConvolutionalGenerator {
     /// Creates layers with normal weights, scale 1, shift and bias 0, for images of any size: the sides of the smallest
     /// maps are the sides of the images, halved and rounded up once for each layer.
     pub(super) fn new(config: &StudentConfig, shape: ImageShape, stream: &mut Stream, device: &Device) -> Self {
-        let channels = &config.convolutional.generator;
+        let channels = networks(config).generator;
         // From the images to the smallest maps.
         let mut map = [shape.height, shape.width, shape.channels];
         let mut geometries = Vec::new();
@@ -49,7 +50,8 @@ impl ConvolutionalGenerator {
         let smallest = map;
         let mut normal =
             |inputs: usize, outputs: usize| init::normal([inputs, outputs], WEIGHT_DEVIATION, stream, device);
-        let start = BatchNormDense::new(normal(config.latent, smallest.iter().product()), EPSILON, Activation::Relu);
+        let start =
+            BatchNormDense::new(normal(config.gan.latent, smallest.iter().product()), EPSILON, Activation::Relu);
         let (last, inputs) = geometries.remove(0);
         let convolutions = geometries.into_iter().rev().map(|(geometry, inputs)| {
             let weight = normal(geometry.patch_len(), inputs);
@@ -94,8 +96,9 @@ mod tests {
 
     #[test]
     fn images_of_every_size_are_within_their_range() {
-        let mut config = StudentConfig { latent: 5, ..StudentConfig::default() };
-        config.convolutional.generator = vec![8, 6, 4];
+        let mut config = StudentConfig::default();
+        config.gan.latent = 5;
+        config.gan.convolutional.generator = vec![8, 6, 4];
         let (streams, device) = (Streams::new(1), Device::flex());
         for [height, width, channels] in [[32, 32, 3], [32, 20, 3], [17, 23, 1]] {
             let shape = ImageShape { channels, height, width };

@@ -6,10 +6,10 @@ use speed_data::ImageShape;
 use speed_nn::dropout::dropout;
 use speed_nn::matrix::on_vectors;
 
-use super::{Convolutional, ConvolutionalConfig, geometries};
+use super::{Convolutional, geometries};
 use crate::gan::GanTraining;
 use crate::gan::peer_trace::{Trace, Traced, record, record_layers};
-use crate::{Lesson, StudentConfig};
+use crate::{ConvolutionalConstants, GanConstants, Lesson, StudentConfig};
 
 impl Traced for Convolutional {
     /// Records the factors of dropout.
@@ -22,7 +22,7 @@ impl Traced for Convolutional {
         _: bool,
         stream: &mut Stream,
     ) {
-        let settings = &lesson.config.convolutional;
+        let settings = &lesson.config.gan.convolutional;
         let geometries = geometries(settings, lesson.pool.shape()).expect("large enough");
         let rates = std::iter::once(settings.input_dropout).chain(std::iter::repeat(settings.dropout));
         let layers: Vec<_> = geometries.iter().step_by(3).map(|(geometry, _)| geometry.map()).zip(rates).collect();
@@ -38,15 +38,10 @@ impl Traced for Convolutional {
 
 /// Small networks of every kind of layer.
 fn tiny() -> Trace {
-    let convolutional = ConvolutionalConfig { channels: vec![6, 8], generator: vec![10, 8, 6], ..Default::default() };
-    let config = StudentConfig {
-        batch: 12,
-        latent: 6,
-        initial_images: 60,
-        learning_rate: 3e-4,
-        convolutional,
-        ..StudentConfig::default()
-    };
+    let convolutional =
+        ConvolutionalConstants { channels: vec![6, 8], generator: vec![10, 8, 6], ..Default::default() };
+    let gan = GanConstants { latent: 6, initial_images: 60, convolutional, ..Default::default() };
+    let config = StudentConfig { batch: 12, learning_rate: 3e-4, gan, ..StudentConfig::default() };
     record::<Convolutional>(&config, ImageShape { channels: 3, height: 14, width: 12 }, 4, false)
 }
 
@@ -61,7 +56,8 @@ fn write_peer_traces() {
     let folder = std::path::PathBuf::from(std::env::var_os("SPEED_TRACE").expect("SPEED_TRACE names a folder"));
     on_vectors(tiny).write(&folder.join("conv-student-tiny"));
     // The paper's networks; convolutions in float64 are slow.
-    let config = StudentConfig { batch: 10, initial_images: 50, learning_rate: 3e-4, ..StudentConfig::default() };
+    let gan = GanConstants { initial_images: 50, ..Default::default() };
+    let config = StudentConfig { batch: 10, learning_rate: 3e-4, gan, ..StudentConfig::default() };
     let shape = ImageShape { channels: 3, height: 32, width: 32 };
     record::<Convolutional>(&config, shape, 10, true).write(&folder.join("conv-student"));
 }

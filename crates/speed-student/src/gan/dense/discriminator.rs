@@ -42,9 +42,14 @@ impl DenseDiscriminator {
             inputs = outputs;
             WeightNormDense::new(theta, WeightNorm { activation, trained_scale, norm_epsilon: 0.0, deviation: 1.0 })
         };
-        let hidden = config.discriminator.iter().map(|&units| layer(units, Activation::Relu, false)).collect();
+        let hidden = config.gan.discriminator.iter().map(|&units| layer(units, Activation::Relu, false)).collect();
         let output = layer(classes, Activation::Linear, true);
-        Self { hidden, output, input_noise: config.input_noise as f32, hidden_noise: config.hidden_noise as f32 }
+        Self {
+            hidden,
+            output,
+            input_noise: config.gan.input_noise as f32,
+            hidden_noise: config.gan.hidden_noise as f32,
+        }
     }
 
     /// Sets every scale and bias so that each unit has mean 0 and variance 1 over the images `[n, pixels]`, from the
@@ -111,12 +116,13 @@ mod tests {
     use speed_nn::noise::NormalPool;
 
     use super::*;
+    use crate::GanConstants;
 
     const IMAGES: usize = 40;
 
     fn network(hidden: &[usize], input_noise: f64, hidden_noise: f64) -> DenseDiscriminator {
-        let config =
-            StudentConfig { discriminator: hidden.to_vec(), input_noise, hidden_noise, ..StudentConfig::default() };
+        let gan = GanConstants { discriminator: hidden.to_vec(), input_noise, hidden_noise, ..Default::default() };
+        let config = StudentConfig { gan, ..StudentConfig::default() };
         DenseDiscriminator::new(&config, 6, 3, &mut Streams::new(1).stream("weights", 0), &Device::flex())
     }
 

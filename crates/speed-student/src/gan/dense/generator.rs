@@ -28,15 +28,18 @@ pub(crate) struct DenseGenerator {
 impl DenseGenerator {
     /// Creates layers of the sizes in `config` with Glorot-uniform weights.
     pub(super) fn new(config: &StudentConfig, shape: ImageShape, stream: &mut Stream, device: &Device) -> Self {
-        let mut inputs = config.latent;
+        let mut inputs = config.gan.latent;
         let mut weights = |outputs: usize| {
             let limit = (6.0 / (inputs + outputs) as f32).sqrt();
             let weights = init::uniform([inputs, outputs], -limit, limit, stream, device);
             inputs = outputs;
             weights
         };
-        let hidden =
-            config.generator.iter().map(|&units| BatchNormDense::new(weights(units), EPSILON, Activation::Softplus));
+        let hidden = config
+            .gan
+            .generator
+            .iter()
+            .map(|&units| BatchNormDense::new(weights(units), EPSILON, Activation::Softplus));
         let hidden = hidden.collect();
         let kind =
             WeightNorm { activation: Activation::Sigmoid, trained_scale: true, norm_epsilon: EPSILON, deviation: 1.0 };

@@ -7,7 +7,7 @@ use speed_data::ImageShape;
 use super::Dense;
 use crate::gan::GanTraining;
 use crate::gan::peer_trace::{Trace, Traced, record, record_layers};
-use crate::{Lesson, StudentConfig};
+use crate::{GanConstants, Lesson, StudentConfig};
 
 impl Traced for Dense {
     fn record_draws(
@@ -19,7 +19,7 @@ impl Traced for Dense {
         has_logits: bool,
         stream: &mut Stream,
     ) {
-        let config = lesson.config;
+        let config = &lesson.config.gan;
         let hidden = config.discriminator.len();
         let inputs = std::iter::once(lesson.pool.shape().pixels()).chain(config.discriminator.iter().copied());
         let deviations = std::iter::once(config.input_noise).chain(std::iter::repeat(config.hidden_noise));
@@ -35,14 +35,14 @@ impl Traced for Dense {
 
 /// Small networks of every kind of layer.
 fn tiny() -> Trace {
-    let config = StudentConfig {
-        batch: 20,
+    let gan = GanConstants {
         discriminator: vec![24, 16, 12],
         generator: vec![14, 12],
         latent: 6,
         initial_images: 60,
-        ..StudentConfig::default()
+        ..GanConstants::default()
     };
+    let config = StudentConfig { batch: 20, gan, ..StudentConfig::default() };
     record::<Dense>(&config, ImageShape { channels: 1, height: 6, width: 6 }, 4, false)
 }
 
