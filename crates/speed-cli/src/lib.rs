@@ -4,6 +4,7 @@
 
 mod arguments;
 mod bar;
+mod command_line;
 mod commands;
 mod failure;
 mod figure;
@@ -48,7 +49,7 @@ fn run(prepare: impl FnOnce()) -> std::process::ExitCode {
     process::begin();
     prepare();
     let arguments = arguments::with_negative_numbers(std::env::args_os());
-    let command = match options::CommandLine::try_parse_from(arguments) {
+    let command = match command_line::CommandLine::try_parse_from(arguments) {
         Ok(line) => {
             bar::set_quiet(line.quiet);
             line.command

@@ -8,6 +8,7 @@ mod ticker;
 use std::io::{IsTerminal, stderr};
 use std::path::Path;
 
+use clap::ValueEnum;
 use speed_core::ExitCode;
 use speed_experiment::{Event, Progress};
 
@@ -15,7 +16,15 @@ pub(crate) use self::bars::Bars;
 pub(crate) use self::lines::EVERY;
 use self::lines::Lines;
 use crate::bar::{self, is_quiet};
-use crate::options::LogFormat;
+
+/// The form of progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One object a line.
+    Json,
+}
 
 /// A reporter of a run's progress.
 pub(crate) enum Reporter {

@@ -24,7 +24,7 @@ mod votes;
 pub(crate) use account::{RowBounds, data_independent, data_independent_party};
 pub(crate) use baselines::{RowBaselines, TeachersOnTest};
 pub(crate) use context::Context;
-pub(crate) use graph::{Graph, KINDS, folder_of_row, kind_with_units};
+pub(crate) use graph::{Graph, folder_of_row, kind_with_units};
 pub(crate) use images::{Images, facts, shape_and_classes};
 pub(crate) use kind::{Kind, Node, Units};
 pub(crate) use labelling::RowLabellings;
@@ -37,3 +37,18 @@ pub(crate) use truth::Truth;
 pub(crate) use units::ShardUnits;
 pub use units::StageUnits;
 pub(crate) use votes::{CollectedVotes, planned_classes};
+
+/// The kinds of stages, in the order of execution. Consecutive kinds that are per row are executed row by row.
+pub(crate) static KINDS: &[&Kind] = &[
+    &data::DATA,
+    &map::POOL_MAPPING,
+    &teachers::TEACHER_TRAINING,
+    &votes::VOTE_COLLECTION,
+    &queries::QUERY_SELECTION,
+    &labelling::CHECKING,
+    &labelling::LABELLING,
+    &account::ACCOUNTING,
+    &beliefs::BELIEF_UPDATE,
+    &students::STUDENT_TRAINING,
+    &baselines::BASELINE_MEASUREMENT,
+];

@@ -276,7 +276,7 @@ mod tests {
     }
 
     fn kind(name: &str) -> Option<&'static Kind> {
-        KINDS.into_iter().find(|kind| kind.name == name)
+        KINDS.iter().copied().find(|kind| kind.name == name)
     }
 
     #[test]

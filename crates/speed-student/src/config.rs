@@ -1,8 +1,9 @@
-//! Settings of a student's training, with the names of the methods.
+//! Settings of a student's training.
 
 use serde::{Deserialize, Serialize};
 use speed_nn::training::InvalidField;
 
+use crate::StudentMethod;
 use crate::epoch_images::{REFERENCE_POOL, check_epoch_images, is_pass};
 use crate::gan::{GanConstants, GanSize};
 use crate::limits::MAX_SIZE;
@@ -67,36 +68,6 @@ impl StudentConfig {
         InvalidField::rate("learning_rate", self.learning_rate)?;
         InvalidField::epochs("evaluate_every", self.evaluate_every)?;
         self.pseudo_labels.check()
-    }
-}
-
-/// A method of training a student, identified by its name. `methods.rs` finds the [`Method`](crate::Method) with the name.
-#[derive(Clone, Copy)]
-pub struct StudentMethod {
-    pub(crate) name: &'static str,
-}
-
-impl StudentMethod {
-    /// The paper's method for MNIST: a semi-supervised GAN of dense layers.
-    pub const GAN: Self = Self { name: "gan" };
-    /// The paper's method for SVHN: a semi-supervised GAN of convolutions.
-    pub const CONV_GAN: Self = Self { name: "conv-gan" };
-    /// A convolutional network that learns from its own pseudo-labels.
-    pub const PSEUDO_LABELS: Self = Self { name: "pseudo-labels" };
-
-    /// A reserved name: a row with this name uses the config's default method.
-    pub const DEFAULT_NAME: &str = "default";
-
-    /// Returns the method's name in a config.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        self.name
-    }
-}
-
-impl Default for StudentMethod {
-    fn default() -> Self {
-        Self::GAN
     }
 }
 

@@ -1,33 +1,37 @@
-//! The list of methods: the built-in ones, and those that a program registers.
+//! The methods by name: the built-in ones, and those that a program registers.
+
+pub(crate) mod gan;
+pub mod pseudo_labels;
 
 use std::ops::Deref;
 
 use speed_nn::training::{Named, RegistrationError, Registry, by_name};
 
-use crate::gan::{Convolutional, Dense, Gan};
-use crate::pseudo_labels::PseudoLabels;
-use crate::{Method, StudentMethod};
+use crate::Method;
+use gan::{Convolutional, Dense, Gan};
+use pseudo_labels::PseudoLabels;
 
-static METHODS: Registry<NamedMethod> = Registry::new(&[
-    NamedMethod { name: StudentMethod::GAN, method: &Gan::<Dense>::NEW },
-    NamedMethod { name: StudentMethod::PSEUDO_LABELS, method: &PseudoLabels },
-    NamedMethod { name: StudentMethod::CONV_GAN, method: &Gan::<Convolutional>::NEW },
-]);
+static METHODS: Registry<StudentMethod> =
+    Registry::new(&[StudentMethod::GAN, StudentMethod::PSEUDO_LABELS, StudentMethod::CONV_GAN]);
 
-/// A method with its name.
+/// A method of training a student, identified by its name.
 #[derive(Clone, Copy)]
-struct NamedMethod {
-    name: StudentMethod,
+pub struct StudentMethod {
+    name: &'static str,
     method: &'static dyn Method,
 }
 
-impl Named for NamedMethod {
-    fn name(self) -> &'static str {
-        self.name.name()
-    }
-}
-
 impl StudentMethod {
+    /// The paper's method for MNIST: a semi-supervised GAN of dense layers.
+    pub const GAN: Self = Self { name: "gan", method: &Gan::<Dense>::NEW };
+    /// The paper's method for SVHN: a semi-supervised GAN of convolutions.
+    pub const CONV_GAN: Self = Self { name: "conv-gan", method: &Gan::<Convolutional>::NEW };
+    /// A convolutional network that learns from its own pseudo-labels.
+    pub const PSEUDO_LABELS: Self = Self { name: "pseudo-labels", method: &PseudoLabels };
+
+    /// A reserved name: a row with this name uses the config's default method.
+    pub const DEFAULT_NAME: &str = "default";
+
     /// Registers a method under a name for the configs of this process.
     ///
     /// # Errors
@@ -36,13 +40,13 @@ impl StudentMethod {
         if name == Self::DEFAULT_NAME {
             return Err(RegistrationError::Taken { name: name.to_owned() });
         }
-        METHODS.add(NamedMethod { name: Self { name }, method }).map(|added| added.name)
+        METHODS.add(Self { name, method })
     }
 
     /// Returns all methods, the built-in ones first.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        METHODS.all().into_iter().map(|method| method.name).collect()
+        METHODS.all()
     }
 
     /// Returns the method with this name.
@@ -50,7 +54,13 @@ impl StudentMethod {
     /// # Errors
     /// A message with the known names.
     pub fn find(name: &str) -> Result<Self, String> {
-        METHODS.find(name).map(|method| method.name)
+        METHODS.find(name)
+    }
+
+    /// Returns the method's name in a config.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.name
     }
 }
 
@@ -58,7 +68,7 @@ impl Deref for StudentMethod {
     type Target = dyn Method;
 
     fn deref(&self) -> &Self::Target {
-        METHODS.find(self.name).expect("a built-in or registered name").method
+        self.method
     }
 }
 

@@ -1,13 +1,33 @@
 //! Commands of the clients of a round's server.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::Args;
 use speed_core::printable_path;
 
 use super::{Failure, print_report};
 use crate::bar::Waiting;
-use crate::options::ClientOptions;
+
+/// Options of a party that asks a server.
+#[derive(Debug, Args)]
+pub(crate) struct ClientOptions {
+    /// This party's signing key
+    #[arg(long, value_name = "FILE")]
+    signing_key: PathBuf,
+    /// The round's file, which contains the server's key
+    #[arg(long, value_name = "FILE")]
+    round: PathBuf,
+    /// The server's address
+    #[arg(long, value_name = "HOST:PORT")]
+    server: String,
+    /// How long to retry an unavailable, busy or unfinished server, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    patience: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
 
 fn client(options: &ClientOptions) -> speed_round::network::ClientOptions {
     speed_round::network::ClientOptions {

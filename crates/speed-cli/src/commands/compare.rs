@@ -1,12 +1,34 @@
 //! `speed compare`
 
+use std::path::PathBuf;
+
+use clap::Args;
 use speed_core::printable_path;
 use speed_experiment::report::{Comparison, Report};
 use speed_experiment::{find_run, read_report};
 
 use super::{Failure, print_report, usage};
-use crate::options::CompareOptions;
 use crate::terminal;
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareOptions {
+    /// Runs, each a folder results/EXPERIMENT/RUN, an experiment with one finished run, or the beginning of a run's id;
+    /// differences are relative to the first
+    #[arg(required = true, value_name = "RUN", num_args = 1..=26)]
+    runs: Vec<PathBuf>,
+    /// Compare with the paper's own figures that the configs contain
+    #[arg(long)]
+    paper: bool,
+    /// Folder of all results, searched for runs by name
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    results: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Print Markdown
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+}
 
 pub(super) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     let read = |run| -> Result<(String, Report), Failure> {

@@ -1,7 +1,8 @@
 //! `speed data check`, `fetch` and `example`
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use speed_core::{ExitCode, printable_path};
@@ -12,8 +13,46 @@ use speed_experiment::training::{ORGANISATIONS, OWN_IMAGES, PUBLIC_IMAGES, TEST_
 
 use super::{Failure, print, print_report};
 use crate::bar;
-use crate::options::DataCommand;
+use crate::options::MAX_SEED;
 use crate::terminal;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DataCommand {
+    /// Check the files of a dataset: presence, checksums, headers
+    Check {
+        /// Name of the dataset: mnist, fashion-mnist, kmnist, emnist-digits, emnist-letters, emnist-balanced, svhn or cifar-10
+        name: String,
+        /// Folder of datasets [default: SPEED_DATASETS, or ./datasets if it is not set]
+        #[arg(long, value_name = "DIR")]
+        datasets: Option<PathBuf>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Download a dataset and check it; an interrupted download resumes
+    Fetch {
+        /// Name of the dataset: mnist, fashion-mnist, kmnist, emnist-digits, emnist-letters, emnist-balanced, svhn or cifar-10
+        name: String,
+        /// Folder of datasets; the files go into a subfolder with the dataset's name
+        #[arg(long, value_name = "DIR", default_value = "datasets")]
+        datasets: PathBuf,
+        /// Base address to download from instead of the known mirrors; may be given several times
+        #[arg(long, value_name = "URL")]
+        mirror: Vec<String>,
+    },
+    /// Write example pictures for a first model (docs/first-model.md)
+    ///
+    /// Built-in digits, 24 x 24: 600 labelled pictures for each of three organisations, 400 public pictures without labels
+    /// and 1000 test pictures.
+    Example {
+        /// The new folder
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Seed of the digits
+        #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
+        seed: u64,
+    },
+}
 
 pub(super) fn execute(command: DataCommand) -> Result<(), Failure> {
     match command {

@@ -1,5 +1,9 @@
 //! `speed export`
 
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use speed_core::printable_path;
 use speed_experiment::model::{IMAGES, LOGITS, Model, OnnxModel, PROBABILITIES, PixelType};
@@ -8,8 +12,49 @@ use speed_round::write_once;
 
 use super::{Failure, usage};
 use crate::bar::note;
-use crate::options::{ExportOptions, ModelFormat};
 use crate::output::{mark, not_public, print_report};
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportOptions {
+    /// The model: models/ROW/student-0.safetensors in a run's folder, or the weights of one of its teachers,
+    /// stages/teachers/teacher-0000.bin
+    #[arg(long, value_name = "FILE")]
+    model: PathBuf,
+    /// Format: onnx, or safetensors, the model's own file
+    #[arg(long, value_name = "FORMAT", default_value = "onnx", hide_possible_values = true)]
+    to: ModelFormat,
+    /// File for the model; another file of this name is not overwritten
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Pixels that an ONNX model reads: uint8, values of 0 to 255, or float, values of 0 to 1
+    #[arg(long, value_name = "TYPE", default_value = "uint8", value_parser = pixels(), hide_possible_values = true)]
+    pixels: PixelType,
+    /// Also write the names of the classes as a JSON list, for runtimes that do not show a model's metadata
+    #[arg(long, value_name = "FILE")]
+    classes: Option<PathBuf>,
+    /// Folder of datasets, for a teacher of a run that kept no students [default: SPEED_DATASETS, or ./datasets if it is not
+    /// set]
+    #[arg(long, value_name = "DIR")]
+    datasets: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The format of an exported model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModelFormat {
+    /// Open Neural Network Exchange.
+    Onnx,
+    /// The format of models in runs.
+    Safetensors,
+}
+
+/// A choice of the pixels of an ONNX model.
+fn pixels() -> impl TypedValueParser<Value = PixelType> {
+    PossibleValuesParser::new(["uint8", "float"])
+        .map(|pixels| if pixels == "float" { PixelType::Float } else { PixelType::Uint8 })
+}
 
 /// The JSON output: the model and its file.
 #[derive(Serialize)]

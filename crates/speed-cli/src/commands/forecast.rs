@@ -2,11 +2,14 @@
 
 mod cost;
 
+use std::path::PathBuf;
+
+use clap::Args;
 use serde::Serialize;
 use speed_accountant::calibrate::{Target, calibrate_coins_of_teacher, calibrate_noise};
 use speed_accountant::forecast::{Agreement, AgreementForecast, Forecast, VotesModel, least_teachers};
 use speed_accountant::{
-    Account, AccountError, Accountant, Adversary, Bound, HonestRatio, PrivacyEvent, round_up, without_protection,
+    Account, AccountError, Accountant, Adversary, Bound, Delta, HonestRatio, PrivacyEvent, round_up, without_protection,
 };
 use speed_core::VoteShape;
 use speed_core::vote_files::Known;
@@ -16,8 +19,50 @@ use speed_mechanism::{Mechanism, MechanismKind};
 use super::privacy::{ReadVotes, WithVotes, noise, ratio, read_counts, read_votes, width};
 use super::{Failure, flag, print_report, usage};
 use crate::bar::Waiting;
-use crate::options::PlanOptions;
+use crate::options::{FormOption, NoiseOptions, agreement, delta};
 use cost::{PlannedCost, PlannedRound};
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanOptions {
+    /// Number of teachers; --honest-ratio is rounded down to an integer number of teachers
+    #[arg(long, value_name = "N")]
+    teachers: usize,
+    /// Number of parties that the teachers belong to, as equal as possible: also print the epsilon of all votes of one party
+    #[arg(long, value_name = "N")]
+    parties: Option<usize>,
+    /// Expected share of the teachers that vote for the right class, for example 0.9
+    #[arg(
+        long, value_name = "SHARE", value_parser = agreement, conflicts_with = "votes",
+        required_unless_present = "votes", requires = "classes"
+    )]
+    agreement: Option<Agreement>,
+    /// Votes of a public pilot, .npy or CSV: labels (teachers x queries) or histograms (queries x classes). They are scaled to
+    /// --teachers, and the class with the most votes counts as right
+    #[arg(long, value_name = "FILE")]
+    votes: Option<PathBuf>,
+    #[command(flatten)]
+    form: FormOption,
+    /// Number of classes, which a file of labels does not contain
+    #[arg(long, value_name = "K")]
+    classes: Option<usize>,
+    /// Number of queries [default: the number of queries of --votes]
+    #[arg(long, value_name = "N", required_unless_present = "votes")]
+    queries: Option<usize>,
+    #[command(flatten)]
+    noise: NoiseOptions,
+    /// Find the least noise whose data-independent epsilon is at most this value, instead of --gamma, --sigma or --coins
+    #[arg(long, value_name = "E", conflicts_with_all = ["gamma", "sigma", "coins"])]
+    epsilon: Option<f64>,
+    /// Delta of the claim
+    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta)]
+    delta: Delta,
+    /// Do not measure the time of keys, encryption, sum and argmax on this machine, which takes a few seconds
+    #[arg(long)]
+    without_times: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
 
 /// The share of right labels for which the least number of teachers is found.
 const RIGHT_SHARE: f64 = 0.95;

@@ -1,10 +1,25 @@
 //! Signing keys of the parties.
 
+use std::path::PathBuf;
+
+use clap::Args;
 use speed_core::printable_path;
 use speed_round::{IdentityReport, Role, generate_party};
 
 use super::{Failure, print_report};
-use crate::options::IdentityOptions;
+
+#[derive(Debug, Args)]
+pub(crate) struct IdentityOptions {
+    /// Display name of this party
+    #[arg(long)]
+    name: String,
+    /// The signing key to write (PEM, mode 0600); the card gets the same name with .toml, and the registry of a teacher or a server with .registry
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
 
 pub(super) fn generate(role: Role, options: &IdentityOptions, teachers: u64) -> Result<(), Failure> {
     let report = generate_party(role, &options.name, teachers, &options.out)?;

@@ -2,19 +2,113 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgAction, Args};
 use serde_json::{Value, json};
 use speed_accountant::forecast::{Agreement, AgreementForecast, Forecast};
 use speed_accountant::{AccountError, HonestRatio, PrivacyEvent};
-use speed_core::{RandomnessKind, printable_path};
+use speed_core::{Classes, NoisePlacement, RandomnessKind, printable_path};
 use speed_round::bundle::{self, BundleOptions};
 use speed_round::{
     Influence, Refused, Roster, RoundFile, RoundPrice, RoundRandomness, Terms, hash_query_list, student,
 };
 
 use super::round::opened_together;
+use super::round_noise::RoundNoiseOptions;
 use super::{Failure, WITHOUT_PROOFS, flag, influence, mark, price, print_report, round_noise, usage};
 use crate::bar::Waiting;
-use crate::options::RoundOptions;
+use crate::options::{PriceOptions, agreement, classes};
+
+/// A choice of those who add the privacy noise.
+fn noise_placement() -> impl TypedValueParser<Value = NoisePlacement> {
+    PossibleValuesParser::new(["teachers", "server"])
+        .map(|noise| if noise == "server" { NoisePlacement::Central } else { NoisePlacement::Distributed })
+}
+
+/// A choice whether messages need proofs.
+fn proofs() -> impl TypedValueParser<Value = bool> {
+    PossibleValuesParser::new(["required", "off"]).map(|proofs| proofs == "required")
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RoundOptions {
+    /// The public.key that teachers will encrypt under
+    #[arg(long, value_name = "FILE", required_unless_present = "keys")]
+    public_key: Option<PathBuf>,
+    /// A folder of several key sets (keygen --sets), among which the queries are divided: one round for each, in a folder of --out
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["public_key", "evaluation_key", "proof_key", "reuse_keys"], requires = "query_list")]
+    keys: Option<PathBuf>,
+    /// Known answers that `student mix` mixed into the list; each part of them is written beside its secret key
+    #[arg(long, value_name = "FILE", requires = "keys")]
+    known: Option<PathBuf>,
+    /// The evaluation.key of the same keys, whose SHA-256 enters the round's id [default: evaluation.key beside the public key]
+    #[arg(long, value_name = "FILE")]
+    evaluation_key: Option<PathBuf>,
+    /// Name of the round; two rounds with the same key need different names
+    #[arg(long)]
+    name: String,
+    /// Number of queries
+    #[arg(long, value_name = "N")]
+    queries: usize,
+    /// A file that lists the queries in order; its SHA-256 enters the round's id
+    #[arg(long, value_name = "FILE")]
+    query_list: Option<PathBuf>,
+    /// The names of the classes in their order, separated by commas, by which votes and labels refer to them; or their number, if they are
+    /// called 0, 1 and so on
+    #[arg(long, value_name = "NAMES", value_parser = classes)]
+    classes: Classes,
+    /// The parties: a folder with the card of each in a file of its own, or a file with all cards one after another
+    #[arg(long, value_name = "FOLDER")]
+    roster: PathBuf,
+    /// Number of parties that answer; a roster with another number is refused
+    #[arg(long, value_name = "N", required_unless_present = "simulation")]
+    parties: Option<usize>,
+    /// Number of teachers of all parties together; a roster with another number is refused [default: one of each party]
+    #[arg(long, value_name = "N", requires = "parties")]
+    teachers: Option<usize>,
+    /// Number of teachers that must answer; a party counts with all its teachers [default: all]
+    #[arg(long, value_name = "M")]
+    min_teachers: Option<usize>,
+    #[command(flatten)]
+    mechanism: RoundNoiseOptions,
+    /// The parties that add the noise: every teacher a share, or the server all of it (docs/threat-models.md)
+    #[arg(long, value_name = "NOISE", default_value = "teachers", value_parser = noise_placement())]
+    noise: NoisePlacement,
+    /// Give no answer where the largest noisy count is below this number of votes
+    #[arg(long, value_name = "VOTES")]
+    threshold: Option<i64>,
+    /// Proofs that messages are well formed. Without proofs, a teacher that sends malformed ciphertexts and sees the
+    /// labels can recover the secret key from them (docs/threat-models.md)
+    #[arg(long, value_name = "PROOFS", default_value = "required", value_parser = proofs(), action = ArgAction::Set)]
+    proofs: bool,
+    /// The teacher that opens the result together with the student, by its name in the roster: the holder of opener.share,
+    /// for keys of speed student keygen --joint
+    #[arg(long, value_name = "NAME", conflicts_with = "keys")]
+    opener: Option<String>,
+    /// Reuse the keys of another round. All rounds of a key together may have 333 bits of labels (100 labels of ten classes)
+    #[arg(long)]
+    reuse_keys: bool,
+    /// The proof key to write, for teachers and server [default: proof.key beside the round's file]
+    #[arg(long, value_name = "FILE")]
+    proof_key: Option<PathBuf>,
+    #[command(flatten)]
+    price: PriceOptions,
+    /// Expected share of the teachers that vote for the right class: also print the forecast of speed plan
+    #[arg(long, value_name = "SHARE", value_parser = agreement)]
+    agreement: Option<Agreement>,
+    /// Write a round in which even a unanimous vote gives a wrong label more than 5 % of the time
+    #[arg(long)]
+    accept_wrong_labels: bool,
+    /// Make the round a simulation, whose keys or noise come from a seed: no privacy
+    #[arg(long)]
+    simulation: bool,
+    /// The round's file to write; with --keys the folder of the rounds
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
 
 pub(super) fn create(options: &RoundOptions) -> Result<(), Failure> {
     let first = KeyFiles::first(options);

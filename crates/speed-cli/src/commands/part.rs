@@ -4,8 +4,8 @@ use serde_json::json;
 use speed_core::printable_path;
 use speed_experiment::{RunOptions, Shard, ShardReport, Sweep, run_shard, run_until};
 
+use super::run::RunArguments;
 use super::{Failure, print_report};
-use crate::options::RunOptions as RunArguments;
 use crate::progress::Reporter;
 
 /// Does the part of a run, or of the runs of a sweep, that the options name.

@@ -1,7 +1,8 @@
 //! `speed predict`
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 use speed_core::printable;
 use speed_experiment::model::{Inputs, Model, Predicting, Prediction};
@@ -11,9 +12,46 @@ use speed_experiment::training::{check_new, write_output, write_private_output};
 
 use super::{Failure, mark, threads};
 use crate::bar::{Counting, note, warn};
-use crate::options::{PredictOptions, PredictionFormat};
 use crate::output::{SIMULATION, not_public, print_bytes, to_json};
 use crate::terminal;
+
+#[derive(Debug, Args)]
+pub(crate) struct PredictOptions {
+    /// The model: models/ROW/student-0.safetensors in a run's folder, or the weights of one of its teachers,
+    /// stages/teachers/teacher-0000.bin
+    #[arg(long, value_name = "FILE")]
+    model: PathBuf,
+    /// PNG and JPEG pictures, folders of pictures, and .npy arrays: images x height x width (x channels) or images x channels
+    /// x height x width, uint8 or floating-point values of 0 to 1
+    #[arg(required = true, value_name = "IMAGES")]
+    images: Vec<PathBuf>,
+    /// Format of the output: table, csv, json (docs/json.md), or npy, a float32 array of images x classes
+    #[arg(long, value_name = "FORMAT", default_value = "table", hide_possible_values = true)]
+    format: PredictionFormat,
+    /// New file for the output [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Number of threads; predictions do not depend on it [default: all processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Folder of datasets, for a teacher of a run that kept no students [default: SPEED_DATASETS, or ./datasets if it is not
+    /// set]
+    #[arg(long, value_name = "DIR")]
+    datasets: Option<PathBuf>,
+}
+
+/// The format of predictions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PredictionFormat {
+    /// For people.
+    Table,
+    /// Comma-separated values.
+    Csv,
+    /// An object for programs.
+    Json,
+    /// The probabilities as a NumPy array.
+    Npy,
+}
 
 /// The JSON output: the model and the predictions.
 #[derive(Serialize)]

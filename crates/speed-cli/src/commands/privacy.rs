@@ -9,25 +9,95 @@ mod ledger;
 mod noise;
 mod votes;
 
-pub(super) use self::noise::{checks, noise, ratio, width};
-pub(super) use self::votes::{ReadVotes, WithVotes, counts as read_counts, read as read_votes};
+use std::ops::Range;
+use std::path::PathBuf;
 
+use clap::Args;
 use speed_accountant::{
-    Account, AccountError, Accountant, Bound, Extent, NeighbouringRelation, PrivacyEvent, ReleaseOptions, round_up,
+    Account, AccountError, Accountant, Adversary, Bound, Delta, Extent, NeighbouringRelation, PrivacyEvent,
+    ReleaseOptions, round_up,
 };
 use speed_core::Randomness;
 use speed_core::vote_files::Known;
 use speed_experiment::ExperimentError;
 use speed_mechanism::{MechanismError, NoiseGenerator};
 
-pub(super) use audit::audit;
-pub(super) use calibrate::calibrate;
-pub(super) use figure::figure;
-pub(super) use ledger::ledger;
-
+pub(super) use self::noise::{checks, noise, ratio, width};
+pub(super) use self::votes::{ReadVotes, WithVotes, counts as read_counts, read as read_votes};
 use super::{Failure, flag, mark, print_report, usage};
 use crate::bar::Waiting;
-use crate::options::AccountOptions;
+use crate::options::{CheckOptions, FormOption, NoiseOptions, delta, rows};
+pub(super) use audit::{AuditOptions, audit};
+pub(super) use calibrate::{CalibrateOptions, calibrate};
+pub(super) use figure::{FigureCommand, figure};
+pub(super) use ledger::{LedgerCommand, ledger};
+
+#[derive(Debug, Args)]
+pub(crate) struct AccountOptions {
+    /// Votes, .npy or CSV: labels (teachers x queries) or histograms (queries x classes). Not needed with --any-votes
+    #[arg(long, value_name = "FILE", required_unless_present = "any_votes")]
+    votes: Option<PathBuf>,
+    #[command(flatten)]
+    form: FormOption,
+    /// Only these queries: an .npy or CSV file of indices. Without --votes: the number of queries
+    #[arg(long, value_name = "IDX|N", conflicts_with = "rows")]
+    queries: Option<PathBuf>,
+    /// Only queries A to B - 1
+    #[arg(long, value_name = "A..B", value_parser = rows, requires = "votes")]
+    rows: Option<Range<usize>>,
+    /// Number of teachers, which must match the votes; --honest-ratio is rounded down to an integer number of teachers
+    #[arg(long, value_name = "N")]
+    teachers: Option<usize>,
+    /// Number of classes, which a file of labels does not contain. Without --votes, two classes cost less than a larger
+    /// number [default: any number]
+    #[arg(long, value_name = "K")]
+    classes: Option<usize>,
+    #[command(flatten)]
+    noise: NoiseOptions,
+    /// Delta of the claim
+    #[arg(long, value_name = "D", value_parser = delta)]
+    delta: Delta,
+    /// Assumption about the noise outside --honest-ratio: dropout (missing), collusion (known to an adversary) or central
+    /// (a trusted aggregator adds all noise)
+    #[arg(long, value_name = "WHAT", default_value = "dropout")]
+    assume: Adversary,
+    /// Cover every number of teachers up to the number that --honest-ratio leaves out, instead of exactly that number, and
+    /// every mixture of missing and known noise; takes as long as one account for each number
+    #[arg(long)]
+    up_to: bool,
+    /// Formulas: paper, outcome (worst case given a query's epsilon and the probability of another answer) or tight (uses
+    /// everything that is known)
+    #[arg(long, value_name = "WHICH", default_value = "tight")]
+    bound: Bound,
+    /// Cover both directions also with the paper's formulas; the other bounds cover both directions unless --one-direction
+    /// is given
+    #[arg(long, conflicts_with = "one_direction")]
+    both_directions: bool,
+    /// Cover only the direction from these votes to a neighbour's
+    #[arg(long)]
+    one_direction: bool,
+    /// Largest moment order: integer orders with the paper's formulas [default: 25], real orders otherwise [default:
+    /// 4096]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    orders: Option<u32>,
+    /// Answer only where the largest noisy count reaches this many votes
+    #[arg(long, value_name = "VOTES")]
+    threshold: Option<f64>,
+    #[command(flatten)]
+    check: CheckOptions,
+    /// Compute the data-independent epsilon, which may be published
+    #[arg(long)]
+    any_votes: bool,
+    /// Add noise to the data-dependent epsilon, so that the value may be published once (docs/privacy.md, "Publication")
+    #[arg(long, conflicts_with_all = ["any_votes", "one_direction", "orders", "bound"])]
+    release: bool,
+    /// With --release: noise from a seed; the value is then not private
+    #[arg(long, value_name = "SEED", requires = "release")]
+    simulation: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
 
 pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     let (counts, read) = match &options.votes {

@@ -1,12 +1,28 @@
 //! `speed round`: checks a round's file and prints its terms.
 
+use std::path::PathBuf;
+
+use clap::Args;
 use serde_json::json;
+use speed_accountant::Delta;
 use speed_core::vote_files::csv_cell;
 use speed_core::{NoisePlacement, printable};
 use speed_round::{Influence, Party, RoundFile, RoundPrice};
 
 use super::{Failure, WITHOUT_PROOFS, influence, mark, print, print_report};
-use crate::options::ShowRoundOptions;
+use crate::options::delta;
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowRoundOptions {
+    /// The round's file
+    round: PathBuf,
+    /// Delta at which the round's epsilon is printed
+    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta)]
+    delta: Delta,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
 
 pub(super) fn show(options: &ShowRoundOptions) -> Result<(), Failure> {
     let file = RoundFile::read(&options.round)?;

@@ -1,10 +1,41 @@
 //! The noise of a round, from options.
 
+use clap::Args;
 use speed_aggregation::PrivacyNoise;
 use speed_mechanism::{MechanismKind, NoiseDeviation};
 
 use super::{Failure, flag, usage};
-use crate::options::{AgreedNoiseOptions, RoundNoiseOptions};
+
+/// The noise of a new round: the mechanism, and exactly one parameter.
+#[derive(Debug, Args)]
+pub(crate) struct RoundNoiseOptions {
+    /// Mechanism of the noise: binomial or discrete-laplace [default: binomial, with --gamma discrete-laplace]
+    #[arg(long)]
+    mechanism: Option<String>,
+    /// Coins that each teacher tosses for each class and query: the scale of binomial noise
+    #[arg(long, value_name = "M", conflicts_with_all = ["sigma", "gamma"])]
+    coins: Option<u64>,
+    /// Standard deviation of binomial noise, in votes: each teacher tosses the fewest coins that reach it together
+    #[arg(long, conflicts_with = "gamma")]
+    sigma: Option<f64>,
+    /// Inverse scale of discrete Laplace noise, per vote
+    #[arg(long)]
+    gamma: Option<f64>,
+}
+
+/// The noise that a teacher agrees to.
+#[derive(Debug, Args)]
+pub(crate) struct AgreedNoiseOptions {
+    /// The mechanism that this teacher agrees to; a round with another is refused
+    #[arg(long)]
+    mechanism: Option<String>,
+    /// The coins of each teacher that this teacher agrees to, for binomial noise
+    #[arg(long, value_name = "M", requires = "mechanism", conflicts_with = "gamma")]
+    coins: Option<u64>,
+    /// The inverse scale that this teacher agrees to, for discrete Laplace noise
+    #[arg(long, requires = "mechanism")]
+    gamma: Option<f64>,
+}
 
 /// Returns the noise of a new round of this many teachers. It is binomial unless gamma is given.
 pub(super) fn of_round(

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::Args;
 use speed_core::ExitCode;
 use speed_experiment::{
     RunOptions, Source, Sweep, check_run_id, first_model, has_begun, plan, run as run_experiment, run_folder,
@@ -11,9 +12,53 @@ use speed_experiment::{
 use super::plan::plan_text;
 use super::runs::report_text;
 use super::{Failure, part, price, print_report, sweep, threads};
-use crate::options::RunOptions as RunArguments;
-use crate::progress::Reporter;
+use crate::options::{ExperimentOptions, MaxEpsilon};
+use crate::progress::{LogFormat, Reporter};
 use crate::slurm::quoted;
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    #[command(flatten)]
+    experiment: ExperimentOptions,
+    /// Number of threads; results do not depend on it [default: all processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    #[command(flatten)]
+    limit: MaxEpsilon,
+    /// Repeat a finished stage (teachers, votes, aggregate, student, ...); its old results are set aside
+    #[arg(long, value_name = "STAGE")]
+    force: Vec<String>,
+    /// End after a stage (teachers, votes, aggregate, student, ...), without tables; earlier stages run first
+    #[arg(long, value_name = "STAGE", conflicts_with = "dry_run")]
+    stage: Option<String>,
+    /// Process one share of the stage's units and nothing else, with --stage teachers, aggregate or student: 3/50 is the
+    /// third of fifty processes that share a results folder (docs/experiments.md)
+    #[arg(long, value_name = "I/N", requires = "stage", conflicts_with = "force")]
+    pub(super) shard: Option<String>,
+    /// How long a shard waits for an unfinished earlier stage, in seconds, because file systems may show another
+    /// machine's files late
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, hide_default_value = true, requires = "shard")]
+    latency_wait: u32,
+    /// Stop unless the config's run or sweep has this id; for scripts, because the config may have changed
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+    /// Resume trainings of another kind of machine and shards of another binary; no single machine can then reproduce the
+    /// results, and the report states this
+    #[arg(long)]
+    mix_machines: bool,
+    /// Print the resolved config and the stages without running them
+    #[arg(long)]
+    dry_run: bool,
+    /// Print an explanation of the columns below the table
+    #[arg(long)]
+    legend: bool,
+    /// Format of progress on standard error: text, or json for one object a line (docs/json.md)
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_possible_values = true)]
+    log_format: LogFormat,
+    /// Print the report as JSON instead of the table
+    #[arg(long)]
+    pub(super) json: bool,
+}
 
 pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
     let reporter = Reporter::new(options.log_format);

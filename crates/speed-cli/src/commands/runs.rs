@@ -1,7 +1,8 @@
 //! `speed list`, and the text of finished runs and sweeps.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use serde_json::json;
 use speed_accountant::{epsilon_text, without_protection};
 use speed_core::{printable, printable_path};
@@ -11,7 +12,17 @@ use speed_experiment::{ExperimentError, ListedState, RunSummary, list_runs, page
 use super::{Failure, print_report};
 use crate::terminal;
 
-pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
+#[derive(Debug, Args)]
+pub(crate) struct ListOptions {
+    /// Folder of all results
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    results: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn list(ListOptions { results, json }: &ListOptions) -> Result<(), Failure> {
     if !results.is_dir() {
         let missing = "there is no such folder of results: expected the --results of a run";
         return Err(match results.exists() {
@@ -20,7 +31,7 @@ pub(super) fn list(results: &Path, json: bool) -> Result<(), Failure> {
         });
     }
     let runs = list_runs(results);
-    print_report(json, &json!({ "runs": runs }), || list_text(&runs))
+    print_report(*json, &json!({ "runs": runs }), || list_text(&runs))
 }
 
 fn list_text(runs: &[RunSummary]) -> String {

@@ -1,22 +1,164 @@
 //! `speed server keygen`, `aggregate`, `serve`, `reveal` and `verify`
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::{Args, Subcommand};
 use speed_core::{Circuit, ExitCode, printable_path};
 use speed_round::network::{Limits, ServeProgress, ServeReport};
 use speed_round::server::{self, Progress, Refusal, ServerOptions, ServerReport, VerifyReport};
 use speed_round::{Role, RoundRandomness, default_registry};
 use tracing_subscriber::EnvFilter;
 
+use super::identity::IdentityOptions;
 use super::{Failure, WITHOUT_PROOFS, identity, influence, mark, print_report, threads};
 use crate::bar;
-use crate::options::{
-    AggregateOptions, LogFormat, RevealOptions, ServeOptions, ServerCommand, ServerOptions as CommandOptions,
-    ServerVerifyOptions,
-};
-use crate::progress::Reporter;
+use crate::options::RecordOptions;
+use crate::progress::{LogFormat, Reporter};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServerCommand {
+    /// Generate the server's signing key, and its card for the student's roster
+    Keygen(IdentityOptions),
+    /// Sum the teachers' messages and compute the encrypted winners; resumes after an interruption
+    Aggregate(Box<AggregateOptions>),
+    /// Serve a round over a network: receive messages and send the result to the student; resumes after an interruption
+    Serve(Box<ServeOptions>),
+    /// Sign and write the seed of a result for a verifier, from which the verifier computes the same answers. It must
+    /// stay secret from the student
+    Reveal(RevealOptions),
+    /// Compute sum and answers of a round again and compare them with the server's result: for a teacher, or for any
+    /// other party except the student
+    Verify(Box<ServerVerifyOptions>),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RevealOptions {
+    /// The server's signing key
+    #[arg(long, value_name = "FILE")]
+    signing_key: PathBuf,
+    /// The server's registry, which has the result [default: beside the signing key]
+    #[arg(long, value_name = "FILE")]
+    registry: Option<PathBuf>,
+    /// The round's file
+    #[arg(long, value_name = "FILE")]
+    round: PathBuf,
+    /// The revealed seed to write (mode 0600)
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServerVerifyOptions {
+    /// The student's evaluation.key
+    #[arg(long, value_name = "FILE")]
+    evaluation_key: PathBuf,
+    /// The round's proof key, if the round requires proofs
+    #[arg(long, value_name = "FILE")]
+    proof_key: Option<PathBuf>,
+    /// The round's file
+    #[arg(long, value_name = "FILE")]
+    round: PathBuf,
+    /// The server's result
+    #[arg(long, value_name = "FILE")]
+    result: PathBuf,
+    /// The round's log
+    #[arg(long, value_name = "FILE")]
+    log: PathBuf,
+    /// The seed that the server revealed
+    #[arg(long, value_name = "FILE")]
+    seed: PathBuf,
+    /// Folder with the counted messages, from the server's --copy-messages or from the teachers; other files are ignored
+    #[arg(long, value_name = "DIR")]
+    messages: PathBuf,
+    /// Number of threads; the outcome does not depend on it [default: all processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// A teacher's signing key, which signs the verification
+    #[arg(long, value_name = "FILE", requires = "out")]
+    signing_key: Option<PathBuf>,
+    /// The verification to write for the student, if the server did not lie
+    #[arg(long, value_name = "FILE", requires = "signing_key")]
+    out: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Options of a server of a round, whatever brings the messages.
+#[derive(Debug, Args)]
+pub(crate) struct ServerArguments {
+    /// The server's signing key
+    #[arg(long, value_name = "FILE")]
+    signing_key: PathBuf,
+    /// The student's evaluation.key
+    #[arg(long, value_name = "FILE")]
+    evaluation_key: PathBuf,
+    /// The round's file
+    #[arg(long, value_name = "FILE")]
+    round: PathBuf,
+    /// The round's proof key, if the round requires proofs
+    #[arg(long, value_name = "FILE")]
+    proof_key: Option<PathBuf>,
+    /// Number of teachers that must answer, if more than the round requires
+    #[arg(long, value_name = "M")]
+    min_teachers: Option<usize>,
+    #[command(flatten)]
+    records: RecordOptions,
+    /// Folder to which the counted messages are copied for verifiers (speed server verify), because the registry deletes
+    /// them when the result exists
+    #[arg(long, value_name = "DIR")]
+    copy_messages: Option<PathBuf>,
+    /// Number of threads; results do not depend on it [default: all processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Seed for all randomness, only in a simulation round
+    #[arg(long, value_name = "SEED")]
+    simulation: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AggregateOptions {
+    #[command(flatten)]
+    server: ServerArguments,
+    /// Folder of the teachers' messages
+    #[arg(long, value_name = "DIR")]
+    answers: PathBuf,
+    /// The result to write; the round's log gets the same name followed by .log
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeOptions {
+    #[command(flatten)]
+    server: ServerArguments,
+    /// Address for the round's parties; TLS rejects all others
+    #[arg(long, value_name = "HOST:PORT")]
+    listen: String,
+    /// Address of /health and /metrics for monitoring, without TLS: do not expose it to the internet
+    #[arg(long, value_name = "HOST:PORT")]
+    watch: Option<String>,
+    /// Address of a proxy in front of the server; its connections must begin with a header of the PROXY protocol, version 2,
+    /// whose address counts as the client's, so only the proxy may be able to connect from it
+    #[arg(long, value_name = "IP")]
+    proxy: Option<IpAddr>,
+    /// Minutes after the first start of this round's server until the sum closes if enough teachers have answered;
+    /// without it, the server waits for all teachers
+    #[arg(long, value_name = "MINUTES")]
+    wait: Option<u32>,
+    /// Exit after the student has fetched the result
+    #[arg(long)]
+    until_fetched: bool,
+}
 
 pub(super) fn execute(command: ServerCommand) -> Result<(), Failure> {
     match command {
@@ -51,7 +193,7 @@ fn aggregate(options: AggregateOptions) -> Result<(), Failure> {
     print_report(json, &report, || text(&report))
 }
 
-fn server_options(options: CommandOptions) -> ServerOptions {
+fn server_options(options: ServerArguments) -> ServerOptions {
     ServerOptions {
         registry: options.records.registry(&options.signing_key),
         new_registry: options.records.new_registry,

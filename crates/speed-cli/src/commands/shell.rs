@@ -1,8 +1,8 @@
 //! `speed completions` and `speed manual`: shell completions and manual pages.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use clap::CommandFactory as _;
+use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use speed_core::printable_path;
@@ -10,17 +10,30 @@ use speed_experiment::ExperimentError;
 use speed_experiment::training::check_new;
 
 use super::{Failure, print};
-use crate::options::CommandLine;
+use crate::command_line::CommandLine;
 
-pub(super) fn completions(shell: Shell) -> Result<(), Failure> {
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsOptions {
+    /// The shell
+    shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManualOptions {
+    /// The folder to create
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+pub(super) fn completions(options: CompletionsOptions) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut CommandLine::command(), "speed", &mut script);
+    clap_complete::generate(options.shell, &mut CommandLine::command(), "speed", &mut script);
     print(&String::from_utf8_lossy(&script))
 }
 
-pub(super) fn manual(folder: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn manual(options: ManualOptions) -> Result<(), Failure> {
     let failed = |path: &Path| ExperimentError::io("write", path.to_path_buf());
-    let Some(folder) = folder else {
+    let Some(folder) = options.folder.as_deref() else {
         let mut page = Vec::new();
         Man::new(CommandLine::command()).render(&mut page).map_err(failed(Path::new("the manual")))?;
         return print(&String::from_utf8_lossy(&page));

@@ -4,8 +4,9 @@ mod follow;
 mod state;
 mod text;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use speed_core::printable_path;
 use speed_experiment::{
     ExperimentError, FoundResults, find_any_run, find_results, is_finished, missing_for_page, read_report, read_sweep,
@@ -16,8 +17,30 @@ use self::state::State;
 use super::runs::{report_text, sweep_text};
 use super::{Failure, print, print_report};
 use crate::bar::line;
-use crate::options::ShowOptions;
 use crate::slurm::Jobs;
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowOptions {
+    /// A run or sweep: its folder, such as results/EXPERIMENT/RUN, an experiment with one finished run or one run, or the
+    /// beginning of its id
+    run: PathBuf,
+    /// Folder of all results, searched for runs by name
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    results: PathBuf,
+    /// Follow a run until no process works on it, then print its table or state; of several runs of an experiment, the
+    /// active one
+    #[arg(long, conflicts_with = "html")]
+    follow: bool,
+    /// Print an explanation of the columns below the table
+    #[arg(long)]
+    legend: bool,
+    /// Print the complete report or the state as JSON; with --follow, the state as one object a line every second
+    #[arg(long)]
+    json: bool,
+    /// Print the page, one HTML file: speed show RUN --html > page.html
+    #[arg(long, conflicts_with_all = ["json", "legend"])]
+    html: bool,
+}
 
 pub(super) fn show(options: &ShowOptions) -> Result<(), Failure> {
     let found = match options.follow {

@@ -1,17 +1,132 @@
 //! `speed student identity`, `keygen`, `queries`, `mix`, `round`, `fetch`, `open`, `train` and `plurality`
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Subcommand;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use speed_accountant::Delta;
 use speed_aggregation::Parameters;
 use speed_core::printable_path;
+use speed_round::bundle::MAX_KEY_SETS;
 use speed_round::student::{self, KeygenReport};
 use speed_round::{Role, RoundFile, RoundPrice, RoundRandomness, bundle};
 
+use super::client::ClientOptions;
+use super::identity::IdentityOptions;
+use super::new_round::RoundOptions;
+use super::training::{PluralityOptions, StudentQueriesOptions, StudentTrainOptions};
 use super::{Failure, client, identity, mark, new_round, print_report, training};
 use crate::bar::Waiting;
-use crate::options::StudentCommand;
+use crate::options::delta;
+
+/// A choice of parameter set by the range of noisy counts.
+fn key_range() -> impl TypedValueParser<Value = Parameters> {
+    PossibleValuesParser::new(["narrow", "wide"])
+        .map(|range| if range == "wide" { Parameters::WIDE_128 } else { Parameters::TOURNAMENT_128 })
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StudentCommand {
+    /// Generate the keys of all roles: secret.key (mode 0600), public.key, evaluation.key
+    Keygen {
+        /// Folder of the keys; existing keys are never overwritten
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Number of key sets, in the folders 1, 2 and so on: for rounds with more labels than one key serves (student round --keys)
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MAX_KEY_SETS as i64))]
+        sets: Option<u16>,
+        /// Range of noisy counts: narrow up to a difference of 2544 votes, wide up to 30000
+        #[arg(long, value_name = "RANGE", default_value = "narrow", value_parser = key_range())]
+        range: Parameters,
+        /// Split the secret key for a joint opening: instead of secret.key, write student.share, and opener.share for one
+        /// hospital (both mode 0600). The party that runs this must give opener.share away and keep no copy
+        #[arg(long, conflicts_with = "sets")]
+        joint: bool,
+        /// Seed for the keys, for simulations only: anyone who knows the seed knows the secret key
+        #[arg(long, value_name = "SEED")]
+        simulation: Option<u64>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Generate the student's signing key, and its card for the roster
+    Identity(IdentityOptions),
+    /// Choose the queries of a round among the public pictures
+    Queries(StudentQueriesOptions),
+    /// Mix pictures whose labels the student knows into a list of queries, in a secret order
+    Mix {
+        /// The list of queries whose labels the student wants
+        #[arg(long, value_name = "FILE")]
+        query_list: PathBuf,
+        /// The known answers, lines of name,label; they stay with the student
+        #[arg(long, value_name = "FILE")]
+        known: PathBuf,
+        /// The new list of queries, for `student round --query-list`
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write the file of a round, which goes to everyone
+    Round(Box<RoundOptions>),
+    /// Fetch a round's result from its server, as soon as it is available
+    Fetch {
+        #[command(flatten)]
+        client: ClientOptions,
+        /// The result to write
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+    /// Decrypt a round's result
+    Open {
+        /// The student's secret.key; in a joint opening student.share
+        #[arg(long, value_name = "FILE")]
+        secret_key: PathBuf,
+        /// The opener's part of the result (speed teacher part), in a joint opening
+        #[arg(long, value_name = "FILE")]
+        part: Option<PathBuf>,
+        /// The server's result
+        #[arg(long, value_name = "FILE")]
+        result: PathBuf,
+        /// The round's file; the result of another round is refused
+        #[arg(long, value_name = "FILE")]
+        round: PathBuf,
+        /// A teacher's verification of the result (speed server verify); may be repeated, and all must hold
+        #[arg(long, value_name = "FILE")]
+        verification: Vec<PathBuf>,
+        /// Known answers to compare before any label is written: lines of query,label or name,label below these column names.
+        /// Their labels are left empty
+        #[arg(long, value_name = "FILE")]
+        known: Option<PathBuf>,
+        /// How many known answers may be wrong, because teachers are not always right
+        #[arg(long, value_name = "N", default_value_t = 0, requires = "known")]
+        known_wrong: usize,
+        /// The round's list of queries, if the known answers name queries
+        #[arg(long, value_name = "FILE", requires = "known")]
+        query_list: Option<PathBuf>,
+        /// Open a result that no teacher verified: its labels may be bits of the secret key if the server lies
+        #[arg(long, conflicts_with = "verification")]
+        unverified: bool,
+        /// Keep the secret key or student.share, which is otherwise destroyed after the labels are written
+        #[arg(long)]
+        keep_keys: bool,
+        /// Delta at which the round's epsilon is printed
+        #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta)]
+        delta: Delta,
+        /// The file of labels to write, lines of query,label; an empty label means no answer
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Train a model on public images and the labels of a round
+    Train(Box<StudentTrainOptions>),
+    /// Label queries by the plurality of votes in clear text, without noise: for trials, not private
+    Plurality(PluralityOptions),
+}
 
 pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
     match command {

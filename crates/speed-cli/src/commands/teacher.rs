@@ -1,16 +1,165 @@
 //! `speed teacher keygen`, `train`, `vote`, `answer`, `send`, `log`, `check` and `part`
 
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
 use serde_json::json;
 use speed_accountant::PriceLimit;
 use speed_aggregation::PrivacyNoise;
 use speed_core::printable_path;
+use speed_core::vote_files::VotesForm;
 use speed_round::opener::{self, ShareState};
 use speed_round::teacher::{self, TeacherOptions};
 use speed_round::{LogCheckOptions, Role, RoundFile, RoundPrice, RoundRandomness, check_log, default_registry};
 
+use super::client::ClientOptions;
+use super::identity::IdentityOptions;
 use super::round::class_names;
+use super::round_noise::AgreedNoiseOptions;
+use super::training::{TeacherTrainOptions, TeacherVoteOptions};
 use super::{Failure, WITHOUT_PROOFS, client, identity, mark, price, print_report, round_noise, training};
-use crate::options::{AnswerOptions, OpenPartOptions, TeacherCommand};
+use crate::options::{PriceOptions, RecordOptions};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TeacherCommand {
+    /// Generate this teacher's signing key, and its card for the student's roster
+    Keygen {
+        #[command(flatten)]
+        identity: IdentityOptions,
+        /// Number of teachers of this party, which its card states: models trained on disjoint parts of its records
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        teachers: u64,
+    },
+    /// Train a teacher, or several on disjoint parts, on one organisation's labelled images
+    Train(Box<TeacherTrainOptions>),
+    /// Let models vote on public images; `teacher answer` reads the votes
+    Vote(TeacherVoteOptions),
+    /// Encrypt this teacher's noisy votes for a round
+    Answer(Box<AnswerOptions>),
+    /// Send this teacher's message to the round's server; an interrupted upload resumes
+    Send {
+        #[command(flatten)]
+        client: ClientOptions,
+        /// This teacher's message
+        #[arg(long, value_name = "FILE")]
+        message: PathBuf,
+        /// The server's receipt to write
+        #[arg(long, value_name = "FILE")]
+        receipt: PathBuf,
+    },
+    /// Fetch the round's log from its server
+    Log {
+        #[command(flatten)]
+        client: ClientOptions,
+        /// The log to write
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+    /// Check whether the server counted this teacher's message, from the log and the receipt
+    Check {
+        /// The round's file
+        #[arg(long, value_name = "FILE")]
+        round: PathBuf,
+        /// This teacher's message
+        #[arg(long, value_name = "FILE")]
+        message: PathBuf,
+        /// The server's receipt, if the message was sent over a network
+        #[arg(long, value_name = "FILE")]
+        receipt: Option<PathBuf>,
+        /// The round's log, which the server gives to every teacher
+        #[arg(long, value_name = "FILE")]
+        log: PathBuf,
+        /// A verification of the result: its log must be the same as this one. Ask the verifier for it
+        #[arg(long, value_name = "FILE")]
+        verification: Option<PathBuf>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make this teacher's part of the opening of a result that it verified, in a round with a joint opening
+    Part(OpenPartOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OpenPartOptions {
+    /// This teacher's signing key; the round's file names it as the opener
+    #[arg(long, value_name = "FILE")]
+    signing_key: PathBuf,
+    /// The opener's share of the secret key, from the student (speed student keygen --joint)
+    #[arg(long, value_name = "FILE")]
+    opener_share: PathBuf,
+    /// The round's file
+    #[arg(long, value_name = "FILE")]
+    round: PathBuf,
+    /// The server's result
+    #[arg(long, value_name = "FILE")]
+    result: PathBuf,
+    /// This teacher's own verification of the result (speed server verify)
+    #[arg(long, value_name = "FILE")]
+    verification: PathBuf,
+    /// Registry of this teacher's rounds, which prevents parts of two results [default: beside the signing key]
+    #[arg(long, value_name = "FILE")]
+    registry: Option<PathBuf>,
+    /// Keep the share, which is otherwise destroyed after the part is written
+    #[arg(long)]
+    keep_share: bool,
+    /// Make the part although this teacher answered another round of the same keys (student round --reuse-keys)
+    #[arg(long)]
+    reuse_keys: bool,
+    /// The part to write, for the student
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AnswerOptions {
+    /// This teacher's signing key, which identifies the teacher in the round's file
+    #[arg(long, value_name = "FILE")]
+    signing_key: PathBuf,
+    /// The student's public.key
+    #[arg(long, value_name = "FILE")]
+    public_key: PathBuf,
+    /// The round's file
+    #[arg(long, value_name = "FILE")]
+    round: PathBuf,
+    /// This teacher's votes, .npy or CSV: a label for each query, in order; `query,label` lines in any order, with query
+    /// numbers or, with --query-list, names; or one-hot histograms, queries x classes. For several teachers: a folder with
+    /// such a file for each, or one table: labels, teachers x queries, or counts, queries x classes
+    #[arg(long, value_name = "FILE")]
+    votes: PathBuf,
+    /// Form of the votes, if the file is ambiguous: labels or histograms
+    #[arg(long, value_name = "FORM")]
+    form: Option<VotesForm>,
+    /// The round's proof key, if the round requires proofs
+    #[arg(long, value_name = "FILE")]
+    proof_key: Option<PathBuf>,
+    /// The list of queries that this teacher voted on, whose names the votes may use; a round with another list, or
+    /// without one, is refused
+    #[arg(long, value_name = "FILE")]
+    query_list: Option<PathBuf>,
+    #[command(flatten)]
+    mechanism: AgreedNoiseOptions,
+    #[command(flatten)]
+    records: RecordOptions,
+    #[command(flatten)]
+    price: PriceOptions,
+    /// Answer although this teacher answered another round of the same keys (student round --reuse-keys): a student
+    /// that was corrupted in between could read this teacher's votes of the first round
+    #[arg(long)]
+    reuse_keys: bool,
+    /// Seed for noise and encryption, only in a simulation round
+    #[arg(long, value_name = "SEED")]
+    simulation: Option<u64>,
+    /// The message to write; the file name is arbitrary
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
 
 pub(super) fn execute(command: TeacherCommand) -> Result<(), Failure> {
     match command {

@@ -1,24 +1,229 @@
 //! `speed teacher train` and `vote`, `speed student queries`, `plurality` and `train`
 
 use std::fmt::Write as _;
+use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
-use speed_core::{printable, printable_path};
+use clap::{ArgGroup, Args};
+use speed_accountant::Delta;
+use speed_core::{Classes, printable, printable_path};
 use speed_experiment::model::Model;
 use speed_experiment::report::{Classification, ModelFile, Table};
 use speed_experiment::training::{
-    self, Grouping, ImagesOptions, OnnxOptions, PoolSummary, QueriesChoice, QueriesReport, StudentReport,
+    self, Features, Grouping, ImagesOptions, OnnxOptions, PoolSummary, QueriesChoice, QueriesReport, StudentReport,
     TeacherReport, TeachersReport, VoteReport, check_new, write_output,
 };
 use speed_round::hash_file;
 
 use super::card::{RoundFacts, card, card_paths};
 use super::{Failure, mark, print_report, threads};
-use crate::options::{
-    LogFormat, PluralityOptions, StudentQueriesOptions, StudentTrainOptions, TeacherTrainOptions, TeacherVoteOptions,
-};
-use crate::progress::Reporter;
+use crate::options::{ClassNames, MAX_SEED, class_names, classes, delta};
+use crate::progress::{LogFormat, Reporter};
 use crate::terminal;
+
+/// The form of pictures and the seed of a training.
+#[derive(Debug, Args)]
+pub(crate) struct CommonTrainOptions {
+    /// The names of the classes in the order of the labels, separated by commas (a name with a comma in double quotes); all parties of a round need the same
+    /// [default: the names of the folders, in their order]
+    #[arg(long, value_name = "NAMES", value_parser = class_names)]
+    classes: Option<ClassNames>,
+    /// Resize all pictures to HEIGHTxWIDTH; without it all must have the same size
+    #[arg(long, value_name = "HxW")]
+    size: Option<String>,
+    /// Convert all pictures to grey
+    #[arg(long)]
+    grey: bool,
+    /// Seed of the training [default: drawn, and printed]
+    #[arg(long, value_name = "SEED", value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
+    seed: Option<u64>,
+    /// Print JSON (docs/json.md)
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TeacherTrainOptions {
+    /// A folder with one subfolder of PNG and JPEG pictures for each class, or an .npy array: images x height x width (x
+    /// channels), uint8
+    #[arg(long, value_name = "FOLDER")]
+    images: PathBuf,
+    /// The labels of an array: .npy, classes from 0
+    #[arg(long, value_name = "FILE")]
+    labels: Option<PathBuf>,
+    /// Train this number of teachers on disjoint parts; --out is then a folder. A keyed hash of a group's name decides
+    /// about its part. Needs --classes
+    #[arg(long, value_name = "M")]
+    parts: Option<NonZeroUsize>,
+    /// With --parts: the key of the division. Keep it secret, and keep it for all rounds; it is made if it is missing
+    #[arg(long, value_name = "FILE", default_value = "division.key")]
+    division_key: PathBuf,
+    /// Keep images together whose file names have the same beginning before this separator: for example, with "_" all
+    /// pictures of the patient 07 whose names begin with 07_
+    #[arg(long, value_name = "SEPARATOR", conflicts_with = "groups")]
+    group_by_prefix: Option<String>,
+    /// Keep images together that have the same group in this CSV file with the columns file and group
+    #[arg(long, value_name = "FILE")]
+    groups: Option<PathBuf>,
+    /// Fraction of the groups of images that is held out to measure the teacher
+    #[arg(long, value_name = "FRACTION", default_value_t = 0.2)]
+    validation: f64,
+    /// Passes over the training images [default: teacher.steps = 300 steps of 30 images]
+    #[arg(long, value_name = "N")]
+    epochs: Option<NonZeroUsize>,
+    /// Change a key of [teacher] (configs/default.toml), for example --set teacher.architecture=deeper
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    /// Number of teachers that are trained at the same time; results do not depend on it [default: all processors]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroU16>,
+    #[command(flatten)]
+    common: CommonTrainOptions,
+    /// The new model file, or with --parts the new folder of model files; only their owner can read them
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TeacherVoteOptions {
+    /// The models: files, or folders of .safetensors files; each is one teacher
+    #[arg(long, value_name = "FILE", required_unless_present = "onnx", num_args = 1..)]
+    model: Vec<PathBuf>,
+    /// ONNX models of other programs: files, or folders of .onnx files; each is one teacher. Input N x channels x height x
+    /// width, uint8 or float32 from 0 to 1; first output N x classes, scores or probabilities. Use only models that you trust
+    #[arg(long, value_name = "FILE", conflicts_with = "model", num_args = 1..)]
+    onnx: Vec<PathBuf>,
+    /// The names of the classes of ONNX models, in the order of their scores, separated by commas [default: the file's
+    /// metadata entry classes, a JSON list]
+    #[arg(long, value_name = "NAMES", value_parser = class_names, conflicts_with = "model")]
+    classes: Option<ClassNames>,
+    /// Resize images to the size of the ONNX model and convert them to its colours; without it, other images are refused
+    #[arg(long, conflicts_with = "model")]
+    fit: bool,
+    /// The public images: a folder of pictures, or an .npy array
+    #[arg(long, value_name = "FOLDER")]
+    images: PathBuf,
+    /// The round's list of queries, which names images by their paths in the folder; the votes have its order. If it has
+    /// groups, the answer to a group is the most frequent class of its images [default: all images in the order of their
+    /// names]
+    #[arg(long, value_name = "FILE")]
+    query_list: Option<PathBuf>,
+    /// Known answers that measure the models, which are then reported beside the votes: a CSV file with the columns name (of an
+    /// image or group among the queries) and label (the name of its class)
+    #[arg(long, value_name = "FILE")]
+    known: Option<PathBuf>,
+    /// The new votes: .csv with lines of name,label for one model; .npy, teachers x queries; or otherwise a folder with a
+    /// CSV file for each model
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Number of threads; votes do not depend on it [default: all processors]
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroU16>,
+    /// Print JSON (docs/json.md)
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("by cluster").args(["clusters", "groups"]).multiple(true))]
+pub(crate) struct StudentQueriesOptions {
+    /// The public images: a folder of pictures; with --clusters or --groups also an .npy array
+    #[arg(long, value_name = "FOLDER")]
+    pool: PathBuf,
+    /// Number of queries
+    #[arg(long, value_name = "N")]
+    count: usize,
+    /// Divide the pool into as many clusters of similar images, and choose the typical image of each [default: a random choice]
+    #[arg(long)]
+    clusters: bool,
+    /// Divide the pool into as many clusters of similar images, and choose the core of each: a query is then a group of
+    /// images, which get one label together
+    #[arg(long)]
+    groups: bool,
+    /// The vectors by which images are similar: straightened (grey levels, centred and without slant, for handwriting on a
+    /// dark background), gradients (directions of edges, for photographs) or pixels [default: straightened]
+    #[arg(long, value_name = "NAME", requires = "by cluster")]
+    features: Option<Features>,
+    /// Resize all pictures to HEIGHTxWIDTH; without it all must have the same size. A random choice keeps all sizes
+    #[arg(long, value_name = "HxW")]
+    size: Option<String>,
+    /// Convert all pictures to grey
+    #[arg(long)]
+    grey: bool,
+    /// Seed of the choice [default: drawn, and printed]
+    #[arg(long, value_name = "SEED")]
+    seed: Option<u64>,
+    /// Number of threads; the choice does not depend on it [default: all processors]
+    #[arg(long, value_name = "N", requires = "by cluster")]
+    threads: Option<NonZeroU16>,
+    /// The new list of queries, for `student round --query-list`
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Print JSON (docs/json.md)
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PluralityOptions {
+    /// Files of votes: CSV or .npy of one teacher, or .npy tables of teachers x queries
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    votes: Vec<PathBuf>,
+    /// The list of queries that the teachers voted on
+    #[arg(long, value_name = "FILE")]
+    query_list: PathBuf,
+    /// The names of the classes in their order, separated by commas; or their number, if they are called 0, 1 and so on
+    #[arg(long, value_name = "NAMES", value_parser = classes)]
+    classes: Classes,
+    /// The new file of labels, lines of query,label
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Print JSON (docs/json.md)
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StudentTrainOptions {
+    /// The public images without labels: a folder of pictures, or an .npy array
+    #[arg(long, value_name = "FOLDER")]
+    pool: PathBuf,
+    /// The labels of `student open`, lines of query,label; or lines of name,label; labels are names of classes. Queries without a label are skipped, and
+    /// the label of a group is the label of all its images
+    #[arg(long, value_name = "FILE")]
+    labels: PathBuf,
+    /// The round's list of queries; without it, query 0 is the first image of the pool in the order of names, and so on
+    #[arg(long, value_name = "FILE")]
+    query_list: Option<PathBuf>,
+    /// The round's file: its id is recorded in the model, its numbers of queries and classes are checked, and the model's
+    /// card states its privacy cost
+    #[arg(long, value_name = "FILE")]
+    round: Option<PathBuf>,
+    /// The round's result: the card states the cost for the teachers that were counted; without it, for the smallest number
+    /// that the round accepts
+    #[arg(long, value_name = "FILE", requires = "round")]
+    result: Option<PathBuf>,
+    /// Delta of the epsilon in the model's card
+    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta)]
+    delta: Delta,
+    /// Labelled images that measure the model, with one subfolder for each class, or an .npy array
+    #[arg(long, value_name = "FOLDER")]
+    test: Option<PathBuf>,
+    /// The labels of a test array: .npy, classes from 0
+    #[arg(long, value_name = "FILE", requires = "test")]
+    test_labels: Option<PathBuf>,
+    /// Epochs of 9000 images each [default: 40 for pseudo-labels, 100 for the GANs]
+    #[arg(long, value_name = "N")]
+    epochs: Option<NonZeroU32>,
+    /// Change a key of [student] (configs/default.toml), for example --set student.method=gan [default method: pseudo-labels]
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    sets: Vec<String>,
+    #[command(flatten)]
+    common: CommonTrainOptions,
+    /// The new model file, for `speed predict`; its card is written beside it, as -card.json and -card.md
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
 
 /// Runs work that reports progress, and clears the bars before its results.
 fn reported<T>(

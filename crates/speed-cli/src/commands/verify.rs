@@ -1,5 +1,8 @@
 //! `speed verify`
 
+use std::path::PathBuf;
+
+use clap::Args;
 use serde::Serialize;
 use speed_accountant::{Account, Delta, epsilon_text};
 use speed_core::printable_path;
@@ -11,8 +14,26 @@ use speed_experiment::{
 
 use super::card::RoundFacts;
 use super::{Failure, usage};
-use crate::options::VerifyOptions;
 use crate::output::{mark, print_report};
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyOptions {
+    /// The card: models/ROW/model-card.json in a run's folder, or the -card.json beside a model
+    #[arg(value_name = "CARD")]
+    card: PathBuf,
+    /// The folder of the run, for a card that was moved away from it; the models must be beside the card
+    #[arg(long, value_name = "DIR", conflicts_with = "round")]
+    run: Option<PathBuf>,
+    /// The round's file, for the card of a round's model
+    #[arg(long, value_name = "FILE")]
+    round: Option<PathBuf>,
+    /// The round's result, if the card was written with it
+    #[arg(long, value_name = "FILE", requires = "round")]
+    result: Option<PathBuf>,
+    /// Print JSON (docs/json.md)
+    #[arg(long)]
+    json: bool,
+}
 
 /// The JSON output.
 #[derive(Serialize)]

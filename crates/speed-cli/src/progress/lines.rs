@@ -10,8 +10,8 @@ use speed_core::{ExitCode, printable};
 use speed_experiment::{Event, Progress, RunView};
 
 use super::ticker::Ticker;
-use crate::options::LogFormat;
 use crate::output::versioned_line;
+use crate::progress::LogFormat;
 
 /// The interval between two lines on long work.
 pub(crate) const EVERY: Duration = Duration::from_secs(10);

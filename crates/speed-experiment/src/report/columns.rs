@@ -162,7 +162,7 @@ const LEGEND_INDENT: usize = 13;
 
 /// The columns of the table after the row's name, in their order. The epsilon that may be published precedes the
 /// others.
-pub(crate) static COLUMNS: [Column; 16] = [
+pub(crate) static COLUMNS: &[Column] = &[
     Column::new(
         DATA_INDEPENDENT,
         Content::Epsilon(|row| row.data_independent.as_ref()),
@@ -359,7 +359,7 @@ impl ReportRow {
     /// Returns its claims in the order of their columns, each with its columns.
     pub(crate) fn claims(&self) -> Vec<(&Account, Vec<&'static str>)> {
         let mut claims: Vec<(&Account, Vec<&'static str>)> = Vec::new();
-        for column in &COLUMNS {
+        for column in COLUMNS {
             let Content::Epsilon(account) = column.content else { continue };
             let Some(account) = account(self) else { continue };
             match claims.iter_mut().find(|(other, _)| other.claim == account.claim) {

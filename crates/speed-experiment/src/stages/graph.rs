@@ -7,37 +7,13 @@ use std::path::Path;
 use speed_accountant::QueryBatch;
 use speed_core::Digest;
 
-use super::account::ACCOUNTING;
-use super::baselines::BASELINE_MEASUREMENT;
-use super::beliefs::BELIEF_UPDATE;
-use super::data::DATA;
+use super::KINDS;
 use super::kind::{Kind, Node};
-use super::labelling::{CHECKING, LABELLING};
-use super::map::POOL_MAPPING;
-use super::queries::QUERY_SELECTION;
 use super::stage::StageName;
-use super::students::STUDENT_TRAINING;
-use super::teachers::TEACHER_TRAINING;
 use super::units::StageUnits;
-use super::votes::VOTE_COLLECTION;
 use crate::config::{Config, RowConfig};
 use crate::error::ExperimentError;
 use crate::store::RunStore;
-
-/// The kinds of stages, in the order of execution. Consecutive kinds that are per row are executed row by row.
-pub(crate) static KINDS: [&Kind; 11] = [
-    &DATA,
-    &POOL_MAPPING,
-    &TEACHER_TRAINING,
-    &VOTE_COLLECTION,
-    &QUERY_SELECTION,
-    &CHECKING,
-    &LABELLING,
-    &ACCOUNTING,
-    &BELIEF_UPDATE,
-    &STUDENT_TRAINING,
-    &BASELINE_MEASUREMENT,
-];
 
 /// The stages of a run in the order of execution.
 pub(crate) struct Graph(Vec<Node>);
@@ -133,7 +109,7 @@ impl Graph {
 
 /// Returns the kind that a name on the command line means, if its stages have units.
 pub(crate) fn kind_with_units(name: &str) -> Option<&'static Kind> {
-    KINDS.into_iter().find(|kind| kind.units.is_some() && kind.name == name)
+    KINDS.iter().copied().find(|kind| kind.units.is_some() && kind.name == name)
 }
 
 /// Returns whether consecutive kinds are executed row by row.

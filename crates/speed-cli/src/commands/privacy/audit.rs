@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use clap::{Args, ValueEnum};
 use serde_json::json;
 use speed_accountant::audit::{NoisyArgmax, ShareNoise, TruncatedShare, audit_at};
 use speed_accountant::theory::tight_per_query_epsilon;
@@ -18,7 +19,55 @@ use super::noise::noise;
 use super::votes::{self, ReadVotes};
 use crate::bar::Counting;
 use crate::commands::{Failure, flag, print_report, usage};
-use crate::options::{AuditOptions, ShareKind};
+use crate::options::{FormOption, NoiseOptions, delta};
+
+/// Origin of the noise of an audit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShareKind {
+    /// This project's exact integer shares (Gaussian noise has no shares: one exact discrete Gaussian draw)
+    Exact,
+    /// Shares truncated to integers as in the paper's published code: not as private as claimed
+    Truncated,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditOptions {
+    #[command(flatten)]
+    mechanism: NoiseOptions,
+    /// Delta of the claim that Gaussian, Skellam or binomial noise is tested against; ignored for Laplace noise
+    #[arg(long, value_name = "D", default_value = "1e-2", value_parser = delta)]
+    delta: Delta,
+    /// Vote counts of one query, one for each class; or with --query, a file of votes, whose class with the most votes
+    /// becomes the first. At the neighbour, one vote moves from the first class to the second
+    #[arg(long, value_name = "N,N,...|FILE", default_value = "20,20", num_args = 1..)]
+    votes: Vec<String>,
+    /// With a file of votes: index of the query, from 0
+    #[arg(long, value_name = "I")]
+    query: Option<usize>,
+    #[command(flatten)]
+    form: FormOption,
+    /// With a file of labels: the number of classes
+    #[arg(long, value_name = "K")]
+    classes: Option<usize>,
+    /// Answer only where the largest noisy count reaches this many votes [default: the first class's votes]
+    #[arg(long, value_name = "VOTES", conflicts_with = "no_threshold")]
+    threshold: Option<i64>,
+    /// Always answer
+    #[arg(long)]
+    no_threshold: bool,
+    /// Number of runs for each of the two neighbouring votes
+    #[arg(long, value_name = "N", default_value = "20000", value_parser = clap::value_parser!(u64).range(100..))]
+    runs: u64,
+    /// Confidence of the lower bound
+    #[arg(long, value_name = "P", default_value = "0.999")]
+    confidence: f64,
+    /// Origin of the noise
+    #[arg(long, value_name = "WHICH", default_value = "exact")]
+    noise: ShareKind,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
 
 /// The largest number of values drawn for an audit. More would take days.
 const MAX_DRAWS: f64 = 1e12;

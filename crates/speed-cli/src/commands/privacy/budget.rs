@@ -6,10 +6,11 @@ use speed_accountant::{AccountError, Budget, PrivacyEvent, QueryBatch, Samplers,
 use speed_core::printable_path;
 use speed_mechanism::{HonestRatio, Mechanism, MechanismError, MechanismKind, NoiseCoins};
 
+use super::calibrate::CalibrateOptions;
 use super::noise::{noise, ratio, tossing, width};
 use crate::bar::Waiting;
 use crate::commands::{Failure, flag, print_report, usage};
-use crate::options::{CalibrateOptions, NoiseOptions};
+use crate::options::NoiseOptions;
 
 /// The properties of queries other than their noise and their number. `ledger charge` and `calibrate` share them, so
 /// that `ledger charge` accepts the results of `calibrate`.

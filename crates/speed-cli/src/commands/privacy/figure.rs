@@ -1,20 +1,85 @@
 //! `speed figure`
 
+use std::ops::Range;
 use std::path::PathBuf;
 
+use clap::{Args, Subcommand};
 use serde_json::json;
-use speed_accountant::{AccountError, Adversary};
+use speed_accountant::{AccountError, Adversary, Bound, Delta};
 use speed_core::printable_path;
 use speed_core::vote_files::Known;
 use speed_experiment::training::check_new;
 use speed_experiment::{ExperimentError, write_atomic};
-use speed_mechanism::InverseScale;
+use speed_mechanism::{HonestRatio, InverseScale, MechanismKind};
 
 use super::votes::{self, ReadVotes, WithVotes};
 use crate::bar::Waiting;
 use crate::commands::{Failure, flag, print_report, usage};
 use crate::figure::{Figure, FigureRequest};
-use crate::options::{FigureCommand, FigureOptions, QueryOptions};
+use crate::options::{FormOption, delta, ratio, rows};
+
+/// A file of votes and a selection of its queries.
+#[derive(Debug, Args)]
+pub(crate) struct QueryOptions {
+    /// Votes, .npy or CSV: labels (teachers x queries) or histograms (queries x classes)
+    #[arg(long, value_name = "FILE")]
+    votes: PathBuf,
+    #[command(flatten)]
+    form: FormOption,
+    /// Number of classes, which a file of labels does not contain
+    #[arg(long, value_name = "K")]
+    classes: Option<usize>,
+    /// Only these queries: an .npy or CSV file of indices
+    #[arg(long, value_name = "IDX", conflicts_with = "rows")]
+    queries: Option<PathBuf>,
+    /// Only queries A to B - 1
+    #[arg(long, value_name = "A..B", value_parser = rows)]
+    rows: Option<Range<usize>>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FigureCommand {
+    /// Plot epsilon over gamma at one tau, with the limit (the paper's Figure 2)
+    Gamma {
+        /// Fraction of the teachers whose noise is present and secret (tau)
+        #[arg(long, value_name = "TAU", default_value = "0.9", value_parser = ratio)]
+        honest_ratio: HonestRatio,
+        #[command(flatten)]
+        figure: FigureOptions,
+    },
+    /// Plot epsilon over tau at one gamma (the paper's Figure 3)
+    Tau {
+        /// Inverse scale of the noise, per vote
+        #[arg(long, value_name = "G", default_value = "0.1")]
+        gamma: f64,
+        #[command(flatten)]
+        figure: FigureOptions,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FigureOptions {
+    #[command(flatten)]
+    queries: QueryOptions,
+    /// Noise of the tight curve: laplace or discrete-laplace
+    #[arg(long, value_name = "KIND", default_value = "discrete-laplace")]
+    mechanism: MechanismKind,
+    /// Delta of all values
+    #[arg(long, value_name = "D", default_value = "1e-5", value_parser = delta)]
+    delta: Delta,
+    /// Assumption of the tight curve: dropout or collusion
+    #[arg(long, value_name = "WHAT", default_value = "dropout")]
+    assume: Adversary,
+    /// Formulas of the tight curve: outcome (takes a second) or tight (takes a minute)
+    #[arg(long, value_name = "WHICH", default_value = "outcome")]
+    bound: Bound,
+    /// Write PREFIX.svg and PREFIX.csv [default: figure-gamma, figure-tau]
+    #[arg(long, value_name = "PREFIX")]
+    out: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
 
 pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure> {
     let (options, name) = match command {

@@ -1,5 +1,8 @@
 //! `speed ledger`
 
+use std::path::PathBuf;
+
+use clap::Subcommand;
 use serde_json::json;
 use speed_accountant::ledger::{ChargeRequest, Ledger, LedgerError, PartyCost, PartySize, Statement};
 use speed_accountant::{AccountError, Budget, Delta, Price, PriceLimit, QueryBatch, round_up};
@@ -10,8 +13,78 @@ use super::budget::{QueryTerms, refused};
 use super::noise::noise;
 use crate::bar::warn;
 use crate::commands::{Failure, price, print_report, usage};
-use crate::options::LedgerCommand;
+use crate::options::{MaxEpsilon, NoiseOptions, delta};
 use crate::terminal;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LedgerCommand {
+    /// Start a ledger with a budget
+    Create {
+        /// The file to create, which must not exist
+        file: PathBuf,
+        /// Epsilon of the budget
+        #[arg(long, value_name = "E")]
+        epsilon: f64,
+        /// Delta of the budget
+        #[arg(long, value_name = "D", value_parser = delta)]
+        delta: Delta,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Charge queries before they are answered; refused if they would exceed the budget
+    Charge {
+        /// The ledger
+        file: PathBuf,
+        /// Number of queries
+        #[arg(long, value_name = "N")]
+        queries: usize,
+        /// Number of classes; two classes cost less than a larger number [default: any number]
+        #[arg(long, value_name = "K")]
+        classes: Option<usize>,
+        /// Answer only where the largest noisy count reaches this many votes; with two classes a threshold costs more
+        #[arg(long, value_name = "VOTES")]
+        threshold: Option<f64>,
+        /// Charge checks: only whether the largest count reaches --threshold is asked, with one draw of noise for all
+        /// classes
+        #[arg(long, requires = "threshold")]
+        check: bool,
+        #[command(flatten)]
+        noise: NoiseOptions,
+        /// Number of teachers; --honest-ratio is then rounded down to an integer number of teachers. With --classes, delta
+        /// includes the distance of their sampler from exact noise
+        #[arg(long, value_name = "N")]
+        teachers: Option<usize>,
+        /// Number of teachers of the party that the ledger is of. The ledger then also states the cost for all votes of the
+        /// party together; the budget limits the cost for one teacher
+        #[arg(long, value_name = "M", requires = "teachers", requires = "classes")]
+        party_teachers: Option<usize>,
+        #[command(flatten)]
+        limit: MaxEpsilon,
+        /// Purpose of the queries, in your own words
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        label: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the budget, the charges and the spent epsilon
+    Show {
+        /// The ledger
+        file: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check every line and checksum
+    Check {
+        /// The ledger
+        file: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
 
 pub(in crate::commands) fn ledger(command: &LedgerCommand) -> Result<(), Failure> {
     match command {

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use speed_core::{printable, printable_path};
 use speed_experiment::ExperimentError;
 
+use super::SubmitOptions;
 use crate::commands::{Failure, usage};
-use crate::options::SubmitOptions;
 
 /// Options of sbatch, long and short, that the command itself sets, or that would place the jobs on another cluster
 /// than the one it queries.

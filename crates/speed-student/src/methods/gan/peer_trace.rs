@@ -13,7 +13,7 @@ use super::networks::Networks;
 use super::train::{Batch, images, latent};
 use crate::{Images, Lesson, StudentConfig};
 
-#[path = "../../../../scripts/peers/training/trace.rs"]
+#[path = "../../../../../scripts/peers/training/trace.rs"]
 mod trace;
 
 const STEPS: usize = 20;

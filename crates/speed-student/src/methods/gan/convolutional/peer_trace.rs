@@ -47,7 +47,7 @@ fn tiny() -> Trace {
 
 #[test]
 fn losses_and_gradients_of_twenty_steps_are_those_of_another_implementation() {
-    on_vectors(tiny).assert_agrees(include_str!("../../../tests/peers/conv-student.json"));
+    on_vectors(tiny).assert_agrees(include_str!("../../../../tests/peers/conv-student.json"));
 }
 
 #[test]

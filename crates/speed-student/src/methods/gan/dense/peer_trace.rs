@@ -48,7 +48,7 @@ fn tiny() -> Trace {
 
 #[test]
 fn losses_and_gradients_of_twenty_steps_are_those_of_another_implementation() {
-    tiny().assert_agrees(include_str!("../../../tests/peers/student.json"));
+    tiny().assert_agrees(include_str!("../../../../tests/peers/student.json"));
 }
 
 #[test]
