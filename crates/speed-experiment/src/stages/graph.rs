@@ -11,6 +11,7 @@ use super::account::ACCOUNTING;
 use super::baselines::BASELINE_MEASUREMENT;
 use super::beliefs::BELIEF_UPDATE;
 use super::data::DATA;
+use super::features::ENCODING;
 use super::kind::{Kind, Node};
 use super::labelling::{CHECKING, LABELLING};
 use super::map::POOL_MAPPING;
@@ -25,8 +26,9 @@ use crate::error::ExperimentError;
 use crate::store::RunStore;
 
 /// The kinds of stages, in the order of execution. Consecutive kinds that are per row are executed row by row.
-pub(crate) static KINDS: [&Kind; 11] = [
+pub(crate) static KINDS: [&Kind; 12] = [
     &DATA,
+    &ENCODING,
     &POOL_MAPPING,
     &TEACHER_TRAINING,
     &VOTE_COLLECTION,
