@@ -27,7 +27,6 @@ pub use data::{ComputeDevice, DataConfig, DataSource, EnsembleConfig, PoolOrigin
 pub use defaults::DEFAULTS;
 pub use document::Source;
 pub use experiment::{Config, RawConfig, SCHEMA_VERSION};
-pub(crate) use features::ENCODER;
 pub use features::FeaturesConfig;
 pub use noise::{Choice, NoiseConfig, QueryNoise, RawNoise};
 pub use privacy::{PrivacyConfig, RawPrivacy};

@@ -15,7 +15,7 @@ use super::noise::is_unset;
 use super::votes::VotesSourceKind;
 
 /// The key of the encoder, which the other keys of the section belong to.
-pub(crate) const ENCODER: &str = "features.encoder";
+const ENCODER: &str = "features.encoder";
 
 /// The encoder of pictures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

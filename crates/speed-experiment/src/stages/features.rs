@@ -336,3 +336,141 @@ impl<'a> Encoding<'a> {
         Ok(csv::write(METRICS_HEAD, lines?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::num::NonZeroUsize;
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    use speed_accountant::PriceLimit;
+    use speed_core::ExitCode;
+    use speed_core::random::Streams;
+    use speed_nn::onnx::small_encoder;
+
+    use super::*;
+    use crate::config::{Source, Sweep};
+    use crate::options::RunOptions;
+    use crate::progress::Silent;
+    use crate::runner::{complete_until, run_shard};
+    use crate::store::{RunStore, Shard};
+
+    /// A directory with the small encoder and results of a run on grey digits in three blocks of pictures, of which the first two
+    /// have private ones.
+    struct Place {
+        folder: tempfile::TempDir,
+        source: Source,
+        config: Config,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().expect("a folder");
+            let encoder = folder.path().join("encoder.onnx");
+            fs::write(&encoder, small_encoder()).expect("written");
+            let text = format!(
+                "[data]\ntrain_images = 250\ntest_images = 160\npool_images = 60\n[features]\nencoder = {encoder:?}\n[ensemble]\n\
+                 teachers = 25\n[votes]\nsource = \"neighbours\"\n[queries]\ncount = 10\n[noise]\nsource = \"simulation\"\n[table]\n\
+                 repeats = 0\n[[row]]\nname = \"a\"\naggregation = \"trusted\"\n"
+            );
+            let source = Source::new("test.toml", text);
+            let config = Config::load(&source).expect("a config");
+            Self { folder, source, config }
+        }
+
+        fn options(&self, results: &str) -> RunOptions {
+            RunOptions {
+                results: self.folder.path().join(results),
+                datasets: None,
+                threads: NonZeroUsize::new(2).expect("two"),
+                force: Vec::new(),
+                limit: PriceLimit::default(),
+                mix_machines: false,
+                latency_wait: Duration::ZERO,
+            }
+        }
+
+        fn run(&self, results: &str, stage: &str) {
+            complete_until(&self.config, &self.options(results), stage, &Silent).expect(stage);
+        }
+
+        fn shard(&self, results: &str, number: usize) -> Result<[usize; 2], ExperimentError> {
+            let sweep = Sweep::load(&self.source).expect("a config");
+            let shard = Shard { stage: KIND.into(), number, of: 2 };
+            run_shard(&sweep, &self.options(results), &shard, &Silent).map(|report| [report.units, report.done_here])
+        }
+
+        fn run_folder(&self, results: &str) -> PathBuf {
+            RunStore::folder_of(&self.options(results).results, &self.config)
+        }
+
+        fn read(&self, results: &str, name: &str) -> Vec<u8> {
+            fs::read(self.run_folder(results).join("stages").join(KIND).join(name)).expect(name)
+        }
+    }
+
+    #[test]
+    fn parts_give_the_bytes_of_one_process_and_private_vectors_are_for_their_owner() {
+        let place = Place::new();
+        place.run("whole", KIND);
+        place.run("parts", "data");
+        assert_eq!(place.shard("parts", 1).expect("a shard"), [2, 2]);
+        let run = place.run_folder("parts");
+        let units = StageUnits::of_run(&run).expect("units");
+        let units = units.iter().find(|units| units.stage == KIND).expect("blocks");
+        assert_eq!((units.done, units.of, units.at_most, &units.missing[..]), (2, 3, false, &[1][..]));
+        #[cfg(unix)]
+        let expect_private = |results: &str, name: &str| {
+            use std::os::unix::fs::PermissionsExt as _;
+            let path = place.run_folder(results).join("stages").join(KIND).join(name);
+            assert_eq!(fs::metadata(path).expect(name).permissions().mode() & 0o777, 0o600, "{name}");
+        };
+        #[cfg(unix)]
+        expect_private("parts", "block-00000.bin");
+        assert_eq!(place.shard("parts", 1).expect("again"), [2, 0], "nothing is done twice");
+        place.run("parts", KIND);
+        let record: Value = serde_json::from_slice(&place.read("parts", "stage.json")).expect("a record");
+        assert_eq!(record["resumed_units"], 2);
+        for name in SPLITS.map(file) {
+            assert_eq!(place.read("parts", &name), place.read("whole", &name), "{name}");
+        }
+        #[cfg(unix)]
+        ["whole", "parts"].iter().for_each(|results| expect_private(results, "train.npy"));
+        let left = fs::read_dir(run.join("stages").join(KIND)).expect("a folder").flatten();
+        let names = left.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        assert_eq!(names.filter(|name| name.starts_with(UNIT)).count(), 0);
+        assert_eq!(place.shard("parts", 2).expect("done"), [1, 0]);
+
+        let images =
+            Images::load(&place.config, &Streams::new(place.config.seed), None).expect("images").expect("some");
+        let encoder = images.encoder.as_ref().expect("an encoder");
+        let bytes = place.read("whole", "pool.npy");
+        let array = ByteArray::parse(&bytes).expect("an array");
+        assert_eq!(array.shape, [60, encoder.vectors_shape().width]);
+        for picture in [0, 59] {
+            let expected =
+                encoder.vector(images.pool.shape(), images.pool.pixels(picture), String::new).expect("a vector");
+            assert_eq!(array.values[picture * expected.len()..][..expected.len()], expected);
+        }
+    }
+
+    #[test]
+    fn another_encoder_repeats_the_vectors_and_all_that_comes_from_them() {
+        let place = Place::new();
+        place.run("results", "votes");
+        let [vectors, private] = ["pool.npy", "train.npy"].map(|name| place.read("results", name));
+        let normalised = "{\"image_mean\": [0.5, 0.4, 0.3], \"image_std\": [0.2, 0.3, 0.4]}";
+        fs::write(place.folder.path().join("preprocessor_config.json"), normalised).expect("written");
+        let error = place.shard("results", 1).expect_err("another encoder");
+        assert_eq!(error.exit_code(), ExitCode::Results);
+        assert!(error.to_string().contains("encoder"), "{error}");
+        place.run("results", "votes");
+        assert!(vectors != place.read("results", "pool.npy") && private != place.read("results", "train.npy"));
+        let stages = place.run_folder("results").join("stages");
+        for name in ["features", "map", "votes"] {
+            assert!(stages.join(format!("{name}.superseded-1")).is_dir(), "{name}");
+        }
+        assert!(!stages.join("data.superseded-1").exists());
+    }
+}
