@@ -122,11 +122,23 @@ fn pictures_of_any_size_are_resized_for_an_encoder() {
         "ensemble.teachers=4",
         "queries.count=3",
     ];
-    let until = ["--stage", "features"];
-    place.succeeds(&[&run(&keys), &until[..]].concat());
+    let until = |arguments: &[&str]| place.succeeds(&[&run(&keys), arguments].concat());
+    until(&["--stage", "data"]);
+    // All pictures are one block, and the record of the pictures says so.
+    until(&["--stage", "features", "--shard", "2/2"]);
+    let shown = place.json(&["show", "encoder", "--json"]);
+    let units = shown["runs"][0]["units"][0].clone();
+    assert_eq!((&units["stage"], &units["of"], &units["at_most"]), (&"features".into(), &1.into(), &false.into()));
+    until(&["--stage", "features", "--shard", "1/2"]);
+    until(&["--stage", "features"]);
     let run_folder = place.run_folder("results", "encoder");
     let record = read_json(&run_folder.join("stages/features/stage.json"));
     assert_eq!(record["outputs"].as_object().expect("files").len(), 3);
     let pixels = ["features.encoder=", "queries.selection=random", "table.baselines=false"];
     place.fails(&run(&[&keys[..], &pixels].concat()), 3, &["data.size"]);
+    let unusable = place.path("pictures/test/dog/7.png");
+    RgbImage::from_pixel(20, 20, Rgb([0; 3])).save(&unusable).expect("a picture");
+    place.fails(&run(&keys), 3, &["encoder.onnx", "of the split", "pictures/test/dog/7.png", "not all equal"]);
+    RgbImage::from_pixel(20, 7, Rgb([1, 2, 3])).save(unusable).expect("a picture");
+    place.fails(&run(&keys), 3, &["7.png", "at least 8 pixels", "found 7x20"]);
 }

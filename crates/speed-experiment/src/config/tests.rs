@@ -282,7 +282,7 @@ fn an_encoder_needs_networks_for_vectors() {
     refused(text, &["features.deviation=[0.1]"], &["`features.deviation`", "found 1 numbers, expected 3"]);
     refused(text, &["features.deviation=[1, 0.0, 1]"], &["`features.deviation`", "found 0.0"]);
     refused(text, &["features.pool=last"], &["`features.pool`", "\"last\"", "\"mean\""]);
-    refused(text, &["features.size=32"], &["`features.size`", "HEIGHTxWIDTH"]);
+    refused(text, &["features.size=32y64"], &["`features.size`", "HEIGHTxWIDTH"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use speed_core::printable_path;
+use speed_core::{printable, printable_path};
 use speed_data::pictures::Preparation;
 use speed_data::{Facts, ImageShape};
 use speed_nn::onnx::Encoder;
@@ -12,7 +12,7 @@ use crate::error::ExperimentError;
 use crate::report::EncoderFacts;
 
 /// The least height and width of a picture, in pixels.
-const LEAST_SIDE: usize = 8;
+pub(super) const LEAST_SIDE: u32 = 8;
 
 /// The encoder of a run, which turns its pictures into vectors.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl RunEncoder {
     /// Returns the facts about it for fingerprints and reports.
     pub(crate) fn facts(&self) -> EncoderFacts {
         EncoderFacts {
-            file: self.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            file: printable(&self.path.file_name().unwrap_or_default().to_string_lossy()),
             digest: self.encoder.digest().to_hex(),
             width: self.encoder.width(),
             preparation: self.encoder.preparation().clone(),
@@ -58,7 +58,7 @@ impl RunEncoder {
     /// # Errors
     /// If they are too small to say anything.
     pub(crate) fn check_pictures(&self, shape: ImageShape) -> Result<(), ExperimentError> {
-        if shape.height.min(shape.width) >= LEAST_SIDE {
+        if shape.height.min(shape.width) >= LEAST_SIDE as usize {
             return Ok(());
         }
         let place = printable_path(&self.path);

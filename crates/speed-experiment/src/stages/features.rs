@@ -13,6 +13,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use speed_core::npy::ByteArray;
+use speed_core::printable_path;
 use speed_data::Split;
 use speed_nn::threads;
 
@@ -168,7 +169,10 @@ impl<'a> FeaturesStage<'a> {
     fn vector(&self, picture: usize) -> Result<Vec<u8>, ExperimentError> {
         let (split, place) = self.place(picture);
         let images = self.splits()[split];
-        let name = || format!("picture {place} (from 0) of the split {}", SPLITS[split]);
+        let name = || {
+            let file = self.pictures.files.as_ref().map(|files| format!(", {}", printable_path(&files[split][place])));
+            format!("picture {place} (from 0) of the split {}{}", SPLITS[split], file.unwrap_or_default())
+        };
         self.encoder.vector(images.shape(), images.pixels(place), name)
     }
 }
@@ -222,6 +226,7 @@ impl Stage for FeaturesStage<'_> {
             class_names: self.pictures.class_names.clone(),
             handwriting: None,
             notes: Vec::new(),
+            files: None,
             encoder: None,
         })
     }

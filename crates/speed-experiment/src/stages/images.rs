@@ -1,7 +1,7 @@
 //! Images: the private training split, and the public test split, which is divided into pool and test images.
 
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use speed_aggregation::Outcomes;
@@ -10,7 +10,7 @@ use speed_data::digits::{self, DigitsConfig};
 use speed_data::pictures::{self, PassedOver, Pictures, Reading, Size};
 use speed_data::{DataError, Dataset, Facts, ImageShape, Split, arrays, class_names, locate, mnist, partition, street};
 
-use super::encoder::RunEncoder;
+use super::encoder::{LEAST_SIDE, RunEncoder};
 use crate::config::{AggregationKind, Config, DataSource, PoolOrigin};
 use crate::error::ExperimentError;
 use crate::image_warnings::{dark, known};
@@ -33,6 +33,8 @@ pub(crate) struct Images {
     pub(crate) handwriting: Option<String>,
     /// Remarks on the images for the user.
     pub(crate) notes: Vec<String>,
+    /// The files of the training, pool and test pictures, if each has one.
+    pub(crate) files: Option<[Vec<PathBuf>; 3]>,
     /// The encoder that turns them into vectors, if the config has one.
     pub(crate) encoder: Option<RunEncoder>,
 }
@@ -51,13 +53,16 @@ impl Images {
         let Some(mut loaded) = dataset(config, streams, datasets, encoder.as_ref())? else { return Ok(None) };
         loaded.move_pool(config)?;
         let notes = loaded.notes(config);
-        let SourceImages { images: Dataset { train, test, class_names, .. }, handwriting, unlabelled, .. } = loaded;
+        let SourceImages { images: Dataset { train, test, class_names, .. }, handwriting, unlabelled, files, .. } =
+            loaded;
         check_sizes(config, train.len(), test.len(), unlabelled)?;
         check_classes(config, train.classes())?;
         check_shape(config, encoder.as_ref(), train.shape())?;
         let pool = config.data.pool_images;
-        let (public, test) = (test.slice(0..pool), test.slice(unlabelled.unwrap_or(pool)..test.len()));
-        Ok(Some(Self { train, pool: public, test, class_names, handwriting, notes, encoder }))
+        let first = unlabelled.unwrap_or(pool);
+        let (public, test) = (test.slice(0..pool), test.slice(first..test.len()));
+        let files = files.map(|[train, public]| [train, public[..pool].to_vec(), public[first..].to_vec()]);
+        Ok(Some(Self { train, pool: public, test, class_names, handwriting, notes, files, encoder }))
     }
 
     /// Returns a split's digest in the form that fingerprints use.
@@ -73,6 +78,8 @@ struct SourceImages {
     handwriting: Option<String>,
     /// The number of public images without labels, which come before the test images; `None` if all images have labels.
     unlabelled: Option<usize>,
+    /// The files of training and public pictures.
+    files: Option<[Vec<PathBuf>; 2]>,
     /// Files in a directory of pictures that were not read.
     passed_over: Option<PassedOver>,
 }
@@ -93,6 +100,9 @@ impl SourceImages {
         })?;
         *test = train.slice(rest..images).followed_by(test)?;
         *train = train.slice(0..rest);
+        if let Some([train, public]) = &mut self.files {
+            public.splice(0..0, train.split_off(rest));
+        }
         Ok(())
     }
 
@@ -136,7 +146,7 @@ fn dataset(
 ) -> Result<Option<SourceImages>, ExperimentError> {
     let data = &config.data;
     let (folder, counts) = (Path::new(&data.folder), [data.train_images, data.test_images]);
-    let (mut handwriting_of, mut unlabelled, mut passed_over) = (None, None, None);
+    let (mut handwriting_of, mut unlabelled, mut files, mut passed_over) = (None, None, None, None);
     let images = match data.source {
         DataSource::None => return Ok(None),
         DataSource::Digits => digits::generate(DigitsConfig { train: counts[0], test: counts[1] }, streams),
@@ -148,12 +158,13 @@ fn dataset(
         }
         DataSource::Pictures if data.has_labelled_pool() => {
             let pictures = read_pictures(config, encoder, |reading| pictures::load(folder, reading))?;
-            passed_over = pictures.passed_over;
+            (files, passed_over) = (Some(pictures.files), pictures.passed_over);
             pictures.dataset
         }
         DataSource::Pictures => {
             let pictures = read_pictures(config, encoder, |reading| pictures::load_with_public(folder, reading))?;
             (unlabelled, passed_over) = (Some(pictures.unlabelled), pictures.passed_over);
+            files = Some(pictures.files);
             pictures.dataset
         }
         DataSource::Arrays if data.has_labelled_pool() => named(config, arrays::load(folder)?)?,
@@ -168,7 +179,7 @@ fn dataset(
             speed_data::load(name, &locate(name, datasets)?)?
         }
     };
-    Ok(Some(SourceImages { images, handwriting: handwriting_of, unlabelled, passed_over }))
+    Ok(Some(SourceImages { images, handwriting: handwriting_of, unlabelled, files, passed_over }))
 }
 
 /// Reads pictures. Without `data.size`, an encoder gives their size: pictures of one size and not more pixels than the encoder's
@@ -181,7 +192,8 @@ fn read_pictures(
     let reading = config.reading();
     let Some(ImageShape { height, width, .. }) = encoder.map(RunEncoder::shape) else { return load(reading) };
     let channels = if reading.is_colour { 3 } else { 1 };
-    let reading = Reading { max_values: reading.max_values.max(channels * height * width), ..reading };
+    let max_values = reading.max_values.max(channels * height * width);
+    let reading = Reading { least_side: LEAST_SIDE, max_values, ..reading };
     if reading.size.is_some() {
         return load(reading);
     }
