@@ -12,6 +12,7 @@ mod common;
 mod compare;
 mod damage;
 mod dry_run;
+mod encoder;
 mod export;
 mod groups;
 mod joint;

@@ -53,18 +53,18 @@ pub fn did_you_mean<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -
 }
 
 /// Gives an enum without fields its names: `NAMES`, `name`, `Display` and `FromStr`. Serde's names are declared
-/// separately, because some files spell them in another way.
+/// separately, because some files spell them in another way. Variants after a semicolon have a name, but no text is read as one.
 #[macro_export]
 macro_rules! named {
-    ($type:ident: $($variant:ident = $name:literal),+ $(,)?) => {
+    ($type:ident: $($variant:ident = $name:literal),+ $(,)? $(; $($hidden:ident = $other:literal),+)?) => {
         impl $type {
-            /// All names, in order of declaration.
+            /// All names that are read, in order of declaration.
             pub const NAMES: &'static [&'static str] = &[$($name),+];
 
             /// The name in commands, files and messages.
             #[must_use]
             pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name),+ }
+                match self { $(Self::$variant => $name,)+ $($(Self::$hidden => $other,)+)? }
             }
         }
 

@@ -32,6 +32,8 @@ const NO_CLASS: &str =
 pub struct Reading {
     /// The size to which every picture is resized; `None` requires pictures of one size.
     pub size: Option<Size>,
+    /// Smallest height and width of a picture before resizing; a smaller picture is an error.
+    pub least_side: u32,
     /// Whether colours are kept.
     pub is_colour: bool,
     /// Largest number of values of a picture after resizing; a picture with more is an error.
@@ -59,6 +61,8 @@ pub struct Pictures {
     pub dataset: Dataset,
     /// Number of pictures without labels: the first ones of the test split, whose labels are 0. It is 0 from [`load`].
     pub unlabelled: usize,
+    /// The files of the training and of the test pictures, in the order of `dataset`.
+    pub files: [Vec<PathBuf>; 2],
     /// The skipped files; `None` if [`PassedOver::count`] would be 0, even if there are other hidden files.
     pub passed_over: Option<PassedOver>,
 }
@@ -109,7 +113,8 @@ fn load_halves(folder: &Path, reading: Reading, has_public: bool) -> Result<Pict
     let test = read_half(&test, &test_files, classes.len(), reading, &mut first)?;
     let passed_over = others.passed_over();
     let dataset = Dataset::new("pictures", train, test)?.with_class_names(classes);
-    Ok(Pictures { dataset, unlabelled, passed_over })
+    let files = [train_files, test_files].map(|files| files.into_iter().map(|(_, path, _)| path).collect());
+    Ok(Pictures { dataset, unlabelled, files, passed_over })
 }
 
 fn wrong_classes(found: usize) -> String {
@@ -203,7 +208,14 @@ fn read_half(
     let channels = reading.channels();
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
     for (_, path, label) in files {
-        let picture = resized(read_picture(path)?, reading.size);
+        let picture = read_picture(path)?;
+        let own = Size { height: picture.height(), width: picture.width() };
+        if own.height.min(own.width) < reading.least_side {
+            let least = reading.least_side;
+            let problem = format!("expected at least {least} pixels in height and width, found {own} (height x width)");
+            return Err(bad_file(path, problem + "; leave the picture out"));
+        }
+        let picture = resized(picture, reading.size);
         let found = Size { height: picture.height(), width: picture.width() };
         if channels * found.height as usize * found.width as usize > reading.max_values {
             let max = reading.max_values;

@@ -6,6 +6,7 @@ mod defaults;
 mod document;
 mod experiment;
 mod fault;
+mod features;
 mod forecast;
 mod noise;
 mod overrides;
@@ -26,6 +27,7 @@ pub use data::{ComputeDevice, DataConfig, DataSource, EnsembleConfig, PoolOrigin
 pub use defaults::DEFAULTS;
 pub use document::Source;
 pub use experiment::{Config, RawConfig, SCHEMA_VERSION};
+pub use features::FeaturesConfig;
 pub use noise::{Choice, NoiseConfig, QueryNoise, RawNoise};
 pub use privacy::{PrivacyConfig, RawPrivacy};
 pub use queries::{QueriesConfig, QuerySelection, QuerySelectionKind, RawQueries};

@@ -9,7 +9,7 @@ use serde::Serialize;
 use speed_aggregation::cost::Clock;
 use speed_core::Circuit;
 use speed_core::random::Streams;
-use speed_data::{Facts, Split, partition};
+use speed_data::{Facts, ImageShape, Split, partition};
 use speed_student::{EpochReport, Images as Unlabelled, Lesson, StudentConfig, StudentMethod};
 use speed_teacher::{
     EnsembleError, EnsembleTraining, Teacher, TeacherConfig, TeacherError, TrainedTeacher, ensemble_votes,
@@ -18,6 +18,7 @@ use speed_teacher::{
 
 use crate::config::{Config, VotesSource};
 use crate::error::ExperimentError;
+use crate::stages::RunEncoder;
 
 /// Core-seconds for an encrypted query with ten classes, including messages (results/published/argmax), and for the keys (the example `cost`
 /// of speed-aggregation).
@@ -42,6 +43,9 @@ const STUDENT: f64 = 130e6;
 /// Bytes for each parameter of a network: its value, gradient, two moments, two averages, and copies in checkpoints.
 const VALUE: f64 = 32.0;
 const ENCRYPTED: f64 = 550e6;
+/// Bytes of an encoder's weights, as written and optimised, and for each value of a picture on each thread.
+const ENCODER: f64 = 200e6;
+const ENCODER_VALUE: f64 = 400.0;
 
 /// Time and memory of the stages of one kind.
 #[derive(Clone, Debug, Serialize)]
@@ -71,7 +75,9 @@ impl Cost {
     /// Adds the costs of all stages of a run.
     pub(crate) fn new(config: &Config, meter: &Meter, stages: Vec<StageCost>) -> Self {
         let pixels = |images: &Sizes| ((images.0.train + images.0.test) * images.0.shape.pixels()) as f64;
-        let images = meter.images.as_ref().map_or(0.0, pixels);
+        let vectors_of = meter.encoder.as_ref().zip(meter.images.as_ref());
+        let pictures = vectors_of.map(|((_, shape), images)| pixels(&Sizes(Facts { shape: *shape, ..images.0 })));
+        let images = meter.images.as_ref().map_or(0.0, pixels) + pictures.unwrap_or(0.0);
         let votes = (config.ensemble.teachers * config.data.pool_images) as f64;
         let largest = stages.iter().map(|stage| stage.memory_bytes).fold(0.0, f64::max);
         Self { stages, memory_bytes: largest + PROCESS + 2.0 * images + 2.0 * votes }
@@ -81,6 +87,8 @@ impl Cost {
 /// Measures trainings of a run's networks.
 pub(crate) struct Meter {
     images: Option<Sizes>,
+    /// The encoder, and the shape of the pictures that it reads.
+    encoder: Option<(RunEncoder, ImageShape)>,
     threads: f64,
     teacher: OnceCell<TeacherCost>,
 }
@@ -106,13 +114,32 @@ pub(crate) struct StudentCost {
 }
 
 impl Meter {
-    pub(crate) fn new(images: Option<Facts>, threads: NonZeroUsize) -> Self {
-        Self { images: images.map(Sizes), threads: threads.get() as f64, teacher: OnceCell::new() }
+    pub(crate) fn new(images: Option<Facts>, encoder: Option<(RunEncoder, ImageShape)>, threads: NonZeroUsize) -> Self {
+        Self { images: images.map(Sizes), encoder, threads: threads.get() as f64, teacher: OnceCell::new() }
     }
 
     /// Returns the number of concurrent trainings.
     pub(crate) fn threads(&self) -> f64 {
         self.threads
+    }
+
+    /// Measures the encoder, if there is one, and returns the core-seconds of all vectors and their peak memory in bytes.
+    ///
+    /// # Errors
+    /// If the encoder fails.
+    pub(crate) fn vectors(&self) -> Result<Option<(f64, f64)>, ExperimentError> {
+        const PICTURES: usize = 4;
+        let (Some((encoder, shape)), Some(Sizes(facts))) = (&self.encoder, &self.images) else { return Ok(None) };
+        let pictures = Sizes(Facts { shape: *shape, ..*facts }).images(PICTURES)?;
+        let all = seconds(|| {
+            (0..PICTURES).try_for_each(|picture| {
+                let name = || "an arbitrary picture".to_owned();
+                encoder.vector(*shape, pictures.pixels(picture), name).map(drop)
+            })
+        })?;
+        let count = (facts.train + facts.test) as f64;
+        let memory = ENCODER + self.threads * ENCODER_VALUE * encoder.shape().pixels() as f64;
+        Ok(Some((count * all / PICTURES as f64, memory)))
     }
 
     /// Measures a teacher, if the config trains teachers.

@@ -12,7 +12,7 @@ pub fn current_environment(device: &str) -> Environment {
         burn: BURN.to_owned(),
         tfhe: TFHE.to_owned(),
         system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-        processor: field_of("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".to_owned()),
+        processor: processor(),
         processors: std::thread::available_parallelism().map_or(1, usize::from),
         products: speed_nn::matrix::product_unit().to_string(),
         arithmetic: speed_nn::matrix::kind(),
@@ -21,6 +21,11 @@ pub fn current_environment(device: &str) -> Environment {
             .and_then(|text| text.trim_end_matches("kB").trim().parse::<f64>().ok())
             .map(|kib| (kib / 1024.0 / 1024.0 * 10.0).round() / 10.0),
     }
+}
+
+/// Returns the model of the processor.
+pub(crate) fn processor() -> String {
+    field_of("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".to_owned())
 }
 
 /// The versions that the workspace pins; a test compares them with its lock file.

@@ -164,6 +164,11 @@ pub fn reals_to_bytes(values: &[f32], columns: usize) -> Vec<u8> {
     to_bytes(&[rows as u64, columns as u64], values.iter().copied())
 }
 
+/// Writes vectors of `width` bytes as the bytes of an `.npy` file.
+pub(crate) fn vectors_to_bytes(values: &[u8], width: usize) -> Vec<u8> {
+    to_bytes(&[(values.len() / width) as u64, width as u64], values.iter().copied())
+}
+
 fn to_bytes<T: npyz::AutoSerialize>(shape: &[u64], values: impl Iterator<Item = T>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let write = |bytes: &mut Vec<u8>| -> std::io::Result<()> {

@@ -13,7 +13,7 @@ use crate::device::Device;
 use crate::error::ExperimentError;
 use crate::ledger::{LedgerFiles, limit};
 use crate::options::RunOptions;
-use crate::stages::{Graph, KINDS, Truth, data_independent, data_independent_party, facts, planned_classes};
+use crate::stages::{Graph, ImageFacts, KINDS, Truth, data_independent, data_independent_party, planned_classes};
 use crate::store::RunStore;
 
 /// The stages and the cost of a run.
@@ -102,7 +102,7 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
     let folder = RunStore::folder_of(&options.results, config);
     let stages = graph.done_in(&folder, config).map(|(name, done)| PlannedStage { name: name.to_owned(), done });
     let stages = stages.collect();
-    let (facts, mut notes) = facts(config, options.datasets.as_deref())?;
+    let ImageFacts { facts, mut notes, encoder } = ImageFacts::find(config, options.datasets.as_deref())?;
     if facts.is_none() {
         Truth::for_run(config, None)?;
     }
@@ -116,7 +116,7 @@ pub(crate) fn plan_with(config: &Config, options: &RunOptions, with_cost: bool) 
     // A missing device ends the dry run as it would end the run.
     drop(Device::open(config.device)?);
     let _arithmetic = config.arithmetic.hold()?;
-    let cost = with_cost.then(|| cost(config, Meter::new(facts, options.threads))).transpose()?;
+    let cost = with_cost.then(|| cost(config, Meter::new(facts, encoder, options.threads))).transpose()?;
     Ok(Plan {
         cost,
         budget_needed: need.budget_needed,
@@ -171,7 +171,7 @@ pub(crate) fn check_setting_price(config: &Config, options: &RunOptions) -> Resu
     if config.is_simulation() {
         return Ok(());
     }
-    let (facts, _) = facts(config, options.datasets.as_deref())?;
+    let facts = ImageFacts::find(config, options.datasets.as_deref())?.facts;
     let classes = planned_classes(config, facts.map(|facts| facts.classes))?;
     check_run_price(config, options, &Graph::for_config(config), classes)
 }

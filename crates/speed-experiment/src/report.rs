@@ -17,6 +17,7 @@ mod classification;
 mod columns;
 mod compare;
 pub mod csv;
+mod encoder;
 mod environment;
 mod noise;
 mod page;
@@ -42,6 +43,7 @@ pub use compare::{
     ClaimDifference, ComparedRun, Comparison, Difference, Figure, FigureComparison, Measure, RowComparison,
     SettingDifference, WithoutSpread,
 };
+pub use encoder::EncoderFacts;
 pub use environment::Environment;
 pub use noise::RunNoise;
 pub use page::{BASELINE_STAGE, PageParts, STUDENT_STAGE, Sheet};

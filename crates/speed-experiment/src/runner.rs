@@ -3,6 +3,7 @@
 mod shard;
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use speed_accountant::QueryBatch;
 use speed_core::printable_path;
@@ -21,8 +22,8 @@ use crate::progress::{Progress, Recorder};
 use crate::report::{AskedQueries, EnsembleQuality, Environment, Report, ReportRow, RowAnswers, StageTime};
 use crate::results::{PublishedQueries, publish, write_models};
 use crate::stages::{
-    CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowLabellings, TeacherAnswers, TeachersOnTest,
-    Truth, kinds_of_machine, planned_classes, select_queries,
+    CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowLabellings, RunEncoder, TeacherAnswers,
+    TeachersOnTest, Truth, kinds_of_machine, planned_classes, select_queries,
 };
 use crate::store::{RunStore, progress_path};
 
@@ -163,7 +164,8 @@ fn in_store<T>(
     let context = Context {
         config,
         store,
-        images: *images,
+        pictures: *images,
+        vectors: OnceLock::new(),
         truth: truth.as_ref(),
         streams: streams.clone(),
         threads: options.threads,
@@ -182,7 +184,7 @@ fn report(
     outputs: &Outputs,
     environment: &Environment,
 ) -> Result<(Report, PublishedQueries), ExperimentError> {
-    let (config, store, images) = (context.config, context.store, context.images);
+    let (config, store, images) = (context.config, context.store, context.pictures());
     let collected = outputs.get::<CollectedVotes>();
     let rows: Vec<ReportRow> = (0..config.rows.len()).map(|row| ReportRow::new(config, outputs, row)).collect();
     let asked = asked_queries(context, outputs, &rows);
@@ -201,6 +203,7 @@ fn report(
         simulation: config.is_simulation(),
         config: config.to_raw(),
         handwriting: images.and_then(|images| images.handwriting.clone()),
+        encoder: images.and_then(|images| images.encoder.as_ref()).map(RunEncoder::facts),
         classes: images.map_or_else(Vec::new, |images| images.class_names.clone()),
         ensemble: EnsembleQuality {
             test_accuracy: outputs.find::<TeachersOnTest>().map(|found| found.0),

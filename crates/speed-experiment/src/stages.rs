@@ -6,6 +6,8 @@ mod beliefs;
 mod complete;
 mod context;
 mod data;
+mod encoder;
+mod features;
 mod graph;
 mod images;
 mod kind;
@@ -24,8 +26,9 @@ mod votes;
 pub(crate) use account::{RowBounds, data_independent, data_independent_party};
 pub(crate) use baselines::{RowBaselines, TeachersOnTest};
 pub(crate) use context::Context;
+pub(crate) use encoder::RunEncoder;
 pub(crate) use graph::{Graph, folder_of_row, kind_with_units};
-pub(crate) use images::{Images, facts, shape_and_classes};
+pub(crate) use images::{ImageFacts, Images, shape_and_classes};
 pub(crate) use kind::{Kind, Node, Units};
 pub(crate) use labelling::RowLabellings;
 pub(crate) use machine::kinds as kinds_of_machine;
@@ -41,6 +44,7 @@ pub(crate) use votes::{CollectedVotes, planned_classes};
 /// The kinds of stages, in the order of execution. Consecutive kinds that are per row are executed row by row.
 pub(crate) static KINDS: &[&Kind] = &[
     &data::DATA,
+    &features::ENCODING,
     &map::POOL_MAPPING,
     &teachers::TEACHER_TRAINING,
     &votes::VOTE_COLLECTION,

@@ -28,6 +28,11 @@ pub trait Method: Sync + 'static {
         1
     }
 
+    /// Returns whether its networks learn from an encoder's vectors. Other methods read pictures, whose neighbouring pixels belong together.
+    fn reads_vectors(&self) -> bool {
+        false
+    }
+
     /// Returns the settings that the method reads; other settings do not influence the training.
     fn settings(&self, config: &StudentConfig) -> Value;
 

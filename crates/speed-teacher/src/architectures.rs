@@ -36,6 +36,7 @@ impl Architecture {
             version: N::VERSION,
             least_size: N::LEAST_SIZE,
             step_bytes_per_pixel: N::STEP_BYTES_PER_PIXEL,
+            reads_vectors: N::reads_vectors,
             train: train::<N>,
             least_parameters: N::least_parameters,
             template: template::<N>,

@@ -108,6 +108,8 @@ pub struct Architecture {
     pub(crate) version: u32,
     pub(crate) least_size: usize,
     pub(crate) step_bytes_per_pixel: usize,
+    /// Returns whether it learns from an encoder's vectors.
+    pub(crate) reads_vectors: fn() -> bool,
     /// Trains a network.
     pub(crate) train: TrainFunction,
     /// Returns a lower bound on the number of parameters.
@@ -127,6 +129,12 @@ impl Architecture {
     #[must_use]
     pub const fn version(self) -> u32 {
         self.version
+    }
+
+    /// Returns whether it learns from an encoder's vectors, and not from pictures.
+    #[must_use]
+    pub fn reads_vectors(self) -> bool {
+        (self.reads_vectors)()
     }
 
     /// Returns the approximate bytes that a step keeps for each pixel of an image.

@@ -17,6 +17,12 @@ pub trait TeacherNetwork: Classifier {
     /// reused.
     const VERSION: u32 = 1;
 
+    /// Returns whether the network learns from an encoder's vectors. Other networks read pictures, whose neighbouring pixels belong together.
+    #[must_use]
+    fn reads_vectors() -> bool {
+        false
+    }
+
     /// Returns a network with initial weights from `stream`, for images of at least [`LEAST_SIZE`](Self::LEAST_SIZE) a side.
     fn new(shape: ImageShape, classes: usize, stream: &mut Stream, device: &Device) -> Self;
 

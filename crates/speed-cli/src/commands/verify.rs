@@ -74,7 +74,8 @@ pub(super) fn verify(options: &VerifyOptions) -> Result<(), Failure> {
             if round.is_some() {
                 return Err(usage("round", "expected --run or nothing: this card is of a run".into()));
             }
-            ("run", verify_run_card(path, &card, run.as_deref())?, OF_REPORT.to_vec())
+            let encoder = card.encoder.as_ref().map(|_| "encoder");
+            ("run", verify_run_card(path, &card, run.as_deref())?, OF_REPORT.into_iter().chain(encoder).collect())
         }
         CardSource::Round { .. } => ("round", of_round(options, &card)?, vec!["training", "evaluation", "versions"]),
         CardSource::Labels => {

@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    const READING: Reading = Reading { size: None, is_colour: false, max_values: 1000 };
+    const READING: Reading = Reading { size: None, least_side: 1, is_colour: false, max_values: 1000 };
 
     fn folder(names: &[&str]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().expect("a temporary folder");

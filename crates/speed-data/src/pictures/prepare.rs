@@ -175,7 +175,8 @@ mod tests {
             save(&folder.path().join(name), [5 + seed as u32, 7], 30 * seed as u32);
         }
         for (is_colour, channels) in [(true, 3), (false, 1)] {
-            let reading = Reading { size: Some(Size { height: 4, width: 3 }), is_colour, max_values: 1000 };
+            let reading =
+                Reading { size: Some(Size { height: 4, width: 3 }), least_side: 1, is_colour, max_values: 1000 };
             let data = load(folder.path(), reading).unwrap_or_else(|error| panic!("{error}")).dataset;
             assert_eq!(data.class_names, ["cat", "dog"]);
             let shape = ImageShape { channels, height: 4, width: 3 };

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-const COLOUR: Reading = Reading { size: None, is_colour: true, max_values: 1000 };
+const COLOUR: Reading = Reading { size: None, least_side: 1, is_colour: true, max_values: 1000 };
 
 fn picture(folder: &TempDir, name: &str, [width, height]: [u32; 2], colour: [u8; 3]) {
     let path = folder.path().join(name);

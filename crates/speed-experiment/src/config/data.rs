@@ -214,7 +214,7 @@ impl DataConfig {
         let size = if self.size.is_empty() { None } else { Some(&self.size) };
         let size = size.map(|size| size.parse::<Size>()).transpose();
         let size = size.map_err(|error| Fault::new("data.size", error))?;
-        Ok(Reading { size, is_colour: self.colour, max_values: MAX_PIXELS })
+        Ok(Reading { size, least_side: 1, is_colour: self.colour, max_values: MAX_PIXELS })
     }
 
     /// Checks sizes, separately and together.

@@ -5,12 +5,14 @@ use speed_core::RandomnessKind;
 use speed_data::pictures::Reading;
 use speed_data::{Facts, ImageShape};
 use speed_nn::matrix::Arithmetic;
+use speed_nn::onnx::EncoderSettings;
 use speed_student::{StudentConfig, StudentMethod};
 use speed_teacher::{TeacherConfig, TeacherError};
 
 use super::data::{ComputeDevice, DataConfig, EnsembleConfig, MAX_PIXELS, TableConfig};
 use super::document::Source;
 use super::fault::{Fault, refuse};
+use super::features::FeaturesConfig;
 use super::noise::{NoiseConfig, RawNoise, is_unset};
 use super::privacy::{PrivacyConfig, RawPrivacy};
 use super::queries::{QueriesConfig, RawQueries};
@@ -36,6 +38,8 @@ pub struct RawConfig {
     #[serde(default, skip_serializing_if = "is_unset")]
     pub arithmetic: Arithmetic,
     pub data: DataConfig,
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub features: FeaturesConfig,
     pub ensemble: EnsembleConfig,
     pub teacher: TeacherConfig,
     pub votes: RawVotes,
@@ -60,6 +64,8 @@ pub struct Config {
     pub arithmetic: Arithmetic,
     /// The images, and the split of the public ones.
     pub data: DataConfig,
+    /// The encoder that turns pictures into vectors.
+    pub features: FeaturesConfig,
     /// The data holders.
     pub ensemble: EnsembleConfig,
     /// The teachers' trainings.
@@ -94,6 +100,7 @@ impl RawConfig {
     fn check(self) -> Result<Config, Fault> {
         self.check_head()?;
         self.data.check(&self.ensemble, &self.table)?;
+        self.check_features()?;
         self.check_networks()?;
         let votes = self.votes.check(&self.data)?;
         let queries = self.queries.check(&self.data)?;
@@ -114,6 +121,7 @@ impl RawConfig {
             device: self.device,
             arithmetic: self.arithmetic,
             data: self.data,
+            features: self.features,
             ensemble: self.ensemble,
             teacher: self.teacher,
             votes,
@@ -151,8 +159,12 @@ impl RawConfig {
         Ok(())
     }
 
-    /// Checks that teachers and students can learn from images of this size.
+    /// Checks that teachers and students can learn from images of this size, if it is known. The size of vectors is known after
+    /// the encoder is read.
     fn check_networks(&self) -> Result<(), Fault> {
+        if self.features.encoder().is_some() {
+            return Ok(());
+        }
         let known = self.data.facts().map(|Facts { shape, .. }| shape).or(self.data.picture_shape()?);
         known.map_or(Ok(()), |shape| self.check_images(shape))
     }
@@ -185,6 +197,10 @@ impl Config {
     /// If the text is not TOML, or a key is unknown, has the wrong type, or a value that is not allowed.
     pub fn load(source: &Source) -> Result<Self, ExperimentError> {
         let mut raw: RawConfig = source.resolve()?;
+        // Pictures are shifted, and vectors cannot be.
+        if raw.features.encoder().is_some() && !source.sets("teacher.shift") {
+            raw.teacher.shift = 0;
+        }
         let methods: Vec<StudentMethod> = raw.methods().collect();
         settle_epochs(&mut raw.student, source, &methods, raw.data.pool_images);
         raw.check().map_err(|fault| source.error(&fault.key, fault.message))
@@ -194,6 +210,12 @@ impl Config {
     #[must_use]
     pub(crate) fn reading(&self) -> Reading {
         self.data.reading().expect("a config that was checked")
+    }
+
+    /// Returns the settings of the encoder, if there is one.
+    #[must_use]
+    pub(crate) fn encoder_settings(&self) -> EncoderSettings {
+        self.features.settings().expect("a config that was checked")
     }
 
     /// Checks that teachers and students can learn from images of this size, which is known only after reading them.
@@ -227,6 +249,7 @@ impl Config {
             device: self.device,
             arithmetic: self.arithmetic,
             data: self.data.clone(),
+            features: self.features.clone(),
             ensemble: self.ensemble.clone(),
             teacher: self.teacher.clone(),
             votes: (&self.votes).into(),

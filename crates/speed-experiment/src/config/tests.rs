@@ -1,5 +1,6 @@
 //! Tests that every invalid config is refused with one message that names file, line, key and allowed values.
 
+use speed_nn::onnx::TokenPool;
 use speed_student::{GanSize, StudentMethod};
 
 use speed_core::Digest;
@@ -251,6 +252,36 @@ fn syntax_unknown_keys_and_types_name_file_line_and_key() {
     refused("", &["student=3"], &["--set", "is a section"]);
     refused("", &["student.epochs"], &["--set", "key=value"]);
     refused("", &["row=3"], &["--set", "row.0.KEY"]);
+}
+
+#[test]
+fn an_encoder_needs_networks_for_vectors() {
+    let text = "[features]\nencoder = \"a.onnx\"\nmean = [0.5, 0, 0.5]\ndeviation = [1, 1, 1]\npool = \"first\"\nsize = \"32x64\"\n\
+                [votes]\nsource = \"neighbours\"\n[table]\nrepeats = 0\n";
+    let config = load(text, &[]).expect("a config");
+    assert_eq!(load(&config.to_toml(), &[]).expect("resolved config"), config);
+    let settings = config.encoder_settings();
+    assert_eq!(
+        (settings.size, settings.mean, settings.pool),
+        (Some([32, 64]), vec![0.5, 0.0, 0.5], Some(TokenPool::First))
+    );
+    // Vectors are not shifted, and configs without an encoder keep their text.
+    assert_eq!((config.teacher.shift, load("", &[]).expect("defaults").teacher.shift), (0, 2));
+    assert!(!load("", &[]).expect("defaults").to_toml().contains("features"));
+    refused(text, &["table.repeats=1"], &["`student.method`", "\"gan\" reads pictures", "table.repeats = 0"]);
+    refused(text, &["table.repeats=1", "row.1.student=conv-gan"], &["`student.method`"]);
+    let own = ["table.repeats=1", "row.0.student=conv-gan"];
+    refused(text, &own, &["--set", "`row.0.student`", "\"conv-gan\" reads pictures"]);
+    refused(text, &["votes.source=teachers"], &["`teacher.architecture`", "\"small\" reads pictures"]);
+    refused(text, &["queries.features=gradients", "queries.beliefs=true"], &["`queries.features`", "features.encoder"]);
+    let without = ["data.source=none", "votes.source=uniform"];
+    refused(text, &without, &["test.toml:2", "`features.encoder`", "no pictures"]);
+    refused(text, &["features.encoder="], &["test.toml:3", "`features.mean`", "features.encoder"]);
+    refused(text, &["features.mean=[0.1, 0.2]"], &["`features.mean`", "found 2 numbers"]);
+    refused(text, &["features.deviation=[0.1]"], &["`features.deviation`", "found 1 numbers, expected 3"]);
+    refused(text, &["features.deviation=[1, 0.0, 1]"], &["`features.deviation`", "found 0.0"]);
+    refused(text, &["features.pool=last"], &["`features.pool`", "\"last\"", "\"mean\""]);
+    refused(text, &["features.size=32y64"], &["`features.size`", "HEIGHTxWIDTH"]);
 }
 
 #[test]

@@ -12,6 +12,7 @@ use speed_core::{Digest, printable};
 
 use crate::error::ExperimentError;
 use crate::report::classification::Classification;
+use crate::report::encoder::{EncoderFacts, FROM_PUBLIC_DATA};
 use crate::report::environment::Environment;
 use crate::report::table::markdown;
 
@@ -41,6 +42,9 @@ pub struct ModelCard {
     pub task: Task,
     /// The labels and images of the training.
     pub training: TrainingData,
+    /// The encoder that turns pictures into the model's vectors; absent for models of pictures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<EncoderFacts>,
     /// The origin of the labels.
     pub source: CardSource,
     /// The holders of private data; `None` if the origin of the labels is unknown.
@@ -345,6 +349,9 @@ impl ModelCard {
         let classes: Vec<String> = self.task.classes.iter().map(|name| escaped(name)).collect();
         let _ = writeln!(text, "- Task: classification of images of {channels} x {height} x {width} values");
         let _ = writeln!(text, "- Classes: {}", classes.join(", "));
+        if let Some(encoder) = &self.encoder {
+            let _ = writeln!(text, "- Encoder: {}", escaped(&encoder.in_words()));
+        }
         let _ = writeln!(text, "- Labels: {}", self.origin());
         for ModelFile { file, sha256 } in &self.models {
             let _ = writeln!(text, "- File: `{}`, SHA-256 `{}`", code(file), code(sha256));
@@ -382,6 +389,9 @@ impl ModelCard {
 
     fn privacy(&self) -> String {
         let mut text = String::new();
+        if self.encoder.is_some() {
+            let _ = writeln!(text, "- {FROM_PUBLIC_DATA}");
+        }
         if let Some(Participants { teachers, counted, names }) = &self.participants {
             let least = if matches!(self.source, CardSource::Round { sum: None, .. }) { "at least " } else { "" };
             let _ = writeln!(text, "- Participants: {least}{counted} of {teachers} teachers counted");
@@ -515,6 +525,8 @@ fn is_close(a: Option<f64>, b: Option<f64>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use speed_nn::onnx::EncoderPreparation;
+
     use super::*;
 
     fn card() -> ModelCard {
@@ -530,6 +542,7 @@ mod tests {
                 resizes: true,
             },
             training: TrainingData { method: "pseudo-labels".into(), pool_images: 400, queries: 40, labelled: 39 },
+            encoder: None,
             source: CardSource::Round { id: "ab".into(), name: "![i](p.png)".into(), sum: None },
             participants: Some(Participants { teachers: 20, counted: 18, names: vec!["St Mary's".into()] }),
             privacy: Some(Privacy::of_votes("binomial coins=62".into(), NoiseSource::Teachers, None)),
@@ -606,6 +619,21 @@ mod tests {
         null["privacy"]["party"] = Value::Null;
         null[CHECKSUM] = checksum(&null).into();
         assert_eq!(ModelCard::from_json(format!("{null:#}\n").as_bytes()), Err(was_changed()));
+    }
+
+    #[test]
+    fn a_card_names_the_encoder_and_the_condition_on_it() {
+        let preparation =
+            EncoderPreparation { size: [160, 160], mean: vec![0.5; 3], deviation: vec![0.5; 3], pool: None };
+        let encoder = EncoderFacts { file: "a|b.onnx".into(), digest: "cd".repeat(32), width: 1280, preparation };
+        let with = ModelCard { encoder: Some(encoder), ..card() };
+        assert_eq!(ModelCard::from_json(with.to_json().as_bytes()), Ok(with.clone()));
+        let text = with.to_markdown("model-card.json");
+        let line = format!("- Encoder: a\\|b.onnx, SHA-256 {}: pictures of 160 x 160 pixels", "cd".repeat(32));
+        assert!(text.contains(&line) && text.contains(FROM_PUBLIC_DATA), "{text}");
+        assert!(!card().to_json().contains("encoder") && !card().to_markdown("model-card.json").contains("ncoder"));
+        let fault = card().differing_field(&with).expect_err("no encoder").to_string();
+        assert!(fault.starts_with("encoder: expected {"), "{fault}");
     }
 
     #[test]

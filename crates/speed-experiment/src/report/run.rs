@@ -7,6 +7,7 @@ use speed_student::StudentMethod;
 
 use crate::config::RawConfig;
 use crate::error::ExperimentError;
+use crate::report::encoder::EncoderFacts;
 use crate::report::environment::Environment;
 use crate::report::noise::RunNoise;
 use crate::report::plausible::{MAX_FOLDER, check_classes, check_count, check_names, check_rows};
@@ -80,6 +81,9 @@ pub struct Report {
     /// The dataset from whose digits the street digits are made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handwriting: Option<String>,
+    /// The encoder that turned pictures into vectors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<EncoderFacts>,
     /// The names of the classes; empty without images.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
@@ -148,8 +152,12 @@ impl Report {
     /// If a name is not printable, or a number is out of range.
     pub fn check(&self) -> Result<(), ExperimentError> {
         let stages = self.stage_times.iter().map(|time| &time.stage);
+        let encoder = self.encoder.iter().flat_map(|encoder| [&encoder.file, &encoder.digest]);
         check_count("stages", self.stage_times.len(), MAX_STAGES)?;
-        check_names(MAX_FOLDER, [&self.experiment, &self.run].into_iter().chain(&self.handwriting).chain(stages))?;
+        check_names(
+            MAX_FOLDER,
+            [&self.experiment, &self.run].into_iter().chain(&self.handwriting).chain(stages).chain(encoder),
+        )?;
         check_classes(&self.classes)?;
         check_rows(&self.rows)
     }

@@ -4,6 +4,7 @@ use speed_accountant::epsilon_text;
 
 use crate::config::VotesSourceKind;
 use crate::report::columns::dash;
+use crate::report::encoder::FROM_PUBLIC_DATA;
 use crate::report::environment::Environment;
 use crate::report::run::{EnsembleQuality, Report};
 use crate::report::table::{Table, percent};
@@ -54,8 +55,10 @@ impl Report {
         let handwriting = self.handwriting.as_ref();
         let images = handwriting
             .map_or_else(String::new, |name| format!("Street digits with handwriting from dataset {name}.\n"));
+        let encoder =
+            self.encoder.as_ref().map_or_else(String::new, |encoder| format!("Encoder {}.\n", encoder.in_words()));
         format!(
-            "{images}{votes}, {} queries, {}, delta {:e}, seed {}.\n",
+            "{images}{encoder}{votes}, {} queries, {}, delta {:e}, seed {}.\n",
             config.queries.count,
             config.noise_in_words(),
             config.privacy.delta,
@@ -107,6 +110,9 @@ impl Report {
             for why in &row.without_value {
                 text.push_str(&format!("- **{}**, no value of {why}\n", row.name));
             }
+        }
+        if let Some(encoder) = self.encoder.as_ref().filter(|_| !text.is_empty()) {
+            text.push_str(&format!("- {FROM_PUBLIC_DATA} Here it is {}.\n", encoder.in_words()));
         }
         text
     }

@@ -105,6 +105,7 @@ pub(super) fn card_of_row(
             queries,
             labelled: row.answered.unwrap_or(queries),
         },
+        encoder: report.encoder.clone(),
         source: CardSource::Run {
             experiment: config.name.clone(),
             run: RunStore::id_of(config),

@@ -20,10 +20,13 @@ use crate::store::{example_image, model_name, write_atomic};
 /// # Errors
 /// If weights are damaged, or a file cannot be written.
 pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(), ExperimentError> {
-    let (config, run, Some(images)) = (context.config, context.store.folder(), context.images) else { return Ok(()) };
+    let (config, run, Some(pictures)) = (context.config, context.store.folder(), context.pictures()) else {
+        return Ok(());
+    };
     if !config.table.keep_students {
         return Ok(());
     }
+    let Some(images) = context.images() else { return Ok(()) };
     let (mut missing, mut written) = (0, 0);
     for (index, row) in report.rows.iter().enumerate() {
         let mut models = Vec::new();
@@ -64,7 +67,7 @@ pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(),
         ));
     }
     if written > 0 {
-        write_atomic(&example_image(run), &picture::of_image(&images.pool, 0)?)?;
+        write_atomic(&example_image(run), &picture::of_image(&pictures.pool, 0)?)?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The work of a shard: its share of one stage's units, in one run or in the runs of a sweep.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use serde::Serialize;
 use speed_core::random::Streams;
@@ -108,7 +109,8 @@ impl<'a> ShardProcess<'a> {
         let context = Context {
             config,
             store: &store,
-            images: images.as_ref(),
+            pictures: images.as_ref(),
+            vectors: OnceLock::new(),
             truth: truth.as_ref(),
             streams,
             threads: self.options.threads,
@@ -128,6 +130,7 @@ impl<'a> ShardProcess<'a> {
     fn images(&mut self, config: &Config, streams: &Streams) -> Result<Option<Images>, ExperimentError> {
         let is_same = |last: &Config| {
             last.data == config.data
+                && last.features == config.features
                 && last.seed == config.seed
                 && last.ensemble == config.ensemble
                 && last.rows == config.rows

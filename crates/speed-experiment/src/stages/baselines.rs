@@ -38,7 +38,7 @@ pub(super) static BASELINE_MEASUREMENT: Kind = Kind {
 };
 
 fn measure(context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
-    let Some(images) = context.images else { return Ok(()) };
+    let Some(images) = context.images() else { return Ok(()) };
     let specs = specs_of_run(context.config, outputs);
     let splits = specs.iter().map(|spec| labelled_images(&images.pool, spec)).collect::<Result<Vec<_>, _>>()?;
     let labelled_only = train_labelled_only(context, images, &specs, &splits)?;

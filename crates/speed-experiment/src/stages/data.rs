@@ -1,5 +1,7 @@
 //! The record of the images.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::complete::complete;
@@ -9,7 +11,7 @@ use super::kind::Kind;
 use super::stage::{Stage, StageFacts, StageName};
 use crate::config::DataSource;
 use crate::error::ExperimentError;
-use crate::store::{Fingerprint, FinishedStage, StageFolder};
+use crate::store::{Fingerprint, FinishedStage, RunStore, StageFolder};
 
 /// The file of the record.
 const RECORD: &str = "data.json";
@@ -19,9 +21,19 @@ pub(super) static DATA: Kind = Kind::new(
     "data",
     |config, _| config.data.source != DataSource::None,
     |context, node, _| {
-        context.images.map_or(Ok(()), |images| complete(context, &DataStage { name: &node.name, images }))
+        context.pictures().map_or(Ok(()), |images| complete(context, &DataStage { name: &node.name, images }))
     },
 );
+
+/// Returns the number of all images of the run in the directory `run`, if its record is there.
+pub(super) fn pictures_in(run: &Path) -> Option<usize> {
+    if !RunStore::is_finished(run, DATA.name) {
+        return None;
+    }
+    let record: Value = serde_json::from_str(&RunStore::remains_in(run, DATA.name).read(RECORD)?).ok()?;
+    let count = |split: &str| usize::try_from(record[split]["images"].as_u64()?).ok();
+    Some(count("train")?.saturating_add(count("pool")?).saturating_add(count("test")?))
+}
 
 /// The record of the images that a run uses.
 struct DataStage<'a> {

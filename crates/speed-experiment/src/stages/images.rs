@@ -1,15 +1,16 @@
 //! Images: the private training split, and the public test split, which is divided into pool and test images.
 
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use speed_aggregation::Outcomes;
 use speed_core::random::Streams;
 use speed_data::digits::{self, DigitsConfig};
-use speed_data::pictures::{self, PassedOver};
+use speed_data::pictures::{self, PassedOver, Pictures, Reading, Size};
 use speed_data::{DataError, Dataset, Facts, ImageShape, Split, arrays, class_names, locate, mnist, partition, street};
 
+use super::encoder::{LEAST_SIDE, RunEncoder};
 use crate::config::{AggregationKind, Config, DataSource, PoolOrigin};
 use crate::error::ExperimentError;
 use crate::image_warnings::{dark, known};
@@ -32,6 +33,10 @@ pub(crate) struct Images {
     pub(crate) handwriting: Option<String>,
     /// Remarks on the images for the user.
     pub(crate) notes: Vec<String>,
+    /// The files of the training, pool and test pictures, if each has one.
+    pub(crate) files: Option<[Vec<PathBuf>; 3]>,
+    /// The encoder that turns them into vectors, if the config has one.
+    pub(crate) encoder: Option<RunEncoder>,
 }
 
 impl Images {
@@ -44,16 +49,20 @@ impl Images {
         streams: &Streams,
         datasets: Option<&Path>,
     ) -> Result<Option<Self>, ExperimentError> {
-        let Some(mut loaded) = dataset(config, streams, datasets)? else { return Ok(None) };
+        let encoder = RunEncoder::read(config)?;
+        let Some(mut loaded) = dataset(config, streams, datasets, encoder.as_ref())? else { return Ok(None) };
         loaded.move_pool(config)?;
         let notes = loaded.notes(config);
-        let SourceImages { images: Dataset { train, test, class_names, .. }, handwriting, unlabelled, .. } = loaded;
+        let SourceImages { images: Dataset { train, test, class_names, .. }, handwriting, unlabelled, files, .. } =
+            loaded;
         check_sizes(config, train.len(), test.len(), unlabelled)?;
         check_classes(config, train.classes())?;
-        config.check_images(train.shape())?;
+        check_shape(config, encoder.as_ref(), train.shape())?;
         let pool = config.data.pool_images;
-        let (public, test) = (test.slice(0..pool), test.slice(unlabelled.unwrap_or(pool)..test.len()));
-        Ok(Some(Self { train, pool: public, test, class_names, handwriting, notes }))
+        let first = unlabelled.unwrap_or(pool);
+        let (public, test) = (test.slice(0..pool), test.slice(first..test.len()));
+        let files = files.map(|[train, public]| [train, public[..pool].to_vec(), public[first..].to_vec()]);
+        Ok(Some(Self { train, pool: public, test, class_names, handwriting, notes, files, encoder }))
     }
 
     /// Returns a split's digest in the form that fingerprints use.
@@ -69,6 +78,8 @@ struct SourceImages {
     handwriting: Option<String>,
     /// The number of public images without labels, which come before the test images; `None` if all images have labels.
     unlabelled: Option<usize>,
+    /// The files of training and public pictures.
+    files: Option<[Vec<PathBuf>; 2]>,
     /// Files in a directory of pictures that were not read.
     passed_over: Option<PassedOver>,
 }
@@ -89,6 +100,9 @@ impl SourceImages {
         })?;
         *test = train.slice(rest..images).followed_by(test)?;
         *train = train.slice(0..rest);
+        if let Some([train, public]) = &mut self.files {
+            public.splice(0..0, train.split_off(rest));
+        }
         Ok(())
     }
 
@@ -128,10 +142,11 @@ fn dataset(
     config: &Config,
     streams: &Streams,
     datasets: Option<&Path>,
+    encoder: Option<&RunEncoder>,
 ) -> Result<Option<SourceImages>, ExperimentError> {
     let data = &config.data;
     let (folder, counts) = (Path::new(&data.folder), [data.train_images, data.test_images]);
-    let (mut handwriting_of, mut unlabelled, mut passed_over) = (None, None, None);
+    let (mut handwriting_of, mut unlabelled, mut files, mut passed_over) = (None, None, None, None);
     let images = match data.source {
         DataSource::None => return Ok(None),
         DataSource::Digits => digits::generate(DigitsConfig { train: counts[0], test: counts[1] }, streams),
@@ -142,13 +157,14 @@ fn dataset(
             images
         }
         DataSource::Pictures if data.has_labelled_pool() => {
-            let pictures = pictures::load(folder, config.reading())?;
-            passed_over = pictures.passed_over;
+            let pictures = read_pictures(config, encoder, |reading| pictures::load(folder, reading))?;
+            (files, passed_over) = (Some(pictures.files), pictures.passed_over);
             pictures.dataset
         }
         DataSource::Pictures => {
-            let pictures = pictures::load_with_public(folder, config.reading())?;
+            let pictures = read_pictures(config, encoder, |reading| pictures::load_with_public(folder, reading))?;
             (unlabelled, passed_over) = (Some(pictures.unlabelled), pictures.passed_over);
+            files = Some(pictures.files);
             pictures.dataset
         }
         DataSource::Arrays if data.has_labelled_pool() => named(config, arrays::load(folder)?)?,
@@ -163,7 +179,37 @@ fn dataset(
             speed_data::load(name, &locate(name, datasets)?)?
         }
     };
-    Ok(Some(SourceImages { images, handwriting: handwriting_of, unlabelled, passed_over }))
+    Ok(Some(SourceImages { images, handwriting: handwriting_of, unlabelled, files, passed_over }))
+}
+
+/// Reads pictures. Without `data.size`, an encoder gives their size: pictures of one size and not more pixels than the encoder's
+/// stay as they are, because they need less memory, and all others are resized to the encoder's size.
+fn read_pictures(
+    config: &Config,
+    encoder: Option<&RunEncoder>,
+    load: impl Fn(Reading) -> Result<Pictures, DataError>,
+) -> Result<Pictures, DataError> {
+    let reading = config.reading();
+    let Some(ImageShape { height, width, .. }) = encoder.map(RunEncoder::shape) else { return load(reading) };
+    let channels = if reading.is_colour { 3 } else { 1 };
+    let max_values = reading.max_values.max(channels * height * width);
+    let reading = Reading { least_side: LEAST_SIDE, max_values, ..reading };
+    if reading.size.is_some() {
+        return load(reading);
+    }
+    let small = Reading { max_values: channels * height * width, ..reading };
+    load(small).or_else(|_| {
+        let [height, width] = [height, width].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
+        load(Reading { size: Some(Size { height, width }), ..reading })
+    })
+}
+
+/// Checks that the encoder reads pictures of this shape, and that teachers and students learn from its vectors, or else from the
+/// pictures.
+fn check_shape(config: &Config, encoder: Option<&RunEncoder>, shape: ImageShape) -> Result<(), ExperimentError> {
+    let Some(encoder) = encoder else { return config.check_images(shape) };
+    encoder.check_pictures(shape)?;
+    config.check_images(encoder.vectors_shape())
 }
 
 /// Returns images with the names of their classes in the config, if it has any.
@@ -190,7 +236,7 @@ fn handwriting(streams: &Streams, datasets: Option<&Path>) -> Result<Dataset, Ex
     }
 }
 
-/// Returns the shape of a run's images and the names of its classes, if it uses images. Reads the images if they are in a
+/// Returns the shape of the images that networks learn from, and the names of its classes, if it uses images. Reads the images if they are in a
 /// directory.
 ///
 /// # Errors
@@ -199,37 +245,53 @@ pub(crate) fn shape_and_classes(
     config: &Config,
     datasets: Option<&Path>,
 ) -> Result<Option<(ImageShape, Vec<String>)>, ExperimentError> {
+    let encoder = RunEncoder::read(config)?;
     if let Some(facts) = config.data.facts() {
         let numbers = || (0..facts.classes).map(|class| class.to_string()).collect();
         let published = config.data.source.published().and_then(class_names);
-        return Ok(Some((facts.shape, published.unwrap_or_else(numbers))));
+        let shape = encoder.as_ref().map_or(facts.shape, RunEncoder::vectors_shape);
+        return Ok(Some((shape, published.unwrap_or_else(numbers))));
     }
-    let loaded = dataset(config, &Streams::new(config.seed), datasets)?;
-    Ok(loaded.map(|SourceImages { images, .. }| (images.train.shape(), images.class_names)))
+    let loaded = dataset(config, &Streams::new(config.seed), datasets, encoder.as_ref())?;
+    Ok(loaded.map(|SourceImages { images, .. }| {
+        (encoder.as_ref().map_or(images.train.shape(), RunEncoder::vectors_shape), images.class_names)
+    }))
 }
 
-/// Returns the facts about a run's images, if it uses images, and remarks on them. Reads the images if they are in a
-/// directory.
-///
-/// # Errors
-/// If the images are missing or invalid.
-pub(crate) fn facts(config: &Config, datasets: Option<&Path>) -> Result<(Option<Facts>, Vec<String>), ExperimentError> {
-    let (facts, unlabelled, notes) = match config.data.facts() {
-        Some(facts) => (Some(facts), None, Vec::new()),
-        None => match dataset(config, &Streams::new(config.seed), datasets)? {
-            Some(mut loaded) => {
-                loaded.move_pool(config)?;
-                (Some(Facts::from_dataset(&loaded.images)), loaded.unlabelled, loaded.notes(config))
-            }
-            None => (None, None, Vec::new()),
-        },
-    };
-    if let Some(facts) = &facts {
-        check_sizes(config, facts.train, facts.test, unlabelled)?;
-        check_classes(config, facts.classes)?;
-        config.check_images(facts.shape)?;
+/// The facts about a run's images, before any work.
+pub(crate) struct ImageFacts {
+    /// The facts about the images that networks learn from, if the run uses images.
+    pub(crate) facts: Option<Facts>,
+    /// Remarks on the images.
+    pub(crate) notes: Vec<String>,
+    /// The encoder, if the config has one, and the shape of the pictures that it reads.
+    pub(crate) encoder: Option<(RunEncoder, ImageShape)>,
+}
+
+impl ImageFacts {
+    /// Finds the facts about a run's images. Reads the images if they are in a directory, and the encoder.
+    ///
+    /// # Errors
+    /// If images or encoder are missing or invalid.
+    pub(crate) fn find(config: &Config, datasets: Option<&Path>) -> Result<Self, ExperimentError> {
+        let encoder = RunEncoder::read(config)?;
+        let (facts, unlabelled, notes) = match config.data.facts() {
+            Some(facts) => (Some(facts), None, Vec::new()),
+            None => match dataset(config, &Streams::new(config.seed), datasets, encoder.as_ref())? {
+                Some(mut loaded) => {
+                    loaded.move_pool(config)?;
+                    (Some(Facts::from_dataset(&loaded.images)), loaded.unlabelled, loaded.notes(config))
+                }
+                None => (None, None, Vec::new()),
+            },
+        };
+        let Some(found) = facts else { return Ok(Self { facts, notes, encoder: None }) };
+        check_sizes(config, found.train, found.test, unlabelled)?;
+        check_classes(config, found.classes)?;
+        check_shape(config, encoder.as_ref(), found.shape)?;
+        let facts = encoder.as_ref().map_or(found, |encoder| encoder.of_vectors(found));
+        Ok(Self { facts: Some(facts), notes, encoder: encoder.map(|encoder| (encoder, found.shape)) })
     }
-    Ok((facts, notes))
 }
 
 /// Checks the numbers of training and public images. The first `unlabelled` public images have no labels, if this is known.

@@ -92,6 +92,7 @@ fn other_machine(folder: &Path, first: &str, here: &str) -> ExperimentError {
 #[cfg(test)]
 mod tests {
     use std::num::NonZeroUsize;
+    use std::sync::OnceLock;
     use std::time::Duration;
 
     use speed_core::random::Streams;
@@ -111,7 +112,8 @@ mod tests {
         Context {
             config,
             store,
-            images: None,
+            pictures: None,
+            vectors: OnceLock::new(),
             truth: None,
             streams: Streams::new(1),
             threads: NonZeroUsize::MIN,

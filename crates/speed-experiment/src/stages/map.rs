@@ -35,7 +35,7 @@ pub(super) static POOL_MAPPING: Kind = Kind::new(
     "map",
     |config, _| config.queries.use_map(&config.votes),
     |context, node, outputs| {
-        let Some(images) = context.images else { return Ok(()) };
+        let Some(images) = context.images() else { return Ok(()) };
         outputs.put(complete(context, &MapStage { name: &node.name, images })?);
         Ok(())
     },
@@ -49,7 +49,7 @@ struct MapStage<'a> {
 
 impl MapStage<'_> {
     fn features(context: &Context<'_>) -> Features {
-        context.config.queries.features
+        if context.config.features.encoder().is_some() { Features::Encoded } else { context.config.queries.features }
     }
 }
 

@@ -188,7 +188,7 @@ pub(super) static QUERY_SELECTION: Kind = Kind::new(
     KIND,
     |_, _| true,
     |context, node, outputs| {
-        let selected = select(context.config, &context.streams, context.images)?;
+        let selected = select(context.config, &context.streams, context.images())?;
         let source = match (&selected, outputs.find::<MappedPool>()) {
             (None, Some(map)) => QuerySource::Map(map),
             (selected, _) => QuerySource::Images(selected.as_deref().unwrap_or_default()),

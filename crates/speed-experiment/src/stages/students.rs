@@ -67,7 +67,7 @@ pub(super) static STUDENT_TRAINING: Kind = Kind {
 
 /// Trains the students of all rows.
 fn train_rows(context: &Context<'_>, _: &Node, outputs: &mut Outputs) -> Result<(), ExperimentError> {
-    let Some(images) = context.images else { return Ok(()) };
+    let Some(images) = context.images() else { return Ok(()) };
     // No later stage uses the keys, and the trainings need the memory.
     outputs.remove::<RunKeys>();
     let specs = specs_of_run(context.config, outputs);
@@ -91,7 +91,7 @@ fn train_units(
     outputs: &mut Outputs,
     shard: &mut ShardUnits<'_>,
 ) -> Result<(), ExperimentError> {
-    let Some(images) = context.images else { return Ok(()) };
+    let Some(images) = context.images() else { return Ok(()) };
     let specs = specs_of_run(context.config, outputs);
     let work = Training { context, kind: KIND, stages: students(context, images, &specs) };
     let mut own = Vec::new();

@@ -54,7 +54,7 @@ pub(super) static TEACHER_TRAINING: Kind = Kind {
         TEACHERS,
         |config, _| trains_teachers(config),
         |context, node, outputs| {
-            if let Some(images) = context.images {
+            if let Some(images) = context.images() {
                 outputs.put(complete(context, &TeachersStage { name: &node.name, images })?);
             }
             Ok(())
@@ -73,7 +73,7 @@ fn train_units(
     _: &mut Outputs,
     shard: &mut ShardUnits<'_>,
 ) -> Result<(), ExperimentError> {
-    let Some(images) = context.images else { return Ok(()) };
+    let Some(images) = context.images() else { return Ok(()) };
     let stage = TeachersStage { name: &node.name, images };
     shard.work_on(context, &stage, node.units(context.config), |folder, own| {
         let done = Training::new(&stage, context, folder)?.train(own.to_vec())?;

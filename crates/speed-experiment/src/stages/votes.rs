@@ -100,8 +100,8 @@ impl<'a> VotesStage<'a> {
     ///
     /// # Errors
     /// If the file cannot be read.
-    fn new(name: &'a StageName, context: &Context<'a>, outputs: &'a Outputs) -> Result<Self, ExperimentError> {
-        let (images, truth) = (context.images, context.truth);
+    fn new(name: &'a StageName, context: &'a Context<'_>, outputs: &'a Outputs) -> Result<Self, ExperimentError> {
+        let (images, truth) = (context.images(), context.truth);
         let source = match (&context.config.votes, images, outputs.find::<TrainedTeachers>()) {
             (VotesSource::File(file), ..) => {
                 let content = npy::read_bytes(&file.path)?;

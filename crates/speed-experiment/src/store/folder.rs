@@ -231,8 +231,33 @@ impl StageFolder {
         arithmetic: &str,
         meta: &M,
     ) -> Result<(), ExperimentError> {
-        let payload_sha256 = Fingerprint::of_bytes(payload);
         self.write(&unit_payload(name), payload)?;
+        self.write_meta(name, payload, arithmetic, meta)
+    }
+
+    /// Saves a unit like [`Self::write_unit`], in a file that only its owner may read.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(crate) fn write_secret_unit<M: Serialize>(
+        &self,
+        name: &str,
+        payload: &[u8],
+        arithmetic: &str,
+        meta: &M,
+    ) -> Result<(), ExperimentError> {
+        self.write_secret(&unit_payload(name), payload)?;
+        self.write_meta(name, payload, arithmetic, meta)
+    }
+
+    fn write_meta<M: Serialize>(
+        &self,
+        name: &str,
+        payload: &[u8],
+        arithmetic: &str,
+        meta: &M,
+    ) -> Result<(), ExperimentError> {
+        let payload_sha256 = Fingerprint::of_bytes(payload);
         self.write_json(
             &unit_meta(name),
             &Unit { of: self.fingerprint, payload_sha256, arithmetic: arithmetic.to_owned(), meta },

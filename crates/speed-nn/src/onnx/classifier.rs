@@ -1,47 +1,25 @@
 //! ONNX models of other programs that classify images, in tract. Their files are untrusted.
 
-use std::cell::Cell;
-use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Arc, Once};
-
-use prost::Message;
 use speed_data::ImageShape;
-use tract_onnx::pb::tensor_proto::{DataLocation, DataType};
-use tract_onnx::pb::tensor_shape_proto::{Dimension, dimension::Value};
-use tract_onnx::pb::type_proto::Value::TensorType;
-use tract_onnx::pb::{GraphProto, ModelProto, TensorProto, ValueInfoProto};
-use tract_onnx::prelude::{
-    Datum, DatumType, Framework, InferenceFact, InferenceModelExt, IntoRunnable, IntoTValue, Tensor, TypedModel,
-    TypedRunnableModel, tvec,
-};
+use tract_onnx::pb::TensorProto;
+use tract_onnx::pb::tensor_proto::DataLocation;
 
+use crate::onnx::untrusted::{
+    Input, Plan, check_operations, compared, decoded, described, guarded, input, reals, typed,
+};
 use crate::onnx::{OnnxError, PixelType};
 
-/// Maximum length of a model's file in bytes.
-pub const MAX_MODEL: u64 = 1 << 30;
-/// Maximum number of values of a tensor that a model computes for one image: 256 MiB.
-const MAX_VALUES: usize = 1 << 26;
 /// The smallest and the largest number of classes of a round.
 const CLASSES: [usize; 2] = [2, 256];
-/// Operations whose results are drawn at random, so two votes would differ.
-const RANDOM: [&str; 6] =
-    ["Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"];
-
-/// Operations that the runtime computes otherwise than the standard says, both as written and optimised: Celu, if its alpha is not 1.
-const WRONG: [&str; 1] = ["Celu"];
-
 /// Number of pictures on which an optimised model is compared with the model as it was written.
 const PICTURES: u64 = 4;
-/// Largest difference of a score, as a fraction of the picture's largest score.
-const TOLERANCE: f32 = 0.02;
 
 /// A model of any program that gives a score for every class of an image. It computes one image at a time, so a score does
 /// not depend on other images.
 #[derive(Debug)]
 pub struct Classifier {
-    plan: Arc<TypedRunnableModel>,
-    shape: ImageShape,
-    pixels: PixelType,
+    plan: Plan,
+    input: Input,
     classes: usize,
     metadata: Vec<(String, String)>,
 }
@@ -56,11 +34,9 @@ impl Classifier {
     /// # Errors
     /// If the model has another form, an operation that tract lacks, or operations that are random or have their own graphs.
     pub fn new(bytes: &[u8]) -> Result<Self, OnnxError> {
-        let other =
-            |reason: &str| OnnxError::form("a model in ONNX's format", format!("other or truncated bytes: {reason}"));
-        let model = ModelProto::decode(bytes).map_err(|error| other(&error.to_string()))?;
-        let graph = model.graph.as_ref().ok_or_else(|| other("no graph"))?;
-        let (shape, pixels) = input(graph)?;
+        let model = decoded(bytes)?;
+        let graph = model.graph.as_ref().ok_or_else(|| OnnxError::form("a graph", "none"))?;
+        let input = input(graph, None)?;
         check_operations(graph)?;
         let is_external = |tensor: &&TensorProto| tensor.data_location == Some(DataLocation::External as i32);
         if let Some(tensor) = graph.initializer.iter().find(is_external) {
@@ -68,39 +44,29 @@ impl Classifier {
                             external_data=False)";
             return Err(OnnxError::form(expected, format!("those of {} in another file", tensor.name)));
         }
-        let (plans, classes) = guarded(|| plans(&model, shape, pixels))?;
-        let metadata: Vec<_> = model.metadata_props.into_iter().map(|entry| (entry.key, entry.value)).collect();
-        let [plain, optimised] = plans.map(|plan| Self { plan, shape, pixels, classes, metadata: metadata.clone() });
-        optimised.expect_scores_of(&plain)?;
+        let ([plain, optimised], classes) = guarded(|| {
+            let (typed, output) = typed(&model, &input)?;
+            let [min, max] = CLASSES;
+            let classes = match reals(output.as_ref()) {
+                Some(&[1, classes]) if (min..=max).contains(&classes) => classes,
+                _ => return Err(output_fault(&described(output.as_ref()))),
+            };
+            Ok((Plan::both(typed, &input)?, classes))
+        })?;
+        let metadata = model.metadata_props.into_iter().map(|entry| (entry.key, entry.value)).collect();
+        let shape = input.shape;
+        let classifier = |plan| Self { plan, input: input.clone(), classes, metadata: Vec::new() };
+        let (plain, optimised) = (classifier(plain), Self { metadata, ..classifier(optimised) });
+        let results = [&plain, &optimised].map(|classifier| |image: &[u8]| classifier.scores(image));
+        let fault = "computes other scores after its optimisation";
+        compared(shape, PICTURES, fault, [&results[0], &results[1]])?;
         Ok(optimised)
-    }
-
-    /// Compares the scores of a few pictures with those of the same model as it was written: the runtime's optimisation fuses operations, and
-    /// its fused form of some quantised ones computes something else.
-    fn expect_scores_of(&self, plain: &Self) -> Result<(), OnnxError> {
-        for picture in 0..PICTURES {
-            // Any pictures that differ: the multiplier of a linear congruential generator makes grey levels of all sizes.
-            let level = |pixel: u64| ((picture * 7919 + pixel).wrapping_mul(0x5851_f42d_4c95_7f2d) >> 33) as u8;
-            let image: Vec<u8> = (0..self.shape.pixels() as u64).map(level).collect();
-            // A model may be undefined on such pictures.
-            let Ok(expected) = plain.scores(&image) else { continue };
-            let found = self.scores(&image)?;
-            let largest = expected.iter().fold(0.0_f32, |largest, score| largest.max(score.abs()));
-            let differs = |(found, expected): (&f32, &f32)| (found - expected).abs() > TOLERANCE * largest;
-            if found.iter().zip(&expected).any(differs) {
-                let reason = format!(
-                    "expected {expected:?}, found {found:?}; export the model without the operations that quantise its last layer"
-                );
-                return Err(OnnxError::Runtime { fault: "computes other scores after its optimisation", reason });
-            }
-        }
-        Ok(())
     }
 
     /// Returns the shape of its images.
     #[must_use]
     pub fn shape(&self) -> ImageShape {
-        self.shape
+        self.input.shape
     }
 
     /// Returns its number of classes.
@@ -120,25 +86,16 @@ impl Classifier {
     /// # Errors
     /// If the model fails, or a score is not finite.
     pub fn scores(&self, image: &[u8]) -> Result<Vec<f32>, OnnxError> {
-        let ImageShape { channels, height, width } = self.shape;
-        let axes = [1, channels, height, width];
-        let scores = guarded(|| {
-            let image = match self.pixels {
-                PixelType::Uint8 => Tensor::from_shape(&axes, image),
-                PixelType::Float => {
-                    let reals: Vec<f32> = image.iter().map(|&byte| f32::from(byte) / 255.0).collect();
-                    Tensor::from_shape(&axes, &reals)
-                }
-            };
-            let outputs =
-                image.and_then(|image| self.plan.run(tvec!(image.into_tvalue()))).map_err(OnnxError::refused)?;
-            let scores = outputs.first().ok_or_else(|| output_fault("no output"))?;
-            if *scores.shape() != [1, self.classes] {
-                return Err(output_fault(&format!("{:?} for one image", scores.shape())));
+        let (shape, scores) = match self.input.pixels {
+            PixelType::Uint8 => self.plan.run(image)?,
+            PixelType::Float => {
+                let reals: Vec<f32> = image.iter().map(|&byte| f32::from(byte) / 255.0).collect();
+                self.plan.run(&reals)?
             }
-            let scores = scores.try_as_plain_ram().and_then(|plain| plain.as_slice::<f32>().map(<[f32]>::to_vec));
-            scores.map_err(OnnxError::refused)
-        })?;
+        };
+        if shape != [1, self.classes] {
+            return Err(output_fault(&format!("{shape:?} for one image")));
+        }
         match scores.iter().find(|score| !score.is_finite()) {
             Some(found) => {
                 let found = format!("{found}: the model is unusable");
@@ -149,160 +106,19 @@ impl Classifier {
     }
 }
 
-thread_local! {
-    /// Whether this thread runs work of tract.
-    static IN_TRACT: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Runs work of tract. tract expects valid models in some places, and panics if an untrusted one is not. Such a panic ends
-/// here, as an error with its message, and is not printed. Its values are not used again, so no broken state remains.
-fn guarded<T>(work: impl FnOnce() -> Result<T, OnnxError>) -> Result<T, OnnxError> {
-    static QUIET: Once = Once::new();
-    QUIET.call_once(|| {
-        let print = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            if !IN_TRACT.get() {
-                print(info);
-            }
-        }));
-    });
-    IN_TRACT.set(true);
-    let done = panic::catch_unwind(AssertUnwindSafe(work));
-    IN_TRACT.set(false);
-    done.unwrap_or_else(|payload| {
-        let text = payload.downcast_ref::<String>().map(String::as_str);
-        let reason = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or_default().to_owned();
-        let fault = "stopped with an internal error, so the model is damaged or tract cannot run it";
-        Err(OnnxError::Runtime { fault, reason })
-    })
-}
-
 fn output_fault(found: &str) -> OnnxError {
     let [min, max] = CLASSES;
     OnnxError::form(format!("a first output of N x classes, float32, with {min} to {max} classes"), found)
 }
 
-/// Returns the shape of the images and the type of their pixels.
-fn input(graph: &GraphProto) -> Result<(ImageShape, PixelType), OnnxError> {
-    let expected = "one input of N x channels x height x width, uint8 or float32, with N variable or 1, 1 or 3 channels, and a fixed height \
-                    and width";
-    let fault = |found: String| OnnxError::form(expected, found);
-    // Older files list the weights as inputs too.
-    let is_weight = |input: &&ValueInfoProto| graph.initializer.iter().any(|weight| weight.name == input.name);
-    let inputs: Vec<&ValueInfoProto> = graph.input.iter().filter(|input| !is_weight(input)).collect();
-    let [input] = inputs[..] else { return Err(fault(format!("{} inputs", inputs.len()))) };
-    let Some(TensorType(tensor)) = input.r#type.as_ref().and_then(|kind| kind.value.as_ref()) else {
-        return Err(fault("an input without a type".to_owned()));
-    };
-    let pixels = match DataType::try_from(tensor.elem_type) {
-        Ok(DataType::Uint8) => PixelType::Uint8,
-        Ok(DataType::Float) => PixelType::Float,
-        Ok(other) => return Err(fault(other.as_str_name().to_lowercase())),
-        Err(_) => return Err(fault(format!("the type {}", tensor.elem_type))),
-    };
-    let axes = tensor.shape.as_ref().map_or(&[][..], |shape| &shape.dim);
-    let found = || fault(if axes.is_empty() { "no shape".to_owned() } else { written(axes) });
-    let length = |axis: &Dimension| match axis.value {
-        Some(Value::DimValue(length)) => usize::try_from(length).ok().filter(|length| *length > 0),
-        _ => None,
-    };
-    let [images, channels, height, width] = axes else { return Err(found()) };
-    let (Some(channels @ (1 | 3)), Some(height), Some(width)) = (length(channels), length(height), length(width))
-    else {
-        return Err(found());
-    };
-    if length(images).is_some_and(|images| images > 1) {
-        return Err(found());
-    }
-    Ok((ImageShape { channels, height, width }, pixels))
-}
-
-/// Returns axes as text; a length that is not fixed has its name, or else `?`.
-fn written(axes: &[Dimension]) -> String {
-    let axis = |axis: &Dimension| match &axis.value {
-        Some(Value::DimValue(length)) => length.to_string(),
-        Some(Value::DimParam(name)) => name.clone(),
-        None => "?".to_owned(),
-    };
-    axes.iter().map(axis).collect::<Vec<_>>().join(" x ")
-}
-
-/// Refuses operations that the runtime lacks, random ones, and those with graphs of their own, which may never end.
-fn check_operations(graph: &GraphProto) -> Result<(), OnnxError> {
-    let known = tract_onnx::onnx().op_register;
-    for node in &graph.node {
-        let has_graph = node.attribute.iter().any(|attribute| attribute.g.is_some() || !attribute.graphs.is_empty());
-        let name = node.op_type.as_str();
-        if has_graph || RANDOM.contains(&name) || WRONG.contains(&name) || !known.0.contains_key(&node.op_type) {
-            let expected = "operations of the runtime tract, without randomness, loops and branches";
-            return Err(OnnxError::form(expected, format!("the operation {name}")));
-        }
-    }
-    Ok(())
-}
-
-/// Returns the model for one image, ready to run as it was written and optimised, and its number of classes.
-fn plans(
-    model: &ModelProto,
-    shape: ImageShape,
-    pixels: PixelType,
-) -> Result<([Arc<TypedRunnableModel>; 2], usize), OnnxError> {
-    // The file's own shapes may be wrong, or name a variable N.
-    let onnx = tract_onnx::onnx().with_ignore_output_shapes(true).with_ignore_value_info(true);
-    let kind = match pixels {
-        PixelType::Uint8 => u8::datum_type(),
-        PixelType::Float => f32::datum_type(),
-    };
-    let images = InferenceFact::dt_shape(kind, [1, shape.channels, shape.height, shape.width]);
-    let model = onnx
-        .model_for_proto_model(model)
-        .and_then(|model| model.with_input_fact(0, images))
-        .map_err(OnnxError::refused)?;
-    let model = model.into_typed().map_err(OnnxError::refused)?;
-    check_values(&model)?;
-    let classes = classes(&model)?;
-    let plain = model.clone().into_runnable().map_err(OnnxError::refused)?;
-    let optimised = model.into_optimized().and_then(IntoRunnable::into_runnable).map_err(OnnxError::refused)?;
-    Ok(([plain, optimised], classes))
-}
-
-/// Refuses tensors whose size is unknown or too large.
-fn check_values(model: &TypedModel) -> Result<(), OnnxError> {
-    for node in model.nodes().iter().filter(|node| node.op.name() != "Const") {
-        for output in &node.outputs {
-            let found = || format!("{:?} in the operation {}", output.fact.shape, node.op.name());
-            let values = output
-                .fact
-                .shape
-                .as_concrete()
-                .map(|axes| axes.iter().try_fold(1_usize, |all, &axis| all.checked_mul(axis)));
-            match values {
-                None => return Err(OnnxError::form("shapes that depend on N only", found())),
-                Some(Some(values)) if values <= MAX_VALUES => {}
-                Some(_) => {
-                    let expected = format!("at most {MAX_VALUES} values in a tensor of one image");
-                    return Err(OnnxError::form(expected, found()));
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Returns the number of classes of the first output.
-fn classes(model: &TypedModel) -> Result<usize, OnnxError> {
-    let fact = model.output_fact(0).map_err(|_| output_fault("no output"))?;
-    let [min, max] = CLASSES;
-    match fact.shape.as_concrete() {
-        Some(&[1, classes]) if fact.datum_type == DatumType::F32 && (min..=max).contains(&classes) => Ok(classes),
-        _ => Err(output_fault(&format!("{:?} of type {:?} for one image", fact.shape, fact.datum_type))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use prost::Message as _;
     use tract_onnx::pb::attribute_proto::AttributeType;
-    use tract_onnx::pb::{AttributeProto, StringStringEntryProto};
+    use tract_onnx::pb::tensor_proto::DataType;
+    use tract_onnx::pb::tensor_shape_proto::{Dimension, dimension::Value};
+    use tract_onnx::pb::type_proto::Value::TensorType;
+    use tract_onnx::pb::{AttributeProto, GraphProto, ModelProto, StringStringEntryProto, ValueInfoProto};
 
     use super::*;
     use crate::onnx::proto::{Builder, batch, integer};

@@ -1,6 +1,9 @@
 //! Errors.
 
-use speed_core::printable;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use speed_core::{printable, printable_path};
 
 use crate::device::DeviceError;
 use crate::training::TraceError;
@@ -28,6 +31,9 @@ pub enum OnnxError {
     /// The runtime refuses the model or its images, or stopped.
     #[error("the runtime tract {fault}: {}", printable(reason))]
     Runtime { fault: &'static str, reason: String },
+    /// A file of a model cannot be read.
+    #[error("cannot read {}: {error}", printable_path(path))]
+    Unreadable { path: PathBuf, error: io::Error },
     /// The network's own logits could not be computed.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -40,6 +46,19 @@ impl OnnxError {
 
     pub(crate) fn logits(found: impl Into<String>) -> Self {
         Self::form("logits of shape N x classes", found)
+    }
+
+    pub(crate) fn unreadable(path: &Path, error: io::Error) -> Self {
+        Self::Unreadable { path: path.to_owned(), error }
+    }
+
+    /// Adds the next step to the text.
+    pub(crate) fn advising(self, advice: &str) -> Self {
+        match self {
+            Self::Form { expected, found } => Self::Form { expected, found: format!("{found}: {advice}") },
+            Self::Runtime { fault, reason } => Self::Runtime { fault, reason: format!("{reason}; {advice}") },
+            other => other,
+        }
     }
 
     pub(crate) fn refused(error: impl std::fmt::Display) -> Self {

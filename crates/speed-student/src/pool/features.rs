@@ -23,9 +23,13 @@ pub enum Features {
     Gradients,
     /// The pixels of all channels.
     Pixels,
+    /// The direction of an encoder's vector: its bytes less 128, scaled to length 1. No config and no option names it, because an encoder
+    /// determines it.
+    #[serde(skip_deserializing)]
+    Encoded,
 }
 
-speed_core::named!(Features: Straightened = "straightened", Gradients = "gradients", Pixels = "pixels");
+speed_core::named!(Features: Straightened = "straightened", Gradients = "gradients", Pixels = "pixels"; Encoded = "encoded");
 
 impl Features {
     /// Returns the number of values of the vector of an image of this shape.
@@ -35,6 +39,7 @@ impl Features {
             Self::Straightened => height * width,
             Self::Gradients => gradients::width([height, width]),
             Self::Pixels => height * width * shape.channels,
+            Self::Encoded => shape.pixels(),
         }
     }
 
@@ -43,15 +48,17 @@ impl Features {
         match self {
             Self::Gradients => 60,
             Self::Straightened | Self::Pixels => 40,
+            Self::Encoded => 128,
         }
     }
 
-    /// Returns the vector of image `index`: values of 0 to 1, channel by channel or cell by cell.
+    /// Returns the vector of image `index`: values of 0 to 1, channel by channel or cell by cell, or of -1 to 1 for a direction.
     pub(crate) fn vector(self, images: Images<'_>, index: usize) -> Vec<f32> {
         let (shape, pixels) = (images.shape(), images.pixels(index));
         let plane = shape.height * shape.width;
         let values = match self {
             Self::Pixels => channels(pixels, shape).concat(),
+            Self::Encoded => direction(pixels),
             Self::Gradients => gradients::histograms(&channels(pixels, shape), reduced(shape)),
             Self::Straightened => {
                 let grey = |i| (0..shape.channels).map(|c| f64::from(pixels[c * plane + i])).sum::<f64>();
@@ -62,6 +69,14 @@ impl Features {
         };
         values.into_iter().map(|value| value as f32).collect()
     }
+}
+
+/// Returns the direction of a vector whose zero is the byte 128.
+fn direction(bytes: &[u8]) -> Vec<f64> {
+    let values: Vec<f64> = bytes.iter().map(|&byte| f64::from(byte) - 128.0).collect();
+    let length = libm::sqrt(values.iter().map(|value| value * value).sum());
+    // No encoder gives the vector 0.
+    values.into_iter().map(|value| if length > 0.0 { value / length } else { 0.0 }).collect()
 }
 
 /// Returns the channels of an image after it was reduced, with values of 0 to 1.
@@ -139,6 +154,16 @@ mod tests {
     use speed_data::Split;
 
     use super::*;
+
+    #[test]
+    fn the_direction_of_a_vector_does_not_depend_on_its_length() {
+        let one = vector(Features::Encoded, 1, 3, 1, vec![131, 124, 128]);
+        assert_eq!(one, [0.6, -0.8, 0.0]);
+        assert_eq!(vector(Features::Encoded, 1, 3, 1, vec![134, 120, 128]), one);
+        assert_eq!(vector(Features::Encoded, 1, 2, 1, vec![128, 128]), [0.0, 0.0]);
+        assert_eq!(Features::Encoded.name(), "encoded");
+        assert!("encoded".parse::<Features>().is_err() && serde_json::from_str::<Features>("\"encoded\"").is_err());
+    }
 
     fn vector(features: Features, height: usize, width: usize, channels: usize, pixels: Vec<u8>) -> Vec<f32> {
         let shape = ImageShape { channels, height, width };

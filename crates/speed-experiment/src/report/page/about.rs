@@ -5,6 +5,7 @@ use speed_accountant::ledger::Statement;
 
 use super::frame::{facts, folded, verbatim, wide};
 use crate::config::{VotesSourceKind, word};
+use crate::report::encoder::EncoderFacts;
 use crate::report::environment::Environment;
 use crate::report::row::ReportRow;
 use crate::report::run::{EnsembleQuality, Report};
@@ -27,6 +28,7 @@ pub(super) fn asked(report: &Report) -> Markup {
         VotesSourceKind::Teachers => format!("{teachers} teachers{quality}"),
         source => format!("{teachers} teachers, votes from {}{quality}", word(&source)),
     };
+    let encoder = report.encoder.as_ref().map_or_else(String::new, EncoderFacts::in_words);
     let randomness = if report.simulation { "from the seed" } else { "from the operating system" };
     let is_noisy = report.rows.iter().any(ReportRow::is_noisy);
     let noise = if is_noisy { format!("{}, {randomness}", config.noise_in_words()) } else { "none".to_owned() };
@@ -36,6 +38,7 @@ pub(super) fn asked(report: &Report) -> Markup {
     };
     facts(&[
         ("Images", format!("{}{handwriting}; a pool of {pool_images}", word(&config.data.source))),
+        ("Encoder", encoder),
         ("Teachers", votes),
         ("Queries", format!("{}, {}", config.queries.count, config.selection_in_words())),
         ("Noise", noise),

@@ -5,6 +5,7 @@ use speed_accountant::Account;
 use speed_accountant::epsilon_text;
 
 use super::frame::{folded, verbatim, wide};
+use crate::report::encoder::FROM_PUBLIC_DATA;
 use crate::report::run::Report;
 use crate::report::table::Table;
 
@@ -83,6 +84,7 @@ pub(super) fn results(report: &Report, table: &Table) -> Markup {
                         }
                     }
                 }
+                @if let Some(encoder) = &report.encoder { p { (FROM_PUBLIC_DATA) " Here it is " (encoder.in_words()) "." } }
             }))
         }
         @if !without_value(report).is_empty() {
