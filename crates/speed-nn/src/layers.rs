@@ -8,6 +8,7 @@ mod conv;
 mod dense;
 mod pooled_conv;
 mod standardised;
+mod unit_rows;
 mod weight_norm;
 mod weight_norm_conv;
 
@@ -18,5 +19,6 @@ pub use conv::Conv;
 pub use dense::Dense;
 pub use pooled_conv::PooledConv;
 pub use standardised::standardised;
+pub use unit_rows::unit_rows;
 pub use weight_norm::{WeightNorm, WeightNormDense};
 pub use weight_norm_conv::{WeightNormConv, WeightNormConvTransposed};

@@ -13,7 +13,9 @@ mod tensors;
 mod trace;
 
 pub use crate::by_name;
-pub use classifier::{AnyClassifier, Classifier, TOGETHER, accuracy, accuracy_of, greatest, logits, predict};
+pub use classifier::{
+    AnyClassifier, Classifier, TOGETHER, VECTOR_OFFSET, accuracy, accuracy_of, greatest, logits, predict,
+};
 pub use cycle::Cycle;
 pub use invalid_field::InvalidField;
 pub use pixels::Pixels;

@@ -1,6 +1,7 @@
 //! The methods by name: the built-in ones, and those that a program registers.
 
 pub(crate) mod gan;
+mod linear;
 pub mod pseudo_labels;
 
 use std::ops::Deref;
@@ -9,10 +10,11 @@ use speed_nn::training::{Named, RegistrationError, Registry, by_name};
 
 use crate::Method;
 use gan::{Convolutional, Dense, Gan};
+use linear::Linear;
 use pseudo_labels::PseudoLabels;
 
 static METHODS: Registry<StudentMethod> =
-    Registry::new(&[StudentMethod::GAN, StudentMethod::PSEUDO_LABELS, StudentMethod::CONV_GAN]);
+    Registry::new(&[StudentMethod::GAN, StudentMethod::PSEUDO_LABELS, StudentMethod::CONV_GAN, StudentMethod::LINEAR]);
 
 /// A method of training a student, identified by its name.
 #[derive(Clone, Copy)]
@@ -28,6 +30,9 @@ impl StudentMethod {
     pub const CONV_GAN: Self = Self { name: "conv-gan", method: &Gan::<Convolutional>::NEW };
     /// A convolutional network that learns from its own pseudo-labels.
     pub const PSEUDO_LABELS: Self = Self { name: "pseudo-labels", method: &PseudoLabels };
+
+    /// A linear classifier on an encoder's vectors.
+    pub const LINEAR: Self = Self { name: "linear", method: &Linear };
 
     /// A reserved name: a row with this name uses the config's default method.
     pub const DEFAULT_NAME: &str = "default";

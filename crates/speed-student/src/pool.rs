@@ -17,8 +17,10 @@ mod features;
 mod map;
 mod neighbours;
 mod rows;
+mod whitening;
 
 pub use belief::{Answer, Belief};
 pub use clusters::{Cluster, Clusters};
 pub use features::Features;
 pub use map::{MapError, MapParts, MapSettings, PoolMap, Task};
+pub(crate) use whitening::Whitening;

@@ -1,6 +1,7 @@
 //! The list of architectures: the built-in networks, and those that a program registers.
 
 mod deeper;
+mod linear;
 mod reference;
 mod small;
 
@@ -13,11 +14,17 @@ use speed_nn::training::{AnyClassifier, Named, RegistrationError, Registry, by_n
 use crate::train::train;
 use crate::{Architecture, TeacherNetwork};
 pub(crate) use deeper::DeeperNetwork;
+pub(crate) use linear::LinearNetwork;
 pub(crate) use reference::ReferenceNetwork;
 pub(crate) use small::{SmallContrastNetwork, SmallNetwork};
 
-static ARCHITECTURES: Registry<Architecture> =
-    Registry::new(&[Architecture::SMALL, Architecture::SMALL_CONTRAST, Architecture::REFERENCE, Architecture::DEEPER]);
+static ARCHITECTURES: Registry<Architecture> = Registry::new(&[
+    Architecture::SMALL,
+    Architecture::SMALL_CONTRAST,
+    Architecture::REFERENCE,
+    Architecture::DEEPER,
+    Architecture::LINEAR,
+]);
 
 impl Architecture {
     /// 5x5x16, 5x5x32, 64: a small fraction of the reference's work, for partitions of a few hundred images.
@@ -29,6 +36,9 @@ impl Architecture {
     pub const REFERENCE: Self = Self::new::<ReferenceNetwork>("reference");
     /// The paper's for SVHN: seven convolutions, 192, 192.
     pub const DEEPER: Self = Self::new::<DeeperNetwork>("deeper");
+
+    /// Multinomial logistic regression on an encoder's vectors.
+    pub const LINEAR: Self = Self::new::<LinearNetwork>("linear");
 
     const fn new<N: TeacherNetwork>(name: &'static str) -> Self {
         Self {
@@ -85,7 +95,7 @@ mod tests {
             read("small-again")
                 .expect_err("unknown")
                 .to_string()
-                .contains("`small`, `small-contrast`, `reference`, `deeper`")
+                .contains("`small`, `small-contrast`, `reference`, `deeper`, `linear`")
         );
         let own = Architecture::register::<SmallNetwork>("small-again").expect("a new name");
         assert_eq!(read("small-again").expect("registered"), own);

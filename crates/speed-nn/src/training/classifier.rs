@@ -13,6 +13,9 @@ use crate::training::Pixels;
 /// Images classified at a time; a larger number is not faster.
 pub const TOGETHER: usize = 100;
 
+/// The [offset](Classifier::OFFSET) of networks that read an encoder's vectors, whose zero is the byte 128.
+pub const VECTOR_OFFSET: f32 = -128.0 / 255.0;
+
 /// A network that classifies images, as an ordinary Burn module.
 pub trait Classifier: Module + Sync + 'static {
     /// The value of an empty pixel: a byte b of an image is read as `b / 255 + OFFSET`.

@@ -5,6 +5,9 @@ mod gradients;
 use serde::{Deserialize, Serialize};
 use speed_data::{ImageShape, Images};
 
+use crate::pool::components::Components;
+use crate::pool::whitening::unit;
+
 /// Larger images are reduced so that no side is longer, in pixels.
 const LONGEST: usize = 32;
 /// The largest slant that is removed, in columns per row.
@@ -41,6 +44,12 @@ impl Features {
             Self::Pixels => height * width * shape.channels,
             Self::Encoded => shape.pixels(),
         }
+    }
+
+    /// Returns the point of a vector along principal components, in which neighbours are searched: of an encoder's vectors the direction.
+    pub(crate) fn point(self, components: &Components, vector: &[f32]) -> Vec<f32> {
+        let point = components.project(vector);
+        if self == Self::Encoded { unit(point.into_iter()) } else { point }
     }
 
     /// Returns the number of principal components in which neighbours are searched, unless a map's settings have another.

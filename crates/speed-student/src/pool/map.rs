@@ -13,6 +13,7 @@ use crate::pool::embedding::Graph;
 use crate::pool::features::Features;
 use crate::pool::neighbours::Candidates;
 use crate::pool::rows::{Rows, in_blocks};
+use crate::pool::whitening::{factors, unit};
 
 /// Images that one thread handles at a time.
 const BLOCK: usize = 200;
@@ -38,7 +39,8 @@ impl MapSettings {
     /// Creates the settings for a kind of features.
     #[must_use]
     pub fn new(features: Features) -> Self {
-        Self { features, components: features.components(), neighbours: 10, dimensions: 20 }
+        let neighbours = if features == Features::Encoded { 15 } else { 10 };
+        Self { features, components: features.components(), neighbours, dimensions: 20 }
     }
 }
 
@@ -90,6 +92,28 @@ pub struct PoolMap {
     places: Rows<f64>,
     /// The mean distance of every image to its neighbours.
     sparsity: Vec<f64>,
+    /// Where teachers compare an encoder's vectors; otherwise they compare places.
+    whitened: Option<Whitened>,
+}
+
+/// Vectors of an encoder with coordinates in which classes differ most, scaled to length 1.
+#[derive(Clone, Debug, PartialEq)]
+struct Whitened {
+    factors: Vec<f32>,
+    pool: Rows<f64>,
+}
+
+impl Whitened {
+    /// Returns the vectors of a pool, from its points along the principal components.
+    fn of_points(features: Features, points: &Rows<f32>) -> Option<Self> {
+        let factors = (features == Features::Encoded).then(|| factors(points))?;
+        let pool = points.iter().flat_map(|point| Self::place(&factors, point)).collect();
+        Some(Self { factors, pool: Rows::new(points.width(), pool) })
+    }
+
+    fn place(factors: &[f32], point: &[f32]) -> Vec<f64> {
+        unit(point.iter().zip(factors).map(|(value, factor)| value * factor)).into_iter().map(f64::from).collect()
+    }
 }
 
 /// The numbers of a map, for storage: a map that is read from them has the same bits.
@@ -129,7 +153,7 @@ impl PoolMap {
         let components = Components::fit(&vectors, settings.components, &mut streams.stream("components", 0), threads)?;
         let points = in_blocks(pool.len(), BLOCK, threads, |block| {
             on_images(Task::Components, block.len());
-            block.flat_map(|i| components.project(vectors.row(i))).collect::<Vec<f32>>()
+            block.flat_map(|i| features.point(&components, vectors.row(i))).collect::<Vec<f32>>()
         })?;
         let points = Rows::new(components.count(), points.concat());
         drop(vectors);
@@ -144,7 +168,8 @@ impl PoolMap {
         let places =
             Graph::new(&near).embed(settings.dimensions, &mut stream, threads, &|| on_images(Task::Embedding, 1))?;
         let places = Rows::new(places.width(), single(places.values().iter().copied()));
-        Ok(Self { features, shape, components, points, places, sparsity })
+        let whitened = Whitened::of_points(features, &points);
+        Ok(Self { features, shape, components, points, places, sparsity, whitened })
     }
 
     /// Reads the map of a pool from its parts.
@@ -164,11 +189,13 @@ impl PoolMap {
             return Err(fault());
         }
         let wide = |values: &[f32]| values.iter().map(|&value| f64::from(value)).collect::<Vec<f64>>();
+        let points = Rows::new(count, points.clone());
         Ok(Self {
             features,
             shape,
+            whitened: Whitened::of_points(features, &points),
             components: Components::from_rows(width, components),
-            points: Rows::new(count, points.clone()),
+            points,
             places: Rows::new(dimensions, wide(places)),
             sparsity: wide(sparsity),
         })
@@ -218,6 +245,11 @@ impl PoolMap {
         classes.max(10)
     }
 
+    /// Returns where teachers compare image `index` with theirs.
+    fn compared(&self, index: usize, dimensions: usize) -> &[f64] {
+        self.whitened.as_ref().map_or_else(|| self.at(index, dimensions), |whitened| whitened.pool.row(index))
+    }
+
     fn dimensions(&self, wanted: usize) -> usize {
         wanted.clamp(1, self.places.width())
     }
@@ -227,13 +259,19 @@ impl PoolMap {
     #[must_use]
     pub fn clusters(&self, count: usize, streams: &Streams) -> Clusters {
         let dimensions = self.dimensions(count.max(10));
-        let places = self.places.iter().flat_map(|place| place[..dimensions].to_vec()).collect();
+        // Of an encoder's places only the directions count (Ng, Jordan and Weiss, 2001): there are more classes than dense regions.
+        let place = |place: &[f64]| {
+            let length = libm::sqrt(place.iter().map(|value| value * value).sum());
+            let scale = if self.features == Features::Encoded && length > 0.0 { length } else { 1.0 };
+            place.iter().map(|value| value / scale).collect::<Vec<f64>>()
+        };
+        let places = self.places.iter().flat_map(|all| place(&all[..dimensions])).collect();
         let mut stream = streams.stream("clusters", count as u64);
         Clusters::of_points(&Rows::new(dimensions, places), count, &self.sparsity, &mut stream)
     }
 
-    /// Returns for each of `images` its place in `dimensions` dimensions, image after image: the mean of the places of the five most
-    /// similar images of the pool. `on_images` is called with numbers of finished images.
+    /// Returns for each of `images` the place where teachers compare it, image after image: the mean of the places, in `dimensions`
+    /// dimensions, of the five most similar images of the pool; or for an encoder its whitened vector. `on_images` is called with numbers of finished images.
     ///
     /// # Errors
     /// If the images have another size than the pool's, or a thread cannot be started.
@@ -251,7 +289,10 @@ impl PoolMap {
         let blocks = in_blocks(images.len(), BLOCK, threads, |block| {
             let count = block.len();
             let place = |i: usize| {
-                let point = self.components.project(&self.features.vector(images, i));
+                let point = self.features.point(&self.components, &self.features.vector(images, i));
+                if let Some(whitened) = &self.whitened {
+                    return Whitened::place(&whitened.factors, &point);
+                }
                 let near = candidates.nearest(&point, PLACING, None);
                 let mut place = vec![0.0; self.dimensions(dimensions)];
                 for (_, image) in &near {
@@ -269,7 +310,7 @@ impl PoolMap {
 
     /// Returns the label that each image of the pool gets from `own`, images with their places and labels below `classes`: the label of
     /// the nearest place, and of equally near ones the first. An image without a place nearer than 0.8 probably has a class of
-    /// which `own` has no image: it gets a random one of these classes, if there are any.
+    /// which `own` has no image: it gets a random one of these classes, if there are any. An encoder's vectors have no such distance.
     #[must_use]
     pub fn nearest_labels(&self, own: &[(&[f64], u8)], classes: usize, stream: &mut Stream) -> Vec<u8> {
         let is_absent = |class: &u8| own.iter().all(|(_, label)| label != class);
@@ -277,12 +318,16 @@ impl PoolMap {
         let label = |index: usize| {
             let mut best = (f64::INFINITY, 0);
             for &(place, label) in own {
-                let distance = squared_distance(self.at(index, place.len()), place);
+                let distance = squared_distance(self.compared(index, place.len()), place);
                 if distance < best.0 {
                     best = (distance, label);
                 }
             }
-            if best.0 < REACH * REACH { best.1 } else { absent.choose(stream).copied().unwrap_or(best.1) }
+            if self.whitened.is_some() || best.0 < REACH * REACH {
+                best.1
+            } else {
+                absent.choose(stream).copied().unwrap_or(best.1)
+            }
         };
         (0..self.len()).map(label).collect()
     }

@@ -1,0 +1,262 @@
+//! A linear classifier on an encoder's vectors, for photographs.
+//!
+//! A vector is scaled to length 1, projected to the principal components of the pool, divided along each of them by a power of its
+//! deviation, and scaled to length 1 again: light, colour and other frequent differences then count less than those between classes.
+//! Multinomial logistic regression follows. Its loss assumes that most labels may be wrong: it is the cross-entropy of the given label
+//! seen through symmetric noise (Patrini et al., "Making Deep Neural Networks Robust to Label Noise", 2017), which is nearly
+//! the mean absolute error (Ghosh et al. 2017), so images whose label does not fit their place say little. A second term draws the
+//! mean prediction for the pool towards equal frequencies of the classes (Krause, Perona and Gomes, 2010).
+
+use burn::module::{Module, Param};
+use burn::tensor::{Device, Tensor, TensorData};
+use serde_json::{Value, json};
+use speed_core::random::Stream;
+use speed_data::ImageShape;
+use speed_nn::device::values;
+use speed_nn::init;
+use speed_nn::layers::{Dense, unit_rows};
+use speed_nn::ops::activation::Activation;
+use speed_nn::ops::log_sum_exp::log_softmax;
+use speed_nn::ops::product::product;
+use speed_nn::ops::sums::{column_means, mean, row_sums};
+use speed_nn::optim::{Adam, Averaged, StepError};
+use speed_nn::params::{ParameterError, number_parameters};
+use speed_nn::training::{Classifier, Cycle, VECTOR_OFFSET};
+
+use crate::pool::Whitening;
+use crate::{BoxedClassifier, CheckpointError, Epoch, Lesson, Method, Passes, StudentConfig, StudentError, Training};
+
+/// Number of principal components, if the vectors have as many values.
+const COMPONENTS: usize = 128;
+/// The length of a projected vector, for logits of usual sizes.
+const LENGTH: f64 = 8.0;
+/// The assumed share of wrong labels, as a fraction of that of random labels.
+const WRONG: f64 = 0.88;
+/// Weight of half of the squared weights.
+const DECAY: f64 = 1e-2;
+/// Weight of the term for equal frequencies.
+const BALANCE: f64 = 1.0;
+/// Added to frequencies, so that their logarithm is finite.
+const LEAST: f64 = 1e-6;
+/// Labelled images of a step, and as many images of the pool.
+const BATCH: usize = 500;
+const EPOCHS: u32 = 60;
+/// Images of an epoch, for any size of the pool.
+const EPOCH_IMAGES: usize = 9000;
+const LEARNING_RATE: f64 = 0.02;
+/// Rate of the average of the parameters.
+const AVERAGE: f64 = 0.02;
+/// Vectors that are projected at a time.
+const TOGETHER: usize = 500;
+
+/// The method.
+pub(crate) struct Linear;
+
+/// The network: projection and logistic regression.
+#[derive(Module, Debug)]
+struct LinearNetwork {
+    /// The mean vector of the pool, `[values]`.
+    mean: Param<Tensor<1>>,
+    /// The principal directions, each divided by a power of the pool's deviation along it, `[values, components]`.
+    directions: Param<Tensor<2>>,
+    output: Dense,
+}
+
+impl LinearNetwork {
+    fn template(shape: ImageShape, classes: usize, device: &Device) -> Self {
+        let (values, components) = (shape.pixels(), components(shape));
+        let zeros = || init::constant([values, components], 0.0, device);
+        let mean = Param::from_tensor(init::constant([values], 0.0, device));
+        number_parameters(Self {
+            mean,
+            directions: Param::from_tensor(zeros()),
+            output: output(components, classes, device),
+        })
+    }
+
+    /// Returns projected vectors of length [`LENGTH`], `[images, components]`.
+    fn project(&self, images: Tensor<4>) -> Tensor<2> {
+        let centred = unit_rows(images.flatten(1, 3)) - self.mean.val().unsqueeze::<2>();
+        unit_rows(product(centred, self.directions.val())).mul_scalar(LENGTH)
+    }
+}
+
+impl Classifier for LinearNetwork {
+    const OFFSET: f32 = VECTOR_OFFSET;
+
+    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+        self.output.forward(self.project(images))
+    }
+}
+
+fn components(shape: ImageShape) -> usize {
+    COMPONENTS.min(shape.pixels())
+}
+
+/// Returns the regression before its first step: the loss has a flat part, and 0 is not in it.
+fn output(components: usize, classes: usize, device: &Device) -> Dense {
+    let (weight, bias) = (init::constant([components, classes], 0.0, device), init::constant([classes], 0.0, device));
+    Dense::new(weight, bias, Activation::Linear)
+}
+
+/// A training: only the regression learns, from vectors that are projected once.
+struct LinearTraining {
+    network: LinearNetwork,
+    regression: Averaged<Dense>,
+    /// The projected vectors of the pool, image after image.
+    projected: Vec<f32>,
+}
+
+impl LinearTraining {
+    fn new(lesson: &Lesson<'_>) -> Self {
+        let (pool, device) = (lesson.pool, lesson.device);
+        let (shape, classes) = (pool.shape(), lesson.classes());
+        let Whitening { mean, directions } = Whitening::of_pool(pool, components(shape), lesson.streams);
+        let of = |values: Vec<f32>, dims: [usize; 2]| Tensor::<2>::from_data(TensorData::new(values, dims), device);
+        let network = LinearNetwork {
+            mean: Param::from_tensor(of(mean, [1, shape.pixels()]).squeeze_dim(0)),
+            directions: Param::from_tensor(of(directions, [shape.pixels(), components(shape)])),
+            output: output(components(shape), classes, device),
+        };
+        let mut projected = Vec::with_capacity(pool.len() * components(shape));
+        for first in (0..pool.len()).step_by(TOGETHER) {
+            let some: Vec<usize> = (first..(first + TOGETHER).min(pool.len())).collect();
+            let vectors = network.project(lesson.batch::<LinearNetwork>(&some).into_tensor(device));
+            projected.extend(values(vectors).expect("vectors on the processor"));
+        }
+        let recorded = device.clone().autodiff();
+        let regression = number_parameters(output(components(shape), classes, &recorded));
+        let adam = Adam::with_least_deviation([0.9, 0.999], 1e-8);
+        Self { network, regression: Averaged::new(regression, adam, AVERAGE), projected }
+    }
+
+    /// Makes a step at the share `done` of all steps, and returns its loss.
+    fn step(&mut self, lesson: &Lesson<'_>, done: f64, labelled: &[usize], pool: &[usize]) -> Result<f64, StepError> {
+        let classes = lesson.classes();
+        let (images, labels): (Vec<usize>, Vec<u8>) = labelled.iter().map(|&place| lesson.labelled[place]).unzip();
+        // The log-probability of the label, through noise: log(other + (right - other) p).
+        let noise: Vec<[f32; 2]> = labelled.iter().map(|&place| noise(lesson, place)).collect();
+        let column = |values: Vec<f32>| {
+            let rows = values.len();
+            Tensor::<2>::from_data(TensorData::new(values, [rows, 1]), lesson.device)
+        };
+        let mut targets = vec![0.0; labels.len() * classes];
+        labels.iter().enumerate().for_each(|(row, &label)| targets[row * classes + usize::from(label)] = 1.0);
+        let targets = Tensor::<2>::from_data(TensorData::new(targets, [labels.len(), classes]), lesson.device);
+        let own = row_sums(log_softmax(self.logits(lesson, &images)).exp() * targets);
+        let seen = own * column(noise.iter().map(|[right, other]| right - other).collect())
+            + column(noise.iter().map(|[_, other]| *other).collect());
+        let frequencies = column_means(log_softmax(self.logits(lesson, pool)).exp());
+        let loss = mean(seen.log()).neg() - mean(frequencies.add_scalar(LEAST).log()) * BALANCE
+            + self.regression.network().half_squared_norm() * DECAY;
+        self.regression.step(LEARNING_RATE * (1.0 - done), &loss)
+    }
+
+    /// Returns the logits of images of the pool, `[images, classes]`.
+    fn logits(&self, lesson: &Lesson<'_>, images: &[usize]) -> Tensor<2> {
+        let width = components(lesson.pool.shape());
+        let values = images.iter().flat_map(|&image| &self.projected[image * width..][..width]).copied().collect();
+        let rows = Tensor::<2>::from_data(TensorData::new(values, [images.len(), width]), lesson.device);
+        self.regression.network().forward(rows)
+    }
+}
+
+/// Returns the assumed probabilities that the label at a place is given if it is right, and if a certain other class is. A doubt of 1
+/// makes both equal.
+fn noise(lesson: &Lesson<'_>, place: usize) -> [f32; 2] {
+    let others = (lesson.classes().max(2) - 1) as f64;
+    let random = others / (others + 1.0);
+    let doubt = lesson.doubts.map_or(0.0, |doubts| f64::from(doubts[place]));
+    let wrong = random * (WRONG + (1.0 - WRONG) * doubt);
+    [1.0 - wrong, wrong / others].map(|probability| probability as f32)
+}
+
+impl Method for Linear {
+    fn title(&self) -> &'static str {
+        "linear"
+    }
+
+    fn measures(&self) -> &'static [&'static str] {
+        &["loss"]
+    }
+
+    fn reads_vectors(&self) -> bool {
+        true
+    }
+
+    fn settings(&self, _: &StudentConfig) -> Value {
+        json!({})
+    }
+
+    fn passes(&self, _: &StudentConfig) -> Passes {
+        Passes { epochs: EPOCHS, epoch_images: EPOCH_IMAGES, batch: BATCH, evaluate_every: EPOCHS }
+    }
+
+    /// A training takes seconds, so its time is measured as it is.
+    fn trial(&self, config: &StudentConfig, _: u32, _: usize) -> StudentConfig {
+        config.clone()
+    }
+
+    fn labelled_only(&self, config: &StudentConfig, _: usize) -> Option<StudentConfig> {
+        Some(config.clone())
+    }
+
+    fn parameters(&self, _: &StudentConfig, shape: ImageShape) -> usize {
+        shape.pixels() * (components(shape) + 1)
+    }
+
+    fn least_parameters(&self, _: &StudentConfig, shape: ImageShape, classes: usize) -> usize {
+        shape.pixels() * components(shape) + components(shape) * classes
+    }
+
+    fn classifier(&self, _: &StudentConfig, shape: ImageShape, classes: usize, device: &Device) -> BoxedClassifier {
+        Box::new(LinearNetwork::template(shape, classes, device))
+    }
+
+    fn start(&self, lesson: &Lesson<'_>) -> Box<dyn Training> {
+        Box::new(LinearTraining::new(lesson))
+    }
+}
+
+impl Training for LinearTraining {
+    fn run_epoch(&mut self, lesson: &Lesson<'_>, epoch: &mut Epoch) -> Result<Vec<Option<f64>>, StudentError> {
+        let steps = Linear.passes(lesson.config).steps(lesson.pool.len());
+        let cycle = |length: usize| Cycle::new((0..length).collect());
+        let (mut labelled, mut pool) = (cycle(lesson.labelled.len()), cycle(lesson.pool.len()));
+        let draw = |cycle: &mut Cycle, count: usize, stream: &mut Stream| -> Vec<usize> {
+            (0..count).map(|_| cycle.next(stream)).collect()
+        };
+        let mut sum = 0.0;
+        for step in 0..steps {
+            let done = (f64::from(epoch.number - 1) + step as f64 / steps as f64) / f64::from(EPOCHS);
+            let labelled = draw(&mut labelled, BATCH, &mut epoch.stream);
+            let pool = draw(&mut pool, BATCH, &mut epoch.stream);
+            let loss = self.step(lesson, done, &labelled, &pool);
+            sum += loss.map_err(|error| StudentError::from_step(error, "classifier", epoch.number, step + 1))?;
+        }
+        Ok(vec![Some(sum / steps as f64)])
+    }
+
+    fn last(&self) -> BoxedClassifier {
+        self.with_output(self.regression.frozen())
+    }
+
+    fn averaged(&self) -> BoxedClassifier {
+        self.with_output(self.regression.averaged())
+    }
+
+    fn to_records(&self) -> Result<Vec<Vec<u8>>, ParameterError> {
+        Ok(self.regression.to_records()?.into())
+    }
+
+    fn with_records(self: Box<Self>, records: Vec<Vec<u8>>) -> Result<Box<dyn Training>, CheckpointError> {
+        let records = records.try_into().map_err(|_| CheckpointError::Damaged)?;
+        Ok(Box::new(Self { regression: self.regression.with_records(&records)?, ..*self }))
+    }
+}
+
+impl LinearTraining {
+    fn with_output(&self, output: Dense) -> BoxedClassifier {
+        Box::new(number_parameters(LinearNetwork { output, ..self.network.clone() }))
+    }
+}
