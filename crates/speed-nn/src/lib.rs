@@ -19,7 +19,7 @@
 //! | [`device`] | the processor, or a GPU |
 //! | [`threads`] | a work queue whose workers each have a one-thread pool |
 //! | `training` | utilities for training image classifiers (feature `training`) |
-//! | `onnx` | ONNX models of networks, and classifiers of other programs (feature `onnx`) |
+//! | `onnx` | ONNX models of networks, and classifiers and encoders of other programs (feature `onnx`) |
 //! | `allocator` | an allocator that keeps freed memory between steps (feature `allocator`) |
 //!
 //! # A network

@@ -13,6 +13,7 @@
 //! | module | content |
 //! |---|---|
 //! | `export` | from a network to the bytes of a model |
+//! | `front` | an encoder in front of the network |
 //! | `shapes` | axes whose length depends on the number of images |
 //! | `values`, `lower` | from recorded tensors and operations to values and nodes of a graph |
 //! | `proto` | nodes, constants and types as protobuf messages |
@@ -27,6 +28,7 @@ mod encoder;
 mod error;
 mod export;
 mod external;
+mod front;
 mod lower;
 mod preparation;
 mod proto;

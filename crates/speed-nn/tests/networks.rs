@@ -51,7 +51,7 @@ fn check(name: &str, network: &dyn AnyClassifier, shape: ImageShape, count: usiz
     let largest = expected.iter().fold(1.0_f32, |largest, logit| largest.max(logit.abs()));
 
     for pixels in [PixelType::Uint8, PixelType::Float] {
-        let export = Export { network: network.as_ref(), shape, pixels, version: "0", metadata: &[] };
+        let export = Export { network: network.as_ref(), shape, encoder: None, pixels, version: "0", metadata: &[] };
         let bytes = export.to_bytes().unwrap_or_else(|error| panic!("{name} of {shape}: {error}"));
         assert_eq!(bytes, export.to_bytes().expect("bytes"), "{name}: the same bytes");
         check_weights(name, &bytes);

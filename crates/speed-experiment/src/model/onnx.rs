@@ -51,6 +51,7 @@ impl Model {
         let export = Export {
             network: self.network.as_ref(),
             shape: self.shape(),
+            encoder: None,
             pixels,
             version: env!("CARGO_PKG_VERSION"),
             metadata: &metadata,

@@ -12,6 +12,9 @@ use crate::onnx::untrusted::{
 };
 use crate::onnx::{EncoderPreparation, EncoderSettings, OnnxError, PixelType, TokenPool, external};
 
+#[cfg(test)]
+mod tests;
+
 /// The smallest and the largest number of values of a vector.
 const WIDTHS: [usize; 2] = [2, 8192];
 /// Number of pictures on which an optimised model is compared with the model as it was written.
@@ -26,7 +29,6 @@ pub struct Encoder {
     preparation: EncoderPreparation,
     width: usize,
     digest: Digest,
-    #[expect(dead_code, reason = "for exports")]
     model: ModelProto,
     /// The prepared values of the 256 bytes in every channel.
     prepared: Vec<[f32; 256]>,
@@ -165,6 +167,11 @@ impl Encoder {
         };
         let expected = "features of this picture that are finite and not all equal";
         Err(OnnxError::form(expected, format!("{fault}: leave the picture out, or use another encoder")))
+    }
+
+    /// Returns the model with its weights, and its input.
+    pub(crate) fn parts(&self) -> (&ModelProto, &Input) {
+        (&self.model, &self.input)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The operations of a trace as ONNX nodes of operator set 13.
+//! The operations of a trace as ONNX nodes, equal in the operator sets 13 to 21.
 
 use burn::backend::ir::{
     ActivationOperationIr, BaseOperationIr, Conv2dOpIr, FloatOperationIr, MaxPool2dOpIr, ModuleOperationIr,
@@ -294,13 +294,7 @@ impl<'a> Lowering<'a> {
     fn reduce(&mut self, kind: &str, input: &TensorIr, axis: usize, out: &TensorIr) -> Result<(), OnnxError> {
         let Value { name, axes } = self.values.value(input, &mut self.graph)?;
         let axis = axes.as_ref().map_or(axis, |axes| axes[axis]);
-        // In operator set 13 only sums have their axes as an input.
-        let (inputs, attributes) = if kind == "ReduceSum" {
-            (vec![name, self.graph.integers(&signed(&[axis]))], vec![])
-        } else {
-            (vec![name], vec![integers("axes", &[axis])])
-        };
-        let name = self.graph.node(kind, inputs, attributes);
+        let name = self.graph.reduced(kind, name, axis);
         self.values.set(&[input], out, Value { name, axes });
         Ok(())
     }

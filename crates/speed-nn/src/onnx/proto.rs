@@ -9,6 +9,8 @@ use tract_onnx::pb::{
     AttributeProto, GraphProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto, type_proto,
 };
 
+use crate::onnx::PixelType;
+
 /// A graph under construction. Names of values are unique.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
@@ -16,9 +18,16 @@ pub(crate) struct Builder {
     constants: Vec<TensorProto>,
     /// The names of unnamed constants, by type, shape and bytes.
     known: HashMap<(i32, Vec<i64>, Vec<u8>), String>,
+    /// The set of operations, at least 13; 0 for 13.
+    operator_set: i64,
 }
 
 impl Builder {
+    /// Begins an empty graph for a set of operations.
+    pub(crate) fn new(operator_set: i64) -> Self {
+        Self { operator_set, ..Self::default() }
+    }
+
     /// Adds a node, and returns the name of its output.
     pub(crate) fn node(&mut self, kind: &str, inputs: Vec<String>, attributes: Vec<AttributeProto>) -> String {
         let name = format!("{kind}_{}", self.nodes.len());
@@ -42,6 +51,37 @@ impl Builder {
             attribute: attributes,
             ..NodeProto::default()
         });
+    }
+
+    /// Adds a node that reduces an axis to length 1. In later sets of operations the axis is an input, as that of sums is in all.
+    pub(crate) fn reduced(&mut self, kind: &str, input: String, axis: usize) -> String {
+        if kind == "ReduceSum" || self.operator_set >= 18 {
+            let axes = self.integers(&signed(&[axis]));
+            return self.node(kind, vec![input, axes], vec![]);
+        }
+        self.node(kind, vec![input], vec![integers("axes", &[axis])])
+    }
+
+    /// Adds the conversion of pixels to numbers of 0 to 1, and returns their name.
+    pub(crate) fn pixels(&mut self, images: String, pixels: PixelType) -> String {
+        if pixels == PixelType::Float {
+            return images;
+        }
+        let images = self.node("Cast", vec![images], vec![integer("to", DataType::Float as i64)]);
+        let white = self.number(255.0);
+        self.node("Div", vec![images, white], vec![])
+    }
+
+    /// Adds the nodes and constants of another graph, with other names of all values.
+    pub(crate) fn embed(&mut self, other: GraphProto, renamed: impl Fn(&str) -> String) {
+        self.nodes.extend(other.node.into_iter().map(|node| NodeProto {
+            name: renamed(&node.name),
+            input: node.input.iter().map(|name| renamed(name)).collect(),
+            output: node.output.iter().map(|name| renamed(name)).collect(),
+            ..node
+        }));
+        let renamed = other.initializer.into_iter().map(|tensor| TensorProto { name: renamed(&tensor.name), ..tensor });
+        self.constants.extend(renamed);
     }
 
     /// Adds a constant under a name.
@@ -105,6 +145,11 @@ impl Builder {
         self.shared(DataType::Float, &[], value.to_le_bytes().to_vec())
     }
 
+    /// Returns the name of a tensor of numbers.
+    pub(crate) fn numbers(&mut self, shape: &[usize], values: &[f32]) -> String {
+        self.shared(DataType::Float, shape, values.iter().flat_map(|value| value.to_le_bytes()).collect())
+    }
+
     fn shared(&mut self, kind: DataType, shape: &[usize], bytes: Vec<u8>) -> String {
         let key = (kind as i32, signed(shape), bytes.clone());
         if let Some(name) = self.known.get(&key) {
@@ -138,7 +183,15 @@ impl Builder {
 
 /// Returns a tensor with a name, the batch size `N` as first axis, and the other axes.
 pub(crate) fn batch(name: &str, kind: DataType, axes: &[usize]) -> ValueInfoProto {
-    let batch = dimension::Value::DimParam("N".to_owned());
+    described(name, kind, dimension::Value::DimParam("N".to_owned()), axes)
+}
+
+/// Returns the tensor of one image, with a name and the other axes.
+pub(crate) fn single(name: &str, kind: DataType, axes: &[usize]) -> ValueInfoProto {
+    described(name, kind, dimension::Value::DimValue(1), axes)
+}
+
+fn described(name: &str, kind: DataType, batch: dimension::Value, axes: &[usize]) -> ValueInfoProto {
     let axes = signed(axes).into_iter().map(dimension::Value::DimValue);
     let dim = std::iter::once(batch).chain(axes);
     let dim = dim.map(|value| Dimension { value: Some(value), ..Dimension::default() }).collect();

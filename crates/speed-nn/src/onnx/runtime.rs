@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use speed_data::ImageShape;
+use tract_onnx::pb::ModelProto;
 use tract_onnx::prelude::{Framework, InferenceModelExt, IntoRunnable, IntoTValue, Tensor, TypedRunnableModel, tvec};
 
 use crate::onnx::OnnxError;
@@ -30,7 +31,12 @@ impl Runtime {
     /// If tract refuses them.
     pub fn new(bytes: &[u8]) -> Result<Self, OnnxError> {
         let mut bytes = bytes;
-        let model = tract_onnx::onnx().model_for_read(&mut bytes);
+        let model = tract_onnx::onnx().proto_model_for_read(&mut bytes);
+        Self::of(&model.map_err(OnnxError::refused)?)
+    }
+
+    pub(crate) fn of(model: &ModelProto) -> Result<Self, OnnxError> {
+        let model = tract_onnx::onnx().model_for_proto_model(model);
         let plan = model.and_then(InferenceModelExt::into_optimized).and_then(IntoRunnable::into_runnable);
         Ok(Self { plan: plan.map_err(OnnxError::refused)? })
     }
@@ -40,6 +46,16 @@ impl Runtime {
     /// # Errors
     /// If tract refuses the images.
     pub fn logits(&self, bytes: &[u8], shape: ImageShape, pixels: PixelType) -> Result<Vec<f32>, OnnxError> {
+        self.output(1, bytes, shape, pixels)
+    }
+
+    pub(crate) fn output(
+        &self,
+        output: usize,
+        bytes: &[u8],
+        shape: ImageShape,
+        pixels: PixelType,
+    ) -> Result<Vec<f32>, OnnxError> {
         let axes = [bytes.len() / shape.pixels().max(1), shape.channels, shape.height, shape.width];
         let images = match pixels {
             PixelType::Uint8 => Tensor::from_shape(&axes, bytes),
@@ -50,8 +66,8 @@ impl Runtime {
         };
         let outputs =
             images.and_then(|images| self.plan.run(tvec!(images.into_tvalue()))).map_err(OnnxError::refused)?;
-        let logits = outputs.get(1).ok_or_else(|| OnnxError::logits(format!("{} outputs", outputs.len())))?;
-        let logits = logits.try_as_plain_ram().and_then(|plain| plain.as_slice::<f32>().map(<[f32]>::to_vec));
-        logits.map_err(OnnxError::refused)
+        let values = outputs.get(output).ok_or_else(|| OnnxError::logits(format!("{} outputs", outputs.len())))?;
+        let values = values.try_as_plain_ram().and_then(|plain| plain.as_slice::<f32>().map(<[f32]>::to_vec));
+        values.map_err(OnnxError::refused)
     }
 }

@@ -51,7 +51,7 @@ impl Classifier for Network {
 }
 
 fn export(network: &Network) -> Export<'_> {
-    Export { network, shape: SHAPE, pixels: PixelType::Uint8, version: "0", metadata: &[] }
+    Export { network, shape: SHAPE, encoder: None, pixels: PixelType::Uint8, version: "0", metadata: &[] }
 }
 
 #[test]

@@ -37,7 +37,6 @@ const SHOWN: usize = 256;
 
 /// The images that a model reads.
 #[derive(Clone, Debug)]
-#[expect(dead_code, reason = "for exports")]
 pub(crate) struct Input {
     pub(crate) name: String,
     pub(crate) shape: ImageShape,
