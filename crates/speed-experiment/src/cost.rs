@@ -17,8 +17,8 @@ use speed_teacher::{
 };
 
 use crate::config::{Config, VotesSource};
+use crate::encoder::RunEncoder;
 use crate::error::ExperimentError;
-use crate::stages::RunEncoder;
 
 /// Core-seconds for an encrypted query with ten classes, including messages (results/published/argmax), and for the keys (the example `cost`
 /// of speed-aggregation).

@@ -132,7 +132,7 @@ impl Model {
     #[must_use]
     pub fn preparation(&self) -> Preparation {
         let Preprocessing { resizes, converts } = self.description.preprocessing;
-        Preparation { shape: self.shape(), resizes, converts }
+        Preparation { shape: self.shape(), least_side: 1, resizes, converts }
     }
 }
 

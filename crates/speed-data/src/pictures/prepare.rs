@@ -20,6 +20,8 @@ const MAX_DEPTH: usize = 32;
 pub struct Preparation {
     /// The shape of the network's images.
     pub shape: ImageShape,
+    /// Smallest height and width of an image before resizing; a smaller image is refused.
+    pub least_side: usize,
     /// Whether images of other sizes are resized; otherwise they are refused.
     pub resizes: bool,
     /// Whether colours are converted to grey and grey to colours; otherwise images of other channels are refused.
@@ -44,6 +46,7 @@ impl Preparation {
     /// If the number of bytes is not that of the shape.
     pub fn prepare_bytes(&self, found: ImageShape, bytes: &[u8]) -> Result<Vec<u8>, String> {
         assert_eq!(bytes.len(), found.pixels(), "bytes of an image of {found}");
+        self.check_side(found)?;
         if found == self.shape {
             return Ok(bytes.to_vec());
         }
@@ -63,6 +66,11 @@ impl Preparation {
         self.prepare(picture)
     }
 
+    fn check_side(&self, found: ImageShape) -> Result<(), String> {
+        let ImageShape { height, width, .. } = found;
+        if height.min(width) >= self.least_side { Ok(()) } else { Err(too_small(self.least_side, height, width)) }
+    }
+
     fn other_shape(&self, found: ImageShape) -> String {
         let expected = format!("expected an image of {}, found {found} (channels x height x width)", self.shape);
         expected + "; the model changes neither its size nor its channels"
@@ -76,6 +84,7 @@ impl Preparation {
             height: picture.height() as usize,
             width: picture.width() as usize,
         };
+        self.check_side(found)?;
         if found.channels != channels && !self.converts {
             return Err(self.other_shape(found));
         }
@@ -91,6 +100,13 @@ impl Preparation {
         write(&resized(picture, size), channels == 3, &mut bytes);
         Ok(bytes)
     }
+}
+
+/// Returns the message about an image whose height or width is below the least side.
+pub(super) fn too_small(least: usize, height: usize, width: usize) -> String {
+    format!(
+        "expected at least {least} pixels in height and width, found {height}x{width} (height x width); leave the picture out"
+    )
 }
 
 /// Reads and decodes a PNG or JPEG picture, to find a damaged one, and returns the SHA-256 of its size and its pixels in RGB, to find
@@ -180,7 +196,7 @@ mod tests {
             let data = load(folder.path(), reading).unwrap_or_else(|error| panic!("{error}")).dataset;
             assert_eq!(data.class_names, ["cat", "dog"]);
             let shape = ImageShape { channels, height: 4, width: 3 };
-            let prepared = Preparation { shape, resizes: true, converts: true };
+            let prepared = Preparation { shape, least_side: 1, resizes: true, converts: true };
             for image in 0..2 {
                 let class = &data.class_names[usize::from(data.test.label(image))];
                 let found = prepared.read(&folder.path().join(format!("test/{class}/1.png"))).expect("a picture");
@@ -192,7 +208,7 @@ mod tests {
     #[test]
     fn images_of_other_shapes_are_refused_unless_the_preparation_changes_them() {
         let grey = ImageShape { channels: 1, height: 2, width: 3 };
-        let strict = Preparation { shape: grey, resizes: false, converts: false };
+        let strict = Preparation { shape: grey, least_side: 1, resizes: false, converts: false };
         assert_eq!(strict.prepare_bytes(grey, &[1, 2, 3, 4, 5, 6]).expect("its shape"), [1, 2, 3, 4, 5, 6]);
         for found in [ImageShape { channels: 3, ..grey }, ImageShape { width: 4, ..grey }] {
             let text = strict.prepare_bytes(found, &vec![0; found.pixels()]).expect_err("refused").to_string();

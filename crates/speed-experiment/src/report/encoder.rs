@@ -23,7 +23,8 @@ pub struct EncoderFacts {
 
 impl EncoderFacts {
     /// Describes it in one line, with the file's name as it is.
-    pub(crate) fn in_words(&self) -> String {
+    #[must_use]
+    pub fn in_words(&self) -> String {
         let [height, width] = self.preparation.size;
         let Self { file, digest, width: values, .. } = self;
         format!("{file}, SHA-256 {digest}: pictures of {height} x {width} pixels become vectors of {values} values")

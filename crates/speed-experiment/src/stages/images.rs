@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use speed_aggregation::Outcomes;
 use speed_core::random::Streams;
 use speed_data::digits::{self, DigitsConfig};
-use speed_data::pictures::{self, PassedOver, Pictures, Reading, Size};
+use speed_data::pictures::{self, PassedOver};
 use speed_data::{DataError, Dataset, Facts, ImageShape, Split, arrays, class_names, locate, mnist, partition, street};
 
-use super::encoder::{LEAST_SIDE, RunEncoder};
 use crate::config::{AggregationKind, Config, DataSource, PoolOrigin};
+use crate::encoder::{RunEncoder, check_shape, read_pictures};
 use crate::error::ExperimentError;
 use crate::image_warnings::{dark, known};
 
@@ -157,12 +157,13 @@ fn dataset(
             images
         }
         DataSource::Pictures if data.has_labelled_pool() => {
-            let pictures = read_pictures(config, encoder, |reading| pictures::load(folder, reading))?;
+            let pictures = read_pictures(encoder, config.reading(), |reading| pictures::load(folder, reading))?;
             (files, passed_over) = (Some(pictures.files), pictures.passed_over);
             pictures.dataset
         }
         DataSource::Pictures => {
-            let pictures = read_pictures(config, encoder, |reading| pictures::load_with_public(folder, reading))?;
+            let pictures =
+                read_pictures(encoder, config.reading(), |reading| pictures::load_with_public(folder, reading))?;
             (unlabelled, passed_over) = (Some(pictures.unlabelled), pictures.passed_over);
             files = Some(pictures.files);
             pictures.dataset
@@ -180,36 +181,6 @@ fn dataset(
         }
     };
     Ok(Some(SourceImages { images, handwriting: handwriting_of, unlabelled, files, passed_over }))
-}
-
-/// Reads pictures. Without `data.size`, an encoder gives their size: pictures of one size and not more pixels than the encoder's
-/// stay as they are, because they need less memory, and all others are resized to the encoder's size.
-fn read_pictures(
-    config: &Config,
-    encoder: Option<&RunEncoder>,
-    load: impl Fn(Reading) -> Result<Pictures, DataError>,
-) -> Result<Pictures, DataError> {
-    let reading = config.reading();
-    let Some(ImageShape { height, width, .. }) = encoder.map(RunEncoder::shape) else { return load(reading) };
-    let channels = if reading.is_colour { 3 } else { 1 };
-    let max_values = reading.max_values.max(channels * height * width);
-    let reading = Reading { least_side: LEAST_SIDE, max_values, ..reading };
-    if reading.size.is_some() {
-        return load(reading);
-    }
-    let small = Reading { max_values: channels * height * width, ..reading };
-    load(small).or_else(|_| {
-        let [height, width] = [height, width].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
-        load(Reading { size: Some(Size { height, width }), ..reading })
-    })
-}
-
-/// Checks that the encoder reads pictures of this shape, and that teachers and students learn from its vectors, or else from the
-/// pictures.
-fn check_shape(config: &Config, encoder: Option<&RunEncoder>, shape: ImageShape) -> Result<(), ExperimentError> {
-    let Some(encoder) = encoder else { return config.check_images(shape) };
-    encoder.check_pictures(shape)?;
-    config.check_images(encoder.vectors_shape())
 }
 
 /// Returns images with the names of their classes in the config, if it has any.

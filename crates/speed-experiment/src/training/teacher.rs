@@ -19,10 +19,11 @@ use super::images::{ImagesOptions, Labelled};
 use super::settings::settings;
 use super::{check_classes_option, check_folders, check_new, seed};
 use crate::config::Config;
+use crate::encoder::{RunEncoder, check_shape};
 use crate::error::ExperimentError;
 use crate::model::{Description, Network, Origin, to_bytes};
 use crate::progress::Progress;
-use crate::report::Classification;
+use crate::report::{Classification, EncoderFacts};
 use crate::store::{write_new_secret, write_secret_folder};
 
 /// The options of a training of teachers.
@@ -61,6 +62,9 @@ pub struct TeachersReport {
     pub seed: u64,
     /// Channels, height and width of the images.
     pub shape: [usize; 3],
+    /// The encoder that turned the images into vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<EncoderFacts>,
     /// Number of images.
     pub images: usize,
     /// Number of groups of images, if a rule for groups was given.
@@ -119,13 +123,16 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
     }
     check_classes_option(options.classes.as_deref())?;
     let seed = seed(options.seed);
-    let fixed = ["table.repeats=0".to_owned()];
+    let mut fixed = vec!["table.repeats=0".to_owned()];
+    fixed.extend(options.images.encoder.as_ref().map(|_| "teacher.architecture=linear".to_owned()));
     let config = settings("teacher", &options.images, seed, &fixed, &options.sets)?;
-    let data = options.images.labelled(&config, options.classes.as_deref())?;
+    let encoder = options.images.read_encoder(&config)?;
+    let mut data = options.images.labelled(&config, options.classes.as_deref(), encoder.as_ref())?;
     data.warnings.iter().for_each(|warning| progress.warn(warning));
     options.images.large(data.images.shape()).iter().for_each(|warning| progress.warn(warning));
     check_folders(&data.class_names, &options.images.path)?;
-    config.check_images(data.images.shape())?;
+    let shape = data.images.shape();
+    check_shape(&config, encoder.as_ref(), shape)?;
     let group_of = groups(&options.images.path, &data.names, &data.images, options.grouping.as_ref(), progress)?;
     if options.parts.is_some() && options.grouping.is_none() {
         progress.warn("without --group-by-prefix or --groups every picture is a group, so a claim for one teacher covers a picture and not a person");
@@ -146,6 +153,8 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
     };
     let parts = parts(options, &group_of, &division)?;
     note_missing_classes(&parts, &data, progress);
+    data.images = options.images.encoded(data.images, &data.names, encoder.as_ref(), options.threads, progress)?;
+    let encoder = encoder.as_ref().map(RunEncoder::facts);
     let finished = train(options, &config, &data, &parts, progress)?;
     let files = write(options, &finished)?;
 
@@ -166,11 +175,11 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
             validation_accuracy: (validation_images > 0).then(|| right as f64 / validation_images as f64),
         }
     };
-    let shape = data.images.shape();
     Ok(TeachersReport {
         out: options.out.clone(),
         seed,
         shape: [shape.channels, shape.height, shape.width],
+        encoder,
         images: data.images.len(),
         groups: options.grouping.is_some().then(|| group_of.iter().collect::<BTreeSet<_>>().len()),
         architecture: config.teacher.architecture.name(),
