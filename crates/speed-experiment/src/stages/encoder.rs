@@ -7,12 +7,13 @@ use speed_data::pictures::Preparation;
 use speed_data::{Facts, ImageShape};
 use speed_nn::onnx::Encoder;
 
-use crate::config::Config;
+use crate::config::{Config, DataSource};
 use crate::error::ExperimentError;
+use crate::model::ModelEncoder;
 use crate::report::EncoderFacts;
 
 /// The least height and width of a picture, in pixels.
-pub(super) const LEAST_SIDE: u32 = 8;
+pub(crate) const LEAST_SIDE: u32 = 8;
 
 /// The encoder of a run, which turns its pictures into vectors.
 #[derive(Debug)]
@@ -53,6 +54,15 @@ impl RunEncoder {
         }
     }
 
+    /// Returns it as the encoder of models that learn from a config's pictures, whose number of channels is `channels`. Sizes
+    /// other than `data.size` are those of files, which a prediction does not repeat.
+    pub(crate) fn of_model(&self, config: &Config, channels: usize) -> ModelEncoder {
+        let facts = self.facts();
+        let given = config.reading().size.filter(|_| config.data.source == DataSource::Pictures);
+        let [height, width] = given.map_or(facts.preparation.size, |size| [size.height as usize, size.width as usize]);
+        ModelEncoder { facts, pictures: [channels, height, width] }
+    }
+
     /// Checks that it can read pictures of this shape.
     ///
     /// # Errors
@@ -84,9 +94,17 @@ impl RunEncoder {
         picture: &[u8],
         name: impl FnOnce() -> String,
     ) -> Result<Vec<u8>, ExperimentError> {
-        let preparation = Preparation { shape: self.shape(), resizes: true, converts: true };
-        let prepared = preparation.prepare_bytes(shape, picture);
-        let vector = prepared.and_then(|bytes| self.encoder.vector(&bytes).map_err(|error| error.to_string()));
+        let vector = vector(&self.encoder, shape, picture);
         vector.map_err(|fault| ExperimentError::input(&self.path, format_args!("{}: {fault}", name())))
     }
+}
+
+/// Returns an encoder's vector of a picture of any shape.
+///
+/// # Errors
+/// If its features are constant, infinite or not numbers, or the encoder fails.
+pub(crate) fn vector(encoder: &Encoder, shape: ImageShape, picture: &[u8]) -> Result<Vec<u8>, String> {
+    let preparation = Preparation { shape: encoder.shape(), least_side: 1, resizes: true, converts: true };
+    let prepared = preparation.prepare_bytes(shape, picture)?;
+    encoder.vector(&prepared).map_err(|error| error.to_string())
 }

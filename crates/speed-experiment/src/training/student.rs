@@ -146,7 +146,7 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
         publishable: round.and_then(|round| round.publishable),
         ..Origin::of_command(seed)
     };
-    let description = Description::of_run(&config, network, shape, class_names.clone(), origin);
+    let description = Description::of_run(&config, network, (shape, None), class_names.clone(), origin);
     let bytes = to_bytes(&description, outcome.student.network()).map_err(|error| error.at(&options.out))?;
     let write = if description.is_private() { write_private_output } else { write_output };
     write(&options.out, &bytes)?;

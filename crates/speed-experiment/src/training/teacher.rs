@@ -252,7 +252,7 @@ fn train(
         let network = Network::Teacher { version: settings.architecture.version(), config: settings };
         let (shape, classes) = (data.images.shape(), data.class_names.clone());
         let origin = Origin { teacher: Some(index), ..Origin::of_command(config.seed) };
-        let description = Description::of_run(config, network, shape, classes, origin);
+        let description = Description::of_run(config, network, (shape, None), classes, origin);
         let bytes = to_bytes(&description, teacher.network())
             .map_err(|error: ExperimentError| EnsembleError::Caller(error.at(&options.out)))?;
         progress.advance(1, &format!("teacher {index} fits {:.1} % of its images", 100.0 * metrics.train_accuracy));
