@@ -15,7 +15,6 @@ pub use files::PassedOver;
 use files::{EMPTY, Others, names, read_picture, resized, write};
 use kind::{Kind, kind, not_read};
 pub use labelled::{LabelledPictures, UnlabelledPictures, load_labelled, load_unlabelled};
-use prepare::too_small;
 pub use prepare::{FoundPictures, Preparation, check, find};
 use sha2::{Digest, Sha256};
 pub use size::Size;
@@ -212,8 +211,9 @@ fn read_half(
         let picture = read_picture(path)?;
         let own = Size { height: picture.height(), width: picture.width() };
         if own.height.min(own.width) < reading.least_side {
-            let [least, height, width] = [reading.least_side, own.height, own.width].map(|side| side as usize);
-            return Err(bad_file(path, too_small(least, height, width)));
+            let least = reading.least_side;
+            let problem = format!("expected at least {least} pixels in height and width, found {own} (height x width)");
+            return Err(bad_file(path, problem + "; leave the picture out"));
         }
         let picture = resized(picture, reading.size);
         let found = Size { height: picture.height(), width: picture.width() };

@@ -9,13 +9,14 @@ use speed_data::{DataError, Facts, ImageShape, Split};
 use speed_nn::onnx::{Encoder, EncoderSettings};
 use speed_nn::threads;
 
-use crate::config::Config;
+use crate::config::{Config, DataSource};
 use crate::error::ExperimentError;
+use crate::model::ModelEncoder;
 use crate::progress::Progress;
 use crate::report::EncoderFacts;
 
 /// The least height and width of a picture, in pixels.
-const LEAST_SIDE: u32 = 8;
+pub(crate) const LEAST_SIDE: u32 = 8;
 
 /// The encoder of a run or of a command, which turns pictures into vectors.
 #[derive(Debug)]
@@ -40,11 +41,6 @@ impl RunEncoder {
     pub(crate) fn open(path: &Path, settings: &EncoderSettings) -> Result<Self, ExperimentError> {
         let encoder = Encoder::read(path, settings).map_err(|error| ExperimentError::input(path, error))?;
         Ok(Self { path: path.to_owned(), encoder })
-    }
-
-    /// Returns its file.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Returns the digest of its model, external weights and preparation.
@@ -72,6 +68,15 @@ impl RunEncoder {
         }
     }
 
+    /// Returns it as the encoder of models that learn from a config's pictures, whose number of channels is `channels`. Sizes
+    /// other than `data.size` are those of files, which a prediction does not repeat.
+    pub(crate) fn of_model(&self, config: &Config, channels: usize) -> ModelEncoder {
+        let facts = self.facts();
+        let given = config.reading().size.filter(|_| config.data.source == DataSource::Pictures);
+        let [height, width] = given.map_or(facts.preparation.size, |size| [size.height as usize, size.width as usize]);
+        ModelEncoder { facts, pictures: [channels, height, width] }
+    }
+
     /// Checks that it can read pictures of this shape.
     ///
     /// # Errors
@@ -88,11 +93,6 @@ impl RunEncoder {
     /// Returns facts about vectors from facts about pictures.
     pub(crate) fn of_vectors(&self, pictures: Facts) -> Facts {
         Facts { shape: self.vectors_shape(), ..pictures }
-    }
-
-    /// Returns the preparation of its pictures, without that of their values.
-    pub(crate) fn preparation(&self) -> Preparation {
-        Preparation { shape: self.shape(), least_side: LEAST_SIDE as usize, resizes: true, converts: true }
     }
 
     /// Reads pictures with `load`. Without a size in `reading`, pictures of one size and not more pixels than the encoder's stay as
@@ -150,10 +150,19 @@ impl RunEncoder {
         picture: &[u8],
         name: impl FnOnce() -> String,
     ) -> Result<Vec<u8>, ExperimentError> {
-        let prepared = self.preparation().prepare_bytes(shape, picture);
-        let vector = prepared.and_then(|bytes| self.encoder.vector(&bytes).map_err(|error| error.to_string()));
+        let vector = vector(&self.encoder, shape, picture);
         vector.map_err(|fault| ExperimentError::input(&self.path, format_args!("{}: {fault}", name())))
     }
+}
+
+/// Returns an encoder's vector of a picture of any shape.
+///
+/// # Errors
+/// If its features are constant, infinite or not numbers, or the encoder fails.
+pub(crate) fn vector(encoder: &Encoder, shape: ImageShape, picture: &[u8]) -> Result<Vec<u8>, String> {
+    let preparation = Preparation { shape: encoder.shape(), least_side: 1, resizes: true, converts: true };
+    let prepared = preparation.prepare_bytes(shape, picture)?;
+    encoder.vector(&prepared).map_err(|error| error.to_string())
 }
 
 /// Reads pictures with `load`. Without a size in `reading`, an encoder gives it.

@@ -40,13 +40,13 @@ impl Preparation {
     /// Prepares the bytes of an image of an array, channel by channel.
     ///
     /// # Errors
-    /// A message with both shapes if the image has another size or other channels, unless the preparation changes them.
+    /// A message with both shapes if the image has another size or other channels, unless the preparation changes them, or is
+    /// too small.
     ///
     /// # Panics
     /// If the number of bytes is not that of the shape.
     pub fn prepare_bytes(&self, found: ImageShape, bytes: &[u8]) -> Result<Vec<u8>, String> {
         assert_eq!(bytes.len(), found.pixels(), "bytes of an image of {found}");
-        self.check_side(found)?;
         if found == self.shape {
             return Ok(bytes.to_vec());
         }
@@ -66,11 +66,6 @@ impl Preparation {
         self.prepare(picture)
     }
 
-    fn check_side(&self, found: ImageShape) -> Result<(), String> {
-        let ImageShape { height, width, .. } = found;
-        if height.min(width) >= self.least_side { Ok(()) } else { Err(too_small(self.least_side, height, width)) }
-    }
-
     fn other_shape(&self, found: ImageShape) -> String {
         let expected = format!("expected an image of {}, found {found} (channels x height x width)", self.shape);
         expected + "; the model changes neither its size nor its channels"
@@ -84,9 +79,13 @@ impl Preparation {
             height: picture.height() as usize,
             width: picture.width() as usize,
         };
-        self.check_side(found)?;
         if found.channels != channels && !self.converts {
             return Err(self.other_shape(found));
+        }
+        if found.height.min(found.width) < self.least_side {
+            let expected =
+                format!("expected at least {0}x{0} pixels, found {1}x{2}", self.least_side, found.height, found.width);
+            return Err(expected + " (height x width): leave the picture out");
         }
         let size = if self.resizes {
             let [height, width] = [height, width].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
@@ -100,13 +99,6 @@ impl Preparation {
         write(&resized(picture, size), channels == 3, &mut bytes);
         Ok(bytes)
     }
-}
-
-/// Returns the message about an image whose height or width is below the least side.
-pub(super) fn too_small(least: usize, height: usize, width: usize) -> String {
-    format!(
-        "expected at least {least} pixels in height and width, found {height}x{width} (height x width); leave the picture out"
-    )
 }
 
 /// Reads and decodes a PNG or JPEG picture, to find a damaged one, and returns the SHA-256 of its size and its pixels in RGB, to find
@@ -217,6 +209,8 @@ mod tests {
         let lenient = Preparation { resizes: true, converts: true, ..strict };
         let found = ImageShape { channels: 3, height: 4, width: 6 };
         assert_eq!(lenient.prepare_bytes(found, &[100; 72]).expect("resized"), [100; 6]);
+        let text = Preparation { least_side: 5, ..lenient }.prepare_bytes(found, &[100; 72]).expect_err("too small");
+        assert!(text.contains("at least 5x5 pixels, found 4x6"), "{text}");
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("a.png");
         GrayImage::from_fn(3, 2, |x, y| Luma([(10 * x + y) as u8])).save(&path).expect("a picture");

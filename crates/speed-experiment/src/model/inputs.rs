@@ -318,8 +318,12 @@ mod tests {
 
     #[test]
     fn an_array_that_may_be_one_image_is_refused_even_if_the_model_resizes() {
-        let shape = ImageShape { channels: 3, height: 28, width: 28 };
-        let model = Preparation { shape, least_side: 1, resizes: true, converts: true };
+        let model = Preparation {
+            shape: ImageShape { channels: 3, height: 28, width: 28 },
+            resizes: true,
+            converts: true,
+            ..STRICT
+        };
         for shape in ["(4, 4, 3)", "(3, 4, 4)", "(4, 4, 1)"] {
             let refused = prepared(&npy("|u1", shape, &vec![0; if shape.contains('3') { 48 } else { 16 }]), &model);
             assert!(refused.as_ref().is_err_and(|text| text.contains("may be one image")), "{shape}: {refused:?}");

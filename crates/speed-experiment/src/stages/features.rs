@@ -32,7 +32,7 @@ use crate::environment::processor;
 use crate::error::ExperimentError;
 use crate::npy;
 use crate::report::csv;
-use crate::store::{FinishedStage, Identity, StageFolder, unit_payload};
+use crate::store::{Fingerprint, FinishedStage, Identity, StageFolder, part_of_stage, unit_payload};
 
 /// The name of the kind and of its stage.
 pub(crate) const KIND: &str = "features";
@@ -44,6 +44,8 @@ const MAX_BLOCKS: usize = 50_000;
 /// Number of pictures between two reports of progress.
 const TOGETHER: usize = 10;
 
+/// The key of the encoder's digest among the inputs.
+const ENCODER: &str = "encoder";
 /// The beginning of the names of the blocks.
 const UNIT: &str = "block-";
 /// The splits in the order of the blocks. Their vectors are in a file each; only the first split is private.
@@ -101,6 +103,11 @@ fn encode_units(
 ) -> Result<(), ExperimentError> {
     let Some(stage) = FeaturesStage::new(&node.name, context) else { return Ok(()) };
     shard.work_on(context, &stage, stage.blocks()?, |folder, own| Encoding::new(&stage, context, folder).encode(own))
+}
+
+/// Returns whether the encoder with this digest computed the vectors of the run in the directory `run`.
+pub(crate) fn is_encoder_of_run(run: &Path, digest: &str) -> bool {
+    part_of_stage(run, KIND, ENCODER) == Some(Fingerprint::of(&json!(digest)))
 }
 
 /// Returns the name, without extension, of a block's vectors and metrics.
@@ -186,7 +193,7 @@ impl Stage for FeaturesStage<'_> {
 
     fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {
         let [train, pool, test] = self.splits().map(Images::digest);
-        Ok(json!({ "encoder": self.encoder.facts().digest, "train": train, "pool": pool, "test": test }))
+        Ok(json!({ ENCODER: self.encoder.facts().digest, "train": train, "pool": pool, "test": test }))
     }
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {

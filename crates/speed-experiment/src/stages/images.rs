@@ -14,6 +14,7 @@ use crate::config::{AggregationKind, Config, DataSource, PoolOrigin};
 use crate::encoder::{RunEncoder, check_shape, read_pictures};
 use crate::error::ExperimentError;
 use crate::image_warnings::{dark, known};
+use crate::model::ModelEncoder;
 
 /// Numbers of built-in training and test digits from which street digits are made if MNIST is missing.
 const BUILT_IN: [usize; 2] = [20_000, 5_000];
@@ -207,26 +208,37 @@ fn handwriting(streams: &Streams, datasets: Option<&Path>) -> Result<Dataset, Ex
     }
 }
 
-/// Returns the shape of the images that networks learn from, and the names of its classes, if it uses images. Reads the images if they are in a
-/// directory.
-///
-/// # Errors
-/// If the images are missing or invalid.
-pub(crate) fn shape_and_classes(
-    config: &Config,
-    datasets: Option<&Path>,
-) -> Result<Option<(ImageShape, Vec<String>)>, ExperimentError> {
-    let encoder = RunEncoder::read(config)?;
-    if let Some(facts) = config.data.facts() {
-        let numbers = || (0..facts.classes).map(|class| class.to_string()).collect();
-        let published = config.data.source.published().and_then(class_names);
-        let shape = encoder.as_ref().map_or(facts.shape, RunEncoder::vectors_shape);
-        return Ok(Some((shape, published.unwrap_or_else(numbers))));
+/// What a network of a run classifies.
+pub(crate) struct Subjects {
+    /// The shape of the images, or of the encoder's vectors.
+    pub(crate) shape: ImageShape,
+    /// The encoder, if the run has one.
+    pub(crate) encoder: Option<ModelEncoder>,
+    /// The names of the classes.
+    pub(crate) classes: Vec<String>,
+}
+
+impl Subjects {
+    /// Finds those of a config, if it uses images. Reads the images if they are in a directory, and the encoder.
+    ///
+    /// # Errors
+    /// If images or encoder are missing or invalid.
+    pub(crate) fn find(config: &Config, datasets: Option<&Path>) -> Result<Option<Self>, ExperimentError> {
+        let encoder = RunEncoder::read(config)?;
+        let found = if let Some(facts) = config.data.facts() {
+            let numbers = || (0..facts.classes).map(|class| class.to_string()).collect();
+            let published = config.data.source.published().and_then(class_names);
+            Some((facts.shape, published.unwrap_or_else(numbers)))
+        } else {
+            let loaded = dataset(config, &Streams::new(config.seed), datasets, encoder.as_ref())?;
+            loaded.map(|SourceImages { images, .. }| (images.train.shape(), images.class_names))
+        };
+        Ok(found.map(|(pictures, classes)| Self {
+            shape: encoder.as_ref().map_or(pictures, RunEncoder::vectors_shape),
+            encoder: encoder.map(|encoder| encoder.of_model(config, pictures.channels)),
+            classes,
+        }))
     }
-    let loaded = dataset(config, &Streams::new(config.seed), datasets, encoder.as_ref())?;
-    Ok(loaded.map(|SourceImages { images, .. }| {
-        (encoder.as_ref().map_or(images.train.shape(), RunEncoder::vectors_shape), images.class_names)
-    }))
 }
 
 /// The facts about a run's images, before any work.

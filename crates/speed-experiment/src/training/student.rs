@@ -145,7 +145,7 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     let lesson = Work { config: &config, pool: &pool.images, labelled: &labelled, test: test.as_ref(), seed };
     let outcome = lesson.train(progress)?;
 
-    let encoder = encoder.as_ref().map(RunEncoder::facts);
+    let encoder = encoder.map(|encoder| encoder.of_model(&config, shape.channels));
     let method = config.student.method;
     let network = Network::Student { method, version: method.version(), config: Box::new(config.student.clone()) };
     let round = options.round.as_ref();
@@ -155,7 +155,8 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
         publishable: round.and_then(|round| round.publishable),
         ..Origin::of_command(seed)
     };
-    let description = Description::of_run(&config, network, shape, class_names.clone(), origin);
+    let description =
+        Description::of_run(&config, network, (pool.images.shape(), encoder.clone()), class_names.clone(), origin);
     let bytes = to_bytes(&description, outcome.student.network()).map_err(|error| error.at(&options.out))?;
     let write = if description.is_private() { write_private_output } else { write_output };
     write(&options.out, &bytes)?;
@@ -178,7 +179,7 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
         method: method.name(),
         seed,
         shape: [shape.channels, shape.height, shape.width],
-        encoder,
+        encoder: encoder.map(|encoder| encoder.facts),
         pool,
         class_names,
         labelled: answered,

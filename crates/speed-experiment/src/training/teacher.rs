@@ -19,9 +19,9 @@ use super::images::{ImagesOptions, Labelled};
 use super::settings::settings;
 use super::{check_classes_option, check_folders, check_new, seed};
 use crate::config::Config;
-use crate::encoder::{RunEncoder, check_shape};
+use crate::encoder::check_shape;
 use crate::error::ExperimentError;
-use crate::model::{Description, Network, Origin, to_bytes};
+use crate::model::{Description, ModelEncoder, Network, Origin, to_bytes};
 use crate::progress::Progress;
 use crate::report::{Classification, EncoderFacts};
 use crate::store::{write_new_secret, write_secret_folder};
@@ -154,8 +154,8 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
     let parts = parts(options, &group_of, &division)?;
     note_missing_classes(&parts, &data, progress);
     data.images = options.images.encoded(data.images, &data.names, encoder.as_ref(), options.threads, progress)?;
-    let encoder = encoder.as_ref().map(RunEncoder::facts);
-    let finished = train(options, &config, &data, &parts, progress)?;
+    let encoder = encoder.map(|encoder| encoder.of_model(&config, shape.channels));
+    let finished = train(options, &config, (&data, encoder.as_ref()), &parts, progress)?;
     let files = write(options, &finished)?;
 
     let pairs = parts.iter().zip(&finished).flat_map(|(part, (_, predicted, _))| {
@@ -179,7 +179,7 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
         out: options.out.clone(),
         seed,
         shape: [shape.channels, shape.height, shape.width],
-        encoder,
+        encoder: encoder.map(|encoder| encoder.facts),
         images: data.images.len(),
         groups: options.grouping.is_some().then(|| group_of.iter().collect::<BTreeSet<_>>().len()),
         architecture: config.teacher.architecture.name(),
@@ -228,7 +228,7 @@ fn note_missing_classes(parts: &[Part], data: &Labelled, progress: &dyn Progress
 fn train(
     options: &TeacherOptions,
     config: &Config,
-    data: &Labelled,
+    (data, encoder): (&Labelled, Option<&ModelEncoder>),
     parts: &[Part],
     progress: &dyn Progress,
 ) -> Result<Vec<Finished>, ExperimentError> {
@@ -261,7 +261,7 @@ fn train(
         let network = Network::Teacher { version: settings.architecture.version(), config: settings };
         let (shape, classes) = (data.images.shape(), data.class_names.clone());
         let origin = Origin { teacher: Some(index), ..Origin::of_command(config.seed) };
-        let description = Description::of_run(config, network, shape, classes, origin);
+        let description = Description::of_run(config, network, (shape, encoder.cloned()), classes, origin);
         let bytes = to_bytes(&description, teacher.network())
             .map_err(|error: ExperimentError| EnsembleError::Caller(error.at(&options.out)))?;
         progress.advance(1, &format!("teacher {index} fits {:.1} % of its images", 100.0 * metrics.train_accuracy));

@@ -284,8 +284,8 @@ impl Vectors {
         progress.begin("encode pictures", "pictures", inputs.len() as u64, 0);
         let on_batch = |images: usize| progress.advance(images as u64, "");
         let vectors = Predicting { model: &model, threads: options.threads, on_batch: &on_batch }.vectors(&inputs)?;
-        progress.end(&format!("{} pictures encoded", vectors.len()));
-        Ok(Self { of, inputs: (vectors, names) })
+        progress.end(&format!("{} pictures encoded", inputs.len()));
+        Ok(Self { of, inputs: (vectors.unwrap_or(inputs), names) })
     }
 }
 
