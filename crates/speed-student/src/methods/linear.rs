@@ -260,3 +260,95 @@ impl LinearTraining {
         Box::new(number_parameters(LinearNetwork { output, ..self.network.clone() }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+    use rand_distr::{Distribution, StandardNormal};
+    use speed_core::random::Streams;
+    use speed_data::Split;
+
+    use super::*;
+    use crate::test_support::{Bits, Data, run};
+    use crate::{Images, StudentMethod};
+
+    const CLASSES: u8 = 4;
+    const VALUES: usize = 24;
+
+    /// Returns vectors of four classes around a common mean, with one frequent difference that says nothing about the class.
+    fn vectors(images: usize, index: u64) -> Split {
+        let mut stream = Streams::new(6).stream("vectors", index);
+        let labels: Vec<u8> = (0..images).map(|_| stream.random_range(0..CLASSES)).collect();
+        let mut pixels = Vec::new();
+        for &label in &labels {
+            let light = 30.0 * Distribution::<f64>::sample(&StandardNormal, &mut stream);
+            pixels.extend((0..VALUES).map(|value| {
+                let of_class = if value % usize::from(CLASSES) == usize::from(label) { 12.0 } else { 0.0 };
+                let common = if value < 4 { 20.0 + light } else { 10.0 };
+                let noise = 9.0 * Distribution::<f64>::sample(&StandardNormal, &mut stream);
+                (128.0 + common + of_class + noise).clamp(1.0, 255.0) as u8
+            }));
+        }
+        let shape = ImageShape { channels: 1, height: 1, width: VALUES };
+        Split::new(shape, CLASSES.into(), pixels, labels).expect("a split")
+    }
+
+    /// Returns a pool, of whose first 200 images every second one has a label, and 40 % of these labels are wrong.
+    fn data() -> Data {
+        let (pool, test) = (vectors(400, 0), vectors(300, 1));
+        let mut stream = Streams::new(7).stream("labels", 0);
+        let label = |image: usize| {
+            let is_wrong = stream.random::<f64>() < 0.4;
+            (
+                image,
+                if is_wrong {
+                    (pool.label(image) + stream.random_range(1..CLASSES)) % CLASSES
+                } else {
+                    pool.label(image)
+                },
+            )
+        };
+        let labelled = (0..200).step_by(2).map(label).collect();
+        Data { pool, labelled, test }
+    }
+
+    #[test]
+    fn wrong_labels_are_outvoted_and_a_training_resumes_to_the_same_bits() {
+        let (data, config) = (data(), StudentConfig::default());
+        let (outcome, checkpoints) = run(StudentMethod::LINEAR, &config, &data, 1, None);
+        let accuracy = outcome.as_ref().expect("a training").accuracy.expect("test images");
+        assert!(accuracy > 0.9, "{accuracy}");
+        let middle = checkpoints.into_iter().nth(20).expect("a checkpoint");
+        let (resumed, rest) = run(StudentMethod::LINEAR, &config, &data, 1, Some(middle));
+        assert_eq!(rest.len(), EPOCHS as usize - 21);
+        assert_eq!(Bits::new(resumed), Bits::new(outcome));
+    }
+
+    #[test]
+    fn the_assumed_noise_never_prefers_another_class() {
+        for classes in [2, 10] {
+            let shape = ImageShape { channels: 1, height: 1, width: 2 };
+            let pool = Split::new(shape, classes, vec![1; 4], vec![0; 2]).expect("a split");
+            let (config, streams, device) = (&StudentConfig::default(), &Streams::new(1), &Device::flex());
+            let (labelled, doubts) = (&[(0, 0), (1, 1)], [0.0, 0.999]);
+            let (pool, doubts) = (Images::new(&pool), Some(&doubts[..]));
+            let lesson = Lesson { config, pool, labelled, doubts, test: None, streams, device };
+            let [sure, doubted] = [0, 1].map(|place| noise(&lesson, place));
+            for [right, other] in [sure, doubted] {
+                assert!(right > other, "{right} {other}");
+                assert!((right + other * (classes - 1) as f32 - 1.0).abs() < 1e-6);
+            }
+            assert!(sure[0] > doubted[0] && doubted[0] - doubted[1] < 1e-3);
+        }
+    }
+
+    #[test]
+    fn a_template_takes_the_parameters_of_a_training_on_a_small_pool() {
+        let (pool, test) = (vectors(9, 0), vectors(5, 1));
+        let data = Data { pool, labelled: vec![(0, 1), (3, 2)], test };
+        let (outcome, _) = run(StudentMethod::LINEAR, &StudentConfig::default(), &data, 1, None);
+        let record = outcome.expect("a training").student.network().to_record().expect("a record");
+        let template = LinearNetwork::template(data.pool.shape(), CLASSES.into(), &Device::flex());
+        assert!(speed_nn::training::AnyClassifier::with_record(&template, &record).is_ok());
+    }
+}

@@ -59,3 +59,20 @@ pub(crate) fn unit(values: impl Iterator<Item = f32>) -> Vec<f32> {
     let length = libm::sqrt(values.iter().map(|&value| f64::from(value) * f64::from(value)).sum());
     values.into_iter().map(|value| if length > 0.0 { (f64::from(value) / length) as f32 } else { 0.0 }).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frequent_differences_are_divided_by_a_power_of_their_variance() {
+        let found = factors(&Rows::new(3, vec![4.0, 1.0, 0.0, -4.0, -1.0, 0.0]));
+        let expected = [1.0, libm::pow(1.0 / 16.0, -POWER), libm::pow(LEAST, -POWER)];
+        assert!(
+            found.iter().zip(expected).all(|(&found, expected)| (f64::from(found) - expected).abs() < 1e-5),
+            "{found:?}"
+        );
+        assert_eq!(unit([3.0, -4.0].into_iter()), [0.6, -0.8]);
+        assert_eq!(unit([0.0; 2].into_iter()), [0.0; 2]);
+    }
+}
