@@ -20,12 +20,12 @@ pub(crate) const LEAST_SIDE: u32 = 8;
 
 /// The encoder of a run or of a command, which turns pictures into vectors.
 #[derive(Debug)]
-pub(crate) struct RunEncoder {
+pub(crate) struct PictureEncoder {
     path: PathBuf,
     encoder: Encoder,
 }
 
-impl RunEncoder {
+impl PictureEncoder {
     /// Reads the encoder of a config, if it has one.
     ///
     /// # Errors
@@ -170,7 +170,7 @@ pub(crate) fn vector(encoder: &Encoder, shape: ImageShape, picture: &[u8]) -> Re
 /// # Errors
 /// Those of `load`.
 pub(crate) fn read_pictures<T>(
-    encoder: Option<&RunEncoder>,
+    encoder: Option<&PictureEncoder>,
     reading: Reading,
     load: impl Fn(Reading) -> Result<T, DataError>,
 ) -> Result<T, DataError> {
@@ -187,7 +187,7 @@ pub(crate) fn read_pictures<T>(
 /// If they do not.
 pub(crate) fn check_shape(
     config: &Config,
-    encoder: Option<&RunEncoder>,
+    encoder: Option<&PictureEncoder>,
     shape: ImageShape,
 ) -> Result<(), ExperimentError> {
     let Some(encoder) = encoder else { return config.check_images(shape) };

@@ -12,7 +12,7 @@ use speed_core::random::Streams;
 pub use self::shard::{ShardReport, run_shard};
 use crate::config::Config;
 use crate::device::Device;
-use crate::encoder::RunEncoder;
+use crate::encoder::PictureEncoder;
 use crate::environment::current_environment;
 use crate::error::ExperimentError;
 use crate::ledger::{LedgerFiles, check, check_forced};
@@ -204,7 +204,7 @@ fn report(
         simulation: config.is_simulation(),
         config: config.to_raw(),
         handwriting: images.and_then(|images| images.handwriting.clone()),
-        encoder: images.and_then(|images| images.encoder.as_ref()).map(RunEncoder::facts),
+        encoder: images.and_then(|images| images.encoder.as_ref()).map(PictureEncoder::facts),
         classes: images.map_or_else(Vec::new, |images| images.class_names.clone()),
         ensemble: EnsembleQuality {
             test_accuracy: outputs.find::<TeachersOnTest>().map(|found| found.0),

@@ -27,7 +27,7 @@ use super::stage::{Stage, StageFacts, StageName};
 use super::units::{ShardUnits, StageUnits};
 use crate::config::Config;
 use crate::cost::StageCost;
-use crate::encoder::RunEncoder;
+use crate::encoder::PictureEncoder;
 use crate::environment::processor;
 use crate::error::ExperimentError;
 use crate::npy;
@@ -123,7 +123,7 @@ fn file(split: &str) -> String {
 struct FeaturesStage<'a> {
     name: &'a StageName,
     pictures: &'a Images,
-    encoder: &'a RunEncoder,
+    encoder: &'a PictureEncoder,
 }
 
 impl<'a> FeaturesStage<'a> {

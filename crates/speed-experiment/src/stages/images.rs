@@ -11,7 +11,7 @@ use speed_data::pictures::{self, PassedOver};
 use speed_data::{DataError, Dataset, Facts, ImageShape, Split, arrays, class_names, locate, mnist, partition, street};
 
 use crate::config::{AggregationKind, Config, DataSource, PoolOrigin};
-use crate::encoder::{RunEncoder, check_shape, read_pictures};
+use crate::encoder::{PictureEncoder, check_shape, read_pictures};
 use crate::error::ExperimentError;
 use crate::image_warnings::{dark, known};
 use crate::model::ModelEncoder;
@@ -37,7 +37,7 @@ pub(crate) struct Images {
     /// The files of the training, pool and test pictures, if each has one.
     pub(crate) files: Option<[Vec<PathBuf>; 3]>,
     /// The encoder that turns them into vectors, if the config has one.
-    pub(crate) encoder: Option<RunEncoder>,
+    pub(crate) encoder: Option<PictureEncoder>,
 }
 
 impl Images {
@@ -50,7 +50,7 @@ impl Images {
         streams: &Streams,
         datasets: Option<&Path>,
     ) -> Result<Option<Self>, ExperimentError> {
-        let encoder = RunEncoder::read(config)?;
+        let encoder = PictureEncoder::read(config)?;
         let Some(mut loaded) = dataset(config, streams, datasets, encoder.as_ref())? else { return Ok(None) };
         loaded.move_pool(config)?;
         let notes = loaded.notes(config);
@@ -143,7 +143,7 @@ fn dataset(
     config: &Config,
     streams: &Streams,
     datasets: Option<&Path>,
-    encoder: Option<&RunEncoder>,
+    encoder: Option<&PictureEncoder>,
 ) -> Result<Option<SourceImages>, ExperimentError> {
     let data = &config.data;
     let (folder, counts) = (Path::new(&data.folder), [data.train_images, data.test_images]);
@@ -224,7 +224,7 @@ impl Subjects {
     /// # Errors
     /// If images or encoder are missing or invalid.
     pub(crate) fn find(config: &Config, datasets: Option<&Path>) -> Result<Option<Self>, ExperimentError> {
-        let encoder = RunEncoder::read(config)?;
+        let encoder = PictureEncoder::read(config)?;
         let found = if let Some(facts) = config.data.facts() {
             let numbers = || (0..facts.classes).map(|class| class.to_string()).collect();
             let published = config.data.source.published().and_then(class_names);
@@ -234,7 +234,7 @@ impl Subjects {
             loaded.map(|SourceImages { images, .. }| (images.train.shape(), images.class_names))
         };
         Ok(found.map(|(pictures, classes)| Self {
-            shape: encoder.as_ref().map_or(pictures, RunEncoder::vectors_shape),
+            shape: encoder.as_ref().map_or(pictures, PictureEncoder::vectors_shape),
             encoder: encoder.map(|encoder| encoder.of_model(config, pictures.channels)),
             classes,
         }))
@@ -248,7 +248,7 @@ pub(crate) struct ImageFacts {
     /// Remarks on the images.
     pub(crate) notes: Vec<String>,
     /// The encoder, if the config has one, and the shape of the pictures that it reads.
-    pub(crate) encoder: Option<(RunEncoder, ImageShape)>,
+    pub(crate) encoder: Option<(PictureEncoder, ImageShape)>,
 }
 
 impl ImageFacts {
@@ -257,7 +257,7 @@ impl ImageFacts {
     /// # Errors
     /// If images or encoder are missing or invalid.
     pub(crate) fn find(config: &Config, datasets: Option<&Path>) -> Result<Self, ExperimentError> {
-        let encoder = RunEncoder::read(config)?;
+        let encoder = PictureEncoder::read(config)?;
         let (facts, unlabelled, notes) = match config.data.facts() {
             Some(facts) => (Some(facts), None, Vec::new()),
             None => match dataset(config, &Streams::new(config.seed), datasets, encoder.as_ref())? {

@@ -10,7 +10,7 @@ use speed_data::pictures::{self, PassedOver};
 use speed_data::{ImageShape, Split, arrays};
 
 use crate::config::Config;
-use crate::encoder::{RunEncoder, read_pictures};
+use crate::encoder::{PictureEncoder, read_pictures};
 use crate::error::ExperimentError;
 use crate::image_warnings::dark;
 use crate::progress::Progress;
@@ -94,8 +94,8 @@ impl ImagesOptions {
     ///
     /// # Errors
     /// If the file cannot be read, or is not an encoder.
-    pub(super) fn read_encoder(&self, config: &Config) -> Result<Option<RunEncoder>, ExperimentError> {
-        self.encoder.as_ref().map(|path| RunEncoder::open(path, &config.encoder_settings())).transpose()
+    pub(super) fn read_encoder(&self, config: &Config) -> Result<Option<PictureEncoder>, ExperimentError> {
+        self.encoder.as_ref().map(|path| PictureEncoder::open(path, &config.encoder_settings())).transpose()
     }
 
     /// Returns the vectors of images with these names, or the images themselves without an encoder.
@@ -106,7 +106,7 @@ impl ImagesOptions {
         &self,
         images: Split,
         names: &[String],
-        encoder: Option<&RunEncoder>,
+        encoder: Option<&PictureEncoder>,
         threads: NonZeroUsize,
         progress: &dyn Progress,
     ) -> Result<Split, ExperimentError> {
@@ -126,7 +126,7 @@ impl ImagesOptions {
         &self,
         config: &Config,
         classes: Option<&[String]>,
-        encoder: Option<&RunEncoder>,
+        encoder: Option<&PictureEncoder>,
     ) -> Result<Labelled, ExperimentError> {
         let missing = |key: &str, message: &str| ExperimentError::key(printable_path(&self.path), key, message);
         if self.is_array() {
@@ -166,7 +166,7 @@ impl ImagesOptions {
         &self,
         config: &Config,
         classes: usize,
-        encoder: Option<&RunEncoder>,
+        encoder: Option<&PictureEncoder>,
     ) -> Result<Unlabelled, ExperimentError> {
         if self.is_array() {
             let images = arrays::load_unlabelled(&self.path, classes)?;

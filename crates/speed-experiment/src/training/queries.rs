@@ -16,7 +16,7 @@ use speed_student::pool::{Cluster, Features};
 use super::images::{ImagesOptions, copies, relative, skipped};
 use super::settings::{of_pool, settings};
 use super::{check_new, seed, unknown_query, write_output};
-use crate::encoder::RunEncoder;
+use crate::encoder::PictureEncoder;
 use crate::error::ExperimentError;
 use crate::mapping::{divide_pool, map_pool};
 use crate::progress::Progress;
@@ -113,9 +113,9 @@ pub fn choose_queries(options: &QueriesOptions, progress: &dyn Progress) -> Resu
         }
     };
     let images = lines.len();
-    let digest = encoder.as_ref().map(RunEncoder::digest);
+    let digest = encoder.as_ref().map(PictureEncoder::digest);
     write_output(out, to_list(&pool.path, &lines, digest)?.as_bytes())?;
-    let encoder = encoder.as_ref().map(RunEncoder::facts);
+    let encoder = encoder.as_ref().map(PictureEncoder::facts);
     Ok(QueriesReport { seed, queries: *count, images, pool_images, encoder })
 }
 

@@ -22,7 +22,7 @@ use super::{
     warn_of_missing, warn_of_one_class, write_output, write_private_output,
 };
 use crate::config::Config;
-use crate::encoder::{RunEncoder, check_shape};
+use crate::encoder::{PictureEncoder, check_shape};
 use crate::error::ExperimentError;
 use crate::image_warnings::known;
 use crate::model::{Description, Network, Origin, probabilities, to_bytes};
@@ -189,8 +189,8 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     })
 }
 
-/// Returns the settings, by default of pseudo-labels, or of the linear student with an encoder. The epochs of a shorter or longer training keep their number of images, and the phases of
-/// pseudo-labels keep their shares of the epochs.
+/// Returns the settings, by default of pseudo-labels, or with an encoder of the linear student. The epochs of a shorter or longer
+/// training keep their number of images, and the phases of pseudo-labels keep their shares of the epochs.
 fn config(options: &StudentOptions, seed: u64) -> Result<Config, ExperimentError> {
     let mut fixed = of_pool();
     let method = if options.pool.encoder.is_some() { "linear" } else { "pseudo-labels" };
@@ -215,7 +215,7 @@ fn config(options: &StudentOptions, seed: u64) -> Result<Config, ExperimentError
 fn classes_and_test(
     options: &StudentOptions,
     config: &Config,
-    encoder: Option<&RunEncoder>,
+    encoder: Option<&PictureEncoder>,
     progress: &dyn Progress,
 ) -> Result<(Vec<String>, Option<Split>), ExperimentError> {
     let mut classes = options.classes.clone();
