@@ -25,6 +25,7 @@ mod network;
 mod own_images;
 mod pages;
 mod parties;
+mod photographs;
 mod plan;
 mod predict;
 mod prices;

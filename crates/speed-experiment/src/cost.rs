@@ -17,8 +17,8 @@ use speed_teacher::{
 };
 
 use crate::config::{Config, VotesSource};
+use crate::encoder::PictureEncoder;
 use crate::error::ExperimentError;
-use crate::stages::RunEncoder;
 
 /// Core-seconds for an encrypted query with ten classes, including messages (results/published/argmax), and for the keys (the example `cost`
 /// of speed-aggregation).
@@ -88,7 +88,7 @@ impl Cost {
 pub(crate) struct Meter {
     images: Option<Sizes>,
     /// The encoder, and the shape of the pictures that it reads.
-    encoder: Option<(RunEncoder, ImageShape)>,
+    encoder: Option<(PictureEncoder, ImageShape)>,
     threads: f64,
     teacher: OnceCell<TeacherCost>,
 }
@@ -114,7 +114,11 @@ pub(crate) struct StudentCost {
 }
 
 impl Meter {
-    pub(crate) fn new(images: Option<Facts>, encoder: Option<(RunEncoder, ImageShape)>, threads: NonZeroUsize) -> Self {
+    pub(crate) fn new(
+        images: Option<Facts>,
+        encoder: Option<(PictureEncoder, ImageShape)>,
+        threads: NonZeroUsize,
+    ) -> Self {
         Self { images: images.map(Sizes), encoder, threads: threads.get() as f64, teacher: OnceCell::new() }
     }
 

@@ -11,6 +11,7 @@
 pub mod config;
 mod cost;
 mod device;
+mod encoder;
 mod environment;
 mod error;
 mod image_warnings;

@@ -1,7 +1,7 @@
 //! Models that leave a run: a student or a teacher in one file, and its predictions.
 //!
 //! Its five main uses:
-//! - read the model of a file ([`Model::read`]), which may be untrusted;
+//! - read the model of a file ([`Model::read`], [`Model::read_with_encoder`]), which may be untrusted;
 //! - write a trained network with its description ([`to_bytes`]);
 //! - classify pictures and arrays ([`Predicting`]);
 //! - write a model for other programs ([`Model::to_onnx`]);
@@ -11,6 +11,7 @@
 //! [`Description`] in JSON, and a checksum of the description and the tensors. Equal models have equal bytes.
 
 mod description;
+mod encoder;
 mod file;
 mod foreign;
 mod inputs;
@@ -26,19 +27,23 @@ use burn::tensor::Device;
 use speed_core::read_regular;
 use speed_data::ImageShape;
 use speed_data::pictures::Preparation;
+use speed_nn::onnx::Encoder;
 pub use speed_nn::onnx::{IMAGES, LOGITS, PROBABILITIES, PixelType};
 use speed_nn::training::{Activations, AnyClassifier, NamedTensors};
 
 pub(crate) use self::description::check_names;
-pub use self::description::{Description, FORMAT, Network, Origin, Preprocessing};
+pub use self::description::{Description, FORMAT, ModelEncoder, Network, Origin, Preprocessing};
 pub(crate) use self::file::MAX_FILE;
 pub use self::foreign::ForeignModel;
+use self::inputs::Image;
 pub use self::inputs::Inputs;
 pub use self::onnx::OnnxModel;
 pub(crate) use self::predict::probabilities;
 pub use self::predict::{Predicting, Prediction};
 
+use crate::encoder::LEAST_SIDE;
 use crate::error::ExperimentError;
+use crate::stages::LEAST_SIDE;
 
 /// Maximum number of values that a network computes at once for one image: 256 MiB.
 const MAX_ACTIVATIONS: usize = 1 << 26;
@@ -50,6 +55,8 @@ pub struct Model {
     /// Numbers of values in memory while the network computes one image.
     activations: Activations,
     device: Device,
+    /// The encoder, if it was read.
+    encoder: Option<Encoder>,
 }
 
 impl Model {
@@ -99,7 +106,7 @@ impl Model {
             );
             return Err(ExperimentError::fault(expected));
         }
-        Ok(Self { description, network, activations, device })
+        Ok(Self { description, network, activations, device, encoder: None })
     }
 
     /// Returns the bytes of the model's file.
@@ -122,17 +129,18 @@ impl Model {
         self.network.as_ref()
     }
 
-    /// Returns the shape of its images.
+    /// Returns the shape of the images that its network reads.
     #[must_use]
     pub fn shape(&self) -> ImageShape {
         self.description.shape()
     }
 
-    /// Returns the preparation of its images, as in its training.
+    /// Returns the preparation of the images of a prediction, as in its training.
     #[must_use]
     pub fn preparation(&self) -> Preparation {
         let Preprocessing { resizes, converts } = self.description.preprocessing;
-        Preparation { shape: self.shape(), resizes, converts }
+        let least_side = if self.description.encoder.is_some() { LEAST_SIDE as usize } else { 1 };
+        Preparation { shape: self.description.pictures(), least_side, resizes, converts }
     }
 }
 

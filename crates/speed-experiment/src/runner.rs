@@ -12,6 +12,7 @@ use speed_core::random::Streams;
 pub use self::shard::{ShardReport, run_shard};
 use crate::config::Config;
 use crate::device::Device;
+use crate::encoder::PictureEncoder;
 use crate::environment::current_environment;
 use crate::error::ExperimentError;
 use crate::ledger::{LedgerFiles, check, check_forced};
@@ -22,8 +23,8 @@ use crate::progress::{Progress, Recorder};
 use crate::report::{AskedQueries, EnsembleQuality, Environment, Report, ReportRow, RowAnswers, StageTime};
 use crate::results::{PublishedQueries, publish, write_models};
 use crate::stages::{
-    CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowLabellings, RunEncoder, TeacherAnswers,
-    TeachersOnTest, Truth, kinds_of_machine, planned_classes, select_queries,
+    CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowLabellings, TeacherAnswers, TeachersOnTest,
+    Truth, kinds_of_machine, planned_classes, select_queries,
 };
 use crate::store::{RunStore, progress_path};
 
@@ -203,7 +204,7 @@ fn report(
         simulation: config.is_simulation(),
         config: config.to_raw(),
         handwriting: images.and_then(|images| images.handwriting.clone()),
-        encoder: images.and_then(|images| images.encoder.as_ref()).map(RunEncoder::facts),
+        encoder: images.and_then(|images| images.encoder.as_ref()).map(PictureEncoder::facts),
         classes: images.map_or_else(Vec::new, |images| images.class_names.clone()),
         ensemble: EnsembleQuality {
             test_accuracy: outputs.find::<TeachersOnTest>().map(|found| found.0),

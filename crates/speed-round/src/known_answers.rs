@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use speed_core::vote_files::{NamedQueries, Pair, csv_cell, parse_pairs};
+use speed_core::vote_files::{NamedQueries, Pair, parse_pairs};
 use speed_core::{Classes, Randomness, class_list, derive_key};
 use zeroize::Zeroizing;
 
@@ -160,11 +160,11 @@ pub fn mix(options: &MixOptions) -> Result<MixReport, Refused> {
         .map(|name| (derive_key(b"speed/known-answers/v1", key.as_slice(), "order", 0, name.as_bytes()), name))
         .collect();
     names.sort_unstable();
-    let lines = names.iter().map(|(_, name)| csv_cell(name) + "\n");
-    let text: String = std::iter::once("name\n".to_owned()).chain(lines).collect();
-    // Also refuses a picture that is in both files.
-    let read = NamedQueries::parse(text.as_bytes()).map_err(Refused::input(&options.known))?;
-    debug_assert!(read.names().iter().eq(names.iter().map(|(_, name)| name)));
+    // Refuses a picture that is in both files.
+    let mixed =
+        list.with_pictures(names.iter().map(|(_, name)| name.clone())).map_err(Refused::input(&options.known))?;
+    let text = mixed.to_csv(0..names.len());
+    debug_assert!(NamedQueries::parse(text.as_bytes()).is_ok_and(|read| read == mixed));
     write_new(&options.out, text.as_bytes(), Access::Shared)?;
     Ok(MixReport { queries: names.len(), known: known.len(), out: options.out.clone() })
 }

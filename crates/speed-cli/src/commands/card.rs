@@ -96,7 +96,7 @@ pub(super) fn card(
             queries: report.labelled + report.unanswered,
             labelled: report.labelled,
         },
-        encoder: None,
+        encoder: description.encoder.as_ref().map(|encoder| encoder.facts.clone()),
         source: round.map_or(CardSource::Labels, |round| round.source.clone()),
         participants: round.map(|round| round.participants.clone()),
         privacy: round.map(|round| round.privacy.clone()),

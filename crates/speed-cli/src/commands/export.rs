@@ -20,6 +20,9 @@ pub(crate) struct ExportOptions {
     /// stages/teachers/teacher-0000.bin
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
+    /// The encoder's ONNX file, for a model of an encoder's vectors: an ONNX model contains it
+    #[arg(long, value_name = "FILE")]
+    encoder: Option<PathBuf>,
     /// Format: onnx, or safetensors, the model's own file
     #[arg(long, value_name = "FORMAT", default_value = "onnx", hide_possible_values = true)]
     to: ModelFormat,
@@ -84,6 +87,8 @@ struct Onnx {
     input: &'static str,
     /// `uint8` or `float32`.
     pixels: &'static str,
+    /// Whether the number of images is variable, or else 1.
+    is_variable: bool,
     outputs: [&'static str; 2],
     /// The largest difference of a logit from that of the network, as a fraction of the largest logit.
     difference: f32,
@@ -93,20 +98,28 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
     if options.classes.as_ref() == Some(&options.out) {
         return Err(usage("classes", "expected another file than --out".to_owned()));
     }
-    let model = Model::read(&options.model, options.datasets.as_deref())?;
+    let datasets = options.datasets.as_deref();
+    let model = match (&options.encoder, options.to) {
+        // The model's own file names its encoder, and does not contain it.
+        (None, ModelFormat::Safetensors) => Model::read(&options.model, datasets)?,
+        (encoder, _) => Model::read_with_encoder(&options.model, datasets, encoder.as_deref())?,
+    };
     let description = model.description();
     not_public(description).into_iter().for_each(note);
     let pixels = match options.pixels {
         PixelType::Uint8 => "uint8",
         PixelType::Float => "float32",
     };
-    let (format, bytes, onnx) = match options.to {
+    let (format, bytes, shape, onnx) = match options.to {
         ModelFormat::Onnx => {
-            let OnnxModel { bytes, difference, .. } = model.to_onnx(options.pixels)?;
-            let onnx = Onnx { input: IMAGES, pixels, outputs: [PROBABILITIES, LOGITS], difference };
-            ("onnx", bytes, Some(onnx))
+            let OnnxModel { bytes, difference, shape, is_variable, .. } = model.to_onnx(options.pixels)?;
+            let onnx = Onnx { input: IMAGES, pixels, is_variable, outputs: [PROBABILITIES, LOGITS], difference };
+            ("onnx", bytes, shape, Some(onnx))
         }
-        ModelFormat::Safetensors => ("safetensors", model.to_bytes().map_err(|error| error.at(&options.model))?, None),
+        ModelFormat::Safetensors => {
+            let bytes = model.to_bytes().map_err(|error| error.at(&options.model))?;
+            ("safetensors", bytes, model.shape(), None)
+        }
     };
     // Only the owner may read the weights of a private model. A repeat with the same bytes succeeds.
     if description.is_private() && options.out.symlink_metadata().is_err() {
@@ -127,7 +140,7 @@ pub(super) fn export(options: &ExportOptions) -> Result<(), Failure> {
         out: printable_path(&options.out),
         format,
         bytes: bytes.len(),
-        shape: description.shape,
+        shape: [shape.channels, shape.height, shape.width],
         class_names: &description.classes,
         onnx,
     };
@@ -141,11 +154,11 @@ fn text(output: &Output<'_>) -> String {
     let first = format!("{}{out}: {kind} {network}, {kilobytes} kB\n", mark(output.simulation));
     match &output.onnx {
         None => first,
-        Some(Onnx { input, pixels, outputs: [probabilities, logits], difference }) => {
-            let classes = class_names.len();
+        Some(Onnx { input, pixels, is_variable, outputs: [probabilities, logits], difference }) => {
+            let (images, classes) = (if *is_variable { "N" } else { "1" }, class_names.len());
             format!(
-                "{first}input {input}: {pixels}, N x {channels} x {height} x {width}; outputs {probabilities} and {logits}: \
-                 float32, N x {classes}\nlogits differ from the network's by at most {difference:.0e} of the largest, on random images\n"
+                "{first}input {input}: {pixels}, {images} x {channels} x {height} x {width}; outputs {probabilities} and {logits}: \
+                 float32, {images} x {classes}\nlogits differ from the network's by at most {difference:.0e} of the largest, on random images\n"
             )
         }
     }

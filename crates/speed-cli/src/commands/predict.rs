@@ -21,6 +21,9 @@ pub(crate) struct PredictOptions {
     /// stages/teachers/teacher-0000.bin
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
+    /// The encoder's ONNX file, for a model of an encoder's vectors: the file of the model's training
+    #[arg(long, value_name = "FILE")]
+    encoder: Option<PathBuf>,
     /// PNG and JPEG pictures, folders of pictures, and .npy arrays: images x height x width (x channels) or images x channels
     /// x height x width, uint8 or floating-point values of 0 to 1
     #[arg(required = true, value_name = "IMAGES")]
@@ -76,7 +79,7 @@ struct Labelled<'a> {
 
 pub(super) fn predict(options: &PredictOptions) -> Result<(), Failure> {
     options.out.as_deref().map(check_new).transpose()?;
-    let model = Model::read(&options.model, options.datasets.as_deref())?;
+    let model = Model::read_with_encoder(&options.model, options.datasets.as_deref(), options.encoder.as_deref())?;
     let inputs = Inputs::find(&options.images, &model.preparation())?;
     inputs.warnings().iter().for_each(|warning| warn(&printable(warning)));
     inputs.dark(&model.preparation())?.iter().for_each(|warning| warn(warning));

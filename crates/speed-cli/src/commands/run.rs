@@ -110,17 +110,23 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
     })?;
     let folder = run_folder(&report, &options.experiment.results);
     if let Some((model, image)) = first_model(&report, &folder) {
-        reporter.progress().note(&format!("classify an image: {}", predict_line(&model, &image)));
+        reporter
+            .progress()
+            .note(&format!("classify an image: {}", predict_line(&model, &config.features.encoder, &image)));
     }
     reporter.finished(&folder);
     print_report(options.json, &report, || report_text(&report, &folder, options.legend))
 }
 
-/// Returns a command for the shell that started this program.
-fn predict_line(model: &Path, image: &Path) -> String {
+/// Returns a command for the shell that started this program. `encoder` is empty without an encoder.
+fn predict_line(model: &Path, encoder: &str, image: &Path) -> String {
     // A program that was started by a path may not be in the search path.
     let program = std::env::args_os().next().map(PathBuf::from).filter(|path| path.components().count() > 1);
     let program = program.unwrap_or_else(|| PathBuf::from("speed"));
-    let words = [program.as_path(), Path::new("predict"), Path::new("--model"), model, image];
-    words.map(|word| quoted(&word.to_string_lossy())).join(" ")
+    let mut words = vec![program.as_path(), Path::new("predict"), Path::new("--model"), model];
+    if !encoder.is_empty() {
+        words.extend(["--encoder", encoder].map(Path::new));
+    }
+    words.push(image);
+    words.iter().map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
 }

@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args};
 use speed_accountant::Delta;
 use speed_core::{Classes, printable, printable_path};
 use speed_experiment::model::Model;
-use speed_experiment::report::{Classification, ModelFile, Table};
+use speed_experiment::report::{Classification, EncoderFacts, ModelFile, Table};
 use speed_experiment::training::{
     self, Features, Grouping, ImagesOptions, OnnxOptions, PoolSummary, QueriesChoice, QueriesReport, StudentReport,
     TeacherReport, TeachersReport, VoteReport, check_new, write_output,
@@ -28,7 +28,12 @@ pub(crate) struct CommonTrainOptions {
     /// [default: the names of the folders, in their order]
     #[arg(long, value_name = "NAMES", value_parser = class_names)]
     classes: Option<ClassNames>,
-    /// Resize all pictures to HEIGHTxWIDTH; without it all must have the same size
+    /// For photographs: an ONNX file that turns pictures of any size into vectors, from which the model learns
+    /// (docs/first-model.md). All parties of a round need the same; it must come from public data
+    #[arg(long, value_name = "FILE", conflicts_with = "grey")]
+    encoder: Option<PathBuf>,
+    /// Resize all pictures to HEIGHTxWIDTH; without it all must have the same size. With --encoder: the size of its pictures,
+    /// if it leaves them open
     #[arg(long, value_name = "HxW")]
     size: Option<String>,
     /// Convert all pictures to grey
@@ -71,7 +76,8 @@ pub(crate) struct TeacherTrainOptions {
     /// Passes over the training images [default: teacher.steps = 300 steps of 30 images]
     #[arg(long, value_name = "N")]
     epochs: Option<NonZeroUsize>,
-    /// Change a key of [teacher] (configs/default.toml), for example --set teacher.architecture=deeper
+    /// Change a key of [teacher], or with --encoder of [features] (configs/default.toml), for example --set
+    /// teacher.architecture=deeper [default architecture: small, or linear with --encoder]
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
     /// Number of teachers that are trained at the same time; results do not depend on it [default: all processors]
@@ -100,6 +106,9 @@ pub(crate) struct TeacherVoteOptions {
     /// Resize images to the size of the ONNX model and convert them to its colours; without it, other images are refused
     #[arg(long, conflicts_with = "model")]
     fit: bool,
+    /// The encoder with which the models were trained (teacher train --encoder)
+    #[arg(long, value_name = "FILE", conflicts_with = "onnx")]
+    encoder: Option<PathBuf>,
     /// The public images: a folder of pictures, or an .npy array
     #[arg(long, value_name = "FOLDER")]
     images: PathBuf,
@@ -144,7 +153,15 @@ pub(crate) struct StudentQueriesOptions {
     /// dark background), gradients (directions of edges, for photographs) or pixels [default: straightened]
     #[arg(long, value_name = "NAME", requires = "by cluster")]
     features: Option<Features>,
-    /// Resize all pictures to HEIGHTxWIDTH; without it all must have the same size. A random choice keeps all sizes
+    /// For photographs, in place of --features: an ONNX file that turns pictures of any size into vectors
+    /// (docs/first-model.md). The list of queries states its SHA-256
+    #[arg(long, value_name = "FILE", requires = "by cluster", conflicts_with_all = ["features", "grey"])]
+    encoder: Option<PathBuf>,
+    /// Change a key of [features] (configs/default.toml), for example --set features.pool=first
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "encoder")]
+    sets: Vec<String>,
+    /// Resize all pictures to HEIGHTxWIDTH; without it all must have the same size. A random choice keeps all sizes. With
+    /// --encoder: the size of its pictures, if it leaves them open
     #[arg(long, value_name = "HxW")]
     size: Option<String>,
     /// Convert all pictures to grey
@@ -213,11 +230,15 @@ pub(crate) struct StudentTrainOptions {
     #[arg(long, value_name = "FILE", requires = "test")]
     test_labels: Option<PathBuf>,
     /// Epochs of 9000 images each [default: 40 for pseudo-labels, 100 for the GANs]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", conflicts_with = "encoder")]
     epochs: Option<NonZeroU32>,
-    /// Change a key of [student] (configs/default.toml), for example --set student.method=gan [default method: pseudo-labels]
+    /// Change a key of [student], or with --encoder of [features] (configs/default.toml), for example --set student.method=gan
+    /// [default method: pseudo-labels, or linear with --encoder]
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
+    /// Number of threads of the encoder; the model does not depend on it [default: all processors]
+    #[arg(long, value_name = "N", requires = "encoder")]
+    threads: Option<NonZeroU16>,
     #[command(flatten)]
     common: CommonTrainOptions,
     /// The new model file, for `speed predict`; its card is written beside it, as -card.json and -card.md
@@ -237,7 +258,7 @@ pub(super) fn train_teachers(options: TeacherTrainOptions) -> Result<(), Failure
     let TeacherTrainOptions { images, labels, parts, division_key, group_by_prefix, groups, common, sets, .. } =
         options;
     let options = training::TeacherOptions {
-        images: ImagesOptions { path: images, labels, size: common.size, grey: common.grey },
+        images: ImagesOptions { path: images, labels, size: common.size, grey: common.grey, encoder: common.encoder },
         classes: common.classes.map(|names| names.0),
         parts,
         division_key,
@@ -254,11 +275,12 @@ pub(super) fn train_teachers(options: TeacherTrainOptions) -> Result<(), Failure
 }
 
 fn teachers_text(report: &TeachersReport) -> String {
-    let TeachersReport { seed, shape, images, groups, architecture, teachers, validation, .. } = report;
+    let TeachersReport { seed, shape, images, groups, architecture, teachers, validation, encoder, .. } = report;
     let [channels, height, width] = shape;
     let of_groups = groups.map_or_else(String::new, |groups| format!(" in {groups} groups"));
     let mut text =
         format!("{images} images of {channels}x{height}x{width}{of_groups}: network {architecture}, seed {seed}\n");
+    text.push_str(&encoder_text(encoder.as_ref()));
     let mut table = Table::new(["model", "images", "steps", "fits %", "held out", "right %"]);
     for TeacherReport { file, images, steps, train_accuracy, validation_images, validation_accuracy } in teachers {
         table.push(vec![
@@ -276,6 +298,11 @@ fn teachers_text(report: &TeachersReport) -> String {
         None => text.push_str("accuracy unknown: no group of images was held out (--validation)\n"),
     }
     text
+}
+
+/// Returns the line about an encoder.
+fn encoder_text(encoder: Option<&EncoderFacts>) -> String {
+    encoder.map_or_else(String::new, |encoder| format!("encoder {}\n", encoder.in_words()))
 }
 
 fn percent(share: f64) -> String {
@@ -296,7 +323,7 @@ fn of_classes(images: &str, result: &Classification) -> String {
 }
 
 pub(super) fn vote(options: TeacherVoteOptions) -> Result<(), Failure> {
-    let TeacherVoteOptions { model, onnx, classes, fit, images, query_list, known, out, json, .. } = options;
+    let TeacherVoteOptions { model, onnx, classes, fit, encoder, images, query_list, known, out, json, .. } = options;
     let (models, onnx) = if onnx.is_empty() {
         (model, None)
     } else {
@@ -305,6 +332,7 @@ pub(super) fn vote(options: TeacherVoteOptions) -> Result<(), Failure> {
     let options = training::VoteOptions {
         models,
         onnx,
+        encoder,
         images,
         queries: query_list,
         known,
@@ -335,17 +363,32 @@ fn vote_text(report: &VoteReport) -> String {
 }
 
 pub(super) fn queries(options: StudentQueriesOptions) -> Result<(), Failure> {
-    let StudentQueriesOptions { pool, count, clusters, groups, features, size, grey, seed, out, json, .. } = options;
-    let features = features.unwrap_or_default();
+    let StudentQueriesOptions {
+        pool,
+        count,
+        clusters,
+        groups,
+        features,
+        encoder,
+        sets,
+        size,
+        grey,
+        seed,
+        out,
+        json,
+        ..
+    } = options;
+    let features = if encoder.is_some() { Features::Encoded } else { features.unwrap_or_default() };
     let choice = match (clusters, groups) {
         (_, true) => QueriesChoice::Groups(features),
         (true, false) => QueriesChoice::Typical(features),
         (false, false) => QueriesChoice::Random,
     };
     let options = training::QueriesOptions {
-        pool: ImagesOptions { path: pool, labels: None, size, grey },
+        pool: ImagesOptions { path: pool, labels: None, size, grey, encoder },
         count,
         choice,
+        sets,
         seed,
         threads: threads(options.threads),
         out,
@@ -355,8 +398,8 @@ pub(super) fn queries(options: StudentQueriesOptions) -> Result<(), Failure> {
 }
 
 fn queries_text(choice: QueriesChoice, report: &QueriesReport, out: &Path) -> String {
-    let (QueriesReport { seed, queries, images, pool_images }, out) = (report, printable_path(out));
-    match choice {
+    let (QueriesReport { seed, queries, images, pool_images, encoder }, out) = (report, printable_path(out));
+    let text = match choice {
         QueriesChoice::Random => format!("{queries} queries, drawn with seed {seed}, in {out}\n"),
         QueriesChoice::Typical(_) => {
             format!(
@@ -366,7 +409,8 @@ fn queries_text(choice: QueriesChoice, report: &QueriesReport, out: &Path) -> St
         QueriesChoice::Groups(_) => {
             format!("{queries} queries, groups with {images} of {pool_images} images, seed {seed}, in {out}\n")
         }
-    }
+    };
+    text + &encoder_text(encoder.as_ref())
 }
 
 pub(super) fn plurality(options: PluralityOptions) -> Result<(), Failure> {
@@ -392,7 +436,7 @@ pub(super) fn train_student(options: StudentTrainOptions) -> Result<(), Failure>
     let cards = card_paths(&options.out);
     cards.iter().try_for_each(|path| check_new(path))?;
     let options = training::StudentOptions {
-        pool: ImagesOptions { path: pool, labels: None, size: common.size, grey: common.grey },
+        pool: ImagesOptions { path: pool, labels: None, size: common.size, grey: common.grey, encoder: common.encoder },
         labels,
         queries: query_list,
         test,
@@ -402,6 +446,7 @@ pub(super) fn train_student(options: StudentTrainOptions) -> Result<(), Failure>
         epochs,
         seed: common.seed,
         sets,
+        threads: threads(options.threads),
         out: options.out,
     };
     let report = reported(|progress| training::train_student(&options, progress))?;
@@ -422,6 +467,7 @@ fn write_card(report: &StudentReport, round: Option<&RoundFacts>, [json, text]: 
 fn student_text(report: &StudentReport) -> String {
     let StudentReport { out, method, seed, class_names, labelled, unanswered, labelled_images, pool, test, .. } =
         report;
+    let encoder = encoder_text(report.encoder.as_ref());
     let PoolSummary { images, agreement, confidence, predicted } = pool;
     let labels = if labelled == labelled_images {
         format!("{labelled} labels for {images} images")
@@ -429,7 +475,7 @@ fn student_text(report: &StudentReport) -> String {
         format!("{labelled} labels of groups with {labelled_images} of {images} images")
     };
     let mut text = format!(
-        "{labels}, {unanswered} queries without an answer; method {method}, seed {seed}\nmodel: {}\n",
+        "{labels}, {unanswered} queries without an answer; method {method}, seed {seed}\n{encoder}model: {}\n",
         printable_path(out)
     );
     let _ = writeln!(

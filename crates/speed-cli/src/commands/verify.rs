@@ -74,8 +74,7 @@ pub(super) fn verify(options: &VerifyOptions) -> Result<(), Failure> {
             if round.is_some() {
                 return Err(usage("round", "expected --run or nothing: this card is of a run".into()));
             }
-            let encoder = card.encoder.as_ref().map(|_| "encoder");
-            ("run", verify_run_card(path, &card, run.as_deref())?, OF_REPORT.into_iter().chain(encoder).collect())
+            ("run", verify_run_card(path, &card, run.as_deref())?, OF_REPORT.to_vec())
         }
         CardSource::Round { .. } => ("round", of_round(options, &card)?, vec!["training", "evaluation", "versions"]),
         CardSource::Labels => {
@@ -138,6 +137,7 @@ fn of_files(options: &VerifyOptions, card: &ModelCard, round: Option<&RoundFacts
         models: vec![file.clone()],
         task: task(description),
         training,
+        encoder: description.encoder.as_ref().map(|encoder| encoder.facts.clone()),
         simulation: round.is_some_and(|round| round.origin.simulation),
         publishable: round.and_then(|round| round.origin.publishable),
         participants: round.map(|round| round.participants.clone()),

@@ -1,13 +1,18 @@
 //! Runs on the vectors of an encoder.
 
 use std::fs;
+use std::path::Path;
 
 use image::{Rgb, RgbImage};
 use serde_json::Value;
-use speed_nn::onnx::small_encoder;
+use speed_core::random::Streams;
+use speed_data::digits::{self, DigitsConfig};
+use speed_data::{Dataset, ImageShape, Split, street};
+use speed_nn::onnx::{PixelType, Runtime, small_encoder};
 
 use crate::cli::bad_input::npy;
 use crate::cli::common::{Workplace, read_json};
+use crate::cli::predict::text;
 
 /// Sixty teachers of ten street digits each.
 const CONFIG: &str = r#"
@@ -141,4 +146,133 @@ fn pictures_of_any_size_are_resized_for_an_encoder() {
     place.fails(&run(&keys), 3, &["encoder.onnx", "of the split", "pictures/test/dog/7.png", "not all equal"]);
     RgbImage::from_pixel(20, 7, Rgb([1, 2, 3])).save(unusable).expect("a picture");
     place.fails(&run(&keys), 3, &["7.png", "at least 8 pixels", "found 7x20"]);
+}
+
+/// Returns the pool and the test images of the run, which its seed determines.
+fn public() -> [Split; 2] {
+    let streams = Streams::new(1);
+    let handwriting: Dataset = digits::generate(DigitsConfig { train: 20_000, test: 5_000 }, &streams);
+    let Dataset { test, .. } = street::generate(&handwriting, [1, 500], &streams).expect("street digits");
+    [test.slice(0..300), test.slice(300..500)]
+}
+
+fn write(path: &Path, images: &Split) {
+    let pixels: Vec<u8> = (0..images.len()).flat_map(|image| images.pixels(image).to_vec()).collect();
+    npy(path, &format!("{}, 3, 32, 32", images.len()), &pixels);
+}
+
+/// Returns the predictions of a command.
+fn predictions(place: &Workplace, arguments: &[&str]) -> Vec<Value> {
+    let json = place.json(&[&["predict", "--format", "json", "--quiet"], arguments].concat());
+    json["predictions"].as_array().expect("predictions").clone()
+}
+
+#[test]
+fn a_model_of_vectors_leaves_with_its_encoder_and_refuses_another() {
+    const SHAPE: ImageShape = ImageShape { channels: 3, height: 32, width: 32 };
+    let place = place();
+    let keys = [
+        "seed=1",
+        "ensemble.teachers=6",
+        "votes.source=teachers",
+        "teacher.architecture=linear",
+        "student.method=linear",
+        "table.repeats=1",
+        "table.baselines=false",
+    ];
+    let output = place.speed(&run(&keys));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("--encoder encoder.onnx"), "{said}");
+    let folder = place.run_folder("results", "encoder");
+    let report = read_json(&folder.join("tables/report.json"));
+    let digest = report["encoder"]["digest"].as_str().expect("a digest");
+    let model = folder.join("models/clear-text/student-0.safetensors");
+    let model = text(&model);
+    let [pool, test] = public();
+    write(&place.path("pool.npy"), &pool);
+    write(&place.path("test.npy"), &test);
+
+    // The student's accuracy, and a teacher's votes.
+    let found = predictions(&place, &["--model", model, "--encoder", "encoder.onnx", "test.npy"]);
+    let classes = |found: &[Value]| -> Vec<u64> {
+        found.iter().map(|prediction| prediction["class"].as_u64().expect("a class")).collect()
+    };
+    let right =
+        classes(&found).iter().zip(test.labels()).filter(|(found, label)| **found == u64::from(**label)).count();
+    assert_eq!(right as f64 / 200.0, report["rows"][0]["students"][0]["accuracy"].as_f64().expect("an accuracy"));
+    let threads = predictions(&place, &["--model", model, "--encoder", "encoder.onnx", "test.npy", "--threads", "3"]);
+    assert_eq!(found, threads);
+    let teacher = folder.join("stages/teachers/teacher-0002.bin");
+    let teacher = text(&teacher);
+    let votes = fs::read(folder.join("stages/votes/votes.npy")).expect("votes");
+    let votes = &votes[votes.len() - 6 * 300..][2 * 300..3 * 300];
+    let of_teacher = ["--model", teacher, "--encoder", "encoder.onnx", "pool.npy"];
+    let expected: Vec<u64> = votes.iter().map(|vote| u64::from(*vote)).collect();
+    assert_eq!(classes(&predictions(&place, &of_teacher)), expected);
+
+    // The exported model reads pictures, and contains the encoder.
+    for (name, pixels) in [("uint8", PixelType::Uint8), ("float", PixelType::Float)] {
+        let file = format!("{name}.onnx");
+        let export = ["export", "--model", model, "--encoder", "encoder.onnx", "--out", &file, "--pixels", name];
+        let said = place.succeeds(&export);
+        assert!(said.contains("N x 3 x 32 x 32"), "{said}");
+        let bytes = fs::read(place.path(&file)).expect("a model");
+        assert!(String::from_utf8_lossy(&bytes).contains(digest));
+        let images: Vec<u8> = (0..20).flat_map(|image| test.pixels(image).to_vec()).collect();
+        let logits = Runtime::new(&bytes).expect("a model").logits(&images, SHAPE, pixels).expect("logits");
+        for (logits, expected) in logits.chunks_exact(10).zip(&found) {
+            let sum: f64 = logits.iter().map(|&logit| f64::from(logit).exp()).sum();
+            for (logit, expected) in logits.iter().zip(expected["probabilities"].as_array().expect("numbers")) {
+                let probability = f64::from(*logit).exp() / sum;
+                assert!((probability - expected.as_f64().expect("a number")).abs() < 1e-2, "{probability} {expected}");
+            }
+        }
+    }
+    place.succeeds(&["export", "--model", teacher, "--encoder", "encoder.onnx", "--out", "teacher.onnx", "--quiet"]);
+    let to = ["--to", "safetensors", "--out", "teacher.safetensors", "--quiet"];
+    place.succeeds(&[&["export", "--model", teacher], &to[..]].concat());
+    let copied = ["--model", "teacher.safetensors", "--encoder", "encoder.onnx", "pool.npy"];
+    assert_eq!(classes(&predictions(&place, &copied)), expected);
+    let card = folder.join("models/clear-text/model-card.json");
+    place.succeeds(&["verify", text(&card)]);
+
+    // Pictures of any size and colour.
+    RgbImage::from_fn(70, 50, |x, y| Rgb([(3 * x) as u8, (5 * y) as u8, (x * y) as u8]))
+        .save(place.path("a.png"))
+        .expect("saved");
+    RgbImage::from_fn(7, 50, |x, y| Rgb([(3 * x) as u8, (5 * y) as u8, 9]))
+        .save(place.path("small.png"))
+        .expect("saved");
+    image::GrayImage::from_fn(20, 33, |x, y| image::Luma([(9 * x + y) as u8]))
+        .save(place.path("grey.png"))
+        .expect("saved");
+    assert_eq!(predictions(&place, &["--model", model, "--encoder", "encoder.onnx", "a.png", "grey.png"]).len(), 2);
+    let small = ["predict", "--model", model, "--encoder", "encoder.onnx", "small.png"];
+    place.fails(&small, 3, &["small.png", "at least 8x8", "50x7"]);
+
+    // An encoder that is missing, or another one: another producer's name is another file.
+    let mut other = small_encoder();
+    let name = other.windows(5).position(|bytes| bytes == b"speed").expect("its name");
+    other[name] = b'S';
+    fs::write(place.path("other.onnx"), other).expect("written");
+    for (command, more) in [("predict", ["test.npy", "--format", "csv"]), ("export", ["--out", "new.onnx", "--json"])] {
+        let with = |encoder: &[&'static str]| [&[command, "--model", model], encoder, &more].concat();
+        place.fails(&with(&[]), 3, &["student-0.safetensors", "encoder.onnx", digest, "--encoder"]);
+        let words =
+            ["other.onnx", "expected the model's encoder, encoder.onnx", digest, "the encoder of the model's training"];
+        place.fails(&with(&["--encoder", "other.onnx"]), 3, &words);
+        place.fails(&with(&["--encoder", "missing.onnx"]), 3, &["missing.onnx", "cannot read"]);
+        assert!(!place.path("new.onnx").exists());
+    }
+    fs::remove_dir_all(folder.join("models")).expect("removed");
+    fs::rename(place.path("other.onnx"), place.path("encoder.onnx")).expect("renamed");
+    place.fails(&[&["predict"], &of_teacher[..]].concat(), 3, &["teacher-0002.bin", "features.encoder", "another one"]);
+}
+
+#[test]
+fn a_model_of_pictures_has_no_encoder() {
+    let (place, model) = crate::cli::predict::one_student();
+    fs::write(place.path("encoder.onnx"), small_encoder()).expect("written");
+    let predict = ["predict", "--model", text(&model), "--encoder", "encoder.onnx", "a.png"];
+    place.fails(&predict, 3, &["encoder.onnx", "expected no encoder", "leave --encoder out"]);
 }

@@ -8,7 +8,7 @@ use csv::StringRecord;
 
 use crate::vote_files::error::TableError;
 use crate::vote_files::records::{Records, csv_cell};
-use crate::{decode_text, is_legible, printable};
+use crate::{Digest, decode_text, is_legible, printable};
 
 /// Largest list of queries that is read, in bytes.
 pub const MAX_QUERY_LIST: u64 = 16 << 20;
@@ -17,6 +17,8 @@ pub const MAX_QUERY_LIST: u64 = 16 << 20;
 const NAME: &str = "name";
 /// The column of the groups.
 const GROUP: &str = "group";
+/// The column of the encoder.
+const ENCODER: &str = "encoder";
 
 /// A file that is not a list of queries, with the line, the expected and the found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,7 +28,7 @@ pub struct QueryListError(String);
 impl QueryListError {
     fn column(line: usize, found: &str) -> Self {
         Self(format!(
-            "line {line}: expected the column name, or the columns name and group, each once; found the column {:?}",
+            "line {line}: expected the column name, or also the columns group and encoder, each once; found the column {:?}",
             printable(&beginning(found))
         ))
     }
@@ -44,6 +46,7 @@ pub struct NamedQueries {
     names: Vec<String>,
     /// The pictures of each group; `None` if every query is one picture.
     groups: Option<Vec<Vec<String>>>,
+    encoder: Option<Digest>,
 }
 
 impl NamedQueries {
@@ -54,19 +57,20 @@ impl NamedQueries {
 
     /// Parses a list of queries, one line for each picture.
     ///
-    /// The first line has the names of the columns, `name` and `group` in any order, in upper or lower case. Without the
-    /// column `group` every picture is a query. With it every group is a query; the groups have the order of their first
-    /// pictures. A list of one column may omit the line of column names.
+    /// The first line has the names of the columns, `name`, `group` and `encoder` in any order, in upper or lower case. Without
+    /// the column `group` every picture is a query. With it every group is a query; the groups have the order of their first
+    /// pictures. The column `encoder` has the digest of the encoder in every line. A list of one column may omit the line of
+    /// column names.
     ///
     /// # Errors
-    /// If the list is empty, too long, or has another column; if a picture occurs twice, or a cell is empty; or if the
-    /// name of a group is not legible, or is a path.
+    /// If the list is empty, too long, or has another column; if a picture occurs twice, or a cell is empty; if the name of a
+    /// group is not legible, or is a path; or if the encoder is not a digest, or not the same in all lines.
     pub fn parse(bytes: &[u8]) -> Result<Self, QueryListError> {
         let mut records = Records::new(decode_text(bytes).map_err(TableError::from)?)?;
         let mut list = Lines::default();
         let mut columns = None;
         while let Some((line, record)) = records.next()? {
-            let Some(Columns { width, name, group }) = columns else {
+            let Some(Columns { width, name, group, encoder }) = columns else {
                 let found = Columns::find(line, record)?;
                 columns = Some(found.columns);
                 if !found.is_header {
@@ -78,6 +82,7 @@ impl NamedQueries {
                 return Err(TableError::ragged(line, width, record.len()).into());
             }
             list.add(line, &record[name], group.map(|group| &record[group]))?;
+            encoder.map_or(Ok(()), |encoder| list.check_encoder(line, &record[encoder]))?;
         }
         list.finish(columns.is_some_and(|columns| columns.group.is_some()))
     }
@@ -107,12 +112,34 @@ impl NamedQueries {
     /// If a query does not exist, as for a slice.
     #[must_use]
     pub fn to_csv(&self, queries: Range<usize>) -> String {
-        let mut text = if self.is_grouped() { format!("{NAME},{GROUP}\n") } else { format!("{NAME}\n") };
+        let line = |name: &str, group: &str, encoder: &str| {
+            let group = self.is_grouped().then(|| format!(",{group}"));
+            let encoder = self.encoder.map(|_| format!(",{encoder}"));
+            [name, &group.unwrap_or_default(), &encoder.unwrap_or_default(), "\n"].concat()
+        };
+        let encoder = self.encoder.map(|encoder| encoder.to_hex()).unwrap_or_default();
+        let mut text = line(NAME, GROUP, ENCODER);
         for query in queries {
-            let group = if self.is_grouped() { format!(",{}", csv_cell(&self.names[query])) } else { String::new() };
-            text.extend(self.pictures(query).iter().map(|picture| csv_cell(picture) + &group + "\n"));
+            let group = csv_cell(&self.names[query]);
+            text.extend(self.pictures(query).iter().map(|picture| line(&csv_cell(picture), &group, &encoder)));
         }
         text
+    }
+
+    /// Returns the digest of the encoder from whose vectors the queries were chosen, if the list states one.
+    #[must_use]
+    pub fn encoder(&self) -> Option<Digest> {
+        self.encoder
+    }
+
+    /// Returns a list with these pictures as its queries, chosen from the vectors of the same encoder.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn with_pictures(&self, names: impl IntoIterator<Item = String>) -> Result<Self, QueryListError> {
+        let mut list = Lines { encoder: self.encoder, ..Lines::default() };
+        (2..).zip(names).try_for_each(|(line, name)| list.add(line, &name, None))?;
+        list.finish(false)
     }
 
     /// Returns whether the queries are groups of pictures.
@@ -142,6 +169,7 @@ struct Columns {
     width: usize,
     name: usize,
     group: Option<usize>,
+    encoder: Option<usize>,
 }
 
 /// The columns according to the first line.
@@ -153,13 +181,15 @@ struct FirstLine {
 
 impl Columns {
     fn find(line: usize, record: &StringRecord) -> Result<FirstLine, QueryListError> {
-        let (width, mut name, mut group) = (record.len(), None, None);
+        let (width, mut name, mut group, mut encoder) = (record.len(), None, None, None);
         for (at, cell) in record.iter().enumerate() {
             let place = match cell {
                 cell if cell.eq_ignore_ascii_case(NAME) => &mut name,
                 cell if cell.eq_ignore_ascii_case(GROUP) => &mut group,
+                cell if cell.eq_ignore_ascii_case(ENCODER) => &mut encoder,
                 _ if width == 1 => {
-                    return Ok(FirstLine { columns: Self { width, name: 0, group: None }, is_header: false });
+                    let columns = Self { width, name: 0, group: None, encoder: None };
+                    return Ok(FirstLine { columns, is_header: false });
                 }
                 other => return Err(QueryListError::column(line, other)),
             };
@@ -167,8 +197,8 @@ impl Columns {
                 return Err(QueryListError::column(line, cell));
             }
         }
-        let missing = || TableError::no_column(NAME, GROUP);
-        Ok(FirstLine { columns: Self { width, name: name.ok_or_else(missing)?, group }, is_header: true })
+        let missing = || TableError::no_column(NAME, &record.iter().collect::<Vec<_>>().join(", "));
+        Ok(FirstLine { columns: Self { width, name: name.ok_or_else(missing)?, group, encoder }, is_header: true })
     }
 }
 
@@ -182,6 +212,7 @@ struct Lines {
     groups: Vec<Vec<String>>,
     /// The place of each group.
     places: HashMap<String, usize>,
+    encoder: Option<Digest>,
 }
 
 impl Lines {
@@ -227,11 +258,27 @@ impl Lines {
         Ok(())
     }
 
+    /// Checks that all lines have the same encoder.
+    fn check_encoder(&mut self, line: usize, cell: &str) -> Result<(), QueryListError> {
+        let found = cell.parse().ok();
+        let expected = match self.encoder {
+            _ if found.is_none() => "the SHA-256 of an encoder, 64 hexadecimal digits".to_owned(),
+            Some(expected) if found != Some(expected) => format!("one encoder in all lines, {}", expected.to_hex()),
+            _ => {
+                self.encoder = found;
+                return Ok(());
+            }
+        };
+        let found = printable(&beginning(cell));
+        Err(QueryListError(format!("line {line}: expected {expected}, found {found:?}")))
+    }
+
     fn finish(self, is_grouped: bool) -> Result<NamedQueries, QueryListError> {
         if self.names.is_empty() {
             return Err(TableError::empty().into());
         }
-        Ok(NamedQueries { names: self.names, groups: is_grouped.then_some(self.groups) })
+        let groups = is_grouped.then_some(self.groups);
+        Ok(NamedQueries { names: self.names, groups, encoder: self.encoder })
     }
 }
 
@@ -265,14 +312,41 @@ mod tests {
 
     #[test]
     fn a_part_of_a_list_is_a_list() {
-        for text in
-            ["name\na.png\n\"b, \"\"b\"\".png\"\nc.png\n", "name,group\nd,two\na,one\ne,two\n\"b,b\",one\nc,three\n"]
-        {
-            let whole = parse(text);
+        let one = "ab".repeat(32);
+        for text in [
+            "name\na.png\n\"b, \"\"b\"\".png\"\nc.png\n".to_owned(),
+            "name,group\nd,two\na,one\ne,two\n\"b,b\",one\nc,three\n".to_owned(),
+            format!("name,encoder\na,{one}\nb,{one}\nc,{one}\n"),
+            format!("encoder,name,group\n{one},a,one\n{one},b,two\n{one},c,three\n"),
+        ] {
+            let whole = parse(&text);
             assert_eq!(parse(&whole.to_csv(0..3)), whole);
             let part = parse(&whole.to_csv(1..3));
             assert_eq!((part.names(), part.is_grouped()), (&whole.names()[1..], whole.is_grouped()));
-            assert_eq!(part.pictures(1), whole.pictures(2));
+            assert_eq!((part.pictures(1), part.encoder()), (whole.pictures(2), whole.encoder()));
+        }
+    }
+
+    #[test]
+    fn a_list_states_one_encoder_in_all_lines() {
+        let [one, other] = ["ab", "cd"].map(|digits| digits.repeat(32));
+        let list = parse(&format!("name,Encoder\na,{one}\nb,{one}\n"));
+        assert_eq!(list.encoder().map(|encoder| encoder.to_hex()), Some(one.clone()));
+        let more = list.with_pictures(["c".to_owned(), "a".to_owned()]).expect("a list");
+        assert_eq!(more, parse(&format!("name,encoder\nc,{one}\na,{one}\n")));
+        let error = list.with_pictures(["c".to_owned(), "c".to_owned()]).expect_err("twice").to_string();
+        assert!(error.contains("\"c\" occurs"), "{error}");
+        for (text, words) in [
+            (
+                format!("name,encoder\na,{one}\nb,{other}\n"),
+                format!("line 3: expected one encoder in all lines, {one}"),
+            ),
+            (format!("name,encoder\na,{one}\nb,\n"), "line 3: expected the SHA-256 of an encoder".to_owned()),
+            (format!("name,encoder\na,{}\n", one.to_uppercase()), "line 2: expected the SHA-256".to_owned()),
+            (format!("name,encoder,encoder\na,{one},{one}\n"), "found the column \"encoder\"".to_owned()),
+            (format!("encoder\n{one}\n"), "expected a column name, found encoder".to_owned()),
+        ] {
+            assert!(refused(&text).contains(&words), "{text:?}: {}", refused(&text));
         }
     }
 
@@ -297,7 +371,7 @@ mod tests {
             ("name\n", "at least one row"),
             ("name,group\n", "at least one row"),
             ("a\nb\na\n", "line 3: \"a\" occurs on line 1 already"),
-            ("name,ward\na,1\n", "line 1: expected the column name, or the columns name and group"),
+            ("name,ward\na,1\n", "line 1: expected the column name, or also the columns group and encoder"),
             ("name,ward\na,1\n", "found the column \"ward\""),
             ("name,groups\na,1\n", "found the column \"groups\""),
             ("a.png,1\nb.png,2\n", "found the column \"a.png\""),

@@ -20,6 +20,8 @@ const MAX_DEPTH: usize = 32;
 pub struct Preparation {
     /// The shape of the network's images.
     pub shape: ImageShape,
+    /// Smallest height and width of an image before resizing; a smaller image is refused.
+    pub least_side: usize,
     /// Whether images of other sizes are resized; otherwise they are refused.
     pub resizes: bool,
     /// Whether colours are converted to grey and grey to colours; otherwise images of other channels are refused.
@@ -38,7 +40,8 @@ impl Preparation {
     /// Prepares the bytes of an image of an array, channel by channel.
     ///
     /// # Errors
-    /// A message with both shapes if the image has another size or other channels, unless the preparation changes them.
+    /// A message with both shapes if the image has another size or other channels, unless the preparation changes them, or is
+    /// too small.
     ///
     /// # Panics
     /// If the number of bytes is not that of the shape.
@@ -78,6 +81,11 @@ impl Preparation {
         };
         if found.channels != channels && !self.converts {
             return Err(self.other_shape(found));
+        }
+        if found.height.min(found.width) < self.least_side {
+            let expected =
+                format!("expected at least {0}x{0} pixels, found {1}x{2}", self.least_side, found.height, found.width);
+            return Err(expected + " (height x width): leave the picture out");
         }
         let size = if self.resizes {
             let [height, width] = [height, width].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
@@ -180,7 +188,7 @@ mod tests {
             let data = load(folder.path(), reading).unwrap_or_else(|error| panic!("{error}")).dataset;
             assert_eq!(data.class_names, ["cat", "dog"]);
             let shape = ImageShape { channels, height: 4, width: 3 };
-            let prepared = Preparation { shape, resizes: true, converts: true };
+            let prepared = Preparation { shape, least_side: 1, resizes: true, converts: true };
             for image in 0..2 {
                 let class = &data.class_names[usize::from(data.test.label(image))];
                 let found = prepared.read(&folder.path().join(format!("test/{class}/1.png"))).expect("a picture");
@@ -192,7 +200,7 @@ mod tests {
     #[test]
     fn images_of_other_shapes_are_refused_unless_the_preparation_changes_them() {
         let grey = ImageShape { channels: 1, height: 2, width: 3 };
-        let strict = Preparation { shape: grey, resizes: false, converts: false };
+        let strict = Preparation { shape: grey, least_side: 1, resizes: false, converts: false };
         assert_eq!(strict.prepare_bytes(grey, &[1, 2, 3, 4, 5, 6]).expect("its shape"), [1, 2, 3, 4, 5, 6]);
         for found in [ImageShape { channels: 3, ..grey }, ImageShape { width: 4, ..grey }] {
             let text = strict.prepare_bytes(found, &vec![0; found.pixels()]).expect_err("refused").to_string();
@@ -201,6 +209,8 @@ mod tests {
         let lenient = Preparation { resizes: true, converts: true, ..strict };
         let found = ImageShape { channels: 3, height: 4, width: 6 };
         assert_eq!(lenient.prepare_bytes(found, &[100; 72]).expect("resized"), [100; 6]);
+        let text = Preparation { least_side: 5, ..lenient }.prepare_bytes(found, &[100; 72]).expect_err("too small");
+        assert!(text.contains("at least 5x5 pixels, found 4x6"), "{text}");
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("a.png");
         GrayImage::from_fn(3, 2, |x, y| Luma([(10 * x + y) as u8])).save(&path).expect("a picture");

@@ -13,10 +13,10 @@ use speed_teacher::TeacherConfig;
 
 use crate::config::{Config, DataSource, MAX_PIXELS};
 use crate::error::ExperimentError;
-use crate::report::{MAX_CLASS_NAME, check_class_names};
+use crate::report::{EncoderFacts, MAX_CLASS_NAME, check_class_names};
 
 /// The version of the description's format.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// The description of a model: everything but its weights that a prediction needs, and the origin of the model.
 // The checksum of a file covers the serialised form, so a new field needs a new format version.
@@ -29,8 +29,10 @@ pub struct Description {
     pub network: Network,
     /// The names of the classes, in the order of the logits.
     pub classes: Vec<String>,
-    /// Channels, height and width of the images.
+    /// Channels, height and width of the images: 1, 1 and the number of values for an encoder's vectors.
     pub shape: [usize; 3],
+    /// The encoder that makes vectors of pictures; `None` for a model of pictures.
+    pub encoder: Option<ModelEncoder>,
     /// The changes to images of other shapes.
     pub preprocessing: Preprocessing,
     /// The arithmetic of the training, which predictions use too.
@@ -69,6 +71,35 @@ impl Network {
             Self::Student { method, .. } => method.name(),
             Self::Teacher { config, .. } => config.architecture.name(),
         }
+    }
+}
+
+/// The encoder of a model, which turns pictures into vectors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelEncoder {
+    /// Its file, digest and preparation.
+    pub facts: EncoderFacts,
+    /// Channels, height and width of the pictures before those of the encoder: of a config with grey pictures or a size of
+    /// their own.
+    pub pictures: [usize; 3],
+}
+
+impl ModelEncoder {
+    fn check(&self, vectors: ImageShape) -> Result<(), String> {
+        let Self { facts, pictures: [channels, height, width] } = self;
+        facts.check()?;
+        let expected = ImageShape { channels: 1, height: 1, width: facts.width };
+        if vectors != expected {
+            return Err(format!("expected vectors of the encoder, {expected}, found images of {vectors}"));
+        }
+        let [rows, columns] = facts.preparation.size;
+        let (found, max) = (ImageShape { channels: *channels, height: *height, width: *width }, 3 * rows * columns);
+        if ![1, 3].contains(channels) || found.pixels() == 0 || found.pixels() > max.max(MAX_PIXELS) {
+            let max = max.max(MAX_PIXELS);
+            return Err(format!("expected pictures of 1 or 3 channels and 1 to {max} values, found {found}"));
+        }
+        Ok(())
     }
 }
 
@@ -139,19 +170,22 @@ impl Origin {
 }
 
 impl Preprocessing {
-    /// Returns the preparation of the images of a config.
-    pub(crate) fn of_config(config: &Config) -> Self {
+    /// Returns the preparation of the images of a config. For an encoder, all pictures are changed.
+    fn of_config(config: &Config, has_encoder: bool) -> Self {
+        if has_encoder {
+            return Self { resizes: true, converts: true };
+        }
         let converts = config.data.source == DataSource::Pictures;
         Self { resizes: converts && config.reading().size.is_some(), converts }
     }
 }
 
 impl Description {
-    /// Returns the description of a network that was trained by a config.
+    /// Returns the description of a network that was trained by a config, on images of this shape or on vectors of this encoder.
     pub(crate) fn of_run(
         config: &Config,
         network: Network,
-        shape: ImageShape,
+        (shape, encoder): (ImageShape, Option<ModelEncoder>),
         classes: Vec<String>,
         origin: Origin,
     ) -> Self {
@@ -160,7 +194,8 @@ impl Description {
             network,
             classes,
             shape: [shape.channels, shape.height, shape.width],
-            preprocessing: Preprocessing::of_config(config),
+            preprocessing: Preprocessing::of_config(config, encoder.is_some()),
+            encoder,
             arithmetic: config.arithmetic,
             origin,
         }
@@ -170,6 +205,12 @@ impl Description {
     #[must_use]
     pub fn shape(&self) -> ImageShape {
         let [channels, height, width] = self.shape;
+        ImageShape { channels, height, width }
+    }
+
+    /// Returns the shape of the pictures of a prediction.
+    pub(super) fn pictures(&self) -> ImageShape {
+        let [channels, height, width] = self.encoder.as_ref().map_or(self.shape, |encoder| encoder.pictures);
         ImageShape { channels, height, width }
     }
 
@@ -189,6 +230,7 @@ impl Description {
             let expected = format!("expected images of 1 or 3 channels and 1 to {MAX_PIXELS} values, found {shape}");
             return Err(not_valid(&expected));
         }
+        self.encoder.as_ref().map_or(Ok(()), |encoder| encoder.check(shape)).map_err(|reason| not_valid(&reason))?;
         check_names(&self.classes).map_err(|reason| not_valid(&reason))
     }
 

@@ -48,7 +48,7 @@ impl ForeignModel {
     /// Returns the preparation of its images.
     #[must_use]
     pub fn preparation(&self) -> Preparation {
-        Preparation { shape: self.classifier.shape(), resizes: self.fits, converts: self.fits }
+        Preparation { shape: self.classifier.shape(), least_side: 1, resizes: self.fits, converts: self.fits }
     }
 
     /// Returns the class with the greatest score of every image, the lowest class on a tie. It does not depend on

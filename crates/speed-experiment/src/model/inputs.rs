@@ -35,6 +35,11 @@ enum Source {
         /// Its values in its order.
         bytes: Vec<u8>,
     },
+    /// The vector of an image, from an encoder.
+    Vector {
+        name: String,
+        bytes: Vec<u8>,
+    },
 }
 
 impl Inputs {
@@ -57,6 +62,18 @@ impl Inputs {
             }
         }
         Ok(inputs)
+    }
+
+    /// Returns the vectors of these images as inputs.
+    pub(super) fn with_vectors(&self, vectors: Vec<Vec<u8>>) -> Self {
+        let images = self.images();
+        let source = |(image, bytes): (&Image<'_>, Vec<u8>)| Source::Vector { name: image.name(), bytes };
+        Self { sources: images.iter().zip(vectors).map(source).collect(), warnings: Vec::new() }
+    }
+
+    /// Returns whether an encoder made vectors of the images.
+    pub(super) fn are_vectors(&self) -> bool {
+        matches!(self.sources.first(), Some(Source::Vector { .. }))
     }
 
     /// Returns the warnings about the files.
@@ -98,7 +115,7 @@ impl Inputs {
 impl Source {
     fn len(&self) -> usize {
         match self {
-            Self::Picture(_) => 1,
+            Self::Picture(_) | Self::Vector { .. } => 1,
             Self::Array { layout, .. } => layout.images,
         }
     }
@@ -106,6 +123,7 @@ impl Source {
     fn images(&self) -> Vec<Image<'_>> {
         match self {
             Self::Picture(path) => vec![Image::Picture(path)],
+            Self::Vector { name, bytes } => vec![Image::Vector { name, bytes }],
             Self::Array { path, layout, bytes } => {
                 let all = bytes.chunks_exact(layout.shape.pixels()).enumerate();
                 all.map(|(index, bytes)| Image::Entry { path, index, layout, bytes }).collect()
@@ -119,6 +137,7 @@ impl Source {
 pub(super) enum Image<'a> {
     Picture(&'a Path),
     Entry { path: &'a Path, index: usize, layout: &'a Layout, bytes: &'a [u8] },
+    Vector { name: &'a str, bytes: &'a [u8] },
 }
 
 impl Image<'_> {
@@ -127,6 +146,7 @@ impl Image<'_> {
         match self {
             Self::Picture(path) => path.display().to_string(),
             Self::Entry { path, index, .. } => format!("{}[{index}]", path.display()),
+            Self::Vector { name, .. } => (*name).to_owned(),
         }
     }
 
@@ -134,6 +154,7 @@ impl Image<'_> {
     pub(super) fn read(&self, preparation: &Preparation, pixels: &mut Vec<u8>) -> Result<(), ExperimentError> {
         match self {
             Self::Picture(path) => pixels.extend(preparation.read(path)?),
+            Self::Vector { bytes, .. } => pixels.extend(*bytes),
             Self::Entry { path, index, layout, bytes } => {
                 let prepared = preparation.prepare_bytes(layout.shape, &layout.by_channel(bytes));
                 let fault = |problem| ExperimentError::input(*path, format_args!("image {index}: {problem}"));
@@ -241,8 +262,12 @@ impl Layout {
 mod tests {
     use super::*;
 
-    const STRICT: Preparation =
-        Preparation { shape: ImageShape { channels: 3, height: 2, width: 1 }, resizes: false, converts: false };
+    const STRICT: Preparation = Preparation {
+        shape: ImageShape { channels: 3, height: 2, width: 1 },
+        least_side: 1,
+        resizes: false,
+        converts: false,
+    };
 
     fn npy(descr: &str, shape: &str, values: &[u8]) -> Vec<u8> {
         let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
@@ -293,8 +318,12 @@ mod tests {
 
     #[test]
     fn an_array_that_may_be_one_image_is_refused_even_if_the_model_resizes() {
-        let model =
-            Preparation { shape: ImageShape { channels: 3, height: 28, width: 28 }, resizes: true, converts: true };
+        let model = Preparation {
+            shape: ImageShape { channels: 3, height: 28, width: 28 },
+            resizes: true,
+            converts: true,
+            ..STRICT
+        };
         for shape in ["(4, 4, 3)", "(3, 4, 4)", "(4, 4, 1)"] {
             let refused = prepared(&npy("|u1", shape, &vec![0; if shape.contains('3') { 48 } else { 16 }]), &model);
             assert!(refused.as_ref().is_err_and(|text| text.contains("may be one image")), "{shape}: {refused:?}");

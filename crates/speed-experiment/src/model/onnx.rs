@@ -1,11 +1,12 @@
 //! Models in ONNX's format, for programs that are not this one.
 
 use speed_core::ExitCode;
+use speed_data::ImageShape;
 use speed_nn::matrix::Arithmetic;
-use speed_nn::onnx::{Export, OnnxError, PixelType, largest_difference};
+use speed_nn::onnx::{Encoder, Export, OnnxError, PixelType, largest_difference};
 
 use super::Model;
-use super::description::{FORMAT, Origin};
+use super::description::{FORMAT, ModelEncoder, Origin};
 use crate::error::ExperimentError;
 
 /// The largest difference of a logit from that of the network, as a fraction of the largest logit.
@@ -21,13 +22,17 @@ pub struct OnnxModel {
     pub bytes: Vec<u8>,
     /// The largest difference of a logit from that of the network, on random images, as a fraction of the largest logit.
     pub difference: f32,
+    /// The shape of its images: the encoder's pictures for a model of vectors.
+    pub shape: ImageShape,
+    /// Whether a run of the model may have several images.
+    pub is_variable: bool,
 }
 
 impl Model {
-    /// Returns the model in ONNX's format, after a comparison with the network.
+    /// Returns the model in ONNX's format, after a comparison with the network. A model of vectors contains its encoder.
     ///
     /// # Errors
-    /// If an operation of the network has no form in ONNX, or the model computes other logits.
+    /// If an operation of the network has no form in ONNX, the model computes other logits, or its encoder was not read.
     pub fn to_onnx(&self, pixels: PixelType) -> Result<OnnxModel, ExperimentError> {
         // In the other arithmetic, products are rounded more.
         let _arithmetic = Arithmetic::Portable.hold()?;
@@ -48,10 +53,15 @@ impl Model {
         metadata.extend(publishable.map(|publishable| ("publishable", publishable.to_string())));
         let known = [("experiment", experiment), ("run", run), ("row", row), ("round", round)];
         metadata.extend(known.into_iter().filter_map(|(key, value)| Some((key, value.clone()?))));
+        let encoder = self.encoder()?;
+        if let Some(ModelEncoder { facts, pictures: [channels, height, width] }) = &description.encoder {
+            metadata.push(("encoder", facts.digest.clone()));
+            metadata.push(("pictures", format!("{channels}x{height}x{width}")));
+        }
         let export = Export {
             network: self.network.as_ref(),
             shape: self.shape(),
-            encoder: None,
+            encoder,
             pixels,
             version: env!("CARGO_PKG_VERSION"),
             metadata: &metadata,
@@ -61,6 +71,7 @@ impl Model {
         if difference.is_nan() || difference > MAX_DIFFERENCE {
             return Err(failure(OnnxError::Differs { expected: MAX_DIFFERENCE, found: difference }));
         }
-        Ok(OnnxModel { bytes, difference })
+        let shape = encoder.map_or(self.shape(), Encoder::shape);
+        Ok(OnnxModel { bytes, difference, shape, is_variable: encoder.is_none_or(Encoder::is_variable) })
     }
 }

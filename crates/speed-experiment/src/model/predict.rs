@@ -19,6 +19,9 @@ const BATCH_VALUES: usize = 1 << 28;
 /// Maximum number of values of the largest tensors of all threads: 2 GiB.
 const ALL_VALUES: usize = 1 << 29;
 
+/// Number of pictures that a thread encodes between two reports of progress.
+const ENCODED: usize = 4;
+
 /// The prediction of one image.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
@@ -43,31 +46,53 @@ pub struct Predicting<'a> {
 }
 
 impl Predicting<'_> {
-    /// Returns the prediction of every image, in order. Only a batch per thread is in memory at a time.
+    /// Returns the prediction of every image, in order. Only the encoder's vectors, and a batch of other images per thread, are in memory
+    /// at a time.
     ///
     /// # Errors
-    /// If a picture cannot be read or does not have the model's shape, or the network gives logits that are not finite.
+    /// If a picture cannot be read or does not have the model's shape, the model's encoder was not read or fails, or the network
+    /// gives logits that are not finite.
     pub fn predict(&self, inputs: &Inputs) -> Result<Vec<Prediction>, ExperimentError> {
         let _arithmetic = self.model.description.arithmetic.hold()?;
         let Activations { tensor, patches } = self.model.activations;
         let together = (BATCH_VALUES / tensor.max(1)).clamp(1, TOGETHER);
         let threads = (ALL_VALUES / (together * tensor + patches).max(1)).clamp(1, self.threads.get());
-        let images = inputs.images();
+        let vectors = if inputs.are_vectors() { None } else { self.vectors(inputs)? };
+        let images = vectors.as_ref().unwrap_or(inputs).images();
         let batches: Vec<&[Image<'_>]> = images.chunks(together).collect();
         let predictions = threads::map(&batches, threads, |images, _| {
             let predictions = self.batch(images)?;
-            (self.on_batch)(images.len());
+            if vectors.is_none() {
+                (self.on_batch)(images.len());
+            }
             Ok::<_, ExperimentError>(predictions)
         })?;
         Ok(predictions.into_iter().flatten().collect())
     }
 
+    /// Returns the vectors of images, from which every model of the same encoder predicts; `None` for a model of pictures.
+    ///
+    /// # Errors
+    /// If an image cannot be read, or the model's encoder was not read or fails.
+    pub(crate) fn vectors(&self, inputs: &Inputs) -> Result<Option<Inputs>, ExperimentError> {
+        let Some(encoder) = self.model.encoder()? else { return Ok(None) };
+        let images = inputs.images();
+        let few: Vec<&[Image<'_>]> = images.chunks(ENCODED).collect();
+        let vectors = threads::map(&few, self.threads.get(), |images, _| {
+            let vectors =
+                images.iter().map(|image| self.model.vector(encoder, image)).collect::<Result<Vec<_>, _>>()?;
+            (self.on_batch)(images.len());
+            Ok::<_, ExperimentError>(vectors)
+        })?;
+        Ok(Some(inputs.with_vectors(vectors.concat())))
+    }
+
     fn batch(&self, images: &[Image<'_>]) -> Result<Vec<Prediction>, ExperimentError> {
         let (model, preparation) = (self.model, self.model.preparation());
-        let mut pixels = Vec::with_capacity(images.len() * preparation.shape.pixels());
+        let mut pixels = Vec::with_capacity(images.len() * model.shape().pixels());
         images.iter().try_for_each(|image| image.read(&preparation, &mut pixels))?;
         // The labels are not used.
-        let split = Split::new(preparation.shape, model.description.classes.len(), pixels, vec![0; images.len()])?;
+        let split = Split::new(model.shape(), model.description.classes.len(), pixels, vec![0; images.len()])?;
         let all: Vec<usize> = (0..split.len()).collect();
         let (logits, classes) = logits(model.network(), &split, &all, &model.device)?;
         let predictions = images.iter().zip(logits.chunks_exact(classes)).map(|(image, logits)| {

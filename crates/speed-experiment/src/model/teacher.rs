@@ -4,14 +4,13 @@ use std::path::Path;
 
 use burn::tensor::Device;
 use speed_core::read_regular;
-use speed_data::ImageShape;
 use speed_nn::training::AnyClassifier;
 use speed_teacher::Teacher;
 
-use super::description::{Description, Network, Origin};
+use super::description::{Description, ModelEncoder, Network, Origin};
 use super::file::{MAX_FILE, described_from_bytes};
 use crate::error::ExperimentError;
-use crate::stages::{TEACHERS, is_version_of_teachers, shape_and_classes};
+use crate::stages::{Subjects, TEACHERS, is_encoder_of_run, is_version_of_teachers};
 use crate::store::{RunStore, config_path, models_in};
 
 /// The first bytes of a teacher's stored weights.
@@ -49,15 +48,22 @@ pub(super) fn read(
     }
     let known = match of_student(run) {
         Some(known) => Some(known),
-        None => shape_and_classes(&config, datasets)?,
+        None => Subjects::find(&config, datasets)?,
     };
-    let (shape, classes) = known.ok_or_else(no_run)?;
+    let Subjects { shape, encoder, classes } = known.ok_or_else(no_run)?;
+    if let Some(ModelEncoder { facts, .. }) = &encoder
+        && !is_encoder_of_run(run, &facts.digest)
+    {
+        let expected = "expected the encoder of the run's vectors in its config's features.encoder";
+        let found = format_args!("{expected}, found another one, SHA-256 {}: put the first one back", facts.digest);
+        return Err(ExperimentError::input(path, found));
+    }
     let teacher = Teacher::from_bytes(architecture, shape, classes.len(), device, bytes);
     let teacher = teacher.map_err(|error| ExperimentError::input(path, error))?;
     let id = run.file_name().unwrap_or_default().to_string_lossy();
     let origin = Origin { teacher: Some(number), ..Origin::of_run(&config, &id) };
     let network = Network::Teacher { version: architecture.version(), config: config.teacher.clone() };
-    let description = Description::of_run(&config, network, shape, classes, origin);
+    let description = Description::of_run(&config, network, (shape, encoder), classes, origin);
     description.check().map_err(|error| error.at(path))?;
     Ok((description, teacher.into_network()))
 }
@@ -71,9 +77,10 @@ fn place(path: &Path) -> Option<(&Path, usize)> {
     config_path(run).is_file().then_some((run, number))
 }
 
-/// Returns the shape of the images and the names of the classes of the run's first model of a student.
-fn of_student(run: &Path) -> Option<(ImageShape, Vec<String>)> {
+/// Returns what the run's first model of a student classifies.
+fn of_student(run: &Path) -> Option<Subjects> {
     let models = models_in(run).into_iter().filter_map(|path| read_regular(&path, MAX_FILE).ok());
     let mut described = models.filter_map(|bytes| described_from_bytes(&bytes).ok());
-    described.next().map(|(description, _)| (description.shape(), description.classes))
+    let (description, _) = described.next()?;
+    Some(Subjects { shape: description.shape(), encoder: description.encoder, classes: description.classes })
 }

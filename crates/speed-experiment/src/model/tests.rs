@@ -3,10 +3,12 @@
 use speed_core::random::Streams;
 use speed_data::digits::{DigitsConfig, generate};
 use speed_nn::matrix::Arithmetic;
+use speed_nn::onnx::EncoderPreparation;
 use speed_student::StudentMethod;
 
 use super::*;
 use crate::config::{Config, Source};
+use crate::report::EncoderFacts;
 
 fn config(more: &str) -> Config {
     Config::load(&Source::new("test", format!("[student]\nmethod = \"gan\"\n{more}"))).expect("a config")
@@ -16,7 +18,7 @@ fn description(config: &Config, method: StudentMethod) -> Description {
     let network = Network::Student { method, version: method.version(), config: Box::new(config.student.clone()) };
     let shape = ImageShape { channels: 1, height: 28, width: 28 };
     let classes = (0..10).map(|class| class.to_string()).collect();
-    Description::of_run(config, network, shape, classes, Origin::of_run(config, "0123456789ab"))
+    Description::of_run(config, network, (shape, None), classes, Origin::of_run(config, "0123456789ab"))
 }
 
 /// Returns a model of untrained weights.
@@ -80,8 +82,8 @@ fn foreign_files_are_refused_by_name() {
     assert!(refused(&long).contains("header of at most"));
     let model = model(StudentMethod::PSEUDO_LABELS);
     assert!(
-        refused(&with_description(&model, |description| description.format = 2))
-            .contains("expected model format 1, found 2")
+        refused(&with_description(&model, |description| description.format = 1))
+            .contains("expected model format 2, found 1")
     );
     assert!(refused(&with_description(&model, |description| description.shape[0] = 2)).contains("1 or 3 channels"));
     assert!(refused(&with_description(&model, |description| description.classes.clear())).contains("1 to 256 classes"));
@@ -119,11 +121,44 @@ fn models_of_the_largest_images_are_small_enough() {
         let network = Network::Student { method, version: method.version(), config: Box::new(config.student.clone()) };
         let shape = ImageShape { channels: 3, height: 256, width: 256 };
         let names = vec!["a".into(), "b".into()];
-        let description = Description::of_run(&config, network, shape, names, Origin::of_command(1));
+        let description = Description::of_run(&config, network, (shape, None), names, Origin::of_command(1));
         let device = Device::flex();
         let network = description.network(usize::MAX, &device).expect("a network");
         let model = Model::new(description, network, device).unwrap_or_else(|fault| panic!("{method:?}: {fault}"));
         assert!(model.activations.tensor >= 256 * 256, "{:?}", model.activations);
+    }
+}
+
+#[test]
+fn descriptions_of_impossible_encoders_are_refused() {
+    let model = model(StudentMethod::PSEUDO_LABELS);
+    let with_encoder = |change: &dyn Fn(&mut ModelEncoder, &mut [usize; 3])| {
+        let preparation =
+            EncoderPreparation { size: [32, 32], mean: vec![0.5; 3], deviation: vec![0.25; 3], pool: None };
+        let facts = EncoderFacts { file: "a.onnx".into(), digest: "0f".repeat(32), width: 384, preparation };
+        let mut encoder = ModelEncoder { facts, pictures: [3, 32, 32] };
+        let bytes = with_description(&model, |description| {
+            description.shape = [1, 1, 384];
+            change(&mut encoder, &mut description.shape);
+            description.encoder = Some(encoder);
+        });
+        file::described_from_bytes(&bytes).map_or_else(|error| error.to_string(), |_| String::new())
+    };
+    assert_eq!(with_encoder(&|_, _| {}), "");
+    type Change<'a> = &'a dyn Fn(&mut ModelEncoder, &mut [usize; 3]);
+    let changes: [(Change<'_>, &str); 8] = [
+        (&|_, shape| shape[2] = 383, "vectors of the encoder, 1x1x384, found images of 1x1x383"),
+        (&|encoder, _| encoder.facts.digest.truncate(63), "64 hexadecimal digits"),
+        (&|encoder, _| encoder.facts.digest.replace_range(0..1, "G"), "64 hexadecimal digits"),
+        (&|encoder, _| encoder.facts.file.push('\u{1b}'), "control characters"),
+        (&|encoder, _| encoder.facts.preparation.size = [1 << 40, 32], "8 to 1024"),
+        (&|encoder, _| encoder.facts.preparation.mean.clear(), "a mean and a deviation"),
+        (&|encoder, _| encoder.facts.preparation.deviation[1] = 0.0, "deviations"),
+        (&|encoder, _| encoder.pictures = [3, usize::MAX, 2], "pictures of 1 or 3 channels"),
+    ];
+    for (change, words) in changes {
+        let text = with_encoder(change);
+        assert!(text.contains(words), "{words}: {text}");
     }
 }
 

@@ -444,7 +444,8 @@ impl ModelCard {
 
     fn start(&self, name: &str) -> String {
         let file = self.models.first().map_or("FILE", |model| &model.file);
-        format!("    speed predict --model {} IMAGES\n    speed verify {}\n", code(file), code(name))
+        let encoder = if self.encoder.is_some() { " --encoder ENCODER" } else { "" };
+        format!("    speed predict --model {}{encoder} IMAGES\n    speed verify {}\n", code(file), code(name))
     }
 
     fn training_details(&self) -> String {

@@ -5,17 +5,16 @@ use std::path::Path;
 
 use speed_accountant::Account;
 use speed_core::{Digest, printable, printable_path, read_regular};
-use speed_data::ImageShape;
 
 use super::file::read_report;
 use crate::config::{AggregationKind, Config, RowConfig, Source};
 use crate::error::ExperimentError;
-use crate::model::{Description, MAX_FILE, Model, Network, Origin};
+use crate::model::{Description, MAX_FILE, Model, ModelEncoder, Network, Origin};
 use crate::report::{
     CARD_FORMAT, CardSource, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy, Privacy, Report, Task,
     TrainingData, Versions, covers_labels,
 };
-use crate::stages::{data_independent, data_independent_party};
+use crate::stages::{Subjects, data_independent, data_independent_party};
 use crate::store::{RunStore, is_one_name, read_small, report_path, run_of_card};
 
 /// The name of a card in JSON.
@@ -40,7 +39,7 @@ pub(super) fn describe(
     index: usize,
     repeat: usize,
     data_independent: Option<&Account>,
-    images: (ImageShape, Vec<String>),
+    Subjects { shape, encoder, classes }: Subjects,
     device: Option<String>,
 ) -> Description {
     let row = &config.rows[index];
@@ -53,8 +52,7 @@ pub(super) fn describe(
         publishable: Some(is_publishable(config, data_independent)),
         ..Origin::of_run(config, &RunStore::id_of(config))
     };
-    let (shape, classes) = images;
-    Description::of_run(config, network, shape, classes, origin)
+    Description::of_run(config, network, (shape, encoder), classes, origin)
 }
 
 fn is_publishable(config: &Config, data_independent: Option<&Account>) -> bool {
@@ -216,8 +214,10 @@ pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Res
     let names = if report.classes.is_empty() { &first.classes } else { &report.classes };
     for CardedModel { file, description } in &models {
         let Origin { repeat, device, .. } = description.origin.clone();
-        let images = (first.shape(), names.clone());
-        let expected = describe(&config, index, repeat.unwrap_or_default(), claim.as_ref(), images, device);
+        let pictures = first.encoder.as_ref().map_or([0; 3], |encoder| encoder.pictures);
+        let encoder = report.encoder.clone().map(|facts| ModelEncoder { facts, pictures });
+        let subjects = Subjects { shape: first.shape(), encoder, classes: names.clone() };
+        let expected = describe(&config, index, repeat.unwrap_or_default(), claim.as_ref(), subjects, device);
         if *description != expected {
             return Err(ExperimentError::other_model(path.with_file_name(&file.file)));
         }

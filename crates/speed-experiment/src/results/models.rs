@@ -9,7 +9,7 @@ use crate::error::ExperimentError;
 use crate::model::of_weights_to_bytes;
 use crate::picture;
 use crate::report::{ModelFile, Report, ReportRow};
-use crate::stages::{Context, folder_of_row, kept_weights};
+use crate::stages::{Context, Subjects, folder_of_row, kept_weights};
 use crate::store::{example_image, model_name, write_atomic};
 
 /// Writes the model of every student whose stage kept its weights. Rows and runs may share a student, but a model belongs to
@@ -27,6 +27,7 @@ pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(),
         return Ok(());
     }
     let Some(images) = context.images() else { return Ok(()) };
+    let encoder = pictures.encoder.as_ref().map(|encoder| encoder.of_model(config, pictures.pool.shape().channels));
     let (mut missing, mut written) = (0, 0);
     for (index, row) in report.rows.iter().enumerate() {
         let mut models = Vec::new();
@@ -38,10 +39,11 @@ pub(crate) fn write_models(context: &Context<'_>, report: &Report) -> Result<(),
                 missing += 1;
                 continue;
             };
-            let of_images = (images.pool.shape(), images.class_names.clone());
+            let subjects =
+                Subjects { shape: images.pool.shape(), encoder: encoder.clone(), classes: images.class_names.clone() };
             let device = context.device.fingerprint.map(ToString::to_string);
             let claim = row.data_independent.as_ref();
-            let description = describe(config, index, repeat, claim, of_images, device);
+            let description = describe(config, index, repeat, claim, subjects, device);
             match of_weights_to_bytes(&description, &weights) {
                 Ok(bytes) => {
                     let path = run.join(model_of(report, &row.name, repeat));

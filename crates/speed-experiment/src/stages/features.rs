@@ -20,7 +20,6 @@ use speed_nn::threads;
 use super::complete::complete;
 use super::context::Context;
 use super::data;
-use super::encoder::RunEncoder;
 use super::images::Images;
 use super::kind::{Kind, Node, Units};
 use super::outputs::Outputs;
@@ -28,11 +27,12 @@ use super::stage::{Stage, StageFacts, StageName};
 use super::units::{ShardUnits, StageUnits};
 use crate::config::Config;
 use crate::cost::StageCost;
+use crate::encoder::PictureEncoder;
 use crate::environment::processor;
 use crate::error::ExperimentError;
 use crate::npy;
 use crate::report::csv;
-use crate::store::{FinishedStage, Identity, StageFolder, unit_payload};
+use crate::store::{Fingerprint, FinishedStage, Identity, StageFolder, part_of_stage, unit_payload};
 
 /// The name of the kind and of its stage.
 pub(crate) const KIND: &str = "features";
@@ -44,6 +44,8 @@ const MAX_BLOCKS: usize = 50_000;
 /// Number of pictures between two reports of progress.
 const TOGETHER: usize = 10;
 
+/// The key of the encoder's digest among the inputs.
+const ENCODER: &str = "encoder";
 /// The beginning of the names of the blocks.
 const UNIT: &str = "block-";
 /// The splits in the order of the blocks. Their vectors are in a file each; only the first split is private.
@@ -103,6 +105,11 @@ fn encode_units(
     shard.work_on(context, &stage, stage.blocks()?, |folder, own| Encoding::new(&stage, context, folder).encode(own))
 }
 
+/// Returns whether the encoder with this digest computed the vectors of the run in the directory `run`.
+pub(crate) fn is_encoder_of_run(run: &Path, digest: &str) -> bool {
+    part_of_stage(run, KIND, ENCODER) == Some(Fingerprint::of(&json!(digest)))
+}
+
 /// Returns the name, without extension, of a block's vectors and metrics.
 fn unit(block: usize) -> String {
     format!("{UNIT}{block:05}")
@@ -116,7 +123,7 @@ fn file(split: &str) -> String {
 struct FeaturesStage<'a> {
     name: &'a StageName,
     pictures: &'a Images,
-    encoder: &'a RunEncoder,
+    encoder: &'a PictureEncoder,
 }
 
 impl<'a> FeaturesStage<'a> {
@@ -186,7 +193,7 @@ impl Stage for FeaturesStage<'_> {
 
     fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {
         let [train, pool, test] = self.splits().map(Images::digest);
-        Ok(json!({ "encoder": self.encoder.facts().digest, "train": train, "pool": pool, "test": test }))
+        Ok(json!({ ENCODER: self.encoder.facts().digest, "train": train, "pool": pool, "test": test }))
     }
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {

@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 use speed_aggregation::Outcomes;
 use speed_core::random::Streams;
 use speed_data::digits::{self, DigitsConfig};
-use speed_data::pictures::{self, PassedOver, Pictures, Reading, Size};
+use speed_data::pictures::{self, PassedOver};
 use speed_data::{DataError, Dataset, Facts, ImageShape, Split, arrays, class_names, locate, mnist, partition, street};
 
-use super::encoder::{LEAST_SIDE, RunEncoder};
 use crate::config::{AggregationKind, Config, DataSource, PoolOrigin};
+use crate::encoder::{PictureEncoder, check_shape, read_pictures};
 use crate::error::ExperimentError;
 use crate::image_warnings::{dark, known};
+use crate::model::ModelEncoder;
 
 /// Numbers of built-in training and test digits from which street digits are made if MNIST is missing.
 const BUILT_IN: [usize; 2] = [20_000, 5_000];
@@ -36,7 +37,7 @@ pub(crate) struct Images {
     /// The files of the training, pool and test pictures, if each has one.
     pub(crate) files: Option<[Vec<PathBuf>; 3]>,
     /// The encoder that turns them into vectors, if the config has one.
-    pub(crate) encoder: Option<RunEncoder>,
+    pub(crate) encoder: Option<PictureEncoder>,
 }
 
 impl Images {
@@ -49,7 +50,7 @@ impl Images {
         streams: &Streams,
         datasets: Option<&Path>,
     ) -> Result<Option<Self>, ExperimentError> {
-        let encoder = RunEncoder::read(config)?;
+        let encoder = PictureEncoder::read(config)?;
         let Some(mut loaded) = dataset(config, streams, datasets, encoder.as_ref())? else { return Ok(None) };
         loaded.move_pool(config)?;
         let notes = loaded.notes(config);
@@ -142,7 +143,7 @@ fn dataset(
     config: &Config,
     streams: &Streams,
     datasets: Option<&Path>,
-    encoder: Option<&RunEncoder>,
+    encoder: Option<&PictureEncoder>,
 ) -> Result<Option<SourceImages>, ExperimentError> {
     let data = &config.data;
     let (folder, counts) = (Path::new(&data.folder), [data.train_images, data.test_images]);
@@ -157,12 +158,13 @@ fn dataset(
             images
         }
         DataSource::Pictures if data.has_labelled_pool() => {
-            let pictures = read_pictures(config, encoder, |reading| pictures::load(folder, reading))?;
+            let pictures = read_pictures(encoder, config.reading(), |reading| pictures::load(folder, reading))?;
             (files, passed_over) = (Some(pictures.files), pictures.passed_over);
             pictures.dataset
         }
         DataSource::Pictures => {
-            let pictures = read_pictures(config, encoder, |reading| pictures::load_with_public(folder, reading))?;
+            let pictures =
+                read_pictures(encoder, config.reading(), |reading| pictures::load_with_public(folder, reading))?;
             (unlabelled, passed_over) = (Some(pictures.unlabelled), pictures.passed_over);
             files = Some(pictures.files);
             pictures.dataset
@@ -180,36 +182,6 @@ fn dataset(
         }
     };
     Ok(Some(SourceImages { images, handwriting: handwriting_of, unlabelled, files, passed_over }))
-}
-
-/// Reads pictures. Without `data.size`, an encoder gives their size: pictures of one size and not more pixels than the encoder's
-/// stay as they are, because they need less memory, and all others are resized to the encoder's size.
-fn read_pictures(
-    config: &Config,
-    encoder: Option<&RunEncoder>,
-    load: impl Fn(Reading) -> Result<Pictures, DataError>,
-) -> Result<Pictures, DataError> {
-    let reading = config.reading();
-    let Some(ImageShape { height, width, .. }) = encoder.map(RunEncoder::shape) else { return load(reading) };
-    let channels = if reading.is_colour { 3 } else { 1 };
-    let max_values = reading.max_values.max(channels * height * width);
-    let reading = Reading { least_side: LEAST_SIDE, max_values, ..reading };
-    if reading.size.is_some() {
-        return load(reading);
-    }
-    let small = Reading { max_values: channels * height * width, ..reading };
-    load(small).or_else(|_| {
-        let [height, width] = [height, width].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
-        load(Reading { size: Some(Size { height, width }), ..reading })
-    })
-}
-
-/// Checks that the encoder reads pictures of this shape, and that teachers and students learn from its vectors, or else from the
-/// pictures.
-fn check_shape(config: &Config, encoder: Option<&RunEncoder>, shape: ImageShape) -> Result<(), ExperimentError> {
-    let Some(encoder) = encoder else { return config.check_images(shape) };
-    encoder.check_pictures(shape)?;
-    config.check_images(encoder.vectors_shape())
 }
 
 /// Returns images with the names of their classes in the config, if it has any.
@@ -236,26 +208,37 @@ fn handwriting(streams: &Streams, datasets: Option<&Path>) -> Result<Dataset, Ex
     }
 }
 
-/// Returns the shape of the images that networks learn from, and the names of its classes, if it uses images. Reads the images if they are in a
-/// directory.
-///
-/// # Errors
-/// If the images are missing or invalid.
-pub(crate) fn shape_and_classes(
-    config: &Config,
-    datasets: Option<&Path>,
-) -> Result<Option<(ImageShape, Vec<String>)>, ExperimentError> {
-    let encoder = RunEncoder::read(config)?;
-    if let Some(facts) = config.data.facts() {
-        let numbers = || (0..facts.classes).map(|class| class.to_string()).collect();
-        let published = config.data.source.published().and_then(class_names);
-        let shape = encoder.as_ref().map_or(facts.shape, RunEncoder::vectors_shape);
-        return Ok(Some((shape, published.unwrap_or_else(numbers))));
+/// What a network of a run classifies.
+pub(crate) struct Subjects {
+    /// The shape of the images, or of the encoder's vectors.
+    pub(crate) shape: ImageShape,
+    /// The encoder, if the run has one.
+    pub(crate) encoder: Option<ModelEncoder>,
+    /// The names of the classes.
+    pub(crate) classes: Vec<String>,
+}
+
+impl Subjects {
+    /// Finds those of a config, if it uses images. Reads the images if they are in a directory, and the encoder.
+    ///
+    /// # Errors
+    /// If images or encoder are missing or invalid.
+    pub(crate) fn find(config: &Config, datasets: Option<&Path>) -> Result<Option<Self>, ExperimentError> {
+        let encoder = PictureEncoder::read(config)?;
+        let found = if let Some(facts) = config.data.facts() {
+            let numbers = || (0..facts.classes).map(|class| class.to_string()).collect();
+            let published = config.data.source.published().and_then(class_names);
+            Some((facts.shape, published.unwrap_or_else(numbers)))
+        } else {
+            let loaded = dataset(config, &Streams::new(config.seed), datasets, encoder.as_ref())?;
+            loaded.map(|SourceImages { images, .. }| (images.train.shape(), images.class_names))
+        };
+        Ok(found.map(|(pictures, classes)| Self {
+            shape: encoder.as_ref().map_or(pictures, PictureEncoder::vectors_shape),
+            encoder: encoder.map(|encoder| encoder.of_model(config, pictures.channels)),
+            classes,
+        }))
     }
-    let loaded = dataset(config, &Streams::new(config.seed), datasets, encoder.as_ref())?;
-    Ok(loaded.map(|SourceImages { images, .. }| {
-        (encoder.as_ref().map_or(images.train.shape(), RunEncoder::vectors_shape), images.class_names)
-    }))
 }
 
 /// The facts about a run's images, before any work.
@@ -265,7 +248,7 @@ pub(crate) struct ImageFacts {
     /// Remarks on the images.
     pub(crate) notes: Vec<String>,
     /// The encoder, if the config has one, and the shape of the pictures that it reads.
-    pub(crate) encoder: Option<(RunEncoder, ImageShape)>,
+    pub(crate) encoder: Option<(PictureEncoder, ImageShape)>,
 }
 
 impl ImageFacts {
@@ -274,7 +257,7 @@ impl ImageFacts {
     /// # Errors
     /// If images or encoder are missing or invalid.
     pub(crate) fn find(config: &Config, datasets: Option<&Path>) -> Result<Self, ExperimentError> {
-        let encoder = RunEncoder::read(config)?;
+        let encoder = PictureEncoder::read(config)?;
         let (facts, unlabelled, notes) = match config.data.facts() {
             Some(facts) => (Some(facts), None, Vec::new()),
             None => match dataset(config, &Streams::new(config.seed), datasets, encoder.as_ref())? {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use speed_core::{alike, printable, printable_path};
@@ -9,8 +10,10 @@ use speed_data::pictures::{self, PassedOver};
 use speed_data::{ImageShape, Split, arrays};
 
 use crate::config::Config;
+use crate::encoder::{PictureEncoder, read_pictures};
 use crate::error::ExperimentError;
 use crate::image_warnings::dark;
+use crate::progress::Progress;
 
 /// Height and width of images that all networks train on in seconds or minutes, in pixels.
 const LARGE: usize = 64;
@@ -22,10 +25,13 @@ pub struct ImagesOptions {
     pub path: PathBuf,
     /// The labels of an array.
     pub labels: Option<PathBuf>,
-    /// Pictures only: the size to which all of them are resized, HEIGHTxWIDTH.
+    /// Pictures only: the size to which all of them are resized, HEIGHTxWIDTH; or the size of the encoder's pictures, if it leaves
+    /// them open.
     pub size: Option<String>,
     /// Pictures only: whether they are converted to grey.
     pub grey: bool,
+    /// The encoder that turns the images into vectors; `None` learns from pixels.
+    pub encoder: Option<PathBuf>,
 }
 
 /// Labelled images with their names.
@@ -57,7 +63,10 @@ impl ImagesOptions {
         let source = if self.is_array() { "arrays" } else { "pictures" };
         // The folder is given by the path.
         let mut entries = vec![format!("data.source=\"{source}\""), "data.folder=\".\"".to_owned()];
-        entries.extend(self.size.as_ref().map(|size| format!("data.size=\"{size}\"")));
+        // The encoder is given by its path too.
+        entries.extend(self.encoder.as_ref().map(|_| "features.encoder=\"encoder\"".to_owned()));
+        let section = if self.encoder.is_some() { "features" } else { "data" };
+        entries.extend(self.size.as_ref().map(|size| format!("{section}.size=\"{size}\"")));
         entries.extend(self.grey.then(|| "data.colour=false".to_owned()));
         entries
     }
@@ -66,7 +75,7 @@ impl ImagesOptions {
     pub(super) fn large(&self, shape: ImageShape) -> Option<String> {
         let ImageShape { height, width, .. } = shape;
         let times = (height * width).div_ceil(LARGE * LARGE);
-        let is_large = self.size.is_none() && times > 4;
+        let is_large = self.size.is_none() && self.encoder.is_none() && times > 4;
         is_large.then(|| {
             format!(
                 "images of {height}x{width} take about {times} times the work of {LARGE}x{LARGE}: compare with --size {LARGE}x{LARGE}, which may learn \
@@ -81,11 +90,44 @@ impl ImagesOptions {
         Self { path: path.to_path_buf(), labels: None, ..self.clone() }
     }
 
+    /// Reads the encoder, if there is one.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is not an encoder.
+    pub(super) fn read_encoder(&self, config: &Config) -> Result<Option<PictureEncoder>, ExperimentError> {
+        self.encoder.as_ref().map(|path| PictureEncoder::open(path, &config.encoder_settings())).transpose()
+    }
+
+    /// Returns the vectors of images with these names, or the images themselves without an encoder.
+    ///
+    /// # Errors
+    /// If the images are too small, or one of them has no vector.
+    pub(super) fn encoded(
+        &self,
+        images: Split,
+        names: &[String],
+        encoder: Option<&PictureEncoder>,
+        threads: NonZeroUsize,
+        progress: &dyn Progress,
+    ) -> Result<Split, ExperimentError> {
+        let Some(encoder) = encoder else { return Ok(images) };
+        let name = |image: usize| match self.is_array() {
+            true => format!("{}, image {image}", printable_path(&self.path)),
+            false => printable_path(&self.path.join(&names[image])),
+        };
+        encoder.encode(&images, &name, threads, progress)
+    }
+
     /// Reads labelled images. `classes` fixes the names and the order of the classes.
     ///
     /// # Errors
     /// If the images are missing or wrong, or an array comes without labels or classes.
-    pub(super) fn labelled(&self, config: &Config, classes: Option<&[String]>) -> Result<Labelled, ExperimentError> {
+    pub(super) fn labelled(
+        &self,
+        config: &Config,
+        classes: Option<&[String]>,
+        encoder: Option<&PictureEncoder>,
+    ) -> Result<Labelled, ExperimentError> {
         let missing = |key: &str, message: &str| ExperimentError::key(printable_path(&self.path), key, message);
         if self.is_array() {
             let labels = self.labels.as_ref();
@@ -100,7 +142,8 @@ impl ImagesOptions {
             let message = "is read with an array (.npy) only: the folder of a picture is its class";
             return Err(missing("--labels", message));
         }
-        let found = pictures::load_labelled(&self.path, config.reading(), classes)?;
+        let load = |reading| pictures::load_labelled(&self.path, reading, classes);
+        let found = read_pictures(encoder, config.reading(), load)?;
         let mut warnings = skipped(&self.path, found.passed_over.as_ref());
         warnings.extend(found.empty.iter().map(|class| format!("no images of the class {}", printable(class))));
         if classes.is_none() {
@@ -119,7 +162,12 @@ impl ImagesOptions {
     ///
     /// # Errors
     /// If the images are missing or wrong.
-    pub(super) fn unlabelled(&self, config: &Config, classes: usize) -> Result<Unlabelled, ExperimentError> {
+    pub(super) fn unlabelled(
+        &self,
+        config: &Config,
+        classes: usize,
+        encoder: Option<&PictureEncoder>,
+    ) -> Result<Unlabelled, ExperimentError> {
         if self.is_array() {
             let images = arrays::load_unlabelled(&self.path, classes)?;
             let names: Vec<String> = (0..images.len()).map(|index| index.to_string()).collect();
@@ -127,7 +175,8 @@ impl ImagesOptions {
             let warnings = warnings.chain(dark(&printable_path(&self.path), &images)).collect();
             return Ok(Unlabelled { images, names, warnings });
         }
-        let found = pictures::load_unlabelled(&self.path, config.reading(), classes)?;
+        let load = |reading| pictures::load_unlabelled(&self.path, reading, classes);
+        let found = read_pictures(encoder, config.reading(), load)?;
         let names = relative(&self.path, &found.files);
         let mut warnings = skipped(&self.path, found.passed_over.as_ref());
         warnings.extend(copies(&self.path, &names, pixels(&found.images)));

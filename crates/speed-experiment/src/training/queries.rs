@@ -8,18 +8,19 @@ use rand::seq::SliceRandom;
 use serde::Serialize;
 use speed_core::random::Streams;
 use speed_core::vote_files::{MAX_QUERY_LIST, NamedQueries};
-use speed_core::{printable, read_regular};
+use speed_core::{Digest, printable, read_regular};
 use speed_data::Images;
 use speed_data::pictures::{check, find};
 use speed_student::pool::{Cluster, Features};
 
-use super::images::{ImagesOptions, Unlabelled, copies, relative, skipped};
+use super::images::{ImagesOptions, copies, relative, skipped};
 use super::settings::{of_pool, settings};
 use super::{check_new, seed, unknown_query, write_output};
+use crate::encoder::PictureEncoder;
 use crate::error::ExperimentError;
 use crate::mapping::{divide_pool, map_pool};
 use crate::progress::Progress;
-use crate::report::csv;
+use crate::report::{EncoderFacts, csv};
 
 /// The options of a choice of queries.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct QueriesOptions {
     pub count: usize,
     /// The choice.
     pub choice: QueriesChoice,
+    /// Changes of keys of `[features]`, as `KEY=VALUE`, for an encoder.
+    pub sets: Vec<String>,
     /// The seed; `None` draws one.
     pub seed: Option<u64>,
     /// Number of threads. The choice does not depend on it.
@@ -60,10 +63,13 @@ pub struct QueriesReport {
     pub images: usize,
     /// Number of images of the pool.
     pub pool_images: usize,
+    /// The encoder from whose vectors the queries were chosen, which the list states.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<EncoderFacts>,
 }
 
-/// Chooses queries among the images of a pool, and writes their list: the column `name`, and with groups also `group`. In a
-/// group, the image nearest to the centre of its cluster comes first.
+/// Chooses queries among the images of a pool, and writes their list: the column `name`, with groups also `group`, and with an
+/// encoder also `encoder`. In a group, the image nearest to the centre of its cluster comes first.
 ///
 /// # Errors
 /// If the output exists, an image is wrong, there are too few images or clusters, or a name cannot be listed.
@@ -72,6 +78,7 @@ pub fn choose_queries(options: &QueriesOptions, progress: &dyn Progress) -> Resu
     check_new(out)?;
     let seed = seed(options.seed);
     let streams = Streams::new(seed);
+    let mut encoder = None;
     let (pool_images, lines) = match *choice {
         QueriesChoice::Random => {
             let found = find(&pool.path)?;
@@ -85,10 +92,15 @@ pub fn choose_queries(options: &QueriesOptions, progress: &dyn Progress) -> Resu
             (all, chosen)
         }
         QueriesChoice::Typical(features) | QueriesChoice::Groups(features) => {
-            let images = read_pool(pool)?;
+            // The seed changes no setting by which images are read, and neither does the number of classes.
+            let fixed = [&of_pool()[..], &["student.method=linear".to_owned()]].concat();
+            let config = settings("features", pool, 0, &fixed, &options.sets)?;
+            encoder = pool.read_encoder(&config)?;
+            let images = pool.unlabelled(&config, 2, encoder.as_ref())?;
             images.warnings.iter().for_each(|warning| progress.warn(warning));
             check_count(pool, *count, images.names.len())?;
-            let map = map_pool(Images::new(&images.images), features, &streams, options.threads, progress)?;
+            let vectors = pool.encoded(images.images, &images.names, encoder.as_ref(), options.threads, progress)?;
+            let map = map_pool(Images::new(&vectors), features, &streams, options.threads, progress)?;
             let clusters = divide_pool(&map, *count, &streams, progress);
             let found = clusters.all().len();
             if found < *count {
@@ -101,8 +113,10 @@ pub fn choose_queries(options: &QueriesOptions, progress: &dyn Progress) -> Resu
         }
     };
     let images = lines.len();
-    write_output(out, to_list(&pool.path, &lines)?.as_bytes())?;
-    Ok(QueriesReport { seed, queries: *count, images, pool_images })
+    let digest = encoder.as_ref().map(PictureEncoder::digest);
+    write_output(out, to_list(&pool.path, &lines, digest)?.as_bytes())?;
+    let encoder = encoder.as_ref().map(PictureEncoder::facts);
+    Ok(QueriesReport { seed, queries: *count, images, pool_images, encoder })
 }
 
 /// A line of a list of queries: the name of an image, and its group.
@@ -116,12 +130,6 @@ fn check_count(pool: &ImagesOptions, count: usize, images: usize) -> Result<(), 
         &pool.path,
         format_args!("expected 1 to {images} queries of {images} images, found {count}"),
     ))
-}
-
-fn read_pool(pool: &ImagesOptions) -> Result<Unlabelled, ExperimentError> {
-    // The seed changes no setting by which images are read, and neither does the number of classes.
-    let config = settings("student", pool, 0, &of_pool(), &[])?;
-    pool.unlabelled(&config, 2)
 }
 
 /// Draws images at random, and returns them in the order of their names.
@@ -146,10 +154,15 @@ fn of_clusters(clusters: &[Cluster], names: &[String], is_grouped: bool) -> Vec<
 }
 
 /// Returns the text of a list of queries, and checks that it is read as the same list.
-fn to_list(pool: &Path, lines: &[Line]) -> Result<String, ExperimentError> {
-    let columns = if lines.iter().any(|(_, group)| group.is_some()) { 2 } else { 1 };
-    let cells = |(name, group): &'_ Line| [Some(name.clone()), group.clone()].into_iter().flatten().collect::<Vec<_>>();
-    let text = csv::write(["name", "group"].into_iter().take(columns), lines.iter().map(cells));
+fn to_list(pool: &Path, lines: &[Line], encoder: Option<Digest>) -> Result<String, ExperimentError> {
+    let encoder = encoder.map(|digest| digest.to_hex());
+    let cells = |name: &str, group: Option<&str>, encoder: Option<&str>| -> Vec<String> {
+        [Some(name), group, encoder].into_iter().flatten().map(str::to_owned).collect()
+    };
+    let is_grouped = lines.iter().any(|(_, group)| group.is_some());
+    let head = cells("name", is_grouped.then_some("group"), encoder.as_ref().map(|_| "encoder"));
+    let rows = lines.iter().map(|(name, group)| cells(name, group.as_deref(), encoder.as_deref()));
+    let text = csv::write(head, rows);
     if text.len() as u64 > MAX_QUERY_LIST {
         let found = text.len();
         let expected = format_args!(

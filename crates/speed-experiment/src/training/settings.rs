@@ -9,8 +9,8 @@ use crate::error::ExperimentError;
 /// A key that every training may change.
 const ARITHMETIC: &str = "arithmetic";
 
-/// Returns the config of a training. `sets` are the user's changes `KEY=VALUE` of keys of the section `section`; `fixed`
-/// are further keys of the command itself.
+/// Returns the config of a training. `sets` are the user's changes `KEY=VALUE` of keys of the section `section`, and with an encoder
+/// also of `features`; `fixed` are further keys of the command itself.
 ///
 /// # Errors
 /// If a key is not one of the section, or a value is not allowed.
@@ -23,9 +23,14 @@ pub(super) fn settings(
 ) -> Result<Config, ExperimentError> {
     for set in sets {
         let key = set.split('=').next().unwrap_or_default().trim();
-        let is_known = key == ARITHMETIC || key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
-        if !is_known {
-            let expected = format_args!("expected a key of [{section}], or {ARITHMETIC}");
+        let is_of = |section: &str| key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
+        let is_for_encoder = images.encoder.is_some() && is_of("features");
+        if key == "features.encoder" && is_for_encoder {
+            return Err(ExperimentError::key("--set", key, "is given with --encoder"));
+        }
+        if key != ARITHMETIC && !is_of(section) && !is_for_encoder {
+            let of_encoder = if images.encoder.is_some() && section != "features" { " or [features]" } else { "" };
+            let expected = format_args!("expected a key of [{section}]{of_encoder}, or {ARITHMETIC}");
             return Err(ExperimentError::key("--set", key, expected));
         }
     }

@@ -1,7 +1,7 @@
 //! The student of a round: a model from public images and labels for some of them.
 
 use std::collections::HashMap;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
 use burn::tensor::Device;
@@ -22,11 +22,12 @@ use super::{
     warn_of_missing, warn_of_one_class, write_output, write_private_output,
 };
 use crate::config::Config;
+use crate::encoder::{PictureEncoder, check_shape};
 use crate::error::ExperimentError;
 use crate::image_warnings::known;
 use crate::model::{Description, Network, Origin, probabilities, to_bytes};
 use crate::progress::Progress;
-use crate::report::Classification;
+use crate::report::{Classification, EncoderFacts};
 
 /// The options of a student's training.
 #[derive(Clone, Debug)]
@@ -52,6 +53,8 @@ pub struct StudentOptions {
     pub seed: Option<u64>,
     /// Changes of keys of `[student]`, as `KEY=VALUE`.
     pub sets: Vec<String>,
+    /// Number of threads of an encoder. The vectors do not depend on it.
+    pub threads: NonZeroUsize,
     /// The new model file.
     pub out: PathBuf,
 }
@@ -84,6 +87,9 @@ pub struct StudentReport {
     pub seed: u64,
     /// Channels, height and width of the images.
     pub shape: [usize; 3],
+    /// The encoder that turned the images into vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<EncoderFacts>,
     /// The names of the classes in the order of the labels.
     pub class_names: Vec<String>,
     /// Number of queries with a label.
@@ -121,22 +127,25 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     let seed = seed(options.seed);
     let config = config(options, seed)?;
     check_classes_option(options.classes.as_deref())?;
-    let (class_names, test) = classes_and_test(options, &config, progress)?;
+    let encoder = options.pool.read_encoder(&config)?;
+    let (class_names, test) = classes_and_test(options, &config, encoder.as_ref(), progress)?;
     options.test.as_deref().map_or(Ok(()), |test| check_folders(&class_names, test))?;
-    let pool = options.pool.unlabelled(&config, class_names.len())?;
+    let mut pool = options.pool.unlabelled(&config, class_names.len(), encoder.as_ref())?;
     pool.warnings.iter().for_each(|warning| progress.warn(warning));
-    options.pool.large(pool.images.shape()).iter().for_each(|warning| progress.warn(warning));
-    config.check_images(pool.images.shape())?;
+    let shape = pool.images.shape();
+    options.pool.large(shape).iter().for_each(|warning| progress.warn(warning));
+    check_shape(&config, encoder.as_ref(), shape)?;
+    let Labels { images: labelled, answered, unanswered } = labels(options, &pool, &class_names)?;
+    pool.images = options.pool.encoded(pool.images, &pool.names, encoder.as_ref(), options.threads, progress)?;
     if let (Some(test), Some(path)) = (&test, &options.test) {
         known(&printable_path(path), test, "in the pool", &pool.images)
             .iter()
             .for_each(|warning| progress.warn(warning));
     }
-    let Labels { images: labelled, answered, unanswered } = labels(options, &pool, &class_names)?;
     let lesson = Work { config: &config, pool: &pool.images, labelled: &labelled, test: test.as_ref(), seed };
     let outcome = lesson.train(progress)?;
 
-    let shape = pool.images.shape();
+    let encoder = encoder.map(|encoder| encoder.of_model(&config, shape.channels));
     let method = config.student.method;
     let network = Network::Student { method, version: method.version(), config: Box::new(config.student.clone()) };
     let round = options.round.as_ref();
@@ -146,7 +155,8 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
         publishable: round.and_then(|round| round.publishable),
         ..Origin::of_command(seed)
     };
-    let description = Description::of_run(&config, network, shape, class_names.clone(), origin);
+    let description =
+        Description::of_run(&config, network, (pool.images.shape(), encoder.clone()), class_names.clone(), origin);
     let bytes = to_bytes(&description, outcome.student.network()).map_err(|error| error.at(&options.out))?;
     let write = if description.is_private() { write_private_output } else { write_output };
     write(&options.out, &bytes)?;
@@ -169,6 +179,7 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
         method: method.name(),
         seed,
         shape: [shape.channels, shape.height, shape.width],
+        encoder: encoder.map(|encoder| encoder.facts),
         pool,
         class_names,
         labelled: answered,
@@ -178,11 +189,12 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     })
 }
 
-/// Returns the settings, by default of pseudo-labels. The epochs of a shorter or longer training keep their number of images, and the phases of
-/// pseudo-labels keep their shares of the epochs.
+/// Returns the settings, by default of pseudo-labels, or with an encoder of the linear student. The epochs of a shorter or longer
+/// training keep their number of images, and the phases of pseudo-labels keep their shares of the epochs.
 fn config(options: &StudentOptions, seed: u64) -> Result<Config, ExperimentError> {
     let mut fixed = of_pool();
-    fixed.push("student.method=pseudo-labels".to_owned());
+    let method = if options.pool.encoder.is_some() { "linear" } else { "pseudo-labels" };
+    fixed.push(format!("student.method={method}"));
     if let Some(epochs) = options.epochs {
         let student = default_student()?;
         let ours = &student.pseudo_labels;
@@ -203,15 +215,18 @@ fn config(options: &StudentOptions, seed: u64) -> Result<Config, ExperimentError
 fn classes_and_test(
     options: &StudentOptions,
     config: &Config,
+    encoder: Option<&PictureEncoder>,
     progress: &dyn Progress,
 ) -> Result<(Vec<String>, Option<Split>), ExperimentError> {
     let mut classes = options.classes.clone();
     let mut test = None;
     if let Some(path) = &options.test {
         let images = ImagesOptions { labels: options.test_labels.clone(), ..options.pool.of(path) };
-        let Labelled { images, class_names, warnings, .. } = images.labelled(config, classes.as_deref())?;
+        let Labelled { images: pictures, names, class_names, warnings } =
+            images.labelled(config, classes.as_deref(), encoder)?;
         warnings.iter().for_each(|warning| progress.warn(warning));
-        (classes, test) = (Some(class_names), Some(images));
+        let pictures = images.encoded(pictures, &names, encoder, options.threads, progress)?;
+        (classes, test) = (Some(class_names), Some(pictures));
     }
     let round = options.round.as_ref().map(|round| round.classes.all_names());
     let classes = classes.or_else(|| round.clone());

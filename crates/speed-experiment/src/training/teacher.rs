@@ -19,10 +19,11 @@ use super::images::{ImagesOptions, Labelled};
 use super::settings::settings;
 use super::{check_classes_option, check_folders, check_new, seed};
 use crate::config::Config;
+use crate::encoder::check_shape;
 use crate::error::ExperimentError;
-use crate::model::{Description, Network, Origin, to_bytes};
+use crate::model::{Description, ModelEncoder, Network, Origin, to_bytes};
 use crate::progress::Progress;
-use crate::report::Classification;
+use crate::report::{Classification, EncoderFacts};
 use crate::store::{write_new_secret, write_secret_folder};
 
 /// The options of a training of teachers.
@@ -61,6 +62,9 @@ pub struct TeachersReport {
     pub seed: u64,
     /// Channels, height and width of the images.
     pub shape: [usize; 3],
+    /// The encoder that turned the images into vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<EncoderFacts>,
     /// Number of images.
     pub images: usize,
     /// Number of groups of images, if a rule for groups was given.
@@ -119,13 +123,16 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
     }
     check_classes_option(options.classes.as_deref())?;
     let seed = seed(options.seed);
-    let fixed = ["table.repeats=0".to_owned()];
+    let mut fixed = vec!["table.repeats=0".to_owned()];
+    fixed.extend(options.images.encoder.as_ref().map(|_| "teacher.architecture=linear".to_owned()));
     let config = settings("teacher", &options.images, seed, &fixed, &options.sets)?;
-    let data = options.images.labelled(&config, options.classes.as_deref())?;
+    let encoder = options.images.read_encoder(&config)?;
+    let mut data = options.images.labelled(&config, options.classes.as_deref(), encoder.as_ref())?;
     data.warnings.iter().for_each(|warning| progress.warn(warning));
     options.images.large(data.images.shape()).iter().for_each(|warning| progress.warn(warning));
     check_folders(&data.class_names, &options.images.path)?;
-    config.check_images(data.images.shape())?;
+    let shape = data.images.shape();
+    check_shape(&config, encoder.as_ref(), shape)?;
     let group_of = groups(&options.images.path, &data.names, &data.images, options.grouping.as_ref(), progress)?;
     if options.parts.is_some() && options.grouping.is_none() {
         progress.warn("without --group-by-prefix or --groups every picture is a group, so a claim for one teacher covers a picture and not a person");
@@ -146,7 +153,9 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
     };
     let parts = parts(options, &group_of, &division)?;
     note_missing_classes(&parts, &data, progress);
-    let finished = train(options, &config, &data, &parts, progress)?;
+    data.images = options.images.encoded(data.images, &data.names, encoder.as_ref(), options.threads, progress)?;
+    let encoder = encoder.map(|encoder| encoder.of_model(&config, shape.channels));
+    let finished = train(options, &config, (&data, encoder.as_ref()), &parts, progress)?;
     let files = write(options, &finished)?;
 
     let pairs = parts.iter().zip(&finished).flat_map(|(part, (_, predicted, _))| {
@@ -166,11 +175,11 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
             validation_accuracy: (validation_images > 0).then(|| right as f64 / validation_images as f64),
         }
     };
-    let shape = data.images.shape();
     Ok(TeachersReport {
         out: options.out.clone(),
         seed,
         shape: [shape.channels, shape.height, shape.width],
+        encoder: encoder.map(|encoder| encoder.facts),
         images: data.images.len(),
         groups: options.grouping.is_some().then(|| group_of.iter().collect::<BTreeSet<_>>().len()),
         architecture: config.teacher.architecture.name(),
@@ -219,7 +228,7 @@ fn note_missing_classes(parts: &[Part], data: &Labelled, progress: &dyn Progress
 fn train(
     options: &TeacherOptions,
     config: &Config,
-    data: &Labelled,
+    (data, encoder): (&Labelled, Option<&ModelEncoder>),
     parts: &[Part],
     progress: &dyn Progress,
 ) -> Result<Vec<Finished>, ExperimentError> {
@@ -252,7 +261,7 @@ fn train(
         let network = Network::Teacher { version: settings.architecture.version(), config: settings };
         let (shape, classes) = (data.images.shape(), data.class_names.clone());
         let origin = Origin { teacher: Some(index), ..Origin::of_command(config.seed) };
-        let description = Description::of_run(config, network, shape, classes, origin);
+        let description = Description::of_run(config, network, (shape, encoder.cloned()), classes, origin);
         let bytes = to_bytes(&description, teacher.network())
             .map_err(|error: ExperimentError| EnsembleError::Caller(error.at(&options.out)))?;
         progress.advance(1, &format!("teacher {index} fits {:.1} % of its images", 100.0 * metrics.train_accuracy));

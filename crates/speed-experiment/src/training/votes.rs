@@ -18,7 +18,7 @@ use super::{
     write_private_output,
 };
 use crate::error::ExperimentError;
-use crate::model::{ForeignModel, Inputs, Model, Predicting};
+use crate::model::{ForeignModel, Inputs, Model, ModelEncoder, Predicting};
 use crate::npy::{labels_below, votes_to_bytes};
 use crate::progress::Progress;
 use crate::store::write_secret_folder;
@@ -30,6 +30,8 @@ pub struct VoteOptions {
     pub models: Vec<PathBuf>,
     /// The form of the models if they are ONNX models; `None` for models of this program.
     pub onnx: Option<OnnxOptions>,
+    /// The encoder of models of vectors.
+    pub encoder: Option<PathBuf>,
     /// The public images: a directory of pictures, or an `.npy` array.
     pub images: PathBuf,
     /// The list of the queries by name, pictures or groups; `None` votes on all images in the order of their names.
@@ -91,7 +93,7 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
     let queries = queries.as_deref().map(|path| Ok::<_, ExperimentError>((path, read_queries(path)?))).transpose()?;
     let known = known.as_deref().map(read_known).transpose()?;
     let (mut class_names, mut names, mut rows, mut classified) = (Vec::new(), Vec::new(), Vec::new(), 0);
-    let mut right = Vec::new();
+    let (mut right, mut vectors) = (Vec::new(), None);
     for (index, path) in models.iter().enumerate() {
         let voter = Voter::read(path, onnx.as_ref())?;
         let found = voter.classes().to_vec();
@@ -101,16 +103,33 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
             let fault = format_args!("expected a model of the classes {expected}, found {found}: {next}");
             return Err(ExperimentError::input(path, fault));
         }
-        let (inputs, all) = inputs(images, queries.as_ref(), &voter.preparation())?;
+        let find = || {
+            let found = inputs(images, queries.as_ref(), &voter.preparation())?;
+            if index == 0 {
+                found.0.warnings().iter().for_each(|warning| progress.warn(warning));
+                found.0.dark(&voter.preparation())?.iter().for_each(|warning| progress.warn(warning));
+            }
+            Ok::<_, ExperimentError>(found)
+        };
+        let pictures;
+        let (inputs, all) = match voter.encoder(path, options.encoder.as_deref())? {
+            None => {
+                pictures = find()?;
+                &pictures
+            }
+            Some(stated) => {
+                let known = vectors.take().filter(|Vectors { of, .. }| serves(of, stated));
+                let known = known.map_or_else(|| Vectors::new(path, options, queries.as_ref(), find, progress), Ok)?;
+                &vectors.insert(known).inputs
+            }
+        };
         if index == 0 {
-            inputs.warnings().iter().for_each(|warning| progress.warn(warning));
-            inputs.dark(&voter.preparation())?.iter().for_each(|warning| progress.warn(warning));
             progress.begin("vote", "images", (models.len() * inputs.len()) as u64, 0);
         }
         let on_batch = |images: usize| progress.advance(images as u64, "");
-        let classes = voter.predict(&inputs, *threads, &on_batch)?;
+        let classes = voter.predict(inputs, *threads, &on_batch)?;
         classified = queries.as_ref().map_or(inputs.len(), |(_, queries)| queries.all_pictures().count());
-        let (of_queries, labels) = in_order(images, queries.as_ref(), all, classes)?;
+        let (of_queries, labels) = in_order(images, queries.as_ref(), all.clone(), classes)?;
         let counts = by_class(&labels, found.len());
         warn_of_one_class(&counts, &found, &format!("{} votes", printable_path(path)), VALUES, progress);
         if let Some(known) = &known {
@@ -181,6 +200,29 @@ impl Voter {
         }
     }
 
+    /// Returns the encoder that the model states. `given` is the encoder of the vote.
+    ///
+    /// # Errors
+    /// If only one of them exists.
+    fn encoder(&self, path: &Path, given: Option<&Path>) -> Result<Option<&ModelEncoder>, ExperimentError> {
+        let stated = match self {
+            Self::Own(model) => model.description().encoder.as_ref(),
+            Self::Foreign(_) => None,
+        };
+        match (stated, given) {
+            (Some(ModelEncoder { facts, .. }), None) => {
+                let digest = &facts.digest;
+                let fault = format_args!("expected its encoder, SHA-256 {digest}, found none: give it with --encoder");
+                Err(ExperimentError::input(path, fault))
+            }
+            (None, Some(_)) => {
+                let fault = "expected a model that was trained with --encoder, found one that reads pictures: leave --encoder out";
+                Err(ExperimentError::input(path, fault))
+            }
+            _ => Ok(stated),
+        }
+    }
+
     fn preparation(&self) -> Preparation {
         match self {
             Self::Own(model) => model.preparation(),
@@ -202,6 +244,48 @@ impl Voter {
             }
             Self::Foreign(model) => model.predict(inputs, threads, on_batch),
         }
+    }
+}
+
+/// The vectors of a vote's images, which models of one encoder share.
+struct Vectors {
+    of: ModelEncoder,
+    /// The vectors, and the names of their images.
+    inputs: (Inputs, Vec<String>),
+}
+
+/// Returns whether the vectors of an encoder are those of another model's encoder. The name of the file is arbitrary.
+fn serves(of: &ModelEncoder, other: &ModelEncoder) -> bool {
+    (&of.facts.digest, of.pictures) == (&other.facts.digest, other.pictures)
+}
+
+impl Vectors {
+    /// Computes the vectors of the images that `find` finds, for the model in the file `path`.
+    fn new(
+        path: &Path,
+        options: &VoteOptions,
+        queries: Option<&Queries<'_>>,
+        find: impl Fn() -> Result<(Inputs, Vec<String>), ExperimentError>,
+        progress: &dyn Progress,
+    ) -> Result<Self, ExperimentError> {
+        let model = Model::read_with_encoder(path, None, options.encoder.as_deref())?;
+        let of = model.description().encoder.clone().expect("a model of vectors");
+        if let Some((list, queries)) = queries.filter(|(_, queries)| queries.is_grouped())
+            && let Some(expected) =
+                queries.encoder().map(|digest| digest.to_hex()).filter(|hex| *hex != of.facts.digest)
+        {
+            let (list, found) = (printable_path(list), &of.facts.digest);
+            let fault = format_args!(
+                "expected the encoder of the groups in {list}, SHA-256 {expected}, found {found}: train and vote with the encoder of the round"
+            );
+            return Err(ExperimentError::input(options.encoder.as_deref().unwrap_or(path), fault));
+        }
+        let (inputs, names) = find()?;
+        progress.begin("encode pictures", "pictures", inputs.len() as u64, 0);
+        let on_batch = |images: usize| progress.advance(images as u64, "");
+        let vectors = Predicting { model: &model, threads: options.threads, on_batch: &on_batch }.vectors(&inputs)?;
+        progress.end(&format!("{} pictures encoded", inputs.len()));
+        Ok(Self { of, inputs: (vectors.unwrap_or(inputs), names) })
     }
 }
 

@@ -93,6 +93,12 @@ impl Encoder {
         self.input.shape
     }
 
+    /// Returns whether a run of the model may have several pictures.
+    #[must_use]
+    pub fn is_variable(&self) -> bool {
+        self.input.is_variable
+    }
+
     /// Returns the number of values of a vector.
     #[must_use]
     pub fn width(&self) -> usize {

@@ -67,6 +67,17 @@ impl EncoderPreparation {
         EncoderSettings { size: Some(size), mean, deviation, pool }
     }
 
+    /// Checks a preparation of a file.
+    ///
+    /// # Errors
+    /// If no encoder has this size, mean or deviation.
+    pub fn check(&self) -> Result<(), OnnxError> {
+        if self.mean.is_empty() {
+            return Err(OnnxError::form("a mean and a deviation for each channel", "none"));
+        }
+        self.settings().check()
+    }
+
     pub(crate) fn digest(&self) -> Digest {
         let Self { size: [height, width], mean, deviation, pool } = self;
         let mut bytes: Vec<u8> = [*height, *width, mean.len()].iter().flat_map(|&n| (n as u64).to_le_bytes()).collect();

@@ -377,6 +377,7 @@ fn query_list() -> Target {
         "\u{feff}Name\r\n\"a, left\"\r\nb\r\n",
         "name,group\na,x\nb,y\nc,x\n",
         "\"group\";name\r\nward 7;d\r\nward 7;e\r\n",
+        &format!("name,encoder\na,{0}\nb,{0}\n", "0f".repeat(32)),
     ];
     let inputs = texts.map(|text| text.as_bytes().to_vec()).into();
     let decode = |bytes: &[u8]| {

@@ -15,9 +15,10 @@ pub(super) fn models(report: &Report, model: impl Fn(&str, usize) -> Option<Stri
         }
     }
     let (_, first, _) = found.first()?;
+    let encoder = if report.encoder.is_some() { " --encoder ENCODER" } else { "" };
     Some(html! {
         p { "The trained students, as files in the run's folder. To classify images with one of them, in this folder:" }
-        (verbatim("Command", &format!("speed predict --model {first} IMAGES\n")))
+        (verbatim("Command", &format!("speed predict --model {first}{encoder} IMAGES\n")))
         (wide("Models", &html! {
             table {
                 thead { tr { @for head in ["row", "accuracy %", "file"] { th scope="col" { (head) } } } }

@@ -1,0 +1,196 @@
+//! The encoder of a run or of a command, which turns pictures into vectors.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use speed_core::{Digest, printable};
+use speed_data::pictures::{Preparation, Reading, Size};
+use speed_data::{DataError, Facts, ImageShape, Split};
+use speed_nn::onnx::{Encoder, EncoderSettings};
+use speed_nn::threads;
+
+use crate::config::{Config, DataSource};
+use crate::error::ExperimentError;
+use crate::model::ModelEncoder;
+use crate::progress::Progress;
+use crate::report::EncoderFacts;
+
+/// The least height and width of a picture, in pixels.
+pub(crate) const LEAST_SIDE: u32 = 8;
+
+/// The encoder of a run or of a command, which turns pictures into vectors.
+#[derive(Debug)]
+pub(crate) struct PictureEncoder {
+    path: PathBuf,
+    encoder: Encoder,
+}
+
+impl PictureEncoder {
+    /// Reads the encoder of a config, if it has one.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is not an encoder.
+    pub(crate) fn read(config: &Config) -> Result<Option<Self>, ExperimentError> {
+        config.features.encoder().map(|path| Self::open(path, &config.encoder_settings())).transpose()
+    }
+
+    /// Reads the encoder of a file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is not an encoder.
+    pub(crate) fn open(path: &Path, settings: &EncoderSettings) -> Result<Self, ExperimentError> {
+        let encoder = Encoder::read(path, settings).map_err(|error| ExperimentError::input(path, error))?;
+        Ok(Self { path: path.to_owned(), encoder })
+    }
+
+    /// Returns the digest of its model, external weights and preparation.
+    pub(crate) fn digest(&self) -> Digest {
+        self.encoder.digest()
+    }
+
+    /// Returns the shape of its pictures.
+    pub(crate) fn shape(&self) -> ImageShape {
+        self.encoder.shape()
+    }
+
+    /// Returns the shape of its vectors.
+    pub(crate) fn vectors_shape(&self) -> ImageShape {
+        self.encoder.vectors_shape()
+    }
+
+    /// Returns the facts about it for fingerprints and reports.
+    pub(crate) fn facts(&self) -> EncoderFacts {
+        EncoderFacts {
+            file: printable(&self.path.file_name().unwrap_or_default().to_string_lossy()),
+            digest: self.digest().to_hex(),
+            width: self.encoder.width(),
+            preparation: self.encoder.preparation().clone(),
+        }
+    }
+
+    /// Returns it as the encoder of models that learn from a config's pictures, whose number of channels is `channels`. Sizes
+    /// other than `data.size` are those of files, which a prediction does not repeat.
+    pub(crate) fn of_model(&self, config: &Config, channels: usize) -> ModelEncoder {
+        let facts = self.facts();
+        let given = config.reading().size.filter(|_| config.data.source == DataSource::Pictures);
+        let [height, width] = given.map_or(facts.preparation.size, |size| [size.height as usize, size.width as usize]);
+        ModelEncoder { facts, pictures: [channels, height, width] }
+    }
+
+    /// Checks that it can read pictures of this shape.
+    ///
+    /// # Errors
+    /// If they are too small to say anything.
+    fn check_pictures(&self, shape: ImageShape) -> Result<(), ExperimentError> {
+        if shape.height.min(shape.width) >= LEAST_SIDE as usize {
+            return Ok(());
+        }
+        let found = format_args!("{}x{}: use larger pictures, or no encoder", shape.height, shape.width);
+        let expected = format_args!("expected pictures of at least {LEAST_SIDE}x{LEAST_SIDE} pixels");
+        Err(ExperimentError::input(&self.path, format_args!("{expected}, found {found}")))
+    }
+
+    /// Returns facts about vectors from facts about pictures.
+    pub(crate) fn of_vectors(&self, pictures: Facts) -> Facts {
+        Facts { shape: self.vectors_shape(), ..pictures }
+    }
+
+    /// Reads pictures with `load`. Without a size in `reading`, pictures of one size and not more pixels than the encoder's stay as
+    /// they are, because they need less memory, and all others are resized to the encoder's size.
+    ///
+    /// # Errors
+    /// Those of `load`.
+    fn read_pictures<T>(
+        &self,
+        reading: Reading,
+        load: impl Fn(Reading) -> Result<T, DataError>,
+    ) -> Result<T, DataError> {
+        let ImageShape { height, width, .. } = self.shape();
+        let pixels = if reading.is_colour { 3 } else { 1 } * height * width;
+        let reading = Reading { least_side: LEAST_SIDE, max_values: reading.max_values.max(pixels), ..reading };
+        if reading.size.is_some() {
+            return load(reading);
+        }
+        load(Reading { max_values: pixels, ..reading }).or_else(|_| {
+            let [height, width] = [height, width].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
+            load(Reading { size: Some(Size { height, width }), ..reading })
+        })
+    }
+
+    /// Returns the vectors of pictures with their labels. `name` names a picture in an error.
+    ///
+    /// # Errors
+    /// If they are too small, or one of them has no vector.
+    pub(crate) fn encode(
+        &self,
+        pictures: &Split,
+        name: &(dyn Fn(usize) -> String + Sync),
+        threads: NonZeroUsize,
+        progress: &dyn Progress,
+    ) -> Result<Split, ExperimentError> {
+        let (shape, all) = (pictures.shape(), pictures.len());
+        self.check_pictures(shape)?;
+        progress.begin("encode pictures", "pictures", all as u64, 0);
+        let vectors = threads::map(&(0..all).collect::<Vec<_>>(), threads.get(), |&picture, _| {
+            let vector = self.vector(shape, pictures.pixels(picture), || name(picture));
+            progress.advance(1, "");
+            vector
+        })?;
+        progress.end(&format!("{all} pictures encoded"));
+        Ok(Split::new(self.vectors_shape(), pictures.classes(), vectors.concat(), pictures.labels().to_vec())?)
+    }
+
+    /// Returns the vector of a picture of any shape. `name` names the picture in an error.
+    ///
+    /// # Errors
+    /// If its features are constant, infinite or not numbers, or the encoder fails.
+    pub(crate) fn vector(
+        &self,
+        shape: ImageShape,
+        picture: &[u8],
+        name: impl FnOnce() -> String,
+    ) -> Result<Vec<u8>, ExperimentError> {
+        let vector = vector(&self.encoder, shape, picture);
+        vector.map_err(|fault| ExperimentError::input(&self.path, format_args!("{}: {fault}", name())))
+    }
+}
+
+/// Returns an encoder's vector of a picture of any shape.
+///
+/// # Errors
+/// If its features are constant, infinite or not numbers, or the encoder fails.
+pub(crate) fn vector(encoder: &Encoder, shape: ImageShape, picture: &[u8]) -> Result<Vec<u8>, String> {
+    let preparation = Preparation { shape: encoder.shape(), least_side: 1, resizes: true, converts: true };
+    let prepared = preparation.prepare_bytes(shape, picture)?;
+    encoder.vector(&prepared).map_err(|error| error.to_string())
+}
+
+/// Reads pictures with `load`. Without a size in `reading`, an encoder gives it.
+///
+/// # Errors
+/// Those of `load`.
+pub(crate) fn read_pictures<T>(
+    encoder: Option<&PictureEncoder>,
+    reading: Reading,
+    load: impl Fn(Reading) -> Result<T, DataError>,
+) -> Result<T, DataError> {
+    match encoder {
+        Some(encoder) => encoder.read_pictures(reading, load),
+        None => load(reading),
+    }
+}
+
+/// Checks that the encoder reads pictures of this shape, and that teachers and students learn from its vectors, or else from the
+/// pictures.
+///
+/// # Errors
+/// If they do not.
+pub(crate) fn check_shape(
+    config: &Config,
+    encoder: Option<&PictureEncoder>,
+    shape: ImageShape,
+) -> Result<(), ExperimentError> {
+    let Some(encoder) = encoder else { return config.check_images(shape) };
+    encoder.check_pictures(shape)?;
+    config.check_images(encoder.vectors_shape())
+}
