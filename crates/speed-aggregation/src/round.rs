@@ -452,7 +452,7 @@ mod tests {
         assert_eq!(round.teachers_counted(&statuses), 30);
         let central = of(200.0, NoisePlacement::Central, &[25, 20, 5]).expect("valid");
         assert_eq!((central.proof_range_of(2).most(), central.proof_range_of(0).least()), (5, 0));
-        for (parties, found) in [(&[25, 24][..], 49), (&[50, 0], 50), (&[u32::MAX, 1], 1 << 32)] {
+        for (parties, found) in [(&[25, 24][..], 49), (&[50, 0], 50), (&[u32::MAX, 1], 1_u64 << 32)] {
             let error = of(200.0, NoisePlacement::Distributed, parties).expect_err("refused").to_string();
             assert!(error.starts_with(&format!("parties have {found} teachers together, expected 50,")), "{error}");
         }
