@@ -92,8 +92,8 @@ impl Outcomes {
     }
 
     /// Returns the code of an outcome.
-    #[must_use]
-    pub fn code(self, outcome: Outcome) -> usize {
+    #[cfg(test)]
+    pub(crate) fn code(self, outcome: Outcome) -> usize {
         match outcome {
             Outcome::Label(label) => usize::from(label),
             Outcome::Reached => 0,

@@ -124,9 +124,6 @@ impl Decode for SignedResult {
 in_envelope!(SignedResult, SignedResult, "result");
 
 impl SignedResult {
-    /// The size of the largest result of any round, in bytes.
-    pub const MAX_BYTES: usize = AnswerList::MAX_BYTES + Digest::LENGTH + Signature::LENGTH;
-
     /// Signs a list of answers and the digest of their sum.
     #[must_use]
     pub fn new(list: AnswerList, sum: Digest, sign: impl FnOnce(Digest) -> Signature) -> Self {

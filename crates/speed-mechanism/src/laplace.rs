@@ -60,12 +60,6 @@ impl GeneralisedLaplace {
         self.shape
     }
 
-    /// Returns the distribution with the same shape and another scale.
-    #[must_use]
-    pub fn rescaled(&self, gamma: InverseScale) -> Self {
-        Self { gamma: gamma.get(), ..*self }
-    }
-
     /// Creates the difference of two classes' noise if a fraction `tau` of the teachers adds noise: shape `2 tau`.
     #[must_use]
     pub fn of_difference(gamma: InverseScale, tau: HonestRatio) -> Self {

@@ -53,12 +53,6 @@ impl Architecture {
     fn find(name: &str) -> Result<Self, String> {
         ARCHITECTURES.find(name)
     }
-
-    /// Returns all architectures, the built-in ones first.
-    #[must_use]
-    pub fn all() -> Vec<Self> {
-        ARCHITECTURES.all()
-    }
 }
 
 fn template<N: TeacherNetwork>(shape: ImageShape, classes: usize, device: &Device) -> Box<dyn AnyClassifier> {
