@@ -52,13 +52,13 @@ impl Outcomes {
 
     /// Returns whether these are the outcomes of a check.
     #[must_use]
-    pub fn is_check(self) -> bool {
+    pub(crate) fn is_check(self) -> bool {
         self.classes == 1
     }
 
     /// Returns the number of classes; 1 for a check.
     #[must_use]
-    pub fn classes(self) -> usize {
+    pub(crate) fn classes(self) -> usize {
         self.classes
     }
 

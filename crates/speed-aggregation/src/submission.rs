@@ -33,7 +33,7 @@ pub struct Submission {
 impl Submission {
     /// Returns the largest size of a message's proofs, in bytes: one or two proofs for each block of up to 2048 values.
     #[must_use]
-    pub fn max_proof_bytes(values: usize) -> usize {
+    pub(crate) fn max_proof_bytes(values: usize) -> usize {
         values.div_ceil(Message::VALUES_PER_MASK) * MAX_PROOF
     }
 

@@ -64,7 +64,7 @@ impl VoteCounts {
     ///
     /// # Errors
     /// [`VotesError::Labels`] unless there is one true label for each query.
-    pub fn plurality_accuracy(&self, truth: &[u8]) -> Result<f64, VotesError> {
+    pub(crate) fn plurality_accuracy(&self, truth: &[u8]) -> Result<f64, VotesError> {
         check_labels(self.shape.queries(), truth)?;
         let right = truth.iter().enumerate().filter(|&(query, &label)| self.plurality(query) == label).count();
         Ok(right as f64 / self.shape.queries() as f64)

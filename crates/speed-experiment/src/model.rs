@@ -118,13 +118,13 @@ impl Model {
 
     /// Returns its network, without gradients.
     #[must_use]
-    pub fn network(&self) -> &dyn AnyClassifier {
+    pub(crate) fn network(&self) -> &dyn AnyClassifier {
         self.network.as_ref()
     }
 
     /// Returns the shape of its images.
     #[must_use]
-    pub fn shape(&self) -> ImageShape {
+    pub(crate) fn shape(&self) -> ImageShape {
         self.description.shape()
     }
 

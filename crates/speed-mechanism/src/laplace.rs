@@ -28,7 +28,7 @@ pub struct GeneralisedLaplace {
 
 impl GeneralisedLaplace {
     /// The largest shape supported: the difference of two full Laplace variables.
-    pub const MAX_SHAPE: f64 = 2.0;
+    pub(crate) const MAX_SHAPE: f64 = 2.0;
 
     /// Checks and wraps the parameters.
     ///
@@ -50,7 +50,7 @@ impl GeneralisedLaplace {
 
     /// Returns the inverse scale, per vote.
     #[must_use]
-    pub fn gamma(&self) -> f64 {
+    pub(crate) fn gamma(&self) -> f64 {
         self.gamma
     }
 

@@ -3,7 +3,7 @@
 /// The fault of bytes that are not a MATLAB file of level 5 with images and labels.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum MatError {
+pub(crate) enum MatError {
     /// The header is not the expected one.
     #[error("not a MATLAB file of level 5: expected version 0x0100 and `IM` at byte 124, found {found:02x?}{}", hdf5(.found))]
     Header {

@@ -138,7 +138,7 @@ impl Report {
 
     /// Returns the noise of its answers.
     #[must_use]
-    pub fn noise(&self) -> RunNoise {
+    pub(crate) fn noise(&self) -> RunNoise {
         RunNoise::new(self.rows.iter().any(ReportRow::is_noisy), self.simulation)
     }
 
@@ -146,7 +146,7 @@ impl Report {
     ///
     /// # Errors
     /// If a name is not printable, or a number is out of range.
-    pub fn check(&self) -> Result<(), ExperimentError> {
+    pub(crate) fn check(&self) -> Result<(), ExperimentError> {
         let stages = self.stage_times.iter().map(|time| &time.stage);
         check_count("stages", self.stage_times.len(), MAX_STAGES)?;
         check_names(MAX_FOLDER, [&self.experiment, &self.run].into_iter().chain(&self.handwriting).chain(stages))?;
