@@ -20,4 +20,4 @@ pub(crate) use skellam::skellam_epsilon;
 pub(crate) use wide_skellam::wide_skellam_epsilon;
 
 /// The largest number of queries that are composed: more would take too long.
-pub const MAX_QUERIES: usize = 1_000_000;
+pub(crate) const MAX_QUERIES: usize = 1_000_000;

@@ -148,7 +148,7 @@ impl PrivacyEvent {
 
     /// Returns the total variation distance of all draws of the run from the exact noise.
     #[must_use]
-    pub fn sampling_total_variation(&self) -> f64 {
+    pub(crate) fn sampling_total_variation(&self) -> f64 {
         self.sampling_total_variation
     }
 

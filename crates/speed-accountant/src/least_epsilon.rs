@@ -24,7 +24,7 @@ use crate::sound::larger;
 use crate::three_answers::{LargestMoment, WIDEST_FOR_A_PARTY};
 
 /// The largest moment order of the paper: "it captures the best moments accountant in every case" (Algorithm 1).
-pub const MAX_PAPER_ORDER: u32 = 25;
+pub(crate) const MAX_PAPER_ORDER: u32 = 25;
 
 /// If an estimate is too small by this factor, it has overlooked a neighbour.
 const OVERLOOKED: f64 = 1.01;

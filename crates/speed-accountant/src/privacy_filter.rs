@@ -173,7 +173,7 @@ impl PrivacyFilter {
 
     /// Returns the budget.
     #[must_use]
-    pub fn budget(&self) -> Budget {
+    pub(crate) fn budget(&self) -> Budget {
         self.budget
     }
 

@@ -14,7 +14,6 @@ use crate::delta::Delta;
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
 
-pub use crate::least_epsilon::MAX_PAPER_ORDER;
 pub use crate::moments::{collusion_moment, exact_outcome_moment, moment, outcome_moment, pure_moment};
 pub use crate::outcome::{q, q_exact, q_pairs};
 pub use crate::per_query::{epsilon_star, log_sup_g, per_query_epsilon, theorem_2, tight_per_query_epsilon};

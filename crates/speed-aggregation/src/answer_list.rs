@@ -92,10 +92,6 @@ impl Decode for AnswerList {
 in_envelope!(AnswerList, AnswerList, "result");
 
 impl AnswerList {
-    /// The number of bytes of the largest result of any round.
-    pub const MAX_BYTES: usize =
-        ENVELOPE + HEADER + Round::MAX_TEACHERS + Round::MAX_QUERIES * 2 * WORDS * size_of::<u64>();
-
     /// Combines the answers of `round`, in the order of its queries, and the teachers' statuses.
     ///
     /// # Errors

@@ -139,23 +139,10 @@ impl Encoding {
         Ok(CiphertextNoise::new(parameters, encoding.layout, range).joint_guarantee(circuit))
     }
 
-    /// Returns the number of counts that are compared: the outcomes, except for a check.
-    #[must_use]
-    pub fn candidates(&self) -> usize {
-        self.layout.candidates()
-    }
-
-    /// Returns the number of ciphertexts of an answer, each with one digit of the outcome: 1 for up to 16 outcomes,
-    /// else 2.
-    #[must_use]
-    pub fn digit_count(&self) -> usize {
-        self.layout.digit_count()
-    }
-
     /// Returns the largest absolute value that one teacher may send for one class: half of `2^(64 - unit_log)`, the modulus
     /// of the server's sum. A single share may exceed the bound on the sum, because the sum is exact modulo this modulus.
     #[must_use]
-    pub fn max_share(&self) -> u64 {
+    pub(crate) fn max_share(&self) -> u64 {
         self.layout.max_share()
     }
 

@@ -86,7 +86,7 @@ in_envelope!(Message, Message, "message");
 
 impl Message {
     /// The number of values that share a mask and a proof.
-    pub const VALUES_PER_MASK: usize = DIMENSION.0;
+    pub(crate) const VALUES_PER_MASK: usize = DIMENSION.0;
     /// The first bytes of every message, and of all files of this crate.
     pub const MAGIC: &[u8; 8] = MAGIC;
 

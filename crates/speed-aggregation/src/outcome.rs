@@ -52,13 +52,13 @@ impl Outcomes {
 
     /// Returns whether these are the outcomes of a check.
     #[must_use]
-    pub fn is_check(self) -> bool {
+    pub(crate) fn is_check(self) -> bool {
         self.classes == 1
     }
 
     /// Returns the number of classes; 1 for a check.
     #[must_use]
-    pub fn classes(self) -> usize {
+    pub(crate) fn classes(self) -> usize {
         self.classes
     }
 
@@ -92,8 +92,8 @@ impl Outcomes {
     }
 
     /// Returns the code of an outcome.
-    #[must_use]
-    pub fn code(self, outcome: Outcome) -> usize {
+    #[cfg(test)]
+    pub(crate) fn code(self, outcome: Outcome) -> usize {
         match outcome {
             Outcome::Label(label) => usize::from(label),
             Outcome::Reached => 0,

@@ -46,7 +46,7 @@ impl PrivacyNoise {
     pub const DRAWN: [&str; 3] =
         [MechanismKind::DiscreteLaplace.name(), MechanismKind::Skellam.name(), MechanismKind::Binomial.name()];
     /// The names of the mechanisms of rounds between programs: those that a ledger can charge.
-    pub const NAMES: [&str; 2] = [MechanismKind::DiscreteLaplace.name(), MechanismKind::Binomial.name()];
+    pub(crate) const NAMES: [&str; 2] = [MechanismKind::DiscreteLaplace.name(), MechanismKind::Binomial.name()];
 
     /// Checks that the noise of a mechanism can be drawn in shares.
     ///
@@ -126,7 +126,7 @@ impl PrivacyNoise {
     /// Returns the range of one share if `sharers` parties add the noise, with certainty; `None` if a share has no such
     /// range.
     #[must_use]
-    pub fn share_range(self, sharers: usize) -> Option<(i64, i64)> {
+    pub(crate) fn share_range(self, sharers: usize) -> Option<(i64, i64)> {
         let coins = self.coins_of_teacher(sharers)?;
         let half = i64::try_from(coins / 2).unwrap_or(i64::MAX);
         Some((-half, half.saturating_add((coins % 2) as i64)))
@@ -201,7 +201,7 @@ impl PrivacyNoiseShare {
     ///
     /// # Errors
     /// If the operating system provides no randomness.
-    pub fn draw_of(
+    pub(crate) fn draw_of(
         &self,
         teachers: usize,
         count: usize,

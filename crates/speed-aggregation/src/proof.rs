@@ -95,7 +95,7 @@ pub struct ProofKey {
 
 impl ProofKey {
     /// The largest number of values that one proof covers: those under one mask.
-    pub const MAX_VALUES: usize = Message::VALUES_PER_MASK;
+    pub(crate) const MAX_VALUES: usize = Message::VALUES_PER_MASK;
     /// The number of bytes of the largest proof key.
     pub const MAX_BYTES: usize = 16 << 20;
 

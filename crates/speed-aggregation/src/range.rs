@@ -29,7 +29,7 @@ impl VoteRange {
 
     /// Returns the number of teachers, each of which adds at most one vote to a class.
     #[must_use]
-    pub fn teachers(&self) -> u64 {
+    pub(crate) fn teachers(&self) -> u64 {
         self.teachers
     }
 

@@ -25,13 +25,13 @@ pub struct Round {
 
 impl Round {
     /// The largest number of values (`queries * classes`) of one message: 8 MiB of bodies and 8 MiB of masks.
-    pub const MAX_VALUES: usize = 1 << 20;
+    pub(crate) const MAX_VALUES: usize = 1 << 20;
     /// The largest number of queries of a round, which limits a result to 2 GiB.
     pub const MAX_QUERIES: usize = 1 << 16;
     /// The largest number of teachers of a round.
-    pub const MAX_TEACHERS: usize = VoteShape::MAX_TEACHERS;
+    pub(crate) const MAX_TEACHERS: usize = VoteShape::MAX_TEACHERS;
     /// The largest number of classes of a round (a label is one byte); a parameter set may support fewer.
-    pub const MAX_CLASSES: usize = VoteShape::MAX_CLASSES;
+    pub(crate) const MAX_CLASSES: usize = VoteShape::MAX_CLASSES;
 
     /// Checks the terms of a round.
     ///
@@ -179,7 +179,7 @@ impl Round {
 
     /// Returns whether the queries are checks.
     #[must_use]
-    pub fn is_check(&self) -> bool {
+    pub(crate) fn is_check(&self) -> bool {
         self.spec.kind == RoundKind::Check
     }
 

@@ -27,7 +27,7 @@ pub enum LogEvent {
 
 impl LogEvent {
     /// All events, in the order of their bytes.
-    pub const ALL: [Self; 6] =
+    pub(crate) const ALL: [Self; 6] =
         [Self::Received, Self::Refused, Self::Counted, Self::Closed, Self::Result, Self::Duplicate];
 }
 
@@ -50,7 +50,7 @@ pub struct LogEntry {
 
 impl LogEntry {
     /// The number of bytes of an entry.
-    pub const LENGTH: usize = 1 + usize::LENGTH + Digest::LENGTH;
+    pub(crate) const LENGTH: usize = 1 + usize::LENGTH + Digest::LENGTH;
     /// The teacher number of an entry that concerns no teacher.
     const NO_TEACHER: u32 = u32::MAX;
 

@@ -33,7 +33,7 @@ pub struct Submission {
 impl Submission {
     /// Returns the largest size of a message's proofs, in bytes: one or two proofs for each block of up to 2048 values.
     #[must_use]
-    pub fn max_proof_bytes(values: usize) -> usize {
+    pub(crate) fn max_proof_bytes(values: usize) -> usize {
         values.div_ceil(Message::VALUES_PER_MASK) * MAX_PROOF
     }
 
@@ -124,9 +124,6 @@ impl Decode for SignedResult {
 in_envelope!(SignedResult, SignedResult, "result");
 
 impl SignedResult {
-    /// The size of the largest result of any round, in bytes.
-    pub const MAX_BYTES: usize = AnswerList::MAX_BYTES + Digest::LENGTH + Signature::LENGTH;
-
     /// Signs a list of answers and the digest of their sum.
     #[must_use]
     pub fn new(list: AnswerList, sum: Digest, sign: impl FnOnce(Digest) -> Signature) -> Self {

@@ -83,13 +83,13 @@ impl NoisyVotes {
 
     /// Returns the number of teachers of each party; empty if every teacher is a party.
     #[must_use]
-    pub fn parties(&self) -> &[u32] {
+    pub(crate) fn parties(&self) -> &[u32] {
         &self.parties
     }
 
     /// Returns the number of messages: one of each party.
     #[must_use]
-    pub fn messages(&self) -> usize {
+    pub(crate) fn messages(&self) -> usize {
         if self.parties.is_empty() { self.shape.teachers() } else { self.parties.len() }
     }
 
@@ -125,7 +125,7 @@ impl NoisyVotes {
 
     /// Returns whether the queries are checks.
     #[must_use]
-    pub fn is_check(&self) -> bool {
+    pub(crate) fn is_check(&self) -> bool {
         self.is_check
     }
 
@@ -154,13 +154,13 @@ impl NoisyVotes {
 
     /// Returns the server's noise, queries x classes, if the server adds the noise.
     #[must_use]
-    pub fn server_noise(&self) -> Option<&[i64]> {
+    pub(crate) fn server_noise(&self) -> Option<&[i64]> {
         self.server_noise.as_deref()
     }
 
     /// Returns the number of votes that an answer requires, if there is a threshold.
     #[must_use]
-    pub fn threshold(&self) -> Option<i64> {
+    pub(crate) fn threshold(&self) -> Option<i64> {
         self.threshold
     }
 
@@ -172,7 +172,7 @@ impl NoisyVotes {
 
     /// Returns the bound on the total noise in one class, in votes.
     #[must_use]
-    pub fn noise_bound(&self) -> u64 {
+    pub(crate) fn noise_bound(&self) -> u64 {
         self.noise_bound
     }
 
@@ -181,7 +181,7 @@ impl NoisyVotes {
     /// # Panics
     /// If there is no such party.
     #[must_use]
-    pub fn message(&self, party: usize) -> &[i64] {
+    pub(crate) fn message(&self, party: usize) -> &[i64] {
         let size = self.shape.counts();
         &self.values[party * size..(party + 1) * size]
     }

@@ -23,7 +23,7 @@ pub fn is_assigned(name: &str) -> bool {
 /// spaces, or in characters that look alike (Unicode Technical Standard 39), such as Latin and Cyrillic ones, or `I` and `l`, which
 /// the first text with its small letters does not confuse.
 #[must_use]
-pub fn appearances(name: &str) -> [String; 2] {
+pub(crate) fn appearances(name: &str) -> [String; 2] {
     let compatible: String = name.nfkc().collect();
     let compatible = compatible.split_whitespace().collect::<Vec<_>>().join(" ");
     // Also letters whose capitals are several or shared, such as ß and ς.

@@ -26,7 +26,7 @@ pub struct ClassesError(String);
 
 impl Classes {
     /// The largest number of bytes of a name.
-    pub const MAX_NAME: usize = 200;
+    pub(crate) const MAX_NAME: usize = 200;
 
     /// Creates classes whose names are the numbers from 0.
     ///

@@ -41,12 +41,6 @@ impl VoteCounts {
         self.shape
     }
 
-    /// Returns all counts, query after query: `Q * K` values.
-    #[must_use]
-    pub fn counts(&self) -> &[u32] {
-        &self.counts
-    }
-
     /// Returns the K counts of one query.
     ///
     /// # Panics
@@ -70,25 +64,10 @@ impl VoteCounts {
     ///
     /// # Errors
     /// Unless there is one true label for each query.
-    pub fn plurality_accuracy(&self, truth: &[u8]) -> Result<f64, VotesError> {
+    pub(crate) fn plurality_accuracy(&self, truth: &[u8]) -> Result<f64, VotesError> {
         check_labels(self.shape.queries(), truth)?;
         let right = truth.iter().enumerate().filter(|&(query, &label)| self.plurality(query) == label).count();
         Ok(right as f64 / self.shape.queries() as f64)
-    }
-
-    /// Returns the share of all votes that are the true label of their query: the teachers' mean accuracy.
-    ///
-    /// # Errors
-    /// Unless there is one true label for each query.
-    pub fn mean_accuracy(&self, truth: &[u8]) -> Result<f64, VotesError> {
-        check_labels(self.shape.queries(), truth)?;
-        let right: u64 = truth
-            .iter()
-            .enumerate()
-            .filter_map(|(query, &label)| self.query(query).get(usize::from(label)))
-            .map(|&count| u64::from(count))
-            .sum();
-        Ok(right as f64 / self.shape.labels() as f64)
     }
 }
 
@@ -147,12 +126,9 @@ mod tests {
             assert_eq!(votes.plurality(query), counts.plurality(query));
         }
         for truth in [[0, 1, 3], [2, 0, 0], [3, 200, 1]] {
-            assert_eq!(counts.mean_accuracy(&truth), votes.mean_accuracy(&truth));
             assert_eq!(counts.plurality_accuracy(&truth), votes.plurality_accuracy(&truth));
         }
-        assert_eq!(counts.mean_accuracy(&[0, 1, 3]), Ok(9.0 / 15.0));
         let refused = |accuracy: Result<f64, VotesError>| accuracy.expect_err("refused").to_string();
-        assert_eq!(refused(counts.mean_accuracy(&[0])), "1 labels for 3 queries");
         assert_eq!(refused(counts.plurality_accuracy(&[0; 9])), "9 labels for 3 queries");
     }
 

@@ -56,7 +56,7 @@ mod text;
 pub mod vote_files;
 mod votes;
 
-pub use alike::{alike, appearances, composed, is_assigned};
+pub use alike::{alike, composed, is_assigned};
 pub use circuit::Circuit;
 pub use classes::{Classes, ClassesError, class_list};
 pub use counts::{VoteCounts, most_frequent};

@@ -60,15 +60,6 @@ impl Randomness {
         matches!(self, Self::Simulation(_))
     }
 
-    /// Returns the kind.
-    #[must_use]
-    pub fn kind(&self) -> RandomnessKind {
-        match self {
-            Self::OperatingSystem | Self::SavedKey(_) => RandomnessKind::OperatingSystem,
-            Self::Simulation(_) => RandomnessKind::Simulation,
-        }
-    }
-
     /// Returns the key of one generator: a fresh key, or the stored or chosen one.
     ///
     /// # Errors

@@ -34,7 +34,7 @@ impl Votes {
     /// class 1, and so on. The assignment to teachers is invented, because published histograms do not contain it; the
     /// sums are as given.
     #[must_use]
-    pub fn from_counts(counts: &VoteCounts) -> Self {
+    pub(crate) fn from_counts(counts: &VoteCounts) -> Self {
         let shape = counts.shape();
         let queries = shape.queries();
         let mut labels = vec![0; shape.labels()];
@@ -77,7 +77,7 @@ impl Votes {
     /// # Panics
     /// If the teacher or query does not exist, as for a slice.
     #[must_use]
-    pub fn label(&self, teacher: usize, query: usize) -> u8 {
+    pub(crate) fn label(&self, teacher: usize, query: usize) -> u8 {
         self.teacher(teacher)[query]
     }
 

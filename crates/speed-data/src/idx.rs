@@ -20,7 +20,7 @@ const WORD: usize = 4;
 /// The images of an idx3 file: `count` images of `height` x `width` bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct IdxImages<'a> {
+pub(crate) struct IdxImages<'a> {
     /// Number of images.
     pub count: usize,
     /// Rows of each image, at least 1.
@@ -49,7 +49,7 @@ fn found_kind(magic: u32) -> String {
 ///
 /// # Errors
 /// [`IdxError`] unless header and length are exactly right.
-pub fn read_images(bytes: &[u8]) -> Result<IdxImages<'_>, IdxError> {
+pub(crate) fn read_images(bytes: &[u8]) -> Result<IdxImages<'_>, IdxError> {
     let ([count, height, width], pixels) = read(bytes, IMAGES_MAGIC)?;
     if height == 0 || width == 0 {
         return Err(IdxError(format!(

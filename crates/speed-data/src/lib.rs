@@ -7,7 +7,7 @@
 //! - distribute the training images to the teachers, each image to exactly one teacher ([`partition::blocks`]).
 //!
 //! A [`Dataset`] is a training and a test [`Split`]; a [`Split`] holds labels, and images of one [`ImageShape`] as
-//! bytes. All file formats are read from untrusted bytes ([`idx`], [`mat`], [`pictures`]).
+//! bytes. All file formats are read from untrusted bytes ([`idx`], `mat`, [`pictures`]).
 //!
 //! Only the sources themselves assume a number of channels, a size of images or a number of classes.
 //!
@@ -35,7 +35,7 @@ mod fetch;
 mod files;
 pub mod idx;
 mod images;
-pub mod mat;
+mod mat;
 pub mod mnist;
 pub mod partition;
 pub mod pictures;

@@ -12,13 +12,13 @@ mod error;
 use std::io::BufRead;
 
 use element::Array;
-pub use error::MatError;
+pub(crate) use error::MatError;
 
 use crate::ImageShape;
 
 /// Images and labels of one file.
 #[non_exhaustive]
-pub struct MatImages {
+pub(crate) struct MatImages {
     /// The shape of every image.
     pub shape: ImageShape,
     /// Image after image, each in the order channel, row, column.
@@ -32,7 +32,7 @@ pub struct MatImages {
 ///
 /// # Errors
 /// [`MatError`], which names the fault and the array.
-pub fn read_images(file: impl BufRead, limit: u64) -> Result<MatImages, MatError> {
+pub(crate) fn read_images(file: impl BufRead, limit: u64) -> Result<MatImages, MatError> {
     let (mut images, mut labels) = (None, None);
     element::for_each_array(file, limit, &mut |array| {
         let is_repeated = match array.name() {

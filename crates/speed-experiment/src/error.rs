@@ -38,7 +38,7 @@ impl ExperimentError {
 
     /// Returns an error about a key of a config. `place` is `file:line`, `--set`, or only the file if the key has its default; the message
     /// has the found and the allowed values.
-    pub fn key(place: impl Display, key: impl Display, message: impl Display) -> Self {
+    pub(crate) fn key(place: impl Display, key: impl Display, message: impl Display) -> Self {
         Self::new(ExitCode::Usage, format_args!("{place}: key `{key}`: {message}"))
     }
 

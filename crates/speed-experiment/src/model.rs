@@ -43,7 +43,6 @@ pub use self::predict::{Predicting, Prediction};
 
 use crate::encoder::LEAST_SIDE;
 use crate::error::ExperimentError;
-use crate::stages::LEAST_SIDE;
 
 /// Maximum number of values that a network computes at once for one image: 256 MiB.
 const MAX_ACTIVATIONS: usize = 1 << 26;
@@ -125,7 +124,7 @@ impl Model {
 
     /// Returns its network, without gradients.
     #[must_use]
-    pub fn network(&self) -> &dyn AnyClassifier {
+    pub(crate) fn network(&self) -> &dyn AnyClassifier {
         self.network.as_ref()
     }
 

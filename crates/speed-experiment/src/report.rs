@@ -37,8 +37,11 @@ pub use card::{
     CARD_FORMAT, CardSource, MAX_CARD_DELTA, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy, Privacy,
     Task, TrainingData, Versions, covers_labels,
 };
-pub use classification::{ClassResult, Classification, ClassificationError, check_class_names};
-pub use columns::{DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, DATA_INDEPENDENT_PARTY, PAPER_FORMULAS};
+pub(crate) use classification::check_class_names;
+pub use classification::{ClassResult, Classification, ClassificationError};
+pub(crate) use columns::{
+    DATA_DEPENDENT, DATA_DEPENDENT_COLLUSION, DATA_INDEPENDENT, DATA_INDEPENDENT_PARTY, PAPER_FORMULAS,
+};
 pub use compare::{
     ClaimDifference, ComparedRun, Comparison, Difference, Figure, FigureComparison, Measure, RowComparison,
     SettingDifference, WithoutSpread,
@@ -46,12 +49,12 @@ pub use compare::{
 pub use encoder::EncoderFacts;
 pub use environment::Environment;
 pub use noise::RunNoise;
-pub use page::{BASELINE_STAGE, PageParts, STUDENT_STAGE, Sheet};
-pub use picture::{Picture, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
-pub use plausible::{MAX_CLASS_NAME, MAX_ROW_NAME, check_rows};
+pub(crate) use page::{BASELINE_STAGE, STUDENT_STAGE};
+pub use page::{PageParts, Sheet};
+pub(crate) use picture::{Picture, SHEET_COLUMNS, SHOWN_QUERIES, png, reduced_png};
+pub(crate) use plausible::{MAX_CLASS_NAME, MAX_ROW_NAME, check_rows};
 pub use proportion::Interval;
 pub use row::{AggregationKind, Baselines, EpochAccuracy, LabellingTimes, PaperFigures, ReportRow, Score, StudentRun};
 pub use run::{EnsembleQuality, Report, ReportFile, SCHEMA, StageTime, Versioned};
-pub use statistics::{mean_and_deviation, median};
-pub use sweep::{SettingReport, Spread, SweepLine, SweepReport};
+pub use sweep::{SettingReport, SweepReport};
 pub use table::Table;

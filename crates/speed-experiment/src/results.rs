@@ -8,7 +8,7 @@ mod publish;
 #[cfg(test)]
 mod tests;
 
-pub use card::{CARD, CardedModel, OF_REPORT, check_card, models_of_card, read_card, task, verify_run_card};
+pub use card::{CardedModel, OF_REPORT, check_card, models_of_card, read_card, task, verify_run_card};
 pub use file::{read_report, read_sweep, run_folder, sweep_folder};
 pub use models::first_model;
 pub(crate) use models::write_models;

@@ -148,7 +148,7 @@ impl<'a> Steps<'a> {
     ///
     /// # Errors
     /// If settings of a sweep differ in their steps.
-    pub fn list(&self) -> Result<Vec<Step>, ExperimentError> {
+    pub(crate) fn list(&self) -> Result<Vec<Step>, ExperimentError> {
         let mut steps = Vec::new();
         for (place, kind) in KINDS.iter().enumerate() {
             let Some(Units { name: units, .. }) = &kind.units else { continue };

@@ -12,7 +12,6 @@ use crate::{MechanismError, NoiseCoins, NoiseShare};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BinomialShare {
     coins: u32,
-    teachers: usize,
 }
 
 impl BinomialShare {
@@ -34,7 +33,7 @@ impl BinomialShare {
             return Err(MechanismError::SharedCoins { coins: all, teachers });
         }
         match u32::try_from(all / teachers_wide) {
-            Ok(coins) if coins <= Self::MAX_COINS => Ok(Self { coins, teachers }),
+            Ok(coins) if coins <= Self::MAX_COINS => Ok(Self { coins }),
             _ => Err(MechanismError::CoinsOfTeacher { found: all / teachers_wide, max: Self::MAX_COINS }),
         }
     }
@@ -43,12 +42,6 @@ impl BinomialShare {
     #[must_use]
     pub fn coins(&self) -> u32 {
         self.coins
-    }
-
-    /// Returns the number of teachers that share the noise.
-    #[must_use]
-    pub fn teachers(&self) -> usize {
-        self.teachers
     }
 
     /// Tosses the coins of one share and returns the number of heads.

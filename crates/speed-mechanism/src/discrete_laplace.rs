@@ -22,7 +22,7 @@ pub struct DiscreteLaplace {
 
 impl DiscreteLaplace {
     /// The largest shape supported: the difference of two full discrete Laplace variables.
-    pub const MAX_SHAPE: f64 = 2.0;
+    pub(crate) const MAX_SHAPE: f64 = 2.0;
 
     /// Checks and wraps the parameters.
     ///
@@ -57,7 +57,7 @@ impl DiscreteLaplace {
     /// Returns the logarithm of the probability that the noise is exactly `k` votes. It takes time proportional to
     /// `|k| + 1/gamma`.
     #[must_use]
-    pub fn log_pmf(&self, k: i64) -> f64 {
+    pub(crate) fn log_pmf(&self, k: i64) -> f64 {
         self.logs(k.unsigned_abs()).0
     }
 

@@ -28,7 +28,7 @@ pub struct GeneralisedLaplace {
 
 impl GeneralisedLaplace {
     /// The largest shape supported: the difference of two full Laplace variables.
-    pub const MAX_SHAPE: f64 = 2.0;
+    pub(crate) const MAX_SHAPE: f64 = 2.0;
 
     /// Checks and wraps the parameters.
     ///
@@ -50,7 +50,7 @@ impl GeneralisedLaplace {
 
     /// Returns the inverse scale, per vote.
     #[must_use]
-    pub fn gamma(&self) -> f64 {
+    pub(crate) fn gamma(&self) -> f64 {
         self.gamma
     }
 
@@ -58,12 +58,6 @@ impl GeneralisedLaplace {
     #[must_use]
     pub fn shape(&self) -> f64 {
         self.shape
-    }
-
-    /// Returns the distribution with the same shape and another scale.
-    #[must_use]
-    pub fn rescaled(&self, gamma: InverseScale) -> Self {
-        Self { gamma: gamma.get(), ..*self }
     }
 
     /// Creates the difference of two classes' noise if a fraction `tau` of the teachers adds noise: shape `2 tau`.

@@ -70,13 +70,6 @@ impl LaplaceTable {
         Self { noise, gamma: noise.gamma(), log_survival, log_density }
     }
 
-    /// Returns the distribution with another scale and the same shape. It copies the table instead of computing a new
-    /// one.
-    #[must_use]
-    pub fn rescaled(&self, gamma: crate::InverseScale) -> Self {
-        Self { noise: self.noise.rescaled(gamma), gamma: gamma.get(), ..self.clone() }
-    }
-
     /// Returns the logarithm of the probability that the noise is at least `u` votes.
     #[must_use]
     pub fn log_survival(&self, u: f64) -> f64 {

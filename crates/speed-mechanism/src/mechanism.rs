@@ -96,7 +96,7 @@ impl MechanismKind {
 
     /// Returns whether the noise is an integer number of votes, so that it can be encrypted.
     #[must_use]
-    pub fn is_integer(self) -> bool {
+    pub(crate) fn is_integer(self) -> bool {
         matches!(self, Self::DiscreteLaplace | Self::Skellam | Self::Binomial)
     }
 }

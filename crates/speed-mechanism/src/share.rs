@@ -85,18 +85,6 @@ impl NoiseShare {
         Ok(Self { gamma, teachers, upper, lower, distance })
     }
 
-    /// Returns the inverse scale of the noise that all teachers' shares sum to, per vote.
-    #[must_use]
-    pub fn gamma(&self) -> InverseScale {
-        self.gamma
-    }
-
-    /// Returns the number of teachers that share the noise.
-    #[must_use]
-    pub fn teachers(&self) -> usize {
-        self.teachers
-    }
-
     /// Returns the largest possible magnitude of a draw.
     #[must_use]
     pub fn max_magnitude(&self) -> u64 {

@@ -4,6 +4,6 @@ mod adam;
 mod averaged;
 mod trained;
 
-pub use adam::{Adam, AdamOps, AdamStep, Epsilon};
+pub use adam::{Adam, Epsilon};
 pub use averaged::Averaged;
 pub use trained::{StepError, Trained};

@@ -46,7 +46,7 @@ pub fn to_record(model: &impl Module) -> Result<Vec<u8>, ParameterError> {
 ///
 /// # Errors
 /// If the record is not one of this network.
-pub fn with_record<M: Module>(model: M, record: &[u8]) -> Result<M, ParameterError> {
+pub(crate) fn with_record<M: Module>(model: M, record: &[u8]) -> Result<M, ParameterError> {
     let (expected, found) = (to_record(&model)?.len(), record.len());
     if expected != found {
         return Err(ParameterError::Length { expected, found });

@@ -76,7 +76,7 @@ pub struct Part {
 ///
 /// # Errors
 /// If it has other entries than the folders `1` to the number of sets.
-pub fn key_sets(folder: &Path) -> Result<usize, Refused> {
+pub(crate) fn key_sets(folder: &Path) -> Result<usize, Refused> {
     let found = visible_files(folder)?;
     let is_set = |set: &usize| folder.join(set.to_string()).is_dir();
     let sets = (1..=MAX_KEY_SETS).take_while(is_set).count();

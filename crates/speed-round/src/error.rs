@@ -41,7 +41,7 @@ impl Refused {
 
     /// Returns the error with its file.
     #[must_use]
-    pub fn at(self, path: impl Into<PathBuf>) -> Self {
+    pub(crate) fn at(self, path: impl Into<PathBuf>) -> Self {
         Self { place: Some(path.into()), ..self }
     }
 

@@ -30,7 +30,7 @@ impl PartyKey {
 
     /// Returns the 32 bytes.
     #[must_use]
-    pub fn as_bytes(&self) -> &[u8; 32] {
+    pub(crate) fn as_bytes(&self) -> &[u8; 32] {
         self.0.as_bytes()
     }
 

@@ -31,7 +31,7 @@ impl RoundRandomness {
 
     /// Returns the kind of randomness.
     #[must_use]
-    pub const fn kind(self) -> RandomnessKind {
+    pub(crate) const fn kind(self) -> RandomnessKind {
         match self.seed {
             Some(_) => RandomnessKind::Simulation,
             None => RandomnessKind::OperatingSystem,
@@ -40,7 +40,7 @@ impl RoundRandomness {
 
     /// Returns whether it is a simulation's.
     #[must_use]
-    pub const fn is_simulation(self) -> bool {
+    pub(crate) const fn is_simulation(self) -> bool {
         self.seed.is_some()
     }
 
@@ -52,7 +52,7 @@ impl RoundRandomness {
 
     /// Returns the randomness of a teacher's privacy noise in a round.
     #[must_use]
-    pub fn teacher_noise(self, round: RoundId, teacher: usize) -> Randomness {
+    pub(crate) fn teacher_noise(self, round: RoundId, teacher: usize) -> Randomness {
         self.derive("teacher noise", round.as_bytes(), teacher as u64)
     }
 

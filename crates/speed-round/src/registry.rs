@@ -103,7 +103,7 @@ impl RoundRegistry {
 
     /// Returns the registry's path.
     #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 

@@ -55,7 +55,7 @@ impl Party {
     }
 
     /// The largest number of teachers of a party.
-    pub const MAX_TEACHERS: u32 = 1 << 14;
+    pub(crate) const MAX_TEACHERS: u32 = 1 << 14;
 
     /// Returns the same party with this many teachers. Its message is the sum of their votes and of their shares of the
     /// noise.
@@ -93,7 +93,7 @@ impl Party {
 
 impl Roster {
     /// The largest number of parties that answer in a round between programs: its file holds them all.
-    pub const MAX_TEACHERS: usize = 1 << 14;
+    pub(crate) const MAX_TEACHERS: usize = 1 << 14;
 
     /// Creates a roster.
     ///
@@ -164,14 +164,14 @@ impl Roster {
 
     /// Returns the index of the teacher with this key.
     #[must_use]
-    pub fn teacher(&self, key: PartyKey) -> Option<usize> {
+    pub(crate) fn teacher(&self, key: PartyKey) -> Option<usize> {
         self.teachers.iter().position(|party| party.key == key)
     }
 
     /// Returns SHA-256 of "speed/roster/v5" and then, for the student, the server and every teacher in order, the length of its name (8 bytes,
     /// little-endian), its name, its key, and the number of its teachers (8 bytes).
     #[must_use]
-    pub fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         let mut hash = Sha256::new_with_prefix(b"speed/roster/v5");
         for party in [&self.student, &self.server].into_iter().chain(&self.teachers) {
             hash.update((party.name.len() as u64).to_le_bytes());

@@ -31,7 +31,7 @@ use crate::simulated_keys::{SIMULATION, are_simulated, check_kind, check_share};
 use crate::terms::Terms;
 
 /// The names of the files that [`keygen`] writes, for the student, the teachers and the server.
-pub const KEY_FILES: [&str; 3] = ["secret.key", "public.key", "evaluation.key"];
+pub(crate) const KEY_FILES: [&str; 3] = ["secret.key", "public.key", "evaluation.key"];
 
 /// The names of the files that [`keygen_joint`] writes, for the student, the opener, the teachers and the server.
 pub const JOINT_KEY_FILES: [&str; 4] = ["student.share", "opener.share", KEY_FILES[1], KEY_FILES[2]];

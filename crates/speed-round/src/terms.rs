@@ -46,7 +46,7 @@ impl Terms {
     ///
     /// # Errors
     /// If one of the numbers is out of range.
-    pub fn shape(&self) -> Result<VoteShape, ShapeError> {
+    pub(crate) fn shape(&self) -> Result<VoteShape, ShapeError> {
         VoteShape::new(self.roster.teacher_count(), self.queries, self.classes.len())
     }
 

@@ -65,12 +65,6 @@ impl Checkpoint {
         self.metrics.last().map_or(0, |metrics| metrics.epoch)
     }
 
-    /// Returns the metrics of the finished epochs.
-    #[must_use]
-    pub fn metrics(&self) -> &[EpochMetrics] {
-        &self.metrics
-    }
-
     /// Serialises the checkpoint: a header in JSON, the records, and a checksum; 38 MB for the paper's networks.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -48,7 +48,7 @@ impl Lesson<'_> {
     ///
     /// # Errors
     /// If the device failed.
-    pub fn accuracy(&self, network: &dyn AnyClassifier) -> Result<Option<f64>, DeviceError> {
+    pub(crate) fn accuracy(&self, network: &dyn AnyClassifier) -> Result<Option<f64>, DeviceError> {
         let measure = |test: &Split| accuracy(network, test, &(0..test.len()).collect::<Vec<_>>(), self.device);
         self.test.map(measure).transpose()
     }

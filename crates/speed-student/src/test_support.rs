@@ -106,6 +106,6 @@ impl Bits {
     pub(crate) fn new(outcome: Outcome) -> Self {
         let StudentOutcome { metrics, student, samples, .. } = outcome.expect("a training");
         let metrics = metrics.into_iter().map(|metrics| EpochMetrics { seconds: 0.0, ..metrics }).collect();
-        Self { metrics, student: student.to_record().expect("a record"), samples }
+        Self { metrics, student: student.network().to_record().expect("a record"), samples }
     }
 }

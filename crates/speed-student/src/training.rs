@@ -9,7 +9,6 @@ use burn::tensor::Device;
 use sha2::{Digest, Sha256};
 use speed_data::{ImageShape, Split};
 use speed_nn::device::DeviceError;
-use speed_nn::params::ParameterError;
 use speed_nn::training::{AnyClassifier, accuracy_of, predict};
 
 use crate::{BoxedClassifier, Checkpoint, CheckpointError, Epoch, EpochMetrics, Images, Lesson, Samples};
@@ -88,14 +87,6 @@ impl Student {
     #[must_use]
     pub fn network(&self) -> &dyn AnyClassifier {
         self.network.as_ref()
-    }
-
-    /// Returns Burn's record of the parameters; equal students have equal records.
-    ///
-    /// # Errors
-    /// If Burn cannot write the record.
-    pub fn to_record(&self) -> Result<Vec<u8>, ParameterError> {
-        self.network.to_record()
     }
 }
 

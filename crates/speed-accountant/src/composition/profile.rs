@@ -52,7 +52,7 @@ impl PrivacyProfile {
 
     /// Returns the smaller of two upper bounds of one profile if both are on the same grid, else the first.
     #[must_use]
-    pub fn min(mut self, other: &Self) -> Self {
+    pub(crate) fn min(mut self, other: &Self) -> Self {
         if self.step.to_bits() == other.step.to_bits() && self.excess.len() == other.excess.len() {
             self.excess.iter_mut().zip(&other.excess).for_each(|(value, other)| *value = value.min(*other));
         }
@@ -134,7 +134,7 @@ pub(crate) fn laplace_excess(gamma: f64, at: f64) -> f64 {
 impl PrivacyLossDistribution {
     /// Returns the distribution whose profile on a grid is that of a function, [`PrivacyProfile::connect`]ed.
     #[must_use]
-    pub fn of_profile(step: f64, half: usize, excess: impl Fn(f64) -> f64) -> Self {
+    pub(crate) fn of_profile(step: f64, half: usize, excess: impl Fn(f64) -> f64) -> Self {
         PrivacyProfile::new(step, half, excess).connect()
     }
 

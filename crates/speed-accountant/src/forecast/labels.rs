@@ -153,7 +153,7 @@ impl Forecast {
 
     /// Returns the mean share of right labels in percent with two decimals, rounded down.
     #[must_use]
-    pub fn percent(&self) -> String {
+    pub(crate) fn percent(&self) -> String {
         format!("{:.2}", (self.right_share * 1e4 + 1e-9).floor() / 1e2)
     }
 }

@@ -35,7 +35,7 @@ impl Agreement {
     /// Returns the number of `teachers` teachers that vote for the right class, rounded down. A product within rounding
     /// error of an integer counts as that integer.
     #[must_use]
-    pub fn votes_of(self, teachers: usize) -> usize {
+    pub(crate) fn votes_of(self, teachers: usize) -> usize {
         let product = self.0 * teachers as f64;
         let nearest = product.round();
         let votes = if (product - nearest).abs() <= 1e-12 * nearest { nearest } else { product.floor() };
@@ -84,7 +84,7 @@ impl QueryVotes {
     ///
     /// # Errors
     /// [`AccountError::TooFewClasses`] for fewer than two classes.
-    pub fn with_plurality(counts: Vec<u32>) -> Result<Self, AccountError> {
+    pub(crate) fn with_plurality(counts: Vec<u32>) -> Result<Self, AccountError> {
         let most = counts.iter().max();
         let right = counts.iter().position(|count| Some(count) == most).unwrap_or(0);
         Self::new(counts, right)

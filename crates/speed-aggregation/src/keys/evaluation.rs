@@ -140,7 +140,7 @@ impl EvaluationKey {
 
     /// Returns the parameter set.
     #[must_use]
-    pub fn parameters(&self) -> &Parameters {
+    pub(crate) fn parameters(&self) -> &Parameters {
         &self.public.parameters
     }
 

@@ -77,7 +77,7 @@ impl PublicKey {
 
     /// Returns the size of the key's words, in bytes.
     #[must_use]
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         size_of_val(self.key.as_ref().as_ref())
     }
 

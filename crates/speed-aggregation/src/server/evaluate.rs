@@ -19,7 +19,7 @@ use crate::threads::pool;
 
 impl Server {
     /// The largest number of queries that a thread computes together; every key is read once for all of them.
-    pub const GROUP: usize = 8;
+    pub(crate) const GROUP: usize = 8;
 
     /// Computes the encrypted winner of every query, in order. Groups of queries run in parallel, one per thread; the
     /// answers do not depend on the number of threads. Calls `on_query` from the threads when a query finishes, with

@@ -30,8 +30,8 @@ impl SecretKey {
     }
 
     /// Returns the identifier of the key set.
-    #[must_use]
-    pub fn id(&self) -> KeyId {
+    #[cfg(test)]
+    pub(crate) fn id(&self) -> KeyId {
         self.id
     }
 

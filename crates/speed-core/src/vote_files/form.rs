@@ -25,7 +25,7 @@ pub enum VotesForm {
 impl VotesForm {
     /// Returns the name used on command lines and in configs.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Labels => "labels",
             Self::Histograms => "histograms",

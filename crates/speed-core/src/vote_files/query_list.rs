@@ -51,9 +51,9 @@ pub struct NamedQueries {
 
 impl NamedQueries {
     /// The largest number of pictures of a list.
-    pub const MAX_PICTURES: usize = 1 << 20;
+    pub(crate) const MAX_PICTURES: usize = 1 << 20;
     /// The longest name of a group in bytes.
-    pub const MAX_GROUP_NAME: usize = 100;
+    pub(crate) const MAX_GROUP_NAME: usize = 100;
 
     /// Parses a list of queries, one line for each picture.
     ///

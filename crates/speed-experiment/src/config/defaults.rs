@@ -3,7 +3,7 @@
 use toml::{Table, Value};
 
 /// The schema and its documentation; `configs/default.toml` is a copy.
-pub const DEFAULTS: &str = include_str!("default.toml");
+pub(crate) const DEFAULTS: &str = include_str!("default.toml");
 
 /// The array of tables whose elements all have the keys of the first default element.
 pub(super) const ROWS: &str = "row";

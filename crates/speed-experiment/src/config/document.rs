@@ -53,7 +53,7 @@ impl Source {
 
     /// Creates a source from a text; messages show `name` as its file.
     #[must_use]
-    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+    pub(crate) fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into(), overrides: Vec::new() }
     }
 

@@ -23,7 +23,7 @@ use crate::error::ExperimentError;
 use crate::store::PUBLISHED;
 
 /// Version of the config format.
-pub const SCHEMA_VERSION: u32 = 1;
+pub(crate) const SCHEMA_VERSION: u32 = 1;
 
 /// A complete config as written; only types are checked. A key without an effect by default is written only if it is set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -92,7 +92,7 @@ impl RawConfig {
     /// # Panics
     /// Never: a config holds only tables, numbers, strings and flags.
     #[must_use]
-    pub fn to_toml(&self) -> String {
+    pub(crate) fn to_toml(&self) -> String {
         toml::to_string_pretty(self).expect("a config holds only tables, numbers, strings and flags")
     }
 
@@ -229,19 +229,19 @@ impl Config {
 
     /// Returns the method of a row's students.
     #[must_use]
-    pub fn method_of(&self, row: &RowConfig) -> StudentMethod {
+    pub(crate) fn method_of(&self, row: &RowConfig) -> StudentMethod {
         row.student.unwrap_or(self.student.method)
     }
 
     /// Returns the position of the row whose labels row `index` learns from: its own, unless it names an earlier row.
     #[must_use]
-    pub fn labels_of(&self, index: usize) -> usize {
+    pub(crate) fn labels_of(&self, index: usize) -> usize {
         self.rows[index].labels_of.unwrap_or(index)
     }
 
     /// Returns the config as written.
     #[must_use]
-    pub fn to_raw(&self) -> RawConfig {
+    pub(crate) fn to_raw(&self) -> RawConfig {
         RawConfig {
             schema: SCHEMA_VERSION,
             name: self.name.clone(),
@@ -270,13 +270,13 @@ impl Config {
 
     /// Returns whether noise and keys come from the seed.
     #[must_use]
-    pub fn is_simulation(&self) -> bool {
+    pub(crate) fn is_simulation(&self) -> bool {
         self.noise.randomness == RandomnessKind::Simulation
     }
 
     /// Returns whether noise protects the answers.
     #[must_use]
-    pub fn protects_answers(&self) -> bool {
+    pub(crate) fn protects_answers(&self) -> bool {
         !self.is_simulation() && self.rows.iter().any(RowConfig::is_noisy)
     }
 }

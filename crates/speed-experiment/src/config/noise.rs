@@ -187,7 +187,7 @@ impl RowNoise {
 impl QueryNoise {
     /// Returns the distribution.
     #[must_use]
-    pub fn mechanism(&self) -> Mechanism {
+    pub(crate) fn mechanism(&self) -> Mechanism {
         self.noise.mechanism()
     }
 
@@ -196,7 +196,7 @@ impl QueryNoise {
     ///
     /// # Errors
     /// If the threshold is out of range.
-    pub fn event(&self, tau: HonestRatio) -> Result<PrivacyEvent, AccountError> {
+    pub(crate) fn event(&self, tau: HonestRatio) -> Result<PrivacyEvent, AccountError> {
         let tau = if self.is_central() { HonestRatio::ALL } else { tau };
         #[expect(clippy::cast_precision_loss, reason = "the accountant refuses inexact values")]
         match self.threshold {
@@ -208,20 +208,20 @@ impl QueryNoise {
 
     /// Returns the number of values of a query with noise of their own: one for each class, or one for a check.
     #[must_use]
-    pub fn draws(&self, classes: usize) -> usize {
+    pub(crate) fn draws(&self, classes: usize) -> usize {
         if self.is_check { 1 } else { classes }
     }
 
     /// Returns whether the server adds the noise.
     #[must_use]
-    pub fn is_central(&self) -> bool {
+    pub(crate) fn is_central(&self) -> bool {
         self.placement == NoisePlacement::Central
     }
 
     /// Returns the noise as written in `[noise]`; the parameters of other mechanisms are 0. The coins of binomial noise
     /// are those of all teachers, so that noise of the same width has the same form.
     #[must_use]
-    pub fn written(&self, source: RandomnessKind) -> RawNoise {
+    pub(crate) fn written(&self, source: RandomnessKind) -> RawNoise {
         let mut raw = RawNoise {
             mechanism: self.mechanism().kind(),
             gamma: 0.0,

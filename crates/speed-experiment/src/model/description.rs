@@ -203,7 +203,7 @@ impl Description {
 
     /// Returns the shape of the images.
     #[must_use]
-    pub fn shape(&self) -> ImageShape {
+    pub(crate) fn shape(&self) -> ImageShape {
         let [channels, height, width] = self.shape;
         ImageShape { channels, height, width }
     }

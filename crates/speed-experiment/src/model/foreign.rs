@@ -32,7 +32,7 @@ impl ForeignModel {
     ///
     /// # Errors
     /// If the file is missing or not a model that classifies images, or the names of its classes are missing, wrong or contradictory.
-    pub fn read(path: &Path, classes: Option<&[String]>, fits: bool) -> Result<Self, ExperimentError> {
+    pub(crate) fn read(path: &Path, classes: Option<&[String]>, fits: bool) -> Result<Self, ExperimentError> {
         let bytes = read_regular(path, MAX_MODEL).map_err(ExperimentError::unreadable_model(path))?;
         let classifier = Classifier::new(&bytes).map_err(|error| ExperimentError::input(path, error))?;
         let classes = names(&classifier, classes).map_err(|error| error.at(path))?;
@@ -41,13 +41,13 @@ impl ForeignModel {
 
     /// Returns the names of the classes in the order of the scores.
     #[must_use]
-    pub fn classes(&self) -> &[String] {
+    pub(crate) fn classes(&self) -> &[String] {
         &self.classes
     }
 
     /// Returns the preparation of its images.
     #[must_use]
-    pub fn preparation(&self) -> Preparation {
+    pub(crate) fn preparation(&self) -> Preparation {
         Preparation { shape: self.classifier.shape(), least_side: 1, resizes: self.fits, converts: self.fits }
     }
 
@@ -56,7 +56,7 @@ impl ForeignModel {
     ///
     /// # Errors
     /// If a picture cannot be read or does not have the model's shape, the model fails, or a score is not finite.
-    pub fn predict(
+    pub(crate) fn predict(
         &self,
         inputs: &Inputs,
         threads: NonZeroUsize,

@@ -39,7 +39,7 @@ pub struct RowAnswers {
 impl AskedQueries {
     /// Returns whether all lists have a valid length, because the file is untrusted input.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         let queries = self.pool_images.len();
         self.truth.as_ref().is_none_or(|truth| truth.len() == queries)
             && self.group_sizes.as_ref().is_none_or(|sizes| sizes.len() == queries)

@@ -10,7 +10,7 @@ impl Report {
     /// Returns the results by class of every student, as comma-separated values: shares are from 0 to 1 and have all
     /// digits, and a share without a value is empty. `None` if no student has any.
     #[must_use]
-    pub fn classes_csv(&self) -> Option<String> {
+    pub(crate) fn classes_csv(&self) -> Option<String> {
         let head = ["row", "repeat"].into_iter().chain(CLASS_COLUMNS);
         let lines = |result: &Classification| -> Vec<Vec<String>> {
             result.classes().iter().map(|class| ClassResult::cells(class).into()).collect()
@@ -21,7 +21,7 @@ impl Report {
     /// Returns the confusion matrix of every student, as comma-separated values: a line for each true class, a column for each
     /// predicted class. `None` if no student has any.
     #[must_use]
-    pub fn confusion_csv(&self) -> Option<String> {
+    pub(crate) fn confusion_csv(&self) -> Option<String> {
         let names = self.classes.iter().map(|name| printable(name));
         let head = ["row", "repeat", "true \\ predicted"].map(str::to_owned).into_iter().chain(names);
         self.of_students(head.collect(), |result| result.confusion_table().rows().to_vec())

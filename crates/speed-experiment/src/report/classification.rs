@@ -62,7 +62,7 @@ impl Classification {
     ///
     /// # Errors
     /// If there are no classes or more than 256, two names are equal or one is empty, or a label is not a class.
-    pub fn new(
+    pub(crate) fn new(
         names: impl IntoIterator<Item = impl Into<String>>,
         labels: impl IntoIterator<Item = (u8, u8)>,
     ) -> Result<Self, ClassificationError> {
@@ -86,7 +86,7 @@ impl Classification {
     ///
     /// # Errors
     /// If there are more or fewer names, or two are equal or one is empty.
-    pub fn with_names(self, names: &[String]) -> Result<Self, ClassificationError> {
+    pub(crate) fn with_names(self, names: &[String]) -> Result<Self, ClassificationError> {
         check_class_names(names)?;
         if names.len() != self.names.len() {
             return Err(other_number(self.names.len(), self.names.len(), names.len()));
@@ -102,37 +102,37 @@ impl Classification {
 
     /// Returns the number of images by true class and predicted class.
     #[must_use]
-    pub fn confusion(&self) -> &[Vec<u64>] {
+    pub(crate) fn confusion(&self) -> &[Vec<u64>] {
         &self.confusion
     }
 
     /// Returns the number of images.
     #[must_use]
-    pub fn images(&self) -> u64 {
+    pub(crate) fn images(&self) -> u64 {
         self.confusion.iter().flatten().sum()
     }
 
     /// Returns the number of images that were classified right.
     #[must_use]
-    pub fn right(&self) -> u64 {
+    pub(crate) fn right(&self) -> u64 {
         (0..self.names.len()).map(|class| self.confusion[class][class]).sum()
     }
 
     /// Returns the share of images that were classified right, 0 to 1; `None` without images.
     #[must_use]
-    pub fn accuracy(&self) -> Option<f64> {
+    pub(crate) fn accuracy(&self) -> Option<f64> {
         share(self.right(), self.images())
     }
 
     /// Returns the Wilson interval of the accuracy at 95 %.
     #[must_use]
-    pub fn interval(&self) -> Option<Interval> {
+    pub(crate) fn interval(&self) -> Option<Interval> {
         Interval::wilson(self.right(), self.images())
     }
 
     /// Returns the result of every class, in order.
     #[must_use]
-    pub fn classes(&self) -> Vec<ClassResult> {
+    pub(crate) fn classes(&self) -> Vec<ClassResult> {
         let class = |(class, name): (usize, &String)| {
             let (images, right) = (self.confusion[class].iter().sum(), self.confusion[class][class]);
             let predicted = self.confusion.iter().map(|row| row[class]).sum();
@@ -186,7 +186,7 @@ impl Classification {
 
     /// Returns the confusion matrix as a table: a row for each true class, a column for each predicted class.
     #[must_use]
-    pub fn confusion_table(&self) -> Table {
+    pub(crate) fn confusion_table(&self) -> Table {
         let names = || self.names.iter().map(|name| printable(name));
         let mut table = Table::new(["true \\ predicted".to_owned()].into_iter().chain(names()));
         for (name, row) in names().zip(&self.confusion) {
@@ -215,7 +215,7 @@ impl ClassResult {
 ///
 /// # Errors
 /// Names the class.
-pub fn check_class_names(names: &[String]) -> Result<(), ClassificationError> {
+pub(crate) fn check_class_names(names: &[String]) -> Result<(), ClassificationError> {
     if !(1..=MAX_CLASSES).contains(&names.len()) {
         return Err(other_number(1, MAX_CLASSES, names.len()));
     }

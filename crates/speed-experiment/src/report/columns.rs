@@ -7,15 +7,15 @@ use crate::report::run::{Report, title_of};
 use crate::report::table::{NO_VALUE, Table};
 
 /// The head of the column of the epsilon that may be published.
-pub const DATA_INDEPENDENT: &str = "ε data-independent";
+pub(crate) const DATA_INDEPENDENT: &str = "ε data-independent";
 /// The head of the column of the same epsilon for all teachers of one party.
-pub const DATA_INDEPENDENT_PARTY: &str = "ε one party";
+pub(crate) const DATA_INDEPENDENT_PARTY: &str = "ε one party";
 /// The head of the column of the tightest claim at these votes.
-pub const DATA_DEPENDENT: &str = "ε data-dependent";
+pub(crate) const DATA_DEPENDENT: &str = "ε data-dependent";
 /// The head of the column of the same claim if the adversary knows the other teachers' noise.
-pub const DATA_DEPENDENT_COLLUSION: &str = "ε data-dependent collusion";
+pub(crate) const DATA_DEPENDENT_COLLUSION: &str = "ε data-dependent collusion";
 /// The head of the column of Algorithm 1 with the paper's formulas.
-pub const PAPER_FORMULAS: &str = "ε paper formulas";
+pub(crate) const PAPER_FORMULAS: &str = "ε paper formulas";
 /// The heads of columns that sweeps have too.
 pub(crate) const LABELS: &str = "labels %";
 pub(crate) const STUDENTS: &str = "student %";
@@ -299,7 +299,7 @@ pub(crate) static COLUMNS: &[Column] = &[
 impl Report {
     /// Returns the table without times: byte-identical for the same config and seed.
     #[must_use]
-    pub fn table(&self) -> Table {
+    pub(crate) fn table(&self) -> Table {
         self.table_of(|column| !column.is_measured, Column::cell)
     }
 
@@ -312,7 +312,7 @@ impl Report {
 
     /// Returns the table with the homomorphic times.
     #[must_use]
-    pub fn table_with_times(&self) -> Table {
+    pub(crate) fn table_with_times(&self) -> Table {
         self.table_of(|_| true, Column::cell)
     }
 

@@ -20,7 +20,7 @@ use std::fmt;
 use maud::{Markup, html};
 
 use self::frame::{Section, page, plot, simulation};
-pub use self::public::{BASELINE_STAGE, STUDENT_STAGE};
+pub(crate) use self::public::{BASELINE_STAGE, STUDENT_STAGE};
 pub use self::queries::Sheet;
 use crate::report::asked::AskedQueries;
 use crate::report::run::Report;

@@ -9,14 +9,14 @@ use image::{DynamicImage, GrayImage, ImageEncoder, RgbImage};
 use crate::error::ExperimentError;
 
 /// Images per row of a sheet.
-pub const SHEET_COLUMNS: usize = 10;
+pub(crate) const SHEET_COLUMNS: usize = 10;
 
 /// Maximum number of queries in a sheet: a sheet of 1,000 would take about 1,000 kilobytes.
-pub const SHOWN_QUERIES: usize = 200;
+pub(crate) const SHOWN_QUERIES: usize = 200;
 
 /// A picture: `height * width * channels` bytes, row by row, the channels of a pixel contiguous.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Picture {
+pub(crate) struct Picture {
     /// Width in pixels.
     pub width: usize,
     /// Height in pixels.
@@ -31,7 +31,7 @@ pub struct Picture {
 ///
 /// # Errors
 /// If the picture is empty or too large for a PNG file.
-pub fn png(picture: Picture) -> Result<Vec<u8>, ExperimentError> {
+pub(crate) fn png(picture: Picture) -> Result<Vec<u8>, ExperimentError> {
     encoded(&decoded(picture))
 }
 
@@ -39,7 +39,7 @@ pub fn png(picture: Picture) -> Result<Vec<u8>, ExperimentError> {
 ///
 /// # Errors
 /// If the picture is empty or too large for a PNG file.
-pub fn reduced_png(picture: Picture, part: usize, whole: usize) -> Result<Vec<u8>, ExperimentError> {
+pub(crate) fn reduced_png(picture: Picture, part: usize, whole: usize) -> Result<Vec<u8>, ExperimentError> {
     let sheet = decoded(picture);
     let size = |pixels: u32| {
         let scaled = u64::from(pixels) * part as u64 / whole.max(1) as u64;

@@ -6,10 +6,10 @@ use crate::report::classification::MAX_CLASSES;
 use crate::report::row::ReportRow;
 
 /// Maximum length of a row's name, in bytes.
-pub const MAX_ROW_NAME: usize = 200;
+pub(crate) const MAX_ROW_NAME: usize = 200;
 
 /// Maximum length of the name of a class, in bytes.
-pub const MAX_CLASS_NAME: usize = 1 << 10;
+pub(crate) const MAX_CLASS_NAME: usize = 1 << 10;
 
 /// Largest numbers of rows of a report, and of students of a row.
 const MAX_ROWS: usize = 1000;
@@ -57,7 +57,7 @@ pub(crate) fn check_classes(names: &[String]) -> Result<(), ExperimentError> {
 ///
 /// # Errors
 /// If a row cannot be a row of a run.
-pub fn check_rows(rows: &[ReportRow]) -> Result<(), ExperimentError> {
+pub(crate) fn check_rows(rows: &[ReportRow]) -> Result<(), ExperimentError> {
     check_count("rows", rows.len(), MAX_ROWS)?;
     for row in rows {
         check_names(MAX_ROW_NAME, [&row.name, &row.labels_of, &row.method])?;

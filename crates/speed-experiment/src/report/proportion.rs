@@ -24,7 +24,7 @@ impl Interval {
     /// # Panics
     /// If `right` is larger than `number`.
     #[must_use]
-    pub fn wilson(right: u64, number: u64) -> Option<Self> {
+    pub(crate) fn wilson(right: u64, number: u64) -> Option<Self> {
         assert!(right <= number, "{right} of {number}");
         let share = share(right, number)?;
         #[expect(clippy::cast_precision_loss, reason = "an interval of so many images is narrower than a rounding")]

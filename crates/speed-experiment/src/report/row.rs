@@ -71,7 +71,7 @@ pub struct Score {
 impl Score {
     /// Returns the accuracy of a classification; `None` without images.
     #[must_use]
-    pub fn new(stage: impl Into<String>, result: &Classification) -> Option<Self> {
+    pub(crate) fn new(stage: impl Into<String>, result: &Classification) -> Option<Self> {
         Some(Self {
             stage: stage.into(),
             images: result.images(),
@@ -137,7 +137,7 @@ impl LabellingTimes {
 
     /// Returns the total processor time per query, or `None` if the system does not report it.
     #[must_use]
-    pub fn core_seconds_per_query(&self) -> Option<f64> {
+    pub(crate) fn core_seconds_per_query(&self) -> Option<f64> {
         self.core_seconds.map(|seconds| seconds / self.query_seconds.len().max(1) as f64)
     }
 }
@@ -240,7 +240,7 @@ impl ReportRow {
 
     /// Returns the line without times and results by class: the figures of the table, which config and seed determine.
     #[must_use]
-    pub fn figures_only(&self) -> Self {
+    pub(crate) fn figures_only(&self) -> Self {
         Self { encrypted_times: None, classification: None, ..self.clone() }
     }
 
@@ -253,7 +253,7 @@ impl ReportRow {
 
     /// Returns whether noise was added to its votes.
     #[must_use]
-    pub fn is_noisy(&self) -> bool {
+    pub(crate) fn is_noisy(&self) -> bool {
         self.aggregation != AggregationKind::NonPrivate
     }
 }

@@ -142,7 +142,7 @@ impl Report {
 
     /// Returns the noise of its answers.
     #[must_use]
-    pub fn noise(&self) -> RunNoise {
+    pub(crate) fn noise(&self) -> RunNoise {
         RunNoise::new(self.rows.iter().any(ReportRow::is_noisy), self.simulation)
     }
 
@@ -150,7 +150,7 @@ impl Report {
     ///
     /// # Errors
     /// If a name is not printable, or a number is out of range.
-    pub fn check(&self) -> Result<(), ExperimentError> {
+    pub(crate) fn check(&self) -> Result<(), ExperimentError> {
         let stages = self.stage_times.iter().map(|time| &time.stage);
         let encoder = self.encoder.iter().flat_map(|encoder| [&encoder.file, &encoder.digest]);
         check_count("stages", self.stage_times.len(), MAX_STAGES)?;

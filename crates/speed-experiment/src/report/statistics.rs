@@ -4,7 +4,7 @@
 
 /// Returns the mean, and the sample standard deviation if there are at least two values.
 #[must_use]
-pub fn mean_and_deviation(values: &[f64]) -> (Option<f64>, Option<f64>) {
+pub(crate) fn mean_and_deviation(values: &[f64]) -> (Option<f64>, Option<f64>) {
     if values.is_empty() {
         return (None, None);
     }
@@ -17,7 +17,7 @@ pub fn mean_and_deviation(values: &[f64]) -> (Option<f64>, Option<f64>) {
 
 /// Returns the middle value, or the mean of the two middle values.
 #[must_use]
-pub fn median(values: &[f64]) -> f64 {
+pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     match sorted.len() {

@@ -5,6 +5,5 @@ mod plots;
 mod report;
 mod tables;
 
-pub use lines::{Spread, SweepLine};
 pub use report::{SettingReport, SweepReport};
 pub(crate) use tables::NOTES;

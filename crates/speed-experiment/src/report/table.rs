@@ -105,7 +105,7 @@ impl Table {
 
     /// Returns the table without columns that have no values; the first column stays.
     #[must_use]
-    pub fn without_empty_columns(&self) -> Self {
+    pub(crate) fn without_empty_columns(&self) -> Self {
         let is_kept = |column: &usize| *column == 0 || self.rows.iter().any(|row| is_value(&row[*column]));
         let kept: Vec<usize> = (0..self.columns.len()).filter(is_kept).collect();
         let choose = |cells: &[String]| kept.iter().map(|&column| cells[column].clone()).collect();
@@ -122,7 +122,7 @@ impl Table {
 
     /// Returns a Markdown table that is also readable as plain text.
     #[must_use]
-    pub fn to_markdown(&self) -> String {
+    pub(crate) fn to_markdown(&self) -> String {
         let line = |cells: &[String]| {
             let cells: Vec<String> = self.align(cells).iter().map(|cell| cell.replace('|', "\\|")).collect();
             format!("| {} |\n", cells.join(" | "))

@@ -18,7 +18,7 @@ use crate::stages::{Subjects, data_independent, data_independent_party};
 use crate::store::{RunStore, is_one_name, read_small, report_path, run_of_card};
 
 /// The name of a card in JSON.
-pub const CARD: &str = "model-card.json";
+pub(crate) const CARD: &str = "model-card.json";
 /// The name of the same card in Markdown.
 pub(crate) const CARD_TEXT: &str = "model-card.md";
 

@@ -51,7 +51,7 @@ impl Activation {
 
     /// Computes the function with Burn's own operations.
     #[must_use]
-    pub fn in_burn<const D: usize>(self, y: Tensor<D>) -> Tensor<D> {
+    pub(crate) fn in_burn<const D: usize>(self, y: Tensor<D>) -> Tensor<D> {
         match self {
             Self::Linear => y,
             Self::Relu => activation::relu(y),

@@ -9,7 +9,7 @@ use crate::flex::{Array, contiguous, on_flex, record, values, values_mut};
 
 /// The operation as Burn's backends see it.
 #[backend_extension(Flex, Autodiff)]
-pub trait AddScaledOps: Backend {
+pub(crate) trait AddScaledOps: Backend {
     /// See [`add_scaled`](fn@add_scaled).
     fn add_scaled(x: FloatTensor<Self>, y: FloatTensor<Self>, factor: f32) -> FloatTensor<Self>;
 }

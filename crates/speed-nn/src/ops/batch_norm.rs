@@ -9,7 +9,7 @@ use crate::flex::{Array, on_flex, record, rows, rows_mut, size, values, values_m
 
 /// The operation as Burn's backends see it.
 #[backend_extension(Flex, Autodiff)]
-pub trait BatchNormOps: Backend {
+pub(crate) trait BatchNormOps: Backend {
     /// See [`batch_norm`](fn@batch_norm).
     fn batch_norm(x: FloatTensor<Self>, epsilon: f32) -> FloatTensor<Self>;
 }

@@ -10,7 +10,7 @@ use crate::flex::{Array, array, contiguous, on_flex, record, values, values_mut}
 
 /// The operation as Burn's backends see it.
 #[backend_extension(Flex, Autodiff)]
-pub trait BiasOps: Backend {
+pub(crate) trait BiasOps: Backend {
     /// See [`bias_activation`](fn@bias_activation).
     fn bias_activation(x: FloatTensor<Self>, bias: FloatTensor<Self>, activation: Activation) -> FloatTensor<Self>;
 }

@@ -13,7 +13,7 @@ use crate::matrix::View;
 
 /// The operations as Burn's backends see them.
 #[backend_extension(Flex, Autodiff)]
-pub trait ConvOps: Backend {
+pub(crate) trait ConvOps: Backend {
     /// See [`conv`](fn@conv).
     fn conv(maps: FloatTensor<Self>, weight: FloatTensor<Self>, geometry: Geometry) -> FloatTensor<Self>;
     /// See [`conv_transposed`](fn@conv_transposed).

@@ -10,7 +10,7 @@ use crate::math::exp;
 
 /// The operations as Burn's backends see them.
 #[backend_extension(Flex, Autodiff)]
-pub trait LogSumExpOps: Backend {
+pub(crate) trait LogSumExpOps: Backend {
     /// See [`log_sum_exp`](fn@log_sum_exp).
     fn log_sum_exp(rows: FloatTensor<Self>) -> FloatTensor<Self>;
     /// See [`log_softmax`](fn@log_softmax).

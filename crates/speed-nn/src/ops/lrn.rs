@@ -10,7 +10,7 @@ use crate::flex::{Array, array, contiguous, on_flex, record, rows, rows_mut, val
 
 /// The operation as Burn's backends see it.
 #[backend_extension(Flex, Autodiff)]
-pub trait LrnOps: Backend {
+pub(crate) trait LrnOps: Backend {
     /// See [`local_response_norm`](fn@local_response_norm).
     fn local_response_norm(maps: FloatTensor<Self>, window: Window) -> FloatTensor<Self>;
 }

@@ -13,7 +13,7 @@ use crate::flex::{Array, array, contiguous, on_flex, record, rows_mut, values};
 
 /// The operation as Burn's backends see it.
 #[backend_extension(Flex, Autodiff)]
-pub trait MaxPoolOps: Backend {
+pub(crate) trait MaxPoolOps: Backend {
     /// See [`max_pool_same`](fn@max_pool_same).
     fn max_pool_same(maps: FloatTensor<Self>, kernel: usize, stride: usize) -> FloatTensor<Self>;
 }

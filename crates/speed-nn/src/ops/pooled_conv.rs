@@ -17,7 +17,7 @@ use crate::pooled_conv::{PooledConv, PooledConvTrace};
 
 /// The operation as Burn's backends see it.
 #[backend_extension(Flex, Autodiff)]
-pub trait PooledConvOps: Backend {
+pub(crate) trait PooledConvOps: Backend {
     /// See [`pooled_conv`](fn@pooled_conv).
     fn pooled_conv(
         maps: FloatTensor<Self>,

@@ -9,7 +9,7 @@ use crate::flex::{multiply, on_flex, record};
 
 /// The operation as Burn's backends see it.
 #[backend_extension(Flex, Autodiff)]
-pub trait ProductOps: Backend {
+pub(crate) trait ProductOps: Backend {
     /// See [`product`](fn@product).
     fn product(left: FloatTensor<Self>, right: FloatTensor<Self>) -> FloatTensor<Self>;
 }

@@ -10,7 +10,7 @@ use crate::math;
 
 /// The operations as Burn's backends see them.
 #[backend_extension(Flex, Autodiff)]
-pub trait SumOps: Backend {
+pub(crate) trait SumOps: Backend {
     /// See [`row_sums`](fn@row_sums).
     fn row_sums(rows: FloatTensor<Self>) -> FloatTensor<Self>;
     /// See [`column_sums`](fn@column_sums).

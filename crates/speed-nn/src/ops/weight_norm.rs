@@ -14,7 +14,7 @@ use crate::matrix::{View, product, product_and_squares, product_finished};
 
 /// The operation as Burn's backends see it.
 #[backend_extension(Flex, Autodiff)]
-pub trait WeightNormOps: Backend {
+pub(crate) trait WeightNormOps: Backend {
     /// See [`weight_norm_dense`](fn@weight_norm_dense).
     fn weight_norm_dense(
         x: FloatTensor<Self>,

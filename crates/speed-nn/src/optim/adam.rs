@@ -33,7 +33,7 @@ pub enum Epsilon {
 
 /// One step of [`Adam`] on one array: `p - rate m / (sqrt(v + inside) + outside)`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AdamStep {
+pub(crate) struct AdamStep {
     beta1: f32,
     beta2: f32,
     rate: f32,
@@ -43,7 +43,7 @@ pub struct AdamStep {
 
 /// The operation as Burn's backends see it. An optimiser's step has no gradient.
 #[backend_extension(Flex)]
-pub trait AdamOps: Backend {
+pub(crate) trait AdamOps: Backend {
     /// Computes parameters and both moments after a step.
     fn adam_step(
         parameters: FloatTensor<Self>,

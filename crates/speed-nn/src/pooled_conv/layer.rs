@@ -42,7 +42,7 @@ impl PooledWindows {
 
     /// Returns the number of rows, which is also that of columns, of the kernel.
     #[must_use]
-    pub fn kernel(&self) -> usize {
+    pub(crate) fn kernel(&self) -> usize {
         self.kernel
     }
 
@@ -61,7 +61,7 @@ impl PooledWindows {
 
     /// Returns the number of values in one map.
     #[must_use]
-    pub fn map_len(&self) -> usize {
+    pub(crate) fn map_len(&self) -> usize {
         self.height * self.width * self.channels
     }
 

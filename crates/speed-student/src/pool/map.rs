@@ -235,7 +235,7 @@ impl PoolMap {
     /// # Panics
     /// If `index` is not below `len()`.
     #[must_use]
-    pub fn at(&self, index: usize, dimensions: usize) -> &[f64] {
+    pub(crate) fn at(&self, index: usize, dimensions: usize) -> &[f64] {
         &self.places.row(index)[..self.dimensions(dimensions)]
     }
 

@@ -99,7 +99,7 @@ impl Measure {
 impl Figure {
     /// Returns the figure's name in JSON.
     #[must_use]
-    pub fn key(self) -> &'static str {
+    pub(crate) fn key(self) -> &'static str {
         match self.0 {
             Kind::OfRows(_, compared) => compared.key,
             Kind::OfRuns(figure) => figure.key,
@@ -108,7 +108,7 @@ impl Figure {
 
     /// Returns the figure's name, equal to the head of the table's column if there is one.
     #[must_use]
-    pub fn title(self) -> &'static str {
+    pub(crate) fn title(self) -> &'static str {
         match self.0 {
             Kind::OfRows(column, _) => column.head,
             Kind::OfRuns(figure) => figure.title,

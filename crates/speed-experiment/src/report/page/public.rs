@@ -6,10 +6,10 @@ use crate::report::row::ReportRow;
 use crate::report::run::Report;
 
 /// The beginning of the names of stages that train a student.
-pub const STUDENT_STAGE: &str = "student";
+pub(crate) const STUDENT_STAGE: &str = "student";
 
 /// The beginning of the names of stages that measure baselines.
-pub const BASELINE_STAGE: &str = "baseline";
+pub(crate) const BASELINE_STAGE: &str = "baseline";
 
 /// Returns the rows with a finite data-independent claim, without the figures that such a claim does not cover.
 pub(super) fn covered(rows: &[ReportRow]) -> Vec<ReportRow> {

@@ -17,7 +17,7 @@ pub struct Sheet {
 impl Sheet {
     /// Creates a sheet of `queries` queries; `None` unless it is a picture of a suitable size.
     #[must_use]
-    pub fn new(png: &[u8], queries: usize) -> Option<Self> {
+    pub(crate) fn new(png: &[u8], queries: usize) -> Option<Self> {
         let (width, height) = dimensions_of_whole(png)?;
         let rows = queries.min(SHOWN_QUERIES).div_ceil(SHEET_COLUMNS);
         if rows == 0 || width == 0 || height == 0 {

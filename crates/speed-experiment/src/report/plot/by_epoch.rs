@@ -15,7 +15,7 @@ impl Report {
     /// Returns a table of every student's accuracies at every evaluated epoch, in percent: averaged and last
     /// parameters.
     #[must_use]
-    pub fn students_by_epoch(&self) -> Table {
+    pub(crate) fn students_by_epoch(&self) -> Table {
         let mut table = Table::new(["stage", "epoch", "accuracy %", "last parameters %"]);
         for (student, _) in self.distinct_students() {
             for epoch in &student.by_epoch {
@@ -29,7 +29,7 @@ impl Report {
     /// Draws these accuracies as an SVG, with two lines for each student; `None` without students. A note gives the
     /// number of points below the drawn range.
     #[must_use]
-    pub fn epochs_plot(&self) -> Option<String> {
+    pub(crate) fn epochs_plot(&self) -> Option<String> {
         let students = self.distinct_students();
         let final_accuracies = students.iter().flat_map(|(student, _)| [student.accuracy, student.accuracy_raw]);
         let least = 100.0 * final_accuracies.reduce(f64::min)? - BELOW;

@@ -28,7 +28,7 @@ impl Report {
     /// Returns a table of every student's accuracy in percent, for averaged and last parameters, with the directory of
     /// its metrics.
     #[must_use]
-    pub fn students(&self) -> Table {
+    pub(crate) fn students(&self) -> Table {
         let mut table = Table::new(["row", "repeat", "accuracy %", "last parameters %", "stage"]);
         for row in &self.rows {
             for (repeat, student) in row.students.iter().enumerate() {
@@ -41,7 +41,7 @@ impl Report {
 
     /// Draws the accuracies as an SVG, with a lane for each row; `None` without students.
     #[must_use]
-    pub fn strip_plot(&self) -> Option<String> {
+    pub(crate) fn strip_plot(&self) -> Option<String> {
         let rows: Vec<&ReportRow> = self.rows.iter().filter(|row| !row.students.is_empty()).collect();
         let length = |text: &str| u32::try_from(text.chars().count()).unwrap_or(u32::MAX / LETTER - 8);
         // Names are never truncated: the picture is wide enough for the longest name.

@@ -14,7 +14,7 @@ const SEED: &str = "seed";
 
 /// The results of a row at one setting, over all seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SweepLine {
+pub(crate) struct SweepLine {
     /// The value of each swept key except the seed.
     pub values: Vec<String>,
     /// The row.
@@ -33,7 +33,7 @@ pub struct SweepLine {
 
 /// The mean and the sample standard deviation of values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Spread {
+pub(crate) struct Spread {
     /// Their number.
     pub count: usize,
     /// Their mean; `None` without values.
@@ -79,13 +79,13 @@ pub(super) static SWEEP_COLUMNS: [SweepColumn; 7] = [
 impl SweepReport {
     /// Returns the swept keys by which settings differ: all except the seed.
     #[must_use]
-    pub fn compared_keys(&self) -> Vec<&str> {
+    pub(crate) fn compared_keys(&self) -> Vec<&str> {
         self.keys.iter().map(String::as_str).filter(|key| *key != SEED).collect()
     }
 
     /// Returns a line for each setting and row, with the seeds combined, in the order of the sweep.
     #[must_use]
-    pub fn lines(&self) -> Vec<SweepLine> {
+    pub(crate) fn lines(&self) -> Vec<SweepLine> {
         let compared = |setting: &SettingReport| -> Vec<String> {
             let values = self.keys.iter().zip(&setting.values);
             values.filter(|(key, _)| *key != SEED).map(|(_, value)| value.clone()).collect()

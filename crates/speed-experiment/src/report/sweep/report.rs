@@ -59,7 +59,7 @@ pub struct SettingReport {
 impl SettingReport {
     /// Creates the result of the run with these values of the swept keys.
     #[must_use]
-    pub fn new(values: Vec<String>, report: Report) -> Self {
+    pub(crate) fn new(values: Vec<String>, report: Report) -> Self {
         Self {
             values,
             run: report.run,
@@ -92,7 +92,7 @@ impl SweepReport {
     ///
     /// # Errors
     /// If a name is not printable, a number is out of range, or lists differ in length.
-    pub fn check(&self) -> Result<(), ExperimentError> {
+    pub(crate) fn check(&self) -> Result<(), ExperimentError> {
         check_names(MAX_FOLDER, [&self.experiment, &self.sweep].into_iter().chain(&self.keys))?;
         check_count("settings", self.settings.len(), MAX_SETTINGS)?;
         if self.values.len() != self.keys.len() {

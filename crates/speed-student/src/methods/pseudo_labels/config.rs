@@ -66,7 +66,7 @@ impl PseudoLabelsConfig {
     ///
     /// # Errors
     /// Names the first field with an impossible value.
-    pub fn check(&self) -> Result<(), InvalidField> {
+    pub(crate) fn check(&self) -> Result<(), InvalidField> {
         let (epochs, warmup) = (self.epochs, self.warmup_epochs);
         InvalidField::epochs("pseudo_labels.epochs", epochs)?;
         InvalidField::unless(warmup > 0 && warmup <= epochs, "pseudo_labels.warmup_epochs", || {
