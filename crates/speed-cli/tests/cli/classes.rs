@@ -45,10 +45,10 @@ fn arrays() -> Workplace {
     let place = Workplace::new(ARRAYS);
     fs::create_dir_all(place.path("arrays")).expect("a folder");
     let labels: Vec<u8> = (0..60).map(|image| image % 3).collect();
-    let image = |label: &u8| -> Vec<u8> { (0..144).map(|pixel| 200 * u8::from(pixel / 48 == *label)).collect() };
+    let image = |label: &u8| -> Vec<u8> { (0..=255).map(|pixel| 200 * u8::from(pixel / 86 == *label)).collect() };
     let pixels: Vec<u8> = labels.iter().flat_map(image).collect();
     for half in ["train", "test"] {
-        npy(&place.path(&format!("arrays/{half}_images.npy")), "60, 12, 12", &pixels);
+        npy(&place.path(&format!("arrays/{half}_images.npy")), "60, 16, 16", &pixels);
         npy(&place.path(&format!("arrays/{half}_labels.npy")), "60,", &labels);
     }
     place
@@ -172,7 +172,7 @@ fn classes_of_arrays_have_the_names_of_the_config() {
     assert!(page.contains("&lt;b&gt;middle&lt;/b&gt;") && !page.contains("<b>middle"), "names are escaped");
     let (model, _) = students(&folder).pop_first().expect("a student");
     let model = text(&model);
-    npy(&place.path("image.npy"), "1, 12, 12", &[0; 144]);
+    npy(&place.path("image.npy"), "1, 16, 16", &[0; 256]);
     let predicted = place.succeeds(&["predict", "--model", model, "image.npy", "--format", "json"]);
     assert!(predicted.contains("\"bottom\""), "{predicted}");
 

@@ -149,11 +149,11 @@ fn a_pool_of_training_images_leaves_the_test_images_to_the_student() {
     let place = Workplace::new(GROUPS);
     fs::create_dir_all(place.path("arrays")).expect("a folder");
     let labels: Vec<u8> = (0..90).map(|image| image % 3).collect();
-    let image = |label: &u8| -> Vec<u8> { (0..144).map(|pixel| 200 * u8::from(pixel / 48 == *label)).collect() };
+    let image = |label: &u8| -> Vec<u8> { (0..=255).map(|pixel| 200 * u8::from(pixel / 86 == *label)).collect() };
     for (half, images) in [("train", 90), ("test", 30)] {
         let labels = &labels[..images];
         let pixels: Vec<u8> = labels.iter().flat_map(image).collect();
-        npy(&place.path(&format!("arrays/{half}_images.npy")), &format!("{images}, 12, 12"), &pixels);
+        npy(&place.path(&format!("arrays/{half}_images.npy")), &format!("{images}, 16, 16"), &pixels);
         npy(&place.path(&format!("arrays/{half}_labels.npy")), &format!("{images},"), labels);
     }
     let keys =
