@@ -141,7 +141,7 @@ fn options_and_pictures_that_an_encoder_cannot_use_are_refused_by_name() {
     place.fails(&with(&["--set", "features.encoder=a.onnx"]), 2, &["features.encoder", "--encoder"]);
     place.fails(&with(&["--size", "64x64"]), 3, &["encoder.onnx", "64"]);
     let queries = ["student", "queries", "--pool", "public", "--count", "6", "--seed", "2", "--out", "list.csv"];
-    place.fails(&[&queries[..], &ENCODER].concat(), 2, &["--encoder"]);
+    place.fails(&[&queries[..], &ENCODER].concat(), 2, &["--groups"]);
     place.fails(&[&queries[..], &ENCODER, &["--groups", "--features", "pixels"]].concat(), 2, &["--features"]);
     place.fails(&[&queries[..], &["--groups", "--set", "features.pool=mean"]].concat(), 2, &["--encoder"]);
 

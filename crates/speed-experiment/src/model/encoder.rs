@@ -77,5 +77,9 @@ fn read(expected: &ModelEncoder, path: &Path) -> Result<Encoder, ExperimentError
         error => other(format!("another file ({error})")),
     })?;
     let found = encoder.digest().to_hex();
-    if found == facts.digest && encoder.width() == facts.width { Ok(encoder) } else { Err(other(found)) }
+    if found == facts.digest && encoder.width() == facts.width {
+        Ok(encoder)
+    } else {
+        Err(other(format!("SHA-256 {found}")))
+    }
 }
