@@ -307,6 +307,7 @@ mod tests {
         let path = |name: &str| place.path().join(name).display().to_string();
         std::fs::write(path("votes.csv"), "250,0,0,0,0,0,0,0,0,0\n".repeat(10_000)).expect("votes");
         std::fs::write(path("labels.csv"), "0\n".repeat(26_032)).expect("labels");
+        std::fs::write(path("encoder.onnx"), speed_nn::onnx::small_encoder()).expect("an encoder");
         let options = RunOptions {
             results: place.path().join("results"),
             datasets: None,
@@ -327,6 +328,12 @@ mod tests {
             }
             if source.text().contains("source = \"pictures\"") {
                 overrides.extend(["data.source=digits".to_owned(), "data.folder=".to_owned()]);
+            }
+            if source.text().contains("encoder = \"encoder.onnx\"") {
+                let encoder = format!("features.encoder={}", path("encoder.onnx"));
+                let built_in =
+                    ["data.pool=test", "data.train_images=60000", "data.test_images=20000"].map(str::to_owned);
+                overrides.extend([vec![encoder], built_in.to_vec()].concat());
             }
             let config = source.with_overrides(&overrides).and_then(|source| Config::load(&source)).expect("a config");
             let plan = plan_with(&config, &options, false).unwrap_or_else(|error| panic!("{preset:?}: {error}"));

@@ -54,17 +54,15 @@ impl StudentError {
     }
 }
 
-/// The fault of images and labels on which a student cannot be trained.
+/// The fault of images and labels on which a student cannot be trained, with the expected and the found value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum InvalidData {
-    /// There are no labelled images.
-    #[error("expected at least one labelled image, found none")]
-    NoLabels,
-    /// The test images are an empty split.
-    #[error("expected at least one test image, found none")]
-    NoTest,
-    /// Images, labels, doubts, classes or parameters that do not fit together, with the expected and the found value.
-    #[error("{0}")]
-    Fit(String),
+#[error("{0}")]
+pub struct InvalidData(pub(crate) String);
+
+impl InvalidData {
+    /// The fault of test images that are none.
+    #[must_use]
+    pub fn no_test() -> Self {
+        Self("expected at least one test image, found none".to_owned())
+    }
 }

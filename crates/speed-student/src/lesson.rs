@@ -61,10 +61,10 @@ impl Lesson<'_> {
             let found = test.classes();
             if found != classes {
                 let message = format!("expected test images of the pool's {classes} classes, found {found} classes");
-                return Err(InvalidData::Fit(message));
+                return Err(InvalidData(message));
             }
             if test.is_empty() {
-                return Err(InvalidData::NoTest);
+                return Err(InvalidData::no_test());
             }
         }
         if let Some(doubts) = self.doubts {
@@ -72,7 +72,7 @@ impl Lesson<'_> {
             let found = doubts.iter().filter(|doubt| (0.0..1.0).contains(*doubt)).count();
             let doubts = doubts.len();
             if [doubts, found] != [labels; 2] {
-                return Err(InvalidData::Fit(format!(
+                return Err(InvalidData(format!(
                     "expected a doubt of at least 0 and below 1 for each of {labels} labels, found {found} of {doubts} doubts in this range"
                 )));
             }
@@ -86,24 +86,24 @@ pub(crate) fn check_shapes(pool: ImageShape, test: ImageShape) -> Result<(), Inv
     if pool == test {
         return Ok(());
     }
-    Err(InvalidData::Fit(format!("expected test images of the size of the pool's images, {pool}, found {test}")))
+    Err(InvalidData(format!("expected test images of the size of the pool's images, {pool}, found {test}")))
 }
 
 /// Checks that there are labels, and that they are classes of images of the pool.
 pub(crate) fn check_labels(pool: Images<'_>, labelled: &[(usize, u8)], classes: usize) -> Result<(), InvalidData> {
     if labelled.is_empty() {
-        return Err(InvalidData::NoLabels);
+        return Err(InvalidData("expected at least one labelled image, found none".to_owned()));
     }
     for (position, &(index, label)) in labelled.iter().enumerate() {
         if index >= pool.len() {
             let images = pool.len();
-            return Err(InvalidData::Fit(format!(
+            return Err(InvalidData(format!(
                 "label {position}: expected an image of the pool of {images} images, found image {index}"
             )));
         }
         if usize::from(label) >= classes {
             let message = format!("label {position}: expected a class below {classes}, found {label}");
-            return Err(InvalidData::Fit(message));
+            return Err(InvalidData(message));
         }
     }
     Ok(())

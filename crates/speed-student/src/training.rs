@@ -113,7 +113,7 @@ impl StudentMethod {
     ) -> Result<BoxedClassifier, StudentError> {
         config.check().map_err(StudentError::Config)?;
         if !(1..=256).contains(&classes) || shape.pixels() == 0 {
-            return Err(StudentError::Data(InvalidData::Fit(format!(
+            return Err(StudentError::Data(InvalidData(format!(
                 "expected images with pixels and 1 to 256 classes, found images of {shape} and {classes} classes"
             ))));
         }
@@ -121,7 +121,7 @@ impl StudentMethod {
         let least = self.least_parameters(config, shape, classes);
         if parameters < least {
             let message = format!("expected at least {least} parameters of the network, found {parameters}");
-            return Err(StudentError::Data(InvalidData::Fit(message)));
+            return Err(StudentError::Data(InvalidData(message)));
         }
         Ok(self.classifier(config, shape, classes, device))
     }

@@ -39,7 +39,7 @@ fn a_file_and_the_command_line_change_what_they_name() {
 }
 
 /// The run ids of the presets; finished runs are found by them.
-const PRESETS: [(&str, &str); 27] = [
+const PRESETS: [(&str, &str); 29] = [
     ("argmax-accuracy", "33fd61365130"),
     ("confident", "6fb18f5c42a5"),
     ("confident-svhn", "b9410c9e7b4c"),
@@ -56,6 +56,8 @@ const PRESETS: [(&str, &str); 27] = [
     ("mnist-sweeps", "c7ea2b219cf3"),
     ("mnist-teachers", "70aa42636ad2"),
     ("mnist-true-labels", "f6d52fbd7703"),
+    ("photographs", "59058141b712"),
+    ("photographs-cifar", "fa7ee0985bbc"),
     ("pictures", "2c2be5062391"),
     ("published-votes", "40fafc49fbaa"),
     ("published-votes-students", "170295e3e1bc"),

@@ -283,7 +283,7 @@ mod tests {
         for &label in &labels {
             let light = 30.0 * Distribution::<f64>::sample(&StandardNormal, &mut stream);
             pixels.extend((0..VALUES).map(|value| {
-                let of_class = if value % usize::from(CLASSES) == usize::from(label) { 12.0 } else { 0.0 };
+                let of_class = if value % usize::from(CLASSES) == usize::from(label) { 24.0 } else { 0.0 };
                 let common = if value < 4 { 20.0 + light } else { 10.0 };
                 let noise = 9.0 * Distribution::<f64>::sample(&StandardNormal, &mut stream);
                 (128.0 + common + of_class + noise).clamp(1.0, 255.0) as u8
@@ -293,7 +293,7 @@ mod tests {
         Split::new(shape, CLASSES.into(), pixels, labels).expect("a split")
     }
 
-    /// Returns a pool, of whose first 200 images every second one has a label, and 40 % of these labels are wrong.
+    /// Returns a pool with labels, of which 40 % are wrong.
     fn data() -> Data {
         let (pool, test) = (vectors(400, 0), vectors(300, 1));
         let mut stream = Streams::new(7).stream("labels", 0);
@@ -308,7 +308,7 @@ mod tests {
                 },
             )
         };
-        let labelled = (0..200).step_by(2).map(label).collect();
+        let labelled = (0..400).map(label).collect();
         Data { pool, labelled, test }
     }
 

@@ -159,14 +159,14 @@ fn bad_data_are_named() {
         other => panic!("not refused: {other:?}"),
     };
     let with_labels = |labelled: &[(usize, u8)]| Data { labelled: labelled.to_vec(), ..data() };
-    assert_eq!(refused(&with_labels(&[])), InvalidData::NoLabels);
+    assert_eq!(refused(&with_labels(&[])), InvalidData("expected at least one labelled image, found none".to_owned()));
     let unfit = |data: &Data, end: &str| {
         let message = refused(data).to_string();
         assert!(message.ends_with(end), "{message}");
     };
     unfit(&with_labels(&[(0, 1), (100, 1)]), "label 1: expected an image of the pool of 100 images, found image 100");
     unfit(&with_labels(&[(0, 3)]), "label 0: expected a class below 3, found 3");
-    assert_eq!(refused(&Data { test: data().test.slice(0..0), ..data() }), InvalidData::NoTest);
+    assert_eq!(refused(&Data { test: data().test.slice(0..0), ..data() }), InvalidData::no_test());
     let flat = ImageShape { channels: 1, height: 1, width: 2 };
     let test = Split::new(flat, 3, vec![0, 0], vec![0]).expect("a split");
     unfit(&Data { test, ..data() }, &format!("images, {SHAPE}, found {flat}"));

@@ -47,7 +47,7 @@ impl Stage for Student<'_> {
             self.keep(folder, &outcome.student)?;
         }
         let accuracies = outcome.accuracy.zip(outcome.accuracy_raw);
-        let accuracies = accuracies.ok_or_else(|| self.error(StudentError::Data(InvalidData::NoTest)))?;
+        let accuracies = accuracies.ok_or_else(|| self.error(StudentError::Data(InvalidData::no_test())))?;
         let test = record::Test { images: &self.images.test, class_names: &self.images.class_names };
         let outputs = record::write(folder, &self.name, self.method(), &outcome, accuracies, &test)?;
         folder.remove(CHECKPOINT);
