@@ -217,7 +217,7 @@ impl Accountant {
         }
         let is_too_many = |classes: &usize| self.event.is_of_party() && *classes > PrivacyEvent::MAX_PARTY_CLASSES;
         if let Some(found) = self.classes.filter(is_too_many) {
-            return Err(AccountError::party_classes(found));
+            return Err(AccountError::party_classes(found, PrivacyEvent::MAX_PARTY_CLASSES));
         }
         let classes = self.classes.unwrap_or(usize::MAX);
         let epsilon = self.per_query_epsilon(classes);

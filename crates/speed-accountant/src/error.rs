@@ -2,8 +2,6 @@
 
 use speed_mechanism::MechanismError;
 
-use crate::event::PrivacyEvent;
-use crate::outcome::MIN_RATIO;
 use crate::spent::CompositionRule;
 
 /// Refusal of votes or parameters.
@@ -83,16 +81,14 @@ impl AccountError {
         ))
     }
 
-    pub(crate) fn party_classes(found: usize) -> Self {
-        let max = PrivacyEvent::MAX_PARTY_CLASSES;
+    pub(crate) fn party_classes(found: usize, max: usize) -> Self {
         Self::Invalid(format!("{found} classes: the bound for a party of several teachers holds for at most {max}"))
     }
 
     /// Returns an error about an integrand of `q` that has a cusp too close to the path of integration.
-    pub(crate) fn integration_ratio(event: &PrivacyEvent) -> Self {
-        let tau = event.tau().get();
+    pub(crate) fn integration_ratio(tau: f64, least: f64) -> Self {
         Self::Invalid(format!(
-            "q by integration cannot be reached: tau is {tau}, expected at least {MIN_RATIO} with continuous Laplace noise"
+            "q by integration cannot be reached: tau is {tau}, expected at least {least} with continuous Laplace noise"
         ))
     }
 }

@@ -155,7 +155,7 @@ impl PrivacyFilter {
         if let Some(found) =
             of_parties.filter_map(|batch| batch.classes).find(|classes| *classes > PrivacyEvent::MAX_PARTY_CLASSES)
         {
-            return Err(AccountError::party_classes(found));
+            return Err(AccountError::party_classes(found, PrivacyEvent::MAX_PARTY_CLASSES));
         }
         let mut after = self.clone();
         batches.iter().for_each(|batch| after.compose(batch));

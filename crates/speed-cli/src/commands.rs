@@ -109,7 +109,8 @@ pub(crate) enum Command {
     Manual(shell::ManualOptions),
 }
 
-pub(crate) fn execute(command: Command) -> Result<(), Failure> {
+/// Executes a command. `command_line` returns the whole command line, which completions and manual pages describe.
+pub(crate) fn execute(command: Command, command_line: fn() -> clap::Command) -> Result<(), Failure> {
     if matches!(command, Command::Student(_) | Command::Teacher(_) | Command::Server(_)) {
         process::hide_memory();
     }
@@ -133,7 +134,7 @@ pub(crate) fn execute(command: Command) -> Result<(), Failure> {
         Command::Audit(options) => privacy::audit(&options),
         Command::Ledger(command) => privacy::ledger(&command),
         Command::Figure(command) => privacy::figure(&command),
-        Command::Completions(options) => shell::completions(options),
-        Command::Manual(options) => shell::manual(options),
+        Command::Completions(options) => shell::completions(options, command_line()),
+        Command::Manual(options) => shell::manual(options, command_line()),
     }
 }

@@ -18,7 +18,7 @@ mod terminal;
 
 use std::io::Write;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser as _};
 use speed_core::ExitCode;
 
 /// Executes the command line and returns the process's exit code.
@@ -61,7 +61,7 @@ fn run(prepare: impl FnOnce()) -> std::process::ExitCode {
         }
         Err(error) => error.exit(),
     };
-    match commands::execute(command) {
+    match commands::execute(command, command_line::CommandLine::command) {
         Ok(()) => ExitCode::Done.into(),
         Err(failure) => {
             if let Some(message) = &failure.message {

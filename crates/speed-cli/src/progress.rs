@@ -8,23 +8,13 @@ mod ticker;
 use std::io::{IsTerminal, stderr};
 use std::path::Path;
 
-use clap::ValueEnum;
 use speed_core::ExitCode;
 use speed_experiment::{Event, Progress};
 
 pub(crate) use self::bars::Bars;
-pub(crate) use self::lines::EVERY;
 use self::lines::Lines;
+pub(crate) use self::lines::{EVERY, LogFormat};
 use crate::bar::{self, is_quiet};
-
-/// The form of progress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
-    /// For people.
-    Text,
-    /// One object a line.
-    Json,
-}
 
 /// A reporter of a run's progress.
 pub(crate) enum Reporter {

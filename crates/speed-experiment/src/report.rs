@@ -56,5 +56,6 @@ pub(crate) use plausible::{MAX_CLASS_NAME, MAX_ROW_NAME, check_rows};
 pub use proportion::Interval;
 pub use row::{AggregationKind, Baselines, EpochAccuracy, LabellingTimes, PaperFigures, ReportRow, Score, StudentRun};
 pub use run::{EnsembleQuality, Report, ReportFile, SCHEMA, StageTime, Versioned};
+pub(crate) use statistics::{mean_and_deviation, median};
 pub use sweep::{SettingReport, SweepReport};
 pub use table::Table;

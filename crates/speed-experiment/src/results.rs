@@ -5,6 +5,7 @@ mod file;
 mod models;
 mod page;
 mod publish;
+mod row;
 #[cfg(test)]
 mod tests;
 
@@ -14,3 +15,4 @@ pub use models::first_model;
 pub(crate) use models::write_models;
 pub use page::{missing_for_page, run_page};
 pub(crate) use publish::{PublishedQueries, publish, publish_sweep};
+pub(crate) use row::report_row;

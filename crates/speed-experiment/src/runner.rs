@@ -21,7 +21,7 @@ use crate::picture;
 use crate::plan::check_run_price;
 use crate::progress::{Progress, Recorder};
 use crate::report::{AskedQueries, EnsembleQuality, Environment, Report, ReportRow, RowAnswers, StageTime};
-use crate::results::{PublishedQueries, publish, write_models};
+use crate::results::{PublishedQueries, publish, report_row, write_models};
 use crate::stages::{
     CollectedVotes, Context, Graph, Images, Node, Outputs, Queries, RowLabellings, TeacherAnswers, TeachersOnTest,
     Truth, kinds_of_machine, planned_classes, select_queries,
@@ -187,7 +187,7 @@ fn report(
 ) -> Result<(Report, PublishedQueries), ExperimentError> {
     let (config, store, images) = (context.config, context.store, context.pictures());
     let collected = outputs.get::<CollectedVotes>();
-    let rows: Vec<ReportRow> = (0..config.rows.len()).map(|row| ReportRow::new(config, outputs, row)).collect();
+    let rows: Vec<ReportRow> = (0..config.rows.len()).map(|row| report_row(config, outputs, row)).collect();
     let asked = asked_queries(context, outputs, &rows);
     let pictures = images.map(|images| picture::of_queries(&images.pool, &asked.pool_images)).transpose()?;
     let asked = PublishedQueries { queries: asked, pictures };

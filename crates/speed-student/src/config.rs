@@ -3,11 +3,24 @@
 use serde::{Deserialize, Serialize};
 use speed_nn::training::InvalidField;
 
-use crate::StudentMethod;
 use crate::epoch_images::{REFERENCE_POOL, check_epoch_images, is_pass};
 use crate::gan::{GanConstants, GanSize};
 use crate::limits::MAX_SIZE;
 use crate::pseudo_labels::PseudoLabelsConfig;
+
+/// A method of training a student, identified by its name. `methods.rs` lists the methods.
+#[derive(Clone, Copy)]
+pub struct StudentMethod {
+    pub(crate) name: &'static str,
+}
+
+impl StudentMethod {
+    /// Returns the method's name in a config.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+}
 
 /// Settings of the student.
 ///

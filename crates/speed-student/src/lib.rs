@@ -33,13 +33,13 @@ mod training;
 
 pub use burn::tensor::Device;
 pub use checkpoint::{Checkpoint, CheckpointError};
-pub use config::StudentConfig;
+pub use config::{StudentConfig, StudentMethod};
 pub use error::{InvalidData, ReportError, StudentError};
 pub use gan::{ConvolutionalConstants, GanConstants, GanSize};
 pub use lesson::Lesson;
 pub use method::{BoxedClassifier, Epoch, Method, Passes, Training};
 use methods::gan;
-pub use methods::{StudentMethod, pseudo_labels};
+pub use methods::pseudo_labels;
 pub use metrics::EpochMetrics;
 pub use samples::{Grid, Samples};
 pub use speed_data::Images;

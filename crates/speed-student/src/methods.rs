@@ -8,31 +8,40 @@ use std::ops::Deref;
 
 use speed_nn::training::{Named, RegistrationError, Registry, by_name};
 
-use crate::Method;
+use crate::{Method, StudentMethod};
 use gan::{Convolutional, Dense, Gan};
 use linear::Linear;
 use pseudo_labels::PseudoLabels;
 
-static METHODS: Registry<StudentMethod> =
-    Registry::new(&[StudentMethod::GAN, StudentMethod::PSEUDO_LABELS, StudentMethod::CONV_GAN, StudentMethod::LINEAR]);
+static METHODS: Registry<NamedMethod> = Registry::new(&[
+    NamedMethod { name: StudentMethod::GAN, method: &Gan::<Dense>::NEW },
+    NamedMethod { name: StudentMethod::PSEUDO_LABELS, method: &PseudoLabels },
+    NamedMethod { name: StudentMethod::CONV_GAN, method: &Gan::<Convolutional>::NEW },
+    NamedMethod { name: StudentMethod::LINEAR, method: &Linear },
+]);
 
-/// A method of training a student, identified by its name.
+/// A method with its name.
 #[derive(Clone, Copy)]
-pub struct StudentMethod {
-    name: &'static str,
+struct NamedMethod {
+    name: StudentMethod,
     method: &'static dyn Method,
+}
+
+impl Named for NamedMethod {
+    fn name(self) -> &'static str {
+        self.name.name()
+    }
 }
 
 impl StudentMethod {
     /// The paper's method for MNIST: a semi-supervised GAN of dense layers.
-    pub const GAN: Self = Self { name: "gan", method: &Gan::<Dense>::NEW };
+    pub const GAN: Self = Self { name: "gan" };
     /// The paper's method for SVHN: a semi-supervised GAN of convolutions.
-    pub const CONV_GAN: Self = Self { name: "conv-gan", method: &Gan::<Convolutional>::NEW };
+    pub const CONV_GAN: Self = Self { name: "conv-gan" };
     /// A convolutional network that learns from its own pseudo-labels.
-    pub const PSEUDO_LABELS: Self = Self { name: "pseudo-labels", method: &PseudoLabels };
-
+    pub const PSEUDO_LABELS: Self = Self { name: "pseudo-labels" };
     /// A linear classifier on an encoder's vectors.
-    pub const LINEAR: Self = Self { name: "linear", method: &Linear };
+    pub const LINEAR: Self = Self { name: "linear" };
 
     /// A reserved name: a row with this name uses the config's default method.
     pub const DEFAULT_NAME: &str = "default";
@@ -45,13 +54,13 @@ impl StudentMethod {
         if name == Self::DEFAULT_NAME {
             return Err(RegistrationError::Taken { name: name.to_owned() });
         }
-        METHODS.add(Self { name, method })
+        METHODS.add(NamedMethod { name: Self { name }, method }).map(|added| added.name)
     }
 
     /// Returns all methods, the built-in ones first.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        METHODS.all()
+        METHODS.all().into_iter().map(|method| method.name).collect()
     }
 
     /// Returns the method with this name.
@@ -59,13 +68,7 @@ impl StudentMethod {
     /// # Errors
     /// A message with the known names.
     pub fn find(name: &str) -> Result<Self, String> {
-        METHODS.find(name)
-    }
-
-    /// Returns the method's name in a config.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        self.name
+        METHODS.find(name).map(|method| method.name)
     }
 }
 
@@ -73,7 +76,7 @@ impl Deref for StudentMethod {
     type Target = dyn Method;
 
     fn deref(&self) -> &Self::Target {
-        self.method
+        METHODS.find(self.name).expect("a built-in or registered name").method
     }
 }
 

@@ -6,7 +6,7 @@ use super::votes::QueryVotes;
 use crate::error::AccountError;
 use crate::event::PrivacyEvent;
 use crate::lattice_noise::LatticeNoise;
-use crate::outcome::{ClassNoise, Gaps, NEGLIGIBLE, reach_of_variance};
+use crate::outcome::{ClassNoise, Gaps, MIN_RATIO, NEGLIGIBLE, reach_of_variance};
 use crate::quadrature::Precision;
 
 /// The least number of places of a sum for each deviation of binomial or Skellam noise. By Poisson's summation formula a sum
@@ -55,7 +55,7 @@ impl AnswerForecast {
         let noise = match LatticeNoise::new(event) {
             Some(noise) => Noise::Integer(IntegerNoise::new(event, &noise)),
             None if !ClassNoise::is_integrable(event) => {
-                return Err(AccountError::integration_ratio(event));
+                return Err(AccountError::integration_ratio(event.tau().get(), MIN_RATIO));
             }
             None => Noise::Continuous(ClassNoise::new(event, 0)),
         };

@@ -1,7 +1,7 @@
 //! The probability that the winner does not win, for one row of votes.
 
 use super::bound::OutcomeBound;
-use super::exact::ClassNoise;
+use super::exact::{ClassNoise, MIN_RATIO};
 use super::gaps::Gaps;
 use super::pairs::Pairs;
 use crate::assumption::Bound;
@@ -47,7 +47,7 @@ pub fn q_pairs(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError
 pub fn q_exact(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError> {
     let gaps = Gaps::from_counts(0, counts)?;
     if !ClassNoise::is_integrable(event) {
-        return Err(AccountError::integration_ratio(event));
+        return Err(AccountError::integration_ratio(event.tau().get(), MIN_RATIO));
     }
     let noise = ClassNoise::new(event, gaps.gaps.last().copied().unwrap_or(0));
     Ok(noise.log_q(&gaps, event.threshold(), Precision::Fine).exp())

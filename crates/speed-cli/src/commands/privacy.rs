@@ -3,6 +3,7 @@
 mod audit;
 mod budget;
 mod calibrate;
+mod calibrate_options;
 mod figure;
 mod key_range;
 mod ledger;
@@ -28,7 +29,8 @@ use super::{Failure, flag, mark, print_report, usage};
 use crate::bar::Waiting;
 use crate::options::{CheckOptions, FormOption, NoiseOptions, delta, rows};
 pub(super) use audit::{AuditOptions, audit};
-pub(super) use calibrate::{CalibrateOptions, calibrate};
+pub(super) use calibrate::calibrate;
+pub(super) use calibrate_options::CalibrateOptions;
 pub(super) use figure::{FigureCommand, figure};
 pub(super) use ledger::{LedgerCommand, ledger};
 

@@ -34,7 +34,7 @@ pub(crate) struct RunArguments {
     /// Process one share of the stage's units and nothing else, with --stage teachers, aggregate or student: 3/50 is the
     /// third of fifty processes that share a results folder (docs/experiments.md)
     #[arg(long, value_name = "I/N", requires = "stage", conflicts_with = "force")]
-    pub(super) shard: Option<String>,
+    shard: Option<String>,
     /// How long a shard waits for an unfinished earlier stage, in seconds, because file systems may show another
     /// machine's files late
     #[arg(long, value_name = "SECONDS", default_value_t = 0, hide_default_value = true, requires = "shard")]
@@ -57,7 +57,7 @@ pub(crate) struct RunArguments {
     log_format: LogFormat,
     /// Print the report as JSON instead of the table
     #[arg(long)]
-    pub(super) json: bool,
+    json: bool,
 }
 
 pub(super) fn run(options: &RunArguments) -> Result<(), Failure> {
@@ -91,7 +91,7 @@ fn run_told(options: &RunArguments, reporter: &Reporter) -> Result<(), Failure> 
         None => {}
     }
     if let Some(stage) = &options.stage {
-        return part::run(options, stage, &swept, &settings, reporter);
+        return part::run((stage, options.shard.as_deref()), &swept, &settings, options.json, reporter);
     }
     if !swept.is_plain() {
         return match options.dry_run {

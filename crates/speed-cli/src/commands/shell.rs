@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, CommandFactory as _};
+use clap::Args;
 use clap_complete::Shell;
 use clap_mangen::Man;
 use speed_core::printable_path;
@@ -10,7 +10,6 @@ use speed_experiment::ExperimentError;
 use speed_experiment::training::check_new;
 
 use super::{Failure, print};
-use crate::command_line::CommandLine;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsOptions {
@@ -25,24 +24,24 @@ pub(crate) struct ManualOptions {
     folder: Option<PathBuf>,
 }
 
-pub(super) fn completions(options: CompletionsOptions) -> Result<(), Failure> {
+pub(super) fn completions(options: CompletionsOptions, mut command: clap::Command) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(options.shell, &mut CommandLine::command(), "speed", &mut script);
+    clap_complete::generate(options.shell, &mut command, "speed", &mut script);
     print(&String::from_utf8_lossy(&script))
 }
 
-pub(super) fn manual(options: ManualOptions) -> Result<(), Failure> {
+pub(super) fn manual(options: ManualOptions, command: clap::Command) -> Result<(), Failure> {
     let failed = |path: &Path| ExperimentError::io("write", path.to_path_buf());
     let Some(folder) = options.folder.as_deref() else {
         let mut page = Vec::new();
-        Man::new(CommandLine::command()).render(&mut page).map_err(failed(Path::new("the manual")))?;
+        Man::new(command).render(&mut page).map_err(failed(Path::new("the manual")))?;
         return print(&String::from_utf8_lossy(&page));
     };
-    for page in pages(&CommandLine::command(), "speed") {
+    for page in pages(&command, "speed") {
         check_new(&folder.join(page))?;
     }
     std::fs::create_dir_all(folder).map_err(failed(folder))?;
-    clap_mangen::generate_to(CommandLine::command(), folder).map_err(failed(folder))?;
+    clap_mangen::generate_to(command, folder).map_err(failed(folder))?;
     print(&format!("{}\n", printable_path(folder)))
 }
 

@@ -8,7 +8,6 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use clap::Args;
 use serde::Serialize;
 use speed_core::printable_path;
 use speed_experiment::{
@@ -17,56 +16,10 @@ use speed_experiment::{
 };
 
 use self::arrange::{StepPlan, arrange};
-pub(in crate::commands) use self::options::absolute;
+pub(in crate::commands) use self::options::{SubmitOptions, absolute};
 use self::options::{check, text};
 use super::{Failure, price, print_report, usage};
-use crate::options::{ExperimentOptions, MaxEpsilon};
 use crate::slurm::{self, JobCommand, Jobs, Script, Submitted, quoted};
-
-#[derive(Debug, Args)]
-pub(crate) struct SubmitOptions {
-    #[command(flatten)]
-    experiment: ExperimentOptions,
-    /// Submit to Slurm, with sbatch, squeue, sacct and scancel
-    #[arg(long, required = true)]
-    slurm: bool,
-    /// Maximum number of shards of a stage [default: the previous submission's, else 100; never more than units]
-    #[arg(long, value_name = "N")]
-    shards: Option<NonZeroUsize>,
-    /// Maximum number of shards that run at the same time
-    #[arg(long, value_name = "N")]
-    at_once: Option<NonZeroUsize>,
-    /// Partition
-    #[arg(long, value_name = "NAME")]
-    partition: Option<String>,
-    /// Account
-    #[arg(long, value_name = "NAME")]
-    account: Option<String>,
-    /// Time limit of every job, in sbatch's format [default: twice the estimate from a few steps measured here, at least
-    /// ten minutes]
-    #[arg(long, value_name = "TIME")]
-    time: Option<String>,
-    /// Number of processors and threads of every shard and job
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
-    cpus: u16,
-    /// Memory of every shard and job, in sbatch's format [default: twice the size of the largest values]
-    #[arg(long, value_name = "SIZE")]
-    memory: Option<String>,
-    /// Any other option for sbatch, as --sbatch=--gres=gpu:1; may be given several times, and overrides all others
-    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
-    sbatch: Vec<String>,
-    #[command(flatten)]
-    limit: MaxEpsilon,
-    /// Resume work of another kind of machine or another binary, as in speed run
-    #[arg(long)]
-    mix_machines: bool,
-    /// Print scripts and commands without writing or submitting anything
-    #[arg(long)]
-    dry_run: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
 
 /// The directory of the logs, beside the scripts.
 const LOGS: &str = "logs";

@@ -5,18 +5,27 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use serde_json::{Value, json};
 use speed_core::{ExitCode, printable};
 use speed_experiment::{Event, Progress, RunView};
 
 use super::ticker::Ticker;
 use crate::output::versioned_line;
-use crate::progress::LogFormat;
 
 /// The interval between two lines on long work.
 pub(crate) const EVERY: Duration = Duration::from_secs(10);
 /// The interval between two objects on the same work.
 const OBJECT_EVERY: Duration = Duration::from_secs(1);
+
+/// The form of progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One object a line.
+    Json,
+}
 
 /// A reporter of progress in lines.
 pub(crate) struct Lines {

@@ -7,18 +7,18 @@ use speed_data::{Facts, ImageShape};
 use speed_nn::matrix::Arithmetic;
 use speed_nn::onnx::EncoderSettings;
 use speed_student::{StudentConfig, StudentMethod};
-use speed_teacher::{TeacherConfig, TeacherError};
+use speed_teacher::{Architecture, TeacherConfig, TeacherError};
 
-use super::data::{ComputeDevice, DataConfig, EnsembleConfig, MAX_PIXELS, TableConfig};
+use super::data::{ComputeDevice, DataConfig, DataSource, EnsembleConfig, MAX_PIXELS, TableConfig};
 use super::document::Source;
 use super::fault::{Fault, refuse};
-use super::features::FeaturesConfig;
+use super::features::{ENCODER, FeaturesConfig, reads_pictures};
 use super::noise::{NoiseConfig, RawNoise, is_unset};
 use super::privacy::{PrivacyConfig, RawPrivacy};
 use super::queries::{QueriesConfig, RawQueries};
 use super::row::{self, RawRow, RowConfig, Surroundings};
 use super::student::settle_epochs;
-use super::votes::{RawVotes, VotesSource};
+use super::votes::{RawVotes, VotesSource, VotesSourceKind};
 use crate::error::ExperimentError;
 use crate::store::PUBLISHED;
 
@@ -159,6 +159,44 @@ impl RawConfig {
         Ok(())
     }
 
+    /// Checks the encoder, and that all other sections can work on its vectors.
+    fn check_features(&self) -> Result<(), Fault> {
+        self.features.check()?;
+        if self.features.encoder().is_none() {
+            return Ok(());
+        }
+        if self.data.source == DataSource::None {
+            return refuse(ENCODER, "data.source = \"none\" has no pictures for an encoder");
+        }
+        if self.queries.has_features() {
+            return refuse("queries.features", format!("is for pixels: {ENCODER} gives the vectors of the map"));
+        }
+        if self.votes.source == VotesSourceKind::Teachers {
+            let architecture = self.teacher.architecture;
+            if !architecture.reads_vectors() {
+                let known =
+                    Architecture::all().into_iter().filter(|other| other.reads_vectors()).map(Architecture::name);
+                return refuse("teacher.architecture", reads_pictures(architecture.name(), known));
+            }
+            if self.teacher.shift != 0 {
+                let message =
+                    format!("found {}, expected 0: the vectors of {ENCODER} cannot be shifted", self.teacher.shift);
+                return refuse("teacher.shift", message);
+            }
+        }
+        let rows = self.row.iter().enumerate().filter(|_| self.table.repeats > 0);
+        for (index, row) in rows {
+            let method = row.student.0.unwrap_or(self.student.method);
+            if !method.reads_vectors() {
+                let key = row.student.0.map_or_else(|| "student.method".to_owned(), |_| format!("row.{index}.student"));
+                let known =
+                    StudentMethod::all().into_iter().filter(|other| other.reads_vectors()).map(StudentMethod::name);
+                return refuse(key, reads_pictures(method.name(), known) + "; or table.repeats = 0 for no students");
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that teachers and students can learn from images of this size, if it is known. The size of vectors is known after
     /// the encoder is read.
     fn check_networks(&self) -> Result<(), Fault> {
@@ -175,7 +213,7 @@ impl RawConfig {
             let message = format!("images of {shape} are too large to learn from: at most {MAX_PIXELS} values each");
             return refuse("data.size", message);
         }
-        if self.votes.source == super::votes::VotesSourceKind::Teachers
+        if self.votes.source == VotesSourceKind::Teachers
             && let Err(error) = self.teacher.check_images(shape)
         {
             let key = if matches!(error, TeacherError::ShiftTooLarge { .. }) { "shift" } else { "architecture" };

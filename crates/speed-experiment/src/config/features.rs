@@ -5,17 +5,12 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use speed_data::pictures::Size;
 use speed_nn::onnx::{EncoderSettings, TokenPool};
-use speed_student::StudentMethod;
-use speed_teacher::Architecture;
 
-use super::data::DataSource;
-use super::experiment::RawConfig;
 use super::fault::{Fault, refuse};
 use super::noise::is_unset;
-use super::votes::VotesSourceKind;
 
 /// The key of the encoder, which the other keys of the section belong to.
-const ENCODER: &str = "features.encoder";
+pub(super) const ENCODER: &str = "features.encoder";
 
 /// The encoder of pictures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -55,7 +50,7 @@ impl FeaturesConfig {
     }
 
     /// Checks the keys of the section against each other.
-    fn check(&self) -> Result<(), Fault> {
+    pub(super) fn check(&self) -> Result<(), Fault> {
         if self.encoder().is_none() {
             let set = [
                 ("mean", is_unset(&self.mean)),
@@ -84,48 +79,8 @@ impl FeaturesConfig {
     }
 }
 
-impl RawConfig {
-    /// Checks the encoder, and that all other sections can work on its vectors.
-    pub(super) fn check_features(&self) -> Result<(), Fault> {
-        self.features.check()?;
-        if self.features.encoder().is_none() {
-            return Ok(());
-        }
-        if self.data.source == DataSource::None {
-            return refuse(ENCODER, "data.source = \"none\" has no pictures for an encoder");
-        }
-        if self.queries.has_features() {
-            return refuse("queries.features", format!("is for pixels: {ENCODER} gives the vectors of the map"));
-        }
-        if self.votes.source == VotesSourceKind::Teachers {
-            let architecture = self.teacher.architecture;
-            if !architecture.reads_vectors() {
-                let known =
-                    Architecture::all().into_iter().filter(|other| other.reads_vectors()).map(Architecture::name);
-                return refuse("teacher.architecture", reads_pictures(architecture.name(), known));
-            }
-            if self.teacher.shift != 0 {
-                let message =
-                    format!("found {}, expected 0: the vectors of {ENCODER} cannot be shifted", self.teacher.shift);
-                return refuse("teacher.shift", message);
-            }
-        }
-        let rows = self.row.iter().enumerate().filter(|_| self.table.repeats > 0);
-        for (index, row) in rows {
-            let method = row.student.0.unwrap_or(self.student.method);
-            if !method.reads_vectors() {
-                let key = row.student.0.map_or_else(|| "student.method".to_owned(), |_| format!("row.{index}.student"));
-                let known =
-                    StudentMethod::all().into_iter().filter(|other| other.reads_vectors()).map(StudentMethod::name);
-                return refuse(key, reads_pictures(method.name(), known) + "; or table.repeats = 0 for no students");
-            }
-        }
-        Ok(())
-    }
-}
-
 /// Returns the message about a network that reads pictures; `known` are the names of the others.
-fn reads_pictures(found: &str, known: impl Iterator<Item = &'static str>) -> String {
+pub(super) fn reads_pictures(found: &str, known: impl Iterator<Item = &'static str>) -> String {
     let known: Vec<String> = known.map(|name| format!("{name:?}")).collect();
     let known = if known.is_empty() { "none here".to_owned() } else { known.join(", ") };
     format!("{found:?} reads pictures, and {ENCODER} makes vectors of them: expected a network for vectors ({known})")

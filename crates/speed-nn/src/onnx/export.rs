@@ -10,7 +10,7 @@ use tract_onnx::pb::tensor_proto::DataType;
 use tract_onnx::pb::{ModelProto, OperatorSetIdProto, StringStringEntryProto};
 
 use crate::device::values;
-use crate::onnx::front::{VECTORS, operator_set};
+use crate::onnx::front::{IMAGES, VECTORS, operator_set};
 use crate::onnx::lower::Lowering;
 use crate::onnx::proto::{Builder, batch, integer, single};
 use crate::onnx::runtime::{PixelType, Runtime};
@@ -18,8 +18,6 @@ use crate::onnx::shapes::{Length, Shapes};
 use crate::onnx::{Encoder, OnnxError};
 use crate::training::{AnyClassifier, Pixels};
 
-/// The name of a model's input, `[N, channels, height, width]`.
-pub const IMAGES: &str = "images";
 /// The name of the first output, `[N, classes]`: a softmax of the logits.
 pub const PROBABILITIES: &str = "probabilities";
 /// The name of the second output, `[N, classes]`.

@@ -3,12 +3,13 @@
 use tract_onnx::pb::tensor_proto::DataType;
 use tract_onnx::pb::{ModelProto, OperatorSetIdProto};
 
-use crate::onnx::export::IMAGES;
 use crate::onnx::proto::{Builder, integer};
 use crate::onnx::{Encoder, OnnxError, PixelType, TokenPool};
 
 /// The name of an encoder's vectors in a graph, with values of 0 to 1.
 pub(crate) const VECTORS: &str = "encoder_vectors";
+/// The name of a model's input, `[N, channels, height, width]`.
+pub const IMAGES: &str = "images";
 /// Stands before every name of the encoder's own graph.
 const PREFIX: &str = "encoder/";
 /// The sets of operations in which the network's nodes are written.

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use speed_data::{ImageShape, Images};
 
 use crate::pool::components::Components;
-use crate::pool::whitening::unit;
 
 /// Larger images are reduced so that no side is longer, in pixels.
 const LONGEST: usize = 32;
@@ -78,6 +77,13 @@ impl Features {
         };
         values.into_iter().map(|value| value as f32).collect()
     }
+}
+
+/// Returns a vector of length 1 in the same direction.
+pub(crate) fn unit(values: impl Iterator<Item = f32>) -> Vec<f32> {
+    let values: Vec<f32> = values.collect();
+    let length = libm::sqrt(values.iter().map(|&value| f64::from(value) * f64::from(value)).sum());
+    values.into_iter().map(|value| if length > 0.0 { (f64::from(value) / length) as f32 } else { 0.0 }).collect()
 }
 
 /// Returns the direction of a vector whose zero is the byte 128.
@@ -170,6 +176,8 @@ mod tests {
         assert_eq!(one, [0.6, -0.8, 0.0]);
         assert_eq!(vector(Features::Encoded, 1, 3, 1, vec![134, 120, 128]), one);
         assert_eq!(vector(Features::Encoded, 1, 2, 1, vec![128, 128]), [0.0, 0.0]);
+        assert_eq!(unit([3.0, -4.0].into_iter()), [0.6, -0.8]);
+        assert_eq!(unit([0.0; 2].into_iter()), [0.0; 2]);
         assert_eq!(Features::Encoded.name(), "encoded");
         assert!("encoded".parse::<Features>().is_err() && serde_json::from_str::<Features>("\"encoded\"").is_err());
     }

@@ -10,10 +10,10 @@ use speed_nn::threads::QueueError;
 use crate::pool::clusters::{Clusters, squared_distance};
 use crate::pool::components::Components;
 use crate::pool::embedding::Graph;
-use crate::pool::features::Features;
+use crate::pool::features::{Features, unit};
 use crate::pool::neighbours::Candidates;
 use crate::pool::rows::{Rows, in_blocks};
-use crate::pool::whitening::{factors, unit};
+use crate::pool::whitening::factors;
 
 /// Images that one thread handles at a time.
 const BLOCK: usize = 200;

@@ -53,13 +53,6 @@ pub(crate) fn factors(points: &Rows<f32>) -> Vec<f32> {
     variances.iter().map(|variance| libm::pow((variance / greatest).max(LEAST), -POWER) as f32).collect()
 }
 
-/// Returns a vector of length 1 in the same direction.
-pub(crate) fn unit(values: impl Iterator<Item = f32>) -> Vec<f32> {
-    let values: Vec<f32> = values.collect();
-    let length = libm::sqrt(values.iter().map(|&value| f64::from(value) * f64::from(value)).sum());
-    values.into_iter().map(|value| if length > 0.0 { (f64::from(value) / length) as f32 } else { 0.0 }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,7 +65,5 @@ mod tests {
             found.iter().zip(expected).all(|(&found, expected)| (f64::from(found) - expected).abs() < 1e-5),
             "{found:?}"
         );
-        assert_eq!(unit([3.0, -4.0].into_iter()), [0.6, -0.8]);
-        assert_eq!(unit([0.0; 2].into_iter()), [0.0; 2]);
     }
 }

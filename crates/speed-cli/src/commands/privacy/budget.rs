@@ -6,7 +6,7 @@ use speed_accountant::{AccountError, Budget, PrivacyEvent, QueryBatch, Samplers,
 use speed_core::printable_path;
 use speed_mechanism::{HonestRatio, Mechanism, MechanismError, MechanismKind, NoiseCoins};
 
-use super::calibrate::CalibrateOptions;
+use super::calibrate_options::CalibrateOptions;
 use super::noise::{noise, ratio, tossing, width};
 use crate::bar::Waiting;
 use crate::commands::{Failure, flag, print_report, usage};

@@ -2,7 +2,7 @@
 
 use speed_experiment::{Cost, Step, Steps};
 
-use super::SubmitOptions;
+use super::options::SubmitOptions;
 use crate::slurm::Needs;
 
 /// The factor on the measured values, which are estimates within a factor of two.

@@ -1,12 +1,59 @@
-//! Checks of the options of `speed submit`, before anything is done.
+//! The options of `speed submit`, and their checks, before anything is done.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use speed_core::{printable, printable_path};
 use speed_experiment::ExperimentError;
 
-use super::SubmitOptions;
 use crate::commands::{Failure, usage};
+use crate::options::{ExperimentOptions, MaxEpsilon};
+
+#[derive(Debug, Args)]
+pub(crate) struct SubmitOptions {
+    #[command(flatten)]
+    pub(super) experiment: ExperimentOptions,
+    /// Submit to Slurm, with sbatch, squeue, sacct and scancel
+    #[arg(long, required = true)]
+    pub(super) slurm: bool,
+    /// Maximum number of shards of a stage [default: the previous submission's, else 100; never more than units]
+    #[arg(long, value_name = "N")]
+    pub(super) shards: Option<NonZeroUsize>,
+    /// Maximum number of shards that run at the same time
+    #[arg(long, value_name = "N")]
+    pub(super) at_once: Option<NonZeroUsize>,
+    /// Partition
+    #[arg(long, value_name = "NAME")]
+    pub(super) partition: Option<String>,
+    /// Account
+    #[arg(long, value_name = "NAME")]
+    pub(super) account: Option<String>,
+    /// Time limit of every job, in sbatch's format [default: twice the estimate from a few steps measured here, at least
+    /// ten minutes]
+    #[arg(long, value_name = "TIME")]
+    pub(super) time: Option<String>,
+    /// Number of processors and threads of every shard and job
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) cpus: u16,
+    /// Memory of every shard and job, in sbatch's format [default: twice the size of the largest values]
+    #[arg(long, value_name = "SIZE")]
+    pub(super) memory: Option<String>,
+    /// Any other option for sbatch, as --sbatch=--gres=gpu:1; may be given several times, and overrides all others
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    pub(super) sbatch: Vec<String>,
+    #[command(flatten)]
+    pub(super) limit: MaxEpsilon,
+    /// Resume work of another kind of machine or another binary, as in speed run
+    #[arg(long)]
+    pub(super) mix_machines: bool,
+    /// Print scripts and commands without writing or submitting anything
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
 
 /// Options of sbatch, long and short, that the command itself sets, or that would place the jobs on another cluster
 /// than the one it queries.

@@ -10,7 +10,6 @@ use speed_nn::ops::activation::Activation;
 use speed_nn::ops::conv::Geometry;
 
 use super::super::networks::Generator;
-use super::networks;
 use crate::StudentConfig;
 
 /// Deviation of the initial weights.
@@ -37,7 +36,7 @@ impl ConvolutionalGenerator {
     /// Creates layers with normal weights, scale 1, shift and bias 0, for images of any size: the sides of the smallest
     /// maps are the sides of the images, halved and rounded up once for each layer.
     pub(super) fn new(config: &StudentConfig, shape: ImageShape, stream: &mut Stream, device: &Device) -> Self {
-        let channels = networks(config).generator;
+        let channels = config.gan.convolutional.of_size(config.size).generator;
         // From the images to the smallest maps.
         let mut map = [shape.height, shape.width, shape.channels];
         let mut geometries = Vec::new();
