@@ -95,26 +95,21 @@ impl PictureEncoder {
         Facts { shape: self.vectors_shape(), ..pictures }
     }
 
-    /// Reads pictures with `load`. Without a size in `reading`, pictures of one size and not more pixels than the encoder's stay as
-    /// they are, because they need less memory, and all others are resized to the encoder's size.
+    /// Reads pictures with `load`, and resizes them to the size in `reading`, or else to the encoder's: no picture decides how others are
+    /// read.
     ///
     /// # Errors
     /// Those of `load`.
     fn read_pictures<T>(
         &self,
         reading: Reading,
-        load: impl Fn(Reading) -> Result<T, DataError>,
+        load: impl FnOnce(Reading) -> Result<T, DataError>,
     ) -> Result<T, DataError> {
         let ImageShape { height, width, .. } = self.shape();
         let pixels = if reading.is_colour { 3 } else { 1 } * height * width;
-        let reading = Reading { least_side: LEAST_SIDE, max_values: reading.max_values.max(pixels), ..reading };
-        if reading.size.is_some() {
-            return load(reading);
-        }
-        load(Reading { max_values: pixels, ..reading }).or_else(|_| {
-            let [height, width] = [height, width].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
-            load(Reading { size: Some(Size { height, width }), ..reading })
-        })
+        let [height, width] = [height, width].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
+        let size = reading.size.or(Some(Size { height, width }));
+        load(Reading { size, least_side: LEAST_SIDE, max_values: reading.max_values.max(pixels), ..reading })
     }
 
     /// Returns the vectors of pictures with their labels. `name` names a picture in an error.
@@ -172,7 +167,7 @@ pub(crate) fn vector(encoder: &Encoder, shape: ImageShape, picture: &[u8]) -> Re
 pub(crate) fn read_pictures<T>(
     encoder: Option<&PictureEncoder>,
     reading: Reading,
-    load: impl Fn(Reading) -> Result<T, DataError>,
+    load: impl FnOnce(Reading) -> Result<T, DataError>,
 ) -> Result<T, DataError> {
     match encoder {
         Some(encoder) => encoder.read_pictures(reading, load),

@@ -258,7 +258,9 @@ fn kill_while_it_answers(parties: &Parties, party: &str, queries: usize) -> Opti
     kill_after(parties, party, 0);
     let mut writes = 2;
     while kill_after(parties, party, writes) {
-        assert!(!parties.path(party, "result").exists());
+        if parties.path(party, "result").exists() {
+            return None;
+        }
         match answers_kept(parties, party) {
             0 => writes += 1,
             kept => return (kept < queries).then_some(kept),

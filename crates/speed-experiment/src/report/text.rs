@@ -55,8 +55,10 @@ impl Report {
         let handwriting = self.handwriting.as_ref();
         let images = handwriting
             .map_or_else(String::new, |name| format!("Street digits with handwriting from dataset {name}.\n"));
-        let encoder =
-            self.encoder.as_ref().map_or_else(String::new, |encoder| format!("Encoder {}.\n", encoder.in_words()));
+        let encoder = self
+            .encoder
+            .as_ref()
+            .map_or_else(String::new, |encoder| format!("Encoder {}. {FROM_PUBLIC_DATA}\n", encoder.in_words()));
         format!(
             "{images}{encoder}{votes}, {} queries, {}, delta {:e}, seed {}.\n",
             config.queries.count,

@@ -14,7 +14,7 @@ use crate::report::{
     CARD_FORMAT, CardSource, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy, Privacy, Report, Task,
     TrainingData, Versions, covers_labels,
 };
-use crate::stages::{Subjects, data_independent, data_independent_party};
+use crate::stages::{Subjects, data_independent, data_independent_party, is_encoder_of_run};
 use crate::store::{RunStore, is_one_name, read_small, report_path, run_of_card};
 
 /// The name of a card in JSON.
@@ -201,6 +201,11 @@ pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Res
     let index = index.ok_or_else(|| {
         ExperimentError::input(place, format_args!("expected a row called {}, found none", printable(row)))
     })?;
+    if let Some(encoder) = report.encoder.as_ref().filter(|encoder| !is_encoder_of_run(&run, &encoder.digest)) {
+        let found =
+            format_args!("expected the encoder of the run's vectors, found SHA-256 {}", printable(&encoder.digest));
+        return Err(ExperimentError::input(report_path(&run), found));
+    }
     let models = models_of_card(path, card)?;
     let first = models[0].description.clone();
     let source = &config.rows[config.labels_of(index)];

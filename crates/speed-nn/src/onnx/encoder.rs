@@ -56,7 +56,7 @@ impl Encoder {
         check_operations(graph).map_err(|error| error.advising(OTHER_ENCODER))?;
 
         let mut digests = vec![Digest::of(&bytes)];
-        digests.extend(external::embed(graph, directory, bytes.len() as u64)?);
+        digests.extend(external::embed(graph, path, directory, bytes.len() as u64)?);
         drop(bytes);
         digests.push(preparation.digest());
         let digest = Digest::of(digests.iter().map(Digest::as_bytes).copied().collect::<Vec<_>>().concat());
@@ -168,7 +168,7 @@ impl Encoder {
         }
         let fault = match values.iter().find(|value| !value.is_finite()) {
             Some(value) => value.to_string(),
-            None if values.iter().all(|value| *value == values[0]) => format!("{} in all of them", values[0]),
+            None if values.iter().all(|value| *value == values[0]) => "equal ones".to_owned(),
             None => return Ok(values),
         };
         let expected = "features of this picture that are finite and not all equal";

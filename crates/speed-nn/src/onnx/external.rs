@@ -12,9 +12,15 @@ use tract_onnx::pb::{GraphProto, TensorProto};
 use crate::onnx::OnnxError;
 use crate::onnx::untrusted::MAX_MODEL;
 
-/// Reads the external weights of a graph into it, from files in the model's own directory only. `length` is that of the
-/// model's own file. Returns the weights' digests.
-pub(crate) fn embed(graph: &mut GraphProto, directory: &Path, length: u64) -> Result<Vec<Digest>, OnnxError> {
+/// Reads the external weights of the model `model` into its graph, from files in its own directory only, whose names begin like the
+/// model's: no other file there, such as a key, can leave with an exported model. `length` is that of the model's own file. Returns
+/// the weights' digests.
+pub(crate) fn embed(
+    graph: &mut GraphProto,
+    model: &Path,
+    directory: &Path,
+    length: u64,
+) -> Result<Vec<Digest>, OnnxError> {
     let is_external = |tensor: &TensorProto| tensor.data_location == Some(DataLocation::External as i32);
     let attributes = graph.node.iter().flat_map(|node| &node.attribute);
     let mut constants = attributes.flat_map(|attribute| attribute.t.iter().chain(&attribute.tensors));
@@ -25,6 +31,11 @@ pub(crate) fn embed(graph: &mut GraphProto, directory: &Path, length: u64) -> Re
     let (mut files, mut digests, mut total) = (BTreeMap::new(), Vec::new(), length);
     for tensor in graph.initializer.iter_mut().filter(|tensor| is_external(tensor)) {
         let part = Part::of(tensor)?;
+        let stem = model.file_stem().unwrap_or_default().to_string_lossy();
+        if !part.file.starts_with(&*stem) {
+            let found = format!("{:?}: rename the file, and export the model again", part.file);
+            return Err(OnnxError::form(format!("external weights in a file whose name begins with {stem:?}"), found));
+        }
         total = total.saturating_add(part.length);
         if total > MAX_MODEL {
             let found = format!("at least {total}: use a smaller encoder");

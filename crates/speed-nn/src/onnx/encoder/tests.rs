@@ -122,7 +122,7 @@ fn the_small_encoder_gives_bytes_that_depend_on_the_picture() {
     assert!(encoder.vector(&[7; 10]).expect_err("short").to_string().contains("found 10"));
     // No filter has a response, and no vector a direction.
     let black = encoder.vector(&vec![0; encoder.shape().pixels()]).expect_err("constant").to_string();
-    assert!(black.contains("found 0 in all of them: leave the picture out"), "{black}");
+    assert!(black.contains("found equal ones: leave the picture out"), "{black}");
 }
 
 #[test]
@@ -300,7 +300,8 @@ fn external_weights_come_from_the_directory_of_the_model() {
     let outer = Folder::new();
     outer.write("secret", &bytes);
     let secret = outer.0.path().join("secret");
-    folder.write("short", &bytes[1..]);
+    folder.write("model.short", &bytes[1..]);
+    folder.write("party.key", &bytes);
     for (location, offset, length, words) in [
         ("../secret", "0", Some("432"), "expected a plain file name"),
         ("..", "0", Some("432"), "expected a plain file name"),
@@ -308,9 +309,15 @@ fn external_weights_come_from_the_directory_of_the_model() {
         ("./short", "0", Some("432"), "expected a plain file name"),
         ("a\\short", "0", Some("432"), "expected a plain file name"),
         (secret.to_str().expect("a path"), "0", Some("432"), "expected a plain file name"),
-        ("missing", "0", Some("432"), "cannot read"),
-        ("short", "0", Some("432"), "expected at least 0 + 432 bytes of external weights in short, found 431"),
-        ("short", "0", None, "expected at least 0 + 432 bytes of external weights in short, found 431"),
+        ("model.missing", "0", Some("432"), "cannot read"),
+        ("party.key", "0", Some("432"), "expected external weights in a file whose name begins with \"model\""),
+        (
+            "model.short",
+            "0",
+            Some("432"),
+            "expected at least 0 + 432 bytes of external weights in model.short, found 431",
+        ),
+        ("model.short", "0", None, "expected at least 0 + 432 bytes of external weights in model.short, found 431"),
         ("model.onnx.data", "5", Some("432"), "expected at least 5 + 432 bytes"),
         ("model.onnx.data", "18446744073709551615", None, "expected at least 18446744073709551615 + 432 bytes"),
         ("model.onnx.data", "-1", None, "expected a number of bytes as offset"),
@@ -324,9 +331,9 @@ fn external_weights_come_from_the_directory_of_the_model() {
     }
     #[cfg(unix)]
     {
-        std::os::unix::fs::symlink(&secret, folder.0.path().join("link")).expect("a link");
+        std::os::unix::fs::symlink(&secret, folder.0.path().join("model.link")).expect("a link");
         let mut hostile = means(pictures(), 13);
-        external(&mut hostile, "link", "0", None);
+        external(&mut hostile, "model.link", "0", None);
         let text = folder.refused(&hostile, &EncoderSettings::default());
         assert!(text.contains("is a link to another directory: copy"), "{text}");
     }
