@@ -327,7 +327,7 @@ mod tests {
                 overrides.push(format!("data.labels={}", path("labels.csv")));
             }
             if source.text().contains("source = \"pictures\"") {
-                overrides.extend(["data.source=digits".to_owned(), "data.folder=".to_owned()]);
+                overrides.extend(["data.source=digits", "data.folder=", "data.size="].map(str::to_owned));
             }
             if source.text().contains("encoder = \"encoder.onnx\"") {
                 let encoder = format!("features.encoder={}", path("encoder.onnx"));

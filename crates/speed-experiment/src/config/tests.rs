@@ -57,7 +57,7 @@ const PRESETS: [(&str, &str); 29] = [
     ("mnist-teachers", "70aa42636ad2"),
     ("mnist-true-labels", "f6d52fbd7703"),
     ("photographs", "59058141b712"),
-    ("photographs-cifar", "fa7ee0985bbc"),
+    ("photographs-cifar", "18d032d326bc"),
     ("pictures", "2c2be5062391"),
     ("published-votes", "40fafc49fbaa"),
     ("published-votes-students", "170295e3e1bc"),
