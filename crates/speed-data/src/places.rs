@@ -75,7 +75,8 @@ mod tests {
         for part in ["/nowhere/a,", "/nowhere/a/mnist", "./datasets,", "./datasets/mnist", "speed data fetch mnist"] {
             assert!(text.contains(part), "{part} in {text}");
         }
-        assert!(!matches!(locate_in("cifar", vec![]), Ok(_) | Err(DataError::NotFound { .. })));
+        let text = locate_in("cifar", vec![]).expect_err("unknown").to_string();
+        assert!(text.contains("unknown dataset `cifar`"), "{text}");
     }
 
     #[test]

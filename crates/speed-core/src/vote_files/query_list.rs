@@ -260,17 +260,13 @@ impl Lines {
 
     /// Checks that all lines have the same encoder.
     fn check_encoder(&mut self, line: usize, cell: &str) -> Result<(), QueryListError> {
-        let found = cell.parse().ok();
-        let expected = match self.encoder {
-            _ if found.is_none() => "the SHA-256 of an encoder, 64 hexadecimal digits".to_owned(),
-            Some(expected) if found != Some(expected) => format!("one encoder in all lines, {}", expected.to_hex()),
-            _ => {
-                self.encoder = found;
-                return Ok(());
-            }
+        let wrong = |expected: &str| {
+            QueryListError(format!("line {line}: expected {expected}, found {:?}", printable(&beginning(cell))))
         };
-        let found = printable(&beginning(cell));
-        Err(QueryListError(format!("line {line}: expected {expected}, found {found:?}")))
+        let digest = "the SHA-256 of an encoder, 64 hexadecimal digits in lower case";
+        let found: Digest = cell.parse().map_err(|_| wrong(digest))?;
+        let expected = *self.encoder.get_or_insert(found);
+        if expected == found { Ok(()) } else { Err(wrong(&format!("one encoder in all lines, {}", expected.to_hex()))) }
     }
 
     fn finish(self, is_grouped: bool) -> Result<NamedQueries, QueryListError> {
