@@ -17,8 +17,8 @@ pub struct Lesson<'a> {
     pub pool: Images<'a>,
     /// The labels that the student may see, as (index in the pool, label).
     pub labelled: &'a [(usize, u8)],
-    /// The probability that each label is wrong, in the order of the labels; `None` if it is unknown. Only the method on pseudo-labels
-    /// uses it, in addition to its setting `label_noise`.
+    /// The probability that each label is wrong, in the order of the labels; `None` if it is unknown. The methods
+    /// on pseudo-labels and `linear` use it.
     pub doubts: Option<&'a [f32]>,
     /// Images whose labels are used only for accuracy, if there are any. Without them the accuracy is unknown.
     pub test: Option<&'a Split>,

@@ -202,9 +202,10 @@ fn with_vectors(export: &Export<'_>, bytes: &[u8], images: &[u8]) -> Result<(Vec
     let is_variable = export.encoder.is_none_or(|encoder| encoder.parts().1.is_variable);
     let together = if is_variable { images.len() } else { size.pixels() };
     let (mut logits, mut vectors) = (Vec::new(), Vec::new());
-    for images in images.chunks(together) {
-        logits.extend(runtime.output(1, images, size, export.pixels)?);
-        vectors.extend(runtime.output(2, images, size, export.pixels)?);
+    for images in images.chunks(together.max(1)) {
+        let [some, of_images] = runtime.outputs([1, 2], images, size, export.pixels)?;
+        logits.extend(some);
+        vectors.extend(of_images);
     }
     Ok((logits, vectors.iter().map(|value| (value * 255.0).round() as u8).collect()))
 }

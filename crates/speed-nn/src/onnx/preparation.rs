@@ -203,7 +203,8 @@ fn stored(bytes: &[u8]) -> Result<EncoderSettings, OnnxError> {
         }
         list.iter_mut().for_each(|value| *value /= 255.0 * factor);
     }
-    let crop = value("crop_size").filter(|_| flag("do_center_crop", true).unwrap_or(true));
+    let is_cropped = flag("do_center_crop", true)?;
+    let crop = value("crop_size").filter(|_| is_cropped);
     let size = crop.map(|size| ("crop_size", size)).or_else(|| value("size").map(|size| ("size", size)));
     let size = size.map(|(key, size)| {
         side(size)

@@ -46,16 +46,18 @@ impl Runtime {
     /// # Errors
     /// If tract refuses the images.
     pub fn logits(&self, bytes: &[u8], shape: ImageShape, pixels: PixelType) -> Result<Vec<f32>, OnnxError> {
-        self.output(1, bytes, shape, pixels)
+        let [logits] = self.outputs([1], bytes, shape, pixels)?;
+        Ok(logits)
     }
 
-    pub(crate) fn output(
+    /// Returns some of the model's outputs on images, by their places.
+    pub(crate) fn outputs<const N: usize>(
         &self,
-        output: usize,
+        places: [usize; N],
         bytes: &[u8],
         shape: ImageShape,
         pixels: PixelType,
-    ) -> Result<Vec<f32>, OnnxError> {
+    ) -> Result<[Vec<f32>; N], OnnxError> {
         let axes = [bytes.len() / shape.pixels().max(1), shape.channels, shape.height, shape.width];
         let images = match pixels {
             PixelType::Uint8 => Tensor::from_shape(&axes, bytes),
@@ -66,8 +68,12 @@ impl Runtime {
         };
         let outputs =
             images.and_then(|images| self.plan.run(tvec!(images.into_tvalue()))).map_err(OnnxError::refused)?;
-        let values = outputs.get(output).ok_or_else(|| OnnxError::logits(format!("{} outputs", outputs.len())))?;
-        let values = values.try_as_plain_ram().and_then(|plain| plain.as_slice::<f32>().map(<[f32]>::to_vec));
-        values.map_err(OnnxError::refused)
+        let mut found = [const { Vec::new() }; N];
+        for (place, found) in places.into_iter().zip(&mut found) {
+            let values = outputs.get(place).ok_or_else(|| OnnxError::logits(format!("{} outputs", outputs.len())))?;
+            let values = values.try_as_plain_ram().and_then(|plain| plain.as_slice::<f32>().map(<[f32]>::to_vec));
+            *found = values.map_err(OnnxError::refused)?;
+        }
+        Ok(found)
     }
 }

@@ -26,7 +26,7 @@ pub fn small_encoder() -> Vec<u8> {
     let mut graph = Builder::default();
     let values = 3 * SIDE * SIDE;
     let filters = (0..FILTERS).flat_map(|_| {
-        // Halves, so that sums are exact. A filter without a mean responds to edges and not to brightness.
+        // Sixteenths, so that the sum of a filter is exact. A filter without a mean responds to edges and not to brightness.
         let mut filter: Vec<f32> = (0..values).map(|_| f32::from(stream.random_range(-8_i8..=8)) / 16.0).collect();
         let mean = filter.iter().sum::<f32>() / values as f32;
         filter.iter_mut().for_each(|value| *value -= mean);

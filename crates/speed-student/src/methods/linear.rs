@@ -8,11 +8,10 @@
 //! mean prediction for the pool towards equal frequencies of the classes (Krause, Perona and Gomes, 2010).
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 use serde_json::{Value, json};
 use speed_core::random::Stream;
 use speed_data::ImageShape;
-use speed_nn::device::values;
 use speed_nn::init;
 use speed_nn::layers::{Dense, unit_rows};
 use speed_nn::ops::activation::Activation;
@@ -41,6 +40,8 @@ const LEAST: f64 = 1e-6;
 /// Labelled images of a step, and as many images of the pool.
 const BATCH: usize = 500;
 const EPOCHS: u32 = 60;
+/// Epochs between two evaluations, for the plot.
+const EVALUATE_EVERY: u32 = 5;
 /// Images of an epoch, for any size of the pool.
 const EPOCH_IMAGES: usize = 9000;
 const LEARNING_RATE: f64 = 0.02;
@@ -103,8 +104,8 @@ fn output(components: usize, classes: usize, device: &Device) -> Dense {
 struct LinearTraining {
     network: LinearNetwork,
     regression: Averaged<Dense>,
-    /// The projected vectors of the pool, image after image.
-    projected: Vec<f32>,
+    /// The projected vectors of the pool, `[images, components]`.
+    projected: Tensor<2>,
 }
 
 impl LinearTraining {
@@ -118,12 +119,9 @@ impl LinearTraining {
             directions: Param::from_tensor(of(directions, [shape.pixels(), components(shape)])),
             output: output(components(shape), classes, device),
         };
-        let mut projected = Vec::with_capacity(pool.len() * components(shape));
-        for first in (0..pool.len()).step_by(TOGETHER) {
-            let some: Vec<usize> = (first..(first + TOGETHER).min(pool.len())).collect();
-            let vectors = network.project(lesson.batch::<LinearNetwork>(&some).into_tensor(device));
-            projected.extend(values(vectors).expect("vectors on the processor"));
-        }
+        let all: Vec<usize> = (0..pool.len()).collect();
+        let project = |some: &[usize]| network.project(lesson.batch::<LinearNetwork>(some).into_tensor(device));
+        let projected = Tensor::cat(all.chunks(TOGETHER).map(project).collect(), 0);
         let recorded = device.clone().autodiff();
         let regression = number_parameters(output(components(shape), classes, &recorded));
         let adam = Adam::with_least_deviation([0.9, 0.999], 1e-8);
@@ -154,10 +152,9 @@ impl LinearTraining {
 
     /// Returns the logits of images of the pool, `[images, classes]`.
     fn logits(&self, lesson: &Lesson<'_>, images: &[usize]) -> Tensor<2> {
-        let width = components(lesson.pool.shape());
-        let values = images.iter().flat_map(|&image| &self.projected[image * width..][..width]).copied().collect();
-        let rows = Tensor::<2>::from_data(TensorData::new(values, [images.len(), width]), lesson.device);
-        self.regression.network().forward(rows)
+        let images: Vec<i64> = images.iter().map(|&image| image as i64).collect();
+        let images = Tensor::<1, Int>::from_data(&images[..], lesson.device);
+        self.regression.network().forward(self.projected.clone().select(0, images))
     }
 }
 
@@ -189,7 +186,7 @@ impl Method for Linear {
     }
 
     fn passes(&self, _: &StudentConfig) -> Passes {
-        Passes { epochs: EPOCHS, epoch_images: EPOCH_IMAGES, batch: BATCH, evaluate_every: EPOCHS }
+        Passes { epochs: EPOCHS, epoch_images: EPOCH_IMAGES, batch: BATCH, evaluate_every: EVALUATE_EVERY }
     }
 
     /// A training takes seconds, so its time is measured as it is.

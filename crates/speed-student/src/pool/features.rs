@@ -66,7 +66,7 @@ impl Features {
         let plane = shape.height * shape.width;
         let values = match self {
             Self::Pixels => channels(pixels, shape).concat(),
-            Self::Encoded => direction(pixels),
+            Self::Encoded => return unit(pixels.iter().map(|&byte| f32::from(byte) - 128.0)),
             Self::Gradients => gradients::histograms(&channels(pixels, shape), reduced(shape)),
             Self::Straightened => {
                 let grey = |i| (0..shape.channels).map(|c| f64::from(pixels[c * plane + i])).sum::<f64>();
@@ -79,19 +79,11 @@ impl Features {
     }
 }
 
-/// Returns a vector of length 1 in the same direction.
+/// Returns a vector of length 1 in the same direction; the vector 0 stays, which no encoder gives.
 pub(crate) fn unit(values: impl Iterator<Item = f32>) -> Vec<f32> {
     let values: Vec<f32> = values.collect();
     let length = libm::sqrt(values.iter().map(|&value| f64::from(value) * f64::from(value)).sum());
     values.into_iter().map(|value| if length > 0.0 { (f64::from(value) / length) as f32 } else { 0.0 }).collect()
-}
-
-/// Returns the direction of a vector whose zero is the byte 128.
-fn direction(bytes: &[u8]) -> Vec<f64> {
-    let values: Vec<f64> = bytes.iter().map(|&byte| f64::from(byte) - 128.0).collect();
-    let length = libm::sqrt(values.iter().map(|value| value * value).sum());
-    // No encoder gives the vector 0.
-    values.into_iter().map(|value| if length > 0.0 { value / length } else { 0.0 }).collect()
 }
 
 /// Returns the channels of an image after it was reduced, with values of 0 to 1.

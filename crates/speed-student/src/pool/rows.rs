@@ -48,7 +48,7 @@ impl<T> Rows<T> {
 }
 
 /// Returns the results of `work` on consecutive blocks of at most `block` of `count` items, in the order of the blocks. The
-/// results do not depend on the number of threads.
+/// results do not depend on the number of threads. One thread is the calling one, and then there is no error.
 pub(crate) fn in_blocks<R: Send>(
     count: usize,
     block: usize,
@@ -56,5 +56,9 @@ pub(crate) fn in_blocks<R: Send>(
     work: impl Fn(Range<usize>) -> R + Sync,
 ) -> Result<Vec<R>, QueueError<Infallible>> {
     let firsts: Vec<usize> = (0..count).step_by(block).collect();
-    map(&firsts, threads, |&first, _| Ok(work(first..(first + block).min(count))))
+    let of = |&first: &usize| work(first..(first + block).min(count));
+    if threads <= 1 {
+        return Ok(firsts.iter().map(of).collect());
+    }
+    map(&firsts, threads, |first, _| Ok(of(first)))
 }

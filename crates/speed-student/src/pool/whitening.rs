@@ -27,7 +27,8 @@ impl Whitening {
     pub(crate) fn of_pool(pool: Images<'_>, count: usize, streams: &Streams) -> Self {
         let width = Features::Encoded.width(pool.shape());
         let vectors = Rows::new(width, (0..pool.len()).flat_map(|i| Features::Encoded.vector(pool, i)).collect());
-        let fitted = Components::fit(&vectors, count, &mut streams.stream("components", 0), 1).expect("one thread");
+        let fitted =
+            Components::fit(&vectors, count, &mut streams.stream("components", 0), 1).expect("no thread is started");
         let coordinates = vectors.iter().flat_map(|vector| fitted.project(vector)).collect();
         let factors = factors(&Rows::new(fitted.count(), coordinates));
         let rows = fitted.to_rows();
