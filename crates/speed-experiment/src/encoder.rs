@@ -95,23 +95,6 @@ impl PictureEncoder {
         Facts { shape: self.vectors_shape(), ..pictures }
     }
 
-    /// Reads pictures with `load`, and resizes them to the size in `reading`, or else to the encoder's: no picture decides how others are
-    /// read.
-    ///
-    /// # Errors
-    /// Those of `load`.
-    fn read_pictures<T>(
-        &self,
-        reading: Reading,
-        load: impl FnOnce(Reading) -> Result<T, DataError>,
-    ) -> Result<T, DataError> {
-        let ImageShape { height, width, .. } = self.shape();
-        let pixels = if reading.is_colour { 3 } else { 1 } * height * width;
-        let [height, width] = [height, width].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
-        let size = reading.size.or(Some(Size { height, width }));
-        load(Reading { size, least_side: LEAST_SIDE, max_values: reading.max_values.max(pixels), ..reading })
-    }
-
     /// Returns the vectors of pictures with their labels. `name` names a picture in an error.
     ///
     /// # Errors
@@ -160,7 +143,8 @@ pub(crate) fn vector(encoder: &Encoder, shape: ImageShape, picture: &[u8]) -> Re
     encoder.vector(&prepared).map_err(|error| error.to_string())
 }
 
-/// Reads pictures with `load`. Without a size in `reading`, an encoder gives it.
+/// Reads pictures with `load`. For an encoder they are resized to the size in `reading`, or else to the encoder's: no picture decides
+/// how others are read.
 ///
 /// # Errors
 /// Those of `load`.
@@ -169,10 +153,12 @@ pub(crate) fn read_pictures<T>(
     reading: Reading,
     load: impl FnOnce(Reading) -> Result<T, DataError>,
 ) -> Result<T, DataError> {
-    match encoder {
-        Some(encoder) => encoder.read_pictures(reading, load),
-        None => load(reading),
-    }
+    let Some(encoder) = encoder else { return load(reading) };
+    let ImageShape { height, width, .. } = encoder.shape();
+    let pixels = if reading.is_colour { 3 } else { 1 } * height * width;
+    let [height, width] = [height, width].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
+    let size = reading.size.or(Some(Size { height, width }));
+    load(Reading { size, least_side: LEAST_SIDE, max_values: reading.max_values.max(pixels), ..reading })
 }
 
 /// Checks that the encoder reads pictures of this shape, and that teachers and students learn from its vectors, or else from the

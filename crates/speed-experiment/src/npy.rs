@@ -159,14 +159,14 @@ pub(crate) fn indices_to_bytes(indices: &[usize]) -> Vec<u8> {
 /// If the number of values is not a multiple of `columns`.
 #[must_use]
 pub fn reals_to_bytes(values: &[f32], columns: usize) -> Vec<u8> {
+    rows_to_bytes(values, columns)
+}
+
+/// Writes rows of numbers, like [`reals_to_bytes`].
+pub(crate) fn rows_to_bytes<T: npyz::AutoSerialize + Copy>(values: &[T], columns: usize) -> Vec<u8> {
     let rows = values.len() / columns.max(1);
     assert_eq!(rows * columns, values.len(), "rows of {columns} values");
     to_bytes(&[rows as u64, columns as u64], values.iter().copied())
-}
-
-/// Writes vectors of `width` bytes as the bytes of an `.npy` file.
-pub(crate) fn vectors_to_bytes(values: &[u8], width: usize) -> Vec<u8> {
-    to_bytes(&[(values.len() / width) as u64, width as u64], values.iter().copied())
 }
 
 fn to_bytes<T: npyz::AutoSerialize>(shape: &[u64], values: impl Iterator<Item = T>) -> Vec<u8> {

@@ -31,7 +31,7 @@ pub(crate) struct RunArguments {
     /// End after a stage (teachers, votes, aggregate, student, ...), without tables; earlier stages run first
     #[arg(long, value_name = "STAGE", conflicts_with = "dry_run")]
     stage: Option<String>,
-    /// Process one share of the stage's units and nothing else, with --stage teachers, aggregate or student: 3/50 is the
+    /// Process one share of the stage's units and nothing else, with --stage features, teachers, check, aggregate or student: 3/50 is the
     /// third of fifty processes that share a results folder (docs/experiments.md)
     #[arg(long, value_name = "I/N", requires = "stage", conflicts_with = "force")]
     shard: Option<String>,

@@ -72,8 +72,11 @@ impl FeaturesConfig {
             let message = format!("found {found} numbers, expected {expected} like features.mean");
             return refuse("features.deviation", message);
         }
-        if let Some(found) = self.deviation.iter().find(|deviation| **deviation <= 0.0 || deviation.is_nan()) {
+        if let Some(found) = self.deviation.iter().find(|deviation| **deviation <= 0.0 || !deviation.is_finite()) {
             return refuse("features.deviation", format!("found {found:?}, expected positive numbers"));
+        }
+        if let Some(found) = self.mean.iter().find(|mean| !mean.is_finite()) {
+            return refuse("features.mean", format!("found {found:?}, expected finite numbers"));
         }
         self.settings().map(drop)
     }

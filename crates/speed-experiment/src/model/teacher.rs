@@ -52,7 +52,7 @@ pub(super) fn read(
     };
     let Subjects { shape, encoder, classes } = known.ok_or_else(no_run)?;
     if let Some(ModelEncoder { facts, .. }) = &encoder
-        && !is_encoder_of_run(run, &facts.digest)
+        && is_encoder_of_run(run, &facts.digest) != Some(true)
     {
         let expected = "expected the encoder of the run's vectors in its config's features.encoder";
         let found = format_args!("{expected}, found another one, SHA-256 {}: put the first one back", facts.digest);

@@ -1,10 +1,16 @@
 //! Files of models: the same bytes for equal models, and refusals of everything else.
 
-use speed_core::random::Streams;
+use burn::module::Module;
+use burn::tensor::Tensor;
+use speed_core::random::{Stream, Streams};
 use speed_data::digits::{DigitsConfig, generate};
+use speed_nn::layers::Dense;
 use speed_nn::matrix::Arithmetic;
 use speed_nn::onnx::EncoderPreparation;
+use speed_nn::ops::activation::Activation;
+use speed_nn::training::Classifier;
 use speed_student::StudentMethod;
+use speed_teacher::{Architecture, TeacherNetwork};
 
 use super::*;
 use crate::config::{Config, Source};
@@ -112,6 +118,48 @@ fn a_description_of_a_larger_network_than_the_tensors_is_refused_before_it_is_bu
         }
     });
     assert!(Model::from_bytes(&large).is_err());
+}
+
+/// A network of a program, which needs much memory with few weights: the mean of many copies of an image.
+#[derive(Module, Debug)]
+struct Wide {
+    output: Dense,
+}
+
+/// Number of copies.
+const COPIES: usize = 1024;
+
+impl Classifier for Wide {
+    fn logits(&self, images: Tensor<4>) -> Tensor<2> {
+        self.output.forward(images.flatten::<2>(1, 3).repeat_dim(1, COPIES).mean_dim(1))
+    }
+}
+
+impl TeacherNetwork for Wide {
+    fn new(_: ImageShape, classes: usize, _: &mut Stream, device: &Device) -> Self {
+        let (weight, bias) = (Tensor::zeros([1, classes], device), Tensor::zeros([classes], device));
+        Self { output: Dense::new(weight, bias, Activation::Linear) }
+    }
+
+    fn least_parameters(_: ImageShape, classes: usize) -> usize {
+        classes
+    }
+}
+
+#[test]
+fn a_small_file_of_a_network_that_needs_much_memory_is_refused() {
+    let architecture = Architecture::register::<Wide>("wide").expect("a new name");
+    let config = config("[teacher]\narchitecture = \"wide\"\n[votes]\nsource = \"truth\"");
+    let network = Network::Teacher { version: architecture.version(), config: config.teacher.clone() };
+    let shape = ImageShape { channels: 3, height: 256, width: 256 };
+    let names = (0..2).map(|class| class.to_string()).collect();
+    let description = Description::of_run(&config, network, (shape, None), names, Origin::of_command(1));
+    let network = description.network(usize::MAX, &Device::flex()).expect("a network");
+    let bytes = file::described_to_bytes(&description, &network.tensors().expect("tensors")).expect("bytes");
+    assert!(bytes.len() < 2_000_000, "{} bytes", bytes.len());
+    let values = COPIES * shape.pixels();
+    assert!(refused(&bytes).contains(&format!("found {values}")), "{}", refused(&bytes));
+    assert!(to_bytes(&description, network.as_ref()).is_err(), "no one could read it again");
 }
 
 #[test]

@@ -347,7 +347,11 @@ impl ModelCard {
             text.push_str("**SIMULATION: keys or noise come from a seed, so nothing is private.**\n\n");
         }
         let classes: Vec<String> = self.task.classes.iter().map(|name| escaped(name)).collect();
-        let _ = writeln!(text, "- Task: classification of images of {channels} x {height} x {width} values");
+        let images = match &self.encoder {
+            Some(_) => "pictures, by the vectors of an encoder".to_owned(),
+            None => format!("images of {channels} x {height} x {width} values"),
+        };
+        let _ = writeln!(text, "- Task: classification of {images}");
         let _ = writeln!(text, "- Classes: {}", classes.join(", "));
         if let Some(encoder) = &self.encoder {
             let _ = writeln!(text, "- Encoder: {}", escaped(&encoder.in_words()));

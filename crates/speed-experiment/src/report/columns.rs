@@ -226,7 +226,7 @@ pub(crate) static COLUMNS: &[Column] = &[
         "student",
         Content::Text(|row| (!row.students.is_empty()).then(|| title_of(&row.method).to_owned())),
         Legend::Always(&[
-            "GAN, conv GAN: the paper's for MNIST and for SVHN | ours: the student on pseudo-labels, on the same labels and images (docs/student.md).",
+            "GAN, conv GAN: the paper's for MNIST and for SVHN | ours: the student on pseudo-labels, on the same labels and images; linear: on an encoder's vectors (docs/student.md).",
         ]),
     )
     .in_summary(InSummary::IfDifferent),

@@ -152,12 +152,13 @@ impl Report {
     /// If a name is not printable, or a number is out of range.
     pub(crate) fn check(&self) -> Result<(), ExperimentError> {
         let stages = self.stage_times.iter().map(|time| &time.stage);
-        let encoder = self.encoder.iter().flat_map(|encoder| [&encoder.file, &encoder.digest]);
         check_count("stages", self.stage_times.len(), MAX_STAGES)?;
-        check_names(
-            MAX_FOLDER,
-            [&self.experiment, &self.run].into_iter().chain(&self.handwriting).chain(stages).chain(encoder),
-        )?;
+        check_names(MAX_FOLDER, [&self.experiment, &self.run].into_iter().chain(&self.handwriting).chain(stages))?;
+        if self.encoder.is_some() != self.config.features.encoder().is_some() {
+            return Err(ExperimentError::unlikely("an encoder if the config has one, and else none", "another report"));
+        }
+        let facts = self.encoder.as_ref().map_or(Ok(()), EncoderFacts::check);
+        facts.map_err(|fault| ExperimentError::unlikely("possible facts of an encoder", fault))?;
         check_classes(&self.classes)?;
         check_rows(&self.rows)
     }

@@ -11,8 +11,8 @@ use crate::config::{AggregationKind, Config, RowConfig, Source};
 use crate::error::ExperimentError;
 use crate::model::{Description, MAX_FILE, Model, ModelEncoder, Network, Origin};
 use crate::report::{
-    CARD_FORMAT, CardSource, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy, Privacy, Report, Task,
-    TrainingData, Versions, covers_labels,
+    CARD_FORMAT, CardSource, EncoderFacts, ModelCard, ModelFile, NoiseSource, Participants, PartyPrivacy, Privacy,
+    Report, Task, TrainingData, Versions, covers_labels,
 };
 use crate::stages::{Subjects, data_independent, data_independent_party, is_encoder_of_run};
 use crate::store::{RunStore, is_one_name, read_small, report_path, run_of_card};
@@ -201,7 +201,9 @@ pub fn verify_run_card(path: &Path, card: &ModelCard, run: Option<&Path>) -> Res
     let index = index.ok_or_else(|| {
         ExperimentError::input(place, format_args!("expected a row called {}, found none", printable(row)))
     })?;
-    if let Some(encoder) = report.encoder.as_ref().filter(|encoder| !is_encoder_of_run(&run, &encoder.digest)) {
+    // A run that left without its stages has no record of the vectors.
+    let is_other = |encoder: &&EncoderFacts| is_encoder_of_run(&run, &encoder.digest) == Some(false);
+    if let Some(encoder) = report.encoder.as_ref().filter(is_other) {
         let found =
             format_args!("expected the encoder of the run's vectors, found SHA-256 {}", printable(&encoder.digest));
         return Err(ExperimentError::input(report_path(&run), found));

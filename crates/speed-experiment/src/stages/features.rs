@@ -87,7 +87,8 @@ fn known_blocks(config: &Config) -> Option<usize> {
 
 /// Counts the blocks in the directory of a run.
 fn found(run: &Path, config: &Config, node: &Node) -> StageUnits {
-    let blocks = known_blocks(config).or_else(|| data::pictures_in(run).map(|pictures| pictures.div_ceil(BLOCK)));
+    let blocks = known_blocks(config)
+        .or_else(|| data::pictures_in(run).map(|pictures| pictures.div_ceil(BLOCK).min(MAX_BLOCKS)));
     match blocks {
         Some(blocks) => StageUnits::in_stage(run, &node.name, blocks, unit),
         None => StageUnits { at_most: true, ..StageUnits::count(&node.name, MAX_BLOCKS, |_| false) },
@@ -105,9 +106,10 @@ fn encode_units(
     shard.work_on(context, &stage, stage.blocks()?, |folder, own| Encoding::new(&stage, context, folder).encode(own))
 }
 
-/// Returns whether the encoder with this digest computed the vectors of the run in the directory `run`.
-pub(crate) fn is_encoder_of_run(run: &Path, digest: &str) -> bool {
-    part_of_stage(run, KIND, ENCODER) == Some(Fingerprint::of(&json!(digest)))
+/// Returns whether the encoder with this digest computed the vectors of the run in the directory `run`; `None` if the stage is not
+/// there.
+pub(crate) fn is_encoder_of_run(run: &Path, digest: &str) -> Option<bool> {
+    Some(part_of_stage(run, KIND, ENCODER)? == Fingerprint::of(&json!(digest)))
 }
 
 /// Returns the name, without extension, of a block's vectors and metrics.
@@ -193,7 +195,7 @@ impl Stage for FeaturesStage<'_> {
 
     fn inputs(&self, _: &Context<'_>) -> Result<Value, ExperimentError> {
         let [train, pool, test] = self.splits().map(Images::digest);
-        Ok(json!({ ENCODER: self.encoder.facts().digest, "train": train, "pool": pool, "test": test }))
+        Ok(json!({ ENCODER: self.encoder.digest().to_hex(), "train": train, "pool": pool, "test": test }))
     }
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
@@ -255,7 +257,7 @@ impl FeaturesStage<'_> {
         for (index, (name, split)) in SPLITS.into_iter().zip(self.splits()).enumerate() {
             let (own, others) = rest.split_at(split.len() * width);
             rest = others;
-            let bytes = npy::vectors_to_bytes(own, width);
+            let bytes = npy::rows_to_bytes(own, width);
             if index == 0 { folder.write_secret(&file(name), &bytes)? } else { folder.write(&file(name), &bytes)? }
         }
         Ok(())
@@ -265,7 +267,6 @@ impl FeaturesStage<'_> {
 /// The metrics of a block.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Metrics {
-    pictures: usize,
     seconds: f64,
     /// The encoder's kernels differ between processors, also with portable arithmetic.
     processor: String,
@@ -295,8 +296,12 @@ impl<'a> Encoding<'a> {
     /// Ensures that these blocks are encoded, and returns how many this process encoded.
     fn encode(&self, blocks: &[usize]) -> Result<usize, ExperimentError> {
         let (progress, threads) = (self.context.progress, self.context.threads.get());
-        let found = blocks.iter().filter_map(|&block| Some((block, self.folder.read_unit::<Metrics>(&unit(block))?)));
-        self.done().extend(found);
+        // Saved blocks are read concurrently.
+        threads::for_each(blocks, threads, |&block, _| {
+            let found = self.folder.read_unit(&unit(block));
+            self.done().extend(found.map(|found| (block, found)));
+            Ok::<_, ExperimentError>(())
+        })?;
         let pictures = |blocks: &[usize]| blocks.iter().map(|block| self.stage.pictures_of(*block).len() as u64).sum();
         let todo: Vec<usize> = blocks.iter().copied().filter(|block| !self.done().contains_key(block)).collect();
         let all: u64 = pictures(blocks);
@@ -320,18 +325,10 @@ impl<'a> Encoding<'a> {
             }
             self.context.progress.advance(few.len() as u64, "");
         }
-        let metrics = Metrics {
-            pictures: pictures.len(),
-            seconds: start.elapsed().as_secs_f64(),
-            processor: self.processor.clone(),
-        };
+        let metrics = Metrics { seconds: start.elapsed().as_secs_f64(), processor: self.processor.clone() };
         let is_private = pictures.start < self.stage.pictures.train.len();
         let arithmetic = self.context.arithmetic;
-        if is_private {
-            self.folder.write_secret_unit(&unit(block), &vectors, arithmetic, &metrics)?;
-        } else {
-            self.folder.write_unit(&unit(block), &vectors, arithmetic, &metrics)?;
-        }
+        self.folder.write_unit(&unit(block), &vectors, is_private, arithmetic, &metrics)?;
         self.done().insert(block, (metrics, arithmetic.to_owned()));
         Ok(())
     }
@@ -340,8 +337,8 @@ impl<'a> Encoding<'a> {
         let done = self.done();
         let lines = blocks.iter().map(|block| {
             let lost = || ExperimentError::fault(format_args!("block {block} was saved and cannot be read back"));
-            let (Metrics { pictures, seconds, processor }, arithmetic) = done.get(block).ok_or_else(lost)?;
-            let seconds = format!("{seconds:.3}");
+            let (Metrics { seconds, processor }, arithmetic) = done.get(block).ok_or_else(lost)?;
+            let (pictures, seconds) = (self.stage.pictures_of(*block).len(), format!("{seconds:.3}"));
             Ok(vec![block.to_string(), pictures.to_string(), seconds, arithmetic.clone(), processor.clone()])
         });
         let lines: Result<Vec<Vec<String>>, ExperimentError> = lines.collect();

@@ -208,7 +208,7 @@ impl<'a> Training<'a> {
         };
         let trained = train_member(&training, teacher, stop)?;
         let metrics = trained.metrics;
-        self.folder.write_unit(&unit(teacher), &trained.teacher.to_bytes()?, arithmetic, &metrics)?;
+        self.folder.write_unit(&unit(teacher), &trained.teacher.to_bytes()?, false, arithmetic, &metrics)?;
         self.done().insert(teacher, (metrics, (*arithmetic).to_owned()));
         let figure = format!(": fits {:.1} % of its images", 100.0 * metrics.train_accuracy);
         let figure = self.context.unless_secret(figure);

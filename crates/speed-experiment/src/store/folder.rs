@@ -219,8 +219,8 @@ impl StageFolder {
         self.write_checked(CHARGED, noise_digest.as_bytes())
     }
 
-    /// Saves a finished unit of work and the kind of machine that computed it. Writes the payload first, and then the
-    /// metadata that marks the unit as done.
+    /// Saves a finished unit of work and the kind of machine that computed it. Writes the payload first, in a file that only its owner
+    /// may read if it `is_secret`, and then the metadata that marks the unit as done.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -228,35 +228,16 @@ impl StageFolder {
         &self,
         name: &str,
         payload: &[u8],
+        is_secret: bool,
         arithmetic: &str,
         meta: &M,
     ) -> Result<(), ExperimentError> {
-        self.write(&unit_payload(name), payload)?;
-        self.write_meta(name, payload, arithmetic, meta)
-    }
-
-    /// Saves a unit like [`Self::write_unit`], in a file that only its owner may read.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
-    pub(crate) fn write_secret_unit<M: Serialize>(
-        &self,
-        name: &str,
-        payload: &[u8],
-        arithmetic: &str,
-        meta: &M,
-    ) -> Result<(), ExperimentError> {
-        self.write_secret(&unit_payload(name), payload)?;
-        self.write_meta(name, payload, arithmetic, meta)
-    }
-
-    fn write_meta<M: Serialize>(
-        &self,
-        name: &str,
-        payload: &[u8],
-        arithmetic: &str,
-        meta: &M,
-    ) -> Result<(), ExperimentError> {
+        let file = unit_payload(name);
+        if is_secret {
+            self.write_secret(&file, payload)?
+        } else {
+            self.write(&file, payload)?
+        }
         let payload_sha256 = Fingerprint::of_bytes(payload);
         self.write_json(
             &unit_meta(name),
@@ -378,7 +359,7 @@ mod tests {
         let of = |images: u32| Identity::new("teachers", "teachers", 1, json!({ "images": images, "arithmetic": "a" }));
         let first = StageFolder::join(path.clone(), &of(1), true).expect("a folder");
         let save = |folder: &StageFolder| {
-            folder.write_unit("teacher-0", b"x", "a", &json!({ "steps": 1 }))?;
+            folder.write_unit("teacher-0", b"x", false, "a", &json!({ "steps": 1 }))?;
             folder.write_sealed("query-0", &json!({ "label": 2 }))
         };
         let counts = |folder: &StageFolder| {
