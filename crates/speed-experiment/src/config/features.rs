@@ -26,6 +26,8 @@ pub struct FeaturesConfig {
     pub pool: String,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub size: String,
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub mirror: bool,
 }
 
 impl FeaturesConfig {
@@ -46,7 +48,13 @@ impl FeaturesConfig {
         let size = size.map_err(|error| Fault::new("features.size", error))?;
         let size = size.map(|Size { height, width }| [height as usize, width as usize]);
         let reals = |values: &[f64]| values.iter().map(|&value| value as f32).collect();
-        Ok(EncoderSettings { size, mean: reals(&self.mean), deviation: reals(&self.deviation), pool })
+        Ok(EncoderSettings {
+            size,
+            mean: reals(&self.mean),
+            deviation: reals(&self.deviation),
+            pool,
+            mirror: self.mirror,
+        })
     }
 
     /// Checks the keys of the section against each other.
@@ -57,6 +65,7 @@ impl FeaturesConfig {
                 ("deviation", is_unset(&self.deviation)),
                 ("pool", is_unset(&self.pool)),
                 ("size", is_unset(&self.size)),
+                ("mirror", is_unset(&self.mirror)),
             ];
             return match set.into_iter().find(|(_, is_unset)| !is_unset) {
                 Some((key, _)) => refuse(format!("features.{key}"), format!("is read with {ENCODER} only")),

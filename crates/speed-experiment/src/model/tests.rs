@@ -181,8 +181,13 @@ fn models_of_the_largest_images_are_small_enough() {
 fn descriptions_of_impossible_encoders_are_refused() {
     let model = model(StudentMethod::PSEUDO_LABELS);
     let with_encoder = |change: &dyn Fn(&mut ModelEncoder, &mut [usize; 3])| {
-        let preparation =
-            EncoderPreparation { size: [32, 32], mean: vec![0.5; 3], deviation: vec![0.25; 3], pool: None };
+        let preparation = EncoderPreparation {
+            size: [32, 32],
+            mean: vec![0.5; 3],
+            deviation: vec![0.25; 3],
+            pool: None,
+            mirror: false,
+        };
         let facts = EncoderFacts { file: "a.onnx".into(), digest: "0f".repeat(32), width: 384, preparation };
         let mut encoder = ModelEncoder { facts, pictures: [3, 32, 32] };
         let bytes = with_description(&model, |description| {

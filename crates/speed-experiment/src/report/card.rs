@@ -628,8 +628,13 @@ mod tests {
 
     #[test]
     fn a_card_names_the_encoder_and_the_condition_on_it() {
-        let preparation =
-            EncoderPreparation { size: [160, 160], mean: vec![0.5; 3], deviation: vec![0.5; 3], pool: None };
+        let preparation = EncoderPreparation {
+            size: [160, 160],
+            mean: vec![0.5; 3],
+            deviation: vec![0.5; 3],
+            pool: None,
+            mirror: false,
+        };
         let encoder = EncoderFacts { file: "a|b.onnx".into(), digest: "cd".repeat(32), width: 1280, preparation };
         let with = ModelCard { encoder: Some(encoder), ..card() };
         assert_eq!(ModelCard::from_json(with.to_json().as_bytes()), Ok(with.clone()));

@@ -47,6 +47,7 @@ impl EncoderFacts {
     pub fn in_words(&self) -> String {
         let [height, width] = self.preparation.size;
         let Self { file, digest, width: values, .. } = self;
-        format!("{file}, SHA-256 {digest}: pictures of {height} x {width} pixels become vectors of {values} values")
+        let pictures = if self.preparation.mirror { "pictures and their mirror images" } else { "pictures" };
+        format!("{file}, SHA-256 {digest}: {pictures} of {height} x {width} pixels become vectors of {values} values")
     }
 }

@@ -135,8 +135,26 @@ impl Encoder {
         Ok(features.iter().map(|value| (128.0 + (value / largest * 127.0).round_ties_even()) as u8).collect())
     }
 
-    /// Returns the features of a picture: the first output of a plan, with tokens pooled.
+    /// Returns the features of a picture, to which those of its mirror image are added if the preparation says so.
     fn features(&self, plan: &Plan, image: &[u8]) -> Result<Vec<f32>, OnnxError> {
+        let mut features = self.output(plan, image)?;
+        if self.preparation.mirror {
+            let mirrored: Vec<u8> =
+                image.chunks_exact(self.shape().width).flat_map(|row| row.iter().rev().copied()).collect();
+            let others = self.output(plan, &mirrored)?;
+            features.iter_mut().zip(others).for_each(|(feature, other)| *feature += other);
+        }
+        let fault = match features.iter().find(|value| !value.is_finite()) {
+            Some(value) => value.to_string(),
+            None if features.iter().all(|value| *value == features[0]) => "equal ones".to_owned(),
+            None => return Ok(features),
+        };
+        let expected = "features of this picture that are finite and not all equal";
+        Err(OnnxError::form(expected, format!("{fault}: leave the picture out, or use another encoder")))
+    }
+
+    /// Returns the first output of a plan for a picture, with tokens pooled.
+    fn output(&self, plan: &Plan, image: &[u8]) -> Result<Vec<f32>, OnnxError> {
         let ImageShape { height, width, .. } = self.shape();
         if image.len() != self.shape().pixels() {
             let found = format!("{}: resize it to the encoder's shape", image.len());
@@ -166,13 +184,7 @@ impl Encoder {
                 values = (0..self.width).map(|place| sum(place) / count).collect();
             }
         }
-        let fault = match values.iter().find(|value| !value.is_finite()) {
-            Some(value) => value.to_string(),
-            None if values.iter().all(|value| *value == values[0]) => "equal ones".to_owned(),
-            None => return Ok(values),
-        };
-        let expected = "features of this picture that are finite and not all equal";
-        Err(OnnxError::form(expected, format!("{fault}: leave the picture out, or use another encoder")))
+        Ok(values)
     }
 
     /// Returns the model with its weights, and its input.
@@ -215,7 +227,8 @@ fn prepared(
         .zip(&deviation)
         .map(|(mean, deviation)| std::array::from_fn(|byte| (byte as f32 / 255.0 - mean) / deviation));
     let prepared = prepared.collect();
-    Ok((EncoderPreparation { size, mean, deviation, pool: completed.pool }, prepared))
+    let EncoderSettings { pool, mirror, .. } = *completed;
+    Ok((EncoderPreparation { size, mean, deviation, pool, mirror }, prepared))
 }
 
 /// Returns the number of values of a vector in an output of this shape.

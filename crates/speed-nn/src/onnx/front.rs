@@ -1,9 +1,11 @@
 //! An encoder in front of an exported network.
 
-use tract_onnx::pb::tensor_proto::DataType;
-use tract_onnx::pb::{ModelProto, OperatorSetIdProto};
+use std::collections::HashSet;
 
-use crate::onnx::proto::{Builder, integer};
+use tract_onnx::pb::tensor_proto::DataType;
+use tract_onnx::pb::{GraphProto, ModelProto, OperatorSetIdProto};
+
+use crate::onnx::proto::{Builder, integer, length};
 use crate::onnx::{Encoder, OnnxError, PixelType, TokenPool};
 
 /// The name of an encoder's vectors in a graph, with values of 0 to 1.
@@ -12,6 +14,8 @@ pub(crate) const VECTORS: &str = "encoder_vectors";
 pub const IMAGES: &str = "images";
 /// Stands before every name of the encoder's own graph.
 const PREFIX: &str = "encoder/";
+/// Stands before every name of the encoder's graph for mirror images.
+const MIRRORED: &str = "mirror/";
 /// The sets of operations in which the network's nodes are written.
 const OPERATOR_SETS: std::ops::RangeInclusive<i64> = 13..=21;
 
@@ -43,21 +47,24 @@ impl Encoder {
             }
             (_, PixelType::Float) => images = self.prepared(graph, images, pixels),
         }
-        let prefixed = |name: &str| if name.is_empty() { String::new() } else { format!("{PREFIX}{name}") };
-        graph.named_node("Identity", vec![images], vec![], prefixed(&input.name));
         let own = model.graph.clone().unwrap_or_default();
-        let mut vectors = own.output.first().map_or_else(String::new, |output| prefixed(&output.name));
-        graph.embed(own, prefixed);
-
-        match self.preparation().pool {
-            None => {}
-            Some(TokenPool::First) => {
-                let [start, end, axes] = [[0], [1], [1]].map(|value| graph.integers(&value));
-                vectors = graph.node("Slice", vec![vectors, start, end, axes], vec![]);
-            }
-            Some(TokenPool::Mean) => vectors = graph.reduced("ReduceMean", vectors, 1),
+        let constants: HashSet<String> = own.initializer.iter().map(|tensor| tensor.name.clone()).collect();
+        let prefixed = |name: &str| if name.is_empty() { String::new() } else { format!("{PREFIX}{name}") };
+        // The mirror image has nodes of its own, and the same weights.
+        let mirrored = |name: &str| match name {
+            "" => String::new(),
+            name if constants.contains(name) => prefixed(name),
+            name => format!("{MIRRORED}{name}"),
+        };
+        let copy = GraphProto { initializer: vec![], ..own.clone() };
+        let mut vectors = self.embed(graph, own, images.clone(), prefixed);
+        if self.preparation().mirror {
+            let columns: Vec<i64> = (0..length(self.shape().width)).rev().collect();
+            let columns = graph.integers(&columns);
+            let images = graph.node("Gather", vec![images, columns], vec![integer("axis", 3)]);
+            let others = self.embed(graph, copy, images, mirrored);
+            vectors = graph.node("Add", vec![vectors, others], vec![]);
         }
-        let vectors = graph.node("Flatten", vec![vectors], vec![integer("axis", 1)]);
         let sizes = graph.node("Abs", vec![vectors.clone()], vec![]);
         let largest = graph.reduced("ReduceMax", sizes, 1);
         let mut vectors = graph.node("Div", vec![vectors, largest], vec![]);
@@ -70,6 +77,23 @@ impl Encoder {
         let shape = graph.integers(&[-1, 1, 1, self.width() as i64]);
         graph.named_node("Reshape", vec![vectors, shape], vec![], VECTORS.to_owned());
         VECTORS.to_owned()
+    }
+
+    /// Adds the encoder's nodes for prepared images. Returns the name of their features, N x D.
+    fn embed(&self, graph: &mut Builder, own: GraphProto, images: String, renamed: impl Fn(&str) -> String) -> String {
+        let (_, input) = self.parts();
+        graph.named_node("Identity", vec![images], vec![], renamed(&input.name));
+        let mut vectors = own.output.first().map_or_else(String::new, |output| renamed(&output.name));
+        graph.embed(own, renamed);
+        match self.preparation().pool {
+            None => {}
+            Some(TokenPool::First) => {
+                let [start, end, axes] = [[0], [1], [1]].map(|value| graph.integers(&value));
+                vectors = graph.node("Slice", vec![vectors, start, end, axes], vec![]);
+            }
+            Some(TokenPool::Mean) => vectors = graph.reduced("ReduceMean", vectors, 1),
+        }
+        graph.node("Flatten", vec![vectors], vec![integer("axis", 1)])
     }
 
     fn prepared(&self, graph: &mut Builder, images: String, pixels: PixelType) -> String {

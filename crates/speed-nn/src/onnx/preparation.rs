@@ -42,6 +42,8 @@ pub struct EncoderSettings {
     pub deviation: Vec<f32>,
     /// The token whose vector stands for a picture, for models that give several.
     pub pool: Option<TokenPool>,
+    /// Whether a picture's features are those of the picture plus those of its mirror image.
+    pub mirror: bool,
 }
 
 /// The preparation of an encoder's pictures and of its vectors, complete. The model reads `(byte / 255 - mean) / deviation`.
@@ -57,14 +59,17 @@ pub struct EncoderPreparation {
     /// The token whose vector stands for a picture; none for models that give one vector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<TokenPool>,
+    /// Whether a picture's features are those of the picture plus those of its mirror image.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mirror: bool,
 }
 
 impl EncoderPreparation {
     /// Returns the settings that repeat this preparation, whatever is beside the model.
     #[must_use]
     pub fn settings(&self) -> EncoderSettings {
-        let Self { size, mean, deviation, pool } = self.clone();
-        EncoderSettings { size: Some(size), mean, deviation, pool }
+        let Self { size, mean, deviation, pool, mirror } = self.clone();
+        EncoderSettings { size: Some(size), mean, deviation, pool, mirror }
     }
 
     /// Checks a preparation of a file.
@@ -79,7 +84,7 @@ impl EncoderPreparation {
     }
 
     pub(crate) fn digest(&self) -> Digest {
-        let Self { size: [height, width], mean, deviation, pool } = self;
+        let Self { size: [height, width], mean, deviation, pool, mirror } = self;
         let mut bytes: Vec<u8> = [*height, *width, mean.len()].iter().flat_map(|&n| (n as u64).to_le_bytes()).collect();
         bytes.extend(mean.iter().chain(deviation).flat_map(|value| value.to_le_bytes()));
         bytes.push(match pool {
@@ -87,6 +92,7 @@ impl EncoderPreparation {
             Some(TokenPool::First) => 1,
             Some(TokenPool::Mean) => 2,
         });
+        bytes.push(u8::from(*mirror));
         Digest::of(bytes)
     }
 }
@@ -211,7 +217,8 @@ fn stored(bytes: &[u8]) -> Result<EncoderSettings, OnnxError> {
             .ok_or_else(|| fault(&format!("{key} of a number, of height and width, or of shortest_edge"), &shown(size)))
     });
     let reals = |list: Vec<f64>| list.into_iter().map(|value| value as f32).collect();
-    Ok(EncoderSettings { size: size.transpose()?, mean: reals(mean), deviation: reals(deviation), pool: None })
+    let [mean, deviation] = [mean, deviation].map(reals);
+    Ok(EncoderSettings { size: size.transpose()?, mean, deviation, ..EncoderSettings::default() })
 }
 
 /// Returns the height and the width in a value of the file.

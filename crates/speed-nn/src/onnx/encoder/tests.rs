@@ -112,7 +112,8 @@ fn the_small_encoder_gives_bytes_that_depend_on_the_picture() {
     for vector in &vectors {
         assert!(vector.len() == 384 && vector.contains(&255) && !vector.contains(&0), "{vector:?}");
     }
-    let preparation = EncoderPreparation { size: [32, 32], mean: vec![0.0; 3], deviation: vec![1.0; 3], pool: None };
+    let preparation =
+        EncoderPreparation { size: [32, 32], mean: vec![0.0; 3], deviation: vec![1.0; 3], pool: None, mirror: false };
     assert_eq!(encoder.preparation(), &preparation);
     let again = Encoder::read(&path, &preparation.settings()).expect("an encoder");
     assert_eq!(again.digest(), encoder.digest());
@@ -143,6 +144,19 @@ fn vectors_are_the_rounded_directions_of_prepared_pictures() {
     assert_eq!(vector(&EncoderSettings::default()), [255, 128 + 25, 128, 1]);
     let (mean, deviation) = (vec![0.0, 0.2, 0.5], vec![1.0, 1.0, 0.5]);
     assert_eq!(vector(&EncoderSettings { mean, deviation, ..EncoderSettings::default() }), [255, 128, 1, 1]);
+}
+
+#[test]
+fn a_picture_and_its_mirror_image_have_the_same_vector_if_both_are_read() {
+    let image = picture(1, PICTURE);
+    let mirrored: Vec<u8> = image.chunks_exact(PICTURE.width).flat_map(|row| row.iter().rev().copied()).collect();
+    for mirror in [false, true] {
+        let settings = EncoderSettings { mirror, ..EncoderSettings::default() };
+        let encoder = Folder::new().read(&means(pictures(), 13), &settings).expect("an encoder");
+        assert_eq!(encoder.preparation().settings().mirror, mirror);
+        let [vector, other] = [&image, &mirrored].map(|image| encoder.vector(image).expect("a vector"));
+        assert_eq!(vector == other, mirror);
+    }
 }
 
 #[test]
@@ -358,8 +372,13 @@ fn the_preparation_beside_the_model_is_read() {
         encoder.map(|encoder| encoder.preparation().clone()).map_err(|error| error.to_string())
     };
     let [mean, deviation] = [[0.485, 0.456, 0.406_f32], [0.229, 0.224, 0.225]];
-    let expected =
-        |size: [usize; 2]| EncoderPreparation { size, mean: mean.into(), deviation: deviation.into(), pool: None };
+    let expected = |size: [usize; 2]| EncoderPreparation {
+        size,
+        mean: mean.into(),
+        deviation: deviation.into(),
+        pool: None,
+        mirror: false,
+    };
     let lists = r#""image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]"#;
     for (rest, size) in [
         (r#""size": {"height": 9, "width": 10}, "do_rescale": true, "rescale_factor": 0.00392156862745098"#, [9, 10]),
@@ -441,20 +460,20 @@ impl Classifier for Differences {
 
 #[test]
 fn exports_contain_the_encoder_and_its_preparation() {
-    let settings = |pool| {
+    let settings = |pool, mirror| {
         let (mean, deviation) = (vec![0.485, 0.456, 0.406], vec![0.229, 0.224, 0.225]);
-        EncoderSettings { mean, deviation, pool, ..EncoderSettings::default() }
+        EncoderSettings { mean, deviation, pool, mirror, ..EncoderSettings::default() }
     };
     let one = single("images", DataType::Float, &[3, 8, 8]);
-    for (model, pool) in [
-        (means(pictures(), 13), None),
-        (means(pictures(), 18), None),
-        (means(one, 21), None),
-        (tokens(pictures(), 17), Some(TokenPool::Mean)),
-        (tokens(pictures(), 18), Some(TokenPool::Mean)),
-        (tokens(pictures(), 19), Some(TokenPool::First)),
+    for (model, pool, mirror) in [
+        (means(pictures(), 13), None, false),
+        (means(pictures(), 18), None, true),
+        (means(one, 21), None, true),
+        (tokens(pictures(), 17), Some(TokenPool::Mean), false),
+        (tokens(pictures(), 18), Some(TokenPool::Mean), true),
+        (tokens(pictures(), 19), Some(TokenPool::First), true),
     ] {
-        let encoder = Folder::new().read(&model, &settings(pool)).expect("an encoder");
+        let encoder = Folder::new().read(&model, &settings(pool, mirror)).expect("an encoder");
         let network = Differences { width: encoder.width() };
         let shape = encoder.vectors_shape();
         for pixels in [PixelType::Uint8, PixelType::Float] {
@@ -467,10 +486,11 @@ fn exports_contain_the_encoder_and_its_preparation() {
             assert_eq!(logits.expect("logits").len(), 3);
 
             // Another preparation is found.
-            let other = Folder::new().read(&model, &EncoderSettings { pool, ..EncoderSettings::default() });
-            let other = other.expect("an encoder");
-            let other = Export { encoder: Some(&other), ..export };
-            assert!(largest_difference(&other, &bytes, 3).expect("a difference") > 1e-2);
+            for other in [EncoderSettings { pool, mirror, ..EncoderSettings::default() }, settings(pool, !mirror)] {
+                let other = Folder::new().read(&model, &other).expect("an encoder");
+                let other = Export { encoder: Some(&other), ..export };
+                assert!(largest_difference(&other, &bytes, 3).expect("a difference") > 1e-2);
+            }
         }
     }
 }
