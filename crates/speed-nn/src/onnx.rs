@@ -19,11 +19,13 @@
 //! | `proto` | nodes, constants and types as protobuf messages |
 //! | `runtime` | models that run, in tract |
 //! | `untrusted` | checks and plans of other programs' models |
+//! | `convolution` | their convolutions, faster than tract's |
 //! | `classifier` | classifiers of other programs |
 //! | `encoder`, `small_encoder` | encoders of other programs, and one of random filters |
 //! | `preparation`, `external` | an encoder's settings, and its weights in other files |
 
 mod classifier;
+mod convolution;
 mod encoder;
 mod error;
 mod export;

@@ -15,7 +15,7 @@ use tract_onnx::prelude::{
     TypedFact, TypedModel, TypedRunnableModel, tvec,
 };
 
-use crate::onnx::{OnnxError, PixelType};
+use crate::onnx::{OnnxError, PixelType, convolution};
 
 /// Maximum length of a model in bytes, with its external weights.
 pub const MAX_MODEL: u64 = 1 << 30;
@@ -170,13 +170,15 @@ fn check_values(model: &TypedModel) -> Result<(), OnnxError> {
 }
 
 impl Plan {
-    /// Returns the plan of a model as it was written, and of its optimised form.
+    /// Returns the plan of a model as it was written, and of its optimised form, which has convolutions of this program.
     pub(crate) fn both(model: TypedModel, input: &Input) -> Result<[Self; 2], OnnxError> {
         let plan = |model: TractResult<TypedModel>| -> Result<Self, OnnxError> {
             let plan = model.and_then(IntoRunnable::into_runnable).map_err(OnnxError::refused)?;
             Ok(Self { plan, axes: axes(input.shape) })
         };
-        Ok([plan(Ok(model.clone()))?, plan(model.into_optimized())?])
+        let mut changed = model.clone();
+        let optimised = convolution::replace(&mut changed).and_then(|()| changed.into_optimized());
+        Ok([plan(Ok(model))?, plan(optimised)?])
     }
 
     /// Returns the shape and the values of the first output for the pixels of an image.
@@ -196,7 +198,8 @@ impl Plan {
 type Results<'a> = dyn Fn(&[u8]) -> Result<Vec<f32>, OnnxError> + 'a;
 
 /// Compares the results of an optimised model for a few pictures with those of the same model as it was written: the
-/// runtime's optimisation fuses operations, and its fused form of some quantised ones computes something else.
+/// runtime's optimisation fuses operations, and its fused form of some quantised ones computes something else. The convolutions
+/// of the optimised model are this program's, and those of the other the runtime's.
 /// Returns the results that are defined.
 pub(crate) fn compared(
     shape: ImageShape,

@@ -1,0 +1,380 @@
+//! Convolutions of other programs' models on maps whose channels are last, several times as fast as tract's own.
+//!
+//! [`replace`] exchanges tract's convolutions for [`Convolutions`]. tract's maps are channels x height x width; with the
+//! channels last, every vector of the processor holds outputs of one place, so that maps of 5 x 5 fill vectors as well as large
+//! ones, and a window at the border leaves out its absent taps.
+
+use std::mem::swap;
+use std::ops::{Deref, Range};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tract_onnx::prelude::{
+    DatumType, IntoTValue, OutletId, TValue, TVec, Tensor, TractResult, TypedFact, TypedModel, tvec,
+};
+use tract_onnx::tract_core::internal::{
+    AxisOp, DatumExt, EvalContext, EvalOp, Op, StaticName, TypedModelPatch, TypedNode, TypedOp, as_op, op_as_typed_op,
+    op_out_of_plan,
+};
+use tract_onnx::tract_core::ops::binary::TypedBinOp;
+use tract_onnx::tract_core::ops::cnn::{Conv, KernelFormat};
+use tract_onnx::tract_core::ops::math::{Max, Min};
+use tract_onnx::tract_core::ops::nn::DataFormat;
+
+use kernels::{lanes, run};
+
+mod kernels;
+#[cfg(test)]
+mod tests;
+
+/// Number of values of a cache line.
+const LINE: usize = 16;
+/// Maximum number of weights of a convolution, with those that fill its last vectors: 256 MiB.
+const MAX_WEIGHTS: usize = 1 << 26;
+/// Maximum number of weights of one output, which limits the windows that are copied at a time to 48 MiB.
+const MAX_DEPTH: usize = 1 << 20;
+/// Maximum length, stride, dilation and padding of an axis, so that no product of two overflows.
+const MAX_AXIS: usize = 1 << 26;
+
+/// Values that start at a cache line, because a vector in two lines takes twice the time.
+#[derive(Debug, Default)]
+struct Aligned {
+    values: Vec<f32>,
+    start: usize,
+}
+
+/// A convolution of one picture's map with constant weights, and the bounds of its results.
+#[derive(Debug)]
+struct Convolution {
+    groups: usize,
+    /// Number of channels that an output reads: those of one group.
+    channels: usize,
+    /// Number of outputs of one group.
+    outputs: usize,
+    /// Height and width of the map.
+    input: [usize; 2],
+    /// Height and width of the result.
+    output: [usize; 2],
+    kernel: [usize; 2],
+    strides: [usize; 2],
+    dilations: [usize; 2],
+    /// Numbers of rows and columns of zeros before the map.
+    before: [usize; 2],
+    /// Of every channel: tap x channel. Otherwise: group x panel x tap x channel x output of the panel, where a panel is
+    /// one vector of outputs. Zeros complete a group's last panel.
+    weights: Aligned,
+    /// In the order of the outputs, with zeros as in `weights`.
+    bias: Vec<f32>,
+    /// The smallest and the largest result.
+    bounds: [f32; 2],
+    /// Number of values of a vector.
+    lanes: usize,
+}
+
+/// Convolutions that follow one another, as an operation of tract.
+#[derive(Debug)]
+struct Steps {
+    steps: Vec<Convolution>,
+    /// Buffers of maps between two steps, a pair for each run at a time. Fresh memory for every map costs as much time as a
+    /// small convolution.
+    spare: Mutex<Vec<[Aligned; 2]>>,
+}
+
+#[derive(Clone, Debug)]
+struct Convolutions(Arc<Steps>);
+
+impl Convolution {
+    /// Returns a convolution of tract with its bounds, or nothing if it has another form or size than this module computes.
+    fn of(model: &TypedModel, node: &TypedNode, bounds: [f32; 2], lanes: usize) -> Option<Self> {
+        let conv = node.op_as::<Conv>()?;
+        let facts = model.node_input_facts(node.id).ok()?;
+        let [map, kernel, bias] = facts[..] else { return None };
+        let &[1, read, height, width] = map.shape.as_concrete()? else { return None };
+        let &[1, written, rows, columns] = node.outputs.first()?.fact.shape.as_concrete()? else { return None };
+        let &[all, channels, ..] = kernel.shape.as_concrete()? else { return None };
+        let spec = &conv.pool_spec;
+        let is_real = facts.iter().all(|fact| fact.datum_type == DatumType::F32) && conv.q_params.is_none();
+        if !is_real || conv.kernel_fmt != KernelFormat::OIHW || spec.data_format != DataFormat::NCHW {
+            return None;
+        }
+        // A file's attributes may contradict its weights.
+        let sizes = [conv.group.checked_mul(channels)?, all, all.checked_rem(conv.group)?];
+        if sizes != [read, written, 0] || kernel.shape.as_concrete()?.get(2..) != Some(&spec.kernel_shape[..]) {
+            return None;
+        }
+        let input = [height, width];
+        let pads = spec.computed_padding(&input[..]);
+        let mut convolution = Self {
+            groups: conv.group,
+            channels,
+            outputs: all / conv.group,
+            input,
+            output: [rows, columns],
+            kernel: spec.kernel_shape[..].try_into().ok()?,
+            strides: spec.strides()[..].try_into().ok()?,
+            dilations: spec.dilations()[..].try_into().ok()?,
+            before: [pads.first()?.pad_before, pads.get(1)?.pad_before],
+            weights: Aligned::default(),
+            bias: Vec::new(),
+            bounds,
+            lanes,
+        };
+        let reals = |fact: &TypedFact| reals(fact.konst.as_deref()?);
+        convolution.pack(&reals(kernel)?, &reals(bias)?).then_some(convolution)
+    }
+
+    /// Orders the weights, output x channel x tap, and a bias for every output or for all. Returns whether the sizes agree and
+    /// are within the limits.
+    fn pack(&mut self, kernel: &[f32], bias: &[f32]) -> bool {
+        let (taps, depth, lanes) = (self.taps(), self.depth(), self.lanes);
+        let axes = [self.input, self.output, self.kernel, self.strides, self.dilations, self.before];
+        let all = self.groups * self.outputs;
+        let panels = if self.is_depthwise() { 1 } else { self.outputs.div_ceil(lanes) * lanes };
+        let padded = self.groups.checked_mul(panels).and_then(|outputs| outputs.checked_mul(depth));
+        if axes.as_flattened().iter().any(|axis| *axis > MAX_AXIS)
+            || [self.input, self.output, self.strides, self.dilations].as_flattened().contains(&0)
+            || !(1..=MAX_DEPTH).contains(&depth)
+            || ![1, all].contains(&bias.len())
+            || !padded.is_some_and(|count| (1..=MAX_WEIGHTS).contains(&count))
+        {
+            return false;
+        }
+        let bias = |output: usize| bias[output % bias.len()];
+        if self.is_depthwise() {
+            let weights = self.weights.of(kernel.len()).chunks_exact_mut(all).enumerate();
+            for (tap, weights) in weights {
+                for (to, from) in weights.iter_mut().zip(kernel.iter().skip(tap).step_by(taps)) {
+                    *to = *from;
+                }
+            }
+            self.bias = (0..all).map(bias).collect();
+            return true;
+        }
+        let panels = self.outputs.div_ceil(lanes);
+        let weights = self.weights.of(self.groups * panels * depth * lanes);
+        for (number, weights) in weights.chunks_exact_mut(depth * lanes).enumerate() {
+            let (group, first) = (number / panels, number % panels * lanes);
+            // The outputs of this vector. The others stay zero.
+            let outputs = group * self.outputs + first..group * self.outputs + self.outputs.min(first + lanes);
+            for (lane, output) in outputs.clone().enumerate() {
+                for (place, weight) in kernel[output * depth..][..depth].iter().enumerate() {
+                    let (channel, tap) = (place / taps, place % taps);
+                    weights[(tap * self.channels + channel) * lanes + lane] = *weight;
+                }
+            }
+            self.bias.extend(outputs.map(bias));
+            self.bias.resize((number + 1) * lanes, 0.0);
+        }
+        true
+    }
+
+    fn taps(&self) -> usize {
+        self.kernel[0] * self.kernel[1]
+    }
+
+    /// Returns the number of weights of one output.
+    fn depth(&self) -> usize {
+        self.channels * self.taps()
+    }
+
+    /// Returns whether every output reads one channel of its own, and the channels fill a vector.
+    fn is_depthwise(&self) -> bool {
+        self.channels == 1 && self.outputs == 1 && self.groups >= self.lanes
+    }
+
+    /// Returns whether the map's places are the windows already.
+    fn is_pointwise(&self) -> bool {
+        let ones = [self.kernel, self.strides];
+        ones == [[1; 2]; 2] && self.before == [0; 2] && self.input == self.output && self.groups == 1
+    }
+
+    /// Returns the number of values of the result.
+    fn len(&self) -> usize {
+        self.output[0] * self.output[1] * self.groups * self.outputs
+    }
+
+    /// Returns the taps along an axis that lie within the map for an output's place, and the first one's place in the map.
+    fn within(&self, axis: usize, place: usize) -> (Range<usize>, usize) {
+        let (start, step, before) = (place * self.strides[axis], self.dilations[axis], self.before[axis]);
+        let first = before.saturating_sub(start).div_ceil(step).min(self.kernel[axis]);
+        let end = (self.input[axis] + before).saturating_sub(start).div_ceil(step).min(self.kernel[axis]);
+        (first..end.max(first), (start + first * step).saturating_sub(before))
+    }
+
+    /// Copies the window of a group's outputs at a place: tap x channel, with zeros outside the map.
+    fn copy_window(&self, map: &[f32], group: usize, place: usize, window: &mut [f32]) {
+        let (all, channels, step) = (self.groups * self.channels, self.channels, self.dilations[1]);
+        let (rows, top) = self.within(0, place / self.output[1]);
+        let (columns, left) = self.within(1, place % self.output[1]);
+        for (tap, row) in window.chunks_exact_mut(self.kernel[1] * channels).enumerate() {
+            if !rows.contains(&tap) || columns.is_empty() {
+                row.fill(0.0);
+                continue;
+            }
+            let at = top + (tap - rows.start) * self.dilations[0];
+            let from = &map[(at * self.input[1] + left) * all + group * channels..];
+            row[..columns.start * channels].fill(0.0);
+            row[columns.end * channels..].fill(0.0);
+            let row = &mut row[columns.start * channels..columns.end * channels];
+            if channels == all && step == 1 {
+                row.copy_from_slice(&from[..row.len()]);
+                continue;
+            }
+            for (to, from) in row.chunks_exact_mut(channels).zip(from.chunks(step * all)) {
+                to.copy_from_slice(&from[..channels]);
+            }
+        }
+    }
+}
+
+impl Aligned {
+    /// Returns the first `length` values. New ones are zero, others are as they were.
+    fn of(&mut self, length: usize) -> &mut [f32] {
+        if self.values.len() < self.start + length {
+            *self = Self { values: vec![0.0; length + LINE], start: 0 };
+            self.start = self.values.as_ptr().align_offset(LINE * size_of::<f32>()).min(LINE);
+        }
+        &mut self.values[self.start..][..length]
+    }
+}
+
+impl Deref for Aligned {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        &self.values[self.start..]
+    }
+}
+
+impl Steps {
+    fn run(&self, map: &[f32], result: &mut [f32]) {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        let [from, to] = &mut spare;
+        let (last, others) = self.steps.split_last().expect("a step");
+        let mut length = None;
+        for step in others {
+            // Earlier values may stay, because a step writes every value of its result.
+            run(step, length.map_or(map, |length| from.of(length)), to.of(step.len()));
+            swap(from, to);
+            length = Some(step.len());
+        }
+        run(last, length.map_or(map, |length| from.of(length)), result);
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(spare);
+    }
+
+    fn axes(&self) -> [usize; 4] {
+        let last = self.steps.last().expect("a step");
+        [1, last.output[0], last.output[1], last.groups * last.outputs]
+    }
+}
+
+impl PartialEq for Convolutions {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Convolutions {}
+
+impl Op for Convolutions {
+    fn name(&self) -> StaticName {
+        "Convolutions".into()
+    }
+
+    op_as_typed_op!();
+}
+
+impl EvalOp for Convolutions {
+    op_out_of_plan!();
+
+    fn eval(&self, _: &EvalContext, inputs: TVec<TValue>) -> TractResult<TVec<TValue>> {
+        let mut result = Tensor::zero::<f32>(&self.0.axes())?;
+        let map = inputs[0].try_as_plain_ram()?.as_slice::<f32>()?;
+        self.0.run(map, result.try_as_plain_ram_mut()?.as_slice_mut::<f32>()?);
+        Ok(tvec!(result.into_tvalue()))
+    }
+}
+
+impl TypedOp for Convolutions {
+    fn output_facts(&self, _: &[&TypedFact]) -> TractResult<TVec<TypedFact>> {
+        Ok(tvec!(f32::fact(self.0.axes())))
+    }
+
+    as_op!();
+}
+
+fn reals(tensor: &Tensor) -> Option<Vec<f32>> {
+    tensor.try_as_plain_ram().ok()?.as_slice::<f32>().ok().map(<[f32]>::to_vec)
+}
+
+/// Exchanges the convolutions of a model that this module computes. Axes move before and after them; tract removes moves that
+/// cancel each other.
+///
+/// # Errors
+/// If tract fails.
+pub(crate) fn replace(model: &mut TypedModel) -> TractResult<()> {
+    replace_with(model, lanes())
+}
+
+fn replace_with(model: &mut TypedModel, lanes: usize) -> TractResult<()> {
+    // A processor without vectors computes the multiplications and additions of these kernels in software.
+    if lanes == 1 {
+        return Ok(());
+    }
+    model.prop_consts()?;
+    let mut replaced = Vec::new();
+    for id in 0..model.nodes.len() {
+        let (mut steps, mut last, mut next) = (Vec::new(), id, Some(id));
+        while let Some((step, end)) = next.filter(|id| !replaced.contains(id)).and_then(|id| bounded(model, id, lanes))
+        {
+            replaced.extend(next);
+            steps.push(step);
+            last = end;
+            next = model.single_succ(end)?.map(|node| node.id);
+        }
+        if steps.is_empty() {
+            continue;
+        }
+        let node = &model.nodes[id];
+        let (name, map) = (node.name.clone(), node.inputs[0]);
+        let mut patch = TypedModelPatch::default();
+        let map = patch.tap_model(model, map)?;
+        let map = patch.wire_node(format!("{name}.channels_last"), AxisOp::Move(1, 3), &[map])?;
+        let steps = Convolutions(Arc::new(Steps { steps, spare: Mutex::default() }));
+        let result = patch.wire_node(format!("{name}.convolutions"), steps, &map)?;
+        let result = patch.wire_node(format!("{name}.channels_first"), AxisOp::Move(3, 1), &result)?[0];
+        patch.shunt_outside(model, OutletId::new(last, 0), result)?;
+        patch.apply(model)?;
+    }
+    Ok(())
+}
+
+/// Returns a convolution with the bounds that follow it, and the last of these nodes.
+fn bounded(model: &TypedModel, id: usize, lanes: usize) -> Option<(Convolution, usize)> {
+    let mut bounds = [f32::NEG_INFINITY, f32::INFINITY];
+    model.nodes[id].op_as::<Conv>()?;
+    let mut last = id;
+    while let Ok(Some(next)) = model.single_succ(last) {
+        match bound(model, next) {
+            // A lower bound after an upper one wins if they cross, and is left to tract.
+            Some((true, low)) if bounds == [f32::NEG_INFINITY, f32::INFINITY] => bounds[0] = low,
+            Some((false, high)) if bounds[1] == f32::INFINITY => bounds[1] = high,
+            _ => break,
+        }
+        last = next.id;
+    }
+    Some((Convolution::of(model, &model.nodes[id], bounds, lanes)?, last))
+}
+
+/// Returns a bound of a node's values, and whether it is the lower one.
+fn bound(model: &TypedModel, node: &TypedNode) -> Option<(bool, f32)> {
+    let operation = &node.op_as::<TypedBinOp>()?.0;
+    let is_low = operation.is::<Max>();
+    if !is_low && !operation.is::<Min>() {
+        return None;
+    }
+    let constant = node.inputs.iter().find_map(|input| model.outlet_fact(*input).ok()?.konst.clone())?;
+    match reals(&constant)?[..] {
+        [bound] if !bound.is_nan() => Some((is_low, bound)),
+        _ => None,
+    }
+}
