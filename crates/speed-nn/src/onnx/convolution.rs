@@ -4,6 +4,7 @@
 //! channels last, every vector of the processor holds outputs of one place, so that maps of 5 x 5 fill vectors as well as large
 //! ones, and a window at the border leaves out its absent taps.
 
+use std::collections::BTreeSet;
 use std::mem::swap;
 use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,8 +29,9 @@ mod tests;
 
 /// Number of values of a cache line.
 const LINE: usize = 16;
-/// Maximum number of weights of a convolution, with those that fill its last vectors: 256 MiB.
-const MAX_WEIGHTS: usize = 1 << 26;
+/// Maximum number of weights of a model's convolutions, with those that fill their last vectors: 1 GiB, as of a model's file. A
+/// file may give the same weights to many convolutions.
+const MAX_WEIGHTS: usize = 1 << 28;
 /// Maximum number of weights of one output, which limits the windows that are copied at a time to 48 MiB.
 const MAX_DEPTH: usize = 1 << 20;
 /// Maximum length, stride, dilation and padding of an axis, so that no product of two overflows.
@@ -74,17 +76,20 @@ struct Convolution {
 #[derive(Debug)]
 struct Steps {
     steps: Vec<Convolution>,
-    /// Buffers of maps between two steps, a pair for each run at a time. Fresh memory for every map costs as much time as a
-    /// small convolution.
-    spare: Mutex<Vec<[Aligned; 2]>>,
+    spare: Spare,
 }
+
+/// Buffers of maps between two steps: a pair for each run of the model at a time, for all its operations. Fresh memory for every
+/// map costs as much time as a small convolution.
+type Spare = Arc<Mutex<Vec<[Aligned; 2]>>>;
 
 #[derive(Clone, Debug)]
 struct Convolutions(Arc<Steps>);
 
 impl Convolution {
-    /// Returns a convolution of tract with its bounds, or nothing if it has another form or size than this module computes.
-    fn of(model: &TypedModel, node: &TypedNode, bounds: [f32; 2], lanes: usize) -> Option<Self> {
+    /// Returns a convolution of tract with its bounds, or nothing if it has another form or size than this module computes. Takes
+    /// its weights from the number that is `left`.
+    fn of(model: &TypedModel, node: &TypedNode, bounds: [f32; 2], lanes: usize, left: &mut usize) -> Option<Self> {
         let conv = node.op_as::<Conv>()?;
         let facts = model.node_input_facts(node.id).ok()?;
         let [map, kernel, bias] = facts[..] else { return None };
@@ -119,12 +124,12 @@ impl Convolution {
             lanes,
         };
         let reals = |fact: &TypedFact| reals(fact.konst.as_deref()?);
-        convolution.pack(&reals(kernel)?, &reals(bias)?).then_some(convolution)
+        convolution.pack(&reals(kernel)?, &reals(bias)?, left).then_some(convolution)
     }
 
     /// Orders the weights, output x channel x tap, and a bias for every output or for all. Returns whether the sizes agree and
     /// are within the limits.
-    fn pack(&mut self, kernel: &[f32], bias: &[f32]) -> bool {
+    fn pack(&mut self, kernel: &[f32], bias: &[f32], left: &mut usize) -> bool {
         let (taps, depth, lanes) = (self.taps(), self.depth(), self.lanes);
         let axes = [self.input, self.output, self.kernel, self.strides, self.dilations, self.before];
         let all = self.groups * self.outputs;
@@ -134,10 +139,11 @@ impl Convolution {
             || [self.input, self.output, self.strides, self.dilations].as_flattened().contains(&0)
             || !(1..=MAX_DEPTH).contains(&depth)
             || ![1, all].contains(&bias.len())
-            || !padded.is_some_and(|count| (1..=MAX_WEIGHTS).contains(&count))
         {
             return false;
         }
+        let Some(rest) = padded.and_then(|count| left.checked_sub(count)) else { return false };
+        *left = rest;
         let bias = |output: usize| bias[output % bias.len()];
         if self.is_depthwise() {
             let weights = self.weights.of(kernel.len()).chunks_exact_mut(all).enumerate();
@@ -227,7 +233,7 @@ impl Convolution {
 }
 
 impl Aligned {
-    /// Returns the first `length` values. New ones are zero, others are as they were.
+    /// Returns the first `length` values, which are zero if the buffer had to grow, and as they were otherwise.
     fn of(&mut self, length: usize) -> &mut [f32] {
         if self.values.len() < self.start + length {
             *self = Self { values: vec![0.0; length + LINE], start: 0 };
@@ -321,12 +327,12 @@ fn replace_with(model: &mut TypedModel, lanes: usize) -> TractResult<()> {
         return Ok(());
     }
     model.prop_consts()?;
-    let mut replaced = Vec::new();
+    let (mut replaced, mut left, spare) = (BTreeSet::new(), MAX_WEIGHTS, Spare::default());
     for id in 0..model.nodes.len() {
         let (mut steps, mut last, mut next) = (Vec::new(), id, Some(id));
-        while let Some((step, end)) = next.filter(|id| !replaced.contains(id)).and_then(|id| bounded(model, id, lanes))
-        {
-            replaced.extend(next);
+        while let Some(id) = next.filter(|id| !replaced.contains(id)) {
+            let Some((step, end)) = bounded(model, id, lanes, &mut left) else { break };
+            replaced.insert(id);
             steps.push(step);
             last = end;
             next = model.single_succ(end)?.map(|node| node.id);
@@ -339,7 +345,7 @@ fn replace_with(model: &mut TypedModel, lanes: usize) -> TractResult<()> {
         let mut patch = TypedModelPatch::default();
         let map = patch.tap_model(model, map)?;
         let map = patch.wire_node(format!("{name}.channels_last"), AxisOp::Move(1, 3), &[map])?;
-        let steps = Convolutions(Arc::new(Steps { steps, spare: Mutex::default() }));
+        let steps = Convolutions(Arc::new(Steps { steps, spare: Arc::clone(&spare) }));
         let result = patch.wire_node(format!("{name}.convolutions"), steps, &map)?;
         let result = patch.wire_node(format!("{name}.channels_first"), AxisOp::Move(3, 1), &result)?[0];
         patch.shunt_outside(model, OutletId::new(last, 0), result)?;
@@ -349,7 +355,7 @@ fn replace_with(model: &mut TypedModel, lanes: usize) -> TractResult<()> {
 }
 
 /// Returns a convolution with the bounds that follow it, and the last of these nodes.
-fn bounded(model: &TypedModel, id: usize, lanes: usize) -> Option<(Convolution, usize)> {
+fn bounded(model: &TypedModel, id: usize, lanes: usize, left: &mut usize) -> Option<(Convolution, usize)> {
     let mut bounds = [f32::NEG_INFINITY, f32::INFINITY];
     model.nodes[id].op_as::<Conv>()?;
     let mut last = id;
@@ -362,7 +368,7 @@ fn bounded(model: &TypedModel, id: usize, lanes: usize) -> Option<(Convolution, 
         }
         last = next.id;
     }
-    Some((Convolution::of(model, &model.nodes[id], bounds, lanes)?, last))
+    Some((Convolution::of(model, &model.nodes[id], bounds, lanes, left)?, last))
 }
 
 /// Returns a bound of a node's values, and whether it is the lower one.
