@@ -35,7 +35,7 @@ fn random_empty_votes_give_the_labels_of_clear_text_on_ciphertexts() {
 }
 
 #[test]
-fn a_query_that_nobody_answers_has_the_argmax_of_the_noise_or_no_answer() {
+fn a_query_without_votes_has_the_argmax_of_the_noise_or_no_answer() {
     let shape = shape(4, 40, CLASSES.into());
     let noise = PrivacyNoise::of_coins(4, 4).expect("valid");
     let share = noise.share_of(4).expect("a share");

@@ -560,7 +560,7 @@ fn proofs_are_the_default() {
     assert_eq!(fs::read_to_string(parties.path("student", "labels.csv")).expect("labels"), "query,label\n0,1\n");
 }
 
-/// A query that nobody answers, and votes that are partly empty. Labels are those of clear text, a file without a vote is refused by
+/// A query on which all votes are empty, and queries on which some are. Labels are those of clear text, a file without a vote is refused by
 /// name, and messages have one length.
 #[test]
 fn teachers_may_leave_votes_empty() {

@@ -304,7 +304,8 @@ fn a_run_counts_empty_votes_for_no_class() {
     let asked: Value = serde_json::from_slice(&asked).expect("JSON");
     let expected = serde_json::json!([[0, 3, 0], [0, 0, 2], [0, 0, 0], [2, 0, 1]]);
     assert_eq!(asked["votes"], expected, "{asked}");
-    // Without noise nobody's answer is no answer; with noise the noise decides.
+    // Without noise a query without votes has no label; with noise the noise decides.
+    assert_eq!((&report["rows"][0]["answered"], &report["rows"][1]["answered"]), (&3.into(), &Value::Null), "{report}");
     assert_eq!(asked["rows"][0]["labels"], serde_json::json!([1, 2, null, 0]), "{asked}");
     assert!(asked["rows"][1]["labels"][2].is_u64(), "{asked}");
     // The saved votes are those of the file.

@@ -312,7 +312,7 @@ mod tests {
         // A column that a spreadsheet leaves behind is not a query.
         let error = table("7,0,\n1,2,\n").expect_err("refused").to_string();
         assert!(error.starts_with("column 3 is empty on every line"), "{error}");
-        assert_eq!(table("7,0,NA\n1,2,\n").expect("a query that nobody answers").2, [7, 0, -1, 1, 2, -1]);
+        assert_eq!(table("7,0,NA\n1,2,\n").expect("a query without votes").2, [7, 0, -1, 1, 2, -1]);
     }
 
     #[test]
