@@ -8,9 +8,11 @@ use bincode::Options as _;
 use sha2::{Digest as _, Sha256};
 use speed_aggregation::error::ProofError;
 use speed_aggregation::proofs::{ProofKey, Proofs};
-use speed_aggregation::{Encrypted, Message, PrivacyNoise, PublicKey, Round, RoundSpec, Server, Teacher};
+use speed_aggregation::{
+    Encrypted, Message, PrivacyNoise, PublicKey, Round, RoundSpec, Server, Teacher, party_values, teacher_values,
+};
 use speed_core::fixture::{exhaustive, fixture_of_this_test};
-use speed_core::{NoisePlacement, VoteShape};
+use speed_core::{NoisePlacement, Randomness, Vote, VoteShape};
 use tfhe::core_crypto::algorithms::slice_algorithms::slice_semi_reverse_negacyclic_convolution;
 use tfhe::core_crypto::commons::math::random::{DefaultRandomGenerator, RandomGenerator, Seed};
 use tfhe::core_crypto::prelude::{
@@ -150,6 +152,57 @@ fn the_proofs_of_binomial_rounds_allow_exactly_the_honest_values() {
         for beyond in [least - 1, most + 1] {
             let refused = answer(&[0, beyond]).expect_err("beyond the range");
             assert_eq!(refused.to_string(), out_of_range(least, most));
+        }
+    }
+}
+
+/// The server sees a message's length, its proofs' length, and that the proofs hold: all are the same for every vote.
+#[test]
+fn an_empty_vote_has_proofs_of_the_same_size_and_is_counted() {
+    let keys = protocol();
+    let public = keys.public_key();
+    let shape = VoteShape::new(3, 1, 2).expect("a shape");
+    // With two coins a list has one proof, with five it has two.
+    for coins in [2, 5] {
+        let noise = PrivacyNoise::of_coins(coins, 3).expect("valid");
+        let spec = RoundSpec::new(b"empty votes", shape, 9);
+        let round = Round::new(RoundSpec { mechanism: Some(noise.mechanism()), ..spec }).expect("valid");
+        let (proof_key, share) = (proof_key(public, &round), noise.share_of(3).expect("a share"));
+        let mut server = Server::new(keys.evaluation_key().clone(), round.clone()).expect("valid");
+        let votes: [Vote; 3] = [Some(1), None, Some(0)];
+        let sizes = [0, 1, 2].map(|teacher| {
+            let randomness = Randomness::simulation([teacher as u8; 32]);
+            let values = teacher_values(shape, &votes[teacher..=teacher], Some((&share, &randomness)));
+            let values = values.expect("no entropy is needed");
+            let (message, proofs) = Teacher::new(teacher)
+                .answer_with_proof(public, &round, &values, &proof_key, &SOURCE)
+                .expect("in range");
+            add(&mut server, &message, &proofs, &proof_key).expect("accepted");
+            (message.to_bytes().len(), proofs.to_bytes().expect("small").len())
+        });
+        assert!(sizes.iter().all(|size| *size == sizes[0]), "{sizes:?}");
+        // The least values are those of a teacher whose vote is empty.
+        let range = round.proof_range();
+        let least = [range.least(); 2];
+        let answer = Teacher::new(0).answer_with_proof(public, &round, &least, &proof_key, &SOURCE);
+        let (message, proofs) = answer.expect("in range");
+        proof_key.verify(public, &round, &message, &proofs).expect("honest");
+    }
+}
+
+#[test]
+fn a_party_whose_votes_are_partly_empty_is_within_the_range_of_its_proofs() {
+    let shape = VoteShape::new(6, 1, 2).expect("a shape");
+    let noise = PrivacyNoise::of_coins(4, 6).expect("valid");
+    let spec = RoundSpec { parties: vec![5, 1], ..RoundSpec::new(b"parties", shape, 12) };
+    let round = Round::new(RoundSpec { mechanism: Some(noise.mechanism()), ..spec }).expect("valid");
+    let share = noise.share_of(6).expect("a share");
+    for (party, teachers, counts) in [(0, 5, [0, 2]), (0, 5, [0, 0]), (0, 5, [5, 0]), (1, 1, [0, 0])] {
+        for seed in 0..100 {
+            let randomness = Randomness::simulation([seed; 32]);
+            let values = party_values(shape, &counts, teachers, Some((&share, &randomness))).expect("no entropy");
+            let range = round.proof_range_of(party);
+            assert!(values.iter().all(|value| (range.least()..=range.most()).contains(value)), "{party}, {counts:?}");
         }
     }
 }

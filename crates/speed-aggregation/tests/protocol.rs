@@ -2,6 +2,7 @@
 
 mod answers;
 pub(crate) mod common;
+mod empty_votes;
 mod exactness;
 mod joint;
 mod messages;

@@ -2,8 +2,8 @@
 
 use crate::{VoteShape, VotesError};
 
-/// The numbers of teachers that vote for each of K classes on each of Q queries. Every row sums to the number of
-/// teachers n.
+/// The numbers of teachers that vote for each of K classes on each of Q queries. Every row sums to at most the number of
+/// teachers n; the votes of the other teachers are empty.
 #[derive(Clone, PartialEq, Eq)]
 pub struct VoteCounts {
     shape: VoteShape,
@@ -14,8 +14,8 @@ impl VoteCounts {
     /// Checks and takes a table: `counts` holds the K counts of query 0, then the K counts of query 1, ...
     ///
     /// # Errors
-    /// Unless there are `Q * K` counts, and for the first row that does not
-    /// sum to n.
+    /// Unless there are `Q * K` counts, and for the first row that sums to
+    /// more than n.
     pub fn new(shape: VoteShape, counts: Vec<u32>) -> Result<Self, VotesError> {
         if counts.len() != shape.counts() {
             return Err(VotesError::length(shape.counts(), counts.len()));
@@ -23,7 +23,7 @@ impl VoteCounts {
         let teachers = shape.teachers();
         for (query, row) in counts.chunks(shape.classes()).enumerate() {
             let found: u64 = row.iter().map(|&count| u64::from(count)).sum();
-            if found != teachers as u64 {
+            if found > teachers as u64 {
                 return Err(VotesError(format!("query {query} has {found} votes, but there are {teachers} teachers")));
             }
         }
@@ -51,12 +51,21 @@ impl VoteCounts {
         &self.counts[query * classes..(query + 1) * classes]
     }
 
-    /// Returns the class with most votes on one query; in a tie, the lowest.
+    /// Returns the number of empty votes on one query.
     ///
     /// # Panics
     /// If the query does not exist, as for a slice.
     #[must_use]
-    pub fn plurality(&self, query: usize) -> u8 {
+    pub fn empty(&self, query: usize) -> usize {
+        self.shape.teachers() - self.query(query).iter().map(|&count| count as usize).sum::<usize>()
+    }
+
+    /// Returns the class with most votes on one query; in a tie, the lowest, and `None` if all votes are empty.
+    ///
+    /// # Panics
+    /// If the query does not exist, as for a slice.
+    #[must_use]
+    pub fn plurality(&self, query: usize) -> Option<u8> {
         most_voted(self.query(query))
     }
 
@@ -66,7 +75,7 @@ impl VoteCounts {
     /// Unless there is one true label for each query.
     pub(crate) fn plurality_accuracy(&self, truth: &[u8]) -> Result<f64, VotesError> {
         check_labels(self.shape.queries(), truth)?;
-        let right = truth.iter().enumerate().filter(|&(query, &label)| self.plurality(query) == label).count();
+        let right = truth.iter().enumerate().filter(|&(query, &label)| self.plurality(query) == Some(label)).count();
         Ok(right as f64 / self.shape.queries() as f64)
     }
 }
@@ -78,28 +87,29 @@ impl std::fmt::Debug for VoteCounts {
     }
 }
 
-/// Returns the most frequent label; of equally frequent ones the lowest, and 0 without labels. It is a teacher's answer to a
-/// group of images, from its label of each image.
+/// Returns the most frequent label; of equally frequent ones the lowest, and `None` without labels. It is a teacher's answer
+/// to a group of images, from its labels of the images. Its empty votes on images are left out, so it is empty only if they
+/// all are.
 ///
 /// ```
-/// assert_eq!(speed_core::most_frequent([4, 2, 7, 2, 4]), 2);
+/// assert_eq!(speed_core::most_frequent([4, 2, 7, 2, 4]), Some(2));
 /// ```
 #[must_use]
-pub fn most_frequent(labels: impl IntoIterator<Item = u8>) -> u8 {
+pub fn most_frequent(labels: impl IntoIterator<Item = u8>) -> Option<u8> {
     let mut counts = [0_u32; VoteShape::MAX_CLASSES];
     labels.into_iter().for_each(|label| counts[usize::from(label)] += 1);
     most_voted(&counts)
 }
 
-/// Returns the first of the greatest counts of at most 256 classes.
-pub(crate) fn most_voted(counts: &[u32]) -> u8 {
+/// Returns the first of the greatest counts of at most 256 classes, unless all are 0.
+pub(crate) fn most_voted(counts: &[u32]) -> Option<u8> {
     let mut best = 0;
     for (class, count) in counts.iter().enumerate() {
         if *count > counts[best] {
             best = class;
         }
     }
-    best as u8
+    (counts[best] > 0).then_some(best as u8)
 }
 
 pub(crate) fn check_labels(queries: usize, truth: &[u8]) -> Result<(), VotesError> {
@@ -134,11 +144,11 @@ mod tests {
 
     #[test]
     fn the_most_frequent_label_is_the_lowest_on_a_tie() {
-        for (labels, expected) in
-            [(&[][..], 0), (&[255], 255), (&[9, 3, 9], 9), (&[3, 9, 9, 3], 3), (&[0, 255, 7, 255, 7, 7], 7)]
+        for (labels, expected) in [(&[255][..], 255), (&[9, 3, 9], 9), (&[3, 9, 9, 3], 3), (&[0, 255, 7, 255, 7, 7], 7)]
         {
-            assert_eq!(most_frequent(labels.iter().copied()), expected, "{labels:?}");
+            assert_eq!(most_frequent(labels.iter().copied()), Some(expected), "{labels:?}");
         }
+        assert_eq!(most_frequent([]), None);
     }
 
     #[test]
@@ -146,6 +156,9 @@ mod tests {
         let refused = |shape, counts| VoteCounts::new(shape, counts).expect_err("refused").to_string();
         assert_eq!(refused(shape(3, 2, 2), vec![1, 2, 3]), "expected 4 values, found 3");
         assert_eq!(refused(shape(3, 2, 2), vec![1, 2, 3, 1]), "query 1 has 4 votes, but there are 3 teachers");
+        let fewer = VoteCounts::new(shape(3, 3, 2), vec![1, 2, 0, 1, 0, 0]).expect("empty votes");
+        assert_eq!([0, 1, 2].map(|query| fewer.empty(query)), [0, 2, 3]);
+        assert_eq!([0, 1, 2].map(|query| fewer.plurality(query)), [Some(1), Some(1), None]);
         // A `u32` sum would wrap to 3.
         let wide = "query 0 has 4294967299 votes, but there are 3 teachers";
         assert_eq!(refused(shape(3, 1, 2), vec![u32::MAX, 4]), wide);

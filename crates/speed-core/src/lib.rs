@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`VoteShape`] | teachers, queries and classes: the shape of everything that is voted on |
 //! | [`Classes`] | the names of a round's classes, or the numbers themselves |
-//! | [`Votes`], [`VoteCounts`] | one label per teacher and query; one histogram per query |
+//! | [`Votes`], [`VoteCounts`] | one vote per teacher and query, a label or empty; one histogram per query |
 //! | [`most_frequent`] | the answer to a group of images, from a label for each |
 //! | [`Randomness`] | the origin of keys and noise, and so whether a run is a simulation |
 //! | [`random`] | named, seeded streams for all other randomness of an experiment |
@@ -28,9 +28,9 @@
 //! use speed_core::{VoteCounts, VoteShape, Votes};
 //!
 //! let shape = VoteShape::new(3, 2, 10)?;
-//! let votes = Votes::new(shape, vec![7, 1, /* second teacher */ 7, 0, /* third */ 2, 0])?;
+//! let votes = Votes::new(shape, vec![7_u8, 1, /* second teacher */ 7, 0, /* third */ 2, 0])?;
 //! let counts: VoteCounts = votes.all_counts();
-//! assert_eq!((counts.plurality(0), counts.plurality(1)), (7, 0));
+//! assert_eq!((counts.plurality(0), counts.plurality(1)), (Some(7), Some(0)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -71,7 +71,7 @@ pub use regular_file::{open_regular, read_limited, read_regular};
 pub use shape::{ShapeError, VoteShape};
 pub use system_error::without_path;
 pub use text::{TextError, decode_text, without_joined_marks};
-pub use votes::Votes;
+pub use votes::{Vote, Votes};
 
 /// The README's examples, compiled and run with the tests.
 #[cfg(doctest)]

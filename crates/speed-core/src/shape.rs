@@ -70,9 +70,9 @@ impl VoteShape {
         self.classes
     }
 
-    /// Returns the number of labels of all teachers, `n * Q`.
+    /// Returns the number of votes of all teachers, `n * Q`.
     #[must_use]
-    pub const fn labels(self) -> usize {
+    pub const fn votes(self) -> usize {
         self.teachers * self.queries
     }
 
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn empty_and_oversized_shapes_are_refused() {
         let shape = VoteShape::new(250, 100, 10).expect("the paper's");
-        assert_eq!((shape.labels(), shape.counts()), (25_000, 1000));
+        assert_eq!((shape.votes(), shape.counts()), (25_000, 1000));
         assert_eq!(shape.with_queries(7).map(VoteShape::queries), Ok(7));
         for (teachers, queries, classes, side) in [
             (0, 1, 1, "teachers"),
@@ -139,7 +139,7 @@ mod tests {
         }
         // All limits together do not overflow.
         let largest = VoteShape::new(VoteShape::MAX_TEACHERS, VoteShape::MAX_QUERIES, VoteShape::MAX_CLASSES);
-        assert_eq!(largest.map(VoteShape::labels), Ok(1 << 44));
+        assert_eq!(largest.map(VoteShape::votes), Ok(1 << 44));
     }
 
     #[test]

@@ -31,5 +31,5 @@ pub use form::{FormError, Known, Readings, VotesForm};
 pub use pairs::{Pair, Pairs, parse_pairs};
 pub use query_list::{MAX_QUERY_LIST, NamedQueries, QueryListError};
 pub use records::csv_cell;
-pub use table::{Table, parse_numbers, read_bytes};
+pub use table::{EMPTY, Table, parse_numbers, read_bytes};
 pub use vote_file::VoteFile;

@@ -1,53 +1,59 @@
-//! One label per teacher and query.
+//! One vote per teacher and query: a label, or empty.
 
 use crate::counts::{check_labels, most_voted};
 use crate::{VoteCounts, VoteShape, VotesError};
 
-/// The labels that n teachers give to Q queries, each below the number of classes K.
+/// A teacher's vote on a query: the label that it gives, or `None`. An empty vote counts for no class.
+pub type Vote = Option<u8>;
+
+/// The votes of n teachers on Q queries: labels, each below the number of classes K, and empty votes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Votes {
     shape: VoteShape,
-    labels: Vec<u8>,
+    votes: Vec<Vote>,
 }
 
 impl Votes {
-    /// Checks and takes a matrix: `labels` holds the Q labels of teacher 0, then the Q labels of teacher 1, ...
+    /// Checks and takes a matrix: `votes` holds the Q votes of teacher 0, then the Q votes of teacher 1, ... They are labels
+    /// (`u8`), or votes that may be empty ([`Vote`]).
     ///
     /// # Errors
-    /// Unless there are `n * Q` labels, and for the first label that is not
+    /// Unless there are `n * Q` votes, and for the first label that is not
     /// below K.
-    pub fn new(shape: VoteShape, labels: Vec<u8>) -> Result<Self, VotesError> {
+    pub fn new<V: Into<Vote>>(shape: VoteShape, votes: Vec<V>) -> Result<Self, VotesError> {
         let (queries, classes) = (shape.queries(), shape.classes());
-        if labels.len() != shape.labels() {
-            return Err(VotesError::length(shape.labels(), labels.len()));
+        if votes.len() != shape.votes() {
+            return Err(VotesError::length(shape.votes(), votes.len()));
         }
-        if let Some(i) = labels.iter().position(|&label| usize::from(label) >= classes) {
-            let (teacher, query, found) = (i / queries, i % queries, labels[i]);
+        let votes: Vec<Vote> = votes.into_iter().map(Into::into).collect();
+        let is_beyond = |vote: &Vote| vote.is_some_and(|label| usize::from(label) >= classes);
+        if let Some((i, found)) = votes.iter().position(is_beyond).and_then(|i| Some((i, votes[i]?))) {
+            let (teacher, query) = (i / queries, i % queries);
             return Err(VotesError(format!(
                 "teacher {teacher} votes for class {found} on query {query}, but there are {classes} classes"
             )));
         }
-        Ok(Self { shape, labels })
+        Ok(Self { shape, votes })
     }
 
     /// Creates votes with the histograms `counts`: on every query the first teachers vote for class 0, the next for
-    /// class 1, and so on. The assignment to teachers is invented, because published histograms do not contain it; the
-    /// sums are as given.
+    /// class 1, and so on; the votes of the last teachers are empty if the counts leave some. The assignment to teachers is
+    /// invented, because published histograms do not contain it; the sums are as given.
     #[must_use]
     pub(crate) fn from_counts(counts: &VoteCounts) -> Self {
         let shape = counts.shape();
         let queries = shape.queries();
-        let mut labels = vec![0; shape.labels()];
+        let mut votes = vec![None; shape.votes()];
         for query in 0..queries {
             let mut teacher = 0;
             for (class, &count) in counts.query(query).iter().enumerate() {
                 for _ in 0..count {
-                    labels[teacher * queries + query] = class as u8;
+                    votes[teacher * queries + query] = Some(class as u8);
                     teacher += 1;
                 }
             }
         }
-        Self { shape, labels }
+        Self { shape, votes }
     }
 
     /// Returns the numbers of teachers, queries and classes.
@@ -56,29 +62,26 @@ impl Votes {
         self.shape
     }
 
-    /// Returns all labels, teacher after teacher: `n * Q` values.
+    /// Returns all votes, teacher after teacher: `n * Q` values.
     #[must_use]
-    pub fn labels(&self) -> &[u8] {
-        &self.labels
+    pub fn all(&self) -> &[Vote] {
+        &self.votes
     }
 
-    /// Returns the labels that one teacher gives to the queries, in their order.
+    /// Returns the number of empty votes.
+    #[must_use]
+    pub fn empty(&self) -> usize {
+        self.votes.iter().filter(|vote| vote.is_none()).count()
+    }
+
+    /// Returns the votes of one teacher on the queries, in their order.
     ///
     /// # Panics
     /// If the teacher does not exist, as for a slice.
     #[must_use]
-    pub fn teacher(&self, teacher: usize) -> &[u8] {
+    pub fn teacher(&self, teacher: usize) -> &[Vote] {
         let queries = self.shape.queries();
-        &self.labels[teacher * queries..(teacher + 1) * queries]
-    }
-
-    /// Returns the label that one teacher gives to one query.
-    ///
-    /// # Panics
-    /// If the teacher or query does not exist, as for a slice.
-    #[must_use]
-    pub(crate) fn label(&self, teacher: usize, query: usize) -> u8 {
-        self.teacher(teacher)[query]
+        &self.votes[teacher * queries..(teacher + 1) * queries]
     }
 
     /// Counts the votes for each of the K classes on one query.
@@ -88,8 +91,8 @@ impl Votes {
     #[must_use]
     pub fn counts(&self, query: usize) -> Vec<u32> {
         let mut counts = vec![0; self.shape.classes()];
-        for teacher in 0..self.shape.teachers() {
-            counts[usize::from(self.label(teacher, query))] += 1;
+        for label in (0..self.shape.teachers()).filter_map(|teacher| self.teacher(teacher)[query]) {
+            counts[usize::from(label)] += 1;
         }
         counts
     }
@@ -101,12 +104,12 @@ impl Votes {
         VoteCounts::from_votes(self.shape, counts)
     }
 
-    /// Returns the class with most votes on one query; in a tie, the lowest.
+    /// Returns the class with most votes on one query; in a tie, the lowest, and `None` if all votes are empty.
     ///
     /// # Panics
     /// If the query does not exist, as for a slice.
     #[must_use]
-    pub fn plurality(&self, query: usize) -> u8 {
+    pub fn plurality(&self, query: usize) -> Option<u8> {
         most_voted(&self.counts(query))
     }
 
@@ -118,14 +121,14 @@ impl Votes {
         self.all_counts().plurality_accuracy(truth)
     }
 
-    /// Returns the mean over the teachers of the share of queries that they label correctly.
+    /// Returns the mean over the teachers of the share of queries that they label correctly. An empty vote is not correct.
     ///
     /// # Errors
     /// Unless there is one true label for each query.
     pub fn mean_accuracy(&self, truth: &[u8]) -> Result<f64, VotesError> {
         check_labels(self.shape.queries(), truth)?;
-        let right = self.labels.iter().zip(truth.iter().cycle()).filter(|(vote, label)| vote == label).count();
-        Ok(right as f64 / self.labels.len() as f64)
+        let right = self.votes.iter().zip(truth.iter().cycle()).filter(|&(vote, label)| *vote == Some(*label)).count();
+        Ok(right as f64 / self.votes.len() as f64)
     }
 }
 
@@ -146,19 +149,25 @@ mod tests {
 
     /// Three teachers, four queries, three classes.
     fn votes() -> Votes {
-        Votes::new(shape(3, 4, 3), vec![0, 1, 2, 2, 0, 2, 2, 1, 1, 0, 2, 1]).expect("valid votes")
+        Votes::new(shape(3, 4, 3), vec![0_u8, 1, 2, 2, 0, 2, 2, 1, 1, 0, 2, 1]).expect("valid votes")
+    }
+
+    /// The same votes, of which those for class 2 are empty.
+    fn with_empty() -> Votes {
+        let votes = votes().all().iter().map(|vote| vote.filter(|label| *label < 2)).collect();
+        Votes::new(shape(3, 4, 3), votes).expect("valid votes")
     }
 
     #[test]
     fn votes_are_counted() {
         let votes = votes();
         assert_eq!(votes.shape(), shape(3, 4, 3));
-        assert_eq!(votes.teacher(1), [0, 2, 2, 1]);
-        assert_eq!(votes.label(2, 0), 1);
+        assert_eq!(votes.teacher(1), [0, 2, 2, 1].map(Some));
+        assert_eq!(votes.empty(), 0);
         assert_eq!(votes.counts(0), [2, 1, 0]);
         assert_eq!(votes.counts(3), [0, 2, 1]);
         // Query 1 is a tie of all three, so the lowest wins.
-        assert_eq!([0, 1, 2, 3].map(|q| votes.plurality(q)), [0, 0, 2, 1]);
+        assert_eq!([0, 1, 2, 3].map(|q| votes.plurality(q)), [0, 0, 2, 1].map(Some));
         assert_eq!(votes.plurality_accuracy(&[0, 1, 2, 0]), Ok(0.5));
         assert_eq!(votes.mean_accuracy(&[0, 1, 2, 2]), Ok((4 + 2 + 1) as f64 / 12.0));
         let refused = |accuracy: Result<f64, VotesError>| accuracy.expect_err("refused").to_string();
@@ -167,11 +176,30 @@ mod tests {
     }
 
     #[test]
+    fn empty_votes_count_for_no_class() {
+        let votes = with_empty();
+        assert_eq!(votes.teacher(1), [Some(0), None, None, Some(1)]);
+        assert_eq!((votes.counts(0), votes.counts(2), votes.empty()), (vec![2, 1, 0], vec![0; 3], 5));
+        assert_eq!([0, 1, 2, 3].map(|q| votes.plurality(q)), [Some(0), Some(0), None, Some(1)]);
+        let counts = votes.all_counts();
+        assert_eq!([0, 1, 2, 3].map(|q| counts.empty(q)), [0, 1, 3, 1]);
+        assert_eq!(votes.plurality_accuracy(&[0, 1, 2, 1]), Ok(0.5));
+        // On query 2 no vote is right, whatever the true label is.
+        for truth in 0..3 {
+            assert_eq!(votes.mean_accuracy(&[0, 1, truth, 1]), Ok((2 + 1 + 2) as f64 / 12.0));
+        }
+        assert_eq!(Votes::from_counts(&counts).all_counts(), counts);
+        assert_eq!(Votes::from_counts(&counts).teacher(2), [Some(1), None, None, None]);
+    }
+
+    #[test]
     fn invalid_matrices_of_votes_are_refused() {
-        let refused = |labels| Votes::new(shape(2, 2, 3), labels).expect_err("refused").to_string();
+        let refused = |labels: Vec<u8>| Votes::new(shape(2, 2, 3), labels).expect_err("refused").to_string();
         assert_eq!(refused(vec![0; 3]), "expected 4 values, found 3");
         assert_eq!(refused(vec![0, 1, 3, 2]), "teacher 1 votes for class 3 on query 0, but there are 3 classes");
-        assert!(Votes::new(shape(1, 1, 256), vec![255]).is_ok());
+        assert!(Votes::new(shape(1, 1, 256), vec![255_u8]).is_ok());
+        let refused = Votes::new(shape(1, 2, 2), vec![None, Some(2_u8)]).expect_err("refused").to_string();
+        assert_eq!(refused, "teacher 0 votes for class 2 on query 1, but there are 2 classes");
     }
 
     #[test]
@@ -179,8 +207,8 @@ mod tests {
         let counts = votes().all_counts();
         let again = Votes::from_counts(&counts);
         assert_eq!(again.all_counts(), counts);
-        assert_eq!(again.teacher(0), [0, 0, 2, 1]);
-        assert_eq!(again.teacher(2), [1, 2, 2, 2]);
+        assert_eq!(again.teacher(0), [0, 0, 2, 1].map(Some));
+        assert_eq!(again.teacher(2), [1, 2, 2, 2].map(Some));
     }
 
     #[test]

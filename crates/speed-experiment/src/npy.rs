@@ -5,8 +5,8 @@ use std::path::Path;
 
 use npyz::WriterBuilder;
 use speed_core::npy::{RealNumbers, WholeNumbers};
-use speed_core::vote_files::{FormError, Known, Table, VoteFile, parse_numbers};
-use speed_core::{VoteShape, Votes, printable_path};
+use speed_core::vote_files::{EMPTY, FormError, Known, Table, VoteFile, parse_numbers};
+use speed_core::{Vote, VoteShape, Votes, printable_path};
 
 use crate::config::{Config, VotesInFile};
 use crate::error::ExperimentError;
@@ -51,25 +51,25 @@ pub(crate) fn read_labels(path: &Path, shape: VoteShape) -> Result<Votes, Experi
         let expected = format_args!("expected shape {teachers} x {pool}, found {found:?}");
         return Err(ExperimentError::input(path, expected));
     }
-    Ok(Votes::new(shape, labels_below(classes, values).map_err(|error| error.at(path))?)?)
+    Ok(Votes::new(shape, votes_below(classes, values).map_err(|error| error.at(path))?)?)
 }
 
-/// Returns saved labels, each below `classes`.
+/// Returns saved votes: labels below `classes`, or -1.
 ///
 /// # Errors
-/// If one is not.
-pub(crate) fn labels_below(classes: usize, values: Vec<i64>) -> Result<Vec<u8>, ExperimentError> {
-    let label = |(position, found): (usize, i64)| {
+/// If one is neither.
+pub(crate) fn votes_below(classes: usize, values: Vec<i64>) -> Result<Vec<Vote>, ExperimentError> {
+    let vote = |(position, found): (usize, i64)| {
         let label = u8::try_from(found).ok().filter(|label| usize::from(*label) < classes);
         let expected = || format!("entry {position}: class {found}, expected 0 to {}", classes - 1);
-        label.ok_or_else(|| ExperimentError::fault(expected()))
+        if found == EMPTY { Ok(None) } else { label.map(Some).ok_or_else(|| ExperimentError::fault(expected())) }
     };
-    values.into_iter().enumerate().map(label).collect()
+    values.into_iter().enumerate().map(vote).collect()
 }
 
-/// Returns the smallest number of classes for these labels, at least 2.
-pub(crate) fn classes_of(labels: &[u8]) -> usize {
-    labels.iter().max().map_or(2, |&max| (usize::from(max) + 1).max(2))
+/// Returns the smallest number of classes for these votes, at least 2.
+pub(crate) fn classes_of(votes: &Votes) -> usize {
+    votes.all().iter().flatten().max().map_or(2, |&max| (usize::from(max) + 1).max(2))
 }
 
 /// Reads `count` distinct pool indices.
@@ -143,9 +143,14 @@ fn index_below(limit: usize, position: usize, found: i64) -> Result<usize, Exper
     index.ok_or_else(|| ExperimentError::fault(expected()))
 }
 
-/// Writes votes as the bytes of an `.npy` file of labels, teachers x queries, unsigned bytes.
+/// Writes votes as the bytes of an `.npy` file of labels, teachers x queries: unsigned bytes, or, if there are empty votes,
+/// signed integers with -1 for them.
 pub(crate) fn votes_to_bytes(votes: &Votes) -> Vec<u8> {
-    to_bytes(&[votes.shape().teachers() as u64, votes.shape().queries() as u64], votes.labels().iter().copied())
+    let shape = [votes.shape().teachers() as u64, votes.shape().queries() as u64];
+    if votes.empty() == 0 {
+        return to_bytes(&shape, votes.all().iter().map(|vote| vote.unwrap_or_default()));
+    }
+    to_bytes(&shape, votes.all().iter().map(|vote| vote.map_or(EMPTY as i16, i16::from)))
 }
 
 /// Writes indices as the bytes of an `.npy` file.
@@ -224,17 +229,27 @@ mod tests {
         let labels = vec![0u8, 1, 2, 2, 1, 0, 0, 0];
         let bytes = to_bytes(&[2, 4], labels.iter().copied());
         let votes = parse(&bytes, (2, 4, 3)).expect("labels");
-        assert_eq!([votes.teacher(0), votes.teacher(1)].concat(), labels);
+        assert!([votes.teacher(0), votes.teacher(1)].concat().iter().flatten().eq(&labels));
         assert_eq!(votes_to_bytes(&votes), bytes);
         assert_eq!(parse(b"0,1,2,2\r\n1,0,0,0\r\n", (2, 4, 3)).expect("labels"), votes);
 
         // Reading with a known shape keeps the last class, which no teacher votes for, and the single query.
         let shape = VoteShape::new(2, 1, 7).expect("a shape");
-        let votes = Votes::new(shape, vec![4, 0]).expect("votes");
+        let votes = Votes::new(shape, vec![4_u8, 0]).expect("votes");
         let path = file(&votes_to_bytes(&votes));
         assert_eq!(read_labels(path.path(), shape).expect("labels"), votes);
         assert!(read_labels(path.path(), VoteShape::new(2, 1, 4).expect("a shape")).is_err());
         assert!(read_labels(path.path(), VoteShape::new(1, 2, 7).expect("a shape")).is_err());
+
+        // Empty votes, in every form.
+        let bytes = to_bytes(&[2, 4], [0_i16, -1, 2, 2, 1, 0, -1, 0].into_iter());
+        let votes = parse(&bytes, (2, 4, 3)).expect("labels");
+        assert_eq!((votes_to_bytes(&votes), votes.empty()), (bytes, 2));
+        assert_eq!(parse(b"0,,2,2\r\n1,0,NA,0\r\n", (2, 4, 3)).expect("labels"), votes);
+        assert_eq!(read_labels(file(&votes_to_bytes(&votes)).path(), votes.shape()).expect("labels"), votes);
+        let counts = [0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0];
+        let votes = parse(&to_bytes(&[3, 3], counts.into_iter()), (2, 3, 3)).expect("histograms");
+        assert_eq!((votes.counts(0), votes.counts(1), votes.counts(2)), (vec![0, 1, 1], vec![0, 1, 0], vec![0; 3]));
 
         let votes =
             parse(&to_bytes(&[2, 3], [2.0, 1.0, 0.0, 0.0, 0.0, 3.0].into_iter()), (3, 2, 0)).expect("histograms");
@@ -258,10 +273,15 @@ mod tests {
         fails(
             &histograms([2.0, 1.0, 0.0, 0.0, 1.0, 3.0]),
             (3, 2, 0),
-            "row 1 sums to 4, expected the number of teachers, 3",
+            "row 1 sums to 4, expected at most the number of teachers, 3",
         );
         fails(&histograms([2.5, 0.5, 0.0, 3.0, 0.0, 0.0]), (3, 2, 0), "expected integers, found 2.5");
-        fails(&histograms([4.0, -1.0, 0.0, 3.0, 0.0, 0.0]), (3, 2, 0), "row 0, column 1: expected 0 or more, found -1");
+        fails(
+            &histograms([4.0, -1.0, 0.0, 3.0, 0.0, 0.0]),
+            (3, 2, 0),
+            "row 0, column 1: expected a count of votes, found -1",
+        );
+        fails(&to_bytes(&[2, 4], [-1_i8; 8].into_iter()), (2, 4, 3), "all votes are empty");
         fails(&histograms([3.0; 6]), (3, 9, 0), "ensemble.teachers = 3 and data.pool_images = 9");
         for length in 0..labels.len() {
             assert!(parse(&labels[..length], (2, 4, 3)).is_err(), "cut to {length} bytes");

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use speed_core::Vote;
 use speed_core::vote_files::{
     AnswerError, Known, NamedQueries, QueryNames, Question, Table, VoteFile, VotesForm, parse_answer,
 };
@@ -25,11 +26,12 @@ pub(crate) struct PartyVotes<'a> {
 }
 
 impl PartyVotes<'_> {
-    /// Reads how many of a party's teachers chose each class of each query (queries x classes, row-major).
+    /// Reads how many of a party's teachers chose each class of each query (queries x classes, row-major). A teacher whose vote is
+    /// empty chose none.
     ///
-    /// The votes of one teacher are a file of one label per query. Those of several are a folder with such a file for each
-    /// teacher, or one table: labels (teachers x queries) or counts (queries x classes), which add up to the number of teachers
-    /// on every query.
+    /// The votes of one teacher are a file of one vote per query. Those of several are a folder with such a file for each
+    /// teacher, or one table: labels (teachers x queries) or counts (queries x classes), which add up to at most the number of
+    /// teachers on every query.
     pub(crate) fn counts(&self, file: &RoundFile, party: usize) -> Result<Vec<u32>, Refused> {
         let teachers = file.round().teachers_of(party);
         if teachers > 1 && !self.votes.is_dir() {
@@ -40,19 +42,19 @@ impl PartyVotes<'_> {
         let mut list = self.query_list.map(|list| round_queries::read(list, file));
         let mut counts = vec![0; file.round().values()];
         for path in paths {
-            let labels = Zeroizing::new(self.labels(&path, file, &mut list)?);
-            labels.iter().enumerate().for_each(|(query, &label)| counts[query * classes + usize::from(label)] += 1);
+            let votes = Zeroizing::new(self.of_teacher(&path, file, &mut list)?);
+            count(&votes, classes, &mut counts);
         }
         Ok(counts)
     }
 
-    /// Reads one teacher's label for each query. If the votes need a list that could not be read, takes its error.
-    fn labels(
+    /// Reads one teacher's vote on each query. If the votes need a list that could not be read, takes its error.
+    fn of_teacher(
         &self,
         path: &Path,
         file: &RoundFile,
         list: &mut Option<Result<NamedQueries, Refused>>,
-    ) -> Result<Vec<u8>, Refused> {
+    ) -> Result<Vec<Vote>, Refused> {
         let shape = file.round().shape();
         let question = Question {
             queries: shape.queries(),
@@ -95,6 +97,16 @@ impl PartyVotes<'_> {
         let all: Vec<usize> = (0..expected).collect();
         let histograms = votes.histograms(&all).map_err(|error| refuse(&error))?;
         Ok(histograms.concat())
+    }
+}
+
+/// Adds one teacher's votes to the counts of each class on each query.
+pub(crate) fn count<V: Copy + Into<Vote>>(votes: &[V], classes: usize, counts: &mut [u32]) {
+    for (query, vote) in votes.iter().enumerate() {
+        let vote: Vote = (*vote).into();
+        if let Some(label) = vote {
+            counts[query * classes + usize::from(label)] += 1;
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use speed_accountant::PriceLimit;
 use speed_aggregation::protocol::Submission;
 use speed_aggregation::{PublicKey, Teacher};
 use speed_core::vote_files::VotesForm;
-use speed_core::{Digest, NoisePlacement};
+use speed_core::{Digest, NoisePlacement, Vote};
 use speed_mechanism::{Mechanism, MechanismError};
 use zeroize::Zeroizing;
 
@@ -18,7 +18,7 @@ use crate::file_kind::FileKind;
 use crate::files::{Access, decode_input, expect_absent, hash_file, write_new};
 use crate::identity::Identity;
 use crate::key_bits::KeyBits;
-use crate::party_votes::PartyVotes;
+use crate::party_votes::{PartyVotes, count};
 use crate::proofs;
 use crate::randomness::RoundRandomness;
 use crate::registry::RoundRegistry;
@@ -36,7 +36,7 @@ pub struct TeacherOptions {
     pub proof_key: Option<PathBuf>,
     /// The round's file.
     pub round: PathBuf,
-    /// The votes: one label per query, or those of all teachers of the party.
+    /// The votes: one vote per query, or those of all teachers of the party.
     pub votes: PathBuf,
     /// The form of the votes, if the file has two possible readings.
     pub form: Option<VotesForm>,
@@ -188,23 +188,24 @@ fn encrypt(
     Ok(Submission::new(message, proofs, |digest| identity.sign(digest)).to_bytes())
 }
 
-/// Returns the values that a teacher of the round encrypts which is a party of its own: one-hot votes (queries x classes,
-/// row-major), plus its shares of the noise if the teachers add it.
+/// Returns the values that a teacher of the round encrypts which is a party of its own: one-hot or empty votes (queries x
+/// classes, row-major), plus its shares of the noise if the teachers add it.
 ///
 /// # Errors
 /// If the noise cannot be drawn.
 ///
 /// # Panics
-/// If `labels` does not have one label below the number of classes for each query, or the party has several teachers.
-pub fn values(
+/// If `votes` does not have one vote for each query, each empty or a label below the number of classes, or the party has
+/// several teachers.
+pub fn values<V: Copy + Into<Vote>>(
     file: &RoundFile,
-    labels: &[u8],
+    votes: &[V],
     teacher: usize,
     randomness: RoundRandomness,
 ) -> Result<Zeroizing<Vec<i64>>, MechanismError> {
     let classes = file.round().shape().classes();
     let mut counts = Zeroizing::new(vec![0; file.round().values()]);
-    labels.iter().enumerate().for_each(|(query, &label)| counts[query * classes + usize::from(label)] += 1);
+    count(votes, classes, &mut counts);
     party_values(file, &counts, teacher, randomness)
 }
 
@@ -215,7 +216,7 @@ pub fn values(
 /// If the noise cannot be drawn.
 ///
 /// # Panics
-/// If `counts` does not have one count for each query and class, or those of a query do not add up to the party's teachers.
+/// If `counts` does not have one count for each query and class, or those of a query add up to more than the party's teachers.
 pub fn party_values(
     file: &RoundFile,
     counts: &[u32],

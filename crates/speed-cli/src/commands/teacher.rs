@@ -127,7 +127,8 @@ pub(crate) struct AnswerOptions {
     round: PathBuf,
     /// This teacher's votes, .npy or CSV: a label for each query, in order; `query,label` lines in any order, with query
     /// numbers or, with --query-list, names; or one-hot histograms, queries x classes. For several teachers: a folder with
-    /// such a file for each, or one table: labels, teachers x queries, or counts, queries x classes
+    /// such a file for each, or one table: labels, teachers x queries, or counts, queries x classes. A teacher that does not
+    /// know a label leaves its vote empty: -1, NA or an empty cell
     #[arg(long, value_name = "FILE")]
     votes: PathBuf,
     /// Form of the votes, if the file is ambiguous: labels or histograms

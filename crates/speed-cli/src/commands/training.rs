@@ -183,7 +183,7 @@ pub(crate) struct StudentQueriesOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct PluralityOptions {
-    /// Files of votes: CSV or .npy of one teacher, or .npy tables of teachers x queries
+    /// Files of votes: CSV or .npy of one teacher, or .npy tables of teachers x queries. Empty votes are not counted
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     votes: Vec<PathBuf>,
     /// The list of queries that the teachers voted on
@@ -344,7 +344,7 @@ pub(super) fn vote(options: TeacherVoteOptions) -> Result<(), Failure> {
 }
 
 fn vote_text(report: &VoteReport) -> String {
-    let VoteReport { out, models, queries, images, class_names, shares, right } = report;
+    let VoteReport { out, models, queries, images, class_names, shares, empty, right } = report;
     let classes =
         class_names.iter().zip(shares).map(|(name, share)| format!("{} {} %", printable(name), percent(*share)));
     let asked = if queries == images { String::new() } else { format!("{queries} groups of ") };
@@ -352,8 +352,12 @@ fn vote_text(report: &VoteReport) -> String {
     let right: String = right
         .map(|(right, model)| format!("{}: {} % of the known answers\n", printable_path(model), percent(*right)))
         .collect();
+    let empty = empty.iter().zip(models).filter(|(share, _)| **share > 0.0);
+    let empty: String = empty
+        .map(|(share, model)| format!("{}: {} % of its votes are empty\n", printable_path(model), percent(*share)))
+        .collect();
     format!(
-        "{} model{} voted on {asked}{images} images of {} classes: {}\nvotes by class: {}\n{right}the votes are private: only `speed teacher answer` protects them\n",
+        "{} model{} voted on {asked}{images} images of {} classes: {}\nvotes by class: {}\n{empty}{right}the votes are private: only `speed teacher answer` protects them\n",
         models.len(),
         if models.len() == 1 { "" } else { "s" },
         class_names.len(),
@@ -418,8 +422,12 @@ pub(super) fn plurality(options: PluralityOptions) -> Result<(), Failure> {
     let options = training::PluralityOptions { votes, queries: query_list, classes, out };
     let report = training::plurality(&options)?;
     print_report(json, &report, || {
+        let unanswered = match report.unanswered {
+            0 => String::new(),
+            unanswered => format!(" ({unanswered} without a label: all votes are empty)"),
+        };
         format!(
-            "NOT PRIVATE: votes were counted in clear text, without noise; for trials only\n{} queries labelled by the plurality of {} teachers, who all agree on {}: {}\n",
+            "NOT PRIVATE: votes were counted in clear text, without noise; for trials only\n{} queries{unanswered} labelled by the plurality of {} teachers, who all agree on {}: {}\n",
             report.queries,
             report.teachers,
             report.unanimous,

@@ -157,11 +157,22 @@ fn labels_and_counts_of_a_party_give_the_same_message() {
     let table = counts(1);
     let rows = || table.chunks_exact(CLASSES).map(<[u32]>::to_vec);
     fs::write(parties.path("teacher 1", "counts.csv"), csv(rows())).expect("votes");
-    parties.succeeds("teacher 1", &format!("{ANSWER} --votes labels.csv --out first"));
-    fs::remove_file(parties.path("teacher 1", "signing.registry")).expect("a registry");
-    parties.succeeds("teacher 1", &format!("{ANSWER} --votes counts.csv --new-registry --out second"));
-    let read = |file| fs::read(parties.path("teacher 1", file)).expect("a message");
-    assert_eq!(read("first"), read("second"));
+    // The same with empty votes: of one teacher, and of both on the last query.
+    fs::write(parties.path("teacher 1", "some.csv"), "0,,2,NA\n1,2,-1,-1\n").expect("votes");
+    fs::write(parties.path("teacher 1", "fewer.csv"), "1,1,0\n0,0,1\n0,0,1\n0,0,0\n").expect("votes");
+    fs::write(parties.path("teacher 1/folder", "a.csv"), "query,label\n3,\n0,0\n2,2\n1,NA\n").expect("votes");
+    fs::write(parties.path("teacher 1/folder", "b.csv"), "1\n2\nNA\n-1\n").expect("votes");
+    let message = |votes: &str| {
+        let answer = format!("{ANSWER} --votes {votes} --new-registry --out message-{votes}");
+        parties.succeeds("teacher 1", &answer);
+        fs::remove_file(parties.path("teacher 1", "signing.registry")).expect("a registry");
+        fs::read(parties.path("teacher 1", &format!("message-{votes}"))).expect("a message")
+    };
+    let (labels, counts) = (message("labels.csv"), message("counts.csv"));
+    assert!(labels == counts, "labels and counts");
+    let (some, fewer, folder) = (message("some.csv"), message("fewer.csv"), message("folder"));
+    assert!(some == fewer && some == folder, "empty votes in three forms");
+    assert!(some != labels && some.len() == labels.len(), "a message shows no empty vote");
 }
 
 #[test]
@@ -170,8 +181,15 @@ fn votes_that_are_not_those_of_a_partys_teachers_are_refused() {
     let labels = |rows: usize| csv((0..rows).map(|own| labels(1, own)));
     for (name, votes, words) in [
         ("three.csv", labels(3), "expected"),
-        ("sums.csv", "2,0,0\n0,2,0\n0,1,0\n1,1,0\n".to_owned(), "line 3"),
-        ("negative.csv", "3,-1,0\n0,2,0\n0,1,1\n1,1,0\n".to_owned(), "expected 0 or more"),
+        (
+            "sums.csv",
+            "2,0,0\n0,2,0\n1,1,1\n1,1,0\n".to_owned(),
+            "line 3 sums to 3, expected at most the number of teachers, 2",
+        ),
+        ("negative.csv", "3,-1,0\n0,2,0\n0,1,1\n1,1,0\n".to_owned(), "expected a count of votes, found -1"),
+        ("empty.csv", "0,0,0\n0,0,0\n0,0,0\n0,0,0\n".to_owned(), "all votes are empty"),
+        ("nothing.csv", "-1,NA,-1,NA\n-1,-1,-1,-1\n".to_owned(), "all votes are empty"),
+        ("text.csv", "0,n/a,1,2\n1,1,1,1\n".to_owned(), "line 1, column 2: expected an integer, found \"n/a\""),
         ("long.csv", "2,0,0\n0,2,0\n0,1,1\n1,1,0\n1,1,0\n".to_owned(), "5 queries, the round has 4"),
         ("class.csv", "3,1,2,0\n0,1,2,0\n".to_owned(), "expected 0 to 2"),
     ] {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use redb::{Database, ReadableDatabase as _, ReadableTableMetadata as _, TableDefinition};
 use serde_json::Value;
 use speed_aggregation::{Aggregator, ClearText, NoisyVotes};
-use speed_core::VoteShape;
 use speed_core::fixture::{copy_folder, fixture};
+use speed_core::{Vote, VoteShape};
 use speed_round::{RoundFile, RoundRandomness, teacher};
 use tempfile::TempDir;
 
@@ -558,4 +558,51 @@ fn proofs_are_the_default() {
     let open = "student open --secret-key keys/secret.key --result result --round proven/round.toml --out labels.csv";
     parties.succeeds("student", open);
     assert_eq!(fs::read_to_string(parties.path("student", "labels.csv")).expect("labels"), "query,label\n0,1\n");
+}
+
+/// A query on which all votes are empty, and queries on which some are. Labels are those of clear text, a file without a vote is refused by
+/// name, and messages have one length.
+#[test]
+fn teachers_may_leave_votes_empty() {
+    let (queries, teachers) = (4, 3);
+    let parties = Parties::new();
+    parties.agree(queries, teachers, "--mechanism discrete-laplace --gamma 2 --threshold 2");
+    let votes: [[Vote; 4]; 3] =
+        [[Some(1), Some(2), None, None], [Some(1), None, None, Some(3)], [Some(1), Some(2), None, Some(3)]];
+    let answer = format!("{ANSWER} --simulation 8 --out message");
+    for (file, words) in
+        [("NA\n-1\nNA\n-1\n", "all votes are empty"), ("0\n1\n2\nn/a\n", "line 4: expected the label of query 3")]
+    {
+        fs::write(parties.path("teacher 0", "votes.csv"), file).expect("votes");
+        check_failure(&parties.run("teacher 0", &answer), 3, &["votes.csv", words]);
+    }
+    let files = ["1\n2\nNA\n-1\n", "query,label\n3,3\n2,\n1,NA\n0,1\n", "1,2,,3\n"];
+    let lengths = [0, 1, 2].map(|teacher| {
+        let party = format!("teacher {teacher}");
+        fs::write(parties.path(&party, "votes.csv"), files[teacher]).expect("votes");
+        parties.succeeds(&party, &answer);
+        parties.send((&party, "message"), ("server/inbox", &format!("{teacher}.msg")));
+        fs::metadata(parties.path(&party, "message")).expect("a message").len()
+    });
+    assert!(lengths.iter().all(|length| *length == lengths[0]), "{lengths:?}");
+    parties.succeeds("server", AGGREGATE);
+    parties.send(("server", "result"), ("student", "result"));
+    parties.succeeds(
+        "student",
+        "student open --secret-key secret.key --result result --round round.toml --out labels.csv --keep-keys",
+    );
+    let written = fs::read_to_string(parties.path("student", "labels.csv")).expect("labels");
+
+    let file = RoundFile::read(&parties.path("student", "round.toml")).expect("a round");
+    let values = (0..teachers).flat_map(|teacher| {
+        let values = teacher::values(&file, &votes[teacher], teacher, RoundRandomness::simulation(8));
+        values.expect("a simulation").to_vec()
+    });
+    let shape = VoteShape::new(teachers, queries, file.round().shape().classes()).expect("a shape");
+    let noisy = NoisyVotes::new(shape, file.round().range().noise_bound(), values.collect()).expect("valid");
+    let labels = ClearText.aggregate(&noisy.with_threshold(2), &|_, _| {}).expect("in range").labels();
+    let line = |(query, label): (usize, &Option<u8>)| {
+        format!("{query},{}\n", label.map_or_else(String::new, |label| label.to_string()))
+    };
+    assert_eq!(written, "query,label\n".to_owned() + &labels.iter().enumerate().map(line).collect::<String>());
 }

@@ -256,3 +256,79 @@ fn a_byte_order_mark_before_a_text_is_ignored() {
     place.succeeds(&["ledger", "charge", "ledger", "--gamma", "0.1", "--queries", "2"]);
     place.succeeds(&["ledger", "check", "ledger"]);
 }
+
+/// A run on votes of three teachers, who all leave query 2 empty.
+const EMPTY_VOTES: &str = "name = \"empty\"
+[data]
+source = \"none\"
+pool_images = 4
+[ensemble]
+teachers = 3
+[queries]
+count = 4
+selection = \"first\"
+[votes]
+source = \"file\"
+file = \"votes.csv\"
+classes = 3
+[noise]
+gamma = 1.0
+source = \"simulation\"
+[table]
+repeats = 0
+[[row]]
+name = \"plain\"
+aggregation = \"non-private\"
+[[row]]
+name = \"noisy\"
+aggregation = \"trusted\"
+";
+
+#[test]
+fn a_run_counts_empty_votes_for_no_class() {
+    let place = Workplace::new(EMPTY_VOTES);
+    let run = ["run", "config.toml", "--json"];
+    for (votes, words) in [
+        ("NA,,-1,NA\n-1,-1,-1,-1\nNA,NA,NA,NA\n", "all votes are empty"),
+        ("1,2,NA,0\n1,-2,1,1\n0,0,0,1\n", "line 2, column 2: expected 0 or more, or -1 for an empty vote, found -2"),
+        ("1,2,NA,0\n1,1,1,unsure\n0,0,0,1\n", "line 2, column 4: expected an integer, found \"unsure\""),
+    ] {
+        fs::write(place.path("votes.csv"), votes).expect("votes");
+        place.fails(&run, 3, &["votes.csv", words]);
+    }
+    fs::write(place.path("votes.csv"), "1,2,,0\n1,,NA,0\n1,2,-1,2\n").expect("votes");
+    let report = place.json(&run);
+    assert_eq!(report["ensemble"]["empty_votes"], 4.0 / 12.0, "{}", report["ensemble"]);
+    let run = place.run_folder("results", "empty");
+    let asked = fs::read(run.join("tables/queries.json")).expect("queries");
+    let asked: Value = serde_json::from_slice(&asked).expect("JSON");
+    let expected = serde_json::json!([[0, 3, 0], [0, 0, 2], [0, 0, 0], [2, 0, 1]]);
+    assert_eq!(asked["votes"], expected, "{asked}");
+    // Without noise a query without votes has no label; with noise the noise decides.
+    assert_eq!((&report["rows"][0]["answered"], &report["rows"][1]["answered"]), (&3.into(), &Value::Null), "{report}");
+    assert_eq!(asked["rows"][0]["labels"], serde_json::json!([1, 2, null, 0]), "{asked}");
+    assert!(asked["rows"][1]["labels"][2].is_u64(), "{asked}");
+    // The saved votes are those of the file.
+    let other = Workplace::new(EMPTY_VOTES);
+    fs::copy(run.join("stages/votes/votes.npy"), other.path("votes.npy")).expect("votes");
+    let again = other.json(&["run", "config.toml", "--set", "votes.file=votes.npy", "--json"]);
+    assert_eq!(again["ensemble"], report["ensemble"]);
+}
+
+#[test]
+fn a_plurality_of_empty_votes_is_no_label() {
+    let place = Workplace::new("");
+    fs::write(place.path("list.csv"), "name\na.png\nb.png\nc.png\n").expect("a list");
+    fs::write(place.path("north.csv"), "name,label\nc.png,NA\na.png,up\nb.png,\n").expect("votes");
+    fs::write(place.path("east.csv"), "label\nup\ndown\n-1\n").expect("votes");
+    fs::write(place.path("none.csv"), "label\nNA\nNA\nNA\n").expect("votes");
+    let count = ["student", "plurality", "--query-list", "list.csv", "--classes", "down,up", "--json", "--out"];
+    place.fails(&[&count[..], &["no.csv", "--votes", "none.csv"]].concat(), 3, &["none.csv", "all votes are empty"]);
+    let found = place.json(&[&count[..], &["labels.csv", "--votes", "north.csv", "east.csv"]].concat());
+    for (key, value) in [("teachers", 2), ("queries", 3), ("unanimous", 1), ("unanswered", 1)] {
+        assert_eq!(found[key], value, "{key}: {found}");
+    }
+    assert_eq!(found["labels"], serde_json::json!([1, 1]));
+    let labels = fs::read_to_string(place.path("labels.csv")).expect("labels");
+    assert_eq!(labels, "query,label\n0,up\n1,down\n2,\n");
+}

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use crate::npy::WholeNumbers;
-use crate::{Classes, class_list, decode_text, printable};
+use crate::{Classes, Vote, class_list, decode_text, printable};
 
 use crate::vote_files::error::{Location, TableError};
 use crate::vote_files::form::VotesForm;
 use crate::vote_files::records::Records;
-use crate::vote_files::table::{is_array, number};
+use crate::vote_files::table::{EMPTY, is_array, is_empty_vote, number};
 
 /// The round's question to a teacher.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ impl QueryNames<'_> {
 }
 
 /// The advice for a teacher that does not know a query's class.
-const EVERY_QUERY: &str = "every query needs a vote, so a teacher that is unsure votes for the most likely class";
+const UNSURE: &str = "a teacher that is unsure may leave its vote empty: -1, NA or an empty cell";
 
 /// A file that is not one teacher's votes on the queries.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,29 +86,37 @@ impl From<TableError> for AnswerError {
     }
 }
 
-/// Parses one teacher's label for each query.
+/// Parses one teacher's vote on each query.
 ///
 /// An array holds the number of a class per query, or is queries x classes and one-hot. A text has one of three forms, with or
 /// without a line of column names: labels in query order, one per line or all on one line; lines `query,label` in any
 /// order, by index or by name; or one-hot histograms, one per line.
 ///
+/// An empty vote is -1 in place of a label, and in a text also NA or an empty cell, unless a class has this name. In a
+/// histogram all its counts are 0. A line without any value is not a vote, because files may end with such lines.
+///
 /// If the classes have names, arrays are refused, labels are names, and a text begins with names of columns: `label`, or those of all classes above
 /// histograms. Otherwise the numbers of another program, which may count from 1, would be other classes.
 ///
 /// # Errors
-/// The error states the query and the expected value, and the found one if it is no vote.
-pub fn parse_answer(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
-    match (is_array(bytes)?, question.classes.names()) {
+/// The error states the query and the expected value, and the found one if it is no vote. A file whose votes are all empty
+/// is refused.
+pub fn parse_answer(bytes: &[u8], question: &Question<'_>) -> Result<Vec<Vote>, AnswerError> {
+    let votes = match (is_array(bytes)?, question.classes.names()) {
         (true, Some(names)) => Err(AnswerError::Invalid(format!(
             "an array has no names, and the round's classes have ({}): expected CSV with names of classes",
             class_list(names)
         ))),
         (true, None) => array(bytes, question),
         (false, _) => text(bytes, question),
+    }?;
+    if votes.iter().all(Option::is_none) {
+        return Err(AnswerError::Invalid("all votes are empty: expected at least one vote for a class".to_owned()));
     }
+    Ok(votes)
 }
 
-fn array(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
+fn array(bytes: &[u8], question: &Question<'_>) -> Result<Vec<Vote>, AnswerError> {
     let &Question { queries, form, .. } = question;
     let classes = question.classes.len();
     // Uses only the header, so an unsuitable array is not decoded.
@@ -135,21 +143,24 @@ fn array(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> 
     read()?.into_iter().enumerate().map(|(query, found)| label(query, found, classes)).collect()
 }
 
-fn label(query: usize, found: i64, classes: usize) -> Result<u8, AnswerError> {
+fn label(query: usize, found: i64, classes: usize) -> Result<Vote, AnswerError> {
+    if found == EMPTY {
+        return Ok(None);
+    }
     let label = u8::try_from(found).ok().filter(|label| usize::from(*label) < classes);
-    label.ok_or_else(|| {
-        let next = if found < 0 { format!(": {EVERY_QUERY}") } else { String::new() };
+    label.map(Some).ok_or_else(|| {
+        let next = if found < 0 { format!(": {UNSURE}") } else { String::new() };
         AnswerError::Invalid(format!("query {query}: label {found}, expected 0 to {}{next}", classes - 1))
     })
 }
 
-/// Returns the class of the single vote.
-fn one_hot(counts: &[i64], location: Location) -> Result<u8, AnswerError> {
-    let is_one_hot = counts.iter().all(|count| [0, 1].contains(count)) && counts.iter().sum::<i64>() == 1;
-    let class = counts.iter().position(|&count| count == 1).filter(|_| is_one_hot);
-    class.and_then(|class| u8::try_from(class).ok()).ok_or_else(|| {
-        AnswerError::Invalid(format!("{location}: expected a one-hot histogram: a single 1, and 0 elsewhere"))
-    })
+/// Returns the class of the single vote, or an empty vote if all counts are 0.
+fn one_hot(counts: &[i64], location: Location) -> Result<Vote, AnswerError> {
+    if counts.iter().any(|count| ![0, 1].contains(count)) || counts.iter().sum::<i64>() > 1 {
+        let expected = "expected a one-hot histogram: at most a single 1, and 0 elsewhere";
+        return Err(AnswerError::Invalid(format!("{location}: {expected}")));
+    }
+    Ok(counts.iter().position(|&count| count == 1).and_then(|class| u8::try_from(class).ok()))
 }
 
 /// A record of a text, with its line number.
@@ -175,7 +186,7 @@ impl Lines {
                 return Err(AnswerError::columns(at, record.len(), classes));
             }
             let cells: Vec<String> = record.iter().map(str::to_owned).collect();
-            let is_header = question.classes.names().is_some() || cells.iter().all(|cell| number(cell).is_none());
+            let is_header = question.classes.names().is_some() || is_head(&cells);
             if found == 0 && header.is_none() && is_header {
                 header = Some(head(cells, question.classes)?);
                 continue;
@@ -197,6 +208,14 @@ impl Lines {
     }
 }
 
+/// Returns whether the first line of a text that gives classes by their numbers is names of columns: no cell is a number or NA. A name
+/// with an empty cell is a query with an empty vote.
+fn is_head(cells: &[String]) -> bool {
+    let is_value = |cell: &String| number(cell).is_some() || (!cell.is_empty() && is_empty_vote(cell));
+    let is_query = cells.len() == 2 && cells[1].is_empty();
+    !is_query && !cells.iter().any(is_value)
+}
+
 /// Checks the column names of a text that gives classes by their names.
 fn head(cells: Vec<String>, classes: &Classes) -> Result<Vec<String>, AnswerError> {
     match classes.names() {
@@ -212,7 +231,7 @@ fn head(cells: Vec<String>, classes: &Classes) -> Result<Vec<String>, AnswerErro
     }
 }
 
-fn text(bytes: &[u8], question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
+fn text(bytes: &[u8], question: &Question<'_>) -> Result<Vec<Vote>, AnswerError> {
     let &Question { queries, classes, form, .. } = question;
     let Lines { header, lines } = Lines::read(bytes, question)?;
     let columns = lines[0].cells.len();
@@ -253,30 +272,36 @@ fn key_column(header: &[String], label: usize) -> Result<usize, AnswerError> {
     }
 }
 
-fn in_order<'a>(cells: impl Iterator<Item = (usize, &'a str)>, classes: &Classes) -> Result<Vec<u8>, AnswerError> {
-    let read = |(query, (line, cell)): (usize, (usize, &str))| class(cell, line, query, &query.to_string(), classes);
+fn in_order<'a>(cells: impl Iterator<Item = (usize, &'a str)>, classes: &Classes) -> Result<Vec<Vote>, AnswerError> {
+    let read = |(query, (line, cell)): (usize, (usize, &str))| vote(cell, line, query, &query.to_string(), classes);
     cells.enumerate().map(read).collect()
 }
 
-/// Reads the label of a query, which messages `show`.
-fn class(cell: &str, line: usize, query: usize, show: &str, classes: &Classes) -> Result<u8, AnswerError> {
+/// Reads the vote on a query, which messages `show`.
+fn vote(cell: &str, line: usize, query: usize, show: &str, classes: &Classes) -> Result<Vote, AnswerError> {
     if let Some(names) = classes.names() {
-        return classes.number(cell).ok_or_else(|| {
-            let expected = class_list(names);
-            AnswerError::Invalid(format!(
-                "line {line}: the label of query {show} is not the name of a class of the round: expected {expected}; {EVERY_QUERY}"
-            ))
-        });
+        // A class may have the name NA.
+        return match classes.number(cell) {
+            None if is_empty_vote(cell) => Ok(None),
+            None => Err(AnswerError::Invalid(format!(
+                "line {line}: the label of query {show} is not the name of a class of the round: expected {}; {UNSURE}",
+                class_list(names)
+            ))),
+            label => Ok(label),
+        };
+    }
+    if is_empty_vote(cell) {
+        return Ok(None);
     }
     let number = number(cell).ok_or_else(|| {
         let max = classes.len() - 1;
         let expected = format_args!("the label of query {show}, the number of a class from 0 to {max}");
-        AnswerError::Invalid(format!("line {line}: expected {expected}: {EVERY_QUERY}"))
+        AnswerError::Invalid(format!("line {line}: expected {expected}: {UNSURE}"))
     })?;
     label(query, number, classes.len())
 }
 
-fn histograms(lines: &[Line], queries: usize) -> Result<Vec<u8>, AnswerError> {
+fn histograms(lines: &[Line], queries: usize) -> Result<Vec<Vote>, AnswerError> {
     if lines.len() != queries {
         return Err(AnswerError::count(queries, lines.len()));
     }
@@ -292,7 +317,7 @@ fn histograms(lines: &[Line], queries: usize) -> Result<Vec<u8>, AnswerError> {
 }
 
 /// Parses lines of two cells in a round of two classes: a query and its label, or a histogram.
-fn two_columns(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
+fn two_columns(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Result<Vec<Vote>, AnswerError> {
     let by_query = keyed(lines, columns, question);
     if matches!(columns.head, Some("query" | "name")) {
         return by_query;
@@ -319,13 +344,13 @@ struct Columns<'a> {
 }
 
 /// Parses lines with a query and its label.
-fn keyed(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Result<Vec<u8>, AnswerError> {
+fn keyed(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Result<Vec<Vote>, AnswerError> {
     let &Question { queries, classes, names, .. } = question;
     let keys = QueryKeys::choose(lines, columns, question)?;
-    let mut found: Vec<Option<(usize, u8)>> = vec![None; queries];
+    let mut found: Vec<Option<(usize, Vote)>> = vec![None; queries];
     for line in lines {
         let query = keys.query(line, &line.cells[columns.key], question)?;
-        let label = class(&line.cells[columns.label], line.number, query, &names.show(query), classes)?;
+        let label = vote(&line.cells[columns.label], line.number, query, &names.show(query), classes)?;
         if let Some((first, _)) = found[query] {
             let (line, query) = (line.number, names.show(query));
             return Err(AnswerError::Invalid(format!(
@@ -335,7 +360,7 @@ fn keyed(lines: &[Line], columns: &Columns<'_>, question: &Question<'_>) -> Resu
         found[query] = Some((line.number, label));
     }
     let labels = found.into_iter().enumerate();
-    let missing = |query| AnswerError::Invalid(format!("no label for query {}: {EVERY_QUERY}", names.show(query)));
+    let missing = |query| AnswerError::Invalid(format!("no label for query {}: {UNSURE}", names.show(query)));
     labels.map(|(query, label)| Ok(label.ok_or_else(|| missing(query))?.1)).collect()
 }
 

@@ -73,6 +73,11 @@ impl TableError {
         Self(format!("line {line}: expected {expected} columns, found {found}"))
     }
 
+    /// Returns an error about a last column without a value or a name.
+    pub(crate) fn blank_column(column: usize) -> Self {
+        Self(format!("column {column} is empty on every line: remove it, or write NA if its votes are empty"))
+    }
+
     /// Returns an error about a cell that is not an integer.
     pub(crate) fn number(location: Location, found: &str) -> Self {
         Self(format!("{location}: expected an integer, found {}", shown(found)))

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::VoteShape;
-use crate::vote_files::table::Table;
+use crate::vote_files::table::{EMPTY, Table};
 
 /// Largest number of outcomes of a round. If the number of classes is unknown, a larger entry is not read as a label.
 const ROUND_CLASSES: i64 = 128;
@@ -15,10 +15,10 @@ const ROUND_CLASSES: i64 = 128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VotesForm {
-    /// Teachers x queries: each entry is a class.
+    /// Teachers x queries: each entry is a class, or -1 for an empty vote.
     Labels,
     /// Queries x classes: each entry is the number of teachers that vote for the class, and each row sums to the number
-    /// of teachers.
+    /// of teachers, less those whose votes are empty.
     Histograms,
 }
 
@@ -113,6 +113,8 @@ pub(crate) fn decide(table: &Table, known: &Known) -> Result<VotesForm, FormErro
         (true, false) => Ok(VotesForm::Labels),
         (false, true) => Ok(VotesForm::Histograms),
         (false, false) => Err(FormError::Invalid(format!("{}{readings}", expected(known)))),
+        // Counts are not negative.
+        (true, true) if table.values.contains(&EMPTY) => Ok(VotesForm::Labels),
         (true, true) if table.values.iter().any(|&value| value >= labels_below(table, known)) => {
             Ok(VotesForm::Histograms)
         }

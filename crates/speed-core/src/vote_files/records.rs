@@ -57,9 +57,9 @@ impl<'a> Records<'a> {
             }
             return match empty {
                 None => Ok(Some((line, &self.record))),
-                Some(line) => {
-                    Err(TableError(format!("line {line} has no values, but later lines have some: remove it")))
-                }
+                Some(line) => Err(TableError(format!(
+                    "line {line} has no values, but later lines have some: remove it, or write NA if its votes are empty"
+                ))),
             };
         }
         Ok(None)

@@ -12,10 +12,16 @@ use crate::{decode_text, read_regular};
 /// Names of a column that identifies rows and holds no votes.
 const NAMES_OF_ROWS: [&str; 8] = ["", "row", "index", "id", "name", "teacher", "query", "image"];
 
+/// The entry of an empty vote. A text may also leave its cell empty, or write [`NOT_AVAILABLE`].
+pub const EMPTY: i64 = -1;
+
+/// The cell of a missing value, as statistics programs write it.
+const NOT_AVAILABLE: &str = "NA";
+
 /// Least number of columns or rows whose consecutive numbers may be names.
 const COUNTS: usize = 3;
 
-/// A table of integers, in row-major order. They may be votes: `Debug` shows sizes only.
+/// A table of votes, in row-major order: labels or counts, and -1 for an empty vote. `Debug` shows sizes only.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Table {
     pub(crate) rows: usize,
@@ -29,7 +35,7 @@ pub struct Table {
 
 impl Table {
     /// Parses a two-dimensional array, or CSV with one row per line, separated by `,`, `;` or tabs, with or without a
-    /// line of column names.
+    /// line of column names. In CSV, an empty cell and NA are empty votes too.
     ///
     /// # Errors
     /// The error states the location, the expected and the found.
@@ -64,7 +70,7 @@ impl Table {
     fn of_text(text: &str, classes: Option<&[String]>) -> Result<Self, TableError> {
         let mut records = Records::new(text)?;
         let (mut width, mut names, mut has_header) = (None, 0, false);
-        let (mut values, mut lines) = (Vec::new(), Vec::new());
+        let (mut values, mut lines, mut is_last_blank) = (Vec::new(), Vec::new(), true);
         while let Some((line, record)) = records.next()? {
             let expected = *width.get_or_insert(record.len());
             if record.len() != expected {
@@ -82,9 +88,10 @@ impl Table {
                 }
             }
             lines.push(line);
+            is_last_blank &= !has_header && record.iter().next_back().is_some_and(str::is_empty);
             for (column, cell) in record.iter().enumerate().skip(names) {
                 let location = Location::Cell(line, column + 1);
-                values.push(number(cell).ok_or_else(|| TableError::number(location, cell))?);
+                values.push(vote(cell).ok_or_else(|| TableError::number(location, cell))?);
             }
         }
         if let Some(classes) = classes.filter(|_| !has_header) {
@@ -94,6 +101,9 @@ impl Table {
         let table = Self { rows: lines.len(), columns, values, lines, names };
         if table.rows == 0 {
             return Err(TableError::empty());
+        }
+        if is_last_blank {
+            return Err(TableError::blank_column(columns));
         }
         if !has_header {
             table.check_names()?;
@@ -197,7 +207,7 @@ pub(crate) fn is_array(bytes: &[u8]) -> Result<bool, TableError> {
 /// Returns whether the first record consists of column names: distinct and not numeric. Numbers that count the columns
 /// after a name of rows are column names too, because data frames write them.
 fn is_header(record: &StringRecord) -> bool {
-    let is_number = |cell: &str| cell.parse::<f64>().is_ok();
+    let is_number = |cell: &str| cell == NOT_AVAILABLE || cell.parse::<f64>().is_ok();
     let (first, rest) = (&record[0], || record.iter().skip(1));
     if is_number(first) {
         return false;
@@ -216,6 +226,16 @@ fn is_header(record: &StringRecord) -> bool {
 
 fn is_name_of_rows(cell: &str) -> bool {
     NAMES_OF_ROWS.contains(&cell.to_ascii_lowercase().as_str())
+}
+
+/// Returns whether a cell is an empty vote.
+pub(crate) fn is_empty_vote(cell: &str) -> bool {
+    cell.is_empty() || cell == NOT_AVAILABLE || number(cell) == Some(EMPTY)
+}
+
+/// Returns the entry in a cell: an integer, or that of an empty vote.
+fn vote(cell: &str) -> Option<i64> {
+    if is_empty_vote(cell) { Some(EMPTY) } else { number(cell) }
 }
 
 /// Returns the integer in a cell. Some programs write integers as floating-point numbers.
@@ -270,14 +290,29 @@ mod tests {
 
     #[test]
     fn a_first_line_of_values_is_not_taken_for_names() {
-        for text in ["x,0\n1,2\n", "7,0,\n1,2,\n", "NA,NA\n1,2\n", "nan,inf\n1,2\n", ",,\n"] {
+        for text in ["x,0\n1,2\n", "7,0,\n1,2,\n", "nan,inf\n1,2\n", ",,\n"] {
             assert!(table(text).is_err(), "{text:?}");
         }
         let number = |text: &str| table(text).expect_err("refused").to_string();
         assert_eq!(number("1,2\n3,\u{1b}[2J\n"), "line 2, column 2: expected an integer, found \"\\u{1b}[2J\"");
-        assert_eq!(number("1,2\n3,\n"), "line 2, column 2: expected an integer, found nothing");
+        assert_eq!(number("1,2\nna,3\n"), "line 2, column 1: expected an integer, found \"na\"");
         assert!(number("1,2\n3,1.5\n").contains("found \"1.5\""));
         assert!(number(&format!("1\n{}\n", "x".repeat(9000))).len() < 120);
+    }
+
+    #[test]
+    fn empty_votes_are_minus_one_an_empty_cell_or_na() {
+        let expected = (2, 3, vec![-1, 2, 1, 0, 0, -1]);
+        for text in
+            ["-1,2,1\n0,0,-1\n", ",2,1\n0,0,\n", "NA;2;1\n0;0;NA\n", "a,b,c\n,2,1\n0,0,NA\n", "-1.0,2,1\n0,0,\n"]
+        {
+            assert_eq!(table(text).expect(text), expected, "{text:?}");
+        }
+        assert_eq!(table("NA\n1\n").expect("one query"), (2, 1, vec![-1, 1]));
+        // A column that a spreadsheet leaves behind is not a query.
+        let error = table("7,0,\n1,2,\n").expect_err("refused").to_string();
+        assert!(error.starts_with("column 3 is empty on every line"), "{error}");
+        assert_eq!(table("7,0,NA\n1,2,\n").expect("a query without votes").2, [7, 0, -1, 1, 2, -1]);
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use crate::{VoteCounts, VoteShape, Votes, VotesError};
+use crate::{Vote, VoteCounts, VoteShape, Votes, VotesError};
 
 use crate::vote_files::form::{FormError, Known, VotesForm, decide};
-use crate::vote_files::table::Table;
+use crate::vote_files::table::{EMPTY, Table};
 
 /// The largest number of counts in memory: one gigabyte.
 const MAX_COUNTS: usize = 1 << 28;
@@ -27,13 +27,13 @@ impl VoteFile {
     /// Reads a table as votes of the given form, or of the only form that fits the known facts.
     ///
     /// # Errors
-    /// If both forms are possible, or neither; if the sizes differ from the known ones; or if an entry or row is
-    /// invalid. The error names the first invalid entry or row.
+    /// If both forms are possible, or neither; if the sizes differ from the known ones; if an entry or row is
+    /// invalid; or if all votes are empty. The error names the first invalid entry or row.
     pub fn new(table: Table, form: Option<VotesForm>, known: &Known) -> Result<Self, FormError> {
         check_classes(known)?;
         let is_given = form.is_some();
         let form = form.map_or_else(|| decide(&table, known), Ok)?;
-        check_entries(&table)?;
+        check_entries(&table, form)?;
         match form {
             VotesForm::Labels => Self::of_labels(table, known),
             VotesForm::Histograms => Self::of_histograms(table, known, is_given),
@@ -50,14 +50,17 @@ impl VoteFile {
         let max = known.classes.unwrap_or(VoteShape::MAX_CLASSES) - 1;
         for teacher in 0..teachers {
             let row = &table.row(teacher)[..queries];
-            if let Some(query) = row.iter().position(|&label| usize::try_from(label).map_or(true, |label| label > max))
-            {
+            let is_beyond = |&label: &i64| label != EMPTY && usize::try_from(label).map_or(true, |label| label > max);
+            if let Some(query) = row.iter().position(is_beyond) {
                 let location = table.location_of_entry(teacher, query);
                 return Err(FormError::Invalid(format!(
                     "{location}: teacher {teacher} votes for class {} on query {query}, expected 0 to {max}",
                     row[query]
                 )));
             }
+        }
+        if (0..teachers).all(|teacher| table.row(teacher)[..queries].iter().all(|&label| label == EMPTY)) {
+            return Err(all_empty());
         }
         Ok(Self { table, form, teachers, queries, queries_in_file, classes: known.classes })
     }
@@ -76,9 +79,10 @@ impl VoteFile {
         let teachers = known.teachers.map_or_else(|| sum(0), |teachers| teachers as u64);
         for row in 0..queries {
             let found = sum(row);
-            if found != teachers {
+            // Smaller sums are empty votes only if the number of teachers is known: otherwise they may be damage.
+            if found > teachers || (known.teachers.is_none() && found != teachers) {
                 let expected = match known.teachers {
-                    Some(teachers) => format!("the number of teachers, {teachers}"),
+                    Some(teachers) => format!("at most the number of teachers, {teachers}"),
                     None => format!("the number of teachers, {teachers} on {}", table.location_of(0)),
                 };
                 // Entries too large for labels of a round made these histograms.
@@ -91,6 +95,9 @@ impl VoteFile {
         let teachers = usize::try_from(teachers).unwrap_or(usize::MAX);
         if !(1..=VoteShape::MAX_TEACHERS).contains(&teachers) {
             return Err(side(teachers, "teachers", form, format_args!("1 to {}", VoteShape::MAX_TEACHERS)));
+        }
+        if (0..queries).all(|row| sum(row) == 0) {
+            return Err(all_empty());
         }
         Ok(Self { table, form, teachers, queries, queries_in_file, classes: Some(classes) })
     }
@@ -138,7 +145,8 @@ impl VoteFile {
             VotesForm::Histograms => self.table.row(query).iter().map(|&count| count as u32).collect(),
             VotesForm::Labels => {
                 let mut counts = vec![0; classes];
-                (0..self.teachers).for_each(|teacher| counts[self.table.row(teacher)[query] as usize] += 1);
+                let labels = (0..self.teachers).filter_map(|teacher| vote(self.table.row(teacher)[query]));
+                labels.for_each(|label| counts[usize::from(label)] += 1);
                 counts
             }
         };
@@ -166,7 +174,7 @@ impl VoteFile {
             match self.form {
                 VotesForm::Labels => {
                     let rows = (0..self.teachers).flat_map(|teacher| &self.table.row(teacher)[..self.queries]);
-                    Votes::new(shape, rows.map(|&label| label as u8).collect())
+                    Votes::new(shape, rows.map(|&label| vote(label)).collect::<Vec<Vote>>())
                 }
                 VotesForm::Histograms => {
                     let counts = self.table.values[..self.queries * classes].iter().map(|&count| count as u32);
@@ -198,6 +206,15 @@ fn too_many(queries: usize, classes: usize) -> FormError {
     FormError::Invalid(format!("{queries} queries of {classes} classes exceed the memory limit"))
 }
 
+fn all_empty() -> FormError {
+    FormError::Invalid("all votes are empty: expected at least one vote for a class".to_owned())
+}
+
+/// Returns the vote of a checked entry.
+fn vote(label: i64) -> Vote {
+    (label != EMPTY).then_some(label as u8)
+}
+
 fn check_classes(known: &Known) -> Result<(), FormError> {
     match known.classes.filter(|classes| !(2..=VoteShape::MAX_CLASSES).contains(classes)) {
         None => Ok(()),
@@ -205,14 +222,20 @@ fn check_classes(known: &Known) -> Result<(), FormError> {
     }
 }
 
-/// Checks that all entries are counts or classes: not negative, and not too large for either.
-fn check_entries(table: &Table) -> Result<(), FormError> {
-    match table.values.iter().position(|&value| u32::try_from(value).is_err()) {
+/// Checks that all entries are counts, or classes and empty votes: not negative otherwise, and not too large.
+fn check_entries(table: &Table, form: VotesForm) -> Result<(), FormError> {
+    let is_label = form == VotesForm::Labels;
+    let is_wrong = |&value: &i64| u32::try_from(value).is_err() && !(is_label && value == EMPTY);
+    match table.values.iter().position(is_wrong) {
         None => Ok(()),
         Some(at) => {
             let (location, found) = (table.location_of_entry(at / table.columns, at % table.columns), table.values[at]);
-            let expected = if found < 0 { "0 or more" } else { "at most 4294967295" };
-            Err(FormError::Invalid(format!("{location}: expected {expected}, found {found}")))
+            Err(FormError::Invalid(match (is_label, found) {
+                (true, ..0) => format!("{location}: expected 0 or more, or -1 for an empty vote, found {found}"),
+                (false, EMPTY) => format!("{location}: expected a count of votes, found -1, NA or an empty cell"),
+                (false, ..0) => format!("{location}: expected 0 or more, found {found}"),
+                _ => format!("{location}: expected at most 4294967295, found {found}"),
+            }))
         }
     }
 }
@@ -301,6 +324,19 @@ mod tests {
         let [one, other] = [labels, histograms].map(|file| file.votes().expect("votes").all_counts());
         assert_eq!(one, other);
 
+        // The same with empty votes.
+        let labels = VoteFile::new(table(&[&[3, -1, 1], &[2, -1, -1]]), None, &ANY);
+        assert_eq!(labels.map(|file| file.form()), Ok(VotesForm::Labels), "histograms have no -1");
+        let labels = VoteFile::new(table(&[&[3, -1, 1], &[2, -1, -1]]), None, &known).expect("labels");
+        let of = Known { teachers: Some(2), ..ANY };
+        let rows: [&[i64]; 3] = [&[0, 0, 1, 1], &[0, 0, 0, 0], &[0, 1, 0, 0]];
+        let histograms = VoteFile::new(table(&rows), Some(VotesForm::Histograms), &of).expect("histograms");
+        assert_eq!(labels.histograms(&[1, 2]).expect("counts"), [[0, 0, 0, 0], [0, 1, 0, 0]]);
+        assert_eq!(labels.histograms(&[2, 1, 0]), histograms.histograms(&[2, 1, 0]));
+        let [one, other] = [labels, histograms].map(|file| file.votes().expect("votes"));
+        assert_eq!((one.all_counts(), one.empty()), (other.all_counts(), other.empty()));
+        assert_eq!(one.teacher(1), [Some(2), None, None]);
+
         let unknown = VoteFile::new(table(&[&[3, 0, 1]]), Some(VotesForm::Labels), &ANY).expect("labels");
         assert_eq!(unknown.histograms(&[0]), Err(FormError::ClassesUnknown));
         assert_eq!(unknown.to_string(), "1 teachers, 3 queries (labels)");
@@ -312,14 +348,26 @@ mod tests {
             VoteFile::new(table(rows), Some(form), &known).expect_err("refused").to_string()
         };
         let (labels, histograms) = (VotesForm::Labels, VotesForm::Histograms);
-        assert!(fails(&[&[1, -1]], labels, ANY).contains("row 0, column 1: expected 0 or more, found -1"));
+        assert!(
+            fails(&[&[1, -2]], labels, ANY).contains("row 0, column 1: expected 0 or more, or -1 for an empty vote")
+        );
+        assert!(fails(&[&[1, -2]], histograms, ANY).contains("row 0, column 1: expected 0 or more, found -2"));
+        assert!(fails(&[&[1, -1]], histograms, ANY).contains("row 0, column 1: expected a count of votes, found -1"));
+        let empty = "all votes are empty: expected at least one vote for a class";
+        assert_eq!(fails(&[&[-1, -1], &[-1, -1]], labels, ANY), empty);
+        assert_eq!(fails(&[&[0, 0], &[0, 0]], histograms, Known { teachers: Some(3), ..ANY }), empty);
+        // Only the queries that are used count.
+        assert_eq!(fails(&[&[-1, 1]], labels, Known { queries: Some(1), ..ANY }), empty);
+        assert!(
+            fails(&[&[1, 1], &[1, 0]], histograms, ANY).contains("row 1 sums to 1, expected the number of teachers, 2")
+        );
         assert!(fails(&[&[1, 5_000_000_000]], histograms, ANY).contains("at most 4294967295"));
         assert!(fails(&[&[1, 256]], labels, ANY).contains("class 256 on query 1, expected 0 to 255"));
         assert!(fails(&[&[1], &[1]], histograms, ANY).contains("1 classes as histograms, expected 2 to 256"));
         assert!(fails(&[&[0, 0]], histograms, ANY).contains("0 teachers as histograms"));
         assert!(
-            fails(&[&[1, 1]], histograms, Known { teachers: Some(3), ..ANY })
-                .contains("expected the number of teachers, 3")
+            fails(&[&[2, 2]], histograms, Known { teachers: Some(3), ..ANY })
+                .contains("row 0 sums to 4, expected at most the number of teachers, 3")
         );
         assert!(
             fails(&[&[1, 1]], labels, Known { queries: Some(3), ..ANY })

@@ -171,7 +171,7 @@ pub struct ReportRow {
     pub agreement: usize,
     /// Number of queries without a unique winner; only the paper's circuit leaves any.
     pub unresolved: Option<usize>,
-    /// Number of queries with a label, if a threshold may leave some without one.
+    /// Number of queries with a label, if a threshold may leave some without one, or a row without noise has some with empty votes only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered: Option<usize>,
     /// Number of queries asked.

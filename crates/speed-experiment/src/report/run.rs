@@ -46,7 +46,7 @@ pub struct StageTime {
     pub resumed_units: usize,
 }
 
-/// The ensemble's accuracy on the pool; `None` if the pool has no labels.
+/// The ensemble's votes on the pool. Accuracies are `None` if the pool has no labels.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EnsembleQuality {
     /// Number of teachers.
@@ -57,6 +57,9 @@ pub struct EnsembleQuality {
     pub mean_accuracy: Option<f64>,
     /// Accuracy of the plurality of the votes, 0 to 1.
     pub plurality_accuracy: Option<f64>,
+    /// Share of the votes that are empty, 0 to 1; `None` if no vote is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub empty_votes: Option<f64>,
     /// Mean accuracy of the teachers on the students' test images, 0 to 1; measured only as a baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test_accuracy: Option<f64>,

@@ -1,6 +1,6 @@
 //! The lines of a run's report, from the outputs of its stages.
 
-use crate::config::Config;
+use crate::config::{AggregationKind, Config};
 use crate::report::{ReportRow, mean_and_deviation, median};
 use crate::stages::{Outputs, RowBaselines, RowBounds, RowLabellings, RowStudents};
 
@@ -13,6 +13,8 @@ pub(crate) fn report_row(config: &Config, outputs: &Outputs, index: usize) -> Re
     let students = outputs.find::<RowStudents>().map_or_else(Vec::new, |students| students.0[index].clone());
     let accuracies: Vec<f64> = students.iter().map(|student| student.accuracy).collect();
     let (student_mean, student_deviation) = mean_and_deviation(&accuracies);
+    // Without noise a query has no label if all votes on it are empty.
+    let is_partly_empty = source.aggregation == AggregationKind::NonPrivate && labels.answered() < labels.labels.len();
     ReportRow {
         name: row.name.clone(),
         aggregation: source.aggregation,
@@ -28,7 +30,7 @@ pub(crate) fn report_row(config: &Config, outputs: &Outputs, index: usize) -> Re
         label_accuracy: labels.label_accuracy,
         agreement: labels.agreement,
         unresolved: labels.unresolved,
-        answered: source.threshold().map(|_| labels.answered()),
+        answered: (source.threshold().is_some() || is_partly_empty).then(|| labels.answered()),
         queries: labels.labels.len(),
         classification: students.first().and_then(|student| student.classification.clone()),
         students,

@@ -57,17 +57,18 @@ impl<'a> QueryList<'a> {
     /// Returns the right label of every query, from the true labels of the pool: that of its image, or the most frequent one of its
     /// group.
     pub(crate) fn truth(self, labels: &[u8]) -> Vec<u8> {
-        (0..self.len()).map(|query| most_frequent(self.members(query).iter().map(|&image| labels[image]))).collect()
+        let right = |query| most_frequent(self.members(query).iter().map(|&image| labels[image]));
+        (0..self.len()).map(|query| right(query).expect("a query has images")).collect()
     }
 
-    /// Returns each teacher's answers to the queries: its label of an image, or the label that it gives most often in a group.
+    /// Returns each teacher's answers to the queries: its vote on an image, or the label that it gives most often in a group.
     pub(super) fn answers(self, votes: &Votes) -> Result<Votes, VotesError> {
         let teachers = votes.shape().teachers();
         let shape = VoteShape::new(teachers, self.len(), votes.shape().classes())?;
-        let mut answers = Vec::with_capacity(shape.labels());
+        let mut answers = Vec::with_capacity(shape.votes());
         for teacher in 0..teachers {
-            let labels = votes.teacher(teacher);
-            let answer = |query| most_frequent(self.members(query).iter().map(|&image| labels[image]));
+            let own = votes.teacher(teacher);
+            let answer = |query| most_frequent(self.members(query).iter().filter_map(|&image| own[image]));
             answers.extend((0..self.len()).map(answer));
         }
         Votes::new(shape, answers)
@@ -270,16 +271,21 @@ mod tests {
 
     #[test]
     fn a_teacher_answers_a_group_with_its_most_frequent_label() {
-        let votes =
-            Votes::new(VoteShape::new(2, 5, 3).expect("a shape"), vec![0, 2, 2, 1, 1, 1, 1, 0, 0, 2]).expect("votes");
+        let votes = Votes::new(VoteShape::new(2, 5, 3).expect("a shape"), vec![0_u8, 2, 2, 1, 1, 1, 1, 0, 0, 2])
+            .expect("votes");
         let queries = Queries { images: vec![1, 3], groups: Some(vec![vec![1, 0, 2], vec![3, 4]]) };
         let answers = queries.all().answers(&votes).expect("answers");
         // The second teacher gives 1 to images 0 and 1 of the first group, and 0 and 2 in the second: a tie.
-        assert_eq!(answers.labels(), [2, 1, 1, 0]);
+        assert_eq!(answers.all(), [2, 1, 1, 0].map(Some));
         assert_eq!(queries.all().truth(&[0, 0, 1, 2, 1]), [0, 1]);
         let single = Queries { images: vec![4, 0], groups: None };
-        assert_eq!(single.all().answers(&votes).expect("answers").labels(), [1, 0, 2, 1]);
+        assert_eq!(single.all().answers(&votes).expect("answers").all(), [1, 0, 2, 1].map(Some));
         assert_eq!(single.all().truth(&[0, 0, 1, 2, 1]), [1, 0]);
+        // Empty votes on images are left out; an answer is empty only if all of them are.
+        let own = vec![None, Some(2_u8), None, None, None, Some(1), None, Some(0), Some(0), None];
+        let votes = Votes::new(votes.shape(), own).expect("votes");
+        assert_eq!(queries.all().answers(&votes).expect("answers").all(), [Some(2), None, Some(0), Some(0)]);
+        assert_eq!(single.all().answers(&votes).expect("answers").all(), [None, None, None, Some(1)]);
     }
 
     #[test]

@@ -48,6 +48,7 @@ fn measure_quality(votes: &Votes, truth: Option<&Truth<'_>>) -> Result<EnsembleQ
         pool_images: votes.shape().queries(),
         mean_accuracy: labels.map(|labels| votes.mean_accuracy(labels)).transpose()?,
         plurality_accuracy: labels.map(|labels| votes.plurality_accuracy(labels)).transpose()?,
+        empty_votes: (votes.empty() > 0).then(|| votes.empty() as f64 / votes.all().len() as f64),
         test_accuracy: None,
     })
 }
@@ -145,7 +146,7 @@ impl<'a> VotesStage<'a> {
     /// contain every class, it also covers the number of classes, because classes without a vote get noise, too.
     fn hash(&self, votes: &Votes, outputs: Fingerprint) -> Fingerprint {
         let classes = votes.shape().classes();
-        if self.images.is_some() || classes == npy::classes_of(votes.labels()) {
+        if self.images.is_some() || classes == npy::classes_of(votes) {
             return outputs;
         }
         Fingerprint::of(&json!({ "outputs": outputs, "classes": classes }))
@@ -167,7 +168,10 @@ impl<'a> VotesStage<'a> {
         let percent =
             |value: Option<f64>| value.map_or_else(|| "unknown".into(), |value| format!("{:.2} %", 100.0 * value));
         let [mean, plurality] = [quality.mean_accuracy, quality.plurality_accuracy].map(percent);
-        let figures = context.unless_secret(format!(": mean teacher accuracy {mean}, plurality {plurality}"));
+        let empty = quality
+            .empty_votes
+            .map_or_else(String::new, |share| format!(", {} of the votes empty", percent(Some(share))));
+        let figures = context.unless_secret(format!(": mean teacher accuracy {mean}, plurality {plurality}{empty}"));
         context.progress.end(&format!("votes on {} pool images{figures}", votes.shape().queries()));
         Ok(vec![VOTES.into(), QUALITY.into()])
     }
@@ -285,7 +289,7 @@ fn uniform(context: &Context<'_>, classes: usize) -> Result<Votes, ExperimentErr
     let (teachers, pool) = (context.config.ensemble.teachers, context.config.data.pool_images);
     context.progress.begin("draw votes", "teachers", teachers as u64, 0);
     let shape = VoteShape::new(teachers, pool, classes).map_err(VotesError::from)?;
-    let mut labels = Vec::with_capacity(shape.labels());
+    let mut labels = Vec::with_capacity(shape.votes());
     for teacher in 0..teachers {
         let mut generator = context.streams.stream("uniform votes", teacher as u64);
         labels.extend((0..pool).map(|_| generator.random_range(0..classes) as u8));

@@ -8,7 +8,7 @@ use serde::Serialize;
 use speed_core::vote_files::{
     NamedQueries, Pair, QueryNames, Question, csv_cell, parse_answer, parse_numbers, parse_pairs,
 };
-use speed_core::{Classes, VoteShape, Votes, VotesError, class_list, most_frequent, printable_path};
+use speed_core::{Classes, Vote, VoteShape, Votes, VotesError, class_list, most_frequent, printable_path};
 use speed_data::pictures::{Preparation, find};
 
 use super::images::relative;
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::error::ExperimentError;
 use crate::model::{ForeignModel, Inputs, Model, ModelEncoder, Predicting};
-use crate::npy::{labels_below, votes_to_bytes};
+use crate::npy::{votes_below, votes_to_bytes};
 use crate::progress::Progress;
 use crate::store::write_secret_folder;
 
@@ -69,6 +69,8 @@ pub struct VoteReport {
     pub class_names: Vec<String>,
     /// The share of each class among the votes of all models, 0 to 1.
     pub shares: Vec<f64>,
+    /// The share of each model's votes that are empty, 0 to 1.
+    pub empty: Vec<f64>,
     /// The share of the known answers that each model gives, 0 to 1; `None` without known answers.
     pub right: Option<Vec<f64>>,
 }
@@ -77,7 +79,7 @@ pub struct VoteReport {
 const VALUES: &str = "the values of pixels that it expects, such as 0 to 1 or 0 to 255";
 
 /// Lets models vote on images, and writes the votes. A model's answer to a group is the class that it gives most often to the
-/// images of the group; the lowest on a tie.
+/// images of the group; the lowest on a tie. It is empty if its votes on all these images are.
 ///
 /// # Errors
 /// If the output exists, a model or an image is wrong, models have different classes, or a query is not an image.
@@ -93,7 +95,7 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
     let queries = queries.as_deref().map(|path| Ok::<_, ExperimentError>((path, read_queries(path)?))).transpose()?;
     let known = known.as_deref().map(read_known).transpose()?;
     let (mut class_names, mut names, mut rows, mut classified) = (Vec::new(), Vec::new(), Vec::new(), 0);
-    let (mut right, mut vectors) = (Vec::new(), None);
+    let (mut right, mut empty, mut vectors) = (Vec::new(), Vec::new(), None);
     for (index, path) in models.iter().enumerate() {
         let voter = Voter::read(path, onnx.as_ref())?;
         let found = voter.classes().to_vec();
@@ -130,7 +132,12 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
         let classes = voter.predict(inputs, *threads, &on_batch)?;
         classified = queries.as_ref().map_or(inputs.len(), |(_, queries)| queries.all_pictures().count());
         let (of_queries, labels) = in_order(images, queries.as_ref(), all.clone(), classes)?;
-        let counts = by_class(&labels, found.len());
+        let counts = by_class(labels.iter().flatten(), found.len());
+        let unsure = labels.iter().filter(|vote| vote.is_none()).count();
+        if unsure == labels.len() {
+            progress.warn(&format!("all votes of {} are empty: a round refuses such a teacher", printable_path(path)));
+        }
+        empty.push(unsure as f64 / labels.len() as f64);
         warn_of_one_class(&counts, &found, &format!("{} votes", printable_path(path)), VALUES, progress);
         if let Some(known) = &known {
             right.push(share_right(known, images, &of_queries, &labels, &found)?);
@@ -140,11 +147,12 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
     }
     progress.end(&format!("{} models voted on {classified} images", models.len()));
     write(out, &models, &names, &rows, &class_names)?;
-    let counts = by_class(rows.iter().flatten(), class_names.len());
+    let counts = by_class(rows.iter().flatten().flatten(), class_names.len());
     warn_of_missing(&counts, &class_names, "no vote for", progress);
     let shares = counts.iter().map(|count| *count as f64 / (rows.len() * names.len()) as f64).collect();
     let right = known.is_some().then_some(right);
-    Ok(VoteReport { out: out.clone(), models, queries: names.len(), images: classified, class_names, shares, right })
+    let queries = names.len();
+    Ok(VoteReport { out: out.clone(), models, queries, images: classified, class_names, shares, empty, right })
 }
 
 /// Known answers with their file.
@@ -162,7 +170,7 @@ fn share_right(
     (path, known): &Known<'_>,
     images: &Path,
     queries: &[String],
-    votes: &[u8],
+    votes: &[Vote],
     classes: &[String],
 ) -> Result<f64, ExperimentError> {
     let places: HashMap<&String, usize> = queries.iter().zip(0..).collect();
@@ -172,7 +180,7 @@ fn share_right(
         let expected = || format!("the name of a class ({})", class_list(classes));
         let other = || other_line(path, *line, expected(), value);
         let class = classes.iter().position(|class| class == value).ok_or_else(other)?;
-        right += usize::from(usize::from(votes[place]) == class);
+        right += usize::from(votes[place].is_some_and(|label| usize::from(label) == class));
     }
     Ok(right as f64 / known.len() as f64)
 }
@@ -230,20 +238,21 @@ impl Voter {
         }
     }
 
-    /// Returns the class of every image.
+    /// Returns the vote on every image.
     fn predict(
         &self,
         inputs: &Inputs,
         threads: NonZeroUsize,
         on_batch: &(dyn Fn(usize) + Sync),
-    ) -> Result<Vec<u8>, ExperimentError> {
-        match self {
+    ) -> Result<Vec<Vote>, ExperimentError> {
+        Ok(match self {
             Self::Own(model) => {
                 let predictions = Predicting { model, threads, on_batch }.predict(inputs)?;
-                Ok(predictions.iter().map(|prediction| u8::try_from(prediction.class).unwrap_or(u8::MAX)).collect())
+                let label = |class: usize| u8::try_from(class).unwrap_or(u8::MAX);
+                predictions.iter().map(|prediction| Some(label(prediction.class))).collect()
             }
-            Self::Foreign(model) => model.predict(inputs, threads, on_batch),
-        }
+            Self::Foreign(model) => model.predict(inputs, threads, on_batch)?.into_iter().map(Some).collect(),
+        })
     }
 }
 
@@ -313,17 +322,17 @@ fn inputs(
     Ok((Inputs::find(&files, preparation)?, queries.all_pictures().cloned().collect()))
 }
 
-/// Returns the names of the queries, and the answer to each, from the names and the classes of the images.
+/// Returns the names of the queries, and the answer to each, from the names and the votes on the images.
 fn in_order(
     images: &Path,
     queries: Option<&Queries<'_>>,
     names: Vec<String>,
-    classes: Vec<u8>,
-) -> Result<(Vec<String>, Vec<u8>), ExperimentError> {
-    let Some((list, queries)) = queries else { return Ok((names, classes)) };
+    votes: Vec<Vote>,
+) -> Result<(Vec<String>, Vec<Vote>), ExperimentError> {
+    let Some((list, queries)) = queries else { return Ok((names, votes)) };
     let places = positions(list, queries.all_pictures(), images, &names)?;
-    let mut labels = places.into_iter().map(|place| classes[place]);
-    let answer = |query| most_frequent(labels.by_ref().take(queries.pictures(query).len()));
+    let mut votes = places.into_iter().map(|place| votes[place]);
+    let answer = |query| most_frequent(votes.by_ref().take(queries.pictures(query).len()).flatten());
     let answers = (0..queries.names().len()).map(answer).collect();
     Ok((queries.names().to_vec(), answers))
 }
@@ -358,12 +367,12 @@ fn write(
     out: &Path,
     models: &[PathBuf],
     names: &[String],
-    rows: &[Vec<u8>],
+    rows: &[Vec<Vote>],
     classes: &[String],
 ) -> Result<(), ExperimentError> {
-    let text = |row: &[u8]| {
-        let line =
-            |(name, label): (&String, &u8)| format!("{},{}\n", csv_cell(name), csv_cell(&classes[usize::from(*label)]));
+    let text = |row: &[Vote]| {
+        let label = |vote: Vote| vote.map_or_else(String::new, |label| csv_cell(&classes[usize::from(label)]));
+        let line = |(name, vote): (&String, &Vote)| format!("{},{}\n", csv_cell(name), label(*vote));
         "name,label\n".to_owned() + &names.iter().zip(row).map(line).collect::<String>()
     };
     if has_extension(out, "npy") {
@@ -407,11 +416,14 @@ pub struct PluralityReport {
     pub queries: usize,
     /// Number of queries on which all teachers agree.
     pub unanimous: usize,
+    /// Number of queries on which all votes are empty, which get no label.
+    pub unanswered: usize,
     /// Number of queries by label.
     pub labels: Vec<usize>,
 }
 
-/// Labels queries by the plurality of votes in clear text, without noise, and writes lines `query,label` with the names of classes.
+/// Labels queries by the plurality of votes in clear text, without noise, and writes lines `query,label` with the names of classes. A query
+/// on which all votes are empty has an empty label.
 ///
 /// # Errors
 /// If the output exists, or a file of votes is wrong.
@@ -421,24 +433,29 @@ pub fn plurality(options: &PluralityOptions) -> Result<PluralityReport, Experime
     let names = list.names();
     let known = QueryNames::Known(names);
     let question = Question { queries: names.len(), classes: &options.classes, form: None, names: known };
-    let (mut labels, mut teachers) = (Vec::new(), 0);
+    let (mut votes, mut teachers) = (Vec::new(), 0);
     for path in &options.votes {
         let found = votes_of(path, &question)?;
         teachers += found.len() / names.len();
-        labels.extend(found);
+        votes.extend(found);
     }
     let shape = VoteShape::new(teachers, names.len(), options.classes.len()).map_err(VotesError::from)?;
-    let counts = Votes::new(shape, labels)?.all_counts();
+    let counts = Votes::new(shape, votes)?.all_counts();
     let mut report = PluralityReport {
         out: options.out.clone(),
         teachers,
         queries: names.len(),
         unanimous: 0,
+        unanswered: 0,
         labels: vec![0; options.classes.len()],
     };
     let mut lines = "query,label\n".to_owned();
     for query in 0..names.len() {
-        let winner = usize::from(counts.plurality(query));
+        let Some(winner) = counts.plurality(query).map(usize::from) else {
+            report.unanswered += 1;
+            lines += &format!("{query},\n");
+            continue;
+        };
         report.labels[winner] += 1;
         report.unanimous += usize::from(counts.query(query)[winner] as usize == teachers);
         lines += &format!("{query},{}\n", csv_cell(&options.classes.name(winner)));
@@ -448,7 +465,7 @@ pub fn plurality(options: &PluralityOptions) -> Result<PluralityReport, Experime
 }
 
 /// Reads the votes of one teacher, or of every row of a table.
-fn votes_of(path: &Path, question: &Question<'_>) -> Result<Vec<u8>, ExperimentError> {
+fn votes_of(path: &Path, question: &Question<'_>) -> Result<Vec<Vote>, ExperimentError> {
     let bytes = read_text(path)?;
     let single = |fault| ExperimentError::input(path, fault);
     if !has_extension(path, "npy") || question.classes.names().is_some() {
@@ -471,5 +488,9 @@ fn votes_of(path: &Path, question: &Question<'_>) -> Result<Vec<u8>, ExperimentE
     if columns != question.queries {
         return parse_answer(&bytes, question).map_err(single);
     }
-    labels_below(classes, table.values).map_err(|error| error.at(path))
+    let votes = votes_below(classes, table.values).map_err(|error| error.at(path))?;
+    if votes.iter().all(Option::is_none) {
+        return Err(ExperimentError::input(path, "all votes are empty: expected at least one vote for a class"));
+    }
+    Ok(votes)
 }

@@ -41,7 +41,7 @@ fn sums_of_the_teachers_shares_follow_the_discrete_laplace_of_the_accountant() {
     let mut terms = terms("noise", 5_000, teachers);
     (terms.noise, terms.randomness) = (noise(0.3), RandomnessKind::OperatingSystem);
     let folder = RoundFolder::new(&terms);
-    let labels = vec![1; 5_000];
+    let labels = vec![1_u8; 5_000];
     let mut all = vec![0; folder.file.round().values()];
     let mut most = all.clone();
     for teacher in 0..teachers {
@@ -79,7 +79,7 @@ fn sums_of_the_teachers_shares_follow_the_binomial_of_the_accountant() {
     let mut most = sums.clone();
     for teacher in 0..teachers {
         let values =
-            teacher::values(&folder.file, &[1; 5_000], teacher, RoundRandomness::OPERATING_SYSTEM).expect("entropy");
+            teacher::values(&folder.file, &[1_u8; 5_000], teacher, RoundRandomness::OPERATING_SYSTEM).expect("entropy");
         for (i, value) in values.iter().enumerate() {
             // The votes are known: all for class 1.
             let share = value - i64::from(i % 3 == 1);
@@ -114,7 +114,7 @@ fn two_answers_of_a_teacher_have_other_noise_and_central_rounds_none() {
     (terms.noise, terms.randomness) = (noise(0.2), RandomnessKind::OperatingSystem);
     let folder = RoundFolder::new(&terms);
     let values = |folder: &RoundFolder| {
-        teacher::values(&folder.file, &[1; 100], 0, RoundRandomness::OPERATING_SYSTEM).expect("entropy").to_vec()
+        teacher::values(&folder.file, &[1_u8; 100], 0, RoundRandomness::OPERATING_SYSTEM).expect("entropy").to_vec()
     };
     // Equal with a probability far below 2^-100.
     assert_ne!(values(&folder), values(&folder));

@@ -40,6 +40,7 @@ impl Report {
         };
         public.stage_times = self.stage_times.iter().filter(|time| is_covered(&time.stage)).cloned().collect();
         public.ensemble.mean_accuracy = None;
+        public.ensemble.empty_votes = None;
         public.ensemble.plurality_accuracy = None;
         public.ensemble.test_accuracy = None;
         public

@@ -25,8 +25,8 @@ pub(super) enum Method<'a> {
 /// The result of labelling the queries of a question.
 #[derive(Default)]
 pub(super) struct LabellingOutcome {
-    /// One label per asked query, or 0 for a check that reached its threshold; `None` if no count reached the threshold, or
-    /// the paper's circuit found no winner or several.
+    /// One label per asked query, or 0 for a check that reached its threshold; `None` if no count reached the threshold,
+    /// without noise also if all votes are empty, or if the paper's circuit found no winner or several.
     pub(super) labels: Vec<Option<u8>>,
     /// The labels of the clear-text argmax of the same votes.
     pub(super) clear: Vec<Option<u8>>,
@@ -50,7 +50,8 @@ pub(super) fn in_clear(
     let aggregated = if question.len() == 0 {
         Aggregated::default()
     } else if row.aggregation == AggregationKind::NonPrivate {
-        let outcomes = (0..question.len()).map(|query| Outcome::Label(votes.plurality(query))).collect();
+        let outcome = |query| votes.plurality(query).map_or(Outcome::NoAnswer, Outcome::Label);
+        let outcomes = (0..question.len()).map(outcome).collect();
         Aggregated { outcomes, ..Aggregated::default() }
     } else {
         ClearText.aggregate(&noise.votes(context, question)?, &|_, _| context.progress.advance(1, ""))?

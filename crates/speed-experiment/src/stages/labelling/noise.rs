@@ -4,7 +4,7 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use speed_aggregation::encoding::VoteRange;
 use speed_aggregation::{NoisyVotes, check_values, teacher_values};
-use speed_core::Randomness;
+use speed_core::{Randomness, Vote};
 use speed_mechanism::MechanismError;
 
 use super::question::RowQuestion;
@@ -19,7 +19,7 @@ pub(super) struct NoisyTeachers {
 }
 
 impl NoisyTeachers {
-    /// Returns one-hot votes with each noisy teacher's own shares, or with the server's noise. In a simulation a
+    /// Returns one-hot or empty votes with each noisy teacher's own shares, or with the server's noise. In a simulation a
     /// teacher's shares are the same in every row.
     pub(super) fn votes(
         &self,
@@ -29,15 +29,15 @@ impl NoisyTeachers {
         let RowQuestion { votes, noise: query, .. } = *question;
         let (shape, noise) = (question.shape()?, query.noise);
         let share = noise.share_of(shape.teachers())?;
-        let values_of = if query.is_check { check_values } else { teacher_values };
+        let values_of = if query.is_check { check_values::<Vote> } else { teacher_values::<Vote> };
 
         let mut values = Vec::with_capacity(shape.teachers() * shape.counts());
         for (teacher, is_noisy) in self.choose(context, shape.teachers()).into_iter().enumerate() {
             let all = votes.teacher(teacher);
-            let labels: Vec<u8> = (0..question.len()).map(|query| all[question.place(query)]).collect();
+            let asked: Vec<Vote> = (0..question.len()).map(|query| all[question.place(query)]).collect();
             let randomness = self.randomness(context, question, teacher);
             let own = (is_noisy && !query.is_central()).then_some((&share, &randomness));
-            values.extend_from_slice(&values_of(shape, &labels, own).map_err(MechanismError::from)?);
+            values.extend_from_slice(&values_of(shape, &asked, own).map_err(MechanismError::from)?);
         }
         let mut votes = NoisyVotes::new(shape, noise.bound(shape)?, values)?;
         if query.is_central() {

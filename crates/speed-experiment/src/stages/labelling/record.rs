@@ -23,8 +23,8 @@ pub(super) const TIMES: &str = "times.json";
 /// The labels of a row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RowLabels {
-    /// One label per query; `None` if no count reached the threshold, if enough others had an answer, or if the paper's
-    /// circuit found no winner or several.
+    /// One label per query; `None` if no count reached the threshold, if enough others had an answer, without noise also if
+    /// all votes are empty, or if the paper's circuit found no winner or several.
     pub(crate) labels: Vec<Option<u8>>,
     /// Number of queries whose label equals the clear-text argmax of the same noisy votes.
     pub(crate) agreement: usize,
