@@ -32,7 +32,8 @@ pub enum Extent {
     UpTo,
 }
 
-/// Direction of the inequality between neighbours: two ensembles that differ in one teacher's votes (replace-one).
+/// Direction of the inequality between neighbours: two ensembles that differ in one teacher's votes (replace-one), of which
+/// any may be empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum NeighbouringRelation {
     /// Only from these votes to a neighbour's, as in the paper's Theorem 3 (erratum 7).

@@ -14,7 +14,7 @@ pub const UNDIVIDED: &str = "if every party gave all records of a person to the 
 pub(crate) struct Claim<'a> {
     pub(crate) event: &'a PrivacyEvent,
     pub(crate) assumptions: Assumptions,
-    /// Number of teachers that voted; `None` for a claim that does not depend on the votes.
+    /// Number of teachers; `None` for a claim that does not depend on the votes.
     pub(crate) teachers: Option<u64>,
     /// Number of classes of a claim without votes; `None` for any number.
     pub(crate) classes: Option<usize>,
@@ -58,8 +58,12 @@ impl Claim<'_> {
             None => "answers".to_owned(),
         };
         let neighbours = match self.event.party_teachers() {
-            1 => "one teacher's vote on every query".to_owned(),
-            teachers => format!("the votes of one party's {teachers} teachers on every query, at most 256 classes"),
+            1 => "one teacher's vote on every query, empty votes included".to_owned(),
+            teachers => {
+                format!(
+                    "the votes of one party's {teachers} teachers on every query, empty votes included, at most 256 classes"
+                )
+            }
         };
         format!(
             "({}, {:e})-DP of the {answers}{classes}{} {scope}, {directions}; neighbours differ in {neighbours}.",

@@ -9,6 +9,9 @@
 //! `m, c_a, c_b` of a function of `(A, B)` ([`plane`]). This function is smoothed once with the law of `c` and then
 //! read for every row, pair of classes and `m` ([`row`]). For two classes this is exact. [`known_noise`] has the cost
 //! of the truncations.
+//!
+//! If only the vote for `a` becomes empty, or an empty vote becomes one for `a`, let `m` be the best of all classes but
+//! `a`. There are two answers, `a` and another: those of a class `b` that never reaches its mark, `B` infinite.
 
 mod known_noise;
 mod plane;

@@ -101,9 +101,9 @@ impl DataDependentCosts {
         let parts = distinct.par_iter().zip(bounds).zip(worth);
         let rows: Vec<CostRow> = parts
             .map(|((row, bound), worth)| {
-                let ExactRow { neighbours, known } = exact.row(&row.counts, worth);
+                let ExactRow { neighbours, known } = exact.row(row, worth);
                 let leaders = neighbours.as_ref().map(|neighbours| neighbours.leaders(orders));
-                let check = check.as_ref().and_then(|check| check.row(&row.counts));
+                let check = check.as_ref().and_then(|check| check.row(row));
                 CostRow { bound, neighbours, leaders, known, check }
             })
             .collect();

@@ -7,7 +7,7 @@ use crate::error::AccountError;
 /// One query of the noisy argmax, or one check, which is repeated for every row of votes.
 ///
 /// Neighbours are two ensembles that differ in one teacher's vote, or in the votes of all teachers of one party
-/// ([`Self::of_party`]).
+/// ([`Self::of_party`]). A vote may be empty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivacyEvent {
     mechanism: Mechanism,
@@ -28,7 +28,7 @@ impl PrivacyEvent {
     }
 
     /// Returns the same query for neighbours that differ in the votes of a party of `teachers` teachers: each of its votes
-    /// may move from any class to any other. With one teacher it is the same event. Such an event has claims for any votes
+    /// may move from any class to any other, or be empty. With one teacher it is the same event. Such an event has claims for any votes
     /// only, and for at most 256 classes (docs/privacy.md, "A party of several teachers").
     ///
     /// # Errors

@@ -10,7 +10,8 @@
 //! Teachers vote, each teacher adds its share of noise to its vote, and only the class with the largest noisy count is
 //! answered (PATE; SPEED). This crate computes the privacy loss of these answers for the paper's continuous Laplace
 //! noise, for the integer noise that can be encrypted, and for Gaussian and Skellam noise. Its input is the vote counts
-//! and the specification of the noise: it contains no learning and no cryptography. Only [`ledger`] accesses files.
+//! and the specification of the noise: it contains no learning and no cryptography. A vote may be empty
+//! ([`Accountant::with_teachers`]). Only [`ledger`] accesses files.
 //!
 //! # From votes to a claim
 //!

@@ -1,15 +1,25 @@
 //! The exact distributions of the answer, at the votes and at every neighbour, for integer noise that the adversary
 //! does not know.
 //!
-//! A neighbour moves one vote from a class with at least one vote to another class. The probability of every answer is
-//! a sum over the winning noisy count; ties go to the lowest class index, and the answer is "no answer" if no count
-//! reaches the threshold. The sums leave out at most `e^-45` times the smallest probability that matters.
+//! A neighbour moves one vote from a class with at least one vote to another class or to none, so that it becomes empty,
+//! or an empty vote to a class. The probability of every answer is a sum over the winning noisy count; ties go to the
+//! lowest class index, and the answer is "no answer" if no count reaches the threshold. The sums leave out at most `e^-45` times the smallest probability that matters.
 //!
 //! With more than three classes, answers of Laplace noise that are less likely than a part of a query's share of delta
 //! are not computed individually. Their probability, with the mass beyond the tables, counts at the worst ratio, and
 //! the probability of the likeliest answer is widened by the same amount on both sides. A relative margin covers
 //! rounding. Where the support of other noise ends within the tables, the probabilities at each neighbour are summed
 //! anew, because ratios of probabilities are not defined there.
+//!
+//! # A vote that becomes empty
+//!
+//! It is compared like every other move. For log-concave noise without a threshold it is never the worst one: minus the
+//! logarithm of an answer's probability is a convex function of the counts (`three_answers/largest_moment.rs`, "Neighbours
+//! that differ in a party"), also between integers. It does not change if all counts rise by 1, and a convex function
+//! with a period is constant along it. So the move from class `a` to none is, but for such a rise, the mean over all
+//! classes `b` of the moves from `a` to `b`, and its moment is at most the mean of theirs. For other noise, and with a
+//! threshold, this is not known. An empty vote that becomes one for `b` is the mean of moves from all classes, of which
+//! some may have no vote, so it may be the worst one.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -204,9 +214,9 @@ impl ExactNoise {
         matches!(self.unlikely, Unlikely::Bounded(_))
     }
 
-    /// Returns the distributions at these votes and at all their neighbours.
-    pub(crate) fn losses(&self, counts: &[u32]) -> NeighbourLosses {
-        Distributions::new(self, counts).losses()
+    /// Returns the distributions at these votes, of which some may be empty, and at all their neighbours.
+    pub(crate) fn losses(&self, counts: &[u32], has_empty_vote: bool) -> NeighbourLosses {
+        Distributions::new(self, counts, has_empty_vote).losses()
     }
 }
 
@@ -239,16 +249,23 @@ impl ExactDifference {
         Some(Self { noise: noise.of_difference(furthest as usize + 6), unlikely })
     }
 
-    /// Returns the distributions at these votes and at both neighbours.
-    pub(crate) fn losses(&self, counts: &[u32]) -> NeighbourLosses {
+    /// Returns the distributions at these votes and at the neighbours that can be worst.
+    ///
+    /// The lead moves by one vote if a vote becomes empty, or is no longer empty, and by two if it moves between the
+    /// classes. Two steps the same way are no better than one, in both directions: the probability of a class after one
+    /// step is between those at the votes and after two. A divergence of two answers is a convex function of each of the
+    /// two distributions, with its least value where they are equal. If an answer is left out after two steps, it is also
+    /// left out after one; then the moment of the other one is at most 1. So one step counts only if the class that would
+    /// lose the second vote has none.
+    pub(crate) fn losses(&self, counts: &[u32], has_empty_vote: bool) -> NeighbourLosses {
         let [first, second] = [0, 1].map(|class| counts.get(class).map_or(0, |&count| i64::from(count)));
         let lead = first - second;
         // The first class wins ties, so it wins if the difference of the noise is at most its lead.
         let both = |lead: i64| [self.noise.log_survival(-lead), self.noise.log_survival(lead + 1)];
         let likeliest = usize::from(lead < 0);
-        let moves = [(first, lead - 2), (second, lead + 2)];
-        let neighbours = moves.into_iter().filter(|(loses, _)| *loses > 0).map(|(_, moved)| {
-            let (here, there) = (both(lead), both(moved));
+        let moves = [(first, -1), (second, 1)];
+        let neighbours = moves.into_iter().filter(|(loses, _)| *loses > 0 || has_empty_vote).map(|(loses, step)| {
+            let (here, there) = (both(lead), both(lead + if loses > 0 { 2 * step } else { step }));
             let pair = |class: usize| (here[class], there[class]);
             let (stays, leaves) = (pair(likeliest), pair(1 - likeliest));
             Neighbour { likeliest: [stays, (stays.1, stays.0)], others: vec![leaves] }
@@ -385,6 +402,7 @@ fn term((here, there): AnswerPair, l: f64) -> f64 {
 struct Distributions<'a> {
     noise: &'a ExactNoise,
     counts: Vec<i64>,
+    has_empty_vote: bool,
     first: i64,
     places: usize,
     /// `ways[k][x]`: probability that class `k`'s noisy count is `x` and beats all others.
@@ -392,14 +410,24 @@ struct Distributions<'a> {
 }
 
 impl<'a> Distributions<'a> {
-    fn new(noise: &'a ExactNoise, counts: &[u32]) -> Self {
+    fn new(noise: &'a ExactNoise, counts: &[u32], has_empty_vote: bool) -> Self {
         let counts: Vec<i64> = counts.iter().map(|&count| i64::from(count)).collect();
         let most = counts.iter().copied().max().unwrap_or(0);
         let last = most + noise.reach + i64::from(noise.ends);
         let first = (most - noise.reach - i64::from(noise.ends)).max(noise.threshold.unwrap_or(i64::MIN)).min(last);
         let places = (last - first + 1) as usize;
         let ways = winning(noise, &counts, first, places);
-        Self { noise, counts, first, places, ways }
+        Self { noise, counts, has_empty_vote, first, places, ways }
+    }
+
+    /// Lists the places that a vote can leave: classes with votes, and that of the empty vote, after all classes.
+    fn places_with_votes(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..=self.counts.len()).filter(|&place| self.counts.get(place).map_or(self.has_empty_vote, |&count| count > 0))
+    }
+
+    /// Returns the index of a move between two places.
+    fn index(&self, from: usize, to: usize) -> usize {
+        from * (self.counts.len() + 1) + to
     }
 
     fn losses(&self) -> NeighbourLosses {
@@ -423,13 +451,13 @@ impl<'a> Distributions<'a> {
         let likeliest = answers.iter().copied().max_by(|&a, &b| base[a].total_cmp(&base[b])).unwrap_or(0);
         let there = if self.noise.ends { self.at_neighbours() } else { self.towards_neighbours(&answers, &base) };
         let mut neighbours = Vec::new();
-        for from in (0..classes).filter(|&k| self.counts[k] > 0) {
-            for to in (0..classes).filter(|&k| k != from) {
+        for from in self.places_with_votes() {
+            for to in (0..=classes).filter(|&k| k != from) {
                 let there = |k: usize| {
                     if k == silent {
                         return self.nobody(|class| i64::from(class == to) - i64::from(class == from));
                     }
-                    there[k][from * classes + to]
+                    there[k][self.index(from, to)]
                 };
                 let others: Vec<(f64, f64)> =
                     answers.iter().filter(|&&k| k != likeliest).map(|&k| (base[k], there(k))).collect();
@@ -448,44 +476,55 @@ impl<'a> Distributions<'a> {
     /// Returns the same as [`Self::towards_neighbours`] for all classes, by sums at the votes of each neighbour.
     fn at_neighbours(&self) -> Vec<Vec<f64>> {
         let classes = self.counts.len();
-        let mut there = vec![vec![0.0; classes * classes]; classes];
-        for from in (0..classes).filter(|&from| self.counts[from] > 0) {
-            for to in (0..classes).filter(|&to| to != from) {
+        let mut there = vec![vec![0.0; (classes + 1) * (classes + 1)]; classes];
+        for from in self.places_with_votes() {
+            for to in (0..=classes).filter(|&to| to != from) {
                 let mut moved = self.counts.clone();
-                moved[from] -= 1;
-                moved[to] += 1;
+                for (place, by) in [(from, -1), (to, 1)] {
+                    moved.get_mut(place).into_iter().for_each(|count| *count += by);
+                }
                 // A count that gained a vote reaches one place further.
                 for (class, ways) in winning(self.noise, &moved, self.first, self.places).iter().enumerate() {
-                    there[class][from * classes + to] = ways.iter().sum();
+                    there[class][self.index(from, to)] = ways.iter().sum();
                 }
             }
         }
         there
     }
 
-    /// Returns, for each class among `answers`, its probability after class `from` lost a vote to class `to`, at
-    /// `from * classes + to`. `base` holds the probabilities at the votes. The factor for the class that loses a vote
-    /// is multiplied in once for all classes that can gain it, because most of the time goes into these sums.
+    /// Returns, for each class among `answers`, its probability after a vote moved, at the [`Self::index`] of the move.
+    /// `base` holds the probabilities at the votes. The factor for the class that loses a vote is multiplied in once for
+    /// all classes that can gain it, because most of the time goes into these sums.
     fn towards_neighbours(&self, answers: &[usize], base: &[f64]) -> Vec<Vec<f64>> {
         let classes = self.counts.len();
         let rivals: Vec<Rival<'_>> = (0..classes).map(|class| Rival::new(self, class)).collect();
         let mut there = vec![Vec::new(); classes];
         let mut lost = vec![0.0; self.places];
+        // The factor of an empty vote.
+        let unchanged = vec![1.0; self.places];
         for &k in answers.iter().filter(|&&k| k < classes) {
-            there[k] = vec![0.0; classes * classes];
+            there[k] = vec![0.0; (classes + 1) * (classes + 1)];
             let shown = self.shown(&self.ways[k], base[k]);
             let lost = &mut lost[..shown.len()];
-            for from in (0..classes).filter(|&from| self.counts[from] > 0) {
+            for from in self.places_with_votes() {
                 // Lower classes win ties, so they must be beaten strictly.
-                let loses = if k == from { &rivals[k].own_up } else { &rivals[from].eased[usize::from(from < k)] };
+                let loses: &[f64] = match rivals.get(from) {
+                    Some(own) if k == from => &own.own_up,
+                    Some(rival) => &rival.eased[usize::from(from < k)],
+                    None => &unchanged,
+                };
                 let factors = self.ways[k][shown.clone()].iter().zip(&loses[shown.clone()]);
                 lost.iter_mut().zip(factors).for_each(|(lost, (ways, loses))| *lost = ways * loses);
                 let gains = |to: usize| -> &[f64] {
-                    let gains = if k == to { &rivals[k].own_down } else { &rivals[to].pressed[usize::from(to < k)] };
+                    let gains: &[f64] = match rivals.get(to) {
+                        Some(own) if k == to => &own.own_down,
+                        Some(rival) => &rival.pressed[usize::from(to < k)],
+                        None => &unchanged,
+                    };
                     &gains[shown.clone()]
                 };
-                let others: Vec<usize> = (0..classes).filter(|&to| to != from).collect();
-                let sums = &mut there[k][from * classes..][..classes];
+                let others: Vec<usize> = (0..=classes).filter(|&to| to != from).collect();
+                let sums = &mut there[k][self.index(from, 0)..][..=classes];
                 let (threes, rest) = others.as_chunks::<3>();
                 for group in threes {
                     let of_group = sums_of_products(lost, group.map(gains));

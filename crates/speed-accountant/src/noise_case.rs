@@ -44,7 +44,7 @@ impl NoiseCase {
         let counted = || (1..=teachers).map(|j| j as f64 / n);
         let too_many = || {
             AccountError::Invalid(format!(
-                "there are {teachers} votes a row: with \"up to\" every number of missing teachers is tried, for at most 2000 teachers"
+                "there are {teachers} teachers: with \"up to\" every number of missing teachers is tried, for at most 2000 teachers"
             ))
         };
         let ratio = |ratio: f64| HonestRatio::new(ratio).map_err(|_| too_many());

@@ -5,7 +5,8 @@
 //!
 //! 1. For a row with sorted gaps `g_1 <= g_2 <= ...` between its largest count and the others let `Q(t)` be the union
 //!    bound of `q` (exact pairs; with all noise unknown for collusion) at the gaps `g_i - 2 t`, or 1 once `g_1 < 2 t`.
-//!    One teacher changes each count by at most 1, and so each order statistic by at most 1, and sorted gaps by at most 2.
+//!    One teacher changes each count by at most 1, and so each order statistic by at most 1, and sorted gaps by at most 2,
+//!    also where its vote is empty.
 //!    So for neighbours `d, d'` `Q_d'(t) <= Q_d(t + 1)`, and `Q_d(1)` bounds `q` at all neighbours. (With a threshold
 //!    the largest count less `t` is compared with it.)
 //! 2. Let `T(q)` be a bound of the moment of one order that does not fall with `q` and is at most the worst case: the

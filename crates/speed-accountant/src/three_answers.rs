@@ -17,6 +17,19 @@
 //! with known noise, which shifts `(A, B)` ([`profile`]). Given a bound on the probability of any answer other than a
 //! given one, it is at most a concave function of that bound ([`envelope`]). These modules have the cost of the
 //! truncations.
+//!
+//! # Empty votes
+//!
+//! A neighbour's vote may also become empty, or an empty vote one for a class: one count, that of `a`, changes by one.
+//! Then show the adversary `m`, the best noisy count of all classes but `a`. Two answers remain, with
+//! `P[a] = P[noise >= A]`, and `A + 1` at the neighbour, or the reverse. This is the pair of the marks `(A, B)` and
+//! `(A + 1, B - 1)` with an infinite `B`: a class `b` that never reaches its mark. Every bound here covers all marks, those
+//! beyond its tables as at the end of the tables with a margin for `b`; so it covers the infinite ones too. An empty vote is
+//! a vote for one more class, which never wins.
+//!
+//! Two classes without a threshold depend on their lead only. It moves by one vote instead of two, which is never worse
+//! (`ExactDifference::losses`; in an excess, a sum of terms `P' phi(P / P')` that are convex in `P` and in `P'` and 0 where
+//! they are equal, no term is larger, and an answer that is left out after two steps is left out after one).
 
 mod envelope;
 mod largest_moment;

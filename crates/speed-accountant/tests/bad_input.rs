@@ -39,6 +39,14 @@ fn bad_votes_are_refused_with_their_row() {
     assert_eq!(q(&[3], &event(Mechanism::laplace)), Err(AccountError::TooFewClasses { row: 0, found: 1 }));
     let found = message(&[vec![2, 1], vec![3, 0], vec![2, 2]]);
     assert_eq!(found, "row 2 has 4 votes, but row 0 has 3: every teacher votes once in every query");
+    let of = |teachers, counts: &[Vec<u32>]| {
+        let accountant = Accountant::new(event(Mechanism::discrete_laplace), delta()).with_teachers(teachers);
+        accountant.account(counts).map_err(|error| error.to_string())
+    };
+    let found = of(3, &[vec![2, 1], vec![0, 0], vec![2, 2]]).expect_err("more votes than teachers");
+    assert_eq!(found, "row 2 has 4 votes, but there are 3 teachers, who vote at most once in every query");
+    assert_eq!(of(0, &[vec![0, 0]]).expect_err("nobody"), "there are 0 teachers, expected at least 1");
+    assert!(of(3, &[vec![2, 1], vec![0, 0], vec![1, 1]]).is_ok());
 }
 
 #[test]

@@ -7,6 +7,11 @@ use speed_accountant::{
     MechanismKind, PrivacyEvent, PrivacyFilter, QueryBatch,
 };
 
+use crate::neighbours::neighbours;
+
+/// The number of teachers at given votes.
+const TEACHERS: i64 = 6;
+
 /// Noise on the integers with its probabilities, computed here.
 #[derive(Clone, Debug)]
 struct Noise {
@@ -74,19 +79,6 @@ fn outcomes(check: &Noise, answer: &Noise, threshold: i64, counts: &[i64]) -> Ve
     [1.0 - reached].into_iter().chain(classes.into_iter().map(|p| reached * p)).collect()
 }
 
-fn neighbours(counts: &[i64]) -> Vec<Vec<i64>> {
-    let mut all = vec![counts.to_vec()];
-    for from in (0..counts.len()).filter(|from| counts[*from] > 0) {
-        for to in (0..counts.len()).filter(|to| *to != from) {
-            let mut moved = counts.to_vec();
-            moved[from] -= 1;
-            moved[to] += 1;
-            all.push(moved);
-        }
-    }
-    all
-}
-
 /// Returns the sum of `(P - e^epsilon P')_+` over all sequences of outcomes.
 fn overdraft(rows: &[(Vec<f64>, Vec<f64>)], epsilon: f64) -> f64 {
     fn below(rows: &[(Vec<f64>, Vec<f64>)], p: f64, q: f64, epsilon: f64) -> f64 {
@@ -147,19 +139,24 @@ fn no_claim_at_votes_is_below_the_enumeration_of_both_steps() {
     for (check, answer, tau) in noises() {
         for rows in [
             vec![vec![6, 0, 0], vec![2, 2, 2]],
-            vec![vec![3, 3, 0], vec![5, 1, 0], vec![0, 1, 5]],
+            vec![vec![3, 3, 0], vec![0, 1, 5]],
             vec![vec![4, 2], vec![3, 3], vec![6, 0]],
+            // Empty votes.
+            vec![vec![4, 0, 0], vec![0, 0, 0]],
+            vec![vec![3, 2], vec![0, 4]],
         ] {
             for (threshold, at) in [(2, 1e-2), (4, 1e-4), (7, 1e-3), (-9, 1e-2), (30, 1e-3)] {
                 let counts: Vec<Vec<u32>> = rows.iter().map(|row| row.iter().map(|c| *c as u32).collect()).collect();
-                let account = accountant(&check, &answer, tau, threshold, rows.len(), at).account(&counts);
+                let account = accountant(&check, &answer, tau, threshold, rows.len(), at)
+                    .with_teachers(TEACHERS as usize)
+                    .account(&counts);
                 let Ok(account) = account else { continue };
                 let choices: Vec<Vec<_>> = rows
                     .iter()
                     .map(|row| {
                         let here = outcomes(&check, &answer, threshold, row);
                         let there = |other: Vec<i64>| (here.clone(), outcomes(&check, &answer, threshold, &other));
-                        neighbours(row).into_iter().map(there).collect()
+                        neighbours(row, TEACHERS).into_iter().chain([row.clone()]).map(there).collect()
                     })
                     .collect();
                 let found = worst(&choices, account.epsilon);
@@ -241,7 +238,7 @@ fn an_adversary_who_knows_the_other_coins_is_covered() {
                 seen
             };
             let here = view(&row);
-            let pairs = neighbours(&row).iter().map(|other| (here.clone(), view(other))).collect();
+            let pairs = neighbours(&row, TEACHERS).iter().map(|other| (here.clone(), view(other))).collect();
             let found = worst(&[pairs], account.epsilon);
             assert!(found > 0.0 && found <= at, "{row:?} {threshold} {extent:?}: {found} at {}", account.epsilon);
         }

@@ -6,6 +6,7 @@ mod checks;
 mod enumeration;
 mod forecast;
 mod ledger;
+mod neighbours;
 mod oracle;
 mod party;
 mod properties;

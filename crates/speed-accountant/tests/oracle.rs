@@ -35,6 +35,9 @@ use summary::{Summary, say};
 const SEED: u64 = 7;
 /// The number of cases in the fixed sample.
 const SAMPLE: u64 = 150;
+/// The seed and the number of cases with empty votes.
+const SEED_OF_EMPTY_VOTES: u64 = 60;
+const EMPTY_VOTES: usize = 300;
 /// The largest accepted median of the excess over the truth, for claims between two classes.
 const MEDIAN_EXCESS: f64 = 0.01;
 
@@ -90,6 +93,34 @@ fn claims_are_never_below_the_truth() {
     assert!(number < 200 || median <= MEDIAN_EXCESS, "claims exceed the truth by {median}, as a median of {number}");
 }
 
+#[test]
+fn no_claim_is_below_the_truth_with_empty_votes() {
+    let kinds = [
+        (Kind::OtherNoise, 16),
+        (Kind::TwoDropout, 74),
+        (Kind::TwoDropoutUpTo, 8),
+        (Kind::TwoCollusion, 26),
+        (Kind::TwoCollusionUpTo, 4),
+        (Kind::ManyDropout, 80),
+        (Kind::ManyDropoutUpTo, 8),
+        (Kind::ManyCollusion, 10),
+        (Kind::NearThreshold, 24),
+        (Kind::OtherNoise, 14),
+        (Kind::Coins, 36),
+    ];
+    let mut summary = Summary::new();
+    let all = kinds.iter().flat_map(|&(kind, cases)| std::iter::repeat_n(kind, cases));
+    for (number, kind) in (0..).zip(all) {
+        let mut random = Random::of_case(SEED_OF_EMPTY_VOTES, number);
+        let case = draw::draw(kind, format!("empty votes {number}"), &mut random);
+        let case = draw::with_empty_votes(case, &mut random);
+        summary.add(kind, case.to_string(), check(&case));
+    }
+    summary.print();
+    assert_eq!(summary.cases(), EMPTY_VOTES);
+    assert_eq!(summary.failures(), 0, "claims below the truth with empty votes");
+}
+
 /// Runs cases until the sample or the time ends.
 fn work(seed: u64, limit: Option<Duration>, next: &AtomicU64, summary: &Mutex<Summary>) {
     let wanted = std::env::var("SPEED_AUDIT_KIND").ok().map(|kind| kind.to_lowercase());
@@ -127,6 +158,9 @@ fn run(seed: u64, number: u64, summary: &Mutex<Summary>, shown: bool) {
         check = Box::new(move || question.check(&shown));
     } else {
         let case = draw::draw(kind, name, &mut random);
+        // The fixed sample has a test of its own for empty votes.
+        let with_empty_votes = number >= SAMPLE && random.chance(0.25);
+        let case = if with_empty_votes { draw::with_empty_votes(case, &mut random) } else { case };
         what = case.to_string();
         check = Box::new(move || check::check(&case));
     }

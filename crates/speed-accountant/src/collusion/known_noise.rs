@@ -90,7 +90,7 @@ pub(crate) struct KnownNoise {
 
 /// A function of the plane averaged over the known noise: the excess over 1 of the moment of one query. The real part
 /// is towards the neighbour where `a` loses and `b` gains a vote, the imaginary part towards the neighbour where `b`
-/// loses and `a` gains one.
+/// loses and `a` gains one. If `b` never reaches its mark, only the vote of `a` matters.
 pub(crate) struct AveragedExcess {
     values: Vec<Complex<f64>>,
     reach: i64,
@@ -245,6 +245,12 @@ impl AveragedExcess {
         let shift = (-reach - x.min(y)).max(0);
         let (x, y) = ((x + shift).min(reach), (y + shift).min(reach));
         self.values[((y + reach) * (2 * reach + 1) + x + reach) as usize]
+    }
+
+    /// Returns the mean at `x` if the other class never reaches its mark, without the allowance.
+    pub(super) fn at_alone(&self, x: i64) -> Complex<f64> {
+        let (reach, width) = (self.reach, 2 * self.reach + 1);
+        self.values[(width * width + x.clamp(-reach, reach) + reach) as usize]
     }
 
     /// Bounds the mean for a pair of classes of which either wins with at most this probability, at the votes and at

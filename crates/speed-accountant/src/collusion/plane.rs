@@ -126,7 +126,8 @@ impl Plane {
     }
 
     /// Returns these sums averaged over the known noise of both classes. The values are at `(x, y)` from `-reach` to
-    /// `reach`, with all `x` of one `y` contiguous.
+    /// `reach`, with all `x` of one `y` contiguous; the last `y` stands for a class that never reaches its mark, whatever
+    /// its known noise is.
     pub(super) fn averaged(&self, values: &[Complex<f64>]) -> Vec<Complex<f64>> {
         let width = (2 * self.reach + 1) as usize;
         let side = self.kernel.len();
@@ -146,12 +147,13 @@ impl Plane {
             .map_init(memory, |(scratch, line), a| {
                 line.iter_mut().enumerate().for_each(|(j, value)| *value = at(a, place(j)));
                 self.smooth(line, scratch);
-                (-self.reach..=self.reach).map(|y| line[y.rem_euclid(side as i64) as usize]).collect::<Vec<_>>()
+                let smooth = (-self.reach..=self.reach).map(|y| line[y.rem_euclid(side as i64) as usize]);
+                smooth.chain([at(a, self.reach)]).collect::<Vec<_>>()
             })
             .flatten_iter()
             .collect();
-        let row = |a: i64| ((a.min(self.reach) + half) as usize) * width;
-        (0..width)
+        let row = |a: i64| ((a.min(self.reach) + half) as usize) * (width + 1);
+        (0..=width)
             .into_par_iter()
             .map_init(memory, |(scratch, line), y| {
                 line.iter_mut().enumerate().for_each(|(i, value)| *value = smoothed[row(place(i)) + y]);
@@ -189,6 +191,21 @@ mod tests {
         let term = |p: f64, log_ratio: f64| p * (3.0 * log_ratio).exp_m1();
         let averaged = plane.averaged(&plane.sums(term));
         let width = 2 * reach + 1;
+        // The last line: the second class never reaches its mark, so the first has one outcome and its opposite.
+        for x in [-12i64, -1, 0, 2, 9] {
+            for (i, step) in [(0, 1), (1, -1)] {
+                let direct: f64 = (-known_reach..=known_reach)
+                    .map(|c| {
+                        let both = |mark: i64| [secret.log_survival(mark), secret.log_below(mark - 1)];
+                        let pairs = both(x - c).into_iter().zip(both(x - c + step));
+                        known.log_pmf(c).exp() * pairs.map(|(here, there)| term(here.exp(), here - there)).sum::<f64>()
+                    })
+                    .sum();
+                let found = averaged[(width * width + x + reach) as usize];
+                let found = [found.re, found.im][i];
+                assert!((found - direct).abs() < 1e-11 * (1.0 + direct), "{x} {i}: {found} against {direct}");
+            }
+        }
         let of = |a: i64, b: i64, i: usize| -> f64 {
             let answers = plane.answers[((a + reach) * width + b + reach) as usize];
             answers.iter().map(|answer| term(answer.probability, answer.log_ratios[i])).sum()

@@ -19,7 +19,7 @@ const NEGLIGIBLE: f64 = 1e-9;
 /// Computes a data-independent upper bound of the least epsilon of `queries` queries at `delta`, for neighbours that differ in `votes` votes.
 /// `tilt` is a good order of moments. Returns `None` if the noise is too narrow or too wide, or the queries are too many, for a grid.
 ///
-/// Any move of `votes` votes changes the counts by integers of which the positive ones add up to at most `votes`, and so do the negative ones. None
+/// Any move of `votes` votes, from or to empty ones too, changes the counts by integers of which the positive ones add up to at most `votes`, and so do the negative ones. None
 /// reveals more than a move of two counts by `votes` each. Let `f_s` be the trade-off function of a count and the same count moved by
 /// `s` (Dong, Roth, Su: Gaussian Differential Privacy); the noise is symmetric, so the direction does not matter. It is log-concave, so tests with a
 /// threshold are the best for every `s`; hence `f_(s + t) = f_t o (1 - f_s)`, and `f_s` falls as `s` grows. Two counts that move by `s` and `t` do so

@@ -5,13 +5,14 @@
 //! `P[no] (P[no] / P'[no])^l + P[reached] (P[reached] / P'[reached])^l m`, because the noise of the steps is
 //! independent and the answer is given only after "reached".
 //!
-//! The largest count and its possible moves are exact: it grows if another class has a vote, and falls if only one
-//! class has it and another has at least two votes less. The largest of these moments over the moves is added up over
-//! all checked queries, in each direction, so the sum holds for every outcome of the checks. A sum over the queries
-//! that were answered in one run would be no moment, because it depends on the outcomes.
+//! The largest count and its possible moves are exact: it grows if another class has a vote or a vote is empty, and falls
+//! if only one class has it, because a vote for that class may become empty. The largest of these moments over the moves
+//! is added up over all checked queries, in each direction, so the sum holds for every outcome of the checks. A sum over
+//! the queries that were answered in one run would be no moment, because it depends on the outcomes.
 
 use speed_mechanism::{Gaussian, Lattice, Mechanism};
 
+use super::rows::DistinctRow;
 use crate::event::PrivacyEvent;
 use crate::lattice_noise::LatticeNoise;
 use crate::noise_case::{NoiseCase, OtherNoise};
@@ -70,13 +71,14 @@ impl CheckCase {
     }
 
     /// Computes the check of a row.
-    pub(super) fn row(&self, counts: &[u32]) -> Option<CheckRow> {
+    pub(super) fn row(&self, row: &DistinctRow<'_>) -> Option<CheckRow> {
+        let counts = &row.counts;
         let tails = self.tails.as_ref()?;
         let largest = counts.iter().copied().max().unwrap_or(0);
         let mark = |count: f64| self.threshold - count;
         let at = |mark: f64| tails.log_outcomes(mark);
         let here = at(mark(f64::from(largest)));
-        let moves: Vec<[Answer; 2]> = largest_at_neighbours(counts)
+        let moves: Vec<[Answer; 2]> = largest_at_neighbours(counts, row.has_empty_vote)
             .map(|count| {
                 let there = at(mark(count));
                 [0, 1].map(|i| Answer::of_logarithms(here[i], there[i]))
@@ -89,14 +91,13 @@ impl CheckCase {
 }
 
 /// Returns the largest counts at all neighbours; at some of them it stays the same.
-fn largest_at_neighbours(counts: &[u32]) -> impl Iterator<Item = f64> {
+fn largest_at_neighbours(counts: &[u32], has_empty_vote: bool) -> impl Iterator<Item = f64> {
     let largest = counts.iter().copied().max().unwrap_or(0);
-    let others = counts.iter().filter(|count| **count != largest);
     let at_top = counts.iter().filter(|count| **count == largest).count();
-    // A vote of another class moves to the largest.
-    let up = at_top > 1 && largest > 0 || others.clone().any(|count| *count > 0);
-    // The only largest count loses a vote to a class that does not reach it.
-    let down = at_top == 1 && others.clone().any(|count| count + 2 <= largest);
+    // A vote of another class, or an empty one, moves to the largest.
+    let up = has_empty_vote || at_top > 1 && largest > 0 || counts.iter().any(|count| *count > 0 && *count != largest);
+    // A vote for the only largest count becomes empty.
+    let down = at_top == 1;
     let largest = f64::from(largest);
     [Some(largest), up.then_some(largest + 1.0), down.then_some(largest - 1.0)].into_iter().flatten()
 }
@@ -142,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_largest_count_moves_as_it_does_at_all_neighbours() {
-        for counts in [
+        let all = [
             vec![5, 0, 0],
             vec![4, 1, 0],
             vec![3, 2, 0],
@@ -154,24 +155,29 @@ mod tests {
             vec![1, 0],
             vec![2, 1, 1],
             vec![3, 1, 1],
-        ] {
+            vec![1, 1],
+            vec![0, 0],
+        ];
+        for (counts, empty) in all.iter().flat_map(|counts| [(counts, 0), (counts, 1)]) {
+            // The last place is for empty votes.
+            let with_empty = [counts.as_slice(), &[empty]].concat();
             let mut expected = vec![];
-            for from in 0..counts.len() {
-                for to in 0..counts.len() {
-                    let mut moved: Vec<u32> = counts.clone();
-                    if from != to && moved[from] > 0 {
+            for from in 0..with_empty.len() {
+                for to in 0..with_empty.len() {
+                    let mut moved: Vec<u32> = with_empty.clone();
+                    if moved[from] > 0 {
                         moved[from] -= 1;
                         moved[to] += 1;
-                        expected.push(*moved.iter().max().expect("classes"));
+                        expected.push(*moved[..counts.len()].iter().max().expect("classes"));
                     }
                 }
             }
             expected.push(*counts.iter().max().expect("classes"));
             expected.sort_unstable();
             expected.dedup();
-            let mut found: Vec<u32> = largest_at_neighbours(&counts).map(|count| count as u32).collect();
+            let mut found: Vec<u32> = largest_at_neighbours(counts, empty > 0).map(|count| count as u32).collect();
             found.sort_unstable();
-            assert_eq!(found, expected, "{counts:?}");
+            assert_eq!(found, expected, "{counts:?}, {empty} empty");
         }
     }
 }

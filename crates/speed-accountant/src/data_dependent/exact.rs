@@ -1,5 +1,6 @@
 //! The exact distributions of rows of votes.
 
+use super::rows::DistinctRow;
 use crate::assumption::Bound;
 use crate::collusion::{KnownNoise, KnownRow};
 use crate::neighbour_losses::{ExactDifference, ExactNoise, NeighbourLosses, Unlikely};
@@ -78,13 +79,14 @@ impl ExactMethod {
     }
 
     /// Computes the losses of one row; empty for a row that is not worth it.
-    pub(super) fn row(&self, counts: &[u32], worth: bool) -> ExactRow {
+    pub(super) fn row(&self, row: &DistinctRow<'_>, worth: bool) -> ExactRow {
+        let (counts, has_empty_vote) = (&row.counts, row.has_empty_vote);
         let neighbours = |losses: NeighbourLosses| ExactRow { neighbours: Some(losses), known: None };
         match self {
-            Self::Neighbours(exact) if worth => neighbours(exact.losses(counts)),
-            Self::Difference(exact) if worth => neighbours(exact.losses(counts)),
+            Self::Neighbours(exact) if worth => neighbours(exact.losses(counts, has_empty_vote)),
+            Self::Difference(exact) if worth => neighbours(exact.losses(counts, has_empty_vote)),
             Self::KnownNoise(known) if worth => {
-                ExactRow { neighbours: None, known: Some(KnownRow::new(known, counts)) }
+                ExactRow { neighbours: None, known: Some(KnownRow::new(known, counts, has_empty_vote)) }
             }
             Self::None | Self::Neighbours(_) | Self::Difference(_) | Self::KnownNoise(_) => ExactRow::default(),
         }

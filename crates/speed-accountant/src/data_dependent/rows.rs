@@ -25,6 +25,7 @@ const MERGED: f64 = 0.25;
 pub(super) struct DistinctRow<'a> {
     pub(super) counts: Vec<u32>,
     gaps: &'a Gaps,
+    pub(super) has_empty_vote: bool,
     times: usize,
 }
 
@@ -63,7 +64,10 @@ impl<'a> DistinctRow<'a> {
             let place = *places.entry(key.clone()).or_insert(distinct.len());
             match distinct.get_mut(place) {
                 Some(same) => same.times += 1,
-                None => distinct.push(Self { counts: key, gaps, times: 1 }),
+                None => {
+                    let has_empty_vote = votes.has_empty_vote(counts);
+                    distinct.push(Self { counts: key, gaps, has_empty_vote, times: 1 });
+                }
             }
         }
         distinct
@@ -73,7 +77,7 @@ impl<'a> DistinctRow<'a> {
     pub(super) fn bound(&self, outcome: &OutcomeBound, relation: NeighbouringRelation) -> RowBound {
         let log_q = outcome.log_q(self.gaps);
         let back = match relation {
-            NeighbouringRelation::BothWays => outcome.log_q_of_neighbours(self.gaps),
+            NeighbouringRelation::BothWays => outcome.log_q_of_neighbours(self.gaps, self.has_empty_vote),
             NeighbouringRelation::OneSided => log_q,
         };
         RowBound { times: self.times as f64, log_q, log_q_back: larger(back, log_q) }

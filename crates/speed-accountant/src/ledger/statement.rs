@@ -112,8 +112,8 @@ impl PartyCost {
             format!("no finite epsilon is known at delta {delta:e}.")
         };
         format!(
-            "For all votes of the party together, if neighbours differ in the votes of all its teachers on every query ({teachers}): \
-             {guarantee} The claim for one teacher covers one person {UNDIVIDED}, in every charge; the claim for the party assumes \
+            "For all votes of the party together, if neighbours differ in the votes of all its teachers on every query, empty votes included \
+             ({teachers}): {guarantee} The claim for one teacher covers one person {UNDIVIDED}, in every charge; the claim for the party assumes \
              nothing about the division of its records."
         )
     }
@@ -137,8 +137,8 @@ pub(crate) fn claim(budget: &Budget, charges: &[Charge], spent: Spent, fixed: f6
     let queries = charges.iter().fold(0usize, |sum, charge| sum.saturating_add(charge.queries));
     format!(
         "({fixed}, {delta:e})-DP of the {queries} answers charged if all charges were fixed before the first answer; {adaptive}. \
-         {}Whatever the votes are, in both directions; neighbours differ in one teacher's vote on every query. Noise of the \
-         other teachers may be missing or known. {}May be published.",
+         {}Whatever the votes are, in both directions; neighbours differ in one teacher's vote on every query, empty votes \
+         included. Noise of the other teachers may be missing or known. {}May be published.",
         outcomes(charges),
         samplers(charges, spent.samplers)
     )

@@ -59,12 +59,12 @@ impl OutcomeBound {
         if log_q.is_nan() { 0.0 } else { log_q }
     }
 
-    /// Returns `ln q` at the worst neighbour, for the same outcome as at `gaps`.
-    pub(crate) fn log_q_of_neighbours(&self, gaps: &Gaps) -> f64 {
+    /// Returns `ln q` at the worst neighbour, for the same outcome as at `gaps`; `has_empty_vote` is about these votes.
+    pub(crate) fn log_q_of_neighbours(&self, gaps: &Gaps, has_empty_vote: bool) -> f64 {
         let winner = self.log_winner(gaps);
         let silent = self.threshold.is_some() && self.pairs.log_any_answer(gaps) < winner;
         if silent {
-            return self.pairs.log_any_answer_of_neighbours(gaps);
+            return self.pairs.log_any_answer_of_neighbours(gaps, has_empty_vote);
         }
         // In order of decreasing union bound: once it is at most the worst value found, no remaining neighbour is
         // worse.

@@ -17,9 +17,6 @@ impl Gaps {
             return Err(AccountError::TooFewClasses { row, found: counts.len() });
         }
         let most = counts.iter().copied().max().unwrap_or(0);
-        if most == 0 {
-            return Err(AccountError::no_votes(row));
-        }
         let mut gaps: Vec<i64> = counts.iter().map(|&count| i64::from(most) - i64::from(count)).collect();
         gaps.sort_unstable();
         // The smallest gap is the winner's own.
@@ -35,7 +32,7 @@ impl Gaps {
     /// class gains it.
     ///
     /// The probability that the winner wins falls if its own votes fall and if the votes of the others rise, so no
-    /// other neighbour has a larger `q`.
+    /// other neighbour has a larger `q`: also none at which a vote becomes empty, or is no longer empty.
     pub(crate) fn worst_neighbours(&self) -> impl Iterator<Item = Self> + '_ {
         (0..self.gaps.len()).filter(|&i| i == 0 || self.gaps[i] != self.gaps[i - 1]).map(|gains| {
             let mut gaps: Vec<i64> = self.gaps.iter().map(|gap| gap - 1).collect();

@@ -121,8 +121,9 @@ impl Pairs {
         (-none.exp_m1()).ln()
     }
 
-    /// Returns the same at the worst neighbour. It tries every way to move a vote.
-    pub(crate) fn log_any_answer_of_neighbours(&self, gaps: &Gaps) -> f64 {
+    /// Returns the same at the worst neighbour. It tries every way to move a vote, and every class for an empty vote. A
+    /// vote that becomes empty makes answers less likely.
+    pub(crate) fn log_any_answer_of_neighbours(&self, gaps: &Gaps, has_empty_vote: bool) -> f64 {
         let counts: Vec<i64> =
             std::iter::once(gaps.winner).chain(gaps.gaps.iter().map(|gap| gaps.winner - gap)).collect();
         // Too many ways to move a vote: the bound that always holds.
@@ -130,10 +131,13 @@ impl Pairs {
             return 0.0;
         }
         let mut worst = f64::NEG_INFINITY;
-        for from in 0..counts.len() {
+        for from in 0..counts.len() + usize::from(has_empty_vote) {
             for to in (0..counts.len()).filter(|&to| to != from) {
                 let mut moved = counts.clone();
-                moved[from] -= 1;
+                // The last place is that of the empty vote.
+                if let Some(loses) = moved.get_mut(from) {
+                    *loses -= 1;
+                }
                 moved[to] += 1;
                 let most = moved.iter().copied().max().unwrap_or(0);
                 let mut others: Vec<i64> = moved.iter().map(|count| most - count).collect();

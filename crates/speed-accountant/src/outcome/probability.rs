@@ -9,6 +9,11 @@ use crate::error::AccountError;
 use crate::event::PrivacyEvent;
 use crate::quadrature::Precision;
 
+fn gaps_of(counts: &[u32]) -> Result<Gaps, AccountError> {
+    let gaps = Gaps::from_counts(0, counts)?;
+    if gaps.winner == 0 { Err(AccountError::no_votes(0)) } else { Ok(gaps) }
+}
+
 /// Computes the upper bound `q` of the probability that the query's answer is not the class with most votes (one of
 /// them, in a tie), from its vote counts: the paper's bound for
 /// [`Mechanism::Laplace`](speed_mechanism::Mechanism::Laplace), exact pairs otherwise.
@@ -24,7 +29,7 @@ use crate::quadrature::Precision;
 /// # Errors
 /// [`AccountError::TooFewClasses`] for fewer than two counts, [`AccountError::Invalid`] if all are zero.
 pub fn q(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError> {
-    let gaps = Gaps::from_counts(0, counts)?;
+    let gaps = gaps_of(counts)?;
     Ok(OutcomeBound::new(event, Bound::Paper, false, std::slice::from_ref(&gaps)).log_winner(&gaps).exp())
 }
 
@@ -34,7 +39,7 @@ pub fn q(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError> {
 /// # Errors
 /// The errors of [`q`].
 pub fn q_pairs(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError> {
-    let gaps = Gaps::from_counts(0, counts)?;
+    let gaps = gaps_of(counts)?;
     Ok(Pairs::exact(event, std::slice::from_ref(&gaps)).log_union(&gaps).exp())
 }
 
@@ -45,7 +50,7 @@ pub fn q_pairs(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError
 /// The errors of [`q`], and [`AccountError::Invalid`] for continuous Laplace noise with a ratio `tau` below
 /// 0.1, because no node is close enough to the cusp of its density.
 pub fn q_exact(counts: &[u32], event: &PrivacyEvent) -> Result<f64, AccountError> {
-    let gaps = Gaps::from_counts(0, counts)?;
+    let gaps = gaps_of(counts)?;
     if !ClassNoise::is_integrable(event) {
         return Err(AccountError::integration_ratio(event.tau().get(), MIN_RATIO));
     }

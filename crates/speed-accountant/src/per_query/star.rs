@@ -6,7 +6,8 @@
 //! `epsilon* = sup over A, D of ln J(A, D) / J(A + 1, D - 2)`. At `b` the same holds with the votes and the neighbour
 //! exchanged. At any other answer `j`, given its noisy count `x`, the ratio is
 //! `F(x - n_a) F(x - n_b) / (F(x - n_a + 1) F(x - n_b - 1)) <= sup F(z) / F(z - 1)`, which is the limit `D -> infinity`
-//! of the supremum; the same holds for "no answer". A fixed rule for ties moves `A` or `D` by a constant.
+//! of the supremum; the same holds for "no answer". A fixed rule for ties moves `A` or `D` by a constant. If only the vote
+//! for `a` becomes empty, or an empty vote becomes one for `a`, `D` is infinite.
 //!
 //! For integers the supremum is evaluated at all places with `|A|, |D| <= W = 38 / gamma` ([`within`]). Outside this
 //! window one of the three answers `a`, `b`, neither has a probability of at most `S(W)`, where `S` is the tail of the

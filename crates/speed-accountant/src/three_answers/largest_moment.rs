@@ -70,9 +70,10 @@
 //!
 //! # Neighbours that differ in a party of several teachers
 //!
-//! Any of a party's `M` votes may move from any class to any other. So the counts change by a vector `d` of integers
-//! that add up to 0, with `sum of |d_j| <= 2 M`. Such a `d` is a mean, with weights, of the vectors `M (e_b - e_a)`
-//! that move all votes from one class `a` to one class `b`. The largest moment is that of one of these vectors:
+//! Any of a party's `M` votes may move from any class to any other, become empty, or no longer be. So the counts change by a
+//! vector `d` of integers, of which the positive ones add up to at most `M`, and so do the negative ones. Such a `d` is a
+//! mean, with weights, of 0 and the vectors `M (e_b - e_a)`, `-M e_a` and `M e_b`, that move all votes from one class `a`
+//! to one class `b`, to none or from none. The largest moment is that of one of these vectors:
 //!
 //! The probability of the outcome `o` at the counts `n` is
 //!
@@ -88,10 +89,10 @@
 //! discrete Prékopa-Leindler inequality for these midpoints (Klartag and Lehec 2019, Theorem 1.4) carries this over to
 //! the sum. So `-ln P_n(o)` is L-natural-convex in `n`, hence the restriction of a convex function to the integers. In
 //! both cases, for a fixed `n`, `P_{n+d}(o)^{-l}` is the exponential of a convex function of `d`, and so the moment
-//! `sum over o of P_n(o)^{l+1} P_{n+d}(o)^{-l}` is convex. It is largest at one of the vectors `M (e_b - e_a)`. The set
+//! `sum over o of P_n(o)^{l+1} P_{n+d}(o)^{-l}` is convex. It is largest at one of these vectors, and 1 at 0. The set
 //! of all `d` is symmetric, so this covers both directions.
 //!
-//! For such a `d` the bounds of one teacher hold with marks that move by `M` votes instead of one, because the ratio of
+//! For such a `d`, with an infinite `B` for votes that become empty, the bounds of one teacher hold with marks that move by `M` votes instead of one, because the ratio of
 //! `P[o]` at `(A, B)` to that at `(A + M, B - M)` is a product of `M` ratios of neighbours one place apart, each of
 //! which grows with `A` and falls with `B`. A check's mark moves by at most `M` votes.
 //!

@@ -64,16 +64,10 @@ pub(crate) fn histograms(classes: usize, votes: i64) -> Vec<Vec<i64>> {
         .collect()
 }
 
-pub(crate) fn neighbours(counts: &[i64]) -> Vec<Vec<i64>> {
-    let mut all = Vec::new();
-    for from in (0..counts.len()).filter(|&k| counts[k] > 0) {
-        for to in (0..counts.len()).filter(|&k| k != from) {
-            let mut moved = counts.to_vec();
-            moved[from] -= 1;
-            moved[to] += 1;
-            all.push(moved);
-        }
-    }
+/// Lists all votes of this number of teachers, of which any may be empty.
+pub(crate) fn rows_with_empty_votes(classes: usize, teachers: i64) -> Vec<Vec<i64>> {
+    let mut all = histograms(classes + 1, teachers);
+    all.iter_mut().for_each(|row| row.truncate(classes));
     all
 }
 

@@ -49,7 +49,7 @@ pub(crate) struct Case {
     pub(crate) teachers: i64,
     /// Teachers whose noise is certainly present and secret: `tau` as a fraction of `teachers`.
     pub(crate) noisy: i64,
-    /// Rows of votes, each with the number of its queries.
+    /// Rows of votes, each with the number of its queries. The votes that a row lacks are empty.
     pub(crate) runs: Vec<(Vec<u32>, usize)>,
     pub(crate) threshold: Option<i64>,
     pub(crate) delta: f64,
@@ -71,7 +71,7 @@ impl fmt::Display for Case {
             NoiseKind::Gaussian | NoiseKind::Skellam => write!(f, "{:?}, sigma {:?}", self.noise, self.gamma)?,
             NoiseKind::Binomial => write!(f, "coins {:?}", self.gamma)?,
         }
-        write!(f, ", tau {}/{}, rows ", self.noisy, self.teachers)?;
+        write!(f, ", tau {}/{} teachers, rows ", self.noisy, self.teachers)?;
         for (row, times) in &self.runs {
             write!(f, "{row:?} x {times}, ")?;
         }
@@ -111,6 +111,7 @@ impl Case {
     /// Creates the accountant for the claim at these votes.
     pub(crate) fn accountant(&self) -> Result<Accountant, AccountError> {
         Ok(Accountant::new(self.event()?, Delta::new(self.delta)?)
+            .with_teachers(self.teachers as usize)
             .with_adversary(self.assume)
             .with_extent(self.extent)
             .with_relation(self.directions)

@@ -74,6 +74,32 @@ pub(crate) fn draw(kind: Kind, name: String, random: &mut Random) -> Case {
     case.with_settings(random)
 }
 
+/// Draws votes of a case that are empty: none, one, all those for a class, all, or any.
+pub(crate) fn with_empty_votes(mut case: Case, random: &mut Random) -> Case {
+    for (row, _) in &mut case.runs {
+        let votes = row.iter().map(|&count| i64::from(count)).sum();
+        let mut left = match random.within(0, 5) {
+            0 => 0,
+            1 => 1,
+            2 => votes,
+            3 => {
+                let class = random.within(0, row.len() as i64 - 1) as usize;
+                row[class] = 0;
+                0
+            }
+            _ => random.within(0, votes),
+        };
+        while left > 0 {
+            let class = random.within(0, row.len() as i64 - 1) as usize;
+            let most = left.min(i64::from(row[class]));
+            let removed = random.within(0, most);
+            row[class] -= removed as u32;
+            left -= removed;
+        }
+    }
+    case
+}
+
 /// Draws the inverse scale of Laplace noise, or the deviation of other noise.
 fn scale(kind: Kind, noise: NoiseKind, random: &mut Random) -> f64 {
     match kind {

@@ -1,10 +1,10 @@
 //! Checks the oracle against closed forms, and against plain enumeration where possible.
 
+use crate::neighbours::neighbours;
 use crate::oracle::composition::{Losses, Outcome, log_factorial, outcomes};
 use crate::oracle::grid;
 use crate::oracle::noise::{Noise, Table};
 use crate::oracle::tails::{Difference, NoiseKind, laplace, normal};
-use crate::oracle::truth::neighbours;
 use crate::oracle::view::{Law, View};
 
 fn close(a: f64, b: f64, most: f64) -> bool {
@@ -92,7 +92,7 @@ fn two_views_of_two_classes_agree() {
                 let law = Law { noise: NoiseKind::DiscreteLaplace, gamma, secret: 0.6, known, threshold: None };
                 let silent = Law { threshold: Some(-3_000), ..law };
                 let (a, b) = (View::new(law, &votes), View::new(silent, &votes));
-                for there in neighbours(&votes) {
+                for there in neighbours(&votes, 11) {
                     let delta = |view: &View, epsilon: f64| -> f64 {
                         let (here, there) = (view.log_probabilities(&votes), view.log_probabilities(&there));
                         here.iter().zip(&there).map(|(p, q)| (p.exp() - (epsilon + q).exp()).max(0.0)).sum()
@@ -227,7 +227,7 @@ fn the_grid_is_a_little_below_the_exact_composition() {
     {
         let votes = [50 + gap, 50];
         let view = View::new(law(gamma), &votes);
-        for there in neighbours(&votes) {
+        for there in neighbours(&votes, 100 + gap) {
             let pair = outcomes(&view.log_probabilities(&votes), &view.log_probabilities(&there));
             let runs = [(pair, k)];
             let exact = Losses::new(&runs, f64::ln(delta)).expect("few").least_epsilon(0.0);

@@ -93,6 +93,11 @@ impl Summary {
         }
     }
 
+    /// Returns the number of cases.
+    pub(crate) fn cases(&self) -> usize {
+        self.cases.values().sum()
+    }
+
     pub(crate) fn failures(&self) -> usize {
         self.failed.values().sum()
     }

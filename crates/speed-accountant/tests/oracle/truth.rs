@@ -2,10 +2,14 @@
 
 use speed_accountant::NeighbouringRelation;
 
+use crate::neighbours::neighbours;
 use crate::oracle::case::{Case, Setting};
 use crate::oracle::composition::{Losses, Outcome, outcomes};
 use crate::oracle::grid;
 use crate::oracle::view::{Law, View};
+
+/// More choices of a neighbour for each run are not tried one by one.
+const MOST_CHOICES: usize = 40;
 
 /// One run of equal queries: the probabilities of each view at the votes and at each neighbour.
 struct Run {
@@ -34,7 +38,8 @@ fn in_setting(case: &Case, setting: Setting, least: f64) -> f64 {
         .map(|(row, times)| {
             let votes: Vec<i64> = row.iter().map(|&votes| i64::from(votes)).collect();
             let view = View::new(law, &votes);
-            let neighbours = neighbours(&votes).iter().map(|votes| view.log_probabilities(votes)).collect();
+            let neighbours =
+                neighbours(&votes, case.teachers).iter().map(|votes| view.log_probabilities(votes)).collect();
             Run { here: view.log_probabilities(&votes), neighbours, times: *times }
         })
         .collect();
@@ -46,7 +51,9 @@ fn in_setting(case: &Case, setting: Setting, least: f64) -> f64 {
             queries.iter().zip(moves).map(|(queries, &chosen)| queries[chosen].clone()).collect()
         };
         let first = vec![0; runs.len()];
-        let moves = if Losses::new(&chosen(&first), log_delta).is_some() { all(&queries) } else { worst(&queries) };
+        let choices: usize = queries.iter().map(Vec::len).product();
+        let few = choices <= MOST_CHOICES && Losses::new(&chosen(&first), log_delta).is_some();
+        let moves = if few { all(&queries) } else { worst(&queries) };
         least = moves.iter().fold(least, |least, moves| of_runs(&chosen(moves), log_delta, least));
     }
     least
@@ -99,18 +106,4 @@ pub(crate) fn of_runs(runs: &[(Vec<Outcome>, usize)], log_delta: f64, least: f64
         Some(losses) => losses.least_epsilon(least),
         None => grid::least_epsilon(runs, log_delta, least),
     }
-}
-
-/// Lists the votes after one teacher votes for another class.
-pub(crate) fn neighbours(votes: &[i64]) -> Vec<Vec<i64>> {
-    let mut all = Vec::new();
-    for from in (0..votes.len()).filter(|&class| votes[class] > 0) {
-        for to in (0..votes.len()).filter(|&class| class != from) {
-            let mut moved = votes.to_vec();
-            moved[from] -= 1;
-            moved[to] += 1;
-            all.push(moved);
-        }
-    }
-    all
 }

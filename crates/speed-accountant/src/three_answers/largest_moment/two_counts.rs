@@ -2,7 +2,8 @@
 //!
 //! An answer reveals no more than the two counts. They bound noise that is narrow for the party, for which the marks of
 //! the answer are not examined. The largest moment is that of a move of all votes from one class to another
-//! ([`super::LargestMoment`]).
+//! ([`super::LargestMoment`]), or from or to none: then one of the two counts does not move. The moment of what is kept of
+//! the other one is not below 1 by more than [`super::log_of_rest`] has.
 
 use std::sync::Arc;
 
