@@ -30,6 +30,7 @@ mod plan;
 mod predict;
 mod prices;
 mod privacy;
+mod rare;
 mod resume;
 mod roles;
 mod shards;

@@ -31,6 +31,7 @@ mod statistics;
 mod sweep;
 mod table;
 mod text;
+mod two_classes;
 
 pub use asked::{AskedQueries, RowAnswers};
 pub use card::{
@@ -59,3 +60,4 @@ pub use run::{EnsembleQuality, Report, ReportFile, SCHEMA, StageTime, Versioned}
 pub(crate) use statistics::{mean_and_deviation, median};
 pub use sweep::{SettingReport, SweepReport};
 pub use table::Table;
+pub use two_classes::{EVEN, RocPoint, TwoClasses};

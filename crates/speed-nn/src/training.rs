@@ -14,7 +14,7 @@ mod trace;
 
 pub use crate::by_name;
 pub use classifier::{
-    AnyClassifier, Classifier, TOGETHER, VECTOR_OFFSET, accuracy, accuracy_of, greatest, logits, predict,
+    AnyClassifier, Classifier, TOGETHER, VECTOR_OFFSET, accuracy, accuracy_of, greatest, logits, margins, predict,
 };
 pub use cycle::Cycle;
 pub use invalid_field::InvalidField;

@@ -6,6 +6,7 @@ use speed_nn::training::InvalidField;
 use crate::epoch_images::{REFERENCE_POOL, check_epoch_images, is_pass};
 use crate::gan::{GanConstants, GanSize};
 use crate::limits::MAX_SIZE;
+use crate::prior::ClassPrior;
 use crate::pseudo_labels::PseudoLabelsConfig;
 
 /// A method of training a student, identified by its name. `methods.rs` lists the methods.
@@ -24,7 +25,7 @@ impl StudentMethod {
 
 /// Settings of the student.
 ///
-/// All fields except the method and `pseudo_labels` belong to the GANs; other methods may read them too.
+/// All fields except the method, `prior` and `pseudo_labels` belong to the GANs; other methods may read them too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudentConfig {
@@ -45,6 +46,9 @@ pub struct StudentConfig {
     pub evaluate_every: u32,
     /// The size of the convolutional GAN's networks.
     pub size: GanSize,
+    /// The class frequencies towards which pseudo-labels and `linear` draw their predictions for the pool.
+    #[serde(default, skip_serializing_if = "ClassPrior::is_uniform")]
+    pub prior: ClassPrior,
     /// Settings of the method on pseudo-labels.
     pub pseudo_labels: PseudoLabelsConfig,
     /// Constants of the GANs, which no config changes.
@@ -62,6 +66,7 @@ impl Default for StudentConfig {
             learning_rate: 0.001,
             evaluate_every: 5,
             size: GanSize::Paper,
+            prior: ClassPrior::Uniform,
             pseudo_labels: PseudoLabelsConfig::default(),
             gan: GanConstants::default(),
         }
@@ -80,6 +85,7 @@ impl StudentConfig {
         InvalidField::within("batch", self.batch, 2..=MAX_SIZE)?;
         InvalidField::rate("learning_rate", self.learning_rate)?;
         InvalidField::epochs("evaluate_every", self.evaluate_every)?;
+        self.prior.check()?;
         self.pseudo_labels.check()
     }
 }
@@ -97,7 +103,8 @@ mod tests {
     #[test]
     fn every_impossible_value_is_named() {
         type Break = fn(&mut StudentConfig);
-        let cases: [(&str, Break); 7] = [
+        let cases: [(&str, Break); 8] = [
+            ("prior", |c| c.prior = ClassPrior::Given(vec![0.5, 0.6])),
             ("epochs", |c| c.epochs = 0),
             ("epoch_images", |c| c.epoch_images = MAX_EPOCH + 1),
             ("batch", |c| c.batch = 1),

@@ -26,6 +26,7 @@ mod method;
 mod methods;
 mod metrics;
 pub mod pool;
+mod prior;
 mod samples;
 #[cfg(test)]
 mod test_support;
@@ -41,6 +42,7 @@ pub use method::{BoxedClassifier, Epoch, Method, Passes, Training};
 use methods::gan;
 pub use methods::pseudo_labels;
 pub use metrics::EpochMetrics;
+pub use prior::ClassPrior;
 pub use samples::{Grid, Samples};
 pub use speed_data::Images;
 pub use speed_nn::training::{Classifier, InvalidField, RegistrationError};

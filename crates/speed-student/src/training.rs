@@ -9,7 +9,7 @@ use burn::tensor::Device;
 use sha2::{Digest, Sha256};
 use speed_data::{ImageShape, Split};
 use speed_nn::device::DeviceError;
-use speed_nn::training::{AnyClassifier, accuracy_of, predict};
+use speed_nn::training::{AnyClassifier, accuracy_of, greatest, logits, margins, predict};
 
 use crate::{BoxedClassifier, Checkpoint, CheckpointError, Epoch, EpochMetrics, Images, Lesson, Samples};
 use crate::{InvalidData, ReportError, StudentConfig, StudentError, StudentMethod, Training};
@@ -58,6 +58,9 @@ pub struct StudentOutcome {
     pub accuracy_raw: Option<f64>,
     /// The class that the averaged parameters give to each test image, as counted in `accuracy`; empty without test images.
     pub predictions: Vec<u8>,
+    /// With two classes: by how much the logit of the second exceeds that of the first, for each test image, so that images
+    /// can be ranked; empty otherwise.
+    pub margins: Vec<f64>,
     /// Generated images, if the method generates images.
     pub samples: Option<Samples>,
     /// The student, with averaged parameters.
@@ -143,6 +146,7 @@ impl StudentMethod {
     ) -> Result<StudentOutcome, StudentError> {
         lesson.config.check().map_err(StudentError::Config)?;
         lesson.check().map_err(StudentError::Data)?;
+        lesson.config.prior.check_classes(lesson.classes()).map_err(StudentError::Config)?;
         let passes = self.passes(lesson.config);
         self.check_images(lesson.config, lesson.pool.shape()).map_err(StudentError::Config)?;
         let mut session = Session::new(self, lesson);
@@ -230,10 +234,13 @@ impl Session {
 
     fn into_outcome(self, lesson: &Lesson<'_>) -> Result<StudentOutcome, StudentError> {
         let student = Student { network: self.training.averaged(), device: lesson.device.clone() };
-        let predictions = lesson.test.map_or(Ok(Vec::new()), |test| student.predict(Images::new(test)))?;
+        let ranked = |test: &Split| logits(student.network(), test, &all(test), lesson.device);
+        let (logits, classes) = lesson.test.map_or(Ok((Vec::new(), lesson.classes())), ranked)?;
+        let predictions: Vec<u8> = logits.chunks_exact(classes).map(greatest).collect();
         Ok(StudentOutcome {
             accuracy: lesson.test.map(|test| accuracy_of(&predictions, test, &all(test))),
             accuracy_raw: lesson.accuracy(self.training.last().as_ref())?,
+            margins: margins(&logits, classes),
             predictions,
             samples: self.training.samples(lesson)?,
             student,

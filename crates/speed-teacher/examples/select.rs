@@ -9,8 +9,8 @@ use speed_core::random::Streams;
 use speed_data::{DataError, Split, mnist, partition};
 use speed_teacher::Device;
 use speed_teacher::{
-    Architecture, EnsembleTraining, OptimizerKind, Schedule, Teacher, TeacherConfig, TrainedTeacher, ensemble_votes,
-    train_ensemble,
+    Architecture, ClassWeights, EnsembleTraining, OptimizerKind, Schedule, Teacher, TeacherConfig, TrainedTeacher,
+    ensemble_votes, train_ensemble,
 };
 use std::convert::Infallible;
 use std::error::Error;
@@ -55,6 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             shift,
             average: 0.0,
             validation: 0.0,
+            class_weights: ClassWeights::None,
         };
         let trained: Mutex<Vec<Option<Teacher>>> = Mutex::new(vec![None; teachers]);
         let keep = |one: TrainedTeacher| -> Result<(), Infallible> {

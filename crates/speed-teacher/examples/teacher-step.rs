@@ -23,8 +23,8 @@ use speed_data::{ImageShape, Split, mnist, partition};
 use speed_nn::matrix::product_unit;
 use speed_teacher::Device;
 use speed_teacher::{
-    Architecture, EnsembleTraining, OptimizerKind, Schedule, TeacherConfig, TrainedTeacher, train_ensemble,
-    train_teacher,
+    Architecture, ClassWeights, EnsembleTraining, OptimizerKind, Schedule, TeacherConfig, TrainedTeacher,
+    train_ensemble, train_teacher,
 };
 
 #[global_allocator]
@@ -63,6 +63,7 @@ fn small() -> TeacherConfig {
         shift: 2,
         average: 0.0,
         validation: 0.0,
+        class_weights: ClassWeights::None,
     }
 }
 

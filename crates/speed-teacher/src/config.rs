@@ -35,6 +35,41 @@ pub struct TeacherConfig {
     pub average: f64,
     /// Fraction of each partition that is held out of training to select hyper-parameters. 0 disables it.
     pub validation: f64,
+    /// The weights of the classes in the loss.
+    #[serde(default, skip_serializing_if = "ClassWeights::are_equal")]
+    pub class_weights: ClassWeights,
+}
+
+/// The weights of the classes in a teacher's loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClassWeights {
+    /// Every image counts the same.
+    #[default]
+    None,
+    /// Every class counts the same: an image of class c has the weight n / (K n_c), if n images of K classes train the
+    /// teacher and n_c of them are of class c. The mean weight is 1.
+    Balanced,
+}
+
+impl ClassWeights {
+    // serde passes a reference.
+    fn are_equal(&self) -> bool {
+        *self == Self::None
+    }
+
+    /// Returns the weight of each of `classes` classes, given the labels of a teacher's training images; `None` if all
+    /// images count the same. A class without images has weight 0.
+    pub(crate) fn of_labels(self, labels: impl Iterator<Item = u8>, classes: usize) -> Option<Vec<f32>> {
+        if self == Self::None {
+            return None;
+        }
+        let mut counts = vec![0_usize; classes];
+        labels.for_each(|label| counts[usize::from(label)] += 1);
+        let (images, own) = (counts.iter().sum::<usize>(), counts.iter().filter(|count| **count > 0).count());
+        let weight = |count: usize| if count == 0 { 0.0 } else { images as f64 / (own * count) as f64 };
+        Some(counts.into_iter().map(|count| weight(count) as f32).collect())
+    }
 }
 
 /// The rule by which a gradient changes the parameters.
@@ -216,7 +251,19 @@ pub(crate) mod tests {
             shift: 1,
             average: 0.0,
             validation: 0.0,
+            class_weights: ClassWeights::None,
         }
+    }
+
+    #[test]
+    fn balanced_weights_give_every_class_of_a_teacher_the_same_sum() {
+        let labels = [0, 0, 2, 0, 0, 0, 2, 0];
+        assert_eq!(ClassWeights::None.of_labels(labels.into_iter(), 3), None);
+        // Eight images of two classes: 8 / (2 * 6) and 8 / (2 * 2).
+        let weights = ClassWeights::Balanced.of_labels(labels.into_iter(), 3).expect("weights");
+        assert_eq!(weights, [8.0 / 12.0, 0.0, 2.0]);
+        let only = ClassWeights::Balanced.of_labels([1; 5].into_iter(), 3);
+        assert_eq!(only, Some(vec![0.0, 1.0, 0.0]));
     }
 
     #[test]
@@ -250,6 +297,11 @@ pub(crate) mod tests {
         assert!(
             json.contains(r#""architecture":"small","optimizer":"adam""#) && json.contains(r#""schedule":"cosine""#)
         );
+        assert!(!json.contains("class_weights"), "equal weights are not in digests: {json}");
+        let balanced = TeacherConfig { class_weights: ClassWeights::Balanced, ..small() };
+        let written = serde_json::to_string(&balanced).expect("plain data");
+        assert!(written.contains(r#""class_weights":"balanced""#), "{written}");
+        assert_eq!(serde_json::from_str::<TeacherConfig>(&written).expect("its own form"), balanced);
         for (from, to) in [(r#""small""#, r#""large""#), (r#""batch""#, r#""batches""#), ("30", "-1"), ("30", "\"30\"")]
         {
             assert!(serde_json::from_str::<TeacherConfig>(&json.replacen(from, to, 1)).is_err(), "{from} to {to}");

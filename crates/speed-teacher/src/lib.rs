@@ -20,7 +20,7 @@ mod train;
 
 pub use burn::tensor::Device;
 
-pub use config::{Architecture, OptimizerKind, Schedule, TeacherConfig};
+pub use config::{Architecture, ClassWeights, OptimizerKind, Schedule, TeacherConfig};
 pub use ensemble::{EnsembleError, EnsembleTraining, ensemble_votes, train_ensemble, train_member};
 pub use error::TeacherError;
 pub use network::TeacherNetwork;

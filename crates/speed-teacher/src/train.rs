@@ -43,7 +43,7 @@ pub struct TrainedTeacher {
 pub struct TeacherMetrics {
     /// Steps of the optimizer.
     pub steps: usize,
-    /// The loss of the last step's batch, weight decay included.
+    /// The loss of the last step's batch, with class weights and weight decay.
     pub final_loss: f64,
     /// Fraction of its own training images that it classifies as labelled, without augmentation.
     pub train_accuracy: f64,
@@ -120,6 +120,7 @@ fn run<N: TeacherNetwork, O: Optimizer>(
 ) -> Result<(Box<dyn AnyClassifier>, f64), TeacherError> {
     let TeacherTraining { index, config, data, images, streams, device, stop } = *training;
     let mut batches = Batches::new(config, data, images, streams);
+    let weights = config.class_weights.of_labels(images.iter().map(|&image| data.label(image)), data.classes());
     let mut average = (config.average > 0.0).then(|| WarmedUpAverage::new(config.average, network.network()));
     let mut final_loss = f64::NAN;
     for step in 0..config.steps {
@@ -127,7 +128,7 @@ fn run<N: TeacherNetwork, O: Optimizer>(
             return Err(TeacherError::Stopped { teacher: index });
         }
         let (pixels, labels) = batches.next(N::OFFSET);
-        let loss = loss(network.network(), pixels.into_tensor(device), &labels);
+        let loss = loss(network.network(), pixels.into_tensor(device), &labels, weights.as_deref());
         final_loss = network.step(learning_rate(config, images.len(), step), &loss).map_err(|error| match error {
             StepError::NotFinite { loss } => TeacherError::Diverged { teacher: index, step: step + 1, loss },
             StepError::Device(error) => error.into(),
@@ -176,13 +177,23 @@ impl<'a> Batches<'a> {
     }
 }
 
-/// Returns the mean cross-entropy of a batch in nats plus the network's penalty, of shape `[1]`.
-fn loss(network: &impl TeacherNetwork, images: Tensor<4>, labels: &[u8]) -> Tensor<1> {
+/// Returns the mean cross-entropy of a batch in nats, with a weight for each class if there are any, plus the network's
+/// penalty, of shape `[1]`.
+fn loss(network: &impl TeacherNetwork, images: Tensor<4>, labels: &[u8], weights: Option<&[f32]>) -> Tensor<1> {
     let images_count = images.dims()[0];
     let logits = network.logits(images);
-    let labels: Vec<i32> = labels.iter().map(|&label| i32::from(label)).collect();
-    let labels = Tensor::<2, Int>::from_data(TensorData::new(labels, [images_count, 1]), &logits.device());
-    let loss = mean(log_softmax(logits).gather(1, labels)).neg();
+    let device = logits.device();
+    let numbers: Vec<i32> = labels.iter().map(|&label| i32::from(label)).collect();
+    let numbers = Tensor::<2, Int>::from_data(TensorData::new(numbers, [images_count, 1]), &device);
+    let own = log_softmax(logits).gather(1, numbers);
+    let own = match weights {
+        None => own,
+        Some(weights) => {
+            let weights: Vec<f32> = labels.iter().map(|&label| weights[usize::from(label)]).collect();
+            own * Tensor::<2>::from_data(TensorData::new(weights, [images_count, 1]), &device)
+        }
+    };
+    let loss = mean(own).neg();
     match network.penalty() {
         Some(penalty) => loss + penalty,
         None => loss,

@@ -5,8 +5,8 @@ use rand::RngExt;
 use speed_core::random::Streams;
 use speed_data::{ImageShape, Split, partition};
 use speed_teacher::{
-    Architecture, EnsembleError, EnsembleTraining, OptimizerKind, Schedule, Teacher, TeacherConfig, TeacherError,
-    TrainedTeacher, ensemble_votes, train_ensemble, train_teacher,
+    Architecture, ClassWeights, EnsembleError, EnsembleTraining, OptimizerKind, Schedule, Teacher, TeacherConfig,
+    TeacherError, TrainedTeacher, ensemble_votes, train_ensemble, train_teacher,
 };
 use std::convert::Infallible;
 use std::sync::Mutex;
@@ -44,6 +44,7 @@ fn small() -> TeacherConfig {
         shift: 1,
         average: 0.0,
         validation: 0.0,
+        class_weights: ClassWeights::None,
     }
 }
 
@@ -305,4 +306,45 @@ fn the_callers_error_stops_the_ensemble() {
     assert!(*calls.lock().expect("no panic") <= 2);
     let missing = train_ensemble(&training, &[60], 2, &full);
     assert!(missing.expect_err("refused").to_string().contains("60 teachers, numbered from 0, found teacher 60"));
+}
+
+/// Returns vectors of which every twentieth is of a rare class, which is a little larger in its first value.
+fn rare(images: usize, seed: u64) -> Split {
+    let shape = ImageShape { channels: 1, height: 1, width: 8 };
+    let mut stream = Streams::new(seed).stream("rare", 0);
+    let labels: Vec<u8> = (0..images).map(|image| u8::from(image % 20 == 0)).collect();
+    let mut pixels = Vec::new();
+    for &label in &labels {
+        pixels.extend((0..8).map(|value| {
+            let (base, shift) = (if value < 4 { 60_u8 } else { 200 }, if value == 0 { 28 * label } else { 0 });
+            base - 25 + stream.random_range(0..=50) + shift
+        }));
+    }
+    Split::new(shape, 2, pixels, labels).expect("a valid split")
+}
+
+#[test]
+fn balanced_weights_find_a_rare_class_that_equal_weights_miss() {
+    let (data, test) = (rare(200, 1), rare(1000, 2));
+    let recall = |class_weights| {
+        let base = TeacherConfig { architecture: Architecture::LINEAR, batch: 40, steps: 300, shift: 0, ..small() };
+        let teacher = train(&TeacherConfig { class_weights, ..base }, &data).expect("trained").teacher;
+        let found = teacher.predict(&test).expect("images of its size");
+        [0, 1].map(|class| {
+            let of_class: Vec<usize> = (0..test.len()).filter(|&image| test.label(image) == class).collect();
+            of_class.iter().filter(|&&image| found[image] == class).count() as f64 / of_class.len() as f64
+        })
+    };
+    let ([_, missed], [common, found]) = (recall(ClassWeights::None), recall(ClassWeights::Balanced));
+    assert!(missed < 0.1 && found > 0.5 && common > 0.6, "{missed} {found} {common}");
+}
+
+#[test]
+fn balanced_weights_of_equal_classes_are_one() {
+    let data = bars(30, 16, 1);
+    let trained = |class_weights| {
+        let config = TeacherConfig { steps: 5, class_weights, ..small() };
+        train(&config, &data).expect("trained").teacher.to_bytes().expect("bytes")
+    };
+    assert!(trained(ClassWeights::None) == trained(ClassWeights::Balanced));
 }

@@ -103,6 +103,7 @@ pub(super) fn report_text(report: &Report, run: &Path, legend: bool) -> String {
     } else if summary.columns().iter().any(|head| head.starts_with('ε')) {
         below.push_str("ε is data-independent and may be published; --legend explains every column.\n");
     }
+    below.push_str(&public.missed_classes());
     below.push_str(&price_text(&report.without_epsilon(), report.largest_epsilon()));
     let mut pages: Vec<String> = pages(run).iter().map(|page| printable_path(page)).collect();
     if report.is_protected() {

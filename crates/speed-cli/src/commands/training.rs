@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args};
 use speed_accountant::Delta;
 use speed_core::{Classes, printable, printable_path};
 use speed_experiment::model::Model;
-use speed_experiment::report::{Classification, EncoderFacts, ModelFile, Table};
+use speed_experiment::report::{Classification, EVEN, EncoderFacts, ModelFile, Table};
 use speed_experiment::training::{
     self, Features, Grouping, ImagesOptions, OnnxOptions, PoolSummary, QueriesChoice, QueriesReport, StudentReport,
     TeacherReport, TeachersReport, VoteReport, check_new, write_output,
@@ -80,6 +80,9 @@ pub(crate) struct TeacherTrainOptions {
     /// teacher.architecture=deeper [default architecture: small, or linear with --encoder]
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
+    /// Weights of the classes: none, or balanced, so that rare classes count as much as frequent ones [default: none]
+    #[arg(long, value_name = "RULE", value_parser = ["none", "balanced"], hide_possible_values = true)]
+    class_weights: Option<String>,
     /// Number of teachers that are trained at the same time; results do not depend on it [default: all processors]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroU16>,
@@ -229,6 +232,10 @@ pub(crate) struct StudentTrainOptions {
     /// The labels of a test array: .npy, classes from 0
     #[arg(long, value_name = "FILE", requires = "test")]
     test_labels: Option<PathBuf>,
+    /// With two classes and --test: the probability of the second class above which an image counts as that class in the
+    /// report; the model does not depend on it
+    #[arg(long, value_name = "P", requires = "test", default_value_t = EVEN)]
+    threshold: f64,
     /// Epochs of 9000 images each [default: 40 for pseudo-labels, 100 for the GANs]
     #[arg(long, value_name = "N", conflicts_with = "encoder")]
     epochs: Option<NonZeroU32>,
@@ -267,6 +274,7 @@ pub(super) fn train_teachers(options: TeacherTrainOptions) -> Result<(), Failure
         epochs: options.epochs,
         seed: common.seed,
         threads: threads(options.threads),
+        class_weights: options.class_weights,
         sets,
         out: options.out,
     };
@@ -312,6 +320,8 @@ fn percent(share: f64) -> String {
 /// Returns the results by class, with the most frequent confusions.
 fn of_classes(images: &str, result: &Classification) -> String {
     let mut text = format!("\n{images}, by class:\n{}", terminal::table(&result.table()));
+    let words: String = result.in_words().iter().map(|line| format!("{line}\n")).collect();
+    text.push_str(&terminal::text(&words));
     let name = |class: usize| printable(&result.names()[class]);
     let confusions = result.confusions().into_iter().take(3);
     let confusions: Vec<String> =
@@ -449,6 +459,7 @@ pub(super) fn train_student(options: StudentTrainOptions) -> Result<(), Failure>
         queries: query_list,
         test,
         test_labels,
+        threshold: options.threshold,
         classes: common.classes.map(|names| names.0),
         round: round.as_ref().map(|round| round.origin.clone()),
         epochs,

@@ -13,11 +13,17 @@ pub(super) fn defaults() -> Table {
     DEFAULTS.parse().expect("the embedded defaults are parsed by a test")
 }
 
-/// Returns the value if it has the type of the default; an integer is accepted as a float.
+/// Returns the value if it has the type of the default; an integer is accepted as a float, and a list of numbers as a text,
+/// because some keys have a name or a list.
 pub(super) fn typed(default: &Value, value: Value) -> Result<Value, String> {
     match (default, value) {
         #[expect(clippy::cast_precision_loss, reason = "an integer in place of a float is small")]
         (Value::Float(_), Value::Integer(whole)) => Ok(Value::Float(whole as f64)),
+        (Value::String(_), Value::Array(list))
+            if list.iter().all(|one| matches!(one, Value::Float(_) | Value::Integer(_))) =>
+        {
+            Ok(Value::Array(list))
+        }
         (default, value) if default.same_type(&value) => Ok(value),
         (Value::Integer(_) | Value::Float(_), Value::String(text)) if is_number(&text) => {
             Err(format!("found {text}, expected a number of 64 bits"))

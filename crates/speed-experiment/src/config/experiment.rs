@@ -6,7 +6,7 @@ use speed_data::pictures::Reading;
 use speed_data::{Facts, ImageShape};
 use speed_nn::matrix::Arithmetic;
 use speed_nn::onnx::EncoderSettings;
-use speed_student::{StudentConfig, StudentMethod};
+use speed_student::{ClassPrior, StudentConfig, StudentMethod};
 use speed_teacher::{Architecture, TeacherConfig, TeacherError};
 
 use super::data::{ComputeDevice, DataConfig, DataSource, EnsembleConfig, MAX_PIXELS, TableConfig};
@@ -24,6 +24,9 @@ use crate::store::PUBLISHED;
 
 /// Version of the config format.
 pub(crate) const SCHEMA_VERSION: u32 = 1;
+
+/// The key of the class frequencies that students assume.
+const PRIOR: &str = "student.prior";
 
 /// A complete config as written; only types are checked. A key without an effect by default is written only if it is set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,6 +114,7 @@ impl RawConfig {
         }
         self.teacher.check().map_err(|bad| Fault::new(format!("teacher.{}", bad.field), bad.message))?;
         self.student.check().map_err(|bad| Fault::new(format!("student.{}", bad.field), bad.message))?;
+        self.check_prior()?;
         let noise = self.noise.check(self.ensemble.teachers)?;
         let privacy = self.privacy.check()?;
         let around = Surroundings { teachers: self.ensemble.teachers, queries: queries.count, noise: &noise };
@@ -138,6 +142,26 @@ impl RawConfig {
     fn methods(&self) -> impl Iterator<Item = StudentMethod> {
         let rows = self.row.iter().filter(|_| self.table.repeats > 0);
         rows.map(|row| row.student.0.unwrap_or(self.student.method))
+    }
+
+    /// Checks that a method reads the prior, and that the prior has the classes of the images, if they are known.
+    fn check_prior(&self) -> Result<(), Fault> {
+        let uniform = StudentConfig { prior: ClassPrior::Uniform, ..self.student.clone() };
+        if self.student == uniform {
+            return Ok(());
+        }
+        let reads = |method: StudentMethod| method.settings(&self.student) != method.settings(&uniform);
+        if !self.methods().any(reads) {
+            let known: Vec<&str> =
+                StudentMethod::all().into_iter().filter(|method| reads(*method)).map(StudentMethod::name).collect();
+            return refuse(PRIOR, format!("is read only by students of the methods {}", known.join(", ")));
+        }
+        self.data.facts().map_or(Ok(()), |Facts { classes, .. }| self.check_classes(classes))
+    }
+
+    /// Checks that the prior has a frequency for each of the classes.
+    fn check_classes(&self, classes: usize) -> Result<(), Fault> {
+        self.student.prior.check_classes(classes).map_err(|bad| Fault::new(PRIOR, bad.message))
     }
 
     fn check_head(&self) -> Result<(), Fault> {
@@ -263,6 +287,17 @@ impl Config {
     pub(crate) fn check_images(&self, shape: ImageShape) -> Result<(), ExperimentError> {
         let checked = self.to_raw().check_images(shape);
         checked.map_err(|Fault { key, message }| ExperimentError::key(format_args!("images of {shape}"), key, message))
+    }
+
+    /// Checks the settings for images of this number of classes, which may be known only after reading them.
+    ///
+    /// # Errors
+    /// If the prior has other classes.
+    pub(crate) fn check_classes(&self, classes: usize) -> Result<(), ExperimentError> {
+        let checked = self.to_raw().check_classes(classes);
+        checked.map_err(|Fault { key, message }| {
+            ExperimentError::key(format_args!("images of {classes} classes"), key, message)
+        })
     }
 
     /// Returns the method of a row's students.

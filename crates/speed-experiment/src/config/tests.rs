@@ -308,6 +308,34 @@ fn values_that_cannot_run_are_refused() {
 }
 
 #[test]
+fn rare_classes_have_weights_and_a_prior() {
+    refused("[teacher]\nclass_weights = \"even\"\n", &[], &["test.toml:2", "`teacher.class_weights`", "balanced"]);
+    let weighted = load("", &["teacher.class_weights=balanced"]).expect("weights");
+    assert!(weighted.to_toml().contains("class_weights = \"balanced\""));
+
+    let student = "[student]\nmethod = \"pseudo-labels\"\nprior = ";
+    let prior = |value: &str, words: &[&str]| {
+        refused(&format!("{student}{value}\n"), &[], &[&["test.toml:3", "`student.prior`"], words].concat());
+    };
+    prior("\"even\"", &["`uniform`", "`estimated`"]);
+    prior("0.5", &["expected string, found float"]);
+    prior("[0.5, 0.25]", &["sum 1", "0.75"]);
+    prior("[1.5, -0.5]", &["positive", "-0.5"]);
+    prior("[0.5, 0.5]", &["10 classes", "found 2"]);
+    let of_a_gan = "[student]\nprior = \"estimated\"\n";
+    refused(of_a_gan, &[], &["test.toml:2", "`student.prior`", "pseudo-labels, linear"]);
+
+    for value in ["\"estimated\"", "[0.55, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05]"] {
+        let config = load(&format!("{student}{value}\n"), &[]).expect(value);
+        assert_eq!(load(&config.to_toml(), &[]).expect("resolved config"), config);
+        let set = load("", &["student.method=pseudo-labels", &format!("student.prior={value}")]).expect(value);
+        assert_eq!(set.student.prior, config.student.prior);
+    }
+    let plain = load("", &[]).expect("defaults").to_toml();
+    assert!(!plain.contains("prior") && !plain.contains("class_weights"), "equal weights keep the ids of runs");
+}
+
+#[test]
 fn keys_that_contradict_each_other_are_refused() {
     refused("[votes]\nsource = \"file\"\n", &[], &["`votes.file`", "needs the path"]);
     refused("[votes]\nfile = \"x.npy\"\n", &[], &["test.toml:2", "`votes.file`", "source = \"file\""]);

@@ -5,6 +5,7 @@ use speed_core::printable;
 use crate::report::classification::{CLASS_COLUMNS, ClassResult, Classification};
 use crate::report::csv;
 use crate::report::run::Report;
+use crate::report::table::markdown;
 
 impl Report {
     /// Returns the results by class of every student, as comma-separated values: shares are from 0 to 1 and have all
@@ -40,12 +41,29 @@ impl Report {
         found.into_iter().map(|(_, rows, result)| (rows, result)).collect()
     }
 
+    /// Returns warnings about classes of which the first student of a row classifies no test image right, one per line.
+    #[must_use]
+    pub fn missed_classes(&self) -> String {
+        let first = self.first_results();
+        let lines = first.iter().flat_map(|(rows, result)| {
+            result
+                .warnings()
+                .into_iter()
+                .map(|warning| format!("{warning} (first student of {})\n", printable(&rows.join(", "))))
+        });
+        lines.collect()
+    }
+
     /// Returns the results by class and the baselines as sections in Markdown; empty without any.
     pub(crate) fn classes_and_baselines(&self) -> String {
         let mut text = String::new();
         for (rows, result) in self.first_results() {
             let table = result.table().for_markdown().to_markdown();
-            text.push_str(&format!("\n## Results by class: the first student of {}\n\n{table}", rows.join(", ")));
+            let words: String = result.in_words().iter().map(|line| format!("- {}\n", markdown(line))).collect();
+            text.push_str(&format!(
+                "\n## Results by class: the first student of {}\n\n{table}\n{words}",
+                rows.join(", ")
+            ));
         }
         if let Some(table) = self.baselines() {
             text.push_str(&format!("\n## Baselines\n\n{}", table.to_markdown()));

@@ -465,7 +465,8 @@ impl ModelCard {
             return "The accuracy is unknown: there were no labelled test images.\n".to_owned();
         };
         let table = result.table().for_markdown().to_markdown();
-        format!("Results of the first file, with Wilson intervals at 95 %:\n\n{table}")
+        let words: String = result.in_words().iter().map(|line| format!("- {}\n", escaped(line))).collect();
+        format!("Results of the first file, with Wilson intervals at 95 %:\n\n{table}\n{words}")
     }
 
     fn specifications(&self) -> String {
@@ -656,6 +657,8 @@ mod tests {
         assert!(text.contains("&lt;b&gt;\\|x") && text.contains("at least 18 of 20 teachers counted"), "{text}");
         assert!(text.contains("!\\[i\\](p.png)") && !text.contains("![i]"), "{text}");
         assert!(!text.contains("<b>"));
+        assert!(text.contains("\n- balanced accuracy, the mean over classes: 50.00 %\n"), "{text}");
+        assert!(text.contains("\n- WARNING: none of the 1 images of &lt;b&gt;\\|x is classified right"), "{text}");
         assert!(text.contains("no finite epsilon is known"));
     }
 }

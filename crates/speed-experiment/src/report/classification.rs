@@ -1,5 +1,5 @@
-//! The result of a classification against true labels: accuracy of all images and of each class, and the confusion
-//! matrix.
+//! The result of a classification against true labels: accuracy of all images and of each class, the confusion matrix, and
+//! the ranking of two classes.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,13 @@ use speed_core::printable;
 
 use crate::report::proportion::{Interval, share};
 use crate::report::table::{NO_VALUE, Table, percent};
+use crate::report::two_classes::TwoClasses;
 
 /// Largest number of classes, because labels are bytes.
 pub(crate) const MAX_CLASSES: usize = 256;
+
+/// Ratio of the numbers of images of two classes from which the accuracy of all images may mislead.
+const UNEQUAL: u64 = 2;
 
 /// Largest count of a file, so that sums and quotients are exact.
 const MAX_COUNT: u64 = 1 << 40;
@@ -27,14 +31,16 @@ fn other_number(min: usize, max: usize, found: usize) -> ClassificationError {
 
 /// The result of a classification: the number of images for each true and each predicted class.
 ///
-/// As JSON it is an object with `images`, `right`, `accuracy`, `interval`, `classes` (a list of [`ClassResult`]) and
-/// `confusion`. When it is read, the other values must be those of `confusion`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// As JSON it is an object with `images`, `right`, `accuracy`, `interval`, `balanced_accuracy`, `classes` (a list of
+/// [`ClassResult`]), `confusion` and, if the images of two classes were ranked, `two_classes`. When it is read, the other
+/// values must be those of `confusion`, and `two_classes` must be possible with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct Classification {
     names: Vec<String>,
     /// Counts by true class and predicted class.
     confusion: Vec<Vec<u64>>,
+    two_classes: Option<TwoClasses>,
 }
 
 /// The result for the images of one class.
@@ -79,7 +85,16 @@ impl Classification {
             }
             confusion[usize::from(truth)][usize::from(predicted)] += 1;
         }
-        Ok(Self { names, confusion })
+        Ok(Self { names, confusion, two_classes: None })
+    }
+
+    /// Adds the ranking of the images of two classes by their margins, of which there are none for other numbers of classes.
+    /// `truth` are the labels of the images in the same order.
+    pub(crate) fn ranked(self, truth: impl IntoIterator<Item = u8>, margins: &[f64], threshold: f64) -> Self {
+        let images: Vec<(u8, f64)> = truth.into_iter().zip(margins.iter().copied()).collect();
+        let is_complete = self.names.len() == 2 && u64::try_from(images.len()) == Ok(self.images());
+        let two_classes = if is_complete { TwoClasses::new(&images, threshold) } else { None };
+        Self { two_classes, ..self }
     }
 
     /// Returns the same counts for classes with other names.
@@ -128,6 +143,57 @@ impl Classification {
     #[must_use]
     pub(crate) fn interval(&self) -> Option<Interval> {
         Interval::wilson(self.right(), self.images())
+    }
+
+    /// Returns the mean of the shares of right ones of all classes that have images, 0 to 1; `None` without images. Every
+    /// class counts the same.
+    #[must_use]
+    pub(crate) fn balanced_accuracy(&self) -> Option<f64> {
+        let recalls: Vec<f64> = self.classes().iter().filter_map(|class| class.accuracy).collect();
+        #[expect(clippy::cast_precision_loss, reason = "at most 256 classes")]
+        let count = recalls.len() as f64;
+        (!recalls.is_empty()).then(|| recalls.iter().sum::<f64>() / count)
+    }
+
+    /// Returns the ranking of the images of two classes, if they were ranked.
+    #[must_use]
+    pub fn two_classes(&self) -> Option<&TwoClasses> {
+        self.two_classes.as_ref()
+    }
+
+    /// Returns whether a class has at least twice as many images as another one that has images.
+    #[must_use]
+    pub(crate) fn is_unequal(&self) -> bool {
+        let images = || self.confusion.iter().map(|row| row.iter().sum::<u64>()).filter(|images| *images > 0);
+        images().min().zip(images().max()).is_some_and(|(least, most)| most >= UNEQUAL * least)
+    }
+
+    /// Returns the balanced accuracy and the ranking of two classes in words, and a warning for every class that has images of
+    /// which none is right; one line for each.
+    #[must_use]
+    pub fn in_words(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let Some(balanced) = self.balanced_accuracy() else { return lines };
+        lines.push(format!("balanced accuracy, the mean over classes: {} %", percent(balanced)));
+        if let (Some(ranked), Some(positive)) = (&self.two_classes, self.names.get(1)) {
+            lines.push(ranked.in_words(&printable(positive)));
+        }
+        lines.extend(self.warnings());
+        lines
+    }
+
+    /// Returns a warning for every class that has images of which none is right.
+    #[must_use]
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let accuracy = self.accuracy().map(percent).unwrap_or_default();
+        let missed = self.classes().into_iter().filter(|class| class.images > 0 && class.right == 0);
+        let warning = |class: ClassResult| {
+            let (images, name) = (class.images, printable(&class.name));
+            format!(
+                "WARNING: none of the {images} images of {name} is classified right, which the accuracy of {accuracy} % hides"
+            )
+        };
+        missed.map(warning).collect()
     }
 
     /// Returns the result of every class, in order.
@@ -240,8 +306,13 @@ struct Written {
     right: u64,
     accuracy: Option<f64>,
     interval: Option<Interval>,
+    /// Absent in older files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    balanced_accuracy: Option<f64>,
     classes: Vec<ClassResult>,
     confusion: Vec<Vec<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    two_classes: Option<TwoClasses>,
 }
 
 impl From<Classification> for Written {
@@ -251,8 +322,10 @@ impl From<Classification> for Written {
             right: result.right(),
             accuracy: result.accuracy(),
             interval: result.interval(),
+            balanced_accuracy: result.balanced_accuracy(),
             classes: result.classes(),
             confusion: result.confusion,
+            two_classes: result.two_classes,
         }
     }
 }
@@ -272,8 +345,14 @@ impl TryFrom<Written> for Classification {
             let expected = format!("expected counts of at most {MAX_COUNT}, found {found}");
             return Err(ClassificationError(format!("confusion matrix: {expected}")));
         }
-        let result = Self { names, confusion: confusion.clone() };
-        if Written::from(result.clone()) != written {
+        if written.two_classes.as_ref().is_some_and(|ranked| !ranked.fits(confusion)) {
+            let expected = "expected a ROC curve, its area and counts that the confusion matrix allows, found others";
+            return Err(ClassificationError(format!("two_classes: {expected}")));
+        }
+        let result = Self { names, confusion: confusion.clone(), two_classes: written.two_classes.clone() };
+        let mut expected = Written::from(result.clone());
+        expected.balanced_accuracy = written.balanced_accuracy.and(expected.balanced_accuracy);
+        if expected != written {
             let expected = "expected counts, accuracies and intervals of the confusion matrix, found others";
             return Err(ClassificationError(expected.to_owned()));
         }
@@ -328,6 +407,55 @@ all classes         4       2        50.00   15.00 to 85.00           4         
         let matrix = "true \\ predicted,cat,dog,bi\\u{202e}rd\ncat,2,0,1\ndog,1,0,0\nbi\\u{202e}rd,0,0,0\n";
         assert_eq!(pets.confusion_table().to_csv(), matrix);
         assert!(!(text + &csv).contains("NaN"));
+    }
+
+    #[test]
+    fn the_balanced_accuracy_is_the_mean_over_classes_with_images() {
+        // Two of three cats, no dog of one, and no bird.
+        assert_eq!(pets().balanced_accuracy(), Some((2.0 / 3.0) / 2.0));
+        assert_eq!(
+            pets().in_words(),
+            [
+                "balanced accuracy, the mean over classes: 33.33 %",
+                "WARNING: none of the 1 images of dog is classified right, which the accuracy of 50.00 % hides",
+            ]
+        );
+        assert!(pets().is_unequal());
+        let even = Classification::new(["cat", "dog"], [(0, 0), (1, 0)]).expect("labels");
+        assert!(!even.is_unequal());
+        let none = Classification::new(["cat", "dog"], []).expect("no labels");
+        assert_eq!((none.balanced_accuracy(), none.is_unequal(), none.in_words()), (None, false, Vec::new()));
+    }
+
+    #[test]
+    fn a_rare_class_that_is_never_found_is_named() {
+        let labels: Vec<(u8, u8)> = (0..100).map(|image| (u8::from(image >= 95), 0)).collect();
+        let margins: Vec<f64> = (0..100).map(|image| f64::from(image) / 10.0 - 20.0).collect();
+        let truth = labels.iter().map(|(truth, _)| *truth);
+        let result = Classification::new(["well", "si\u{202e}ck"], labels.iter().copied()).expect("labels");
+        let result = result.ranked(truth, &margins, 0.5);
+        assert_eq!((result.accuracy(), result.balanced_accuracy()), (Some(0.95), Some(0.5)));
+        assert_eq!(
+            result.in_words(),
+            [
+                "balanced accuracy, the mean over classes: 50.00 %",
+                "AUC 1.0000 for si\\u{202e}ck; above a probability of 0.5 of si\\u{202e}ck: 0 of its 5 images, and 0 of 95 others",
+                "WARNING: none of the 5 images of si\\u{202e}ck is classified right, which the accuracy of 95.00 % hides",
+            ]
+        );
+        // Wilson intervals of 0 of 5: statsmodels 0.15.0, proportion_confint(0, 5, 0.05, "wilson").
+        let [_, sick] = result.classes().try_into().expect("two classes");
+        assert!((sick.interval.expect("images").high - 0.434_482).abs() < 1e-6, "{sick:?}");
+        let written = json!(result);
+        assert_eq!(serde_json::from_value::<Classification>(written.clone()).expect("the same"), result);
+        let mut changed = written.clone();
+        changed["two_classes"]["auc"] = json!(0.25);
+        let error = serde_json::from_value::<Classification>(changed).expect_err("another area").to_string();
+        assert!(error.starts_with("two_classes: expected a ROC curve"), "{error}");
+        let mut older = written;
+        older.as_object_mut().expect("an object").retain(|key, _| key != "two_classes" && key != "balanced_accuracy");
+        let older: Classification = serde_json::from_value(older).expect("an older file");
+        assert_eq!((older.balanced_accuracy(), older.two_classes()), (Some(0.5), None));
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(crate) const PAPER_FORMULAS: &str = "ε paper formulas";
 /// The heads of columns that sweeps have too.
 pub(crate) const LABELS: &str = "labels %";
 pub(crate) const STUDENTS: &str = "student %";
+/// The head of the column of the students' accuracies as means over classes.
+pub(crate) const BALANCED: &str = "student balanced %";
 /// The head of the first column.
 pub(crate) const ROW: &str = "row";
 /// The cell of a missing epsilon in a row with noise.
@@ -71,6 +73,8 @@ enum InSummary {
     Always,
     /// If rows differ in it.
     IfDifferent,
+    /// If a class has at least twice as many test images as another one.
+    IfUnequal,
     Never,
 }
 
@@ -137,6 +141,7 @@ impl Column {
         match self.summary {
             InSummary::Always => true,
             InSummary::Never => false,
+            InSummary::IfUnequal => report.rows.iter().any(ReportRow::has_unequal_classes),
             InSummary::IfDifferent => {
                 let cells: Vec<_> = report.rows.iter().map(|row| self.cell(row)).collect();
                 cells.iter().any(|cell| cell.is_some() && *cell != cells[0])
@@ -223,6 +228,12 @@ pub(crate) static COLUMNS: &[Column] = &[
     .compared("right_labels_percent")
     .in_summary(InSummary::Always),
     Column::new(
+        "labels balanced %",
+        Content::Number(2, |row| row.label_balanced_accuracy.map(|share| 100.0 * share)),
+        Legend::IfPresent(&["the mean over true classes of the share of right labels."]),
+    )
+    .in_summary(InSummary::IfUnequal),
+    Column::new(
         "student",
         Content::Text(|row| (!row.students.is_empty()).then(|| title_of(&row.method).to_owned())),
         Legend::Always(&[
@@ -239,6 +250,20 @@ pub(crate) static COLUMNS: &[Column] = &[
         ]),
     )
     .compared_with_paper("student_percent", |paper| Some((paper.accuracy?, paper.deviation)))
+    .in_summary(InSummary::Always),
+    Column::new(
+        BALANCED,
+        Content::Number(2, |row| Some(100.0 * row.mean_of_students(|student| student.balanced_accuracy)?)),
+        Legend::IfPresent(&["the mean over classes of the share of right test images, so every class counts the same; mean of repeats."]),
+    )
+    .in_summary(InSummary::IfUnequal),
+    Column::new(
+        "student AUC",
+        Content::Number(4, |row| row.mean_of_students(|student| student.auc)),
+        Legend::IfPresent(&[
+            "two classes: probability that a test image of the second class is ranked above one of the first; mean of repeats.",
+        ]),
+    )
     .in_summary(InSummary::Always),
     Column::new(
         "paper %",
@@ -423,6 +448,7 @@ mod tests {
         assert_eq!(entry(LABELS), format!("labels %{indent}right labels among the answered queries.\n"));
         let indent = " ".repeat(13);
         assert!(entry(DATA_INDEPENDENT).starts_with(&format!("ε data-independent\n{indent}holds for all votes")));
+        assert!(entry(BALANCED).starts_with("student balanced %\n"));
         assert_eq!(entry("paper %"), "");
     }
 }

@@ -72,8 +72,9 @@ pub(crate) fn check_rows(rows: &[ReportRow]) -> Result<(), ExperimentError> {
         )?;
         let paper = [row.paper.accuracy, row.paper.deviation].into_iter().flatten().map(|percent| percent / 100.0);
         let shares = students().flat_map(|student| [student.accuracy, student.accuracy_raw]);
+        let shares = shares.chain(students().flat_map(|student| [student.balanced_accuracy, student.auc]).flatten());
         let scores = scores.flat_map(|score| [score.accuracy, score.interval.low, score.interval.high]);
-        let mut shares = shares.chain(scores).chain(row.label_accuracy).chain(paper);
+        let mut shares = shares.chain(scores).chain(row.label_accuracy).chain(row.label_balanced_accuracy).chain(paper);
         if let Some(share) = shares.find(|share| !(0.0..=1.0).contains(share)) {
             return Err(ExperimentError::unlikely("accuracies from 0 to 1", share));
         }
@@ -84,6 +85,11 @@ pub(crate) fn check_rows(rows: &[ReportRow]) -> Result<(), ExperimentError> {
                 let text = |share: Option<f64>| share.map_or_else(|| "none".to_owned(), |share| share.to_string());
                 let expected = format!("results by class with the first student's accuracy {}", text(first));
                 return Err(ExperimentError::unlikely(expected, text(accuracy)));
+            }
+            let first = row.students.first().and_then(|student| student.balanced_accuracy);
+            if let Some(first) = first.filter(|first| result.balanced_accuracy() != Some(*first)) {
+                let expected = "results by class with the first student's balanced accuracy";
+                return Err(ExperimentError::unlikely(expected, first));
             }
         }
     }

@@ -5,6 +5,7 @@ use speed_accountant::Account;
 
 use crate::report::classification::Classification;
 use crate::report::proportion::Interval;
+use crate::report::statistics::mean_and_deviation;
 
 /// The way of computing a row's labels: `row.aggregation`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +41,12 @@ pub struct StudentRun {
     pub accuracy: f64,
     /// Accuracy of the last parameters.
     pub accuracy_raw: f64,
+    /// Mean over classes of the share of right ones among the test images of a class, 0 to 1, if recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub balanced_accuracy: Option<f64>,
+    /// The area under the ROC curve of two classes, if recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub auc: Option<f64>,
     /// Accuracies after each epoch; not in reports, because the list is long.
     #[serde(skip)]
     pub by_epoch: Vec<EpochAccuracy>,
@@ -167,6 +174,9 @@ pub struct ReportRow {
     pub without_value: Vec<String>,
     /// Share of right labels among the answered queries, 0 to 1.
     pub label_accuracy: Option<f64>,
+    /// Mean over the true classes of the answered queries of the share of right labels, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_balanced_accuracy: Option<f64>,
     /// Number of queries whose label equals the clear-text argmax.
     pub agreement: usize,
     /// Number of queries without a unique winner; only the paper's circuit leaves any.
@@ -202,6 +212,17 @@ impl ReportRow {
     #[must_use]
     pub(crate) fn figures_only(&self) -> Self {
         Self { encrypted_times: None, classification: None, ..self.clone() }
+    }
+
+    /// Returns the mean over the students of a result; `None` unless every student has it.
+    pub(crate) fn mean_of_students(&self, result: fn(&StudentRun) -> Option<f64>) -> Option<f64> {
+        let found: Vec<f64> = self.students.iter().map(result).collect::<Option<_>>()?;
+        mean_and_deviation(&found).0
+    }
+
+    /// Returns whether a class has at least twice as many test images as another one, so the accuracy may mislead.
+    pub(crate) fn has_unequal_classes(&self) -> bool {
+        self.classification.as_ref().is_some_and(Classification::is_unequal)
     }
 
     /// Returns the names of the stages that learned from its labels.

@@ -28,6 +28,7 @@ pub(crate) fn report_row(config: &Config, outputs: &Outputs, index: usize) -> Re
         paper_formulas: bounds.paper_formulas,
         without_value: bounds.without_value,
         label_accuracy: labels.label_accuracy,
+        label_balanced_accuracy: labels.label_balanced_accuracy,
         agreement: labels.agreement,
         unresolved: labels.unresolved,
         answered: (source.threshold().is_some() || is_partly_empty).then(|| labels.answered()),

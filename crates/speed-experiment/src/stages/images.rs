@@ -305,8 +305,9 @@ fn of_pool(pool: usize, expected: impl Display) -> ExperimentError {
     ExperimentError::fault(format_args!("data.pool_images = {pool}: expected {expected}"))
 }
 
-/// Checks before any training that encrypted answers can represent all classes.
+/// Checks before any training that the students' prior has all classes, and that encrypted answers can represent them.
 fn check_classes(config: &Config, found: usize) -> Result<(), ExperimentError> {
+    config.check_classes(found)?;
     let max = Outcomes::MAX;
     match config.rows.iter().find(|row| row.aggregation == AggregationKind::Encrypted) {
         Some(row) if found > max => {

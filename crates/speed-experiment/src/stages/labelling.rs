@@ -179,6 +179,8 @@ impl Stage for LabellingStage<'_> {
         if let Some(truth) = truth.filter(|truth| truth.digest().is_none()) {
             labels.label_accuracy = record::share_right(&labels.labels, queries, truth);
         }
+        labels.label_balanced_accuracy =
+            truth.and_then(|truth| record::mean_share_right(&labels.labels, queries, truth));
         Ok((labels, times))
     }
 }

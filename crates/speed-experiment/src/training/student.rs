@@ -27,7 +27,7 @@ use crate::error::ExperimentError;
 use crate::image_warnings::known;
 use crate::model::{Description, Network, Origin, probabilities, to_bytes};
 use crate::progress::Progress;
-use crate::report::{Classification, EncoderFacts};
+use crate::report::{Classification, EVEN, EncoderFacts};
 
 /// The options of a student's training.
 #[derive(Clone, Debug)]
@@ -43,6 +43,8 @@ pub struct StudentOptions {
     pub test: Option<PathBuf>,
     /// The labels of a test array.
     pub test_labels: Option<PathBuf>,
+    /// The probability of the second of two classes above which a test image counts as that class in the report.
+    pub threshold: f64,
     /// The names of the classes in the order of the labels; by default the names of the test directories.
     pub classes: Option<Vec<String>>,
     /// The round that gave the labels, if it is known.
@@ -127,9 +129,19 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     let seed = seed(options.seed);
     let config = config(options, seed)?;
     check_classes_option(options.classes.as_deref())?;
+    if !(options.threshold > 0.0 && options.threshold < 1.0) {
+        let expected = format_args!("expected a probability above 0 and below 1, found {}", options.threshold);
+        return Err(ExperimentError::option("--threshold", expected));
+    }
     let encoder = options.pool.read_encoder(&config)?;
     let (class_names, test) = classes_and_test(options, &config, encoder.as_ref(), progress)?;
     options.test.as_deref().map_or(Ok(()), |test| check_folders(&class_names, test))?;
+    if options.threshold != EVEN && class_names.len() != 2 {
+        let expected =
+            format_args!("expected two classes, whose second one has the threshold, found {}", class_names.len());
+        return Err(ExperimentError::option("--threshold", expected));
+    }
+    config.check_classes(class_names.len())?;
     let mut pool = options.pool.unlabelled(&config, class_names.len(), encoder.as_ref())?;
     pool.warnings.iter().for_each(|warning| progress.warn(warning));
     let shape = pool.images.shape();
@@ -163,7 +175,9 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
 
     let test = test.map(|test| {
         let pairs = test.labels().iter().copied().zip(outcome.predictions.iter().copied());
-        Classification::new(&class_names, pairs)
+        let result = Classification::new(&class_names, pairs)?;
+        let truth = test.labels().iter().copied();
+        Ok::<_, ExperimentError>(result.ranked(truth, &outcome.margins, options.threshold))
     });
     let pool = summary(&pool.images, &labelled, &outcome)?;
     warn_of_one_class(

@@ -11,7 +11,10 @@ use speed_core::random::Streams;
 use speed_core::{printable, printable_path};
 use speed_data::Split;
 use speed_nn::threads;
-use speed_teacher::{EnsembleError, EnsembleTraining, TeacherConfig, TeacherMetrics, TrainedTeacher, train_member};
+use speed_nn::training::{greatest, logits, margins};
+use speed_teacher::{
+    EnsembleError, EnsembleTraining, TeacherConfig, TeacherError, TeacherMetrics, TrainedTeacher, train_member,
+};
 
 use super::division::Division;
 use super::groups::{Grouping, groups};
@@ -23,7 +26,7 @@ use crate::encoder::check_shape;
 use crate::error::ExperimentError;
 use crate::model::{Description, ModelEncoder, Network, Origin, to_bytes};
 use crate::progress::Progress;
-use crate::report::{Classification, EncoderFacts};
+use crate::report::{Classification, EVEN, EncoderFacts};
 use crate::store::{write_new_secret, write_secret_folder};
 
 /// The options of a training of teachers.
@@ -47,6 +50,8 @@ pub struct TeacherOptions {
     pub seed: Option<u64>,
     /// Number of teachers that are trained at the same time. Results do not depend on it.
     pub threads: NonZeroUsize,
+    /// The weights of the classes, as the key `teacher.class_weights`; `None` for its default.
+    pub class_weights: Option<String>,
     /// Changes of keys of `[teacher]`, as `KEY=VALUE`.
     pub sets: Vec<String>,
     /// The new model file, or with `parts` the new directory of model files.
@@ -100,8 +105,9 @@ struct Part {
     held_out: Vec<usize>,
 }
 
-/// A trained teacher: its metrics, the classes of its held-out images, and the bytes of its model file.
-type Finished = (TeacherMetrics, Vec<u8>, Vec<u8>);
+/// A trained teacher: its metrics, the classes of its held-out images, their margins if there are two classes, and the bytes
+/// of its model file.
+type Finished = (TeacherMetrics, Vec<u8>, Vec<f64>, Vec<u8>);
 
 /// Trains the teachers of one organisation and writes their model files, which only their owner can read.
 ///
@@ -125,6 +131,7 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
     let seed = seed(options.seed);
     let mut fixed = vec!["table.repeats=0".to_owned()];
     fixed.extend(options.images.encoder.as_ref().map(|_| "teacher.architecture=linear".to_owned()));
+    fixed.extend(options.class_weights.iter().map(|weights| format!("teacher.class_weights={weights}")));
     let config = settings("teacher", &options.images, seed, &fixed, &options.sets)?;
     let encoder = options.images.read_encoder(&config)?;
     let mut data = options.images.labelled(&config, options.classes.as_deref(), encoder.as_ref())?;
@@ -158,11 +165,12 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
     let finished = train(options, &config, (&data, encoder.as_ref()), &parts, progress)?;
     let files = write(options, &finished)?;
 
-    let pairs = parts.iter().zip(&finished).flat_map(|(part, (_, predicted, _))| {
-        part.held_out.iter().map(|&image| data.images.label(image)).zip(predicted.iter().copied())
-    });
-    let classification = Classification::new(&data.class_names, pairs)?;
-    let report = |((part, file), (metrics, predicted, _)): ((&Part, PathBuf), &Finished)| {
+    let truth: Vec<u8> = parts.iter().flat_map(|part| &part.held_out).map(|&image| data.images.label(image)).collect();
+    let predicted = finished.iter().flat_map(|(_, predicted, ..)| predicted.iter().copied());
+    let margins: Vec<f64> = finished.iter().flat_map(|(_, _, margins, _)| margins.iter().copied()).collect();
+    let classification = Classification::new(&data.class_names, truth.iter().copied().zip(predicted))?;
+    let classification = classification.ranked(truth, &margins, EVEN);
+    let report = |((part, file), (metrics, predicted, ..)): ((&Part, PathBuf), &Finished)| {
         let images = &data.images;
         let right = part.held_out.iter().zip(predicted).filter(|(image, class)| images.label(**image) == **class);
         let (right, validation_images) = (right.count(), part.held_out.len());
@@ -254,10 +262,12 @@ fn train(
             device: &device,
         };
         let TrainedTeacher { teacher, metrics, .. } = train_member(&training, index, stop)?;
-        let predicted = match parts[index].held_out.as_slice() {
-            [] => Vec::new(),
-            held_out => teacher.predict(&data.images.select(held_out))?,
+        let held_out = &parts[index].held_out;
+        let (scores, classes) = match held_out.as_slice() {
+            [] => (Vec::new(), data.class_names.len()),
+            held_out => logits(teacher.network(), &data.images, held_out, &device).map_err(TeacherError::from)?,
         };
+        let (predicted, margins) = (scores.chunks_exact(classes).map(greatest).collect(), margins(&scores, classes));
         let network = Network::Teacher { version: settings.architecture.version(), config: settings };
         let (shape, classes) = (data.images.shape(), data.class_names.clone());
         let origin = Origin { teacher: Some(index), ..Origin::of_command(config.seed) };
@@ -265,7 +275,7 @@ fn train(
         let bytes = to_bytes(&description, teacher.network())
             .map_err(|error: ExperimentError| EnsembleError::Caller(error.at(&options.out)))?;
         progress.advance(1, &format!("teacher {index} fits {:.1} % of its images", 100.0 * metrics.train_accuracy));
-        Ok((metrics, predicted, bytes))
+        Ok((metrics, predicted, margins, bytes))
     });
     let finished = finished.map_err(EnsembleError::from)?;
     progress.end(&format!("{} teachers trained", parts.len()));
@@ -288,7 +298,7 @@ fn consecutive(images: &Split, parts: &[Part]) -> (Split, Vec<Range<usize>>) {
 fn write(options: &TeacherOptions, finished: &[Finished]) -> Result<Vec<PathBuf>, ExperimentError> {
     let out = &options.out;
     if options.parts.is_none()
-        && let [(_, _, bytes)] = finished
+        && let [(.., bytes)] = finished
     {
         if !write_new_secret(out, bytes)? {
             return Err(super::exists(out));
@@ -296,7 +306,7 @@ fn write(options: &TeacherOptions, finished: &[Finished]) -> Result<Vec<PathBuf>
         return Ok(vec![out.clone()]);
     }
     let name = |index: usize| format!("teacher-{index:04}.safetensors");
-    let files = finished.iter().enumerate().map(|(index, (_, _, bytes))| (name(index), bytes.as_slice()));
+    let files = finished.iter().enumerate().map(|(index, (.., bytes))| (name(index), bytes.as_slice()));
     if !write_secret_folder(out, files)? {
         return Err(super::exists(out));
     }

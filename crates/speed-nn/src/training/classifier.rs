@@ -199,6 +199,20 @@ pub fn greatest(logits: &[f32]) -> u8 {
     u8::try_from(best).expect("a split has at most 256 classes")
 }
 
+/// Returns by how much the second of two logits exceeds the first, for each image; empty if there are not two classes.
+///
+/// # Panics
+/// If the logits are not those of `classes` classes.
+#[must_use]
+pub fn margins(logits: &[f32], classes: usize) -> Vec<f64> {
+    if classes != 2 {
+        return Vec::new();
+    }
+    assert!(logits.len().is_multiple_of(2), "{} logits", logits.len());
+    // A probability would round to 1 for many images that differ.
+    logits.chunks_exact(2).map(|pair| f64::from(pair[1]) - f64::from(pair[0])).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use speed_data::ImageShape;

@@ -5,7 +5,8 @@
 //! Multinomial logistic regression follows. Its loss assumes that most labels may be wrong: it is the cross-entropy of the given label
 //! seen through symmetric noise (Patrini et al., "Making Deep Neural Networks Robust to Label Noise", 2017), which is nearly
 //! the mean absolute error (Ghosh et al. 2017), so images whose label does not fit their place say little. A second term draws the
-//! mean prediction for the pool towards equal frequencies of the classes (Krause, Perona and Gomes, 2010).
+//! mean prediction for the pool towards equal frequencies of the classes (Krause, Perona and Gomes, 2010), or towards those
+//! of `student.prior`.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -17,7 +18,7 @@ use speed_nn::layers::{Dense, unit_rows};
 use speed_nn::ops::activation::Activation;
 use speed_nn::ops::log_sum_exp::log_softmax;
 use speed_nn::ops::product::product;
-use speed_nn::ops::sums::{column_means, mean, row_sums};
+use speed_nn::ops::sums::{column_means, mean, row_sums, total};
 use speed_nn::optim::{Adam, Averaged, StepError};
 use speed_nn::params::{ParameterError, number_parameters};
 use speed_nn::training::{Classifier, Cycle, VECTOR_OFFSET};
@@ -33,7 +34,7 @@ const LENGTH: f64 = 8.0;
 const WRONG: f64 = 0.88;
 /// Weight of half of the squared weights.
 const DECAY: f64 = 1e-2;
-/// Weight of the term for equal frequencies.
+/// Weight of the term for the frequencies of the classes.
 const BALANCE: f64 = 1.0;
 /// Added to frequencies, so that their logarithm is finite.
 const LEAST: f64 = 1e-6;
@@ -106,6 +107,8 @@ struct LinearTraining {
     regression: Averaged<Dense>,
     /// The projected vectors of the pool, `[images, components]`.
     projected: Tensor<2>,
+    /// The frequencies of the classes, `[1, classes]`, if they are not equal.
+    prior: Option<Tensor<2>>,
 }
 
 impl LinearTraining {
@@ -125,7 +128,11 @@ impl LinearTraining {
         let recorded = device.clone().autodiff();
         let regression = number_parameters(output(components(shape), classes, &recorded));
         let adam = Adam::with_least_deviation([0.9, 0.999], 1e-8);
-        Self { network, regression: Averaged::new(regression, adam, AVERAGE), projected }
+        let prior =
+            lesson.config.prior.frequencies(lesson).map(|frequencies| {
+                of(frequencies.into_iter().map(|frequency| frequency as f32).collect(), [1, classes])
+            });
+        Self { network, regression: Averaged::new(regression, adam, AVERAGE), projected, prior }
     }
 
     /// Makes a step at the share `done` of all steps, and returns its loss.
@@ -145,8 +152,12 @@ impl LinearTraining {
         let seen = own * column(noise.iter().map(|[right, other]| right - other).collect())
             + column(noise.iter().map(|[_, other]| *other).collect());
         let frequencies = column_means(log_softmax(self.logits(lesson, pool)).exp());
-        let loss = mean(seen.log()).neg() - mean(frequencies.add_scalar(LEAST).log()) * BALANCE
-            + self.regression.network().half_squared_norm() * DECAY;
+        let frequencies = frequencies.add_scalar(LEAST).log();
+        let expected = match &self.prior {
+            None => mean(frequencies),
+            Some(prior) => total(frequencies * prior.clone()),
+        };
+        let loss = mean(seen.log()).neg() - expected * BALANCE + self.regression.network().half_squared_norm() * DECAY;
         self.regression.step(LEARNING_RATE * (1.0 - done), &loss)
     }
 
@@ -181,8 +192,9 @@ impl Method for Linear {
         true
     }
 
-    fn settings(&self, _: &StudentConfig) -> Value {
-        json!({})
+    fn settings(&self, config: &StudentConfig) -> Value {
+        // Equal frequencies were once the only ones.
+        if config.prior.is_uniform() { json!({}) } else { json!({ "prior": config.prior }) }
     }
 
     fn passes(&self, _: &StudentConfig) -> Passes {
@@ -267,7 +279,7 @@ mod tests {
 
     use super::*;
     use crate::test_support::{Bits, Data, run};
-    use crate::{Images, StudentMethod};
+    use crate::{ClassPrior, Images, StudentMethod};
 
     const CLASSES: u8 = 4;
     const VALUES: usize = 24;
@@ -319,6 +331,45 @@ mod tests {
         let (resumed, rest) = run(StudentMethod::LINEAR, &config, &data, 1, Some(middle));
         assert_eq!(rest.len(), EPOCHS as usize - 21);
         assert_eq!(Bits::new(resumed), Bits::new(outcome));
+    }
+
+    #[test]
+    fn a_prior_keeps_a_rare_class_rare() {
+        // Two classes of vectors, of which one in twenty is rare, and ten right labels of each.
+        let shape = ImageShape { channels: 1, height: 1, width: VALUES };
+        let split = |images: usize, index: u64| {
+            let mut stream = Streams::new(8).stream("rare", index);
+            let labels: Vec<u8> = (0..images).map(|image| u8::from(image % 20 == 0)).collect();
+            let pixels = labels.iter().flat_map(|&label| {
+                let value = |value: usize| {
+                    let of_class = if value % 2 == usize::from(label) { 30.0 } else { 0.0 };
+                    let noise = 30.0 * Distribution::<f64>::sample(&StandardNormal, &mut stream);
+                    (128.0 + of_class + noise).clamp(1.0, 255.0) as u8
+                };
+                (0..VALUES).map(value).collect::<Vec<u8>>()
+            });
+            let pixels = pixels.collect();
+            Split::new(shape, 2, pixels, labels).expect("a split")
+        };
+        let (pool, test) = (split(400, 0), split(400, 1));
+        let of = |class: u8| (0..400).filter(|&image| pool.label(image) == class).take(10).collect::<Vec<_>>();
+        let labelled = [0, 1].into_iter().flat_map(|class| of(class).into_iter().map(move |image| (image, class)));
+        let data = Data { labelled: labelled.collect(), pool: pool.clone(), test };
+        let rare = |prior: ClassPrior| {
+            let config = StudentConfig { prior, ..StudentConfig::default() };
+            let (outcome, _) = run(StudentMethod::LINEAR, &config, &data, 1, None);
+            outcome.expect("a training").predictions.iter().filter(|class| **class == 1).count()
+        };
+        let (equal, given) = (rare(ClassPrior::Uniform), rare(ClassPrior::Given(vec![0.95, 0.05])));
+        assert!(given.abs_diff(20) < equal.abs_diff(20), "{equal} and {given} of 400, of which 20 are rare");
+    }
+
+    #[test]
+    fn an_equal_prior_is_not_in_the_identity_of_a_training() {
+        let config = StudentConfig::default();
+        assert_eq!(Linear.settings(&config), json!({}));
+        let given = StudentConfig { prior: ClassPrior::Given(vec![0.5, 0.5]), ..config };
+        assert_eq!(Linear.settings(&given), json!({ "prior": [0.5, 0.5] }));
     }
 
     #[test]

@@ -7,8 +7,8 @@ use speed_nn::matrix::on_vectors;
 use trace::Trace;
 
 use super::*;
-use crate::Schedule;
 use crate::architectures::{DeeperNetwork, ReferenceNetwork, SmallNetwork};
+use crate::{ClassWeights, Schedule};
 
 #[path = "../../../../scripts/peers/training/trace.rs"]
 mod trace;
@@ -30,6 +30,7 @@ fn config(architecture: Architecture, batch: usize) -> TeacherConfig {
         shift: 2,
         average: 0.0,
         validation: 0.0,
+        class_weights: ClassWeights::None,
     };
     if architecture == Architecture::SMALL {
         return common;
@@ -80,7 +81,7 @@ fn record_with<N: TeacherNetwork, O: Optimizer>(
     for step in 1..=STEPS {
         let (images, labels) = batches.next(N::OFFSET);
         let images = images.into_tensor(&device);
-        let loss = loss(trained.network(), images.clone(), &labels);
+        let loss = loss(trained.network(), images.clone(), &labels, None);
         let gradients = GradientsParams::from_grads(loss.backward(), trained.network());
         trace.input(format!("{step}/images"), &images.dims(), &values(images.clone()));
         let numbers: Vec<f32> = labels.iter().map(|&label| f32::from(label)).collect();
@@ -90,7 +91,7 @@ fn record_with<N: TeacherNetwork, O: Optimizer>(
             trace.result(format!("{step}/gradient/{index}"), &shape, &values);
         }
         drop(gradients);
-        let loss = super::loss(trained.network(), images, &labels);
+        let loss = super::loss(trained.network(), images, &labels, None);
         trained.step(learning_rate(config, IMAGES, step - 1), &loss).expect("a step");
         let after = match step {
             _ if every_step => format!("{step}/after"),

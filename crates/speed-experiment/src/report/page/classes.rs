@@ -34,6 +34,7 @@ fn result(of: &Classification) -> Markup {
     html! {
         div.by-class {
             (wide("Accuracy by class", &by_class(of)))
+            @for line in of.in_words() { p { (line) } }
             @if of.names().len() <= MAX_SHOWN { (wide("Confusion matrix", &matrix(of))) } @else { (confusions(of)) }
         }
     }

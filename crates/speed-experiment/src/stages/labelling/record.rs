@@ -1,5 +1,6 @@
 //! The labels of a row, and the times of their computation.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -32,6 +33,9 @@ pub(crate) struct RowLabels {
     pub(crate) unresolved: Option<usize>,
     /// Share of right labels; `None` without true labels.
     pub(crate) label_accuracy: Option<f64>,
+    /// Mean over the true classes of the share of right labels, measured when the record is read.
+    #[serde(skip)]
+    pub(crate) label_balanced_accuracy: Option<f64>,
     /// Number of teachers that added noise.
     pub(crate) noisy_teachers: usize,
     /// Bytes that each teacher sends for all queries; 0 in clear text.
@@ -54,6 +58,7 @@ impl RowLabels {
             agreement: labels.iter().zip(&clear).filter(|(label, clear)| label == clear).count(),
             unresolved: (row.circuit == Circuit::Paper).then(|| labels.iter().filter(|label| label.is_none()).count()),
             label_accuracy,
+            label_balanced_accuracy: None,
             noisy_teachers: if row.aggregation == AggregationKind::NonPrivate { 0 } else { noisy_teachers },
             message_bytes: aggregated.message_bytes,
             labels,
@@ -111,4 +116,18 @@ pub(super) fn share_right(labels: &[Option<u8>], queries: QueryList<'_>, truth: 
     let right = labels.iter().zip(&truth).filter(|(label, truth)| **label == Some(**truth)).count();
     let answered = labels.iter().flatten().count();
     (answered > 0).then(|| right as f64 / answered as f64)
+}
+
+/// Returns the mean over the true classes of the answered queries of the share of right labels; `None` without answers.
+pub(super) fn mean_share_right(labels: &[Option<u8>], queries: QueryList<'_>, truth: &Truth<'_>) -> Option<f64> {
+    let truth = queries.truth(truth.labels());
+    // Answers and right answers by true class.
+    let mut counts = BTreeMap::<u8, [u32; 2]>::new();
+    for (label, truth) in labels.iter().zip(&truth).filter_map(|(label, truth)| Some(((*label)?, *truth))) {
+        let [answers, right] = counts.entry(truth).or_default();
+        *answers += 1;
+        *right += u32::from(label == truth);
+    }
+    let shares = counts.values().map(|[answers, right]| f64::from(*right) / f64::from(*answers));
+    (!counts.is_empty()).then(|| shares.sum::<f64>() / counts.len() as f64)
 }

@@ -7,7 +7,7 @@ use speed_student::{EpochMetrics, StudentMethod, StudentOutcome};
 
 use crate::error::ExperimentError;
 use crate::picture;
-use crate::report::{Classification, EpochAccuracy, StudentRun, csv};
+use crate::report::{Classification, EVEN, EpochAccuracy, StudentRun, csv};
 use crate::store::{FinishedStage, StageFolder, read_listed, read_stage_file};
 
 /// The file of the metrics of every epoch, including times.
@@ -58,11 +58,20 @@ pub(super) fn write(
     test: &Test<'_>,
 ) -> Result<Vec<String>, ExperimentError> {
     let StudentOutcome { metrics, samples, .. } = outcome;
-    let run =
-        StudentRun { stage: stage.to_owned(), accuracy, accuracy_raw, by_epoch: Vec::new(), classification: None };
+    let run = StudentRun {
+        stage: stage.to_owned(),
+        accuracy,
+        accuracy_raw,
+        balanced_accuracy: None,
+        auc: None,
+        by_epoch: Vec::new(),
+        classification: None,
+    };
     folder.write_checked(METRICS, metrics_csv(method.measures(), metrics).as_bytes())?;
     let labels = test.images.labels().iter().copied().zip(outcome.predictions.iter().copied());
     let classification = Classification::new(test.class_names, labels)?;
+    let truth = test.images.labels().iter().copied();
+    let classification = classification.ranked(truth, &outcome.margins, EVEN);
     check_accuracy(&classification, &run, folder.path().join(CLASSES))?;
     folder.write_checked_json(CLASSES, &classification)?;
     folder.write_json(RESULT, &run)?;
@@ -87,7 +96,9 @@ pub(super) fn read(stage: &FinishedStage, class_names: &[String]) -> Result<Stud
     check_accuracy(&classification, &run, stage.path(CLASSES))?;
     // Names of classes may have changed since, such as those of folders of pictures.
     let classification = classification.with_names(class_names)?;
-    Ok(StudentRun { by_epoch, classification: Some(classification), ..run })
+    let (balanced_accuracy, auc) =
+        (classification.balanced_accuracy(), classification.two_classes().and_then(|two| two.auc));
+    Ok(StudentRun { balanced_accuracy, auc, by_epoch, classification: Some(classification), ..run })
 }
 
 /// Reads the accuracies of a student by epoch, in the run in the directory `run`; empty if its metrics are missing.

@@ -18,7 +18,7 @@ impl Stage for Student<'_> {
     type Output = StudentRun;
 
     fn facts(&self) -> StageFacts<'_> {
-        StageFacts { version: 4, depends_on_machine: true, ..StageFacts::new(&self.name) }
+        StageFacts { version: 5, depends_on_machine: true, ..StageFacts::new(&self.name) }
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {

@@ -20,7 +20,7 @@ pub struct PseudoLabelsConstants {
     pub unlabelled_weight: f64,
     /// Upper limit of the threshold of pseudo-labels, which is the mean confidence over the pool.
     pub threshold: f64,
-    /// Strength by which pseudo-labels are drawn towards equal class frequencies: 0 not at all, 1 fully.
+    /// Strength by which pseudo-labels are drawn towards the class frequencies of the prior: 0 not at all, 1 fully.
     pub alignment: f64,
     /// Assumed share of wrong given labels.
     pub label_noise: f64,

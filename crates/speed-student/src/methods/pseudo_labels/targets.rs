@@ -29,14 +29,16 @@ impl Targets {
     }
 
     /// Computes the targets from the probabilities `[images, classes]` of the pool. A label is right if neither its
-    /// doubt nor `label_noise`, which are independent, makes it wrong.
+    /// doubt nor `label_noise`, which are independent, makes it wrong. Predictions are drawn towards the frequencies `prior`
+    /// of the classes, or else towards equal ones.
     pub(super) fn from_pool(
         constants: &PseudoLabelsConstants,
         mut pool: Matrix,
         labels: &[(usize, u8)],
         doubts: Option<&[f32]>,
+        prior: Option<&[f64]>,
     ) -> Self {
-        align(&mut pool, constants.alignment as f32);
+        align(&mut pool, constants.alignment as f32, prior);
         let mut labelled = Matrix::zeros(labels.len(), pool.columns());
         let mut disputed = 0.0;
         for (row, &(image, label)) in labels.iter().enumerate() {
@@ -50,14 +52,15 @@ impl Targets {
     }
 }
 
-/// Draws probabilities `[images, classes]` towards equal class frequencies: every class is divided by its share of all
-/// images to the power `strength`, and every row is normalised again (Berthelot et al. 2020, distribution alignment,
-/// with a uniform target distribution).
-fn align(probabilities: &mut Matrix, strength: f32) {
+/// Draws probabilities `[images, classes]` towards the class frequencies `prior`, or else towards equal ones: every class is
+/// multiplied by its expected share of all images, divided by its share, to the power `strength`, and every row is
+/// normalised again (Berthelot et al. 2020, distribution alignment).
+fn align(probabilities: &mut Matrix, strength: f32, prior: Option<&[f64]>) {
     let (images, classes) = (probabilities.rows(), probabilities.columns());
+    let expected = |class: usize| prior.map_or(images as f64 / classes as f64, |prior| images as f64 * prior[class]);
     // The factor is bounded, so a class without images stays without images.
-    let factor = |share: f64| libm::pow(images as f64 / classes as f64 / share.max(1.0), f64::from(strength)) as f32;
-    let factors: Vec<f32> = shares(probabilities).into_iter().map(factor).collect();
+    let factor = |(class, share): (usize, f64)| libm::pow(expected(class) / share.max(1.0), f64::from(strength)) as f32;
+    let factors: Vec<f32> = shares(probabilities).into_iter().enumerate().map(factor).collect();
     for image in 0..images {
         let row = probabilities.row_mut(image);
         row.iter_mut().zip(&factors).for_each(|(p, factor)| *p *= factor);
@@ -143,14 +146,20 @@ mod tests {
         // The shares are 1.2, 0.6 and 0.2 of 2; the target is 2/3 each.
         let start = matrix(&[[0.7, 0.2, 0.1], [0.5, 0.4, 0.1]]);
         let mut none = start.clone();
-        align(&mut none, 0.0);
+        align(&mut none, 0.0, None);
         close(none.row(1), [0.5, 0.4, 0.1]);
-        let mut full = start;
-        align(&mut full, 1.0);
+        let mut full = start.clone();
+        align(&mut full, 1.0, None);
         // The factors of the second and third classes are bounded by the factor of a share of one image.
         let row = [0.7 / 1.2, 0.2, 0.1];
         let sum: f32 = row.iter().sum();
         close(full.row(0), row.map(|p| p / sum));
+        // The prior replaces 2/3 of an image by 0.4, 1 and 0.6 images.
+        let mut drawn = start;
+        align(&mut drawn, 1.0, Some(&[0.2, 0.5, 0.3]));
+        let row = [0.7 / 1.2 * 0.4, 0.2, 0.1 * 0.6];
+        let sum: f32 = row.iter().sum();
+        close(drawn.row(0), row.map(|p| p / sum));
     }
 
     #[test]
@@ -177,13 +186,13 @@ mod tests {
 
         let constants = PseudoLabelsConstants { alignment: 0.0, label_noise: 0.1, ..Default::default() };
         let pool = matrix(&[[0.001, 0.998, 0.001], [0.9, 0.05, 0.05]]);
-        let targets = Targets::from_pool(&constants, pool.clone(), &[(0, 0), (1, 0)], None);
+        let targets = Targets::from_pool(&constants, pool.clone(), &[(0, 0), (1, 0)], None, None);
         assert_eq!(targets.disputed, 0.5);
         assert_eq!((targets.labelled.rows(), targets.labelled.columns()), (2, 3));
         assert_eq!(Targets::from_labels(&[(0, 2)], None, 3).labelled.row(0), [0.0, 0.0, 1.0]);
         close(Targets::from_labels(&[(0, 2)], Some(&[0.4]), 3).labelled.row(0), [0.2, 0.2, 0.6]);
         // With label_noise 0.1 and a doubt of 0.5 a label is right with probability 0.45: 0.45 * 0.9 of that, and twice 0.275 * 0.05.
-        let doubted = Targets::from_pool(&constants, pool, &[(1, 0)], Some(&[0.5]));
+        let doubted = Targets::from_pool(&constants, pool, &[(1, 0)], Some(&[0.5]), None);
         close(doubted.labelled.row(0), [0.405 / 0.4325, 0.01375 / 0.4325, 0.01375 / 0.4325]);
     }
 }

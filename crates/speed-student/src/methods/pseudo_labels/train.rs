@@ -97,7 +97,13 @@ impl Method for PseudoLabels {
     }
 
     fn settings(&self, config: &StudentConfig) -> Value {
-        json!([config.pseudo_labels, config.pseudo_labels.constants])
+        let settings = &config.pseudo_labels;
+        // Equal frequencies were once the only ones.
+        if config.prior.is_uniform() {
+            json!([settings, settings.constants])
+        } else {
+            json!([settings, settings.constants, config.prior])
+        }
     }
 
     fn passes(&self, config: &StudentConfig) -> Passes {
@@ -175,7 +181,8 @@ impl Training for PseudoLabelsTraining {
         let targets = if epoch.number <= config.warmup_epochs {
             Targets::from_labels(lesson.labelled, lesson.doubts, lesson.classes())
         } else {
-            Targets::from_pool(&config.constants, self.probabilities(lesson, stream)?, lesson.labelled, lesson.doubts)
+            let (pool, prior) = (self.probabilities(lesson, stream)?, lesson.config.prior.frequencies(lesson));
+            Targets::from_pool(&config.constants, pool, lesson.labelled, lesson.doubts, prior.as_deref())
         };
 
         let steps = passes(config).steps(lesson.pool.len());
