@@ -40,7 +40,6 @@ pub use environment::current_environment;
 pub use error::{ExperimentError, found_instead};
 pub use list::{ListedState, RunSummary, list_runs};
 pub use options::RunOptions;
-pub use patients::PatientRule;
 pub use plan::{Plan, PlannedRow, PlannedStage, PlannedTraining, plan};
 pub use progress::{CurrentWork, Event, Part, PartView, Progress, RunView, Silent, StageStatus, StageView};
 pub use results::{

@@ -4,7 +4,6 @@ mod division;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 pub(crate) use division::Division;
 
@@ -13,48 +12,10 @@ use speed_core::{Digest, alike, composed, printable};
 use speed_data::Split;
 use speed_data::pictures::patient_id;
 
+use crate::config::{PatientRule, before_separator};
 use crate::error::ExperimentError;
 use crate::image_warnings::first_names;
 use crate::store::read_text;
-
-/// The rule that gives the patient of every image.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PatientRule {
-    /// The part of the file's name before the first occurrence of this text.
-    Prefix(String),
-    /// A CSV file with the columns `file` and `patient`. A file is named by its path in the directory of the images, or by its
-    /// own name if no other image has it; an image of an array is named by its position from 0.
-    File(PathBuf),
-    /// The patient id of DICOM files.
-    Dicom,
-}
-
-impl FromStr for PatientRule {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match (text.strip_prefix("prefix:"), text) {
-            (Some(""), _) => {
-                Err("expected the text after the patient in the names of files, as in prefix:_, found none")
-            }
-            (Some(separator), _) => Ok(Self::Prefix(separator.to_owned())),
-            (None, "dicom") => Ok(Self::Dicom),
-            (None, "") => Err("expected prefix:SEPARATOR, a CSV file or dicom, found nothing"),
-            (None, path) => Ok(Self::File(path.into())),
-        }
-    }
-}
-
-impl PatientRule {
-    /// Returns the patient of an image in a directory; `None` if its name has no patient, or another file names it.
-    pub(crate) fn of_image(&self, path: &Path) -> Option<String> {
-        match self {
-            Self::Prefix(separator) => prefix(&path.file_name()?.to_string_lossy(), separator).map(composed),
-            Self::File(_) => None,
-            Self::Dicom => patient_id(path).ok().map(|id| composed(&id)),
-        }
-    }
-}
 
 /// The patients of images.
 pub(crate) struct Patients {
@@ -92,7 +53,7 @@ pub(crate) fn patients(
         None => return Ok(Patients { of_image: digests, warnings }),
         Some(PatientRule::Prefix(separator)) => {
             let prefix = |name: &String| {
-                prefix(file_name(name), separator).map(str::to_owned).ok_or_else(|| {
+                before_separator(file_name(name), separator).map(str::to_owned).ok_or_else(|| {
                     let expected =
                         format_args!("expected a name that begins with its patient and {separator:?}, found none");
                     let fault = format!("{expected}: rename it, or give a CSV file with the columns file and patient");
@@ -148,11 +109,6 @@ pub(crate) fn relative(folder: &Path, files: &[PathBuf]) -> Vec<String> {
         path.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
     };
     files.iter().map(name).collect()
-}
-
-/// Returns the part of a file's name before the separator.
-fn prefix<'a>(name: &'a str, separator: &str) -> Option<&'a str> {
-    name.split_once(separator).map(|(prefix, _)| prefix).filter(|prefix| !prefix.is_empty())
 }
 
 /// Returns the pairs of numbers that differ in leading zeros, which spreadsheets drop.
@@ -224,9 +180,6 @@ mod tests {
             let error = of(&["a/p_1.png", name]).expect_err("no prefix").to_string();
             assert!(error.contains(name) && error.contains("\"_\""), "{error}");
         }
-        assert!(PatientRule::from_str("prefix:").is_err() && PatientRule::from_str("").is_err());
-        assert_eq!("a:b.csv".parse(), Ok(PatientRule::File("a:b.csv".into())));
-        assert_eq!("dicom".parse(), Ok(PatientRule::Dicom));
         // Without a rule the pixels decide: images 0 and 2 are copies.
         let found = patients(Path::new(""), &names(&["a", "b", "c"]), &images(3), None).expect("patients").of_image;
         assert!(found[0] == found[2] && found[0] != found[1], "{found:?}");

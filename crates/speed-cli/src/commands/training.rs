@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use speed_accountant::Delta;
 use speed_core::{Classes, printable, printable_path};
-use speed_experiment::PatientRule;
+use speed_experiment::config::PatientRule;
 use speed_experiment::model::Model;
 use speed_experiment::report::{Classification, EncoderFacts, ModelFile, Table};
 use speed_experiment::training::{

@@ -8,7 +8,7 @@ use speed_data::{Facts, ImageShape, street};
 
 use super::fault::{Fault, refuse};
 use super::noise::is_unset;
-use crate::patients::PatientRule;
+use super::patients::PatientRule;
 use crate::report::{MAX_CLASS_NAME, check_class_names};
 
 /// Limit on numbers of images: larger numbers are typing errors, and would exceed memory or time.

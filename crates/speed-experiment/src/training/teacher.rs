@@ -15,12 +15,12 @@ use speed_teacher::{EnsembleError, EnsembleTraining, TeacherConfig, TeacherMetri
 use super::images::{ImagesOptions, Labelled};
 use super::settings::settings;
 use super::{check_classes_option, check_folders, check_new, seed};
-use crate::config::Config;
+use crate::config::{Config, PatientRule};
 use crate::encoder::check_shape;
 use crate::error::ExperimentError;
 use crate::image_warnings::in_several_parts;
 use crate::model::{Description, ModelEncoder, Network, Origin, to_bytes};
-use crate::patients::{Division, PatientRule, Patients, patients};
+use crate::patients::{Division, Patients, patients};
 use crate::progress::Progress;
 use crate::report::{Classification, EncoderFacts};
 use crate::store::{write_new_secret, write_secret_folder};
