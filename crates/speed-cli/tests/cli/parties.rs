@@ -239,11 +239,28 @@ fn parties_that_can_vote_for_a_class_are_counted_and_a_class_of_no_party_is_refu
     assert_ne!(changed, text);
     fs::write(parties.path("student", "changed.toml"), changed).expect("a round");
     check_failure(&parties.run("student", "round changed.toml"), 2, &["changed.toml", "was changed"]);
+    // The plan does the same before there are keys.
+    let plan = |classes: u8| {
+        format!(
+            "plan --teachers 3 --agreement 0.9 --classes {classes} --queries 4 --mechanism binomial --coins 40 --without-times --roster cards"
+        )
+    };
+    let said = parties.succeeds("student", &plan(3));
+    assert!(
+        said.contains("parties that can vote for each class that a card states: benign 3, malignant 2\n"),
+        "{said}"
+    );
+    check_failure(
+        &parties.run("student", &plan(3).replace("--teachers 3", "--teachers 4")),
+        3,
+        &["cards", "3 teachers, expected 4"],
+    );
     // A class that the round lacks, and a class that no party has.
     check_failure(&parties.run("student", &round("benign,other", "wrong.toml")), 2, &["north", "found malignant"]);
     introduce("teacher keygen", "west", " --classes malignant");
     let refused = parties.run("student", &round("benign,malignant,other", "wrong.toml"));
     check_failure(&refused, 2, &["the class other", "all 3 cards state other classes"]);
+    check_failure(&parties.run("student", &plan(3)), 2, &["--classes", "the cards state 2 classes"]);
 }
 
 #[test]
