@@ -47,6 +47,16 @@ impl Classes {
     /// If there are too few or too many, or a name is not legible or too long, or two look [`alike`].
     pub fn named(names: Vec<String>) -> Result<Self, ClassesError> {
         let Self { count, .. } = Self::numbered(names.len())?;
+        let names = Self::check_names(&names)?;
+        let is_numbered = names.iter().enumerate().all(|(number, name)| *name == number.to_string());
+        Ok(Self { count, names: (!is_numbered).then_some(names) })
+    }
+
+    /// Returns names of classes in the form of [`composed`], whatever their number.
+    ///
+    /// # Errors
+    /// If a name is not legible or too long, or two look [`alike`].
+    pub fn check_names(names: &[String]) -> Result<Vec<String>, ClassesError> {
         let names: Vec<String> = names.iter().map(|name| composed(name)).collect();
         let is_good = |name: &String| name.len() <= Self::MAX_NAME && is_legible(name) && is_assigned(name);
         if let Some(name) = names.iter().find(|name| !is_good(name)) {
@@ -60,8 +70,7 @@ impl Classes {
                 "expected names of classes that cannot be taken for one another, found {first:?} and {second:?}"
             )));
         }
-        let is_numbered = names.iter().enumerate().all(|(number, name)| *name == number.to_string());
-        Ok(Self { count, names: (!is_numbered).then_some(names) })
+        Ok(names)
     }
 
     /// Returns the number of classes.

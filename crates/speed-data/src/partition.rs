@@ -1,7 +1,7 @@
 //! The disjoint partitions of the teachers.
 
 use crate::{DataError, Split};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::ops::Range;
 
@@ -61,13 +61,45 @@ impl fmt::Display for Uneven {
     }
 }
 
-/// Counts the teachers whose [`blocks`] hold few classes; returns `None` unless they are more than a tenth of all
-/// teachers. For example, if the images are sorted by label, every teacher knows only one or two classes. A block holds
-/// few classes if it has less than 60 % of the average number of classes in a random draw of the same size.
+/// Returns images in the order of their teachers, and the range of each teacher. Every image has the teacher of its patient, so
+/// `teacher_of` gives the teacher of every image; images of one teacher keep their order.
 ///
 /// # Errors
-/// The errors of [`blocks`].
-pub fn uneven(train: &Split, teachers: usize) -> Result<Option<Uneven>, DataError> {
+/// The first teacher without an image.
+///
+/// ```
+/// let (order, ranges) = speed_data::partition::by_teacher(&[1, 0, 1], 2).expect("all teachers have images");
+/// assert_eq!((order, ranges), (vec![1, 0, 2], vec![0..1, 1..3]));
+/// assert_eq!(speed_data::partition::by_teacher(&[1, 1], 2), Err(0));
+/// ```
+pub fn by_teacher(teacher_of: &[usize], teachers: usize) -> Result<(Vec<usize>, Vec<Range<usize>>), usize> {
+    let mut order: Vec<usize> = (0..teacher_of.len()).collect();
+    order.sort_by_key(|&image| teacher_of[image]);
+    let first = |teacher: usize| order.partition_point(|&image| teacher_of[image] < teacher);
+    let ranges: Vec<Range<usize>> = (0..teachers).map(|teacher| first(teacher)..first(teacher + 1)).collect();
+    match ranges.iter().position(Range::is_empty) {
+        Some(teacher) => Err(teacher),
+        None => Ok((order, ranges)),
+    }
+}
+
+/// Returns the number of parties that have an image of each class. Each party has consecutive `parts`, as many as `teachers_of` says.
+#[must_use]
+pub fn parties_by_class(train: &Split, parts: &[Range<usize>], teachers_of: &[u32]) -> Vec<usize> {
+    let (mut counts, mut parts) = (vec![0; train.classes()], parts.iter());
+    for &teachers in teachers_of {
+        let own = parts.by_ref().take(teachers as usize).flat_map(|part| &train.labels()[part.clone()]);
+        let classes: BTreeSet<u8> = own.copied().collect();
+        classes.iter().for_each(|&class| counts[usize::from(class)] += 1);
+    }
+    counts
+}
+
+/// Counts the teachers whose parts hold few classes; returns `None` unless they are more than a tenth of all
+/// teachers. For example, if the images are sorted by label, every teacher knows only one or two classes. A part holds
+/// few classes if it has less than 60 % of the average number of classes in a random draw of the same size.
+#[must_use]
+pub fn uneven(train: &Split, parts: &[Range<usize>]) -> Option<Uneven> {
     const FEW: f64 = 0.6;
     let labels = train.labels();
     let mut counts = vec![0.0_f64; train.classes()];
@@ -76,20 +108,17 @@ pub fn uneven(train: &Split, teachers: usize) -> Result<Option<Uneven>, DataErro
         let is_drawn = |count: f64| 1.0 - (1.0 - count / labels.len() as f64).powf(images as f64);
         counts.iter().copied().map(is_drawn).sum()
     };
-    let blocks = blocks(labels.len(), teachers)?;
-    // Blocks have at most two different lengths.
-    let [longest, shortest] = [blocks.first(), blocks.last()].map(|block| block.map_or(0, Range::len));
-    let (of_longest, of_shortest) = (expected(longest), expected(shortest));
+    let mut known = HashMap::new();
     let (mut few, mut single) = (0, 0);
-    for block in blocks {
-        let expected = if block.len() == longest { of_longest } else { of_shortest };
-        let found = labels[block].iter().collect::<BTreeSet<_>>().len();
+    for part in parts {
+        let expected = *known.entry(part.len()).or_insert_with(|| expected(part.len()));
+        let found = labels[part.clone()].iter().collect::<BTreeSet<_>>().len();
         if (found as f64) < FEW * expected {
             (few, single) = (few + 1, single + usize::from(found == 1));
         }
     }
-    let found = Uneven { teachers, few, single, classes: train.classes() };
-    Ok((10 * few > teachers).then_some(found))
+    let found = Uneven { teachers: parts.len(), few, single, classes: train.classes() };
+    (10 * few > parts.len()).then_some(found)
 }
 
 #[cfg(test)]
@@ -101,7 +130,7 @@ mod tests {
     fn found(labels: Vec<u8>, classes: usize, teachers: usize) -> Option<Uneven> {
         let shape = ImageShape { channels: 1, height: 1, width: 1 };
         let split = Split::new(shape, classes, vec![0; labels.len()], labels).expect("a valid split");
-        uneven(&split, teachers).expect("enough images")
+        uneven(&split, &blocks(split.len(), teachers).expect("enough images"))
     }
 
     #[test]
@@ -126,6 +155,16 @@ mod tests {
             text.starts_with("20 of 20 teachers hold images of few of the 10 classes, 20 of one class only"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn parties_with_a_class_are_counted() {
+        let shape = ImageShape { channels: 1, height: 1, width: 1 };
+        let train = Split::new(shape, 3, vec![0; 6], vec![0, 0, 1, 0, 2, 2]).expect("a valid split");
+        let parts = [0..1, 1..3, 3..4, 4..6];
+        assert_eq!(parties_by_class(&train, &parts, &[2, 1, 1]), [2, 1, 1]);
+        assert_eq!(parties_by_class(&train, &parts, &[1, 3]), [2, 1, 1]);
+        assert_eq!(parties_by_class(&train, &parts, &[4]), [1, 1, 1]);
     }
 
     #[test]

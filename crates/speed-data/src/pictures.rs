@@ -6,6 +6,7 @@ mod files;
 mod jpeg;
 mod kind;
 mod labelled;
+mod patient;
 mod prepare;
 mod size;
 
@@ -15,6 +16,7 @@ pub use files::PassedOver;
 use files::{EMPTY, Others, names, read_picture, resized, write};
 use kind::{Kind, kind, not_read};
 pub use labelled::{LabelledPictures, UnlabelledPictures, load_labelled, load_unlabelled};
+pub use patient::patient_id;
 pub use prepare::{FoundPictures, Preparation, check, find};
 use sha2::{Digest, Sha256};
 pub use size::Size;

@@ -99,11 +99,11 @@ impl Split {
         &self.labels
     }
 
-    /// Returns the number of images with the pixels of an image of `other`.
+    /// Returns the images with the pixels of an image of `other`.
     #[must_use]
-    pub fn copies_of(&self, other: &Self) -> usize {
+    pub fn copies_of(&self, other: &Self) -> Vec<usize> {
         let others: HashSet<&[u8]> = (0..other.len()).map(|image| other.pixels(image)).collect();
-        (0..self.len()).filter(|image| others.contains(self.pixels(*image))).count()
+        (0..self.len()).filter(|image| others.contains(self.pixels(*image))).collect()
     }
 
     /// Returns the largest value of all pixels.

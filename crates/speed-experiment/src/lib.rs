@@ -21,6 +21,7 @@ mod mapping;
 pub mod model;
 pub mod npy;
 mod options;
+mod patients;
 mod picture;
 mod plan;
 mod progress;

@@ -206,6 +206,7 @@ fn report(
         handwriting: images.and_then(|images| images.handwriting.clone()),
         encoder: images.and_then(|images| images.encoder.as_ref()).map(PictureEncoder::facts),
         classes: images.map_or_else(Vec::new, |images| images.class_names.clone()),
+        parties_by_class: images.and_then(|images| images.parties_by_class.clone()).unwrap_or_default(),
         ensemble: EnsembleQuality {
             test_accuracy: outputs.find::<TeachersOnTest>().map(|found| found.0),
             ..collected.quality.clone()

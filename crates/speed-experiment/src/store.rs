@@ -34,7 +34,7 @@ pub use layout::{config_path, pages, report_path, slurm_folder};
 pub use lock::Lock;
 pub(crate) use noise_key::NoiseKey;
 pub use read::read_small;
-pub(crate) use read::{is_one_name, read_report, read_stage_file, read_table, read_table_alone};
+pub(crate) use read::{is_one_name, read_report, read_stage_file, read_table, read_table_alone, read_text};
 pub(crate) use record::{CHANGED, FinishedStage, StageRecord, part_of_stage, read_listed};
 pub(crate) use remains::StageRemains;
 pub(crate) use run::{RunStore, StageState};

@@ -10,9 +10,7 @@
 //!
 //! The settings are the defaults of configs, with changes. Equal inputs and seeds give models of equal bytes.
 
-mod division;
 mod example;
-mod groups;
 mod images;
 mod queries;
 mod settings;
@@ -22,10 +20,9 @@ mod votes;
 
 use std::path::Path;
 
-use speed_core::{printable, printable_path, read_regular};
+use speed_core::{printable, printable_path};
 
 pub use example::{ORGANISATIONS, OWN_IMAGES, PUBLIC_IMAGES, TEST_IMAGES, write_example};
-pub use groups::Grouping;
 pub use images::ImagesOptions;
 pub use queries::{QueriesChoice, QueriesOptions, QueriesReport, choose_queries};
 pub use speed_student::pool::Features;
@@ -38,9 +35,6 @@ use crate::model::check_names;
 use crate::progress::Progress;
 use crate::store::{write_new, write_new_secret};
 
-/// Maximum length of a user's text file in bytes.
-const MAX_TEXT: u64 = 64 << 20;
-
 /// Returns an error about a line of the file `path`, whose cell `found` is untrusted text.
 fn other_line(path: &Path, line: usize, expected: String, found: &str) -> ExperimentError {
     ExperimentError::input(path, format_args!("line {line}: expected {expected}, found {:?}", printable(found)))
@@ -50,11 +44,6 @@ fn other_line(path: &Path, line: usize, expected: String, found: &str) -> Experi
 fn unknown_query(path: &Path, name: &str, folder: &Path) -> ExperimentError {
     let (folder, found) = (printable_path(folder), printable(name));
     ExperimentError::input(path, format_args!("expected names of images in {folder}, found {found:?}"))
-}
-
-/// Reads a user's text file.
-fn read_text(path: &Path) -> Result<Vec<u8>, ExperimentError> {
-    read_regular(path, MAX_TEXT).map_err(ExperimentError::unreadable(path))
 }
 
 /// Refuses an output that exists, before any work.

@@ -101,6 +101,9 @@ pub struct IdentityReport {
     pub key: String,
     /// Number of the party's teachers; 1 for a student or a server.
     pub teachers: u32,
+    /// The classes that the card states, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Vec<String>>,
     /// The signing key's file.
     pub signing_key: PathBuf,
     /// The card: the party's lines of a roster, with its name and public key.
@@ -114,22 +117,28 @@ pub struct IdentityReport {
 /// # Errors
 /// The errors of [`generate_party`].
 pub fn generate_identity(role: Role, name: &str, out: &Path) -> Result<IdentityReport, Refused> {
-    generate_party(role, name, 1, out)
+    generate_party(role, name, (1, None), out)
 }
 
 /// Generates the signing key of a teacher or a server in the file `out`, which only its owner can read. Writes the
-/// party's card, which goes to the student and states the number of `teachers` if there are several, beside it: `out` with the extension
-/// `toml`. A teacher or a server also gets its empty registry there.
+/// party's card, which goes to the student and states the number of teachers if there are several, and the classes of its records if they
+/// are given, beside it: `out` with the extension `toml`. A teacher or a server also gets its empty registry there.
 ///
 /// # Errors
 /// If the name is invalid, one of the files already exists, writing fails, or the operating system returns no
 /// randomness.
-pub fn generate_party(role: Role, name: &str, teachers: u64, out: &Path) -> Result<IdentityReport, Refused> {
+pub fn generate_party(
+    role: Role,
+    name: &str,
+    (teachers, classes): (u64, Option<&[String]>),
+    out: &Path,
+) -> Result<IdentityReport, Refused> {
     let card = beside(out, "toml");
     let registry = (role != Role::Student).then(|| default_registry(out));
     [out, &card].into_iter().chain(registry.as_deref()).try_for_each(expect_absent)?;
     let identity = Identity::generate()?;
     let party = Party::new(name, identity.key())?.with_teachers(teachers)?;
+    let party = classes.map_or(Ok(party.clone()), |classes| party.with_classes(classes))?;
     // A key never exists without its registry.
     registry.as_deref().map_or(Ok(()), registry::create)?;
     write_new(out, identity.to_pem().as_bytes(), Access::Owner)?;
@@ -138,6 +147,7 @@ pub fn generate_party(role: Role, name: &str, teachers: u64, out: &Path) -> Resu
         name: name.to_owned(),
         key: identity.key().to_hex(),
         teachers: party.teachers(),
+        classes: party.classes().map(<[String]>::to_vec),
         signing_key: out.to_path_buf(),
         card,
         registry,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use sha2::{Digest as _, Sha256};
-use speed_core::{Digest, alike, composed, is_assigned, is_legible};
+use speed_core::{Classes, Digest, VoteShape, alike, class_list, composed, is_assigned, is_legible, printable};
 
 use crate::error::{Refused, beginning};
 use crate::party_key::PartyKey;
@@ -19,12 +19,14 @@ pub enum Role {
     Server,
 }
 
-/// A party: a name for people, and a key that identifies it. A party that answers has one or several teachers.
+/// A party: a name for people, and a key that identifies it. A party that answers has one or several teachers, and may state the classes
+/// of its records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Party {
     name: String,
     key: PartyKey,
     teachers: u32,
+    classes: Option<Vec<String>>,
 }
 
 /// The parties of a round: the student, the server, and the teachers in the order of their indices.
@@ -51,7 +53,7 @@ impl Party {
                 "a party's name needs 1 to {max} bytes of visible characters, without spaces at its ends, found {found:?}"
             )));
         }
-        Ok(Self { name, key, teachers: 1 })
+        Ok(Self { name, key, teachers: 1, classes: None })
     }
 
     /// The largest number of teachers of a party.
@@ -70,6 +72,27 @@ impl Party {
                 Err(Refused::usage(format!("{name:?} has {teachers} teachers, expected 1 to {most}")))
             }
         }
+    }
+
+    /// Returns the same party with the names of the classes of its records. They are public: all parties of a round read them.
+    ///
+    /// # Errors
+    /// If there is no name, or there are too many, or one is not possible or occurs twice.
+    pub fn with_classes(self, classes: &[String]) -> Result<Self, Refused> {
+        let (found, max) = (classes.len(), VoteShape::MAX_CLASSES);
+        let classes = match Classes::check_names(classes) {
+            Ok(_) if !(1..=max).contains(&found) => Err(format!("states {found} classes, expected 1 to {max}")),
+            Ok(classes) => Ok(classes),
+            Err(fault) => Err(fault.to_string()),
+        };
+        let classes = classes.map_err(|fault| Refused::usage(format!("{:?}: {fault}", self.name)))?;
+        Ok(Self { classes: Some(classes), ..self })
+    }
+
+    /// Returns the names of the classes of its records, if it states them.
+    #[must_use]
+    pub fn classes(&self) -> Option<&[String]> {
+        self.classes.as_deref()
     }
 
     /// Returns the number of its teachers: 1 unless [`Self::with_teachers`] set it.
@@ -138,6 +161,45 @@ impl Roster {
         }
     }
 
+    /// Returns the number of parties that can vote for each class: those that state it, and those that state no classes. `None` if no
+    /// party states classes.
+    ///
+    /// # Errors
+    /// If a party states a class that the round lacks, or no party can vote for a class.
+    pub fn voters(&self, classes: &Classes) -> Result<Option<Vec<usize>>, Refused> {
+        if self.teachers.iter().all(|party| party.classes.is_none()) {
+            return Ok(None);
+        }
+        let mut voters = vec![0; classes.len()];
+        for party in &self.teachers {
+            let Some(names) = &party.classes else {
+                voters.iter_mut().for_each(|voters| *voters += 1);
+                continue;
+            };
+            for name in names {
+                let number = classes.number(name).ok_or_else(|| {
+                    let (expected, found) = (class_list(&classes.all_names()), printable(name));
+                    let next = "correct the card, or give all classes in --classes";
+                    Refused::usage(format!(
+                        "{:?}: expected classes of the round ({expected}), found {found}; {next}",
+                        party.name
+                    ))
+                })?;
+                voters[usize::from(number)] += 1;
+            }
+        }
+        match voters.iter().position(|voters| *voters == 0) {
+            None => Ok(Some(voters)),
+            Some(class) => {
+                let (name, parties) = (printable(&classes.name(class)), self.teachers.len());
+                Err(Refused::usage(format!(
+                    "the class {name}: expected a party that has it, but all {parties} cards state other classes: leave it out of --classes, or \
+                     correct the cards"
+                )))
+            }
+        }
+    }
+
     /// Returns the student.
     #[must_use]
     pub fn student(&self) -> &Party {
@@ -168,16 +230,23 @@ impl Roster {
         self.teachers.iter().position(|party| party.key == key)
     }
 
-    /// Returns SHA-256 of "speed/roster/v5" and then, for the student, the server and every teacher in order, the length of its name (8 bytes,
-    /// little-endian), its name, its key, and the number of its teachers (8 bytes).
+    /// Returns SHA-256 of "speed/roster/v6" and then, for the student, the server and every teacher in order, the length of its name (8 bytes,
+    /// little-endian), its name, its key, the number of its teachers (8 bytes), and the number of classes that it states (8 bytes, 0 if it
+    /// states none), each with its length (8 bytes).
     #[must_use]
     pub(crate) fn digest(&self) -> Digest {
-        let mut hash = Sha256::new_with_prefix(b"speed/roster/v5");
+        let mut hash = Sha256::new_with_prefix(b"speed/roster/v6");
         for party in [&self.student, &self.server].into_iter().chain(&self.teachers) {
             hash.update((party.name.len() as u64).to_le_bytes());
             hash.update(&party.name);
             hash.update(party.key.as_bytes());
             hash.update(u64::from(party.teachers).to_le_bytes());
+            let classes = party.classes.as_deref().unwrap_or_default();
+            hash.update((classes.len() as u64).to_le_bytes());
+            for class in classes {
+                hash.update((class.len() as u64).to_le_bytes());
+                hash.update(class);
+            }
         }
         Digest::from_bytes(hash.finalize().into())
     }
@@ -192,6 +261,39 @@ mod tests {
     fn party(name: &str, key: u8) -> Result<Party, Refused> {
         let key = SigningKey::from_bytes(&[key; 32]).verifying_key();
         Party::new(name, PartyKey::from_bytes(key.as_bytes()).expect("a key"))
+    }
+
+    #[test]
+    fn parties_that_can_vote_for_a_class_are_counted() {
+        let classes = Classes::named(vec!["benign".into(), "malignant".into(), "other".into()]).expect("classes");
+        let of = |stated: [Option<&[&str]>; 3]| {
+            let teachers = (3..).zip(stated).map(|(key, stated)| {
+                let party = party(&format!("hospital {key}"), key).expect("a party");
+                let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+                stated.map_or(Ok(party.clone()), |stated| party.with_classes(&names(stated)))
+            });
+            let teachers = teachers.collect::<Result<Vec<_>, _>>()?;
+            Roster::new(party("student", 1)?, party("server", 2)?, teachers)
+        };
+        let voters = |stated| of(stated).and_then(|roster| roster.voters(&classes));
+        assert_eq!(voters([None, None, None]).expect("nothing is stated"), None);
+        let found = voters([Some(&["benign"]), None, Some(&["other", "benign"])]).expect("all classes have a party");
+        assert_eq!(found, Some(vec![3, 1, 2]));
+        for (stated, words) in [
+            (&["benign", "unknown"][..], &["hospital 5", "benign, malignant, other", "found unknown"][..]),
+            (&["benign", "other"], &["the class malignant", "all 3 cards"]),
+            (&["benign", "benign"], &["hospital 5", "taken for one another"]),
+            (&[], &["hospital 5", "states 0 classes"]),
+        ] {
+            let error = voters([Some(&["benign"]), Some(&["other"]), Some(stated)]).expect_err("refused").to_string();
+            assert!(words.iter().all(|words| error.contains(words)), "{error}");
+        }
+        // The id covers the classes.
+        let digest = |stated| of(stated).expect("a roster").digest();
+        let stated = [Some(&["benign"][..]), None, None];
+        assert_ne!(digest(stated), digest([None; 3]));
+        assert_ne!(digest(stated), digest([None, Some(&["benign"][..]), None]));
+        assert_ne!(digest(stated), digest([Some(&["benig"][..]), None, None]));
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl Party {
 
 impl Roster {
     /// Parses a roster strictly: one `[student]`, one `[server]` and any number of `[[teacher]]`, each with `name` and
-    /// `key`, a teacher also with `teachers` if it has several. Concatenated cards may contain byte order marks from an editor.
+    /// `key`, a teacher also with `teachers` if it has several, and with `classes` if it states them. Concatenated cards may contain byte order marks from an editor.
     ///
     /// # Errors
     /// If the text is not a roster. The error names the line.
@@ -85,34 +85,39 @@ pub(crate) struct Entry {
     /// Number of teachers of a party that answers, if it has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     teachers: Option<u64>,
+    /// The classes of the records of a party that answers, if it states them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    classes: Option<Vec<String>>,
 }
 
 impl Entry {
     fn party(self) -> Result<Party, Refused> {
         match self.key.parse() {
-            Ok(key) => Party::new(&self.name, key)?.with_teachers(self.teachers.unwrap_or(1)),
+            Ok(key) => {
+                let party = Party::new(&self.name, key)?.with_teachers(self.teachers.unwrap_or(1))?;
+                self.classes.map_or(Ok(party.clone()), |classes| party.with_classes(&classes))
+            }
             Err(fault) => Err(Refused::usage(format!("{}: {fault}", beginning(&self.name)))),
         }
     }
 
-    /// Returns the student or the server, which have no teachers.
+    /// Returns the student or the server, which have neither teachers nor classes.
     fn party_without_teachers(self) -> Result<Party, Refused> {
-        match self.teachers {
-            None => self.party(),
-            Some(found) => {
-                let name = beginning(&self.name);
-                Err(Refused::usage(format!(
-                    "{name:?} has {found} teachers, expected none: only parties that answer have"
-                )))
-            }
-        }
+        let found = match (self.teachers, &self.classes) {
+            (None, None) => return self.party(),
+            (Some(found), _) => format!("{found} teachers"),
+            (None, Some(_)) => "classes".to_owned(),
+        };
+        let name = beginning(&self.name);
+        Err(Refused::usage(format!("{name:?} has {found}, expected none: only parties that answer have")))
     }
 }
 
 impl From<&Party> for Entry {
     fn from(party: &Party) -> Self {
         let teachers = (party.teachers() != 1).then(|| u64::from(party.teachers()));
-        Self { name: party.name().to_owned(), key: party.key().to_hex(), teachers }
+        let classes = party.classes().map(<[String]>::to_vec);
+        Self { name: party.name().to_owned(), key: party.key().to_hex(), teachers, classes }
     }
 }
 

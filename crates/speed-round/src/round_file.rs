@@ -68,6 +68,12 @@ impl RoundFile {
         &self.roster
     }
 
+    /// Returns the number of parties that can vote for each class, if one of them states its classes.
+    #[must_use]
+    pub fn voters(&self) -> Option<Vec<usize>> {
+        self.roster.voters(&self.classes).ok().flatten()
+    }
+
     /// Returns the id of the round's key.
     #[must_use]
     pub fn key(&self) -> KeyId {

@@ -77,6 +77,7 @@ impl Terms {
             )));
         }
         let shape = self.shape()?;
+        self.roster.voters(&self.classes)?;
         if self.noise.coins_of_teacher(shape.teachers()).is_some() {
             // The round's file states the coins of one teacher.
             self.noise.share_of(shape.teachers()).map_err(PrivacyNoiseError::from)?;

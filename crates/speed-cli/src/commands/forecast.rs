@@ -2,7 +2,8 @@
 
 mod cost;
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -11,10 +12,12 @@ use speed_accountant::forecast::{Agreement, AgreementForecast, Forecast, VotesMo
 use speed_accountant::{
     Account, AccountError, Accountant, Adversary, Bound, Delta, HonestRatio, PrivacyEvent, round_up, without_protection,
 };
-use speed_core::VoteShape;
 use speed_core::vote_files::Known;
+use speed_core::vote_files::csv_cell;
+use speed_core::{VoteShape, printable};
 use speed_experiment::config::EnsembleConfig;
 use speed_mechanism::{Mechanism, MechanismKind};
+use speed_round::{Refused, Roster};
 
 use super::privacy::{ReadVotes, WithVotes, noise, ratio, read_counts, read_votes, width};
 use super::{Failure, flag, print_report, usage};
@@ -30,6 +33,9 @@ pub(crate) struct PlanOptions {
     /// Number of parties that the teachers belong to, as equal as possible: also print the epsilon of all votes of one party
     #[arg(long, value_name = "N")]
     parties: Option<usize>,
+    /// The cards of the round's parties, as of student round: also print how many parties can vote for each class, if cards state classes
+    #[arg(long, value_name = "FOLDER")]
+    roster: Option<PathBuf>,
     /// Expected share of the teachers that vote for the right class, for example 0.9
     #[arg(
         long, value_name = "SHARE", value_parser = agreement, conflicts_with = "votes",
@@ -76,6 +82,9 @@ struct RoundPlan {
     parties: Option<usize>,
     queries: usize,
     classes: usize,
+    /// The number of parties that can vote for each class that a card states, if any does.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    voters: BTreeMap<String, usize>,
     /// Expected share of the teachers that vote for the right class; `None` with a pilot.
     agreement: Option<f64>,
     /// Coins of one teacher for each class and query, for binomial noise.
@@ -114,6 +123,10 @@ enum Expected {
 pub(super) fn plan(options: &PlanOptions) -> Result<(), Failure> {
     let (expected, classes, queries) = expected_votes(options)?;
     VoteShape::new(options.teachers, 1, classes).map_err(|error| flag("teachers", &error))?;
+    let voters = match &options.roster {
+        Some(path) => voters(options, path, classes)?,
+        None => BTreeMap::new(),
+    };
     let account = Waiting::during("accounting", || account(options, classes, queries))?;
     let forecasts = Waiting::during("forecasting", || forecasts(options, &expected, classes, queries, &account))?;
     let parties = parties(options)?;
@@ -143,6 +156,7 @@ pub(super) fn plan(options: &PlanOptions) -> Result<(), Failure> {
         parties: options.parties,
         queries,
         classes,
+        voters,
         agreement,
         coins_of_teacher,
         forecasts,
@@ -209,6 +223,28 @@ fn parties(options: &PlanOptions) -> Result<Vec<u32>, Failure> {
     Ok(EnsembleConfig { teachers: options.teachers, parties }.teachers_of_parties())
 }
 
+/// Returns the number of parties that can vote for each class that a card states: those that state it, and those that state none.
+/// Empty if no card states classes.
+fn voters(options: &PlanOptions, path: &Path, classes: usize) -> Result<BTreeMap<String, usize>, Failure> {
+    let roster = Roster::read(path)?;
+    let parties = options.parties.unwrap_or(roster.teachers().len());
+    roster.expect(parties, options.teachers).map_err(Refused::input(path))?;
+    let stated = || roster.teachers().iter().filter_map(|party| party.classes());
+    let silent = roster.teachers().len() - stated().count();
+    let mut voters = BTreeMap::new();
+    stated().flatten().for_each(|name| *voters.entry(name.clone()).or_insert(silent) += 1);
+    match voters.len() {
+        found if found > classes => {
+            Err(usage("classes", format!("found {classes}, but the cards state {found} classes")))
+        }
+        found if 0 < found && found < classes && silent == 0 => Err(usage(
+            "classes",
+            format!("found {classes}, but the cards state {found} classes, and no party can vote for others"),
+        )),
+        _ => Ok(voters),
+    }
+}
+
 /// Returns the cost of the same queries if all votes of a party of this many teachers may differ.
 fn party_account(options: &PlanOptions, account: &Account, teachers: u32) -> Result<Account, AccountError> {
     let event = PrivacyEvent::new(account.mechanism, account.tau).of_party(teachers as usize)?;
@@ -273,6 +309,11 @@ impl RoundPlan {
             account.delta,
             account.claim,
         );
+        if !self.voters.is_empty() {
+            let each = self.voters.iter().map(|(name, parties)| format!("{} {parties}", csv_cell(&printable(name))));
+            let each = each.collect::<Vec<_>>().join(", ");
+            text.push_str(&format!("parties that can vote for each class that a card states: {each}\n"));
+        }
         text.extend(without_protection(account.epsilon).map(|words| format!("{words}\n")));
         match (&self.party_account, &self.without_party_account) {
             (Some(party), _) => text.push_str(&format!(

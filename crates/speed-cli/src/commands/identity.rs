@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use speed_core::printable_path;
+use speed_core::{class_list, printable_path};
 use speed_round::{IdentityReport, Role, generate_party};
 
 use super::{Failure, print_report};
@@ -21,8 +21,9 @@ pub(crate) struct IdentityOptions {
     json: bool,
 }
 
-pub(super) fn generate(role: Role, options: &IdentityOptions, teachers: u64) -> Result<(), Failure> {
-    let report = generate_party(role, &options.name, teachers, &options.out)?;
+/// `stated` are the facts about a party that answers: the number of its teachers, and the classes of its records.
+pub(super) fn generate(role: Role, options: &IdentityOptions, stated: (u64, Option<&[String]>)) -> Result<(), Failure> {
+    let report = generate_party(role, &options.name, stated, &options.out)?;
     print_report(options.json, &report, || text(&report))
 }
 
@@ -31,8 +32,11 @@ fn text(report: &IdentityReport) -> String {
         format!("{} stays beside it: it prevents a second answer to a round\n", printable_path(registry))
     });
     let teachers = if report.teachers > 1 { format!("{} teachers and ", report.teachers) } else { String::new() };
+    let classes = report.classes.as_deref().map_or_else(String::new, |classes| {
+        format!("the card states the classes {}, which all parties of a round read\n", class_list(classes))
+    });
     format!(
-        "{} has {teachers}the key {}\n{} stays here\n{registry}{} goes into the student's roster; read the key to the other parties over another channel\n",
+        "{} has {teachers}the key {}\n{} stays here\n{registry}{classes}{} goes into the student's roster; read the key to the other parties over another channel\n",
         report.name,
         report.key,
         printable_path(&report.signing_key),

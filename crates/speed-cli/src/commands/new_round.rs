@@ -13,7 +13,7 @@ use speed_round::{
     Influence, Refused, Roster, RoundFile, RoundPrice, RoundRandomness, Terms, hash_query_list, student,
 };
 
-use super::round::opened_together;
+use super::round::{opened_together, voters};
 use super::round_noise::RoundNoiseOptions;
 use super::{Failure, WITHOUT_PROOFS, flag, influence, mark, price, print_report, round_noise, usage};
 use crate::bar::Waiting;
@@ -202,8 +202,8 @@ fn one(options: &RoundOptions, terms: &Terms, public_key: PathBuf, outlook: &Out
             None => WITHOUT_PROOFS.to_owned(),
         };
         let opener = file.opener().map_or_else(String::new, |(index, party)| opened_together(index, party));
-        let (mark, id) = (mark(options.simulation), file.id().to_hex());
-        format!("{mark}round {id} in {}\n{opener}{proofs}{}", printable_path(&options.out), outlook.to_text())
+        let (mark, id, voters) = (mark(options.simulation), file.id().to_hex(), voters(&file));
+        format!("{mark}round {id} in {}\n{voters}{opener}{proofs}{}", printable_path(&options.out), outlook.to_text())
     })
 }
 
@@ -215,6 +215,7 @@ fn several(options: &RoundOptions, terms: &Terms, bundle: &BundleOptions, outloo
             let (id, queries) = (part.file.id().to_hex(), part.file.round().shape().queries());
             text.push_str(&format!("round {id} of {queries} queries in {}\n", printable_path(&part.folder)));
         }
+        text.push_str(&voters(&parts[0].file));
         let proofs = options.proofs.then(|| influence(Influence::of(&parts[0].file)));
         text.push_str(proofs.as_deref().unwrap_or(WITHOUT_PROOFS));
         text + "of all rounds together:\n" + &outlook.to_text()
@@ -246,6 +247,7 @@ fn to_json(file: &RoundFile, outlook: &Outlook) -> Value {
         "simulation": round.is_simulation(), "noise": file.noise().mechanism().identifier(),
         "noise_bound": round.range().noise_bound(), "one_teacher": Influence::of(file), "price": outlook.price,
         "teachers": round.shape().teachers(), "class_names": file.classes().all_names(), "parties": round.parties(),
+        "voters": file.voters(),
         "opener": file.opener().map(|(_, party)| party.name()),
         "unanimous": outlook.unanimous, "forecast": outlook.forecast,
     })

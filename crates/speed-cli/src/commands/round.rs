@@ -37,8 +37,7 @@ pub(super) fn show(options: &ShowRoundOptions) -> Result<(), Failure> {
 fn to_json(file: &RoundFile, price: &RoundPrice) -> serde_json::Value {
     let (round, roster) = (file.round(), file.roster());
     let party = |party: &Party| json!({ "name": party.name(), "key": party.key().to_hex() });
-    let teacher =
-        |party: &Party| json!({ "name": party.name(), "key": party.key().to_hex(), "teachers": party.teachers() });
+    let teacher = |party: &Party| json!({ "name": party.name(), "key": party.key().to_hex(), "teachers": party.teachers(), "classes": party.classes() });
     json!({
         "round": file.id().to_hex(), "name": file.name(), "key": file.key().to_hex(), "simulation": round.is_simulation(),
         "queries": round.shape().queries(), "classes": round.shape().classes(), "class_names": file.classes().all_names(),
@@ -46,7 +45,7 @@ fn to_json(file: &RoundFile, price: &RoundPrice) -> serde_json::Value {
         "minimum": round.min_teachers(), "noise": file.noise().mechanism().identifier(),
         "noise_by_server": round.placement() == NoisePlacement::Central, "proof_key": round.proofs().map(|key| key.to_hex()),
         "evaluation_key": round.evaluation_key().map(|key| key.to_hex()),
-        "one_teacher": Influence::of(file), "opener": file.opener().map(|(_, party)| party.name()),
+        "voters": file.voters(), "one_teacher": Influence::of(file), "opener": file.opener().map(|(_, party)| party.name()),
         "student": party(roster.student()), "server": party(roster.server()),
         "teachers": roster.teachers().iter().map(teacher).collect::<Vec<_>>(), "price": price,
     })
@@ -55,6 +54,24 @@ fn to_json(file: &RoundFile, price: &RoundPrice) -> serde_json::Value {
 /// Returns the names of a round's classes, as `--classes` takes them.
 pub(super) fn class_names(file: &RoundFile) -> String {
     file.classes().all_names().iter().map(|name| csv_cell(name)).collect::<Vec<_>>().join(",")
+}
+
+/// Returns the line about the number of parties that can vote for each class; empty if no party states its classes.
+pub(super) fn voters(file: &RoundFile) -> String {
+    let Some(voters) = file.voters() else { return String::new() };
+    let (parties, names) = (file.roster().teachers(), file.classes().all_names());
+    let silent = parties.iter().filter(|party| party.classes().is_none()).count();
+    let silent = match silent {
+        0 => String::new(),
+        count => format!("; {count} of them state no classes and count for all"),
+    };
+    let each: Vec<String> =
+        names.iter().zip(voters).map(|(name, voters)| format!("{} {voters}", csv_cell(name))).collect();
+    format!(
+        "parties that can vote for each class, of {}, as their cards state: {}{silent}\n",
+        parties.len(),
+        each.join(", ")
+    )
 }
 
 /// Returns the line about the opener. A name alone does not tell parties apart for people, so the key's first digits follow it.
@@ -109,6 +126,7 @@ fn to_text(file: &RoundFile) -> String {
         round.min_teachers(),
         shape.teachers(),
     );
+    text.push_str(&voters(file));
     if let Some((index, opener)) = file.opener() {
         text.push_str(&format!("{}\n", opened_together(index, opener)));
     }

@@ -162,7 +162,7 @@ pub(crate) struct ServeOptions {
 
 pub(super) fn execute(command: ServerCommand) -> Result<(), Failure> {
     match command {
-        ServerCommand::Keygen(options) => identity::generate(Role::Server, &options, 1),
+        ServerCommand::Keygen(options) => identity::generate(Role::Server, &options, (1, None)),
         ServerCommand::Aggregate(options) => aggregate(*options),
         ServerCommand::Serve(options) => serve(*options),
         ServerCommand::Reveal(options) => reveal(&options),

@@ -138,7 +138,7 @@ pub(super) fn execute(command: StudentCommand) -> Result<(), Failure> {
                 None => print_keys(&student::keygen(&out, &range, randomness)?, json),
             }
         }
-        StudentCommand::Identity(options) => identity::generate(Role::Student, &options, 1),
+        StudentCommand::Identity(options) => identity::generate(Role::Student, &options, (1, None)),
         StudentCommand::Queries(options) => training::queries(options),
         StudentCommand::Train(options) => training::train_student(*options),
         StudentCommand::Plurality(options) => training::plurality(options),

@@ -14,11 +14,11 @@ use speed_round::{LogCheckOptions, Role, RoundFile, RoundPrice, RoundRandomness,
 
 use super::client::ClientOptions;
 use super::identity::IdentityOptions;
-use super::round::class_names;
+use super::round::class_names as names_of_classes;
 use super::round_noise::AgreedNoiseOptions;
 use super::training::{TeacherTrainOptions, TeacherVoteOptions};
 use super::{Failure, WITHOUT_PROOFS, client, identity, mark, price, print_report, round_noise, training};
-use crate::options::{PriceOptions, RecordOptions};
+use crate::options::{ClassNames, PriceOptions, RecordOptions, class_names};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TeacherCommand {
@@ -29,6 +29,10 @@ pub(crate) enum TeacherCommand {
         /// Number of teachers of this party, which its card states: models trained on disjoint parts of its records
         #[arg(long, value_name = "N", default_value_t = 1)]
         teachers: u64,
+        /// The names of the classes of this party's records, separated by commas, if its card shall state them: they are public, and show
+        /// how many parties can vote for each class of a round
+        #[arg(long, value_name = "NAMES", value_parser = class_names)]
+        classes: Option<ClassNames>,
     },
     /// Train a teacher, or several on disjoint parts, on one organisation's labelled images
     Train(Box<TeacherTrainOptions>),
@@ -164,7 +168,10 @@ pub(crate) struct AnswerOptions {
 
 pub(super) fn execute(command: TeacherCommand) -> Result<(), Failure> {
     match command {
-        TeacherCommand::Keygen { identity: options, teachers } => identity::generate(Role::Teacher, &options, teachers),
+        TeacherCommand::Keygen { identity: options, teachers, classes } => {
+            let classes = classes.as_ref().map(|classes| classes.0.as_slice());
+            identity::generate(Role::Teacher, &options, (teachers, classes))
+        }
         TeacherCommand::Train(options) => training::train_teachers(*options),
         TeacherCommand::Vote(options) => training::vote(options),
         TeacherCommand::Answer(options) => answer(*options),
@@ -272,7 +279,7 @@ fn answer_text(report: &teacher::TeacherReport, file: &RoundFile, price: &RoundP
         report.name,
         printable_path(&report.out),
         report.bytes,
-        class_names(file),
+        names_of_classes(file),
         if report.proven { "" } else { WITHOUT_PROOFS },
         price.to_text(),
     )

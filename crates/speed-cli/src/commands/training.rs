@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use speed_accountant::Delta;
 use speed_core::{Classes, printable, printable_path};
+use speed_experiment::config::PatientRule;
 use speed_experiment::model::Model;
 use speed_experiment::report::{Classification, EVEN, EncoderFacts, ModelFile, Table};
 use speed_experiment::training::{
-    self, Features, Grouping, ImagesOptions, OnnxOptions, PoolSummary, QueriesChoice, QueriesReport, StudentReport,
+    self, Features, ImagesOptions, OnnxOptions, PoolSummary, QueriesChoice, QueriesReport, StudentReport,
     TeacherReport, TeachersReport, VoteReport, check_new, write_output,
 };
 use speed_round::hash_file;
@@ -56,21 +57,18 @@ pub(crate) struct TeacherTrainOptions {
     /// The labels of an array: .npy, classes from 0
     #[arg(long, value_name = "FILE")]
     labels: Option<PathBuf>,
-    /// Train this number of teachers on disjoint parts; --out is then a folder. A keyed hash of a group's name decides
+    /// Train this number of teachers on disjoint parts; --out is then a folder. A keyed hash of a patient's id decides
     /// about its part. Needs --classes
     #[arg(long, value_name = "M")]
     parts: Option<NonZeroUsize>,
     /// With --parts: the key of the division. Keep it secret, and keep it for all rounds; it is made if it is missing
     #[arg(long, value_name = "FILE", default_value = "division.key")]
     division_key: PathBuf,
-    /// Keep images together whose file names have the same beginning before this separator: for example, with "_" all
-    /// pictures of the patient 07 whose names begin with 07_
-    #[arg(long, value_name = "SEPARATOR", conflicts_with = "groups")]
-    group_by_prefix: Option<String>,
-    /// Keep images together that have the same group in this CSV file with the columns file and group
-    #[arg(long, value_name = "FILE")]
-    groups: Option<PathBuf>,
-    /// Fraction of the groups of images that is held out to measure the teacher
+    /// Keep all images of a patient together, as data.patients of a config does: prefix:_ (the patient of 07_left.png is 07), a
+    /// CSV file with the columns file and patient, or dicom (the patient id of DICOM files)
+    #[arg(long, value_name = "RULE")]
+    patients: Option<PatientRule>,
+    /// Fraction of the patients, or else of the images, that is held out to measure the teacher
     #[arg(long, value_name = "FRACTION", default_value_t = 0.2)]
     validation: f64,
     /// Passes over the training images [default: teacher.steps = 300 steps of 30 images]
@@ -262,14 +260,13 @@ fn reported<T>(
 }
 
 pub(super) fn train_teachers(options: TeacherTrainOptions) -> Result<(), Failure> {
-    let TeacherTrainOptions { images, labels, parts, division_key, group_by_prefix, groups, common, sets, .. } =
-        options;
+    let TeacherTrainOptions { images, labels, parts, division_key, patients, common, sets, .. } = options;
     let options = training::TeacherOptions {
         images: ImagesOptions { path: images, labels, size: common.size, grey: common.grey, encoder: common.encoder },
         classes: common.classes.map(|names| names.0),
         parts,
         division_key,
-        grouping: group_by_prefix.map(Grouping::Prefix).or_else(|| groups.map(Grouping::File)),
+        patients,
         validation: options.validation,
         epochs: options.epochs,
         seed: common.seed,
@@ -283,11 +280,11 @@ pub(super) fn train_teachers(options: TeacherTrainOptions) -> Result<(), Failure
 }
 
 fn teachers_text(report: &TeachersReport) -> String {
-    let TeachersReport { seed, shape, images, groups, architecture, teachers, validation, encoder, .. } = report;
+    let TeachersReport { seed, shape, images, patients, architecture, teachers, validation, encoder, .. } = report;
     let [channels, height, width] = shape;
-    let of_groups = groups.map_or_else(String::new, |groups| format!(" in {groups} groups"));
+    let of_patients = patients.map_or_else(String::new, |patients| format!(" of {patients} patients"));
     let mut text =
-        format!("{images} images of {channels}x{height}x{width}{of_groups}: network {architecture}, seed {seed}\n");
+        format!("{images} images of {channels}x{height}x{width}{of_patients}: network {architecture}, seed {seed}\n");
     text.push_str(&encoder_text(encoder.as_ref()));
     let mut table = Table::new(["model", "images", "steps", "fits %", "held out", "right %"]);
     for TeacherReport { file, images, steps, train_accuracy, validation_images, validation_accuracy } in teachers {
@@ -303,7 +300,7 @@ fn teachers_text(report: &TeachersReport) -> String {
     text.push_str(&terminal::table(&table));
     match validation {
         Some(validation) => text.push_str(&of_classes("held-out images", validation)),
-        None => text.push_str("accuracy unknown: no group of images was held out (--validation)\n"),
+        None => text.push_str("accuracy unknown: no image was held out (--validation)\n"),
     }
     text
 }

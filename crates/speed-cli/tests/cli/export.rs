@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 use speed_data::ImageShape;
@@ -67,6 +68,48 @@ fn exported_models_predict_as_the_model() {
 
     place.succeeds(&["export", "--model", text(&model), "--to", "safetensors", "--out", "copy.safetensors"]);
     assert_eq!(fs::read(place.path("copy.safetensors")).expect("a copy"), fs::read(&model).expect("a model"));
+}
+
+/// MLflow's client lists the directory that the script writes (scripts/peers/mlflow).
+#[test]
+fn a_report_becomes_runs_of_mlflow() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/export/mlflow");
+    // A package of this crate alone has no scripts.
+    if !fs::exists(script).expect("a path") || Command::new("python3").arg("--version").output().is_err() {
+        return;
+    }
+    let (place, _) = one_student();
+    let run = place.run_folder("results", "tiny");
+    let export = || {
+        Command::new("python3").arg(script).arg(&run).arg("--out").arg(place.path("mlruns")).output().expect("python3")
+    };
+    let output = export();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = read_json(&run.join("tables/report.json"));
+    let folders: Vec<_> = String::from_utf8_lossy(&output.stdout).lines().map(PathBuf::from).collect();
+    assert_eq!(folders.len(), report["rows"].as_array().expect("rows").len());
+    let row = &report["rows"][0];
+    let read = |name: &str| fs::read_to_string(folders[0].join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(read("params/row.name"), row["name"].as_str().expect("a name"));
+    assert_eq!((read("tags/speed.privacy").as_str(), read("params/name").as_str()), ("simulation", "tiny"));
+    assert!(read("meta.yaml").contains("lifecycle_stage: \"active\"\n"));
+    let metric = read("metrics/student_mean");
+    let value: f64 = metric.split(' ').nth(1).and_then(|value| value.parse().ok()).expect("a value");
+    assert_eq!(Some(value), row["student_mean"].as_f64());
+    assert!(folders[0].join("artifacts/model-card.md").is_file() && folders[0].join("artifacts/report.html").is_file());
+    // Nothing is overwritten, and real noise leaves out what is not public.
+    let again = export();
+    assert!(!again.status.success() && String::from_utf8_lossy(&again.stderr).contains("nothing is overwritten"));
+    let mut real = report.clone();
+    real["simulation"] = false.into();
+    real["rows"].as_array_mut().expect("rows").iter_mut().for_each(|row| row["data_independent"] = Value::Null);
+    real["rows"][0]["aggregation"] = "trusted".into();
+    fs::write(place.path("real.json"), real.to_string()).expect("a report");
+    let output =
+        Command::new("python3").arg(script).arg(place.path("real.json")).arg("--out").arg(place.path("real")).output();
+    let output = output.expect("python3");
+    assert!(output.status.success() && output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("left out, because no data-independent claim covers it"));
 }
 
 #[test]

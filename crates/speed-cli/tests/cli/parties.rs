@@ -212,6 +212,75 @@ fn votes_that_are_not_those_of_a_partys_teachers_are_refused() {
     }
 }
 
+/// Cards may state the classes of a party's records: the plan and the round say how many parties can vote for each.
+#[test]
+fn parties_that_can_vote_for_a_class_are_counted_and_a_class_of_no_party_is_refused() {
+    let parties = Parties::new();
+    parties.keygen("student", "", "--simulation 5");
+    let cards = parties.path("student", "cards");
+    fs::create_dir_all(&cards).expect("a folder");
+    let introduce = |role: &str, party: &str, more: &str| {
+        let _ = fs::remove_file(parties.path(party, "signing.key"));
+        let _ = fs::remove_file(parties.path(party, "signing.toml"));
+        let _ = fs::remove_file(parties.path(party, "signing.registry"));
+        let said = parties.succeeds(party, &format!("{role} --name {party} --out signing.key{more}"));
+        fs::copy(parties.path(party, "signing.toml"), cards.join(format!("{party}.toml"))).expect("a card");
+        said
+    };
+    introduce("student identity", "student", "");
+    introduce("server keygen", "server", "");
+    let said = introduce("teacher keygen", "north", " --classes benign,malignant");
+    assert!(
+        said.contains("the card states the classes benign, malignant, which all parties of a round read"),
+        "{said}"
+    );
+    introduce("teacher keygen", "south", " --classes benign");
+    introduce("teacher keygen", "west", "");
+    let round = |classes: &str, out: &str| {
+        format!(
+            "student round --public-key public.key --name classes --queries 4 --classes {classes} --roster cards --proofs off --parties 3 \
+             --coins 2 --simulation --out {out}"
+        )
+    };
+    let line = "parties that can vote for each class, of 3, as their cards state: benign 3, malignant 2, other 1; 1 of them state no classes and count for all\n";
+    let said = parties.succeeds("student", &round("benign,malignant,other", "round.toml"));
+    assert!(said.contains(line), "{said}");
+    assert!(parties.succeeds("student", "round round.toml").contains(line));
+    let shown = parties.json("student", "round round.toml --json");
+    assert_eq!(shown["voters"], serde_json::json!([3, 2, 1]));
+    let stated: Vec<_> =
+        shown["teachers"].as_array().expect("teachers").iter().map(|party| &party["classes"]).collect();
+    assert_eq!(serde_json::json!(stated), serde_json::json!([["benign", "malignant"], ["benign"], null]));
+    // The id covers them.
+    let text = fs::read_to_string(parties.path("student", "round.toml")).expect("a round");
+    let changed = text.replacen("classes = [\"benign\"]", "classes = [\"other\"]", 1);
+    assert_ne!(changed, text);
+    fs::write(parties.path("student", "changed.toml"), changed).expect("a round");
+    check_failure(&parties.run("student", "round changed.toml"), 2, &["changed.toml", "was changed"]);
+    // The plan does the same before there are keys.
+    let plan = |classes: u8| {
+        format!(
+            "plan --teachers 3 --agreement 0.9 --classes {classes} --queries 4 --mechanism binomial --coins 40 --without-times --roster cards"
+        )
+    };
+    let said = parties.succeeds("student", &plan(3));
+    assert!(
+        said.contains("parties that can vote for each class that a card states: benign 3, malignant 2\n"),
+        "{said}"
+    );
+    check_failure(
+        &parties.run("student", &plan(3).replace("--teachers 3", "--teachers 4")),
+        3,
+        &["cards", "3 teachers, expected 4"],
+    );
+    // A class that the round lacks, and a class that no party has.
+    check_failure(&parties.run("student", &round("benign,other", "wrong.toml")), 2, &["north", "found malignant"]);
+    introduce("teacher keygen", "west", " --classes malignant");
+    let refused = parties.run("student", &round("benign,malignant,other", "wrong.toml"));
+    check_failure(&refused, 2, &["the class other", "all 3 cards state other classes"]);
+    check_failure(&parties.run("student", &plan(3)), 2, &["--classes", "the cards state 2 classes"]);
+}
+
 #[test]
 fn a_round_whose_noise_outweighs_a_unanimous_vote_needs_a_flag() {
     let parties = Parties::new();

@@ -8,7 +8,7 @@ use crate::cli::common::{TINY, Workplace, read_json};
 use crate::cli::own_images;
 use crate::cli::way::{picture, place, train};
 
-const PARTS: [&str; 8] = ["--parts", "4", "--classes", "down,flat,up", "--group-by-prefix", "_", "--validation", "0.1"];
+const PARTS: [&str; 8] = ["--parts", "4", "--classes", "down,flat,up", "--patients", "prefix:_", "--validation", "0.1"];
 
 /// Trains four teachers on the pictures of north, and returns their model files.
 fn teachers(place: &Workplace, out: &str) -> Vec<Vec<u8>> {
@@ -103,11 +103,11 @@ fn copies_of_a_picture_stay_together_or_are_reported() {
     let output = place.speed(&train(
         "north",
         "grouped",
-        &["--parts", "2", "--classes", "down,flat,up", "--group-by-prefix", "_"],
+        &["--parts", "2", "--classes", "down,flat,up", "--patients", "prefix:_"],
     ));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
-    assert!(said.contains("24 images have the pixels of an image of another group"), "{said}");
+    assert!(said.contains("24 images have the pixels of an image of another patient, "), "{said}");
     // The same in a pool.
     fs::copy(place.path("public/01.png"), place.path("public/again.png")).expect("a copy");
     let queries = ["student", "queries", "--pool", "public", "--out", "q.csv"];
@@ -158,9 +158,9 @@ fn dark_pictures_and_test_pictures_that_are_known_are_reported() {
             let _ = fs::rename(place.path(&from), place.path(&to));
         }
     }
-    let grouped = train("dark", "three.safetensors", &["-q", "--group-by-prefix", "_"]);
+    let grouped = train("dark", "three.safetensors", &["-q", "--patients", "prefix:_"]);
     let said = String::from_utf8_lossy(&place.speed(&grouped).stderr).into_owned();
-    assert!(said.contains("01 and 1 are two groups: give one patient one spelling"), "{said}");
+    assert!(said.contains("01 and 1 are two patients: give one patient one spelling"), "{said}");
 
     let pictures = own_images::place();
     for (class, number) in
@@ -171,6 +171,71 @@ fn dark_pictures_and_test_pictures_that_are_known_are_reported() {
     }
     let plan = pictures.succeeds(&["run", "config.toml", "--dry-run"]);
     assert!(plan.contains("warning: test images: 30 of 30 images are training images too"), "{plan}");
+}
+
+/// A run keeps the images of a patient with one teacher, and names copies that the claim for one teacher does not cover.
+#[test]
+fn a_run_divides_patients_and_names_copies_in_several_parts() {
+    let place = own_images::place();
+    let mut table = "file,patient\n".to_owned();
+    for class in ["bar", "beam", "frame"] {
+        (0..30).for_each(|number| table.push_str(&format!("{class}/{number}.png,{}\n", number % 15)));
+    }
+    fs::write(place.path("patients.csv"), &table).expect("a file");
+    let plan = |more: &[&str]| place.succeeds(&[&["run", "config.toml", "--dry-run", "--set"][..], more].concat());
+    let by_table = "data.patients=patients.csv";
+    let all = plan(&[by_table]);
+    assert!(!all.contains("several parts") && !all.contains("of patients"), "{all}");
+    // A picture of every patient.
+    for patient in 0..15 {
+        fs::copy(place.path("shapes/train/bar/0.png"), place.path(&format!("shapes/train/bar/copy{patient}.png")))
+            .expect("a copy");
+        table.push_str(&format!("bar/copy{patient}.png,{patient}\n"));
+    }
+    fs::write(place.path("patients.csv"), &table).expect("a file");
+    let said = plan(&[by_table]);
+    assert!(said.contains("warning: 16 images have pixels that occur in several parts, at most in 3, "), "{said}");
+    assert!(said.contains("and 13 more") && said.contains("an image in k parts costs as much as k teachers"), "{said}");
+    assert!(said.contains(" images have the pixels of an image of another patient, "), "{said}");
+    // With real noise nothing is said about private images.
+    let real = plan(&[by_table, "--set", "noise.source=operating-system"]);
+    assert!(!real.contains("several parts") && !real.contains("another patient"), "{real}");
+    place.succeeds(&["run", "config.toml", "--stage", "teachers", "--set", by_table, "--set", "teacher.steps=1"]);
+    let refused =
+        |set: &str, code, words: &[&str]| place.fails(&["run", "config.toml", "--dry-run", "--set", set], code, words);
+    refused("data.patients=prefix:_", 3, &[".png", "begins with its patient and \"_\""]);
+    fs::write(place.path("patients.csv"), table.replace("bar/3.png", "bar/x.png")).expect("a file");
+    refused(by_table, 3, &["patients.csv", "bar/3.png"]);
+    let one =
+        table.lines().map(|line| line.split(',').next().unwrap_or_default().to_owned() + ",same\n").collect::<String>();
+    fs::write(place.path("patients.csv"), one.replacen("file,same", "file,patient", 1)).expect("a file");
+    refused(by_table, 3, &["ensemble.teachers = 3", "has no image", "1 patients"]);
+    // Names begin with patients, of which one is in the test images too.
+    for half in ["train", "test"] {
+        for class in ["bar", "beam", "frame"] {
+            for number in 0..25 {
+                let name = |prefix: &str| place.path(&format!("shapes/{half}/{class}/{prefix}{number}.png"));
+                let patient = if half == "train" { number } else { 24 + number };
+                fs::rename(name(""), name(&format!("p{patient}_"))).expect("a name");
+            }
+            if half == "train" {
+                for entry in fs::read_dir(place.path(&format!("shapes/train/{class}"))).expect("a folder") {
+                    let path = entry.expect("an entry").path();
+                    let is_named = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('p'));
+                    if !is_named {
+                        fs::remove_file(path).expect("a picture");
+                    }
+                }
+            }
+        }
+    }
+    let said = plan(&["data.patients=prefix:_"]);
+    let known: usize =
+        ["pool", "test images"].iter().filter(|what| said.contains(&format!("warning: {what}: "))).count();
+    assert!(
+        known > 0 && said.contains("images are of patients of the training images") && said.contains("p24_0.png"),
+        "{said}"
+    );
 }
 
 /// On commit b3db769 standard error printed the plurality's accuracy, and tables with data-dependent epsilons had the mode 0644.
@@ -309,19 +374,20 @@ fn what_people_try_works_or_is_named() {
         place.fails(&arguments, 2, &["command line", "--classes"]);
         assert!(!place.path("none").exists());
     }
-    // A group with most of the images, as after a spreadsheet shortened the numbers of patients.
-    let mut table = "file,group\n".to_owned();
+    // A patient with most of the images, as after a spreadsheet shortened the numbers of patients.
+    let mut table = "file,patient\n".to_owned();
     for patient in (0..12_u8).filter(|patient| patient % 3 < 2) {
         for eye in ["left", "right"] {
-            let group = if patient < 9 { "1.23457E+15".to_owned() } else { patient.to_string() };
-            table.push_str(&format!("{patient:02}_{eye}.png,{group}\n"));
+            let id = if patient < 9 { "1.23457E+15".to_owned() } else { patient.to_string() };
+            table.push_str(&format!("{patient:02}_{eye}.png,{id}\n"));
         }
     }
-    fs::write(place.path("groups.csv"), table).expect("a file");
-    let grouped = [&["--groups", "groups.csv", "--set", "teacher.steps=1", "--validation", "0"][..], &["-q"]].concat();
+    fs::write(place.path("patients.csv"), table).expect("a file");
+    let grouped =
+        [&["--patients", "patients.csv", "--set", "teacher.steps=1", "--validation", "0"][..], &["-q"]].concat();
     let output = place.speed(&train("comma", "grouped", &grouped));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && said.contains("the group 1.23457E+15 has 12 of 16 images"), "{said}");
+    assert!(output.status.success() && said.contains("the patient 1.23457E+15 has 12 of 16 images"), "{said}");
     // Large pictures.
     for (class, number) in [("a", 1), ("a", 2), ("b", 3), ("b", 4)] {
         fs::create_dir_all(place.path(&format!("large/{class}"))).expect("a folder");

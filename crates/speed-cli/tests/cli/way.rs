@@ -84,11 +84,11 @@ fn folders_of_pictures_become_a_model_with_predictions() {
     let place = place();
     for organisation in ["north", "east", "south"] {
         let out = format!("{organisation}.safetensors");
-        let text = place.succeeds(&train(organisation, &out, &["--group-by-prefix", "_"]));
+        let text = place.succeeds(&train(organisation, &out, &["--patients", "prefix:_"]));
         assert!(text.contains("24 images of 1x16x16 in 12 groups") && text.contains("all classes"), "{text}");
     }
     // The same seed gives the same bytes, and --threads changes nothing.
-    place.succeeds(&train("north", "again.safetensors", &["--group-by-prefix", "_", "--threads", "1", "--quiet"]));
+    place.succeeds(&train("north", "again.safetensors", &["--patients", "prefix:_", "--threads", "1", "--quiet"]));
     let bytes = |name: &str| fs::read(place.path(name)).expect("a model");
     assert_eq!(bytes("north.safetensors"), bytes("again.safetensors"));
 
@@ -140,7 +140,7 @@ fn parts_are_teachers_of_their_own_and_patients_stay_together() {
     let report = place.succeeds(&train(
         "north",
         "parts",
-        &["--parts", "3", "--classes", "down, flat, up", "--group-by-prefix", "_", "--validation", "0.3", "--json"],
+        &["--parts", "3", "--classes", "down, flat, up", "--patients", "prefix:_", "--validation", "0.3", "--json"],
     ));
     let report = json(&report);
     let teachers = report["teachers"].as_array().expect("teachers");
@@ -265,9 +265,11 @@ fn wrong_inputs_are_refused_by_name() {
     let place = place();
     let fails = |more: &[&str], code, words: &[&str]| place.fails(&train("north", "model", more), code, words);
     fails(&["--classes", "down,flat"], 3, &["north/up", "down, flat"]);
-    fails(&["--group-by-prefix", "-"], 3, &["left.png", "\"-\""]);
-    fs::write(place.path("groups.csv"), "file,patient\n00_left.png,1\n").expect("groups");
-    fails(&["--groups", "groups.csv"], 3, &["groups.csv", "expected a column group, found file, patient"]);
+    fails(&["--patients", "prefix:-"], 3, &["left.png", "\"-\""]);
+    fs::write(place.path("patients.csv"), "file,group\n00_left.png,1\n").expect("patients");
+    fails(&["--patients", "patients.csv"], 3, &["patients.csv", "expected a column patient, found file, group"]);
+    fails(&["--patients", "dicom"], 3, &[".png", "expected a DICOM file with a patient id"]);
+    fails(&["--patients", "prefix:"], 2, &["--patients", "found none"]);
     // Folders 1, 2, 3 would be the classes 0, 1, 2, and so would the votes of a model for them.
     for (number, class) in CLASSES.iter().enumerate() {
         fs::rename(place.path(&format!("south/{class}")), place.path(&format!("south/{}", number + 1)))
@@ -277,8 +279,8 @@ fn wrong_inputs_are_refused_by_name() {
     let names = ["--classes", "1,2,3", "--set", "teacher.steps=1"];
     place.succeeds(&train("south", "numbered", &names));
     fails(&["--parts", "2"], 2, &["`--classes`: needed with --parts"]);
-    let parts = ["--parts", "13", "--classes", "down,flat,up", "--group-by-prefix", "_"];
-    fails(&parts, 3, &["of 13 has no image to train on", "12 groups"]);
+    let parts = ["--parts", "13", "--classes", "down,flat,up", "--patients", "prefix:_"];
+    fails(&parts, 3, &["of 13 has no image to train on", "12 patients"]);
     secret(&place.path("division.key"), "no key");
     fails(&parts, 3, &["division.key", "64 hexadecimal digits"]);
     fails(&["--validation", "1"], 2, &["--validation"]);

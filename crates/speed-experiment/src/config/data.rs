@@ -8,6 +8,7 @@ use speed_data::{Facts, ImageShape, street};
 
 use super::fault::{Fault, refuse};
 use super::noise::is_unset;
+use super::patients::PatientRule;
 use crate::report::{MAX_CLASS_NAME, check_class_names};
 
 /// Limit on numbers of images: larger numbers are typing errors, and would exceed memory or time.
@@ -48,6 +49,8 @@ pub struct DataConfig {
     pub labels: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub patients: String,
     pub train_images: usize,
     pub test_images: usize,
     pub pool_images: usize,
@@ -187,6 +190,12 @@ impl DataConfig {
         self.source != DataSource::None && self.labels != NO_LABELS
     }
 
+    /// Returns the rule that gives the patient of every image, if patients determine the teachers' parts.
+    pub(crate) fn patients(&self) -> Option<PatientRule> {
+        // `check` refuses every other text.
+        self.patients.parse().ok()
+    }
+
     /// Returns the file of the pool's true labels, if there are no images.
     pub(crate) fn labels_file(&self) -> Option<&Path> {
         (self.source == DataSource::None && !self.labels.is_empty()).then(|| Path::new(&self.labels))
@@ -251,6 +260,7 @@ impl DataConfig {
         self.check_labels()?;
         self.check_pool()?;
         self.check_class_names()?;
+        self.check_patients()?;
         match self.source {
             DataSource::Digits | DataSource::StreetDigits => self.check_counts(ensemble),
             DataSource::None if table.baselines => {
@@ -311,6 +321,38 @@ impl DataConfig {
             }
             None => Ok(()),
         }
+    }
+
+    /// Checks the rule for patients. A pool of training images could contain pictures of a patient of a teacher.
+    fn check_patients(&self) -> Result<(), Fault> {
+        const KEY: &str = "data.patients";
+        if self.patients.is_empty() {
+            return Ok(());
+        }
+        let rule = self.patients.parse::<PatientRule>().map_err(|fault| Fault::new(KEY, fault))?;
+        match self.source {
+            DataSource::Pictures => {}
+            DataSource::Arrays if matches!(rule, PatientRule::File(_)) => {}
+            DataSource::Arrays => {
+                return refuse(
+                    KEY,
+                    "an array has no names: give a CSV file with the columns file (positions from 0) and patient",
+                );
+            }
+            _ => {
+                return refuse(
+                    KEY,
+                    "is read with source \"pictures\" and \"arrays\" only: other images have no patients",
+                );
+            }
+        }
+        if self.pool == PoolOrigin::Train {
+            return refuse(
+                KEY,
+                "with data.pool = \"train\" a patient could be in the pool and train a teacher: use \"test\"",
+            );
+        }
+        Ok(())
     }
 
     fn check_counts(&self, ensemble: &EnsembleConfig) -> Result<(), Fault> {

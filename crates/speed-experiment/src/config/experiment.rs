@@ -112,6 +112,11 @@ impl RawConfig {
                 "is read only with queries.selection = \"clusters\", queries.beliefs, or votes.source = \"neighbours\"";
             return refuse("queries.features", message);
         }
+        if self.data.patients().is_some() && self.teacher.validation > 0.0 {
+            let message =
+                "must be 0 with data.patients: held-out images would be of patients that the teacher learns from";
+            return refuse("teacher.validation", message);
+        }
         self.teacher.check().map_err(|bad| Fault::new(format!("teacher.{}", bad.field), bad.message))?;
         self.student.check().map_err(|bad| Fault::new(format!("student.{}", bad.field), bad.message))?;
         self.check_prior()?;

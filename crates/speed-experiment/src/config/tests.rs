@@ -22,6 +22,23 @@ fn refused(text: &str, overrides: &[&str], parts: &[&str]) {
 }
 
 #[test]
+fn a_rule_for_patients_fits_its_images() {
+    let pictures = "name = \"x\"\n[data]\nsource = \"pictures\"\nfolder = \"x\"\n";
+    for rule in ["prefix:_", "patients.csv", "dicom"] {
+        let config = load(pictures, &[&format!("data.patients={rule}")]).expect("a config");
+        assert_eq!(config.data.patients, rule);
+        assert_eq!(load(&config.to_toml(), &[]).expect("resolved config"), config);
+    }
+    assert!(!load(pictures, &[]).expect("a config").to_toml().contains("patients"));
+    let refused = |overrides: &[&str], part: &str| refused(pictures, overrides, &["data.patients", part]);
+    refused(&["data.patients=prefix:"], "found none");
+    refused(&["data.patients=dicom", "data.source=arrays"], "an array has no names");
+    refused(&["data.patients=a.csv", "data.source=digits", "data.folder="], "\"pictures\" and \"arrays\" only");
+    refused(&["data.patients=a.csv", "data.pool=train"], "use \"test\"");
+    refused(&["data.patients=a.csv", "teacher.validation=0.1"], "teacher.validation");
+}
+
+#[test]
 fn the_defaults_are_a_config_and_survive_a_round_trip() {
     let config = load("", &[]).expect("defaults");
     assert_eq!(load(DEFAULTS, &[]).expect("defaults as a file"), config);

@@ -320,12 +320,33 @@ impl ModelCard {
         compare("", &expected, &found)
     }
 
+    /// Returns the facts that model hubs read, in YAML, of which JSON's texts are a part. The accuracy is absent where the model must not be
+    /// published. The licence is the owner's choice, which the card does not know.
+    fn front_matter(&self) -> String {
+        let mut text = "---\nlicense: unknown\npipeline_tag: image-classification\nlibrary_name: onnx\ntags:\n- differential-privacy\n- \
+                        image-classification\n- speed\n"
+            .to_owned();
+        if self.simulation {
+            text.push_str("- simulation\n");
+        }
+        let accuracy = self.evaluation.as_ref().and_then(Classification::accuracy);
+        if let (Some(accuracy), Some(model)) = (accuracy, self.models.first())
+            && (self.simulation || self.publishable != Some(false))
+        {
+            let name = Value::from(printable(model.file.trim_end_matches(".safetensors")));
+            let _ = write!(
+                text,
+                "model-index:\n- name: {name}\n  results:\n  - task:\n      type: image-classification\n    dataset:\n      type: test-images\n      \
+                 name: labelled test images\n    metrics:\n    - type: accuracy\n      value: {accuracy}\n"
+            );
+        }
+        text + "---\n\n"
+    }
+
     /// Returns the card in Markdown. `name` is the file of the same card in JSON.
     #[must_use]
     pub fn to_markdown(&self, name: &str) -> String {
-        let mut text = String::from(
-            "---\nlibrary_name: speed\npipeline_tag: image-classification\ntags:\n- differential-privacy\n- image-classification\n---\n\n",
-        );
+        let mut text = self.front_matter();
         let mut section = |title: &str, body: &str| {
             let _ = writeln!(text, "## {title}\n\n{}\n", body.trim_end());
         };
@@ -645,6 +666,30 @@ mod tests {
         assert!(!card().to_json().contains("encoder") && !card().to_markdown("model-card.json").contains("ncoder"));
         let fault = card().differing_field(&with).expect_err("no encoder").to_string();
         assert!(fault.starts_with("encoder: expected {"), "{fault}");
+    }
+
+    #[test]
+    fn the_front_matter_has_the_accuracy_where_it_may_be_shown() {
+        let of = |publishable, simulation, file: &str| {
+            let models = vec![ModelFile { file: file.into(), sha256: "00".repeat(32) }];
+            let text = ModelCard { publishable, simulation, models, ..card() }.to_markdown("model-card.json");
+            let text = text.strip_prefix("---\n").expect("a front matter");
+            text.split_once("\n---\n\n").expect("its end").0.to_owned()
+        };
+        let text = of(Some(true), false, "a\"b: c.safetensors");
+        let facts =
+            "license: unknown\npipeline_tag: image-classification\nlibrary_name: onnx\ntags:\n- differential-privacy\n";
+        assert!(text.starts_with(facts) && !text.contains("simulation"), "{text}");
+        assert!(
+            text.contains("model-index:\n- name: \"a\\\"b: c\"\n")
+                && text.ends_with("- type: accuracy\n      value: 0.5"),
+            "{text}"
+        );
+        assert!(!of(Some(false), false, "a").contains("model-index"));
+        let simulated = of(Some(false), true, "a");
+        assert!(simulated.contains("- simulation\n") && simulated.contains("value: 0.5"), "{simulated}");
+        let unknown = ModelCard { evaluation: None, ..card() }.to_markdown("model-card.json");
+        assert!(!unknown.contains("model-index"), "{unknown}");
     }
 
     #[test]

@@ -90,6 +90,9 @@ pub struct Report {
     /// The names of the classes; empty without images.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
+    /// The number of parties with private images of each class; empty if no party lacks a class, or noise protects the parties.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parties_by_class: Vec<usize>,
     /// The accuracy of the ensemble on the pool.
     pub ensemble: EnsembleQuality,
     /// The lines of the table.
@@ -163,6 +166,12 @@ impl Report {
         let facts = self.encoder.as_ref().map_or(Ok(()), EncoderFacts::check);
         facts.map_err(|fault| ExperimentError::unlikely("possible facts of an encoder", fault))?;
         check_classes(&self.classes)?;
+        if ![0, self.classes.len()].contains(&self.parties_by_class.len()) {
+            return Err(ExperimentError::unlikely(
+                "a number of parties for each class, or none",
+                self.parties_by_class.len(),
+            ));
+        }
         check_rows(&self.rows)
     }
 }

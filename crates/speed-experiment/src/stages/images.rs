@@ -1,11 +1,15 @@
 //! Images: the private training split, and the public test split, which is divided into pool and test images.
 
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Display;
+use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use speed_aggregation::Outcomes;
 use speed_core::random::Streams;
+use speed_core::{printable, printable_path};
 use speed_data::digits::{self, DigitsConfig};
 use speed_data::pictures::{self, PassedOver};
 use speed_data::{DataError, Dataset, Facts, ImageShape, Split, arrays, class_names, locate, mnist, partition, street};
@@ -13,8 +17,9 @@ use speed_data::{DataError, Dataset, Facts, ImageShape, Split, arrays, class_nam
 use crate::config::{AggregationKind, Config, DataSource, PoolOrigin};
 use crate::encoder::{PictureEncoder, check_shape, read_pictures};
 use crate::error::ExperimentError;
-use crate::image_warnings::{dark, known};
+use crate::image_warnings::{MEASURES_LITTLE, dark, first_names, in_several_parts, known};
 use crate::model::ModelEncoder;
+use crate::patients::{Division, Patients, patients, relative};
 
 /// Numbers of built-in training and test digits from which street digits are made if MNIST is missing.
 const BUILT_IN: [usize; 2] = [20_000, 5_000];
@@ -23,6 +28,12 @@ const BUILT_IN: [usize; 2] = [20_000, 5_000];
 pub(crate) struct Images {
     /// Private images, divided into the teachers' partitions.
     pub(crate) train: Split,
+    /// The part of every teacher.
+    pub(crate) parts: Vec<Range<usize>>,
+    /// The number of parties with training images of each class, if a party lacks one and no noise protects the parties.
+    pub(crate) parties_by_class: Option<Vec<usize>>,
+    /// Whether patients determine the parts, and not the order and number of images.
+    pub(crate) has_patients: bool,
     /// Public images for the student, which does not see their labels; the queries are drawn from them. Without true labels
     /// (`data.labels`) every label is 0.
     pub(crate) pool: Split,
@@ -52,10 +63,11 @@ impl Images {
     ) -> Result<Option<Self>, ExperimentError> {
         let encoder = PictureEncoder::read(config)?;
         let Some(mut loaded) = dataset(config, streams, datasets, encoder.as_ref())? else { return Ok(None) };
-        loaded.move_pool(config)?;
-        let notes = loaded.notes(config);
-        let SourceImages { images: Dataset { train, test, class_names, .. }, handwriting, unlabelled, files, .. } =
-            loaded;
+        loaded.divide(config)?;
+        let (notes, parties_by_class) = (loaded.notes(config), loaded.parties_by_class(config));
+        let SourceImages { images, parts, handwriting, unlabelled, files, .. } = loaded;
+        let Dataset { train, test, class_names, .. } = images;
+        let has_patients = config.data.patients().is_some();
         check_sizes(config, train.len(), test.len(), unlabelled)?;
         check_classes(config, train.classes())?;
         check_shape(config, encoder.as_ref(), train.shape())?;
@@ -63,18 +75,44 @@ impl Images {
         let first = unlabelled.unwrap_or(pool);
         let (public, test) = (test.slice(0..pool), test.slice(first..test.len()));
         let files = files.map(|[train, public]| [train, public[..pool].to_vec(), public[first..].to_vec()]);
-        Ok(Some(Self { train, pool: public, test, class_names, handwriting, notes, files, encoder }))
+        Ok(Some(Self {
+            train,
+            parts,
+            parties_by_class,
+            has_patients,
+            pool: public,
+            test,
+            class_names,
+            handwriting,
+            notes,
+            files,
+            encoder,
+        }))
     }
 
     /// Returns a split's digest in the form that fingerprints use.
     pub(crate) fn digest(split: &Split) -> Value {
         json!(hex::encode(split.digest()))
     }
+
+    /// Returns the digest of the training images and of their division among the teachers.
+    pub(crate) fn divided_digest(&self) -> Value {
+        let images = Self::digest(&self.train);
+        if !self.has_patients {
+            return images;
+        }
+        let sizes: Vec<usize> = self.parts.iter().map(Range::len).collect();
+        json!({ "images": images, "parts": sizes })
+    }
 }
 
 /// All images of a source.
 struct SourceImages {
     images: Dataset,
+    /// The part of every teacher; empty before [`Self::divide`], and if there are too few images.
+    parts: Vec<Range<usize>>,
+    /// Warnings about the ids of patients.
+    of_patients: Vec<String>,
     /// The dataset from whose digits street digits are made.
     handwriting: Option<String>,
     /// The number of public images without labels, which come before the test images; `None` if all images have labels.
@@ -86,6 +124,40 @@ struct SourceImages {
 }
 
 impl SourceImages {
+    /// Divides the training images among the teachers. The pool has its images before.
+    fn divide(&mut self, config: &Config) -> Result<(), ExperimentError> {
+        self.move_pool(config)?;
+        let teachers = config.ensemble.teachers;
+        let train = &self.images.train;
+        let (Some(rule), Some(parts)) = (config.data.patients(), NonZeroUsize::new(teachers)) else {
+            // An error about too few images is reported elsewhere.
+            self.parts = partition::blocks(train.len(), teachers).unwrap_or_default();
+            return Ok(());
+        };
+        let folder = Path::new(&config.data.folder).join("train");
+        let names: Vec<String> = match &self.files {
+            Some([files, _]) => relative(&folder, files),
+            None => (0..train.len()).map(|image| image.to_string()).collect(),
+        };
+        let Patients { of_image, warnings } = patients(&folder, &names, train, Some(&rule))?;
+        self.of_patients = warnings;
+        let division = Division::of_seed(config.seed);
+        let teacher_of: Vec<usize> = of_image.iter().map(|patient| division.part(patient, parts)).collect();
+        let (order, parts) = partition::by_teacher(&teacher_of, teachers).map_err(|teacher| {
+            let count = of_image.iter().collect::<BTreeSet<_>>().len();
+            ExperimentError::fault(format_args!(
+                "ensemble.teachers = {teachers}: teacher {teacher} has no image, because a keyed hash divides {count} patients \
+                 (data.patients): use fewer teachers, or another seed"
+            ))
+        })?;
+        self.images.train = train.select(&order);
+        if let Some([files, _]) = &mut self.files {
+            *files = order.iter().map(|&image| files[image].clone()).collect();
+        }
+        self.parts = parts;
+        Ok(())
+    }
+
     /// Moves the last training images to the beginning of the test images if they are the pool, so that no teacher has them.
     fn move_pool(&mut self, config: &Config) -> Result<(), ExperimentError> {
         if config.data.pool != PoolOrigin::Train {
@@ -108,16 +180,35 @@ impl SourceImages {
     }
 
     fn notes(&self, config: &Config) -> Vec<String> {
-        let (teachers, pool) = (config.ensemble.teachers, config.data.pool_images);
+        let pool = config.data.pool_images;
         let unused = self.unlabelled.and_then(|images| images.checked_sub(pool)).filter(|unused| *unused > 0);
         let unused =
             unused.map(|unused| format!("the last {unused} public images are not used (data.pool_images = {pool})"));
-        // An error about too few images is reported elsewhere.
-        let uneven = partition::uneven(&self.images.train, teachers).ok().flatten();
+        let uneven = partition::uneven(&self.images.train, &self.parts);
+        let parties = self.parties_by_class(config).map(|counts| {
+            let each = self
+                .images
+                .class_names
+                .iter()
+                .zip(counts)
+                .map(|(name, parties)| format!("{} {parties}", printable(name)));
+            let each = each.collect::<Vec<_>>().join(", ");
+            format!("parties with images of each class, of {}: {each}", config.ensemble.parties)
+        });
         let passed_over = self.passed_over.as_ref().map(|files| format!("pictures: {files}"));
         let warnings = uneven.map(|uneven| uneven.to_string()).into_iter().chain(self.warnings(config));
         let warnings = warnings.map(|warning| format!("warning: {warning}"));
-        passed_over.into_iter().chain(unused).chain(warnings).collect()
+        passed_over.into_iter().chain(unused).chain(parties).chain(warnings).collect()
+    }
+
+    /// Returns the number of parties with training images of each class, if a party lacks one. It is secret if noise protects the parties.
+    fn parties_by_class(&self, config: &Config) -> Option<Vec<usize>> {
+        let teachers_of = config.ensemble.teachers_of_parties();
+        if config.protects_answers() || self.parts.is_empty() {
+            return None;
+        }
+        let counts = partition::parties_by_class(&self.images.train, &self.parts, &teachers_of);
+        counts.iter().any(|parties| *parties < teachers_of.len()).then_some(counts)
     }
 
     /// Returns warnings about a user's own images. With real noise they have no figures of private images, because logs have none.
@@ -129,12 +220,38 @@ impl SourceImages {
             return Vec::new();
         }
         let (pool, test) = (public.slice(0..pool), public.slice(first..public.len()));
+        let name = |half: usize, image: usize| match &self.files {
+            Some(files) => printable_path(&files[half][image]),
+            None => format!("image {image} of the {} images", ["training", "public"][half]),
+        };
+        let (of_pool, of_test) = (|image| name(1, image), |image| name(1, first + image));
         let private = (!config.protects_answers()).then_some(("training images", train));
         let all = private.into_iter().chain([("pool", &pool), ("test images", &test)]);
-        let others = [("in the pool", &pool)].into_iter().chain(private);
-        all.filter_map(|(what, images)| dark(what, images))
-            .chain(others.filter_map(|(place, others)| known("test images", &test, place, others)))
-            .collect()
+        let mut warnings: Vec<String> = all.filter_map(|(what, images)| dark(what, images)).collect();
+        warnings.extend(known("test images", &test, ("in the pool", &pool), of_test, MEASURES_LITTLE));
+        let Some(private) = private else { return warnings };
+        warnings.extend(known("test images", &test, private, of_test, MEASURES_LITTLE));
+        warnings.extend(known("pool", &pool, private, of_pool, "and no claim covers a public image"));
+        let part_of: Vec<usize> =
+            self.parts.iter().enumerate().flat_map(|(part, images)| images.clone().map(move |_| part)).collect();
+        warnings.extend(in_several_parts(train, &part_of, |image| name(0, image)));
+        warnings.extend(self.of_patients.iter().cloned());
+        warnings.extend(self.known_patients(config, (0..pool.len(), "pool"), "and no claim covers a public image"));
+        let effect = "so the accuracy on them says little about new patients";
+        warnings.extend(self.known_patients(config, (first..public.len(), "test images"), effect));
+        warnings
+    }
+
+    /// Returns the warning about public images of patients of the training images.
+    fn known_patients(&self, config: &Config, (range, what): (Range<usize>, &str), effect: &str) -> Option<String> {
+        let (rule, [train, public]) = (config.data.patients()?, self.files.as_ref()?);
+        let private: HashSet<String> = train.iter().filter_map(|path| rule.of_image(path)).collect();
+        let is_known = |image: &usize| rule.of_image(&public[*image]).is_some_and(|patient| private.contains(&patient));
+        let (all, known) = (range.len(), range.filter(is_known).collect::<Vec<_>>());
+        (!known.is_empty()).then(|| {
+            let (count, names) = (known.len(), first_names(&known, |image| printable_path(&public[image])));
+            format!("{what}: {count} of {all} images are of patients of the training images, {effect}: {names}")
+        })
     }
 }
 
@@ -181,7 +298,8 @@ fn dataset(
             speed_data::load(name, &locate(name, datasets)?)?
         }
     };
-    Ok(Some(SourceImages { images, handwriting: handwriting_of, unlabelled, files, passed_over }))
+    let (parts, of_patients) = (Vec::new(), Vec::new());
+    Ok(Some(SourceImages { images, parts, of_patients, handwriting: handwriting_of, unlabelled, files, passed_over }))
 }
 
 /// Returns images with the names of their classes in the config, if it has any.
@@ -262,7 +380,7 @@ impl ImageFacts {
             Some(facts) => (Some(facts), None, Vec::new()),
             None => match dataset(config, &Streams::new(config.seed), datasets, encoder.as_ref())? {
                 Some(mut loaded) => {
-                    loaded.move_pool(config)?;
+                    loaded.divide(config)?;
                     (Some(Facts::from_dataset(&loaded.images)), loaded.unlabelled, loaded.notes(config))
                 }
                 None => (None, None, Vec::new()),

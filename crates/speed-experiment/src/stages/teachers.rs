@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
-use speed_data::{Split, partition};
+use speed_data::Split;
 use speed_nn::threads;
 use speed_teacher::{EnsembleTraining, TeacherMetrics, train_member};
 
@@ -76,7 +76,7 @@ fn train_units(
     let Some(images) = context.images() else { return Ok(()) };
     let stage = TeachersStage { name: &node.name, images };
     shard.work_on(context, &stage, node.units(context.config), |folder, own| {
-        let done = Training::new(&stage, context, folder)?.train(own.to_vec())?;
+        let done = Training::new(&stage, context, folder).train(own.to_vec())?;
         context.progress.end(&format!("{} teachers trained", own.len()));
         Ok(done)
     })
@@ -127,7 +127,7 @@ impl Stage for TeachersStage<'_> {
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
         let config = context.config;
         Ok(json!({
-            "images": Images::digest(&self.images.train),
+            "images": self.images.divided_digest(),
             "teachers": config.ensemble.teachers,
             "teacher": config.teacher,
             VERSION: config.teacher.architecture.version(),
@@ -138,7 +138,7 @@ impl Stage for TeachersStage<'_> {
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
         let teachers = context.config.ensemble.teachers;
-        let work = Training::new(self, context, folder)?;
+        let work = Training::new(self, context, folder);
         let done = work.train((0..teachers).collect())?;
         let metrics = work.metrics_csv()?;
         folder.resumed(teachers - done);
@@ -166,14 +166,9 @@ struct Training<'a> {
 type Done = (TeacherMetrics, String);
 
 impl<'a> Training<'a> {
-    fn new(
-        stage: &TeachersStage<'a>,
-        context: &'a Context<'a>,
-        folder: &'a StageFolder,
-    ) -> Result<Self, ExperimentError> {
-        let train = &stage.images.train;
-        let partitions = partition::blocks(train.len(), context.config.ensemble.teachers)?;
-        Ok(Self { context, folder, train, partitions, done: Mutex::default() })
+    fn new(stage: &TeachersStage<'a>, context: &'a Context<'a>, folder: &'a StageFolder) -> Self {
+        let Images { train, parts, .. } = stage.images;
+        Self { context, folder, train, partitions: parts.clone(), done: Mutex::default() }
     }
 
     fn done(&self) -> MutexGuard<'_, BTreeMap<usize, Done>> {

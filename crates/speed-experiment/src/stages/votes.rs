@@ -6,7 +6,7 @@ use rand::RngExt;
 use serde_json::{Value, json};
 use speed_core::vote_files::{VoteFile, VotesForm};
 use speed_core::{VoteShape, Votes, VotesError, printable_path};
-use speed_data::{Images as Unlabelled, Split, partition};
+use speed_data::{Images as Unlabelled, Split};
 use speed_nn::threads::map;
 use speed_student::pool::{MapError, PoolMap};
 use speed_teacher::{Teacher, ensemble_votes};
@@ -209,7 +209,7 @@ impl Stage for VotesStage<'_> {
             }),
             VoteOrigin::Truth(images) => json!({ "truth": Images::digest(&images.pool), "teachers": teachers }),
             VoteOrigin::Neighbours(mapped, images) => json!({
-                "neighbours": Images::digest(&images.train),
+                "neighbours": images.divided_digest(),
                 "map": mapped.hash,
                 "dimensions": PoolMap::dimensions_for(images.pool.classes()),
                 "teachers": teachers,
@@ -318,10 +318,9 @@ fn neighbours(context: &Context<'_>, mapped: &MappedPool, images: &Images) -> Re
         mapped.map.place(Unlabelled::new(train), PoolMap::dimensions_for(pool.classes()), threads, &on_images)?;
     context.progress.end(&format!("{} images of the teachers placed", train.len()));
     context.progress.begin("collect votes", "teachers", teachers as u64, 0);
-    let partitions = partition::blocks(train.len(), teachers)?;
     let all: Vec<usize> = (0..teachers).collect();
     let rows = map(&all, threads, |&teacher, _| {
-        let own: Vec<(&[f64], u8)> = partitions[teacher].clone().map(|i| (&*places[i], train.label(i))).collect();
+        let own: Vec<(&[f64], u8)> = images.parts[teacher].clone().map(|i| (&*places[i], train.label(i))).collect();
         let mut stream = context.streams.stream("neighbours", teacher as u64);
         let labels = mapped.map.nearest_labels(&own, pool.classes(), &mut stream);
         context.progress.advance(1, "");

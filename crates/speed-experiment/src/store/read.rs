@@ -21,6 +21,17 @@ const MAX_PART: u64 = 16 << 20;
 /// Maximum length of an output in bytes: more than any network here needs.
 const MAX_OUTPUT: u64 = 8 << 30;
 
+/// Maximum length of a user's text file in bytes.
+const MAX_TEXT: u64 = 64 << 20;
+
+/// Reads a user's text file.
+///
+/// # Errors
+/// If it cannot be read or is too long.
+pub(crate) fn read_text(path: &Path) -> Result<Vec<u8>, ExperimentError> {
+    read_regular(path, MAX_TEXT).map_err(ExperimentError::unreadable(path))
+}
+
 /// The version that a report states.
 #[derive(Deserialize)]
 struct Stated {

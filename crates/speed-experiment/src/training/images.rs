@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::encoder::{PictureEncoder, read_pictures};
 use crate::error::ExperimentError;
 use crate::image_warnings::dark;
+use crate::patients::relative;
 use crate::progress::Progress;
 
 /// Height and width of images that all networks train on in seconds or minutes, in pixels.
@@ -237,15 +238,6 @@ pub(super) fn copies<P: Eq + Hash>(
         copies.len(),
         names.len()
     ))
-}
-
-/// Returns the paths of files relative to a directory, with `/` on every system.
-pub(super) fn relative(folder: &Path, files: &[PathBuf]) -> Vec<String> {
-    let name = |file: &PathBuf| {
-        let path = file.strip_prefix(folder).unwrap_or(file);
-        path.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
-    };
-    files.iter().map(name).collect()
 }
 
 #[cfg(test)]

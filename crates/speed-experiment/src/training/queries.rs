@@ -13,12 +13,13 @@ use speed_data::Images;
 use speed_data::pictures::{check, find};
 use speed_student::pool::{Cluster, Features};
 
-use super::images::{ImagesOptions, copies, relative, skipped};
+use super::images::{ImagesOptions, copies, skipped};
 use super::settings::{of_pool, settings};
 use super::{check_new, seed, unknown_query, write_output};
 use crate::encoder::PictureEncoder;
 use crate::error::ExperimentError;
 use crate::mapping::{divide_pool, map_pool};
+use crate::patients::relative;
 use crate::progress::Progress;
 use crate::report::{EncoderFacts, csv};
 

@@ -8,7 +8,7 @@ use burn::tensor::Device;
 use serde::Serialize;
 use speed_core::random::Streams;
 use speed_core::vote_files::{Pair, parse_pairs};
-use speed_core::{Classes, Digest, ExitCode, class_list, printable_path};
+use speed_core::{Classes, Digest, ExitCode, class_list, printable, printable_path};
 use speed_data::Split;
 use speed_nn::threads;
 use speed_nn::training::logits;
@@ -18,16 +18,17 @@ use super::images::{ImagesOptions, Labelled, Unlabelled};
 use super::queries::{positions, read_queries};
 use super::settings::{default_student, of_pool, settings};
 use super::{
-    by_class, check_classes_option, check_folders, check_new, other_line, read_text, seed, unknown_query,
-    warn_of_missing, warn_of_one_class, write_output, write_private_output,
+    by_class, check_classes_option, check_folders, check_new, other_line, seed, unknown_query, warn_of_missing,
+    warn_of_one_class, write_output, write_private_output,
 };
 use crate::config::Config;
 use crate::encoder::{PictureEncoder, check_shape};
 use crate::error::ExperimentError;
-use crate::image_warnings::known;
+use crate::image_warnings::{MEASURES_LITTLE, known};
 use crate::model::{Description, Network, Origin, probabilities, to_bytes};
 use crate::progress::Progress;
 use crate::report::{Classification, EVEN, EncoderFacts};
+use crate::store::read_text;
 
 /// The options of a student's training.
 #[derive(Clone, Debug)]
@@ -150,11 +151,17 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     let Labels { images: labelled, answered, unanswered } = labels(options, &pool, &class_names)?;
     pool.images = options.pool.encoded(pool.images, &pool.names, encoder.as_ref(), options.threads, progress)?;
     if let (Some(test), Some(path)) = (&test, &options.test) {
-        known(&printable_path(path), test, "in the pool", &pool.images)
-            .iter()
-            .for_each(|warning| progress.warn(warning));
+        let name = |image: usize| printable(&test.names[image]);
+        let warning = known(&printable_path(path), &test.images, ("in the pool", &pool.images), name, MEASURES_LITTLE);
+        warning.iter().for_each(|warning| progress.warn(warning));
     }
-    let lesson = Work { config: &config, pool: &pool.images, labelled: &labelled, test: test.as_ref(), seed };
+    let lesson = Work {
+        config: &config,
+        pool: &pool.images,
+        labelled: &labelled,
+        test: test.as_ref().map(|test| &test.images),
+        seed,
+    };
     let outcome = lesson.train(progress)?;
 
     let encoder = encoder.map(|encoder| encoder.of_model(&config, shape.channels));
@@ -174,10 +181,10 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     write(&options.out, &bytes)?;
 
     let test = test.map(|test| {
-        let pairs = test.labels().iter().copied().zip(outcome.predictions.iter().copied());
+        let labels = test.images.labels();
+        let pairs = labels.iter().copied().zip(outcome.predictions.iter().copied());
         let result = Classification::new(&class_names, pairs)?;
-        let truth = test.labels().iter().copied();
-        Ok::<_, ExperimentError>(result.ranked(truth, &outcome.margins, options.threshold))
+        Ok::<_, ExperimentError>(result.ranked(labels.iter().copied(), &outcome.margins, options.threshold))
     });
     let pool = summary(&pool.images, &labelled, &outcome)?;
     warn_of_one_class(
@@ -231,16 +238,15 @@ fn classes_and_test(
     config: &Config,
     encoder: Option<&PictureEncoder>,
     progress: &dyn Progress,
-) -> Result<(Vec<String>, Option<Split>), ExperimentError> {
+) -> Result<(Vec<String>, Option<Labelled>), ExperimentError> {
     let mut classes = options.classes.clone();
     let mut test = None;
     if let Some(path) = &options.test {
         let images = ImagesOptions { labels: options.test_labels.clone(), ..options.pool.of(path) };
-        let Labelled { images: pictures, names, class_names, warnings } =
-            images.labelled(config, classes.as_deref(), encoder)?;
-        warnings.iter().for_each(|warning| progress.warn(warning));
-        let pictures = images.encoded(pictures, &names, encoder, options.threads, progress)?;
-        (classes, test) = (Some(class_names), Some(pictures));
+        let mut labelled = images.labelled(config, classes.as_deref(), encoder)?;
+        labelled.warnings.iter().for_each(|warning| progress.warn(warning));
+        labelled.images = images.encoded(labelled.images, &labelled.names, encoder, options.threads, progress)?;
+        (classes, test) = (Some(labelled.class_names.clone()), Some(labelled));
     }
     let round = options.round.as_ref().map(|round| round.classes.all_names());
     let classes = classes.or_else(|| round.clone());

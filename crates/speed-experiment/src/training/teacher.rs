@@ -1,6 +1,5 @@
 //! The teachers of one organisation: one model, or several on disjoint parts of its images.
 
-use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -16,15 +15,15 @@ use speed_teacher::{
     EnsembleError, EnsembleTraining, TeacherConfig, TeacherError, TeacherMetrics, TrainedTeacher, train_member,
 };
 
-use super::division::Division;
-use super::groups::{Grouping, groups};
 use super::images::{ImagesOptions, Labelled};
 use super::settings::settings;
 use super::{check_classes_option, check_folders, check_new, seed};
-use crate::config::Config;
+use crate::config::{Config, PatientRule};
 use crate::encoder::check_shape;
 use crate::error::ExperimentError;
+use crate::image_warnings::in_several_parts;
 use crate::model::{Description, ModelEncoder, Network, Origin, to_bytes};
+use crate::patients::{Division, Patients, patients};
 use crate::progress::Progress;
 use crate::report::{Classification, EVEN, EncoderFacts};
 use crate::store::{write_new_secret, write_secret_folder};
@@ -40,9 +39,9 @@ pub struct TeacherOptions {
     pub parts: Option<NonZeroUsize>,
     /// The file of the key that divides the images into parts, which is made if it is missing; used only with `parts`.
     pub division_key: PathBuf,
-    /// The rule by which images stay together in one part, and on one side of the held-out images.
-    pub grouping: Option<Grouping>,
-    /// The fraction of groups that is held out to measure their teacher, 0 to 1, without 1.
+    /// The rule for patients, whose images stay together in one part, and on one side of the held-out images.
+    pub patients: Option<PatientRule>,
+    /// The fraction of patients that is held out to measure their teacher, 0 to 1, without 1.
     pub validation: f64,
     /// Passes of every teacher over its training images; `None` for the default number of steps.
     pub epochs: Option<NonZeroUsize>,
@@ -72,8 +71,8 @@ pub struct TeachersReport {
     pub encoder: Option<EncoderFacts>,
     /// Number of images.
     pub images: usize,
-    /// Number of groups of images, if a rule for groups was given.
-    pub groups: Option<usize>,
+    /// Number of patients, if a rule for patients was given.
+    pub patients: Option<usize>,
     /// Name of the network.
     pub architecture: &'static str,
     /// The teachers in order.
@@ -120,7 +119,7 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
         return Err(ExperimentError::option("--validation", expected));
     }
     if let Some(set) = options.sets.iter().find(|set| set.trim_start().starts_with("teacher.validation")) {
-        let expected = format_args!("{set}: use --validation, which holds out whole groups of images");
+        let expected = format_args!("{set}: use --validation, which holds out all images of a patient");
         return Err(ExperimentError::option("--set", expected));
     }
     if options.parts.is_some() && options.classes.is_none() {
@@ -140,9 +139,10 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
     check_folders(&data.class_names, &options.images.path)?;
     let shape = data.images.shape();
     check_shape(&config, encoder.as_ref(), shape)?;
-    let group_of = groups(&options.images.path, &data.names, &data.images, options.grouping.as_ref(), progress)?;
-    if options.parts.is_some() && options.grouping.is_none() {
-        progress.warn("without --group-by-prefix or --groups every picture is a group, so a claim for one teacher covers a picture and not a person");
+    let patients = patients(&options.images.path, &data.names, &data.images, options.patients.as_ref())?;
+    patients.warnings.iter().for_each(|warning| progress.warn(warning));
+    if options.parts.is_some() && options.patients.is_none() {
+        progress.warn("without --patients every picture is divided by itself, so a claim for one teacher covers a picture and not a person");
     }
     let division = match options.parts {
         None => Division::of_seed(seed),
@@ -151,14 +151,15 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
             if made {
                 let key = printable_path(&options.division_key);
                 progress.warn(&format!(
-                    "{key} did not exist: a new key divides the groups among the teachers. Keep it for all rounds; with another key, a person costs \
+                    "{key} did not exist: a new key divides the patients among the teachers. Keep it for all rounds; with another key, a person costs \
                      as much as two teachers"
                 ));
             }
             division
         }
     };
-    let parts = parts(options, &group_of, &division)?;
+    let parts = parts(options, &patients, &division)?;
+    note_copies(&parts, &data, progress);
     note_missing_classes(&parts, &data, progress);
     data.images = options.images.encoded(data.images, &data.names, encoder.as_ref(), options.threads, progress)?;
     let encoder = encoder.map(|encoder| encoder.of_model(&config, shape.channels));
@@ -189,7 +190,7 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
         shape: [shape.channels, shape.height, shape.width],
         encoder: encoder.map(|encoder| encoder.facts),
         images: data.images.len(),
-        groups: options.grouping.is_some().then(|| group_of.iter().collect::<BTreeSet<_>>().len()),
+        patients: options.patients.is_some().then(|| patients.count()),
         architecture: config.teacher.architecture.name(),
         teachers: parts.iter().zip(files).zip(&finished).map(report).collect(),
         validation: (classification.images() > 0).then_some(classification),
@@ -197,25 +198,36 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
 }
 
 /// Divides the images into parts, and every part into training images and held-out images.
-fn parts(options: &TeacherOptions, group_of: &[String], division: &Division) -> Result<Vec<Part>, ExperimentError> {
+fn parts(options: &TeacherOptions, patients: &Patients, division: &Division) -> Result<Vec<Part>, ExperimentError> {
     let number = options.parts.unwrap_or(NonZeroUsize::MIN);
     let mut parts: Vec<Part> = (0..number.get()).map(|_| Part { training: Vec::new(), held_out: Vec::new() }).collect();
-    for (image, group) in group_of.iter().enumerate() {
-        let part = &mut parts[division.part(group, number)];
-        let held_out = division.is_held_out(group, options.validation);
+    for (image, patient) in patients.of_image.iter().enumerate() {
+        let part = &mut parts[division.part(patient, number)];
+        let held_out = division.is_held_out(patient, options.validation);
         if held_out { part.held_out.push(image) } else { part.training.push(image) }
     }
     match parts.iter().position(|part| part.training.is_empty()) {
         None => Ok(parts),
         Some(part) => {
-            let groups = group_of.iter().collect::<BTreeSet<_>>().len();
+            let count = patients.count();
+            let what = if options.patients.is_some() { "patients" } else { "different images" };
             let fault = format_args!(
-                "teacher {part} of {number} has no image to train on: {groups} groups of images are divided by a keyed hash of their names; use \
-                 fewer --parts, a smaller --validation, or smaller groups"
+                "teacher {part} of {number} has no image to train on: a keyed hash divides {count} {what}; use fewer --parts, a smaller \
+                 --validation, or images of more patients"
             );
             Err(ExperimentError::input(&options.images.path, fault))
         }
     }
+}
+
+/// Reports images whose pixels occur in several parts.
+fn note_copies(parts: &[Part], data: &Labelled, progress: &dyn Progress) {
+    let mut part_of = vec![0; data.images.len()];
+    for (index, part) in parts.iter().enumerate() {
+        part.training.iter().chain(&part.held_out).for_each(|&image| part_of[image] = index);
+    }
+    let warning = in_several_parts(&data.images, &part_of, |image| printable(&data.names[image]));
+    warning.iter().for_each(|warning| progress.warn(warning));
 }
 
 /// Reports the classes that a part lacks although the organisation has images of them.

@@ -11,17 +11,17 @@ use speed_core::vote_files::{
 use speed_core::{Classes, Vote, VoteShape, Votes, VotesError, class_list, most_frequent, printable_path};
 use speed_data::pictures::{Preparation, find};
 
-use super::images::relative;
 use super::queries::{positions, read_queries};
 use super::{
-    by_class, check_new, other_line, read_text, unknown_query, warn_of_missing, warn_of_one_class, write_output,
+    by_class, check_new, other_line, unknown_query, warn_of_missing, warn_of_one_class, write_output,
     write_private_output,
 };
 use crate::error::ExperimentError;
 use crate::model::{ForeignModel, Inputs, Model, ModelEncoder, Predicting};
 use crate::npy::{votes_below, votes_to_bytes};
+use crate::patients::relative;
 use crate::progress::Progress;
-use crate::store::write_secret_folder;
+use crate::store::{read_text, write_secret_folder};
 
 /// The options of a vote.
 #[derive(Clone, Debug)]

@@ -31,6 +31,8 @@ pub(super) fn asked(report: &Report) -> Markup {
         VotesSourceKind::Teachers => format!("{teachers} teachers{quality}"),
         source => format!("{teachers} teachers, votes from {}{quality}", word(&source)),
     };
+    let parties =
+        report.classes.iter().zip(&report.parties_by_class).map(|(name, parties)| format!("{name} {parties}"));
     let encoder = report.encoder.as_ref().map_or_else(String::new, EncoderFacts::in_words);
     let randomness = if report.simulation { "from the seed" } else { "from the operating system" };
     let is_noisy = report.rows.iter().any(ReportRow::is_noisy);
@@ -43,6 +45,7 @@ pub(super) fn asked(report: &Report) -> Markup {
         ("Images", format!("{}{handwriting}; a pool of {pool_images}", word(&config.data.source))),
         ("Encoder", encoder),
         ("Teachers", votes),
+        ("Parties with images of each class", parties.collect::<Vec<_>>().join(", ")),
         ("Queries", format!("{}, {}", config.queries.count, config.selection_in_words())),
         ("Noise", noise),
         ("Claims", format!("at delta {:e}", config.privacy.delta)),
