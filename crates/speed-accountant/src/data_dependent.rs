@@ -103,7 +103,7 @@ impl DataDependentCosts {
             .map(|((row, bound), worth)| {
                 let ExactRow { neighbours, known } = exact.row(row, worth);
                 let leaders = neighbours.as_ref().map(|neighbours| neighbours.leaders(orders));
-                let check = check.as_ref().and_then(|check| check.row(row));
+                let check = check.as_ref().and_then(|check| check.row(&row.counts, row.has_empty_vote));
                 CostRow { bound, neighbours, leaders, known, check }
             })
             .collect();

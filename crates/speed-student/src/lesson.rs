@@ -44,6 +44,11 @@ impl Lesson<'_> {
         self.pool.classes()
     }
 
+    /// Returns the frequency of each class that the student assumes; `None` if all are equal.
+    pub(crate) fn prior(&self) -> Option<Vec<f64>> {
+        self.config.prior.frequencies(self.labelled, self.doubts, self.classes())
+    }
+
     /// Returns the accuracy of a classifier on the test images, if there are any.
     ///
     /// # Errors

@@ -7,8 +7,6 @@ use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use speed_nn::training::InvalidField;
 
-use crate::Lesson;
-
 /// The field of the settings.
 const FIELD: &str = "prior";
 const NAMES: [&str; 2] = ["uniform", "estimated"];
@@ -61,11 +59,16 @@ impl ClassPrior {
         *self == Self::Uniform
     }
 
-    /// Returns the frequency of each class for a lesson; `None` if all are equal.
-    pub(crate) fn frequencies(&self, lesson: &Lesson<'_>) -> Option<Vec<f64>> {
+    /// Returns the frequency of each class, given the labels and their doubts; `None` if all are equal.
+    pub(crate) fn frequencies(
+        &self,
+        labels: &[(usize, u8)],
+        doubts: Option<&[f32]>,
+        classes: usize,
+    ) -> Option<Vec<f64>> {
         match self {
             Self::Uniform => None,
-            Self::Estimated => Some(estimate(lesson.labelled, lesson.doubts, lesson.classes())),
+            Self::Estimated => Some(estimate(labels, doubts, classes)),
             Self::Given(frequencies) => Some(frequencies.clone()),
         }
     }

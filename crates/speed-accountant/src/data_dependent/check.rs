@@ -12,7 +12,6 @@
 
 use speed_mechanism::{Gaussian, Lattice, Mechanism};
 
-use super::rows::DistinctRow;
 use crate::event::PrivacyEvent;
 use crate::lattice_noise::LatticeNoise;
 use crate::noise_case::{NoiseCase, OtherNoise};
@@ -70,15 +69,14 @@ impl CheckCase {
         self.tails.is_none().then(|| group().moment(l, self.removed))
     }
 
-    /// Computes the check of a row.
-    pub(super) fn row(&self, row: &DistinctRow<'_>) -> Option<CheckRow> {
-        let counts = &row.counts;
+    /// Computes the check of a row of votes.
+    pub(super) fn row(&self, counts: &[u32], has_empty_vote: bool) -> Option<CheckRow> {
         let tails = self.tails.as_ref()?;
         let largest = counts.iter().copied().max().unwrap_or(0);
         let mark = |count: f64| self.threshold - count;
         let at = |mark: f64| tails.log_outcomes(mark);
         let here = at(mark(f64::from(largest)));
-        let moves: Vec<[Answer; 2]> = largest_at_neighbours(counts, row.has_empty_vote)
+        let moves: Vec<[Answer; 2]> = largest_at_neighbours(counts, has_empty_vote)
             .map(|count| {
                 let there = at(mark(count));
                 [0, 1].map(|i| Answer::of_logarithms(here[i], there[i]))

@@ -128,10 +128,9 @@ impl LinearTraining {
         let recorded = device.clone().autodiff();
         let regression = number_parameters(output(components(shape), classes, &recorded));
         let adam = Adam::with_least_deviation([0.9, 0.999], 1e-8);
-        let prior =
-            lesson.config.prior.frequencies(lesson).map(|frequencies| {
-                of(frequencies.into_iter().map(|frequency| frequency as f32).collect(), [1, classes])
-            });
+        let prior = lesson
+            .prior()
+            .map(|frequencies| of(frequencies.into_iter().map(|frequency| frequency as f32).collect(), [1, classes]));
         Self { network, regression: Averaged::new(regression, adam, AVERAGE), projected, prior }
     }
 

@@ -181,7 +181,7 @@ impl Training for PseudoLabelsTraining {
         let targets = if epoch.number <= config.warmup_epochs {
             Targets::from_labels(lesson.labelled, lesson.doubts, lesson.classes())
         } else {
-            let (pool, prior) = (self.probabilities(lesson, stream)?, lesson.config.prior.frequencies(lesson));
+            let (pool, prior) = (self.probabilities(lesson, stream)?, lesson.prior());
             Targets::from_pool(&config.constants, pool, lesson.labelled, lesson.doubts, prior.as_deref())
         };
 
