@@ -27,16 +27,16 @@ fn account(criterion: &mut Criterion) {
     for tau in [1.0, 0.9] {
         let accountant = Accountant::new(event(tau), delta());
         group.bench_function(BenchmarkId::new("100 rows", tau), |bench| {
-            bench.iter(|| accountant.account(black_box(&votes)).expect("valid votes").epsilon);
+            bench.iter(|| accountant.account(black_box(&votes), 250).expect("valid votes").epsilon);
         });
     }
     let colluding = Accountant::new(event(0.9), delta()).with_adversary(Adversary::Colluding);
     group.bench_function("100 rows, collusion", |bench| {
-        bench.iter(|| colluding.account(black_box(&votes)).expect("valid votes").epsilon);
+        bench.iter(|| colluding.account(black_box(&votes), 250).expect("valid votes").epsilon);
     });
     let paper = Accountant::paper(event(0.9), delta());
     group.bench_function("100 rows, the paper's formulas", |bench| {
-        bench.iter(|| paper.account(black_box(&votes)).expect("valid votes").epsilon);
+        bench.iter(|| paper.account(black_box(&votes), 250).expect("valid votes").epsilon);
     });
     group.finish();
 }

@@ -32,7 +32,7 @@ fn at_votes(kind: MechanismKind, scale: f64, tau: f64, adversary: Adversary) -> 
     let votes: Vec<Vec<u32>> = (0..100).map(|i| vec![240 - i, 2 + i, 1, 1, 1, 1, 1, 1, 1, 1]).collect();
     let event = PrivacyEvent::new(kind.with_scale(scale)?, HonestRatio::new(tau)?);
     let accountant = Accountant::new(event, Delta::new(1e-5)?).with_adversary(adversary);
-    Ok(format!("epsilon {:.6}", accountant.account(&votes)?.epsilon))
+    Ok(format!("epsilon {:.6}", accountant.account(&votes, 250)?.epsilon))
 }
 
 fn target(epsilon: f64, tau: f64) -> Result<Target, Failure> {

@@ -1,5 +1,6 @@
-//! The epsilon of PATE's votes: `pate_votes [VOTES.npy]` with one row of vote counts per query and one column per
-//! class, as PATE's authors published them (one file, 64-bit floats). Without a file, it uses built-in example counts.
+//! The epsilon of PATE's votes: `pate_votes [VOTES.npy]` with one row of vote counts of 250 teachers per query and one
+//! column per class, as PATE's authors published them (one file, 64-bit floats). Without a file, it uses built-in example
+//! counts.
 
 use std::error::Error;
 use std::path::Path;
@@ -8,7 +9,9 @@ use speed_accountant::{
     Accountant, Adversary, Delta, Extent, HonestRatio, InverseScale, Mechanism, PrivacyEvent, round_up,
 };
 
-/// 100 queries to 250 teachers: most agree, some do not.
+const TEACHERS: usize = 250;
+
+/// 100 queries to all teachers: most agree, some do not.
 fn built_in() -> Vec<Vec<u32>> {
     (0..100).map(|query| vec![240 - query, 5 + query, 3, 2]).collect()
 }
@@ -29,16 +32,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
 
     // Integer noise of inverse scale 0.1; at least nine tenths of the teachers add their share and keep it secret.
-    let teachers = counts.first().map_or(0, |row| row.iter().sum::<u32>()) as usize;
-    let tau = HonestRatio::new(0.9)?.effective(teachers)?;
+    let tau = HonestRatio::new(0.9)?.effective(TEACHERS)?;
     let event = PrivacyEvent::new(Mechanism::discrete_laplace(InverseScale::new(0.1)?), tau);
     let accountant = Accountant::new(event, Delta::new(1e-5)?).with_extent(Extent::UpTo);
 
     // Data-dependent: small if teachers agree, and as secret as the votes.
-    let dropout = accountant.account(&counts)?;
+    let dropout = accountant.account(&counts, TEACHERS)?;
     println!("data-dependent: epsilon {}\n{}\n", round_up(dropout.epsilon, 3), dropout.claim);
     // The same against teachers who tell the adversary their noise.
-    let collusion = accountant.with_adversary(Adversary::Colluding).account(&counts)?;
+    let collusion = accountant.with_adversary(Adversary::Colluding).account(&counts, TEACHERS)?;
     println!("data-dependent, collusion: epsilon {}\n{}\n", round_up(collusion.epsilon, 3), collusion.claim);
     // Data-independent: holds for any votes, and may be published.
     let data_independent = accountant.account_queries(counts.len())?;

@@ -14,6 +14,8 @@ use speed_mechanism::{HonestRatio, InverseScale, Mechanism, NoiseCoins, NoiseGen
 
 /// An even number.
 const SIMULATIONS: u8 = 20;
+/// No vote of PATE's is empty.
+const TEACHERS: usize = 250;
 
 const HEAD: &str = "\
 | votes | tau | paper, printed | paper | paper, both directions | outcome, dropout | outcome, collusion | tight, dropout | \
@@ -62,8 +64,8 @@ fn of_coins(counts: &[Vec<u32>], coins: u64, tau: f64) -> Result<[f64; 3], Box<d
     let accountant = Accountant::new(PrivacyEvent::new(noise, HonestRatio::new(tau)?), Delta::new(1e-5)?);
     let collusion = accountant.with_adversary(Adversary::Colluding);
     Ok([
-        accountant.account(counts)?.epsilon,
-        collusion.account(counts)?.epsilon,
+        accountant.account(counts, TEACHERS)?.epsilon,
+        collusion.account(counts, TEACHERS)?.epsilon,
         accountant.account_queries(counts.len())?.epsilon,
     ])
 }
@@ -79,19 +81,19 @@ fn epsilons(counts: &[Vec<u32>], tau: f64) -> Result<Vec<f64>, Box<dyn Error>> {
     let mut released = Vec::new();
     for seed in 1..=SIMULATIONS {
         let mut generator = NoiseGenerator::new(&Randomness::simulation([seed; 32]))?;
-        released.push(collusion.release(counts, &ReleaseOptions::default(), &mut generator)?.epsilon);
+        released.push(collusion.release(counts, TEACHERS, &ReleaseOptions::default(), &mut generator)?.epsilon);
     }
     released.sort_by(f64::total_cmp);
     let middle = released.len() / 2;
     Ok(vec![
-        paper.account(counts)?.epsilon,
-        paper.with_relation(NeighbouringRelation::BothWays).account(counts)?.epsilon,
-        outcome.account(counts)?.epsilon,
-        outcome.with_adversary(Adversary::Colluding).account(counts)?.epsilon,
-        exact.account(counts)?.epsilon,
-        exact.with_extent(Extent::UpTo).account(counts)?.epsilon,
-        collusion.account(counts)?.epsilon,
-        collusion.with_extent(Extent::UpTo).account(counts)?.epsilon,
+        paper.account(counts, TEACHERS)?.epsilon,
+        paper.with_relation(NeighbouringRelation::BothWays).account(counts, TEACHERS)?.epsilon,
+        outcome.account(counts, TEACHERS)?.epsilon,
+        outcome.with_adversary(Adversary::Colluding).account(counts, TEACHERS)?.epsilon,
+        exact.account(counts, TEACHERS)?.epsilon,
+        exact.with_extent(Extent::UpTo).account(counts, TEACHERS)?.epsilon,
+        collusion.account(counts, TEACHERS)?.epsilon,
+        collusion.with_extent(Extent::UpTo).account(counts, TEACHERS)?.epsilon,
         0.5 * (released[middle - 1] + released[middle]),
         exact.account_queries(counts.len())?.epsilon,
     ])

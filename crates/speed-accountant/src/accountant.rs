@@ -47,7 +47,6 @@ pub struct Accountant {
     max_order: Option<f64>,
     integrals: bool,
     classes: Option<usize>,
-    teachers: Option<usize>,
     checks: Option<Checks>,
 }
 
@@ -65,16 +64,7 @@ impl Accountant {
     #[must_use]
     pub fn new(event: PrivacyEvent, delta: Delta) -> Self {
         let assumptions = Assumptions::default();
-        Self {
-            event,
-            delta,
-            assumptions,
-            max_order: None,
-            integrals: true,
-            classes: None,
-            teachers: None,
-            checks: None,
-        }
+        Self { event, delta, assumptions, max_order: None, integrals: true, classes: None, checks: None }
     }
 
     /// Creates an accountant with the paper's Algorithm 1: one direction, and the noise of the other teachers missing.
@@ -134,13 +124,6 @@ impl Accountant {
         Self { classes: Some(classes), ..self }
     }
 
-    /// Sets the number of teachers, for accounts with votes: the votes that a row lacks are empty. Otherwise no vote is
-    /// empty. In both cases a neighbour's votes may be empty.
-    #[must_use]
-    pub fn with_teachers(self, teachers: usize) -> Self {
-        Self { teachers: Some(teachers), ..self }
-    }
-
     /// Adds checks before the answers. With votes, the rows are those of all checked queries, whether they were answered
     /// or not: the account covers both steps and every outcome of the checks. Without votes, the number of queries is the
     /// largest number of answers, fixed before the first check.
@@ -170,20 +153,21 @@ impl Accountant {
         }
     }
 
-    /// Accounts for queries with these votes: one row for each query, one column for each class.
+    /// Accounts for queries with these votes of `teachers` teachers: one row for each query, one column for each class. The
+    /// votes that a row lacks are empty. The number of teachers is never taken from the rows: if a teacher's votes were
+    /// empty on every query, the sums would be too small, and so would the claim.
     ///
     /// # Errors
-    /// [`AccountError`] if there are no rows, if rows differ in length, if a row has more votes than there are teachers
-    /// or, without [`Self::with_teachers`], rows differ in the number of votes or have none, if there are fewer than two
-    /// classes or no teachers, if no order is allowed, if a trusted aggregator is assumed and `tau` is not 1, if
+    /// [`AccountError`] if there are no rows, if rows differ in length, if a row has more votes than there are teachers, if
+    /// there are fewer than two classes or no teachers, if no order is allowed, if a trusted aggregator is assumed and `tau` is not 1, if
     /// the sampler's distance uses up delta, if there are more than 2000 teachers and every number of them would have
     /// to be tried, if checks do not fit the answers or the number of rows, if the queries are checks without answers, or
     /// if no finite epsilon is known.
-    pub fn account(&self, counts: &[Vec<u32>]) -> Result<Account, AccountError> {
+    pub fn account(&self, counts: &[Vec<u32>], teachers: usize) -> Result<Account, AccountError> {
         self.check()?;
         self.check_answers()?;
         self.check_given_votes()?;
-        let votes = CheckedCounts::new(counts, self.teachers.map(|teachers| teachers as u64))?;
+        let votes = CheckedCounts::new(counts, teachers)?;
         if let Some(checks) = self.checks.filter(|checks| checks.queries != votes.queries()) {
             let (found, expected) = (votes.queries().to_string().into(), checks.queries.to_string().into());
             return Err(AccountError::Checks { what: "rows of checked queries", found, expected });
@@ -264,6 +248,7 @@ impl Accountant {
     pub fn release(
         &self,
         counts: &[Vec<u32>],
+        teachers: usize,
         options: &ReleaseOptions,
         generator: &mut NoiseGenerator,
     ) -> Result<Account, AccountError> {
@@ -274,7 +259,7 @@ impl Accountant {
             let (found, expected) = ("answers after checks".into(), "answers without checks".into());
             return Err(AccountError::Checks { what: "release", found, expected });
         }
-        let votes = CheckedCounts::new(counts, self.teachers.map(|teachers| teachers as u64))?;
+        let votes = CheckedCounts::new(counts, teachers)?;
         // The paper's formulas hold in one direction only.
         let both = self.with_relation(NeighbouringRelation::BothWays).with_bound(Bound::Outcome);
         let epsilon = both.per_query_epsilon(votes.classes);

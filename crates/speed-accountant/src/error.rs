@@ -74,6 +74,12 @@ impl AccountError {
         Self::Invalid(format!("row {row} has no votes at all"))
     }
 
+    pub(crate) fn too_many_votes(row: usize, found: u64, teachers: usize) -> Self {
+        Self::Invalid(format!(
+            "row {row} has {found} votes, but there are {teachers} teachers, who vote at most once in every query"
+        ))
+    }
+
     /// Returns an error about neighbours that differ in several teachers of a party, for which an account does not exist.
     pub(crate) fn party(found: &str) -> Self {
         Self::Invalid(format!(

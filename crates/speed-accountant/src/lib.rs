@@ -10,8 +10,8 @@
 //! Teachers vote, each teacher adds its share of noise to its vote, and only the class with the largest noisy count is
 //! answered (PATE; SPEED). This crate computes the privacy loss of these answers for the paper's continuous Laplace
 //! noise, for the integer noise that can be encrypted, and for Gaussian and Skellam noise. Its input is the vote counts
-//! and the specification of the noise: it contains no learning and no cryptography. A vote may be empty
-//! ([`Accountant::with_teachers`]). Only [`ledger`] accesses files.
+//! and the specification of the noise: it contains no learning and no cryptography. A vote may be empty.
+//! Only [`ledger`] accesses files.
 //!
 //! # From votes to a claim
 //!
@@ -24,9 +24,9 @@
 //!
 //! // At given votes: tight, and not to be published. Noise of exactly a tenth of the teachers is missing.
 //! let counts = vec![vec![240, 10, 0], vec![30, 25, 195]];
-//! let spent = accountant.account(&counts)?;
+//! let spent = accountant.account(&counts, 250)?;
 //! // Of any number of teachers up to a tenth, and the adversary may know the noise of some.
-//! let colluding = accountant.with_adversary(Adversary::Colluding).with_extent(Extent::UpTo).account(&counts)?;
+//! let colluding = accountant.with_adversary(Adversary::Colluding).with_extent(Extent::UpTo).account(&counts, 250)?;
 //! // Whatever the votes are: may be published.
 //! let worst = accountant.account_queries(2)?;
 //! assert!(spent.epsilon <= colluding.epsilon && colluding.epsilon <= worst.epsilon);

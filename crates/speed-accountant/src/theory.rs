@@ -22,13 +22,18 @@ pub use crate::renyi::{gaussian_rdp, gnmax_rdp, skellam_rdp};
 /// Computes Algorithm 1 with its errata: Theorem 3 for each query and order, the sum over queries, and the least tail
 /// bound `(alpha(l) - ln delta) / l` over `l = 1..=25`.
 ///
-/// `counts` has a row of votes for each query and a column for each class. The result depends on the votes; read
+/// `counts` has a row of the votes of `teachers` teachers for each query and a column for each class. The result depends on the votes; read
 /// [`Account::claim`] before publishing it.
 ///
 /// # Errors
 /// The errors of [`Accountant::account`].
-pub fn account(counts: &[Vec<u32>], event: PrivacyEvent, delta: Delta) -> Result<Account, AccountError> {
-    Accountant::paper(event, delta).account(counts)
+pub fn account(
+    counts: &[Vec<u32>],
+    teachers: usize,
+    event: PrivacyEvent,
+    delta: Delta,
+) -> Result<Account, AccountError> {
+    Accountant::paper(event, delta).account(counts, teachers)
 }
 
 /// Computes [`account`] with moment orders `1..=max_order`.
@@ -37,11 +42,12 @@ pub fn account(counts: &[Vec<u32>], event: PrivacyEvent, delta: Delta) -> Result
 /// The errors of [`account`], and [`AccountError::Invalid`] for a maximum order of 0.
 pub fn account_up_to(
     counts: &[Vec<u32>],
+    teachers: usize,
     event: PrivacyEvent,
     delta: Delta,
     max_order: u32,
 ) -> Result<Account, AccountError> {
-    Accountant::paper(event, delta).with_max_order(f64::from(max_order)).account(counts)
+    Accountant::paper(event, delta).with_max_order(f64::from(max_order)).account(counts, teachers)
 }
 
 /// Computes the same composition without votes: only the branches of Theorem 3 that do not depend on votes. The result

@@ -13,12 +13,15 @@ pub(crate) struct CheckedCounts<'a> {
 }
 
 impl<'a> CheckedCounts<'a> {
-    /// Checks that there are rows, that all have the same number of classes, and that none has more votes than there are
-    /// teachers. Without a number of teachers no vote is empty, so all rows have the same number of votes, which is not 0.
-    pub(crate) fn new(counts: &'a [Vec<u32>], teachers: Option<u64>) -> Result<Self, AccountError> {
+    /// Checks that there are rows and teachers, that all rows have the same number of classes, and that none has more votes
+    /// than there are teachers.
+    pub(crate) fn new(counts: &'a [Vec<u32>], teachers: usize) -> Result<Self, AccountError> {
         let first = counts.first().ok_or(AccountError::NoQueries)?;
         let classes = first.len();
-        let expected = teachers.unwrap_or_else(|| votes(first));
+        if teachers == 0 {
+            return Err(AccountError::Invalid("there are 0 teachers, expected at least 1".to_owned()));
+        }
+        let teachers = teachers as u64;
         let gaps: Result<Vec<Gaps>, AccountError> = counts
             .iter()
             .enumerate()
@@ -27,23 +30,13 @@ impl<'a> CheckedCounts<'a> {
                     return Err(AccountError::classes(row, counts.len(), classes));
                 }
                 let found = votes(counts);
-                match teachers {
-                    Some(teachers) if found > teachers => Err(AccountError::Invalid(format!(
-                        "row {row} has {found} votes, but there are {teachers} teachers, who vote at most once in every query"
-                    ))),
-                    None if found != expected => Err(AccountError::Invalid(format!(
-                        "row {row} has {found} votes, but row 0 has {expected}: every teacher votes once in every query"
-                    ))),
-                    _ => Gaps::from_counts(row, counts),
+                if found > teachers {
+                    return Err(AccountError::too_many_votes(row, found, teachers as usize));
                 }
+                Gaps::from_counts(row, counts)
             })
             .collect();
-        let gaps = gaps?;
-        match (expected, teachers) {
-            (0, None) => Err(AccountError::no_votes(0)),
-            (0, Some(_)) => Err(AccountError::Invalid("there are 0 teachers, expected at least 1".to_owned())),
-            _ => Ok(Self { counts, gaps, classes, teachers: expected }),
-        }
+        Ok(Self { counts, gaps: gaps?, classes, teachers })
     }
 
     /// Returns the number of rows.

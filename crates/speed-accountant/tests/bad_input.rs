@@ -19,34 +19,28 @@ fn delta() -> Delta {
     Delta::new(1e-5).expect("a valid delta")
 }
 
-fn refused(counts: &[Vec<u32>]) -> AccountError {
-    account(counts, event(Mechanism::discrete_laplace), delta()).expect_err("bad votes")
+fn refused(counts: &[Vec<u32>], teachers: usize) -> AccountError {
+    account(counts, teachers, event(Mechanism::discrete_laplace), delta()).expect_err("bad votes")
 }
 
 #[test]
 fn bad_votes_are_refused_with_their_row() {
-    assert_eq!(refused(&[]), AccountError::NoQueries);
-    assert_eq!(refused(&[vec![]]), AccountError::TooFewClasses { row: 0, found: 0 });
-    assert_eq!(refused(&[vec![250], vec![250]]), AccountError::TooFewClasses { row: 0, found: 1 });
-    let message = |counts: &[Vec<u32>]| refused(counts).to_string();
-    assert_eq!(message(&[vec![2, 1], vec![1, 1, 1]]), "row 1 has 3 classes, but row 0 has 2");
-    assert_eq!(message(&[vec![0, 0]]), "row 0 has no votes at all");
+    assert_eq!(refused(&[], 3), AccountError::NoQueries);
+    assert_eq!(refused(&[vec![]], 3), AccountError::TooFewClasses { row: 0, found: 0 });
+    assert_eq!(refused(&[vec![250], vec![250]], 250), AccountError::TooFewClasses { row: 0, found: 1 });
+    let message = |counts: &[Vec<u32>], teachers: usize| refused(counts, teachers).to_string();
+    assert_eq!(message(&[vec![2, 1], vec![1, 1, 1]], 3), "row 1 has 3 classes, but row 0 has 2");
     // Sums beyond 32 bits do not overflow.
-    let most = u32::MAX;
-    let found = message(&[vec![most, most], vec![most, most - 1]]);
-    assert!(found.starts_with("row 1 has 8589934589 votes, but row 0 has 8589934590"), "{found}");
-    assert!(account(&[vec![most, 0]], event(Mechanism::discrete_laplace), delta()).is_ok());
+    let (most, teachers) = (u32::MAX, 8_589_934_589);
+    let found = message(&[vec![most, most - 1], vec![most, most]], teachers);
+    assert!(found.starts_with("row 1 has 8589934590 votes, but there are 8589934589 teachers"), "{found}");
+    assert!(account(&[vec![most, 0]], most as usize, event(Mechanism::discrete_laplace), delta()).is_ok());
     assert_eq!(q(&[3], &event(Mechanism::laplace)), Err(AccountError::TooFewClasses { row: 0, found: 1 }));
-    let found = message(&[vec![2, 1], vec![3, 0], vec![2, 2]]);
-    assert_eq!(found, "row 2 has 4 votes, but row 0 has 3: every teacher votes once in every query");
-    let of = |teachers, counts: &[Vec<u32>]| {
-        let accountant = Accountant::new(event(Mechanism::discrete_laplace), delta()).with_teachers(teachers);
-        accountant.account(counts).map_err(|error| error.to_string())
-    };
-    let found = of(3, &[vec![2, 1], vec![0, 0], vec![2, 2]]).expect_err("more votes than teachers");
+    let found = message(&[vec![2, 1], vec![0, 0], vec![2, 2]], 3);
     assert_eq!(found, "row 2 has 4 votes, but there are 3 teachers, who vote at most once in every query");
-    assert_eq!(of(0, &[vec![0, 0]]).expect_err("nobody"), "there are 0 teachers, expected at least 1");
-    assert!(of(3, &[vec![2, 1], vec![0, 0], vec![1, 1]]).is_ok());
+    assert_eq!(message(&[vec![0, 0]], 0), "there are 0 teachers, expected at least 1");
+    let empty = [vec![2, 1], vec![0, 0], vec![1, 1]];
+    assert!(account(&empty, 3, event(Mechanism::discrete_laplace), delta()).is_ok());
 }
 
 #[test]
@@ -57,7 +51,7 @@ fn bad_parameters_are_refused() {
     }
     assert!(serde_json::from_str::<Delta>("0").is_err());
     assert_eq!(account_data_independent(0, event(Mechanism::laplace), delta()), Err(AccountError::NoQueries));
-    let none = account_up_to(&[vec![2, 1]], event(Mechanism::laplace), delta(), 0);
+    let none = account_up_to(&[vec![2, 1]], 3, event(Mechanism::laplace), delta(), 0);
     assert!(none.expect_err("no order").to_string().starts_with("largest moment order is 0"));
     // A larger order is reduced to the limit, not tried.
     for largest in [f64::INFINITY, 1e300] {
@@ -65,7 +59,7 @@ fn bad_parameters_are_refused() {
             let accountant =
                 Accountant::new(event(Mechanism::laplace), delta()).with_bound(bound).with_max_order(largest);
             assert!(
-                accountant.account(&[vec![9, 1]]).is_ok_and(|account| account.epsilon < 1.0),
+                accountant.account(&[vec![9, 1]], 10).is_ok_and(|account| account.epsilon < 1.0),
                 "{bound:?} {largest}"
             );
         }
@@ -83,18 +77,18 @@ fn the_sampler_is_charged_to_delta() {
     let counts = vec![vec![200, 40, 10]; 50];
     let exact = event(Mechanism::discrete_laplace);
     let share = NoiseShare::new(InverseScale::new(0.1).expect("a valid scale"), 250).expect("a certified table");
-    let plain = account(&counts, exact, delta()).expect("valid votes");
+    let plain = account(&counts, 250, exact, delta()).expect("valid votes");
     let charged =
         exact.with_sampling_total_variation(share.total_variation_of_draws(50 * 3 * 225)).expect("a distance");
-    let charged = account(&counts, charged, delta()).expect("valid votes");
+    let charged = account(&counts, 250, charged, delta()).expect("valid votes");
     assert!(charged.epsilon >= plain.epsilon && charged.epsilon < plain.epsilon * (1.0 + 1e-5));
     assert_eq!(charged.delta, 1e-5);
     assert!(charged.claim.contains("total variation distance"));
     // A bad sampler costs a part of delta, and a worse one all of it.
-    let bad =
-        account(&counts, exact.with_sampling_total_variation(1e-7).expect("a distance"), delta()).expect("valid votes");
+    let bad = account(&counts, 250, exact.with_sampling_total_variation(1e-7).expect("a distance"), delta())
+        .expect("valid votes");
     assert!(bad.epsilon > plain.epsilon + 1e-3 && bad.epsilon < plain.epsilon + 1.0);
-    let worse = account(&counts, exact.with_sampling_total_variation(1e-5).expect("a distance"), delta());
+    let worse = account(&counts, 250, exact.with_sampling_total_variation(1e-5).expect("a distance"), delta());
     assert!(matches!(worse, Err(AccountError::DeltaUsedUp { .. })));
 }
 
@@ -107,8 +101,9 @@ fn claims_state_their_scope() {
         (Mechanism::discrete_laplace(gamma), "integer (discrete Laplace)"),
     ];
     for (noise, name) in noises {
-        let spent = account(&counts, PrivacyEvent::new(noise, HonestRatio::new(0.9).expect("a valid ratio")), delta())
-            .expect("valid votes");
+        let spent =
+            account(&counts, 250, PrivacyEvent::new(noise, HonestRatio::new(0.9).expect("a valid ratio")), delta())
+                .expect("valid votes");
         for part in [
             "differ in one teacher's vote",
             "dropout",
@@ -136,7 +131,7 @@ fn claims_state_their_scope() {
 
 #[test]
 fn accounts_serialise() {
-    let spent = account(&[vec![240, 10, 0]], event(Mechanism::discrete_laplace), delta()).expect("valid votes");
+    let spent = account(&[vec![240, 10, 0]], 250, event(Mechanism::discrete_laplace), delta()).expect("valid votes");
     let value = serde_json::to_value(&spent).expect("serialisable");
     assert_eq!(value["noise"], "discrete_laplace");
     assert_eq!(value["gamma"], 0.1);
@@ -152,7 +147,7 @@ fn hardly_any_noise_costs_much() {
         for noise in [Mechanism::gaussian(sigma), Mechanism::skellam(sigma)] {
             let accountant = Accountant::new(PrivacyEvent::new(noise, ratio), delta());
             // About k / (sigma^2 tau), or no claim at all.
-            for found in [accountant.account_queries(100), accountant.account(&[vec![5, 5, 3]])] {
+            for found in [accountant.account_queries(100), accountant.account(&[vec![5, 5, 3]], 13)] {
                 assert!(found.is_err() || found.is_ok_and(|found| found.epsilon > 50.0), "{noise} {tau}");
             }
         }
@@ -168,7 +163,7 @@ fn an_integral_that_misses_a_cusp_is_not_used() {
         let event = PrivacyEvent::new(Mechanism::laplace(gamma), HonestRatio::new(tau).expect("valid"));
         let accountant =
             Accountant::new(event, delta()).with_bound(Bound::Outcome).with_relation(NeighbouringRelation::OneSided);
-        (event, accountant.with_integrals(integrals).account(&rows).expect("votes").epsilon)
+        (event, accountant.with_integrals(integrals).account(&rows, 100).expect("votes").epsilon)
     };
     let (event, claimed) = of(0.004, true);
     // For two classes, the bound over pairs is exact.
@@ -188,7 +183,7 @@ fn an_unreachable_threshold_costs_nothing() {
         let event = PrivacyEvent::new(noise(InverseScale::new(gamma).expect("valid")), ratio);
         let accountant = Accountant::new(event.with_threshold(29.0).expect("whole"), Delta::new(1e-5).expect("valid"));
         for bound in [Bound::Outcome, Bound::Tight] {
-            let found = accountant.with_bound(bound).account(&[vec![0, 1]]).expect("votes").epsilon;
+            let found = accountant.with_bound(bound).account(&[vec![0, 1]], 1).expect("votes").epsilon;
             assert!((0.0..1.0).contains(&found), "{gamma} {bound}: {found}");
         }
     }
@@ -202,7 +197,7 @@ fn one_direction_never_costs_more_than_both() {
         HonestRatio::new(0.05).expect("valid"),
     );
     let accountant = Accountant::new(event, Delta::new((-19.329_202_809_161_522f64).exp()).expect("valid"));
-    let of = |directions| accountant.with_relation(directions).account(&[vec![24, 957]]).expect("votes").epsilon;
+    let of = |directions| accountant.with_relation(directions).account(&[vec![24, 957]], 981).expect("votes").epsilon;
     let (one, both) = (of(NeighbouringRelation::OneSided), of(NeighbouringRelation::BothWays));
     assert!(one <= both * (1.0 + 1e-6) && both < 0.03, "{one} {both}");
 }
@@ -211,7 +206,7 @@ fn one_direction_never_costs_more_than_both() {
 fn a_release_of_a_landslide_ends() {
     let options = ReleaseOptions::default();
     let accountant = Accountant::new(event(Mechanism::discrete_laplace), delta());
-    let released = accountant.release(&[vec![4_000_000_000, 0, 0]], &options, &mut generator());
+    let released = accountant.release(&[vec![4_000_000_000, 0, 0]], 4_000_000_000, &options, &mut generator());
     assert!(released.is_ok_and(|released| released.epsilon.is_finite()));
 }
 
@@ -229,10 +224,10 @@ fn a_released_value_is_publishable_and_states_its_claim() {
     let counts = vec![vec![240, 10, 0]; 60];
     let event = event(Mechanism::discrete_laplace);
     let (plain, options) = (Accountant::new(event, delta()), ReleaseOptions::default());
-    let secret = plain.account(&counts).expect("valid votes");
+    let secret = plain.account(&counts, 250).expect("valid votes");
     let any = plain.account_queries(60).expect("queries");
     for assume in [Adversary::ExternalWithDropout, Adversary::Colluding] {
-        let released = plain.with_adversary(assume).release(&counts, &options, &mut kept());
+        let released = plain.with_adversary(assume).release(&counts, 250, &options, &mut kept());
         let released = released.expect("valid votes");
         assert!(released.publishable && released.epsilon > secret.epsilon && released.epsilon < any.epsilon);
         for part in ["of the answers and of this value", "both directions", "May be published, once", "1.0e-6"] {
@@ -241,17 +236,17 @@ fn a_released_value_is_publishable_and_states_its_claim() {
         let release = released.release.expect("how it was released");
         assert!(release.failure < 1.000_001e-6 && release.moment > 0.0 && !release.simulation);
     }
-    let simulated = plain.release(&counts, &options, &mut generator()).expect("valid votes");
+    let simulated = plain.release(&counts, 250, &options, &mut generator()).expect("valid votes");
     assert!(!simulated.publishable && simulated.claim.contains("SIMULATION"));
     // The order does not depend on the votes.
-    let other = plain.release(&vec![vec![90, 80, 80]; 60], &options, &mut generator()).expect("valid votes");
+    let other = plain.release(&vec![vec![90, 80, 80]; 60], 250, &options, &mut generator()).expect("valid votes");
     assert_eq!(other.order, simulated.order);
     for bad in [
         ReleaseOptions { smoothness: 0.0, ..options },
         ReleaseOptions { noise: f64::NAN, ..options },
         ReleaseOptions { order: Some(-1.0), ..options },
     ] {
-        assert!(matches!(plain.release(&counts, &bad, &mut generator()), Err(AccountError::ReleaseOption { .. })));
+        assert!(matches!(plain.release(&counts, 250, &bad, &mut generator()), Err(AccountError::ReleaseOption { .. })));
     }
 }
 
@@ -287,7 +282,7 @@ fn a_released_value_is_hardly_ever_too_small() {
         .sum();
     let mut small = 0;
     for _ in 0..100 {
-        let released = accountant.release(&counts, &options, &mut generator).expect("valid votes");
+        let released = accountant.release(&counts, 250, &options, &mut generator).expect("valid votes");
         let own = released.release.expect("a release").moment;
         let least = improved_epsilon(alpha + own, 3.0, 1e-2 * 0.9);
         small += usize::from(released.epsilon < least);

@@ -147,9 +147,8 @@ fn no_claim_at_votes_is_below_the_enumeration_of_both_steps() {
         ] {
             for (threshold, at) in [(2, 1e-2), (4, 1e-4), (7, 1e-3), (-9, 1e-2), (30, 1e-3)] {
                 let counts: Vec<Vec<u32>> = rows.iter().map(|row| row.iter().map(|c| *c as u32).collect()).collect();
-                let account = accountant(&check, &answer, tau, threshold, rows.len(), at)
-                    .with_teachers(TEACHERS as usize)
-                    .account(&counts);
+                let account =
+                    accountant(&check, &answer, tau, threshold, rows.len(), at).account(&counts, TEACHERS as usize);
                 let Ok(account) = account else { continue };
                 let choices: Vec<Vec<_>> = rows
                     .iter()
@@ -220,7 +219,7 @@ fn an_adversary_who_knows_the_other_coins_is_covered() {
         for extent in [Extent::Exactly, Extent::UpTo] {
             let accountant = accountant(&all, &all, 0.5, threshold, 1, at);
             let accountant = accountant.with_adversary(Adversary::Colluding).with_extent(extent);
-            let account = accountant.account(&[row.map(|count| count as u32).to_vec()]).expect("finite");
+            let account = accountant.account(&[row.map(|count| count as u32).to_vec()], 6).expect("finite");
             // The adversary sees all known coins: they are further outcomes.
             let view = |counts: &[i64]| -> Vec<f64> {
                 let largest = *counts.iter().max().expect("classes");
@@ -316,7 +315,7 @@ fn checks_that_do_not_fit_are_refused_by_name() {
     let counts = vec![vec![9, 1]; 3];
     let refused = |event: PrivacyEvent, checks: Checks, bound: Bound| {
         let accountant = Accountant::new(event, delta(1e-5)).after(checks).with_bound(bound);
-        accountant.account(&counts).expect_err("refused").to_string()
+        accountant.account(&counts, 10).expect_err("refused").to_string()
     };
     let checks = Checks { event: check, queries: 3 };
     assert!(refused(check, checks, Bound::Tight).contains("query after a check: found a check"));
@@ -331,7 +330,7 @@ fn checks_that_do_not_fit_are_refused_by_name() {
     );
     let other = PrivacyEvent::check(mechanism, ratio(0.5), 9.0).expect("a check");
     assert!(refused(answer, Checks { event: other, queries: 3 }, Bound::Tight).contains("honest ratio of the check"));
-    let alone = Accountant::new(check, delta(1e-5)).account(&counts).expect_err("refused").to_string();
+    let alone = Accountant::new(check, delta(1e-5)).account(&counts, 10).expect_err("refused").to_string();
     assert!(alone.contains("queries at given votes: found checks"), "{alone}");
     let many = Accountant::new(answer, delta(1e-5)).after(checks).account_queries(4).expect_err("refused").to_string();
     assert!(many.contains("answers: found 4, expected at most the 3 checked queries"), "{many}");

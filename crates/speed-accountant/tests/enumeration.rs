@@ -75,9 +75,15 @@ fn check_rows(gamma: f64, tau: f64, rows: &[Vec<i64>], teachers: i64, threshold:
         }
         for &k in queries {
             for delta in [1e-2, 1e-5] {
-                let accountant =
-                    Accountant::new(event, Delta::new(delta).expect("a delta")).with_teachers(teachers as usize);
-                check_claims(accountant, &row, (&here, &pairs), k, delta, &format!("{what}, {counts:?}, {k} queries"));
+                let accountant = Accountant::new(event, Delta::new(delta).expect("a delta"));
+                check_claims(
+                    accountant,
+                    (&row, teachers as usize),
+                    (&here, &pairs),
+                    k,
+                    delta,
+                    &format!("{what}, {counts:?}, {k} queries"),
+                );
             }
         }
     }
@@ -85,7 +91,7 @@ fn check_rows(gamma: f64, tau: f64, rows: &[Vec<i64>], teachers: i64, threshold:
 
 fn check_claims(
     accountant: Accountant,
-    row: &[u32],
+    (row, teachers): (&[u32], usize),
     (here, pairs): (&[f64], &[Vec<f64>]),
     queries: usize,
     delta: f64,
@@ -97,7 +103,7 @@ fn check_claims(
         for directions in [NeighbouringRelation::OneSided, NeighbouringRelation::BothWays] {
             for assume in [Adversary::ExternalWithDropout, Adversary::Colluding] {
                 let accountant = accountant.with_bound(bound).with_relation(directions).with_adversary(assume);
-                claims.push(accountant.account(&rows).expect("votes"));
+                claims.push(accountant.account(&rows, teachers).expect("votes"));
             }
         }
     }
@@ -128,12 +134,11 @@ fn binomial_noise_at_all_votes() {
         let noise = heads_of(coins.get());
         let mut finite = 0;
         for (&k, delta) in queries.iter().flat_map(|k| [(k, 0.2), (k, 2e-2), (k, 1e-4)]) {
-            let accountant =
-                Accountant::new(event, Delta::new(delta).expect("a delta")).with_teachers(teachers as usize);
+            let accountant = Accountant::new(event, Delta::new(delta).expect("a delta"));
             let fixed = accountant.with_classes(classes).account_queries(k).ok();
             for counts in rows_with_empty_votes(classes, teachers) {
                 // With so few coins there may be no finite epsilon.
-                let claims = [fixed.clone(), accountant.account(&vec![votes(&counts); k]).ok()];
+                let claims = [fixed.clone(), accountant.account(&vec![votes(&counts); k], teachers as usize).ok()];
                 let here = answers(&counts, &noise, threshold);
                 for there in neighbours(&counts, teachers) {
                     let there = answers(&there, &noise, threshold);
@@ -199,8 +204,8 @@ fn empty_votes_at_all_votes() {
 
 #[test]
 fn a_query_that_nobody_answers_costs_as_much_as_the_first_vote() {
-    let accountant = Accountant::new(event(0.7, 0.6, None), Delta::new(0.01).expect("a delta")).with_teachers(3);
-    let silent = accountant.account(&[vec![0, 0]]).expect("votes").epsilon;
+    let accountant = Accountant::new(event(0.7, 0.6, None), Delta::new(0.01).expect("a delta"));
+    let silent = accountant.account(&[vec![0, 0]], 3).expect("votes").epsilon;
     // The second class wins if its noise is larger, and with its vote also in a tie.
     let noise = pmf(0.7, 1.2, 40);
     let larger: f64 = noise[41..].iter().sum();
@@ -347,8 +352,7 @@ fn the_exact_mixture_over_known_noise_is_covered_by_every_claim() {
             // Three empty votes.
             (vec![0, 4, 5], 30),
         ] {
-            let accountant = accountant.with_teachers(12);
-            let claim = accountant.account(&vec![votes(&counts); queries]).expect("votes");
+            let claim = accountant.account(&vec![votes(&counts); queries], 12).expect("votes");
             let Some(order) = claim.order.filter(|_| claim.composition == CompositionMethod::Moments) else { continue };
             for there in neighbours(&counts, 12) {
                 for (here, there) in [(&counts, &there), (&there, &counts)] {
@@ -368,9 +372,9 @@ fn the_exact_mixture_is_attained_for_two_classes() {
     let truth = KnownNoise::new(gamma, tau);
     let accountant = Accountant::new(event(gamma, tau, None), Delta::new(delta).expect("a delta"));
     for gap in [0, 3, 8, 14] {
-        let rows = vec![votes(&[30 + gap, 30]); 50];
-        let claim = accountant.with_adversary(Adversary::Colluding).account(&rows).expect("votes");
-        let dropout = accountant.account(&rows).expect("votes").epsilon;
+        let (rows, teachers) = (vec![votes(&[30 + gap, 30]); 50], 60 + gap as usize);
+        let claim = accountant.with_adversary(Adversary::Colluding).account(&rows, teachers).expect("votes");
+        let dropout = accountant.account(&rows, teachers).expect("votes").epsilon;
         let order = claim.order.expect("from moments");
         let largest = [(gap, -2), (gap - 2, 2), (gap, 2), (gap + 2, -2)]
             .map(|(gap, moved)| truth.moment(gap, moved, order))
@@ -497,8 +501,8 @@ fn binomial_noise_that_is_known_in_part_is_covered_by_the_claim() {
         for delta in [0.1, 1e-2, 1e-4] {
             let accountant =
                 Accountant::new(event, Delta::new(delta).expect("a delta")).with_adversary(Adversary::Colluding);
-            let accountant = accountant.with_teachers(teachers as usize);
-            let claim = accountant.account(&vec![votes(&counts); queries]).expect("a finite epsilon");
+            let claim =
+                accountant.account(&vec![votes(&counts); queries], teachers as usize).expect("a finite epsilon");
             let what = format!("{coins} coins, {counts:?}, {threshold:?}, {queries} queries");
             dependent += usize::from(claim.data_dependent_queries > 0);
             for there in &pairs {
@@ -547,9 +551,9 @@ fn the_mixture_of_known_coins_is_attained_for_two_classes() {
     };
     let accountant = Accountant::new(event, Delta::new(delta).expect("a delta"));
     for gap in [0, 5, 15, 40] {
-        let rows = vec![votes(&[60 + gap, 60]); queries];
-        let claim = accountant.with_adversary(Adversary::Colluding).account(&rows).expect("votes");
-        let dropout = accountant.account(&rows).expect("votes").epsilon;
+        let (rows, teachers) = (vec![votes(&[60 + gap, 60]); queries], 120 + gap as usize);
+        let claim = accountant.with_adversary(Adversary::Colluding).account(&rows, teachers).expect("votes");
+        let dropout = accountant.account(&rows, teachers).expect("votes").epsilon;
         let order = claim.order.expect("from moments");
         let largest = [(gap, -2), (gap - 2, 2), (gap, 2), (gap + 2, -2)]
             .map(|(gap, moved)| moment(gap, moved, order))

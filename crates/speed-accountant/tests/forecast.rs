@@ -167,7 +167,7 @@ fn gaussian_noise_gives_the_published_shares() {
         let number = |text: &str| text.parse::<f64>().expect("a number");
         let forecast = |histogram: &dyn Fn(u32) -> Vec<u32>| {
             let leads = (0..10).map(|i| 907 + (69 * i) / 9);
-            let pilot = VotesModel::pilot(leads.map(histogram).collect()).expect("a pilot");
+            let pilot = VotesModel::pilot(leads.map(histogram).collect(), 1000).expect("a pilot");
             Forecast::new(&all(gaussian(number(row[0]))), &pilot, 1000, 10).expect("a forecast")
         };
         let most = forecast(&|lead| {
@@ -229,7 +229,7 @@ fn continuous_noise_is_right_half_of_the_time_without_a_lead() {
 #[test]
 fn a_pilot_keeps_its_queries_and_other_numbers_are_drawn_from_it() {
     let histograms = vec![vec![60, 40, 0], vec![34, 33, 33], vec![100, 0, 0]];
-    let pilot = VotesModel::pilot(histograms).expect("a pilot");
+    let pilot = VotesModel::pilot(histograms, 100).expect("a pilot");
     let event = all(binomial(2000));
     let three = Forecast::new(&event, &pilot, 100, 3).expect("a forecast");
     let argmax = AnswerForecast::new(&event).expect("noise");

@@ -257,7 +257,7 @@ fn claims_that_do_not_exist_for_a_party_are_refused() {
     let party = one.of_party(5).expect("a party");
     let accountant = Accountant::new(party, delta(1e-5));
     for (account, words) in [
-        (accountant.account(&[vec![5, 3]]), "found an account at given votes"),
+        (accountant.account(&[vec![5, 3]], 8), "found an account at given votes"),
         (Accountant::paper(party, delta(1e-5)).account_queries(3), "found the paper's bound"),
         (accountant.with_classes(257).account_queries(3), "257 classes"),
     ] {

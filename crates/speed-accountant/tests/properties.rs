@@ -78,7 +78,8 @@ proptest! {
         let accountant = Accountant::new(event, delta(log_delta.exp()));
         let of = |bound, directions, assume| {
             let accountant = accountant.with_bound(bound).with_relation(directions).with_adversary(assume);
-            let account = accountant.account(&rows).expect("valid votes");
+            let teachers = rows[0].iter().sum::<u32>() as usize;
+            let account = accountant.account(&rows, teachers).expect("valid votes");
             assert!(account.epsilon >= 0.0 && account.epsilon.is_finite(), "{}", account.claim);
             assert!(account.per_query_epsilon >= 0.0 && !account.claim.is_empty());
             account.epsilon

@@ -63,7 +63,7 @@ fn delta() -> Delta {
 }
 
 fn spent(votes: &[Vec<u32>], noise: fn(InverseScale) -> Mechanism, tau: f64) -> Account {
-    account(votes, event(noise, 0.1, tau), delta()).expect("valid votes")
+    account(votes, TEACHERS, event(noise, 0.1, tau), delta()).expect("valid votes")
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn the_improvement_over_pate_is_its_largest_order() {
     let Some(folder) = votes_folder() else { return };
     let votes = mnist_queries(&folder);
     assert!((spent(&votes, Mechanism::laplace, 1.0).epsilon - 1.40785).abs() < 5e-6);
-    let pate = account_up_to(&votes, event(Mechanism::laplace, 0.1, 1.0), delta(), 8).expect("valid votes");
+    let pate = account_up_to(&votes, TEACHERS, event(Mechanism::laplace, 0.1, 1.0), delta(), 8).expect("valid votes");
     assert!((pate.epsilon - 2.04856).abs() < 5e-6);
     assert!(pate.order_at_edge);
 }
@@ -120,7 +120,7 @@ fn a_long_run_is_the_sum_of_its_queries() {
     let votes = histograms(&folder.join("mnist_250_teachers.npy"));
     assert_eq!(votes.len(), 9000);
     let event = event(Mechanism::laplace, 0.1, 0.9);
-    let found = account(&votes, event, delta()).expect("valid votes");
+    let found = account(&votes, TEACHERS, event, delta()).expect("valid votes");
     let epsilon = per_query_epsilon(&event);
     let order = found.order.expect("an order");
     let alpha: f64 =
@@ -155,8 +155,8 @@ fn pates_confident_answers_cost_less_than_published() {
     let shown = |account: Result<Account, _>| round_up(account.expect("finite").epsilon, 2);
     let (gaussian, skellam) = (after(MechanismKind::Gaussian), after(MechanismKind::Skellam));
     let one_way = gaussian.with_relation(NeighbouringRelation::OneSided);
-    assert_eq!(shown(one_way.account(&votes[..648])), 1.73);
-    assert_eq!(shown(gaussian.account(&votes[..648])), 1.76);
-    assert_eq!(shown(skellam.account(&votes[..648])), 1.0);
+    assert_eq!(shown(one_way.account(&votes[..648], TEACHERS)), 1.73);
+    assert_eq!(shown(gaussian.account(&votes[..648], TEACHERS)), 1.76);
+    assert_eq!(shown(skellam.account(&votes[..648], TEACHERS)), 1.0);
     assert_eq!(shown(skellam.account_queries(286)), 2.16);
 }

@@ -202,19 +202,25 @@ fn fixture(row: &Value) -> Vec<Vec<u32>> {
     counts.iter().flat_map(|entry| std::iter::repeat_n(votes(&entry[0]), number(&entry[1]) as usize)).collect()
 }
 
+/// Returns the number of teachers of votes of which none is empty.
+fn teachers(rows: &[Vec<u32>]) -> usize {
+    rows[0].iter().sum::<u32>() as usize
+}
+
 #[test]
 fn composed_runs() {
     for row in rows("composed_fixtures") {
         let counts = fixture(&row);
+        let teachers = teachers(&counts);
         for (key, result) in row["results"].as_object().expect("results") {
             let found = match key.strip_prefix("gamma0.1_tau") {
                 Some(t) => {
                     let event = laplace(0.1, t.parse().expect("a ratio"));
                     close(per_query_epsilon(&event), number(&result["eps_per_query"]), TOLERANCE, &row);
-                    account(&counts, event, delta())
+                    account(&counts, teachers, event, delta())
                 }
                 // PATE 2017: half the scale and orders up to 8.
-                None => account_up_to(&counts, laplace(0.05, 1.0), delta(), 8),
+                None => account_up_to(&counts, teachers, laplace(0.05, 1.0), delta(), 8),
             };
             let found = found.expect("valid votes");
             close(found.epsilon, number(&result["eps"]), TOLERANCE, result);
@@ -224,7 +230,7 @@ fn composed_runs() {
         // Figure 2 of the paper and erratum 17: at gamma = 50 and above q is far below the smallest double.
         if row["gamma_to_inf_tau0_9"].is_string() && row["name"].as_str().is_some_and(|name| name.contains("mingap9")) {
             for g in [50.0, 1e3, 1e5] {
-                let found = account(&counts, laplace(g, 0.9), delta()).expect("valid votes");
+                let found = account(&counts, teachers, laplace(g, 0.9), delta()).expect("valid votes");
                 close(found.epsilon, 1e5f64.ln() / 4.0, TOLERANCE, &row);
                 assert_eq!(found.order, Some(4.0));
             }
@@ -343,20 +349,22 @@ fn tightened_bounds() {
 
         let both = Accountant::paper(event, delta())
             .with_relation(NeighbouringRelation::BothWays)
-            .account(&fixture)
+            .account(&fixture, teachers(&fixture))
             .expect("votes");
         close(both.epsilon, number(&row["paper formula, neighbour q (both directions)"][0]), TOLERANCE, row);
         // At tau = 1 the block has the chord too, but there no teachers are left to collude.
         let key = if t == "1" { "paper" } else { "collusion-correct (paper eps)" };
-        let collusion =
-            Accountant::paper(event, delta()).with_adversary(Adversary::Colluding).account(&fixture).expect("votes");
+        let collusion = Accountant::paper(event, delta())
+            .with_adversary(Adversary::Colluding)
+            .account(&fixture, teachers(&fixture))
+            .expect("votes");
         close(collusion.epsilon, number(&row[key][0]), TOLERANCE, row);
 
         // The claim uses the proved epsilon instead of the searched one, and is better than the block because of real
         // orders.
         let claimed =
             Accountant::new(event, delta()).with_bound(Bound::Outcome).with_relation(NeighbouringRelation::OneSided);
-        let claimed = claimed.account(&fixture).expect("votes").epsilon;
+        let claimed = claimed.account(&fixture, teachers(&fixture)).expect("votes").epsilon;
         let proved = tight_per_query_epsilon(&event, 10);
         let proved = improved_epsilon(sum(&exact, &|log_q| outcome_moment(proved, log_q, l)), l, 1e-5);
         assert!(claimed >= improved * 0.998 && claimed <= proved * 1.0001, "{claimed}: {improved} to {proved}");

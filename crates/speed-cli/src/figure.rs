@@ -15,6 +15,8 @@ const POINTS: usize = 60;
 pub(crate) struct FigureRequest<'a> {
     /// A row for each query.
     pub(crate) counts: &'a [Vec<u32>],
+    /// Number of teachers; the votes that a row lacks are empty.
+    pub(crate) teachers: usize,
     /// Kind of Laplace noise of the tight curve; the paper's curve is for its continuous noise.
     pub(crate) kind: MechanismKind,
     /// Delta of all values.
@@ -96,7 +98,7 @@ impl FigureRequest<'_> {
         let at = |x: f64| -> Result<_, AccountError> {
             let (gamma, tau) = noise(x)?;
             let event = PrivacyEvent::new(Mechanism::laplace(gamma), tau);
-            let paper = Accountant::paper(event, self.delta).account(self.counts)?.epsilon;
+            let paper = Accountant::paper(event, self.delta).account(self.counts, self.teachers)?.epsilon;
             let noise = if self.kind == MechanismKind::DiscreteLaplace {
                 Mechanism::discrete_laplace(gamma)
             } else {
@@ -107,7 +109,7 @@ impl FigureRequest<'_> {
                 .with_integrals(self.bound == Bound::Tight)
                 .with_relation(NeighbouringRelation::BothWays)
                 .with_adversary(self.adversary);
-            Ok(((x, paper), (x, accountant.account(self.counts)?.epsilon)))
+            Ok(((x, paper), (x, accountant.account(self.counts, self.teachers)?.epsilon)))
         };
         let points: Result<Vec<_>, AccountError> = xs.collect::<Vec<_>>().into_par_iter().map(at).collect();
         let (paper, tight) = points?.into_iter().unzip();
@@ -126,7 +128,7 @@ impl FigureRequest<'_> {
     /// is the largest one at which the votes still help.
     fn limit(&self) -> Result<f64, AccountError> {
         let event = PrivacyEvent::new(Mechanism::laplace(InverseScale::new(1e5)?), HonestRatio::new(0.9)?);
-        Ok(Accountant::paper(event, self.delta).account(self.counts)?.epsilon)
+        Ok(Accountant::paper(event, self.delta).account(self.counts, self.teachers)?.epsilon)
     }
 }
 

@@ -117,15 +117,17 @@ impl QueryVotes {
         others.iter().map(move |&count| right - i64::from(count))
     }
 
-    /// Returns the counts of `teachers` teachers with the same shares: each rounded down, and the rest of the votes to the
-    /// largest remainders, in a tie to the lowest class.
-    fn scaled(&self, teachers: usize) -> Self {
-        let found: u128 = self.counts.iter().map(|&count| u128::from(count)).sum();
-        let wanted = teachers as u128;
-        if found == wanted || found == 0 {
+    /// Returns the counts of `teachers` teachers with the same shares of `found` teachers: each rounded down, and the rest of
+    /// the votes to the largest remainders, in a tie to the lowest class and last to empty votes.
+    fn scaled(&self, found: usize, teachers: usize) -> Self {
+        if found == teachers {
             return self.clone();
         }
-        let products = self.counts.iter().map(|&count| u128::from(count) * wanted);
+        let (found, wanted) = (found as u128, teachers as u128);
+        let empty = found - self.counts.iter().map(|&count| u128::from(count)).sum::<u128>();
+        // Empty votes are scaled like those for one more class, so that they stay empty.
+        let all = self.counts.iter().map(|&count| u128::from(count)).chain([empty]);
+        let products = all.map(|count| count * wanted);
         let mut counts: Vec<u32> = products.clone().map(|product| (product / found) as u32).collect();
         let mut remainders: Vec<(u128, usize)> =
             products.zip(0..).map(|(product, class)| (product % found, class)).collect();
@@ -134,6 +136,7 @@ impl QueryVotes {
         for &(_, class) in remainders.iter().take(teachers - given) {
             counts[class] += 1;
         }
+        counts.truncate(self.counts.len());
         Self { counts, right: self.right }
     }
 }
@@ -146,7 +149,7 @@ pub struct VotesModel(Kind);
 enum Kind {
     Even { agreement: Agreement, classes: usize },
     OneRival { agreement: Agreement, classes: usize },
-    Pilot(Vec<QueryVotes>),
+    Pilot { teachers: usize, votes: Vec<QueryVotes> },
 }
 
 impl VotesModel {
@@ -171,29 +174,34 @@ impl VotesModel {
         Ok(Self(Kind::OneRival { agreement, classes }))
     }
 
-    /// Creates the votes of a public pilot: one histogram for each query. The class with the most votes is the right one.
+    /// Creates the votes of a public pilot with `teachers` teachers: one histogram for each query. The class with the most
+    /// votes is the right one. The votes that a histogram lacks are empty.
     ///
     /// # Errors
-    /// [`AccountError::NoQueries`] for no histogram, [`AccountError::TooFewClasses`] or
-    /// [`AccountError::Invalid`] for a histogram that is not one of votes on the same classes.
-    pub fn pilot(histograms: Vec<Vec<u32>>) -> Result<Self, AccountError> {
+    /// [`AccountError::NoQueries`] for no histogram, [`AccountError::TooFewClasses`] or [`AccountError::Invalid`] for a
+    /// histogram that is not one of votes of these teachers on the same classes.
+    pub fn pilot(histograms: Vec<Vec<u32>>, teachers: usize) -> Result<Self, AccountError> {
         let Some(expected) = histograms.first().map(Vec::len) else { return Err(AccountError::NoQueries) };
         let query = |(row, counts): (usize, Vec<u32>)| match counts.len() {
             found @ ..=1 => Err(AccountError::TooFewClasses { row, found }),
             found if found != expected => Err(AccountError::classes(row, found, expected)),
-            _ if counts.iter().all(|&count| count == 0) => Err(AccountError::no_votes(row)),
-            _ => QueryVotes::with_plurality(counts),
+            _ => match counts.iter().map(|&count| u64::from(count)).sum::<u64>() {
+                0 => Err(AccountError::no_votes(row)),
+                found if found > teachers as u64 => Err(AccountError::too_many_votes(row, found, teachers)),
+                _ => QueryVotes::with_plurality(counts),
+            },
         };
-        Ok(Self(Kind::Pilot(histograms.into_iter().enumerate().map(query).collect::<Result<_, _>>()?)))
+        let votes = histograms.into_iter().enumerate().map(query).collect::<Result<_, _>>()?;
+        Ok(Self(Kind::Pilot { teachers, votes }))
     }
 
     /// Returns whether the model is a pilot of exactly this number of queries.
     pub(super) fn is_pilot_of(&self, queries: usize) -> bool {
-        matches!(&self.0, Kind::Pilot(pilot) if pilot.len() == queries)
+        matches!(&self.0, Kind::Pilot { votes, .. } if votes.len() == queries)
     }
 
     /// Returns the counts of `teachers` teachers: equally likely votes of a query, or the votes on each query of the pilot.
-    /// The pilot's counts are scaled to the number of teachers.
+    /// The pilot's counts are scaled from its number of teachers to this one.
     ///
     /// # Errors
     /// [`MechanismError::Teachers`] if the number of teachers is not from 1 to [`MAX_TEACHERS`].
@@ -212,7 +220,9 @@ impl VotesModel {
                 counts[right] = votes as u32;
                 vec![QueryVotes { counts, right }]
             }
-            Kind::Pilot(pilot) => pilot.iter().map(|votes| votes.scaled(teachers)).collect(),
+            Kind::Pilot { teachers: found, votes } => {
+                votes.iter().map(|votes| votes.scaled(*found, teachers)).collect()
+            }
         })
     }
 }
@@ -258,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_pilot_is_scaled_without_losing_votes() {
-        let pilot = VotesModel::pilot(vec![vec![3, 5, 2], vec![4, 4, 2], vec![0, 0, 10]]).expect("a pilot");
+        let pilot = VotesModel::pilot(vec![vec![3, 5, 2], vec![4, 4, 2], vec![0, 0, 10]], 10).expect("a pilot");
         for teachers in [1, 7, 10, 11, 250, 999_999] {
             let votes = pilot.votes(teachers).expect("votes");
             assert_eq!(votes.iter().map(QueryVotes::right).collect::<Vec<_>>(), [1, 0, 2]);
@@ -268,12 +278,20 @@ mod tests {
         }
         assert_eq!(pilot.votes(10).expect("votes")[0].counts(), [3, 5, 2]);
         assert_eq!(pilot.votes(7).expect("votes")[0].counts(), [2, 4, 1]);
-        assert!(matches!(VotesModel::pilot(Vec::new()), Err(AccountError::NoQueries)));
-        assert_eq!(VotesModel::pilot(vec![vec![1, 2], vec![0, 0]]).err(), Some(AccountError::no_votes(1)));
+        // Empty votes stay empty: half of the teachers do not vote.
+        let empty = VotesModel::pilot(vec![vec![3, 0, 2]], 10).expect("a pilot");
+        for (teachers, counts) in [(10, [3, 0, 2]), (20, [6, 0, 4]), (5, [2, 0, 1]), (1, [0, 0, 0])] {
+            assert_eq!(empty.votes(teachers).expect("votes")[0].counts(), counts, "{teachers}");
+        }
+        assert!(matches!(VotesModel::pilot(Vec::new(), 10), Err(AccountError::NoQueries)));
+        assert_eq!(VotesModel::pilot(vec![vec![1, 2], vec![0, 0]], 3).err(), Some(AccountError::no_votes(1)));
         assert!(matches!(
-            VotesModel::pilot(vec![vec![1, 2], vec![1]]),
+            VotesModel::pilot(vec![vec![1, 2], vec![1]], 3),
             Err(AccountError::TooFewClasses { row: 1, .. })
         ));
+        let more =
+            VotesModel::pilot(vec![vec![1, 2], vec![2, 2]], 3).expect_err("more votes than teachers").to_string();
+        assert_eq!(more, "row 1 has 4 votes, but there are 3 teachers, who vote at most once in every query");
         assert!(pilot.votes(0).is_err() && pilot.votes(MAX_TEACHERS + 1).is_err());
     }
 }

@@ -180,7 +180,7 @@ mod tests {
             HonestRatio::new(0.9).expect("valid"),
         );
         let rows: Vec<Vec<u32>> = (0..20).map(|i| vec![200 - 5 * i, 30 + 5 * i, 20]).collect();
-        let votes = CheckedCounts::new(&rows, None).expect("votes");
+        let votes = CheckedCounts::new(&rows, 250).expect("votes");
         for case in both_cases(event) {
             let request = CostsRequest {
                 case,

@@ -111,7 +111,6 @@ impl Case {
     /// Creates the accountant for the claim at these votes.
     pub(crate) fn accountant(&self) -> Result<Accountant, AccountError> {
         Ok(Accountant::new(self.event()?, Delta::new(self.delta)?)
-            .with_teachers(self.teachers as usize)
             .with_adversary(self.assume)
             .with_extent(self.extent)
             .with_relation(self.directions)

@@ -45,7 +45,7 @@ pub(crate) fn check(case: &Case) -> Report {
     }
     let rows = case.rows();
     let in_words = |account: Account| (account.epsilon, format!("{:?}: {}", account.composition, account.claim));
-    let with_votes = timed(&mut report, || case.accountant()?.account(&rows).map(in_words));
+    let with_votes = timed(&mut report, || case.accountant()?.account(&rows, case.teachers as usize).map(in_words));
     let claim = judge(&mut report, case, "at these votes", least, with_votes);
     report.excess = claim.map(|claim| Excess {
         noise: case.noise,

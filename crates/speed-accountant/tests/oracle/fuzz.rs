@@ -39,6 +39,7 @@ pub(crate) struct Question {
     integrals: bool,
     largest_order: Option<f64>,
     runs: Vec<(Vec<u32>, usize)>,
+    teachers: usize,
     ask: Ask,
 }
 
@@ -76,11 +77,11 @@ impl Question {
         let rows: Vec<Vec<u32>> =
             self.runs.iter().flat_map(|(row, times)| std::iter::repeat_n(row.clone(), *times)).collect();
         match self.ask {
-            Ask::Votes => accountant.account(&rows),
+            Ask::Votes => accountant.account(&rows, self.teachers),
             Ask::AnyVotes => accountant.account_queries(rows.len()),
             Ask::Release => {
                 let mut generator = NoiseGenerator::new(&Randomness::simulation([9; 32])).expect("a generator");
-                accountant.release(&rows, &ReleaseOptions::default(), &mut generator)
+                accountant.release(&rows, self.teachers, &ReleaseOptions::default(), &mut generator)
             }
         }
     }
@@ -142,6 +143,8 @@ impl Question {
             largest_order,
             runs,
             ask,
+            // Of some, votes are empty.
+            teachers: teachers as usize + if random.chance(0.1) { random.within(1, 3) as usize } else { 0 },
         }
     }
 }

@@ -19,7 +19,7 @@ use speed_experiment::config::EnsembleConfig;
 use speed_mechanism::{Mechanism, MechanismKind};
 use speed_round::{Refused, Roster};
 
-use super::privacy::{ReadVotes, WithVotes, noise, ratio, read_counts, read_votes, width};
+use super::privacy::{GIVE_LABELS, ReadVotes, WithVotes, noise, ratio, read_counts, read_votes, width};
 use super::{Failure, flag, print_report, usage};
 use crate::bar::Waiting;
 use crate::options::{FormOption, NoiseOptions, agreement, delta};
@@ -176,7 +176,7 @@ fn expected_votes(options: &PlanOptions) -> Result<(Expected, usize, usize), Fai
     let (expected, classes, queries) = match (&options.votes, options.agreement, options.classes) {
         (Some(path), ..) => {
             let known = Known { classes: options.classes, ..Known::default() };
-            let file = read_votes(path, options.form.form, &known)?;
+            let file = read_votes(path, options.form.form, &known, GIVE_LABELS)?;
             let (counts, read) = read_counts(path, &file, None, None)?;
             let classes = counts.first().map_or(0, Vec::len);
             let queries = options.queries.unwrap_or(counts.len());
@@ -272,7 +272,7 @@ fn forecasts(
                 ("one-rival", VotesModel::one_rival(*agreement, classes)),
             ]
         }
-        Expected::Pilot(counts, _) => vec![("pilot", VotesModel::pilot(counts.clone()))],
+        Expected::Pilot(counts, read) => vec![("pilot", VotesModel::pilot(counts.clone(), read.teachers))],
     };
     // The labels have the noise of all teachers; the honest ratio only counts a part of it.
     let (noise, teachers) = (account.mechanism, options.teachers);

@@ -24,7 +24,7 @@ use speed_experiment::ExperimentError;
 use speed_mechanism::{MechanismError, NoiseGenerator};
 
 pub(super) use self::noise::{checks, noise, ratio, width};
-pub(super) use self::votes::{ReadVotes, WithVotes, counts as read_counts, read as read_votes};
+pub(super) use self::votes::{GIVE_LABELS, ReadVotes, WithVotes, counts as read_counts, read as read_votes};
 use super::{Failure, flag, mark, print_report, usage};
 use crate::bar::Waiting;
 use crate::options::{CheckOptions, FormOption, NoiseOptions, delta, rows};
@@ -105,7 +105,7 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
     let (counts, read) = match &options.votes {
         Some(path) => {
             let known = Known { teachers: options.teachers, queries: None, classes: options.classes };
-            let file = votes::read(path, options.form.form, &known)?;
+            let file = votes::read(path, options.form.form, &known, votes::GIVE_TEACHERS)?;
             let (counts, read) = votes::counts(path, &file, options.queries.as_deref(), options.rows.as_ref())?;
             (counts, Some(read))
         }
@@ -149,9 +149,9 @@ pub(super) fn account(options: &AccountOptions) -> Result<(), Failure> {
         let source = options.simulation.map_or(Randomness::OperatingSystem, simulated);
         let mut generator =
             NoiseGenerator::new(&source).map_err(|error| ExperimentError::from(MechanismError::from(error)))?;
-        accountant.release(&counts, &ReleaseOptions::default(), &mut generator)
+        accountant.release(&counts, teachers.unwrap_or_default(), &ReleaseOptions::default(), &mut generator)
     } else {
-        accountant.account(&counts)
+        accountant.account(&counts, teachers.unwrap_or_default())
     };
     drop(waiting);
     let spent = spent.map_err(|error| match error {

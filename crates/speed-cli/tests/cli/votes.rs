@@ -50,7 +50,12 @@ fn a_file_that_may_be_labels_or_histograms_is_refused_by_every_command() {
     place.fails(
         &[&["account", "--votes", "lost.npy", "--form", "histograms"][..], &NOISE[..]].concat(),
         3,
-        &["row 2 sums to 2, expected the number of teachers, 3 on row 0"],
+        &["row 2 sums to 2, expected the number of teachers, 3 on row 0", "if some votes are empty, give --teachers N"],
+    );
+    place.fails(
+        &["plan", "--teachers", "3", "--votes", "lost.npy", "--form", "histograms", "--gamma", "1"],
+        3,
+        &["row 2 sums to 2", "if some votes are empty, give labels (teachers x queries)"],
     );
     for (bytes, words) in
         [(&b"P\0K\0"[..], ["UTF-16", "UTF-8"]), (&b"PK\x03\x04rubbish"[..], ["ZIP archive", "numpy.save"])]
@@ -92,7 +97,15 @@ fn labels_and_histograms_of_the_same_votes_cost_the_same() {
     assert_eq!(account(&place, "three.npy", &["--teachers", "3"])["votes_file"]["form"], "histograms");
 
     let text = place.succeeds(&[&["account", "--votes", "labels.npy", "--classes", "10"][..], &NOISE[..]].concat());
-    assert!(text.contains("Votes read: 10 teachers, 60 queries, 10 classes (labels).\n"), "{text}");
+    assert!(text.ends_with("Votes read: 10 teachers, 60 queries, 10 classes (labels).\n"), "{text}");
+    // Sums do not show a teacher whose votes are all empty.
+    let histograms = [&["account", "--votes", "histograms.npy", "--form", "histograms"][..], &NOISE[..]].concat();
+    let only = "10 classes (histograms).\nThe number of teachers is the sum of every row; the result holds only if no vote is empty.\n";
+    let text = place.succeeds(&histograms);
+    assert!(text.ends_with(only), "{text}");
+    assert!(place.succeeds(&[&histograms[..], &["--teachers", "10"]].concat()).ends_with("(histograms).\n"));
+    let with_an_absent_teacher = account(&place, "histograms.npy", &["--form", "histograms", "--teachers", "11"]);
+    assert!(with_an_absent_teacher["epsilon"].as_f64().expect("a number") >= epsilon);
     fs::write(place.path("index.csv"), "\u{feff}query\r\n0\r\n59\r\n").expect("a file");
     for (votes, form) in [("labels.npy", "labels"), ("histograms.npy", "histograms")] {
         let of = |more: &[&str]| account(&place, votes, &[&["--form", form, "--classes", "10"], more].concat());

@@ -87,6 +87,9 @@ pub enum FormError {
     #[error("{found} classes, expected 2 to {max}")]
     #[expect(missing_docs, reason = "the message describes the fields")]
     Classes { found: usize, max: usize },
+    /// Histograms with different sums, of an unknown number of teachers.
+    #[error("{0}")]
+    TeachersUnknown(String),
     /// Sizes or values that do not fit, with the location, the expected and the found.
     #[error("{0}")]
     Invalid(String),

@@ -21,6 +21,7 @@ pub struct VoteFile {
     /// The number of queries in the file.
     queries_in_file: usize,
     classes: Option<usize>,
+    teachers_from_sum: bool,
 }
 
 impl VoteFile {
@@ -62,7 +63,8 @@ impl VoteFile {
         if (0..teachers).all(|teacher| table.row(teacher)[..queries].iter().all(|&label| label == EMPTY)) {
             return Err(all_empty());
         }
-        Ok(Self { table, form, teachers, queries, queries_in_file, classes: known.classes })
+        let classes = known.classes;
+        Ok(Self { table, form, teachers, queries, queries_in_file, classes, teachers_from_sum: false })
     }
 
     fn of_histograms(table: Table, known: &Known, is_given: bool) -> Result<Self, FormError> {
@@ -81,15 +83,15 @@ impl VoteFile {
             let found = sum(row);
             // Smaller sums are empty votes only if the number of teachers is known: otherwise they may be damage.
             if found > teachers || (known.teachers.is_none() && found != teachers) {
-                let expected = match known.teachers {
-                    Some(teachers) => format!("at most the number of teachers, {teachers}"),
-                    None => format!("the number of teachers, {teachers} on {}", table.location_of(0)),
-                };
+                let sums = format!("{} sums to {found}, expected", table.location_of(row));
+                if known.teachers.is_some() {
+                    return Err(FormError::Invalid(format!("{sums} at most the number of teachers, {teachers}")));
+                }
                 // Entries too large for labels of a round made these histograms.
-                let is_inferred = !is_given && known.classes.is_none() && known.teachers.is_none();
+                let is_inferred = !is_given && known.classes.is_none();
                 let next = if is_inferred { "; give the form for labels of more than 128 classes" } else { "" };
-                let location = table.location_of(row);
-                return Err(FormError::Invalid(format!("{location} sums to {found}, expected {expected}{next}")));
+                let expected = format!("the number of teachers, {teachers} on {}", table.location_of(0));
+                return Err(FormError::TeachersUnknown(format!("{sums} {expected}{next}")));
             }
         }
         let teachers = usize::try_from(teachers).unwrap_or(usize::MAX);
@@ -99,7 +101,8 @@ impl VoteFile {
         if (0..queries).all(|row| sum(row) == 0) {
             return Err(all_empty());
         }
-        Ok(Self { table, form, teachers, queries, queries_in_file, classes: Some(classes) })
+        let (classes, teachers_from_sum) = (Some(classes), known.teachers.is_none());
+        Ok(Self { table, form, teachers, queries, queries_in_file, classes, teachers_from_sum })
     }
 
     /// Returns the form of the file.
@@ -112,6 +115,13 @@ impl VoteFile {
     #[must_use]
     pub fn teachers(&self) -> usize {
         self.teachers
+    }
+
+    /// Returns whether the number of teachers is only the sum of every histogram. It is too small if a teacher's votes are
+    /// empty on every query.
+    #[must_use]
+    pub fn has_teachers_from_sum(&self) -> bool {
+        self.teachers_from_sum
     }
 
     /// Returns the number of queries that are used.

@@ -97,17 +97,17 @@ struct AccountStage<'a> {
 impl AccountStage<'_> {
     /// Returns the claims on the queries.
     fn bounds(&self, context: &Context<'_>) -> Result<Bounds, ExperimentError> {
-        let counts = self.counts;
+        let (counts, teachers) = (self.counts, context.config.ensemble.teachers);
         let classes = counts.first().map_or(0, Vec::len);
         let (config, noise, delta) = (context.config, self.row.noise, context.config.privacy.delta);
         let tau = event(config, self.row, &noise, counts.len(), classes)?.tau();
         let tight = accountant(config, self.row, counts.len(), classes)?;
         let mut bounds = Bounds::default();
         context.progress.begin(&format!("account {}", self.row.name), "claims", 4, 0);
-        bounds.data_dependent = bounds.value(DATA_DEPENDENT, tight.account(counts));
+        bounds.data_dependent = bounds.value(DATA_DEPENDENT, tight.account(counts, teachers));
         context.progress.advance(1, "");
-        bounds.data_dependent_collusion =
-            bounds.value(DATA_DEPENDENT_COLLUSION, tight.with_adversary(Adversary::Colluding).account(counts));
+        bounds.data_dependent_collusion = bounds
+            .value(DATA_DEPENDENT_COLLUSION, tight.with_adversary(Adversary::Colluding).account(counts, teachers));
         context.progress.advance(1, "");
         bounds.data_independent =
             bounds.value(DATA_INDEPENDENT, tight.account_queries(self.row.most_answers(counts.len())));
@@ -116,7 +116,7 @@ impl AccountStage<'_> {
         // The paper covers no other noise, and no threshold.
         if let (Some(gamma), None) = (noise.mechanism().gamma(), self.row.threshold()) {
             let paper = Accountant::paper(PrivacyEvent::new(Mechanism::laplace(gamma), tau), delta);
-            bounds.paper_formulas = bounds.value(PAPER_FORMULAS, paper.account(counts));
+            bounds.paper_formulas = bounds.value(PAPER_FORMULAS, paper.account(counts, teachers));
         }
         Ok(bounds)
     }
@@ -188,7 +188,7 @@ impl Stage for AccountStage<'_> {
     type Output = Bounds;
 
     fn facts(&self) -> StageFacts<'_> {
-        StageFacts::new(self.name)
+        StageFacts { version: 2, ..StageFacts::new(self.name) }
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
@@ -236,7 +236,7 @@ mod tests {
         let event = event.with_sampling_total_variation(distance).expect("a distance");
         let accountant = Accountant::new(event, Delta::new(1e-5).expect("a delta"));
         let mut bounds = Bounds::default();
-        let tight = bounds.value("tight", accountant.account(&counts));
+        let tight = bounds.value("tight", accountant.account(&counts, teachers));
         assert!(tight.is_some_and(|account| account.epsilon < 1.0) && bounds.without_value.is_empty());
         let any = bounds.value("any", accountant.account_queries(100));
         assert!(any.is_none() && bounds.without_value[0].contains("any: sampler"), "{:?}", bounds.without_value);

@@ -16,7 +16,7 @@ use speed_mechanism::{
 };
 
 use super::noise::noise;
-use super::votes::{self, ReadVotes};
+use super::votes::{self, GIVE_LABELS, ReadVotes};
 use crate::bar::Counting;
 use crate::commands::{Failure, flag, print_report, usage};
 use crate::options::{FormOption, NoiseOptions, delta};
@@ -74,7 +74,8 @@ const MAX_DRAWS: f64 = 1e12;
 
 pub(in crate::commands) fn audit(options: &AuditOptions) -> Result<(), Failure> {
     let (counts, read) = one_query(options)?;
-    let teachers: usize = counts.iter().map(|&count| count as usize).sum();
+    let sum = || counts.iter().map(|&count| count as usize).sum();
+    let teachers: usize = read.map_or_else(sum, |read| read.teachers);
     let noise = noise(&options.mechanism, Some(teachers), !options.no_threshold)?;
     let tau = options.mechanism.honest_ratio.effective(teachers).map_err(|error| flag("honest-ratio", &error))?;
     let here: Vec<i64> = counts.iter().map(|&count| i64::from(count)).collect();
@@ -206,7 +207,8 @@ fn one_query(options: &AuditOptions) -> Result<(Vec<u32>, Option<ReadVotes>), Fa
         return Err(usage("votes", "expected the votes for each class, or one file of votes".into()));
     };
     let path = Path::new(path);
-    let file = votes::read(path, options.form.form, &Known { classes: options.classes, ..Known::default() })?;
+    let known = Known { classes: options.classes, ..Known::default() };
+    let file = votes::read(path, options.form.form, &known, GIVE_LABELS)?;
     let all = file.queries();
     let query = options.query.filter(|query| *query < all);
     let query =

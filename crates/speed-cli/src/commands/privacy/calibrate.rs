@@ -12,7 +12,7 @@ use super::budget;
 use super::calibrate_options::CalibrateOptions;
 use super::key_range::KeyRange;
 use super::noise::{checks, noise, ratio, tossing, width};
-use super::votes::{self, ReadVotes, WithVotes};
+use super::votes::{self, GIVE_TEACHERS, ReadVotes, WithVotes};
 use crate::bar::Waiting;
 use crate::commands::{Failure, flag, print_report, usage};
 
@@ -57,7 +57,7 @@ pub(in crate::commands) fn calibrate(options: &CalibrateOptions) -> Result<(), F
     let read = match &options.votes {
         Some(path) => {
             let known = Known { teachers: options.teachers, ..Known::default() };
-            let file = votes::read(path, options.form.form, &known)?;
+            let file = votes::read(path, options.form.form, &known, GIVE_TEACHERS)?;
             Some(ReadVotes::new(&file, file.queries()))
         }
         None => None,

@@ -12,7 +12,7 @@ use speed_experiment::training::check_new;
 use speed_experiment::{ExperimentError, write_atomic};
 use speed_mechanism::{HonestRatio, InverseScale, MechanismKind};
 
-use super::votes::{self, ReadVotes, WithVotes};
+use super::votes::{self, GIVE_TEACHERS, ReadVotes, WithVotes};
 use crate::bar::Waiting;
 use crate::commands::{Failure, flag, print_report, usage};
 use crate::figure::{Figure, FigureRequest};
@@ -26,6 +26,9 @@ pub(crate) struct QueryOptions {
     votes: PathBuf,
     #[command(flatten)]
     form: FormOption,
+    /// Number of teachers, which must match the votes
+    #[arg(long, value_name = "N")]
+    teachers: Option<usize>,
     /// Number of classes, which a file of labels does not contain
     #[arg(long, value_name = "K")]
     classes: Option<usize>,
@@ -94,11 +97,13 @@ pub(in crate::commands) fn figure(command: &FigureCommand) -> Result<(), Failure
     }
     // Before anything is computed.
     let files = Files::from_options(options, name)?;
-    let QueryOptions { votes: path, form, classes, queries, rows } = &options.queries;
-    let file = votes::read(path, form.form, &Known { classes: *classes, ..Known::default() })?;
+    let QueryOptions { votes: path, form, teachers, classes, queries, rows } = &options.queries;
+    let known = Known { teachers: *teachers, queries: None, classes: *classes };
+    let file = votes::read(path, form.form, &known, GIVE_TEACHERS)?;
     let (counts, read) = votes::counts(path, &file, queries.as_deref(), rows.as_ref())?;
     let request = FigureRequest {
         counts: &counts,
+        teachers: read.teachers,
         kind: options.mechanism,
         delta: options.delta,
         adversary: options.assume,

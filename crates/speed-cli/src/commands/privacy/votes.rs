@@ -11,6 +11,10 @@ use speed_experiment::npy::read_row_indices;
 
 use crate::commands::{Failure, flag, usage};
 
+/// The next step for a file whose number of teachers is unknown, of commands with and without `--teachers`.
+pub(in crate::commands) const GIVE_TEACHERS: &str = "if some votes are empty, give --teachers N";
+pub(in crate::commands) const GIVE_LABELS: &str = "if some votes are empty, give labels (teachers x queries)";
+
 /// A summary of votes as they were read.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(in crate::commands) struct ReadVotes {
@@ -20,21 +24,30 @@ pub(in crate::commands) struct ReadVotes {
     classes: Option<usize>,
     /// Number of queries that the command used.
     selected: usize,
+    /// Whether the number of teachers is the sum of every row, so that the result holds only if no vote is empty.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    teachers_from_sum: bool,
 }
 
 impl ReadVotes {
     pub(in crate::commands) fn new(file: &VoteFile, selected: usize) -> Self {
         let (form, teachers, classes) = (file.form(), file.teachers(), file.classes());
-        Self { form, teachers, queries: file.queries_in_file(), classes, selected }
+        let (queries, teachers_from_sum) = (file.queries_in_file(), file.has_teachers_from_sum());
+        Self { form, teachers, queries, classes, selected, teachers_from_sum }
     }
 
     /// Returns the line that a command prints.
     pub(in crate::commands) fn line(&self) -> String {
-        let Self { form, teachers, queries, classes, selected } = self;
+        let Self { form, teachers, queries, classes, selected, teachers_from_sum } = self;
         let classes = classes.map_or_else(String::new, |classes| format!(", {classes} classes"));
         let selected =
             if selected == queries { String::new() } else { format!("; {selected} of the queries selected") };
-        format!("Votes read: {teachers} teachers, {queries} queries{classes} ({form}){selected}.\n")
+        let no_empty = if *teachers_from_sum {
+            "The number of teachers is the sum of every row; the result holds only if no vote is empty.\n"
+        } else {
+            ""
+        };
+        format!("Votes read: {teachers} teachers, {queries} queries{classes} ({form}){selected}.\n{no_empty}")
     }
 }
 
@@ -47,11 +60,20 @@ pub(in crate::commands) struct WithVotes<'a, T> {
     pub(in crate::commands) votes_file: Option<ReadVotes>,
 }
 
-/// Reads a file of votes in the given form, or in the only possible form.
-pub(in crate::commands) fn read(path: &Path, form: Option<VotesForm>, known: &Known) -> Result<VoteFile, Failure> {
+/// Reads a file of votes in the given form, or in the only possible form. `next` is the next step if the number of teachers is
+/// unknown.
+pub(in crate::commands) fn read(
+    path: &Path,
+    form: Option<VotesForm>,
+    known: &Known,
+    next: &str,
+) -> Result<VoteFile, Failure> {
     let bytes = read_bytes(path).and_then(|bytes| Table::parse(&bytes));
     let table = bytes.map_err(|fault| input(path, fault))?;
-    VoteFile::new(table, form, known).map_err(|fault| refused(path, fault))
+    VoteFile::new(table, form, known).map_err(|fault| match fault {
+        FormError::TeachersUnknown(_) => input(path, format_args!("{fault}; {next}")),
+        fault => refused(path, fault),
+    })
 }
 
 /// Returns the histograms of the selected queries, and a summary of the file.
