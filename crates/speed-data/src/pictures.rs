@@ -1,7 +1,9 @@
-//! A dataset of PNG and JPEG files. Each split (train or test) has a directory, which contains a directory for each
+//! A dataset of PNG and JPEG files, and of DICOM files with the feature `dicom`. Each split (train or test) has a directory, which contains a directory for each
 //! class.
 
 mod decode;
+#[cfg(feature = "dicom")]
+mod dicom;
 mod files;
 mod jpeg;
 mod kind;
@@ -70,7 +72,8 @@ pub struct Pictures {
 }
 
 /// Loads the pictures `folder/train/CLASS/*` and `folder/test/CLASS/*`. A PNG or JPEG picture is recognised by the first
-/// bytes of its file, not by its name. The classes are the directories of `train` in the order of their names; each
+/// bytes of its file, not by its name. With the feature `dicom`, a file with the mark `DICM` at byte 128 is a DICOM picture: Rescale Slope and
+/// Intercept and the first linear window map its values to 0 to 255, or the least and the largest value without a window. The classes are the directories of `train` in the order of their names; each
 /// must have pictures in both splits. Damaged pictures, pictures in other formats, directories within a class and
 /// pictures outside of the classes are errors. Other files, such as notes, are skipped and counted.
 ///

@@ -48,6 +48,7 @@ pub use compare::{
     SettingDifference, WithoutSpread,
 };
 pub use encoder::EncoderFacts;
+pub(crate) use encoder::FROM_PUBLIC_DATA;
 pub use environment::Environment;
 pub use noise::RunNoise;
 pub(crate) use page::{BASELINE_STAGE, STUDENT_STAGE};

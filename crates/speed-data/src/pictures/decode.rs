@@ -1,4 +1,4 @@
-//! Decoding of PNG and JPEG files.
+//! Decoding of the files of pictures.
 
 use std::io::Cursor;
 
@@ -19,6 +19,8 @@ use super::size::{MAX_SIDE, MAX_UNPACKED};
 pub(super) fn decode(bytes: Vec<u8>) -> Result<DynamicImage, String> {
     match Format::detect(&bytes) {
         Some(Format::Jpeg) => jpeg(&bytes),
+        #[cfg(feature = "dicom")]
+        Some(Format::Dicom) => super::dicom::decode(&bytes),
         Some(Format::Other(what)) => Err(not_read(what)),
         Some(Format::Png) => {
             check_png(&bytes)?;

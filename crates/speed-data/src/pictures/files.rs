@@ -67,7 +67,11 @@ impl Others {
 /// The fault of a name that is not Unicode text.
 const NAME: &str = "expected a name in Unicode, found other bytes; rename the file or folder";
 /// The fault of a directory without pictures.
-pub(super) const EMPTY: &str = "expected PNG or JPEG pictures in the folder, found none";
+pub(super) const EMPTY: &str = if cfg!(feature = "dicom") {
+    "expected PNG, JPEG or DICOM pictures in the folder, found none"
+} else {
+    "expected PNG or JPEG pictures in the folder, found none"
+};
 
 /// Lists the names in a directory in sorted order.
 pub(super) fn names(folder: &Path) -> Result<Vec<String>, DataError> {

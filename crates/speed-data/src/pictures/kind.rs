@@ -17,6 +17,8 @@ const HEAD: u64 = 352;
 pub(super) enum Format {
     Png,
     Jpeg,
+    #[cfg(feature = "dicom")]
+    Dicom,
     /// An unsupported format.
     Other(&'static str),
 }
@@ -27,10 +29,17 @@ impl Format {
         Some(match bytes {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Self::Png,
             [0xff, 0xd8, 0xff, ..] => Self::Jpeg,
+            #[cfg(feature = "dicom")]
+            _ if bytes.get(128..132) == Some(b"DICM") => Self::Dicom,
             _ => Self::Other(other(bytes)?),
         })
     }
 }
+
+/// A DICOM picture if the program does not read it, with the next step.
+const DICOM: &str = "a DICOM picture; use the program of a release, or build it with `--features dicom`";
+/// A NIfTI volume, with the next step.
+const NIFTI: &str = "a NIfTI volume; save its slices as PNG pictures";
 
 /// Returns the name of an unsupported format.
 fn other(bytes: &[u8]) -> Option<&'static str> {
@@ -64,18 +73,21 @@ fn other(bytes: &[u8]) -> Option<&'static str> {
         (b"7z\xbc\xaf\x27\x1c", "an archive (7z)"),
         (b"Rar!\x1a\x07", "an archive (rar)"),
     ];
-    if let Some((_, name)) = starts.into_iter().find(|(start, _)| bytes.starts_with(start)) {
-        return Some(name);
-    }
+    // These marks decide before the first bytes, because DICOM and NIfTI leave the first bytes to other formats.
     let within = [
-        (128, &b"DICM"[..], "a DICOM picture"),
-        (344, b"n+1\0", "a NIfTI volume"),
-        (344, b"ni1\0", "a NIfTI volume"),
+        (128, &b"DICM"[..], DICOM),
+        (344, b"n+1\0", NIFTI),
+        (344, b"ni1\0", NIFTI),
+        (4, b"n+2\0\r\n\x1a\n", NIFTI),
+        (4, b"ni2\0\r\n\x1a\n", NIFTI),
         (257, b"ustar", "an archive (tar)"),
     ];
     let is_there =
         |(place, word, _): &(usize, &[u8], &str)| bytes.get(*place..).is_some_and(|rest| rest.starts_with(word));
     if let Some((_, _, name)) = within.into_iter().find(is_there) {
+        return Some(name);
+    }
+    if let Some((_, name)) = starts.into_iter().find(|(start, _)| bytes.starts_with(start)) {
         return Some(name);
     }
     match bytes {
@@ -101,7 +113,8 @@ fn other(bytes: &[u8]) -> Option<&'static str> {
 
 /// Returns the fault of a file of a kind that is not read.
 pub(super) fn not_read(what: &str) -> String {
-    format!("expected PNG or JPEG pictures in a class's folder, found {what}")
+    let pictures = if cfg!(feature = "dicom") { "PNG, JPEG or DICOM" } else { "PNG or JPEG" };
+    format!("expected {pictures} pictures in a class's folder, found {what}")
 }
 
 /// The kind of a file in the directory of a class.
@@ -139,6 +152,10 @@ pub(super) fn kind(path: &Path, name: &str) -> Result<Kind, DataError> {
         (Some(_), _) if is_hidden => Kind::Other,
         _ if is_hidden => Kind::Hidden,
         (Some(Format::Png | Format::Jpeg), _) => Kind::Picture,
+        #[cfg(feature = "dicom")]
+        (Some(Format::Dicom), _) => Kind::Picture,
+        // The mark is within the compressed file.
+        _ if name.to_ascii_lowercase().ends_with(".nii.gz") => Kind::NotRead(NIFTI),
         (Some(Format::Other(what)), _) => Kind::NotRead(what),
         // The decoder will explain the fault.
         (None, Some("png" | "apng" | "jpg" | "jpeg" | "jpe" | "jfif" | "jif" | "jfi")) => Kind::Picture,
@@ -188,8 +205,9 @@ mod tests {
             (b"P5\n4 3\n255\n", "PNM"),
             (b"P6 # made by hand\n4 3", "PNM"),
             (b"P7\nWIDTH 4\n", "PNM"),
-            (&[&[0; 128][..], b"DICM\x02\0"].concat(), "DICOM"),
-            (&[&[0; 344][..], b"n+1\0"].concat(), "NIfTI"),
+            (&[&[0; 344][..], b"n+1\0"].concat(), "NIfTI volume; save its slices"),
+            (&[&[0; 344][..], b"ni1\0"].concat(), "NIfTI"),
+            (b"\x1c\x02\0\0n+2\0\r\n\x1a\n", "NIfTI"),
             (b"NRRD0004\n", "NRRD"),
             (b"ObjectType = Image\nNDims = 2", "MetaImage"),
             (b"\x93NUMPY\x01\0", "NumPy"),
@@ -201,6 +219,21 @@ mod tests {
         for text in [&b"BMW cars of 1998 and their colours"[..], b"P1 was first", b"", b"no picture", b"\xff\xd8"] {
             assert_eq!(Format::detect(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    #[cfg(not(feature = "dicom"))]
+    fn dicom_is_refused_with_the_next_step_whatever_the_name_and_the_first_bytes() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (name, start) in [("a.dcm", &b""[..]), ("IM0001", b""), ("a.png", b"II*\0"), ("a.txt", b"\x1f\x8b")] {
+            let mut bytes = start.to_vec();
+            bytes.resize(128, 0);
+            bytes.extend(b"DICM\x02\0");
+            let path = folder.path().join(name);
+            fs::write(&path, bytes).expect("a file");
+            assert_eq!(kind(&path, name).expect("readable"), Kind::NotRead(DICOM), "{name}");
+        }
+        assert!(DICOM.contains("release") && DICOM.contains("`--features dicom`"));
     }
 
     #[test]
@@ -218,6 +251,7 @@ mod tests {
         assert_eq!(found("a.jfif", b""), Kind::Picture);
         assert_eq!(found("a.pgm", b""), Kind::NotRead("a picture in another format or an archive"));
         assert_eq!(found("a.dcm", b"12"), Kind::NotRead("a picture in another format or an archive"));
+        assert_eq!(found("a.NII.gz", b"\x1f\x8b\x08\0"), Kind::NotRead(NIFTI));
         assert_eq!(found("a.png", b"GIF89a"), Kind::NotRead("a GIF picture"));
         assert_eq!(found("labels.csv", b"1,2"), Kind::Other);
         for name in [".DS_Store", "._a.jpg", "Thumbs.db", "desktop.ini"] {

@@ -107,16 +107,16 @@ fn invalid_datasets_of_pictures_are_refused_by_name() {
     fs::create_dir(folder.path().join("train/ant")).expect("a folder");
     refused(&folder, "class \"ant\" of the training pictures has none");
     fs::create_dir(folder.path().join("test/ant")).expect("a folder");
-    refused(&folder, "ant: expected PNG or JPEG pictures in the folder, found none");
+    refused(&folder, &format!("ant: {EMPTY}"));
     for half in ["train", "test"] {
         fs::remove_dir(folder.path().join(half).join("ant")).expect("a folder");
     }
     // Files that must not be skipped silently.
     fs::write(folder.path().join("train/cat/4.webp"), "a picture").expect("a file");
-    refused(&folder, "4.webp: expected PNG or JPEG pictures in a class's folder, found a picture in another format");
+    refused(&folder, &format!("4.webp: {}", not_read("a picture in another format")));
     fs::remove_file(folder.path().join("train/cat/4.webp")).expect("a file");
     fs::create_dir(folder.path().join("train/cat/more")).expect("a folder");
-    refused(&folder, "more: expected PNG or JPEG pictures in a class's folder, found a folder");
+    refused(&folder, &format!("more: {}", not_read("a folder")));
     fs::remove_dir(folder.path().join("train/cat/more")).expect("a folder");
     for half in ["train", "test"] {
         fs::remove_dir_all(folder.path().join(half).join("dog")).expect("a folder");
@@ -188,9 +188,9 @@ fn the_first_bytes_decide_and_not_the_name() {
     }
     let folder = folder();
     fs::write(folder.path().join("train/cat/a.heif"), b"\0\0\0\x18ftypheic\0\0\0\0").expect("a file");
-    refused(&folder, "a.heif: expected PNG or JPEG pictures in a class's folder, found a HEIF picture");
+    refused(&folder, &format!("a.heif: {}", not_read("a HEIF picture")));
     fs::rename(folder.path().join("train/cat/a.heif"), folder.path().join("train/cat/a")).expect("a file");
-    refused(&folder, "a: expected PNG or JPEG pictures in a class's folder, found a HEIF picture");
+    refused(&folder, &format!("a: {}", not_read("a HEIF picture")));
     fs::remove_file(folder.path().join("train/cat/a")).expect("a file");
     fs::write(folder.path().join("train/loose"), jpeg).expect("a file");
     refused(&folder, "loose: expected one folder for each class, found a picture outside of them");

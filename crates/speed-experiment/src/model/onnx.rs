@@ -8,6 +8,7 @@ use speed_nn::onnx::{Encoder, Export, OnnxError, PixelType, largest_difference};
 use super::Model;
 use super::description::{FORMAT, ModelEncoder, Origin};
 use crate::error::ExperimentError;
+use crate::report::FROM_PUBLIC_DATA;
 
 /// The largest difference of a logit from that of the network, as a fraction of the largest logit.
 const MAX_DIFFERENCE: f32 = 1e-4;
@@ -56,6 +57,7 @@ impl Model {
         let encoder = self.encoder()?;
         if let Some(ModelEncoder { facts, pictures: [channels, height, width] }) = &description.encoder {
             metadata.push(("encoder", facts.digest.clone()));
+            metadata.push(("condition", FROM_PUBLIC_DATA.to_owned()));
             metadata.push(("pictures", format!("{channels}x{height}x{width}")));
         }
         let export = Export {

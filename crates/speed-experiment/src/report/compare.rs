@@ -18,6 +18,7 @@ pub use rows::RowComparison;
 pub use settings::SettingDifference;
 pub use spread::{Difference, WithoutSpread};
 
+use crate::report::encoder::FROM_PUBLIC_DATA;
 use crate::report::run::Report;
 
 impl Comparison {
@@ -39,6 +40,7 @@ impl Comparison {
         let mut notes = rows::notes(&rows, &labels);
         notes.extend(rows::other_paper_figures(&reports, &labels).filter(|_| with_paper));
         notes.extend(resumed(&reports, &labels));
+        notes.extend(reports.iter().any(|report| report.encoder.is_some()).then(|| FROM_PUBLIC_DATA.to_owned()));
         notes.extend(labels.iter().zip(&left_out).filter(|(_, rows)| !rows.is_empty()).map(|(label, rows)| {
             format!(
                 "{label} has rows that no finite data-independent claim covers, which are left out: {}",

@@ -4,6 +4,7 @@ use super::lines::{SWEEP_COLUMNS, SweepColumn, SweepLine};
 use super::plots::Plot;
 use super::report::SweepReport;
 use crate::report::columns::{DATA_INDEPENDENT, NONE, largest_epsilon, without_epsilon};
+use crate::report::encoder::FROM_PUBLIC_DATA;
 use crate::report::run::ReportFile;
 use crate::report::table::Table;
 
@@ -70,8 +71,10 @@ impl SweepReport {
         let machine = self.environment.as_ref().map_or_else(String::new, |machine| {
             format!("{}, {} processors; speed {}.\n", machine.processor, machine.processors, machine.speed)
         });
+        let has_encoder = self.config.features.encoder().is_some();
+        let encoder = if has_encoder { format!("{FROM_PUBLIC_DATA}\n") } else { String::new() };
         format!(
-            "{}Sweep {} of {}: {} runs.\n{machine}{}",
+            "{}Sweep {} of {}: {} runs.\n{machine}{encoder}{}",
             if self.simulation { simulation } else { "" },
             self.sweep,
             self.keys.join(", "),
