@@ -24,7 +24,9 @@ use std::path::Path;
 
 use speed_core::{printable, printable_path, read_regular};
 
-pub use example::{ORGANISATIONS, OWN_IMAGES, PUBLIC_IMAGES, TEST_IMAGES, write_example};
+pub use example::{
+    ExampleOptions, ExampleReport, ORGANISATIONS, OWN_IMAGES, PUBLIC_IMAGES, TEST_IMAGES, write_example,
+};
 pub use groups::Grouping;
 pub use images::ImagesOptions;
 pub use queries::{QueriesChoice, QueriesOptions, QueriesReport, choose_queries};
