@@ -38,6 +38,7 @@ mod submit;
 mod sweep;
 mod terminal;
 mod truth;
+mod unequal;
 mod unit;
 mod unlabelled;
 mod verify;

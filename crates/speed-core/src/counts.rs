@@ -1,6 +1,6 @@
 //! Histograms of votes: the Q x K table of counts.
 
-use crate::{VoteShape, VotesError};
+use crate::{Vote, VoteShape, VotesError};
 
 /// The numbers of teachers that vote for each of K classes on each of Q queries. Every row sums to at most the number of
 /// teachers n; the votes of the other teachers are empty.
@@ -87,9 +87,7 @@ impl std::fmt::Debug for VoteCounts {
     }
 }
 
-/// Returns the most frequent label; of equally frequent ones the lowest, and `None` without labels. It is a teacher's answer
-/// to a group of images, from its labels of the images. Its empty votes on images are left out, so it is empty only if they
-/// all are.
+/// Returns the most frequent label; of equally frequent ones the lowest, and `None` without labels.
 ///
 /// ```
 /// assert_eq!(speed_core::most_frequent([4, 2, 7, 2, 4]), Some(2));
@@ -99,6 +97,22 @@ pub fn most_frequent(labels: impl IntoIterator<Item = u8>) -> Option<u8> {
     let mut counts = [0_u32; VoteShape::MAX_CLASSES];
     labels.into_iter().for_each(|label| counts[usize::from(label)] += 1);
     most_voted(&counts)
+}
+
+/// Returns a teacher's answer to a group of images, from its votes on them: the label that it gives most often, but an empty vote if more
+/// than half of its votes are empty, because the group is then probably of a class that it lacks.
+///
+/// ```
+/// use speed_core::group_answer;
+///
+/// assert_eq!(group_answer([Some(4), None, Some(7), Some(4)]), Some(4));
+/// assert_eq!(group_answer([Some(4), None, None]), None);
+/// ```
+#[must_use]
+pub fn group_answer(votes: impl IntoIterator<Item = Vote>) -> Vote {
+    let (mut labels, mut empty) = (Vec::new(), 0);
+    votes.into_iter().for_each(|vote| vote.map_or_else(|| empty += 1, |label| labels.push(label)));
+    if empty > labels.len() { None } else { most_frequent(labels) }
 }
 
 /// Returns the first of the greatest counts of at most 256 classes, unless all are 0.

@@ -10,7 +10,7 @@
 //! | [`VoteShape`] | teachers, queries and classes: the shape of everything that is voted on |
 //! | [`Classes`] | the names of a round's classes, or the numbers themselves |
 //! | [`Votes`], [`VoteCounts`] | one vote per teacher and query, a label or empty; one histogram per query |
-//! | [`most_frequent`] | the answer to a group of images, from a label for each |
+//! | [`group_answer`] | the answer to a group of images, from a vote on each |
 //! | [`Randomness`] | the origin of keys and noise, and so whether a run is a simulation |
 //! | [`random`] | named, seeded streams for all other randomness of an experiment |
 //! | [`NoisePlacement`] | noise in shares of the teachers, or all from the server |
@@ -59,7 +59,7 @@ mod votes;
 pub use alike::{alike, composed, is_assigned};
 pub use circuit::Circuit;
 pub use classes::{Classes, ClassesError, class_list};
-pub use counts::{VoteCounts, most_frequent};
+pub use counts::{VoteCounts, group_answer, most_frequent};
 pub use digest::{Digest, DigestError};
 pub use error::VotesError;
 pub use exit_code::ExitCode;

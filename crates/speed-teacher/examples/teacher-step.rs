@@ -63,6 +63,7 @@ fn small() -> TeacherConfig {
         shift: 2,
         average: 0.0,
         validation: 0.0,
+        unknown: speed_teacher::Unknown::Vote,
     }
 }
 

@@ -9,7 +9,7 @@ use speed_core::random::Streams;
 use speed_data::{ImageShape, Split};
 use speed_nn::training::{AnyClassifier, InvalidField};
 
-use crate::TeacherError;
+use crate::{TeacherError, Unknown};
 
 /// The `[teacher]` part of a configuration. The same for every teacher of an ensemble.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,9 @@ pub struct TeacherConfig {
     pub average: f64,
     /// Fraction of each partition that is held out of training to select hyper-parameters. 0 disables it.
     pub validation: f64,
+    /// What a teacher that lacks classes does with an image unlike its own.
+    #[serde(default, skip_serializing_if = "Unknown::is_default")]
+    pub unknown: Unknown,
 }
 
 /// The rule by which a gradient changes the parameters.
@@ -216,6 +219,7 @@ pub(crate) mod tests {
             shift: 1,
             average: 0.0,
             validation: 0.0,
+            unknown: Unknown::default(),
         }
     }
 

@@ -206,7 +206,7 @@ fn parties(options: &PlanOptions) -> Result<Vec<u32>, Failure> {
         let message = format!("found {parties}, expected 1 to the number of teachers, {}", options.teachers);
         return Err(usage("parties", message));
     }
-    Ok(EnsembleConfig { teachers: options.teachers, parties }.teachers_of_parties())
+    Ok(EnsembleConfig { teachers: options.teachers, parties, skew: 0.0 }.teachers_of_parties())
 }
 
 /// Returns the cost of the same queries if all votes of a party of this many teachers may differ.

@@ -1,6 +1,8 @@
 //! Images: the private training split, and the public test split, which is divided into pool and test images.
 
+use std::borrow::Cow;
 use std::fmt::Display;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -10,6 +12,7 @@ use speed_data::digits::{self, DigitsConfig};
 use speed_data::pictures::{self, PassedOver};
 use speed_data::{DataError, Dataset, Facts, ImageShape, Split, arrays, class_names, locate, mnist, partition, street};
 
+use super::context::Context;
 use crate::config::{AggregationKind, Config, DataSource, PoolOrigin};
 use crate::encoder::{PictureEncoder, check_shape, read_pictures};
 use crate::error::ExperimentError;
@@ -62,14 +65,44 @@ impl Images {
         let pool = config.data.pool_images;
         let first = unlabelled.unwrap_or(pool);
         let (public, test) = (test.slice(0..pool), test.slice(first..test.len()));
+        divided(config, streams, &train)?;
         let files = files.map(|[train, public]| [train, public[..pool].to_vec(), public[first..].to_vec()]);
         Ok(Some(Self { train, pool: public, test, class_names, handwriting, notes, files, encoder }))
+    }
+
+    /// Returns the private images in the order of the teachers, and the images of every teacher.
+    ///
+    /// # Errors
+    /// If a teacher has no image.
+    pub(crate) fn divided(
+        &self,
+        context: &Context<'_>,
+    ) -> Result<(Cow<'_, Split>, Vec<Range<usize>>), ExperimentError> {
+        let Some(teachers) = divided(context.config, &context.streams, &self.train)? else {
+            let blocks = partition::blocks(self.train.len(), context.config.ensemble.teachers)?;
+            return Ok((Cow::Borrowed(&self.train), blocks));
+        };
+        let mut end = 0;
+        let ranges = teachers.iter().map(|images| {
+            let start = end;
+            end += images.len();
+            start..end
+        });
+        let ranges = ranges.collect();
+        Ok((Cow::Owned(self.train.select(&teachers.concat())), ranges))
     }
 
     /// Returns a split's digest in the form that fingerprints use.
     pub(crate) fn digest(split: &Split) -> Value {
         json!(hex::encode(split.digest()))
     }
+}
+
+/// Divides the images among unequal parties, if the config has any, and returns the images of every teacher.
+fn divided(config: &Config, streams: &Streams, train: &Split) -> Result<Option<Vec<Vec<usize>>>, ExperimentError> {
+    let Some(teachers) = config.ensemble.unequal_parties() else { return Ok(None) };
+    let divided = partition::unequal(train.labels(), train.classes(), &teachers, config.ensemble.skew, streams);
+    divided.map(Some).map_err(|error| ExperimentError::fault(format_args!("ensemble.skew: {error}")))
 }
 
 /// All images of a source.
@@ -112,8 +145,9 @@ impl SourceImages {
         let unused = self.unlabelled.and_then(|images| images.checked_sub(pool)).filter(|unused| *unused > 0);
         let unused =
             unused.map(|unused| format!("the last {unused} public images are not used (data.pool_images = {pool})"));
-        // An error about too few images is reported elsewhere.
+        // An error about too few images is reported elsewhere, and unequal parties are intended.
         let uneven = partition::uneven(&self.images.train, teachers).ok().flatten();
+        let uneven = uneven.filter(|_| config.ensemble.unequal_parties().is_none());
         let passed_over = self.passed_over.as_ref().map(|files| format!("pictures: {files}"));
         let warnings = uneven.map(|uneven| uneven.to_string()).into_iter().chain(self.warnings(config));
         let warnings = warnings.map(|warning| format!("warning: {warning}"));

@@ -1,5 +1,6 @@
 //! Training of the private ensemble: one unit of work per teacher, each saved when it is finished.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -7,9 +8,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
-use speed_data::{Split, partition};
+use speed_data::Split;
 use speed_nn::threads;
-use speed_teacher::{EnsembleTraining, TeacherMetrics, train_member};
+use speed_teacher::{EnsembleTraining, TeacherConfig, TeacherMetrics, Unknown, train_member};
 
 use super::complete::complete;
 use super::context::Context;
@@ -121,7 +122,7 @@ impl Stage for TeachersStage<'_> {
     type Output = TrainedTeachers;
 
     fn facts(&self) -> StageFacts<'_> {
-        StageFacts { version: 6, depends_on_machine: true, is_read_by_shards: false, ..StageFacts::new(self.name) }
+        StageFacts { version: 7, depends_on_machine: true, is_read_by_shards: false, ..StageFacts::new(self.name) }
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
@@ -129,7 +130,9 @@ impl Stage for TeachersStage<'_> {
         Ok(json!({
             "images": Images::digest(&self.images.train),
             "teachers": config.ensemble.teachers,
-            "teacher": config.teacher,
+            "unequal": config.ensemble.unequal_parties().map(|parties| (parties, config.ensemble.skew)),
+            // What they do with unlike images is decided when they vote.
+            "teacher": TeacherConfig { unknown: Unknown::default(), ..config.teacher.clone() },
             VERSION: config.teacher.architecture.version(),
             "device": context.device.fingerprint,
             "seed": config.seed,
@@ -156,7 +159,7 @@ impl Stage for TeachersStage<'_> {
 struct Training<'a> {
     context: &'a Context<'a>,
     folder: &'a StageFolder,
-    train: &'a Split,
+    train: Cow<'a, Split>,
     partitions: Vec<Range<usize>>,
     /// The finished teachers, each with the kind of machine that trained it.
     done: Mutex<BTreeMap<usize, Done>>,
@@ -171,8 +174,7 @@ impl<'a> Training<'a> {
         context: &'a Context<'a>,
         folder: &'a StageFolder,
     ) -> Result<Self, ExperimentError> {
-        let train = &stage.images.train;
-        let partitions = partition::blocks(train.len(), context.config.ensemble.teachers)?;
+        let (train, partitions) = stage.images.divided(context)?;
         Ok(Self { context, folder, train, partitions, done: Mutex::default() })
     }
 
@@ -201,7 +203,7 @@ impl<'a> Training<'a> {
         let Context { config, streams, device, arithmetic, .. } = self.context;
         let training = EnsembleTraining {
             config: &config.teacher,
-            data: self.train,
+            data: &self.train,
             partitions: &self.partitions,
             streams,
             device: &device.burn,

@@ -11,7 +11,9 @@ use speed_core::random::Streams;
 use speed_core::{printable, printable_path};
 use speed_data::Split;
 use speed_nn::threads;
-use speed_teacher::{EnsembleError, EnsembleTraining, TeacherConfig, TeacherMetrics, TrainedTeacher, train_member};
+use speed_teacher::{
+    EnsembleError, EnsembleTraining, TeacherConfig, TeacherMetrics, TrainedTeacher, Unknown, train_member,
+};
 
 use super::division::Division;
 use super::groups::{Grouping, groups};
@@ -258,11 +260,14 @@ fn train(
             [] => Vec::new(),
             held_out => teacher.predict(&data.images.select(held_out))?,
         };
+        let unknown = settings.unknown;
         let network = Network::Teacher { version: settings.architecture.version(), config: settings };
         let (shape, classes) = (data.images.shape(), data.class_names.clone());
         let origin = Origin { teacher: Some(index), ..Origin::of_command(config.seed) };
         let description = Description::of_run(config, network, (shape, encoder.cloned()), classes, origin);
-        let bytes = to_bytes(&description, teacher.network())
+        // A teacher that votes on all images does not need its own.
+        let own = teacher.own_images().filter(|_| unknown != Unknown::Vote);
+        let bytes = to_bytes(&description, teacher.network(), own)
             .map_err(|error: ExperimentError| EnsembleError::Caller(error.at(&options.out)))?;
         progress.advance(1, &format!("teacher {index} fits {:.1} % of its images", 100.0 * metrics.train_accuracy));
         Ok((metrics, predicted, bytes))

@@ -30,6 +30,7 @@ fn config(architecture: Architecture, batch: usize) -> TeacherConfig {
         shift: 2,
         average: 0.0,
         validation: 0.0,
+        unknown: crate::Unknown::default(),
     };
     if architecture == Architecture::SMALL {
         return common;
