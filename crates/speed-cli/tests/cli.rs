@@ -39,6 +39,7 @@ mod submit;
 mod sweep;
 mod terminal;
 mod truth;
+mod unequal;
 mod unit;
 mod unlabelled;
 mod verify;

@@ -87,9 +87,7 @@ impl std::fmt::Debug for VoteCounts {
     }
 }
 
-/// Returns the most frequent label; of equally frequent ones the lowest, and `None` without labels. It is a teacher's answer
-/// to a group of images, from its labels of the images. Its empty votes on images are left out, so it is empty only if they
-/// all are.
+/// Returns the most frequent label; of equally frequent ones the lowest, and `None` without labels.
 ///
 /// ```
 /// assert_eq!(speed_core::most_frequent([4, 2, 7, 2, 4]), Some(2));

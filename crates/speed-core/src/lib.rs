@@ -10,7 +10,7 @@
 //! | [`VoteShape`] | teachers, queries and classes: the shape of everything that is voted on |
 //! | [`Classes`] | the names of a round's classes, or the numbers themselves |
 //! | [`Votes`], [`VoteCounts`] | one vote per teacher and query, a label or empty; one histogram per query |
-//! | [`most_frequent`] | the answer to a group of images, from a label for each |
+//! | [`group_answer`] | the answer to a group of images, from a vote on each |
 //! | [`Randomness`] | the origin of keys and noise, and so whether a run is a simulation |
 //! | [`random`] | named, seeded streams for all other randomness of an experiment |
 //! | [`NoisePlacement`] | noise in shares of the teachers, or all from the server |
@@ -71,7 +71,7 @@ pub use regular_file::{open_regular, read_limited, read_regular};
 pub use shape::{ShapeError, VoteShape};
 pub use system_error::without_path;
 pub use text::{TextError, decode_text, without_joined_marks};
-pub use votes::{Vote, Votes};
+pub use votes::{Vote, Votes, group_answer};
 
 /// The README's examples, compiled and run with the tests.
 #[cfg(doctest)]

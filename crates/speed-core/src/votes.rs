@@ -1,10 +1,26 @@
 //! One vote per teacher and query: a label, or empty.
 
-use crate::counts::{check_labels, most_voted};
+use crate::counts::{check_labels, most_frequent, most_voted};
 use crate::{VoteCounts, VoteShape, VotesError};
 
 /// A teacher's vote on a query: the label that it gives, or `None`. An empty vote counts for no class.
 pub type Vote = Option<u8>;
+
+/// Returns a teacher's answer to a group of images, from its votes on them: the label that it gives most often, but an empty vote if more
+/// than half of its votes are empty, because the group is then probably of a class that it lacks.
+///
+/// ```
+/// use speed_core::group_answer;
+///
+/// assert_eq!(group_answer([Some(4), None, Some(7), Some(4)]), Some(4));
+/// assert_eq!(group_answer([Some(4), None, None]), None);
+/// ```
+#[must_use]
+pub fn group_answer(votes: impl IntoIterator<Item = Vote>) -> Vote {
+    let (mut labels, mut empty) = (Vec::new(), 0);
+    votes.into_iter().for_each(|vote| vote.map_or_else(|| empty += 1, |label| labels.push(label)));
+    if empty > labels.len() { None } else { most_frequent(labels) }
+}
 
 /// The votes of n teachers on Q queries: labels, each below the number of classes K, and empty votes.
 #[derive(Clone, PartialEq, Eq)]

@@ -1,6 +1,9 @@
 //! The disjoint partitions of the teachers.
 
 use crate::{DataError, Split};
+use rand::RngExt;
+use rand::seq::SliceRandom;
+use speed_core::random::{Stream, Streams};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::ops::Range;
@@ -34,6 +37,103 @@ pub fn blocks(images: usize, teachers: usize) -> Result<Vec<Range<usize>>, DataE
     let (size, longer) = (images / teachers, images % teachers);
     let start = |teacher: usize| teacher * size + teacher.min(longer);
     Ok((0..teachers).map(|teacher| start(teacher)..start(teacher + 1)).collect())
+}
+
+/// The least and the greatest parameter of a division into [`unequal`] parties.
+pub const SKEWS: [f64; 2] = [0.01, 1000.0];
+
+/// Draws of a division before it is refused. A strong skew often leaves a party with fewer images than teachers, so the division is drawn
+/// again, as in other experiments with such divisions.
+const DRAWS: u64 = 1000;
+
+/// Divides images with these labels, below `classes`, among parties with `teachers[p]` teachers each, and returns the images of every
+/// teacher, party after party. Every image belongs to exactly one teacher.
+///
+/// Each class is divided among the parties in proportions from a Dirichlet distribution with all parameters equal to `skew`, in
+/// [`SKEWS`]: 100 gives almost equal parties, and 0.1 parties with one to three classes. The teachers of a party get random images of it,
+/// as many as each other. The division is a function of labels and streams. It depends on the labels of all images, so an image with
+/// another label moves others to other teachers, and no claim for one teacher covers it.
+///
+/// # Errors
+/// If a party has no teacher, the skew is out of range, or 1000 divisions leave a teacher without an image.
+pub fn unequal(
+    labels: &[u8],
+    classes: usize,
+    teachers: &[usize],
+    skew: f64,
+    streams: &Streams,
+) -> Result<Vec<Vec<usize>>, DataError> {
+    let [least, most] = SKEWS;
+    if !(least..=most).contains(&skew) || teachers.is_empty() || teachers.contains(&0) {
+        let found = format!("a skew of {skew} and parties of {teachers:?} teachers");
+        return Err(DataError::Other(format!(
+            "expected a skew from {least} to {most} and parties of at least one teacher, found {found}"
+        )));
+    }
+    let mut lacking = None;
+    for draw in 0..DRAWS {
+        let mut stream = streams.stream("unequal parties", draw);
+        let mut parties = dirichlet_parties(labels, classes, teachers.len(), skew, &mut stream);
+        let short = parties.iter().zip(teachers).position(|(images, teachers)| images.len() < *teachers);
+        if let Some(party) = short {
+            lacking = lacking.or(Some((party, parties[party].len())));
+            continue;
+        }
+        let mut divided = Vec::with_capacity(teachers.iter().sum());
+        for (images, teachers) in parties.iter_mut().zip(teachers) {
+            images.shuffle(&mut stream);
+            divided.extend(blocks(images.len(), *teachers)?.into_iter().map(|block| images[block].to_vec()));
+        }
+        return Ok(divided);
+    }
+    let (party, images) = lacking.unwrap_or_default();
+    let first: usize = teachers[..party].iter().sum();
+    Err(DataError::Other(format!(
+        "{DRAWS} divisions of {} images by skew {skew} left a teacher without an image; the first left party {party}, with {} teachers \
+         from teacher {first} on, {images} images: use fewer teachers, a larger skew, or more images",
+        labels.len(),
+        teachers[party]
+    )))
+}
+
+/// Divides the images of every class among `parties` parties in proportions from a Dirichlet distribution.
+fn dirichlet_parties(labels: &[u8], classes: usize, parties: usize, skew: f64, stream: &mut Stream) -> Vec<Vec<usize>> {
+    let mut divided = vec![Vec::new(); parties];
+    for class in 0..classes {
+        let mut images: Vec<usize> = (0..labels.len()).filter(|&image| usize::from(labels[image]) == class).collect();
+        images.shuffle(stream);
+        let weights: Vec<f64> = (0..parties).map(|_| gamma(skew, stream)).collect();
+        let all: f64 = weights.iter().sum();
+        let (mut start, mut sum) = (0, 0.0);
+        for (party, weight) in weights.iter().enumerate() {
+            sum += weight;
+            // If all weights are 0, which needs a tiny skew, the last party gets the class.
+            let share = if party + 1 == parties { 1.0 } else { sum / all.max(f64::MIN_POSITIVE) };
+            let end = ((share * images.len() as f64) as usize).clamp(start, images.len());
+            divided[party].extend_from_slice(&images[start..end]);
+            start = end;
+        }
+    }
+    divided
+}
+
+/// Draws from the gamma distribution with this shape and scale 1: an exponential for each unit of the shape, and for the rest
+/// Johnk's method.
+fn gamma(shape: f64, stream: &mut Stream) -> f64 {
+    let mut open = || 1.0 - stream.random::<f64>();
+    let whole = shape.floor();
+    let rest = shape - whole;
+    let units: f64 = (0..whole as u64).map(|_| -libm::log(open())).sum();
+    if rest == 0.0 {
+        return units;
+    }
+    loop {
+        let (one, other) = (libm::pow(open(), 1.0 / rest), libm::pow(open(), 1.0 / (1.0 - rest)));
+        let sum = one + other;
+        if sum > 0.0 && sum <= 1.0 {
+            return units - libm::log(open()) * one / sum;
+        }
+    }
 }
 
 /// The number of teachers in a partition whose images belong to few classes.
@@ -197,6 +297,74 @@ mod tests {
     fn the_papers_250_blocks_have_240_images() {
         let blocks = blocks(60_000, 250).expect("enough images");
         assert!(blocks.iter().enumerate().all(|(i, block)| *block == (240 * i..240 * (i + 1))));
+    }
+
+    /// Returns the number of classes of every party, for ten parties of five teachers and 5000 images of ten classes.
+    fn classes_of_parties(skew: f64, seed: u64) -> Vec<usize> {
+        let labels: Vec<u8> = (0..5000).map(|image| (image % 10) as u8).collect();
+        let divided = unequal(&labels, 10, &[5; 10], skew, &Streams::new(seed)).expect("a division");
+        assert_eq!(divided.len(), 50);
+        let mut owners = vec![0; labels.len()];
+        divided.iter().flatten().for_each(|&image| owners[image] += 1);
+        assert!(owners.iter().all(|&count| count == 1), "every image has one teacher");
+        assert!(divided.iter().all(|images| !images.is_empty()));
+        let party = |teachers: &[Vec<usize>]| {
+            let sizes = teachers.iter().map(Vec::len);
+            assert!(sizes.clone().max() <= sizes.min().map(|least| least + 1), "equal teachers of a party");
+            let mut counts = [0; 10];
+            teachers.iter().flatten().for_each(|&image| counts[usize::from(labels[image])] += 1);
+            let all: usize = counts.iter().sum();
+            counts.iter().filter(|count| **count * 20 > all).count()
+        };
+        divided.chunks(5).map(party).collect()
+    }
+
+    #[test]
+    fn a_division_is_disjoint_deterministic_and_as_unequal_as_its_skew() {
+        for seed in 0..3 {
+            let equal: usize = classes_of_parties(100.0, seed).iter().sum();
+            let unequal: usize = classes_of_parties(0.1, seed).iter().sum();
+            assert!(equal >= 95, "{equal} classes of ten parties with more than 5 % of the party's images");
+            assert!((10..=45).contains(&unequal), "{unequal}");
+        }
+        let labels: Vec<u8> = (0..300).map(|image| (image % 3) as u8).collect();
+        let divide = |seed| unequal(&labels, 3, &[3, 2], 0.5, &Streams::new(seed)).expect("a division");
+        assert_eq!(divide(1), divide(1));
+        assert_ne!(divide(1), divide(2));
+    }
+
+    #[test]
+    fn gamma_has_its_mean_and_variance() {
+        let mut stream = Streams::new(8).stream("gamma", 0);
+        for shape in [0.1, 0.7, 1.0, 2.5, 100.0] {
+            let draws: Vec<f64> = (0..20_000).map(|_| gamma(shape, &mut stream)).collect();
+            let mean = draws.iter().sum::<f64>() / 20_000.0;
+            let variance = draws.iter().map(|draw| (draw - mean) * (draw - mean)).sum::<f64>() / 20_000.0;
+            // Both are the shape; the bounds are about six standard deviations.
+            assert!((mean - shape).abs() < 0.045 * shape.sqrt(), "{shape}: mean {mean}");
+            assert!(
+                (variance - shape).abs() < 0.06 * shape * (2.0 + 6.0 / shape).sqrt(),
+                "{shape}: variance {variance}"
+            );
+        }
+    }
+
+    #[test]
+    fn impossible_divisions_are_refused() {
+        let refused = |images: usize, teachers: &[usize], skew| {
+            let labels: Vec<u8> = (0..images).map(|image| (image % 2) as u8).collect();
+            unequal(&labels, 2, teachers, skew, &Streams::new(1)).expect_err("refused").to_string()
+        };
+        assert!(refused(10, &[1, 1], 0.0).starts_with("expected a skew from 0.01 to 1000"));
+        assert!(refused(10, &[1, 1], f64::NAN).contains("found a skew of NaN"));
+        assert!(refused(10, &[1, 0], 1.0).contains("parties of [1, 0] teachers"));
+        assert!(refused(10, &[], 1.0).contains("at least one teacher"));
+        let short = refused(10, &[4, 7], 1.0);
+        assert!(
+            short.contains("divisions of 10 images by skew 1 left a teacher without an image; the first"),
+            "{short}"
+        );
+        assert!(short.contains("use fewer teachers, a larger skew, or more images"), "{short}");
     }
 
     #[test]

@@ -268,7 +268,8 @@ fn teacher(config: &TeacherConfig, images: &Sizes) -> Result<(f64, f64), Experim
     let load = |_: usize| -> Result<Teacher, ExperimentError> {
         Ok(Teacher::from_bytes(config.architecture, own.shape(), own.classes(), &Device::flex(), &bytes)?)
     };
-    let vote = |pool: &Split| ensemble_votes(1, &load, pool, 1).map(drop).map_err(ExperimentError::from);
+    let unknown = (config.unknown, &Streams::new(0));
+    let vote = |pool: &Split| ensemble_votes(1, &load, pool, unknown, 1).map(drop).map_err(ExperimentError::from);
     let (few, more) = (seconds(|| vote(&own))?, seconds(|| vote(&pool))?);
     Ok((step, (more - few).max(0.0) / (pool.len() - own.len()) as f64))
 }

@@ -30,6 +30,7 @@ use speed_data::pictures::Preparation;
 use speed_nn::onnx::Encoder;
 pub use speed_nn::onnx::{IMAGES, LOGITS, PROBABILITIES, PixelType};
 use speed_nn::training::{Activations, AnyClassifier, NamedTensors};
+use speed_teacher::OwnImages;
 
 pub(crate) use self::description::check_names;
 pub use self::description::{Description, FORMAT, ModelEncoder, Network, Origin, Preprocessing};
@@ -56,6 +57,8 @@ pub struct Model {
     device: Device,
     /// The encoder, if it was read.
     encoder: Option<Encoder>,
+    /// The own images of a teacher that lacks classes.
+    own: Option<OwnImages>,
 }
 
 impl Model {
@@ -71,8 +74,10 @@ impl Model {
         let bytes = read_regular(path, MAX_FILE).map_err(ExperimentError::unreadable_model(path))?;
         if teacher::is_teacher(&bytes) {
             let device = Device::flex();
-            let (description, network) = teacher::read(path, &bytes, datasets, &device)?;
-            return Self::new(description, network, device).map_err(|error| error.at(path));
+            let (description, teacher) = teacher::read(path, &bytes, datasets, &device)?;
+            let (network, own) = teacher.into_parts();
+            let model = Self::new(description, network, device).map_err(|error| error.at(path))?;
+            return Ok(Self { own, ..model });
         }
         Self::from_bytes(&bytes).map_err(|error| error.at(path))
     }
@@ -87,11 +92,19 @@ impl Model {
     }
 
     /// Returns the model of a description and its tensors.
-    fn of_tensors(description: Description, tensors: NamedTensors) -> Result<Self, ExperimentError> {
+    fn of_tensors(description: Description, mut tensors: NamedTensors) -> Result<Self, ExperimentError> {
         let device = Device::flex();
+        let own = match &description.network {
+            Network::Teacher { config, .. } => {
+                let images = (description.shape(), config.architecture.reads_vectors());
+                OwnImages::take(&mut tensors, images, description.classes.len())
+            }
+            Network::Student { .. } => Ok(None),
+        };
+        let own = own.map_err(ExperimentError::fault)?;
         let parameters = tensors.values().map(|tensor| tensor.values.len()).sum();
         let network = description.network(parameters, &device)?.with_tensors(tensors)?;
-        Self::new(description, network, device)
+        Ok(Self { own, ..Self::new(description, network, device)? })
     }
 
     /// Refuses a network whose memory for one image has no bound: its file may be small.
@@ -105,7 +118,7 @@ impl Model {
             );
             return Err(ExperimentError::fault(expected));
         }
-        Ok(Self { description, network, activations, device, encoder: None })
+        Ok(Self { description, network, activations, device, encoder: None, own: None })
     }
 
     /// Returns the bytes of the model's file.
@@ -113,7 +126,7 @@ impl Model {
     /// # Errors
     /// If the network cannot be written.
     pub fn to_bytes(&self) -> Result<Vec<u8>, ExperimentError> {
-        to_bytes(&self.description, self.network.as_ref())
+        to_bytes(&self.description, self.network.as_ref(), self.own.as_ref())
     }
 
     /// Returns the description.
@@ -143,13 +156,19 @@ impl Model {
     }
 }
 
-/// Returns the bytes of the file of a network with its description. Equal networks and descriptions give equal bytes.
+/// Returns the bytes of the file of a network with its description, and with the own images of a teacher that lacks classes. Equal arguments give equal bytes.
 ///
 /// # Errors
 /// If the network has parameters that are not floating-point tensors, its device fails, or the file could not be read
 /// again: an invalid description, values that are not finite, a network that is too large.
-pub fn to_bytes(description: &Description, network: &dyn AnyClassifier) -> Result<Vec<u8>, ExperimentError> {
-    of_tensors_to_bytes(description, &network.tensors()?)
+pub fn to_bytes(
+    description: &Description,
+    network: &dyn AnyClassifier,
+    own: Option<&OwnImages>,
+) -> Result<Vec<u8>, ExperimentError> {
+    let mut tensors = network.tensors()?;
+    tensors.extend(own.map(OwnImages::to_tensors).unwrap_or_default());
+    of_tensors_to_bytes(description, &tensors)
 }
 
 /// Returns the bytes of the file of a model whose weights are `weights`, as [`weights_to_bytes`] returns them.

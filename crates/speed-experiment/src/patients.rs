@@ -70,8 +70,13 @@ pub(crate) fn patients(
     // File systems and keyboards write one name in several forms of Unicode.
     let of_image: Vec<String> = of_image.iter().map(|id| composed(id)).collect();
     let distinct: BTreeSet<&String> = of_image.iter().collect();
+    // A file names the patient of DICOM, whose id may be a hospital's own.
+    let shown = |id: &str| match of_image.iter().position(|of_image| of_image == id) {
+        Some(image) if rule == Some(&PatientRule::Dicom) => format!("the patient of {}", printable(&names[image])),
+        _ => printable(id),
+    };
     for (other, id) in alike(distinct.iter().copied()).into_iter().chain(with_leading_zeros(&distinct)) {
-        let (other, id) = (printable(other), printable(id));
+        let (other, id) = (shown(other), shown(id));
         warnings.push(format!("{other} and {id} are two patients: give one patient one spelling"));
     }
     if distinct.len() == names.len() && names.len() > 1 {
@@ -84,8 +89,8 @@ pub(crate) fn patients(
         && 2 * images > names.len()
     {
         warnings.push(format!(
-            "the patient {} has {images} of {} images: check the ids (spreadsheets shorten long numbers, as to 1.23457E+15)",
-            printable(id),
+            "{} has {images} of {} images: check the ids (spreadsheets shorten long numbers, as to 1.23457E+15)",
+            if rule == Some(&PatientRule::Dicom) { shown(id) } else { format!("the patient {}", shown(id)) },
             names.len()
         ));
     }

@@ -22,7 +22,9 @@ use std::path::Path;
 
 use speed_core::{printable, printable_path};
 
-pub use example::{ORGANISATIONS, OWN_IMAGES, PUBLIC_IMAGES, TEST_IMAGES, write_example};
+pub use example::{
+    ExampleOptions, ExampleReport, ORGANISATIONS, OWN_IMAGES, PUBLIC_IMAGES, TEST_IMAGES, write_example,
+};
 pub use images::ImagesOptions;
 pub use queries::{QueriesChoice, QueriesOptions, QueriesReport, choose_queries};
 pub use speed_student::pool::Features;

@@ -17,6 +17,7 @@
 //! | [`init`], [`params`] | initial weights from a caller's stream; parameters with fixed ids, and their records |
 //! | [`matrix`], [`convolution`], [`pooled_conv`], [`math`] | the kernels, independent of any network |
 //! | [`device`] | the processor, or a GPU |
+//! | [`mod@reach`] | the distance within which points are alike |
 //! | [`threads`] | a work queue whose workers each have a one-thread pool |
 //! | `training` | utilities for training image classifiers (feature `training`) |
 //! | `onnx` | ONNX models of networks, and classifiers and encoders of other programs (feature `onnx`) |
@@ -89,6 +90,7 @@ pub mod ops;
 pub mod optim;
 pub mod params;
 pub mod pooled_conv;
+pub mod reach;
 #[cfg(test)]
 mod test_support;
 pub mod threads;

@@ -10,7 +10,7 @@ use speed_data::{DataError, Split, mnist, partition};
 use speed_teacher::Device;
 use speed_teacher::{
     Architecture, ClassWeights, EnsembleTraining, OptimizerKind, Schedule, Teacher, TeacherConfig, TrainedTeacher,
-    ensemble_votes, train_ensemble,
+    Unknown, ensemble_votes, train_ensemble,
 };
 use std::convert::Infallible;
 use std::error::Error;
@@ -56,6 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             average: 0.0,
             validation: 0.0,
             class_weights: ClassWeights::None,
+            unknown: Unknown::Vote,
         };
         let trained: Mutex<Vec<Option<Teacher>>> = Mutex::new(vec![None; teachers]);
         let keep = |one: TrainedTeacher| -> Result<(), Infallible> {
@@ -75,7 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let trained = trained.into_inner()?;
         let load = |i: usize| trained[i].clone().ok_or_else(|| std::io::Error::other("not trained"));
         let start = Instant::now();
-        let votes = ensemble_votes(teachers, &load, &pool, 1)?;
+        let votes = ensemble_votes(teachers, &load, &pool, (Unknown::Vote, &Streams::new(1)), 1)?;
         let voting = start.elapsed().as_secs_f64() / teachers as f64;
         let (mean, plurality) = (votes.mean_accuracy(pool.labels())?, votes.plurality_accuracy(pool.labels())?);
         println!(

@@ -64,6 +64,7 @@ fn small() -> TeacherConfig {
         average: 0.0,
         validation: 0.0,
         class_weights: ClassWeights::None,
+        unknown: speed_teacher::Unknown::Vote,
     }
 }
 

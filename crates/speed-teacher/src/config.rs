@@ -9,7 +9,7 @@ use speed_core::random::Streams;
 use speed_data::{ImageShape, Split};
 use speed_nn::training::{AnyClassifier, InvalidField};
 
-use crate::TeacherError;
+use crate::{TeacherError, Unknown};
 
 /// The `[teacher]` part of a configuration. The same for every teacher of an ensemble.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +38,9 @@ pub struct TeacherConfig {
     /// The weights of the classes in the loss.
     #[serde(default, skip_serializing_if = "ClassWeights::are_equal")]
     pub class_weights: ClassWeights,
+    /// What a teacher that lacks classes does with an image unlike its own.
+    #[serde(default, skip_serializing_if = "Unknown::is_default")]
+    pub unknown: Unknown,
 }
 
 /// The weights of the classes in a teacher's loss.
@@ -252,6 +255,7 @@ pub(crate) mod tests {
             average: 0.0,
             validation: 0.0,
             class_weights: ClassWeights::None,
+            unknown: Unknown::default(),
         }
     }
 

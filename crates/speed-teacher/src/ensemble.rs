@@ -9,7 +9,7 @@ use speed_core::{VoteShape, Votes, VotesError};
 use speed_data::Split;
 use speed_nn::threads::{self, QueueError};
 
-use crate::{Teacher, TeacherConfig, TeacherError, TrainedTeacher, train_teacher};
+use crate::{Teacher, TeacherConfig, TeacherError, TrainedTeacher, Unknown, train_teacher};
 
 /// The reason why an ensemble was not trained or did not vote; `E` is the error of the caller's own function.
 #[derive(Debug, thiserror::Error)]
@@ -103,8 +103,9 @@ pub fn train_member(
     train_teacher(teacher, config, data, training.partition(teacher)?, &streams, device, stop)
 }
 
-/// Returns the labels that each of `teachers` teachers gives to the images of `pool`. `load(i)` returns teacher i, for
-/// example from its file, so only `threads` teachers are in memory at a time.
+/// Returns the votes of `teachers` teachers on the images of `pool`. `load(i)` returns teacher i, for example from its file, so only
+/// `threads` teachers are in memory at a time. On an image unlike its own, teacher i does what `unknown` says, with random classes from
+/// `streams.stream("unknown", i)`.
 ///
 /// # Errors
 /// The first error of `load` or of a prediction; [`EnsembleError::Votes`] if there are no teachers or the pool is
@@ -113,11 +114,13 @@ pub fn ensemble_votes<E: std::error::Error + Send + 'static>(
     teachers: usize,
     load: &(dyn Fn(usize) -> Result<Teacher, E> + Sync),
     pool: &Split,
+    (unknown, streams): (Unknown, &Streams),
     threads: usize,
 ) -> Result<Votes, EnsembleError<E>> {
     let indices: Vec<usize> = (0..teachers).collect();
     let rows = threads::map(&indices, threads, |&index, _| {
-        Ok::<_, EnsembleError<E>>(load(index).map_err(EnsembleError::Caller)?.predict(pool)?)
+        let teacher = load(index).map_err(EnsembleError::Caller)?;
+        Ok::<_, EnsembleError<E>>(teacher.vote(unknown, pool, &mut streams.stream("unknown", index as u64))?)
     })?;
     let shape = VoteShape::new(teachers, pool.len(), pool.classes()).map_err(VotesError::from)?;
     Ok(Votes::new(shape, rows.concat())?)

@@ -17,6 +17,7 @@ mod network;
 mod schedule;
 mod teacher;
 mod train;
+mod unknown;
 
 pub use burn::tensor::Device;
 
@@ -27,3 +28,4 @@ pub use network::TeacherNetwork;
 pub use speed_nn::training::{Classifier, InvalidField, RegistrationError};
 pub use teacher::Teacher;
 pub use train::{TeacherMetrics, TrainedTeacher, train_teacher};
+pub use unknown::{OwnImages, Unknown, lacking_classes};

@@ -4,30 +4,39 @@ use std::fmt;
 
 use burn::tensor::Device;
 use sha2::{Digest, Sha256};
+use speed_core::Vote;
+use speed_core::random::Stream;
 use speed_data::{ImageShape, Split};
 use speed_nn::params::ParameterError;
 use speed_nn::training::{AnyClassifier, predict};
 
-use crate::{Architecture, TeacherError};
+use crate::{Architecture, OwnImages, TeacherError, Unknown};
 
-const MAGIC: &[u8] = b"speed teacher 1\n";
+const MAGIC: &[u8] = b"speed teacher 2\n";
 const DIGEST_LEN: usize = 32;
 
-/// A trained network with the size of its images and its number of classes.
+/// A trained network with the size of its images, its number of classes, and the own images by which it recognises unlike ones.
 ///
-/// Its weights are as private as its partition: `Debug` shows neither.
+/// Its weights and own images are as private as its partition: `Debug` shows neither.
 #[derive(Clone)]
 pub struct Teacher {
     network: Box<dyn AnyClassifier>,
     device: Device,
     shape: ImageShape,
     classes: usize,
+    own: Option<OwnImages>,
 }
 
 impl Teacher {
     /// Wraps a network without gradients on `device`.
-    pub(crate) fn new(network: Box<dyn AnyClassifier>, device: Device, shape: ImageShape, classes: usize) -> Self {
-        Self { network, device, shape, classes }
+    pub(crate) fn new(
+        network: Box<dyn AnyClassifier>,
+        device: Device,
+        shape: ImageShape,
+        classes: usize,
+        own: Option<OwnImages>,
+    ) -> Self {
+        Self { network, device, shape, classes, own }
     }
 
     /// Returns the size of its images.
@@ -61,25 +70,47 @@ impl Teacher {
         Ok(predict(self.network.as_ref(), images, &(0..images.len()).collect::<Vec<_>>(), &self.device)?)
     }
 
+    /// Returns its vote on every image: the class with the greatest logit, but on an image unlike its own what `unknown` says, with random
+    /// classes from `stream`.
+    ///
+    /// # Errors
+    /// Like [`predict`](Self::predict).
+    pub fn vote(&self, unknown: Unknown, images: &Split, stream: &mut Stream) -> Result<Vec<Vote>, TeacherError> {
+        let labels = self.predict(images)?;
+        let votes = labels.into_iter().enumerate().map(|(image, label)| match &self.own {
+            None => Some(label),
+            Some(own) => own.vote(unknown, label, images.pixels(image), stream),
+        });
+        Ok(votes.collect())
+    }
+
+    /// Returns its own images, if it lacks classes.
+    #[must_use]
+    pub fn own_images(&self) -> Option<&OwnImages> {
+        self.own.as_ref()
+    }
+
     /// Returns its network.
     #[must_use]
     pub fn network(&self) -> &dyn AnyClassifier {
         self.network.as_ref()
     }
 
-    /// Returns its network, without its image size and number of classes.
+    /// Returns its network and its own images, without its image size and number of classes.
     #[must_use]
-    pub fn into_network(self) -> Box<dyn AnyClassifier> {
-        self.network
+    pub fn into_parts(self) -> (Box<dyn AnyClassifier>, Option<OwnImages>) {
+        (self.network, self.own)
     }
 
-    /// Returns the weights in full precision, preceded by a digest. Equal teachers have equal bytes.
+    /// Returns the weights in full precision and the own images, preceded by a digest. Equal teachers have equal bytes.
     ///
     /// # Errors
     /// [`TeacherError::Bytes`] if Burn cannot write its record.
     pub fn to_bytes(&self) -> Result<Vec<u8>, TeacherError> {
         let record = self.network.to_record().map_err(|error| reject(&error.to_string()))?;
-        Ok([MAGIC, digest(&record).as_slice(), &record].concat())
+        let own = self.own.as_ref().map_or_else(Vec::new, OwnImages::to_bytes);
+        let content = [&(record.len() as u64).to_le_bytes()[..], &record, &own].concat();
+        Ok([MAGIC, digest(&content).as_slice(), &content].concat())
     }
 
     /// Reads [`to_bytes`](Self::to_bytes) back onto `device`, for the same architecture, image size and number of classes.
@@ -98,10 +129,14 @@ impl Teacher {
             reject(&format!("expected the header {:?}, found {:?}", expected.trim_end(), found.trim_end()))
         };
         let rest = bytes.strip_prefix(MAGIC).ok_or_else(other)?;
-        let (expected, record) = rest.split_at_checked(DIGEST_LEN).ok_or_else(|| reject("it is truncated"))?;
-        if digest(record) != expected {
+        let (expected, content) = rest.split_at_checked(DIGEST_LEN).ok_or_else(|| reject("it is truncated"))?;
+        if digest(content) != expected {
             return Err(reject("its digest does not match: it is damaged or truncated"));
         }
+        let record = content
+            .split_first_chunk()
+            .and_then(|(length, rest)| rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?));
+        let (record, own) = record.ok_or_else(|| reject("its weights are truncated"))?;
         // A parameter takes four bytes.
         let template = architecture.classifier(shape, classes, record.len() / 4, device);
         let template = template.map_err(|error| match error {
@@ -112,7 +147,14 @@ impl Teacher {
             ParameterError::Length { .. } | ParameterError::Other => reject("it belongs to another network"),
             error => reject(&error.to_string()),
         })?;
-        Ok(Self::new(network, device.clone(), shape, classes))
+        let own = match own {
+            [] => None,
+            own => {
+                let own = OwnImages::from_bytes(own, (shape, architecture.reads_vectors()), classes);
+                Some(own.ok_or_else(|| reject("its own images do not fit its image size and classes"))?)
+            }
+        };
+        Ok(Self::new(network, device.clone(), shape, classes, own))
     }
 }
 

@@ -20,7 +20,7 @@ use speed_nn::training::{AnyClassifier, Cycle, Pixels, accuracy};
 
 use crate::config::TeacherTraining;
 use crate::schedule::learning_rate;
-use crate::{Architecture, OptimizerKind, Teacher, TeacherConfig, TeacherError, TeacherNetwork};
+use crate::{Architecture, OptimizerKind, OwnImages, Teacher, TeacherConfig, TeacherError, TeacherNetwork};
 
 #[cfg(test)]
 mod peer_trace;
@@ -89,7 +89,8 @@ pub fn train_teacher(
         true => None,
         false => Some(accuracy(network.as_ref(), data, &held_out, device)?),
     };
-    let teacher = Teacher::new(network, device.clone(), data.shape(), data.classes());
+    let own = OwnImages::new(config.architecture.reads_vectors(), data, &images);
+    let teacher = Teacher::new(network, device.clone(), data.shape(), data.classes(), own);
     let metrics = TeacherMetrics {
         steps: config.steps,
         final_loss,

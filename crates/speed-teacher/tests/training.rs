@@ -2,11 +2,12 @@
 
 use burn::tensor::Device;
 use rand::RngExt;
+use speed_core::Vote;
 use speed_core::random::Streams;
 use speed_data::{ImageShape, Split, partition};
 use speed_teacher::{
     Architecture, ClassWeights, EnsembleError, EnsembleTraining, OptimizerKind, Schedule, Teacher, TeacherConfig,
-    TeacherError, TrainedTeacher, ensemble_votes, train_ensemble, train_teacher,
+    TeacherError, TrainedTeacher, Unknown, ensemble_votes, train_ensemble, train_teacher,
 };
 use std::convert::Infallible;
 use std::sync::Mutex;
@@ -45,6 +46,7 @@ fn small() -> TeacherConfig {
         average: 0.0,
         validation: 0.0,
         class_weights: ClassWeights::None,
+        unknown: Unknown::default(),
     }
 }
 
@@ -165,16 +167,20 @@ fn votes_are_the_teachers_predictions_for_any_number_of_threads() {
     let saved = ensemble(&data, &[0, 1, 2, 3], 2);
     let config = TeacherConfig { steps: 6, ..small() };
     let load = |i: usize| from_bytes(&config, pool.shape(), CLASSES, &saved[i].1);
-    let votes = ensemble_votes(4, &load, &pool, 1).expect("votes");
-    assert_eq!(ensemble_votes(4, &load, &pool, 3).expect("votes"), votes);
+    let streams = Streams::new(6);
+    let votes = ensemble_votes(4, &load, &pool, (Unknown::Abstain, &streams), 1).expect("votes");
+    assert_eq!(ensemble_votes(4, &load, &pool, (Unknown::Abstain, &streams), 3).expect("votes"), votes);
     for i in 0..4 {
         let labels = load(i).expect("a teacher").predict(&pool).expect("labels");
         assert!(votes.teacher(i).iter().flatten().eq(&labels) && votes.empty() == 0);
     }
-    let none = ensemble_votes(0, &load, &pool, 1);
+    let none = ensemble_votes(0, &load, &pool, (Unknown::Abstain, &streams), 1);
     assert!(matches!(none, Err(EnsembleError::Votes(_))));
     let damaged = |_| from_bytes(&config, pool.shape(), CLASSES, b"");
-    assert!(matches!(ensemble_votes(4, &damaged, &pool, 2), Err(EnsembleError::Caller(TeacherError::Bytes { .. }))));
+    assert!(matches!(
+        ensemble_votes(4, &damaged, &pool, (Unknown::Abstain, &streams), 2),
+        Err(EnsembleError::Caller(TeacherError::Bytes { .. }))
+    ));
 }
 
 #[test]
@@ -195,9 +201,9 @@ fn bytes_round_trip_and_hostile_bytes_are_errors() {
         assert!(rejected(&config, shape, CLASSES, &bytes[..length]), "cut to {length}");
     }
     assert!(rejected(&config, shape, CLASSES, &[bytes.as_slice(), b"x"].concat()));
-    let version = [b"speed teacher 2\n", &bytes[16..]].concat();
+    let version = [b"speed teacher 1\n", &bytes[16..]].concat();
     let error = from_bytes(&config, shape, CLASSES, &version).expect_err("another version").to_string();
-    assert!(error.contains("expected the header \"speed teacher 1\", found \"speed teacher 2\""), "{error}");
+    assert!(error.contains("expected the header \"speed teacher 2\", found \"speed teacher 1\""), "{error}");
     for position in (0..bytes.len()).step_by(997).chain([0, 16, 48, 52, bytes.len() - 1]) {
         let mut damaged = bytes.clone();
         damaged[position] ^= 0x20;
@@ -347,4 +353,31 @@ fn balanced_weights_of_equal_classes_are_one() {
         train(&config, &data).expect("trained").teacher.to_bytes().expect("bytes")
     };
     assert!(trained(ClassWeights::None) == trained(ClassWeights::Balanced));
+}
+
+#[test]
+fn a_teacher_that_lacks_a_class_abstains_on_it_and_keeps_this_in_its_bytes() {
+    let (all, pool) = (bars(180, 16, 1), bars(90, 16, 2));
+    let own: Vec<usize> = (0..all.len()).filter(|&image| all.label(image) != 2).collect();
+    let data = all.select(&own);
+    let teacher = train(&small(), &data).expect("trained").teacher;
+    let votes = |teacher: &Teacher, unknown| {
+        let stream = &mut Streams::new(4).stream("unknown", 0);
+        teacher.vote(unknown, &pool, stream).expect("images of its size")
+    };
+    let found = votes(&teacher, Unknown::Abstain);
+    let empty = |of_lacking: bool| {
+        let of = found.iter().zip(pool.labels()).filter(|(_, label)| (**label == 2) == of_lacking);
+        of.clone().filter(|(vote, _)| vote.is_none()).count() as f64 / of.count() as f64
+    };
+    assert!(empty(true) > 0.5 && empty(false) < 0.45, "{} {}", empty(true), empty(false));
+    let bytes = teacher.to_bytes().expect("bytes");
+    let again = from_bytes(&small(), data.shape(), CLASSES, &bytes).expect("its own bytes");
+    assert_eq!(votes(&again, Unknown::Abstain), found);
+    assert_eq!(again.to_bytes().expect("bytes"), bytes);
+    let labels: Vec<Vote> = teacher.predict(&pool).expect("labels").into_iter().map(Some).collect();
+    assert_eq!(votes(&teacher, Unknown::Vote), labels);
+    for (vote, random) in found.iter().zip(votes(&teacher, Unknown::Random)) {
+        assert_eq!(random, vote.or(Some(2)));
+    }
 }

@@ -9,7 +9,9 @@ use speed_core::{ExitCode, printable_path};
 use speed_data::{CheckReport, FetchEvent, FetchProgress, check as check_files, fetch as fetch_files, locate};
 use speed_experiment::ExperimentError;
 use speed_experiment::report::Table;
-use speed_experiment::training::{ORGANISATIONS, OWN_IMAGES, PUBLIC_IMAGES, TEST_IMAGES, write_example};
+use speed_experiment::training::{
+    ExampleOptions, ORGANISATIONS, OWN_IMAGES, PUBLIC_IMAGES, TEST_IMAGES, write_example,
+};
 
 use super::{Failure, print, print_report};
 use crate::bar;
@@ -51,22 +53,36 @@ pub(crate) enum DataCommand {
         /// Seed of the digits
         #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
         seed: u64,
+        /// Unequal organisations: divide each class among them by a Dirichlet distribution with this parameter, from 0.01 to
+        /// 1000. With 0.2 most classes are in one of them [default: the same mixture in all]
+        #[arg(long, value_name = "ALPHA")]
+        skew: Option<f64>,
+        /// Two classes, negative and positive, with this share of positive pictures everywhere: above 0, at most 0.5
+        /// [default: ten digits]
+        #[arg(long, value_name = "SHARE")]
+        rare: Option<f64>,
     },
 }
 
 pub(super) fn execute(command: DataCommand) -> Result<(), Failure> {
     match command {
         DataCommand::Check { name, datasets, json } => check(&name, datasets.as_deref(), json),
-        DataCommand::Example { out, seed } => example(&out, seed),
+        DataCommand::Example { out, seed, skew, rare } => example(&out, ExampleOptions { seed, skew, rare }),
         DataCommand::Fetch { name, datasets, mirror } => fetch(&name, &datasets, &mirror),
     }
 }
 
-fn example(out: &Path, seed: u64) -> Result<(), Failure> {
-    write_example(out, seed)?;
+fn example(out: &Path, options: ExampleOptions) -> Result<(), Failure> {
+    let report = write_example(out, options)?;
+    let own = if options.skew.is_none() {
+        format!("{OWN_IMAGES} labelled pictures each in {}", ORGANISATIONS.join(", "))
+    } else {
+        let counts = ORGANISATIONS.iter().zip(report.images).zip(report.classes);
+        let of = |((name, images), classes)| format!("{images} labelled pictures of {classes} classes in {name}");
+        counts.map(of).collect::<Vec<_>>().join(", ")
+    };
     print(&format!(
-        "wrote {OWN_IMAGES} labelled pictures each in {}, {PUBLIC_IMAGES} pictures in public, and {TEST_IMAGES} labelled pictures in test: {}\n",
-        ORGANISATIONS.join(", "),
+        "wrote {own}, {PUBLIC_IMAGES} pictures in public, and {TEST_IMAGES} labelled pictures in test: {}\n",
         printable_path(out)
     ))
 }

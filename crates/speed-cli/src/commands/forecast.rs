@@ -220,7 +220,7 @@ fn parties(options: &PlanOptions) -> Result<Vec<u32>, Failure> {
         let message = format!("found {parties}, expected 1 to the number of teachers, {}", options.teachers);
         return Err(usage("parties", message));
     }
-    Ok(EnsembleConfig { teachers: options.teachers, parties }.teachers_of_parties())
+    Ok(EnsembleConfig { teachers: options.teachers, parties, skew: 0.0 }.teachers_of_parties())
 }
 
 /// Returns the number of parties that can vote for each class that a card states: those that state it, and those that state none.

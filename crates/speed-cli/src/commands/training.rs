@@ -75,7 +75,8 @@ pub(crate) struct TeacherTrainOptions {
     #[arg(long, value_name = "N")]
     epochs: Option<NonZeroUsize>,
     /// Change a key of [teacher], or with --encoder of [features] (configs/default.toml), for example --set
-    /// teacher.architecture=deeper [default architecture: small, or linear with --encoder]
+    /// teacher.architecture=deeper [default architecture: small, or linear with --encoder]. A teacher that lacks classes leaves
+    /// its vote on pictures unlike its own empty, unless --set teacher.unknown=vote or random
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
     /// Weights of the classes: none, or balanced, so that rare classes count as much as frequent ones [default: none]

@@ -149,7 +149,7 @@ fn wrong_models_and_files_in_the_way_are_refused_by_name() {
     let bytes = fs::read(&model).expect("a model");
     fs::write(place.path("cut"), &bytes[..bytes.len() - 1]).expect("a file");
     refused(&place, "cut", 3, &["cut", "truncated"]);
-    fs::write(place.path("teacher-0000.bin"), b"speed teacher 1\n").expect("a file");
+    fs::write(place.path("teacher-0000.bin"), b"speed teacher 2\n").expect("a file");
     refused(&place, "teacher-0000.bin", 3, &["teacher-0000.bin", "in its run's directory"]);
     refused(&place, "missing", 3, &["missing", "cannot read the model"]);
     let model = text(&model);

@@ -31,6 +31,7 @@ const MAX_NUMBER: f64 = 1e30;
 type Attribute = ((u16, u16), &'static str);
 
 const TRANSFER_SYNTAX: Attribute = ((0x0002, 0x0010), "Transfer Syntax UID");
+const PATIENT_ID: Attribute = ((0x0010, 0x0020), "Patient ID");
 const SAMPLES: Attribute = ((0x0028, 0x0002), "Samples per Pixel");
 const PHOTOMETRIC: Attribute = ((0x0028, 0x0004), "Photometric Interpretation");
 const PLANAR: Attribute = ((0x0028, 0x0006), "Planar Configuration");
@@ -91,6 +92,26 @@ pub(super) fn decode(file: &[u8]) -> Result<DynamicImage, String> {
         GrayImage::from_raw(form.columns, form.rows, levels).map(DynamicImage::ImageLuma8)
     };
     picture.ok_or_else(|| damaged("a size"))
+}
+
+/// Returns the patient id of a file whose mark was found. Ids are compared as text, so an id in another encoding is refused: files of one
+/// patient in two encodings would be files of two patients.
+pub(super) fn patient_id(file: &[u8]) -> Result<String, String> {
+    const NEXT: &str = "give a CSV file with the columns file and patient";
+    let (syntax, data_set) = transfer_syntax(file)?;
+    let mut id: &[u8] = &[];
+    walk(data_set, &syntax, |tag, value| {
+        if tag == PATIENT_ID.0 {
+            id = value;
+        }
+        tag < PATIENT_ID.0
+    })?;
+    let is_blank = id.iter().all(|byte| matches!(byte, b' ' | b'\0'));
+    let expected = "an id in ASCII or UTF-8";
+    match text(id).filter(|id| !id.contains(char::is_control)) {
+        Some(id) => Ok(id.to_owned()),
+        None => Err(refusal(PATIENT_ID, expected, if is_blank { "none" } else { "another encoding" }, NEXT)),
+    }
 }
 
 fn refusal((tag, name): Attribute, expected: impl ToString, found: impl ToString, next: &str) -> String {

@@ -14,7 +14,7 @@ use crate::DataError;
 use crate::error::{bad_file, io_error};
 
 /// Largest number of bytes of a picture's file.
-const MAX_FILE: u64 = 64 << 20;
+pub(super) const MAX_FILE: u64 = 64 << 20;
 
 /// The skipped files: notes, lists, and hidden pictures.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -232,6 +232,8 @@ mod tests {
             let path = folder.path().join(name);
             fs::write(&path, bytes).expect("a file");
             assert_eq!(kind(&path, name).expect("readable"), Kind::NotRead(DICOM), "{name}");
+            let error = crate::pictures::patient_id(&path).expect_err("no reader").to_string();
+            assert!(error.contains(name) && error.contains(DICOM), "{error}");
         }
         assert!(DICOM.contains("release") && DICOM.contains("`--features dicom`"));
     }

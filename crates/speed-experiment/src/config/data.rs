@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use speed_data::partition::SKEWS;
 use speed_data::pictures::{Reading, Size};
 use speed_data::{Facts, ImageShape, street};
 
@@ -18,6 +19,9 @@ const MAX_BYTES: usize = 8 << 30;
 pub(crate) const MAX_PIXELS: usize = 3 * 256 * 256;
 const MAX_TEACHERS: usize = 1_000_000;
 const MAX_REPEATS: usize = 10_000;
+
+/// The key of unequal parties.
+pub(super) const SKEW: &str = "ensemble.skew";
 
 /// The value of `data.labels` for a pool without true labels.
 const NO_LABELS: &str = "none";
@@ -121,16 +125,31 @@ pub struct EnsembleConfig {
     pub teachers: usize,
     #[serde(default, skip_serializing_if = "is_unset")]
     pub parties: usize,
+    #[serde(default, skip_serializing_if = "is_unset")]
+    pub skew: f64,
 }
 
+/// The number of parties with unequal classes if every teacher is a party of its own.
+const UNEQUAL_PARTIES: usize = 10;
+
 impl EnsembleConfig {
+    /// Returns the number of teachers of each party with classes of its own, if classes are divided unequally.
+    pub(crate) fn unequal_parties(&self) -> Option<Vec<usize>> {
+        let parties = if self.parties == 0 { UNEQUAL_PARTIES.min(self.teachers) } else { self.parties };
+        (self.skew > 0.0).then(|| self.divided_among(parties).collect())
+    }
+
+    /// Returns the number of teachers of each of `parties` parties, as equal as possible.
+    fn divided_among(&self, parties: usize) -> impl Iterator<Item = usize> {
+        let teachers = self.teachers;
+        (0..parties).map(move |party| teachers / parties + usize::from(party < teachers % parties))
+    }
+
     /// Returns the number of teachers of each party, as equal as possible; consecutive teachers belong to one party. Empty if
     /// every teacher is a party.
     #[must_use]
     pub fn teachers_of_parties(&self) -> Vec<u32> {
-        let Self { teachers, parties } = *self;
-        let of = |party: usize| teachers / parties + usize::from(party < teachers % parties);
-        (0..parties).map(|party| u32::try_from(of(party)).unwrap_or(u32::MAX)).collect()
+        self.divided_among(self.parties).map(|teachers| u32::try_from(teachers).unwrap_or(u32::MAX)).collect()
     }
 
     /// Returns the number of teachers of the largest party.
@@ -245,6 +264,10 @@ impl DataConfig {
             let message =
                 format!("found {}, expected at most ensemble.teachers, {}", ensemble.parties, ensemble.teachers);
             return refuse("ensemble.parties", message);
+        }
+        let [least, most] = SKEWS;
+        if ensemble.skew != 0.0 && !(least..=most).contains(&ensemble.skew) {
+            return refuse(SKEW, format!("found {:?}, expected 0 or from {least} to {most}", ensemble.skew));
         }
         self.reading()?;
         if self.source.has_folder() && self.folder.is_empty() {

@@ -9,7 +9,7 @@ use speed_nn::onnx::EncoderSettings;
 use speed_student::{ClassPrior, StudentConfig, StudentMethod};
 use speed_teacher::{Architecture, TeacherConfig, TeacherError};
 
-use super::data::{ComputeDevice, DataConfig, DataSource, EnsembleConfig, MAX_PIXELS, TableConfig};
+use super::data::{ComputeDevice, DataConfig, DataSource, EnsembleConfig, MAX_PIXELS, SKEW, TableConfig};
 use super::document::Source;
 use super::fault::{Fault, refuse};
 use super::features::{ENCODER, FeaturesConfig, reads_pictures};
@@ -124,6 +124,7 @@ impl RawConfig {
         let privacy = self.privacy.check()?;
         let around = Surroundings { teachers: self.ensemble.teachers, queries: queries.count, noise: &noise };
         let rows = row::check(&self.row, &around)?;
+        self.check_skew(&rows)?;
         Ok(Config {
             name: self.name,
             seed: self.seed,
@@ -184,6 +185,29 @@ impl RawConfig {
                 "arithmetic",
                 "\"portable\" requires device = \"cpu\", because a GPU computes in its own way",
             );
+        }
+        Ok(())
+    }
+
+    /// Checks that unequal parties exist, and that no claim is made for them.
+    fn check_skew(&self, rows: &[RowConfig]) -> Result<(), Fault> {
+        let divides = matches!(self.votes.source, VotesSourceKind::Teachers | VotesSourceKind::Neighbours);
+        if self.ensemble.skew == 0.0 {
+            return Ok(());
+        }
+        if !divides {
+            return refuse(
+                SKEW,
+                "is read only with votes.source = \"teachers\" or \"neighbours\", which divide images",
+            );
+        }
+        if self.data.patients().is_some() {
+            return refuse(SKEW, "divides images by class, and data.patients by patient: set one of them");
+        }
+        if self.noise.source == RandomnessKind::OperatingSystem && rows.iter().any(RowConfig::is_noisy) {
+            let reason = "the division depends on the labels of all images, so one replaced image could change the images of many \
+                          teachers, and no claim for one teacher would cover it";
+            return refuse(SKEW, format!("{reason}: set noise.source = \"simulation\""));
         }
         Ok(())
     }

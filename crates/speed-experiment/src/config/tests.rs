@@ -2,6 +2,7 @@
 
 use speed_nn::onnx::TokenPool;
 use speed_student::{GanSize, StudentMethod};
+use speed_teacher::Unknown;
 
 use speed_core::Digest;
 
@@ -56,13 +57,13 @@ fn a_file_and_the_command_line_change_what_they_name() {
 }
 
 /// The run ids of the presets; finished runs are found by them.
-const PRESETS: [(&str, &str); 29] = [
+const PRESETS: [(&str, &str); 30] = [
     ("argmax-accuracy", "33fd61365130"),
     ("confident", "6fb18f5c42a5"),
     ("confident-svhn", "b9410c9e7b4c"),
     ("default", "047285baf1af"),
-    ("frontier", "b1c5f3d51fa1"),
-    ("frontier-select", "b7de8f4088ff"),
+    ("frontier", "eb054cb24bf0"),
+    ("frontier-select", "4a66d84762e4"),
     ("frontier-street-digits", "1478f26fc8a0"),
     ("frontier-votes", "96573f22166c"),
     ("mnist", "7464472b0140"),
@@ -73,19 +74,20 @@ const PRESETS: [(&str, &str); 29] = [
     ("mnist-sweeps", "c7ea2b219cf3"),
     ("mnist-teachers", "70aa42636ad2"),
     ("mnist-true-labels", "f6d52fbd7703"),
-    ("photographs", "59058141b712"),
-    ("photographs-cifar", "18d032d326bc"),
+    ("photographs", "c00c239ad4fb"),
+    ("photographs-cifar", "704b42994ce5"),
     ("pictures", "2c2be5062391"),
     ("published-votes", "40fafc49fbaa"),
     ("published-votes-students", "170295e3e1bc"),
     ("published-votes-svhn", "459e3236d4db"),
-    ("quickstart", "bc90cc0bbed2"),
+    ("quickstart", "bfb563467df6"),
     ("street-digits", "8fbc4e725de8"),
     ("street-digits-select", "e05e7ffe3ba7"),
     ("svhn", "322e89812ef6"),
     ("svhn-paper", "dc302be01ebb"),
     ("ten-parties", "1055c81019f6"),
     ("ten-parties-one-vote", "5b5c75f1915c"),
+    ("unequal-sites", "2cd34d7540b3"),
 ];
 
 #[test]
@@ -104,6 +106,35 @@ fn every_preset_is_a_config_and_keeps_its_run_id() {
     assert_eq!(found, expected);
     let copy = std::fs::read_to_string(format!("{folder}/default.toml")).expect("configs/default.toml");
     assert!(copy == DEFAULTS, "configs/default.toml must be a copy of src/config/default.toml");
+}
+
+#[test]
+fn unequal_parties_are_simulated_only() {
+    let simulated = "[ensemble]\nteachers = 12\nskew = 0.2\n[noise]\nsource = \"simulation\"\n";
+    let parties = |sets: &[&str]| load(simulated, sets).expect("a config").ensemble.unequal_parties();
+    assert_eq!(parties(&[]), Some(vec![2, 2, 1, 1, 1, 1, 1, 1, 1, 1]));
+    assert_eq!(parties(&["ensemble.parties=5"]), Some(vec![3, 3, 2, 2, 2]));
+    assert_eq!(parties(&["ensemble.teachers=3"]), Some(vec![1; 3]));
+    assert_eq!(parties(&["ensemble.skew=0"]), None);
+    let key = "`ensemble.skew`";
+    refused("[ensemble]\nskew = 0.2\n", &[], &["test.toml:2", key, "set noise.source = \"simulation\""]);
+    refused(simulated, &["ensemble.skew=0.001"], &[key, "expected 0 or from 0.01 to 1000"]);
+    refused(simulated, &["ensemble.skew=-1"], &[key, "expected 0 or from 0.01 to 1000"]);
+    refused(simulated, &["votes.source=truth"], &[key, "is read only with votes.source"]);
+    refused(
+        simulated,
+        &["data.source=pictures", "data.folder=x", "data.size=8x8", "data.patients=prefix:_"],
+        &[key, "data.patients", "set one"],
+    );
+}
+
+#[test]
+fn what_teachers_do_with_unlike_images_is_a_choice() {
+    assert_eq!(load("", &[]).expect("a config").teacher.unknown, Unknown::Abstain);
+    let config = load("[teacher]\nunknown = \"random\"\n", &[]).expect("a config");
+    assert_eq!(config.teacher.unknown, Unknown::Random);
+    assert_eq!(load(&config.to_toml(), &[]).expect("resolved"), config);
+    refused("[teacher]\nunknown = \"guess\"\n", &[], &["test.toml:2", "unknown", "abstain"]);
 }
 
 #[test]

@@ -3,13 +3,15 @@
 use std::num::NonZeroUsize;
 
 use serde::Serialize;
-use speed_core::ExitCode;
+use speed_core::random::{Stream, Streams};
+use speed_core::{ExitCode, Vote};
 use speed_data::Split;
 use speed_nn::math::exp;
 use speed_nn::threads;
 use speed_nn::training::{Activations, TOGETHER, greatest, logits};
 
 use super::Model;
+use super::description::{Network, Origin};
 use super::inputs::{Image, Inputs};
 use crate::error::ExperimentError;
 
@@ -53,6 +55,15 @@ impl Predicting<'_> {
     /// If a picture cannot be read or does not have the model's shape, the model's encoder was not read or fails, or the network
     /// gives logits that are not finite.
     pub fn predict(&self, inputs: &Inputs) -> Result<Vec<Prediction>, ExperimentError> {
+        Ok(self.votes(inputs)?.into_iter().map(|(prediction, _)| prediction).collect())
+    }
+
+    /// Returns the prediction of every image as [`Self::predict`], with its vote: the predicted class, but for an image unlike a
+    /// teacher's own what the teacher's training says (`teacher.unknown`); `None` is an empty vote. Random votes come from the model's seed.
+    ///
+    /// # Errors
+    /// Like [`Self::predict`].
+    pub(crate) fn votes(&self, inputs: &Inputs) -> Result<Vec<(Prediction, Vote)>, ExperimentError> {
         let _arithmetic = self.model.description.arithmetic.hold()?;
         let Activations { tensor, patches } = self.model.activations;
         let together = (BATCH_VALUES / tensor.max(1)).clamp(1, TOGETHER);
@@ -60,8 +71,11 @@ impl Predicting<'_> {
         let vectors = if inputs.are_vectors() { None } else { self.vectors(inputs)? };
         let images = vectors.as_ref().unwrap_or(inputs).images();
         let batches: Vec<&[Image<'_>]> = images.chunks(together).collect();
-        let predictions = threads::map(&batches, threads, |images, _| {
-            let predictions = self.batch(images)?;
+        let numbered: Vec<(usize, &[Image<'_>])> = batches.into_iter().enumerate().collect();
+        let Origin { seed, teacher, .. } = self.model.description.origin;
+        let streams = Streams::new(seed).child("unknown", teacher.unwrap_or(0) as u64);
+        let predictions = threads::map(&numbered, threads, |&(batch, images), _| {
+            let predictions = self.batch(images, &mut streams.stream("batch", batch as u64))?;
             if vectors.is_none() {
                 (self.on_batch)(images.len());
             }
@@ -87,7 +101,7 @@ impl Predicting<'_> {
         Ok(Some(inputs.with_vectors(vectors.concat())))
     }
 
-    fn batch(&self, images: &[Image<'_>]) -> Result<Vec<Prediction>, ExperimentError> {
+    fn batch(&self, images: &[Image<'_>], stream: &mut Stream) -> Result<Vec<(Prediction, Vote)>, ExperimentError> {
         let (model, preparation) = (self.model, self.model.preparation());
         let mut pixels = Vec::with_capacity(images.len() * model.shape().pixels());
         images.iter().try_for_each(|image| image.read(&preparation, &mut pixels))?;
@@ -95,15 +109,24 @@ impl Predicting<'_> {
         let split = Split::new(model.shape(), model.description.classes.len(), pixels, vec![0; images.len()])?;
         let all: Vec<usize> = (0..split.len()).collect();
         let (logits, classes) = logits(model.network(), &split, &all, &model.device)?;
-        let predictions = images.iter().zip(logits.chunks_exact(classes)).map(|(image, logits)| {
-            if let Some(&found) = logits.iter().find(|logit| !logit.is_finite()) {
-                let expected = "expected finite logits of every class for this image";
-                let message = format_args!("{expected}, found {found}: the model is unusable");
-                return Err(ExperimentError::new(ExitCode::Computation, message).at(image.name()));
-            }
-            let class = usize::from(greatest(logits));
-            Ok(Prediction { image: image.name(), class, probabilities: probabilities(logits) })
-        });
+        let predictions =
+            images.iter().zip(logits.chunks_exact(classes)).enumerate().map(|(index, (image, logits))| {
+                if let Some(&found) = logits.iter().find(|logit| !logit.is_finite()) {
+                    let expected = "expected finite logits of every class for this image";
+                    let message = format_args!("{expected}, found {found}: the model is unusable");
+                    return Err(ExperimentError::new(ExitCode::Computation, message).at(image.name()));
+                }
+                let label = greatest(logits);
+                let vote = match (&model.own, &model.description.network) {
+                    (Some(own), Network::Teacher { config, .. }) => {
+                        own.vote(config.unknown, label, split.pixels(index), stream)
+                    }
+                    _ => Some(label),
+                };
+                let prediction =
+                    Prediction { image: image.name(), class: label.into(), probabilities: probabilities(logits) };
+                Ok((prediction, vote))
+            });
         predictions.collect()
     }
 }

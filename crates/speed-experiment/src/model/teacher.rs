@@ -4,7 +4,6 @@ use std::path::Path;
 
 use burn::tensor::Device;
 use speed_core::read_regular;
-use speed_nn::training::AnyClassifier;
 use speed_teacher::Teacher;
 
 use super::description::{Description, ModelEncoder, Network, Origin};
@@ -21,13 +20,13 @@ pub(super) fn is_teacher(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// Reads the teacher `RUN/stages/teachers/teacher-0000.bin`: its description and its network on `device`.
+/// Reads the teacher `RUN/stages/teachers/teacher-0000.bin`: its description, and the teacher on `device`.
 pub(super) fn read(
     path: &Path,
     bytes: &[u8],
     datasets: Option<&Path>,
     device: &Device,
-) -> Result<(Description, Box<dyn AnyClassifier>), ExperimentError> {
+) -> Result<(Description, Teacher), ExperimentError> {
     let no_run = || {
         let expected =
             "expected a teacher in its run's directory (RUN/stages/teachers/teacher-0000.bin with RUN/config.toml)";
@@ -65,7 +64,7 @@ pub(super) fn read(
     let network = Network::Teacher { version: architecture.version(), config: config.teacher.clone() };
     let description = Description::of_run(&config, network, (shape, encoder), classes, origin);
     description.check().map_err(|error| error.at(path))?;
-    Ok((description, teacher.into_network()))
+    Ok((description, teacher))
 }
 
 /// Returns the directory of the run of a teacher's file, and the teacher's index. A directory of teachers that was set aside

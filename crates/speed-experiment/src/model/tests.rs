@@ -159,7 +159,7 @@ fn a_small_file_of_a_network_that_needs_much_memory_is_refused() {
     assert!(bytes.len() < 2_000_000, "{} bytes", bytes.len());
     let values = COPIES * shape.pixels();
     assert!(refused(&bytes).contains(&format!("found {values}")), "{}", refused(&bytes));
-    assert!(to_bytes(&description, network.as_ref()).is_err(), "no one could read it again");
+    assert!(to_bytes(&description, network.as_ref(), None).is_err(), "no one could read it again");
 }
 
 #[test]

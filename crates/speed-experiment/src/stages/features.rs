@@ -232,7 +232,6 @@ impl Stage for FeaturesStage<'_> {
             train: read(0)?,
             parts: self.pictures.parts.clone(),
             parties_by_class: None,
-            has_patients: self.pictures.has_patients,
             pool: read(1)?,
             test: read(2)?,
             class_names: self.pictures.class_names.clone(),

@@ -14,7 +14,7 @@ use speed_data::digits::{self, DigitsConfig};
 use speed_data::pictures::{self, PassedOver};
 use speed_data::{DataError, Dataset, Facts, ImageShape, Split, arrays, class_names, locate, mnist, partition, street};
 
-use crate::config::{AggregationKind, Config, DataSource, PoolOrigin};
+use crate::config::{AggregationKind, Config, DataSource, PatientRule, PoolOrigin};
 use crate::encoder::{PictureEncoder, check_shape, read_pictures};
 use crate::error::ExperimentError;
 use crate::image_warnings::{MEASURES_LITTLE, dark, first_names, in_several_parts, known};
@@ -32,8 +32,6 @@ pub(crate) struct Images {
     pub(crate) parts: Vec<Range<usize>>,
     /// The number of parties with training images of each class, if a party lacks one and no noise protects the parties.
     pub(crate) parties_by_class: Option<Vec<usize>>,
-    /// Whether patients determine the parts, and not the order and number of images.
-    pub(crate) has_patients: bool,
     /// Public images for the student, which does not see their labels; the queries are drawn from them. Without true labels
     /// (`data.labels`) every label is 0.
     pub(crate) pool: Split,
@@ -63,11 +61,10 @@ impl Images {
     ) -> Result<Option<Self>, ExperimentError> {
         let encoder = PictureEncoder::read(config)?;
         let Some(mut loaded) = dataset(config, streams, datasets, encoder.as_ref())? else { return Ok(None) };
-        loaded.divide(config)?;
+        loaded.divide(config, streams)?;
         let (notes, parties_by_class) = (loaded.notes(config), loaded.parties_by_class(config));
         let SourceImages { images, parts, handwriting, unlabelled, files, .. } = loaded;
         let Dataset { train, test, class_names, .. } = images;
-        let has_patients = config.data.patients().is_some();
         check_sizes(config, train.len(), test.len(), unlabelled)?;
         check_classes(config, train.classes())?;
         check_shape(config, encoder.as_ref(), train.shape())?;
@@ -79,7 +76,6 @@ impl Images {
             train,
             parts,
             parties_by_class,
-            has_patients,
             pool: public,
             test,
             class_names,
@@ -98,7 +94,7 @@ impl Images {
     /// Returns the digest of the training images and of their division among the teachers.
     pub(crate) fn divided_digest(&self) -> Value {
         let images = Self::digest(&self.train);
-        if !self.has_patients {
+        if partition::blocks(self.train.len(), self.parts.len()).is_ok_and(|blocks| blocks == self.parts) {
             return images;
         }
         let sizes: Vec<usize> = self.parts.iter().map(Range::len).collect();
@@ -125,37 +121,58 @@ struct SourceImages {
 
 impl SourceImages {
     /// Divides the training images among the teachers. The pool has its images before.
-    fn divide(&mut self, config: &Config) -> Result<(), ExperimentError> {
+    fn divide(&mut self, config: &Config, streams: &Streams) -> Result<(), ExperimentError> {
         self.move_pool(config)?;
-        let teachers = config.ensemble.teachers;
-        let train = &self.images.train;
-        let (Some(rule), Some(parts)) = (config.data.patients(), NonZeroUsize::new(teachers)) else {
-            // An error about too few images is reported elsewhere.
-            self.parts = partition::blocks(train.len(), teachers).unwrap_or_default();
+        let (ensemble, train) = (&config.ensemble, &self.images.train);
+        // An error about too few images is reported elsewhere.
+        self.parts = partition::blocks(train.len(), ensemble.teachers).unwrap_or_default();
+        let (order, parts) = if let Some(rule) = config.data.patients() {
+            self.by_patient(config, &rule)?
+        } else if let Some(parties) = ensemble.unequal_parties().filter(|_| !self.parts.is_empty()) {
+            let divided = partition::unequal(train.labels(), train.classes(), &parties, ensemble.skew, streams);
+            let divided = divided.map_err(|error| ExperimentError::fault(format_args!("ensemble.skew: {error}")))?;
+            let mut end = 0;
+            let parts = divided.iter().map(|images| {
+                end += images.len();
+                end - images.len()..end
+            });
+            let parts = parts.collect();
+            (divided.concat(), parts)
+        } else {
             return Ok(());
         };
-        let folder = Path::new(&config.data.folder).join("train");
-        let names: Vec<String> = match &self.files {
-            Some([files, _]) => relative(&folder, files),
-            None => (0..train.len()).map(|image| image.to_string()).collect(),
-        };
-        let Patients { of_image, warnings } = patients(&folder, &names, train, Some(&rule))?;
-        self.of_patients = warnings;
-        let division = Division::of_seed(config.seed);
-        let teacher_of: Vec<usize> = of_image.iter().map(|patient| division.part(patient, parts)).collect();
-        let (order, parts) = partition::by_teacher(&teacher_of, teachers).map_err(|teacher| {
-            let count = of_image.iter().collect::<BTreeSet<_>>().len();
-            ExperimentError::fault(format_args!(
-                "ensemble.teachers = {teachers}: teacher {teacher} has no image, because a keyed hash divides {count} patients \
-                 (data.patients): use fewer teachers, or another seed"
-            ))
-        })?;
-        self.images.train = train.select(&order);
+        self.images.train = self.images.train.select(&order);
         if let Some([files, _]) = &mut self.files {
             *files = order.iter().map(|&image| files[image].clone()).collect();
         }
         self.parts = parts;
         Ok(())
+    }
+
+    /// Returns the training images in the order of the teachers of their patients, and the part of every teacher.
+    fn by_patient(
+        &mut self,
+        config: &Config,
+        rule: &PatientRule,
+    ) -> Result<(Vec<usize>, Vec<Range<usize>>), ExperimentError> {
+        let (teachers, train) = (config.ensemble.teachers, &self.images.train);
+        let folder = Path::new(&config.data.folder).join("train");
+        let names: Vec<String> = match &self.files {
+            Some([files, _]) => relative(&folder, files),
+            None => (0..train.len()).map(|image| image.to_string()).collect(),
+        };
+        let Patients { of_image, warnings } = patients(&folder, &names, train, Some(rule))?;
+        self.of_patients = warnings;
+        let division = Division::of_seed(config.seed);
+        let parts = NonZeroUsize::new(teachers).expect("a config that was checked has teachers");
+        let teacher_of: Vec<usize> = of_image.iter().map(|patient| division.part(patient, parts)).collect();
+        partition::by_teacher(&teacher_of, teachers).map_err(|teacher| {
+            let count = of_image.iter().collect::<BTreeSet<_>>().len();
+            ExperimentError::fault(format_args!(
+                "ensemble.teachers = {teachers}: teacher {teacher} has no image, because a keyed hash divides {count} patients \
+                 (data.patients): use fewer teachers, or another seed"
+            ))
+        })
     }
 
     /// Moves the last training images to the beginning of the test images if they are the pool, so that no teacher has them.
@@ -184,7 +201,9 @@ impl SourceImages {
         let unused = self.unlabelled.and_then(|images| images.checked_sub(pool)).filter(|unused| *unused > 0);
         let unused =
             unused.map(|unused| format!("the last {unused} public images are not used (data.pool_images = {pool})"));
-        let uneven = partition::uneven(&self.images.train, &self.parts);
+        // Unequal parties are intended.
+        let is_intended = config.ensemble.unequal_parties().is_some();
+        let uneven = partition::uneven(&self.images.train, &self.parts).filter(|_| !is_intended);
         let parties = self.parties_by_class(config).map(|counts| {
             let each = self
                 .images
@@ -380,7 +399,7 @@ impl ImageFacts {
             Some(facts) => (Some(facts), None, Vec::new()),
             None => match dataset(config, &Streams::new(config.seed), datasets, encoder.as_ref())? {
                 Some(mut loaded) => {
-                    loaded.divide(config)?;
+                    loaded.divide(config, &Streams::new(config.seed))?;
                     (Some(Facts::from_dataset(&loaded.images)), loaded.unlabelled, loaded.notes(config))
                 }
                 None => (None, None, Vec::new()),

@@ -4,7 +4,7 @@ use rand::seq::SliceRandom;
 use rand::seq::index::sample;
 use serde_json::{Value, json};
 use speed_core::random::Streams;
-use speed_core::{VoteShape, Votes, VotesError, most_frequent};
+use speed_core::{VoteShape, Votes, VotesError, group_answer, most_frequent};
 
 use super::complete::complete;
 use super::context::Context;
@@ -61,14 +61,14 @@ impl<'a> QueryList<'a> {
         (0..self.len()).map(|query| right(query).expect("a query has images")).collect()
     }
 
-    /// Returns each teacher's answers to the queries: its vote on an image, or the label that it gives most often in a group.
+    /// Returns each teacher's answers to the queries: its vote on an image, or its answer to a group ([`group_answer`]).
     pub(super) fn answers(self, votes: &Votes) -> Result<Votes, VotesError> {
         let teachers = votes.shape().teachers();
         let shape = VoteShape::new(teachers, self.len(), votes.shape().classes())?;
         let mut answers = Vec::with_capacity(shape.votes());
         for teacher in 0..teachers {
             let own = votes.teacher(teacher);
-            let answer = |query| most_frequent(self.members(query).iter().filter_map(|&image| own[image]));
+            let answer = |query| group_answer(self.members(query).iter().map(|&image| own[image]));
             answers.extend((0..self.len()).map(answer));
         }
         Votes::new(shape, answers)
@@ -281,10 +281,10 @@ mod tests {
         let single = Queries { images: vec![4, 0], groups: None };
         assert_eq!(single.all().answers(&votes).expect("answers").all(), [1, 0, 2, 1].map(Some));
         assert_eq!(single.all().truth(&[0, 0, 1, 2, 1]), [1, 0]);
-        // Empty votes on images are left out; an answer is empty only if all of them are.
+        // An answer is empty if more than half of the votes on images are.
         let own = vec![None, Some(2_u8), None, None, None, Some(1), None, Some(0), Some(0), None];
         let votes = Votes::new(votes.shape(), own).expect("votes");
-        assert_eq!(queries.all().answers(&votes).expect("answers").all(), [Some(2), None, Some(0), Some(0)]);
+        assert_eq!(queries.all().answers(&votes).expect("answers").all(), [None, None, Some(0), Some(0)]);
         assert_eq!(single.all().answers(&votes).expect("answers").all(), [None, None, None, Some(1)]);
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 use speed_data::Split;
 use speed_nn::threads;
-use speed_teacher::{EnsembleTraining, TeacherMetrics, train_member};
+use speed_teacher::{EnsembleTraining, TeacherConfig, TeacherMetrics, Unknown, train_member};
 
 use super::complete::complete;
 use super::context::Context;
@@ -121,7 +121,7 @@ impl Stage for TeachersStage<'_> {
     type Output = TrainedTeachers;
 
     fn facts(&self) -> StageFacts<'_> {
-        StageFacts { version: 6, depends_on_machine: true, is_read_by_shards: false, ..StageFacts::new(self.name) }
+        StageFacts { version: 7, depends_on_machine: true, is_read_by_shards: false, ..StageFacts::new(self.name) }
     }
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
@@ -129,7 +129,8 @@ impl Stage for TeachersStage<'_> {
         Ok(json!({
             "images": self.images.divided_digest(),
             "teachers": config.ensemble.teachers,
-            "teacher": config.teacher,
+            // What they do with unlike images is decided when they vote.
+            "teacher": TeacherConfig { unknown: Unknown::default(), ..config.teacher.clone() },
             VERSION: config.teacher.architecture.version(),
             "device": context.device.fingerprint,
             "seed": config.seed,
@@ -157,7 +158,7 @@ struct Training<'a> {
     context: &'a Context<'a>,
     folder: &'a StageFolder,
     train: &'a Split,
-    partitions: Vec<Range<usize>>,
+    parts: &'a [Range<usize>],
     /// The finished teachers, each with the kind of machine that trained it.
     done: Mutex<BTreeMap<usize, Done>>,
 }
@@ -168,7 +169,7 @@ type Done = (TeacherMetrics, String);
 impl<'a> Training<'a> {
     fn new(stage: &TeachersStage<'a>, context: &'a Context<'a>, folder: &'a StageFolder) -> Self {
         let Images { train, parts, .. } = stage.images;
-        Self { context, folder, train, partitions: parts.clone(), done: Mutex::default() }
+        Self { context, folder, train, parts, done: Mutex::default() }
     }
 
     fn done(&self) -> MutexGuard<'_, BTreeMap<usize, Done>> {
@@ -197,7 +198,7 @@ impl<'a> Training<'a> {
         let training = EnsembleTraining {
             config: &config.teacher,
             data: self.train,
-            partitions: &self.partitions,
+            partitions: self.parts,
             streams,
             device: &device.burn,
         };
@@ -213,12 +214,12 @@ impl<'a> Training<'a> {
 
     fn metrics_csv(&self) -> Result<String, ExperimentError> {
         let done = self.done();
-        let lines = self.partitions.iter().enumerate().map(|(teacher, partition)| {
+        let lines = self.parts.iter().enumerate().map(|(teacher, part)| {
             let lost = || ExperimentError::fault(format_args!("teacher {teacher} was saved and cannot be read back"));
             let (metrics, arithmetic) = done.get(&teacher).ok_or_else(lost)?;
             Ok(vec![
                 teacher.to_string(),
-                partition.len().to_string(),
+                part.len().to_string(),
                 metrics.steps.to_string(),
                 metrics.final_loss.to_string(),
                 metrics.train_accuracy.to_string(),

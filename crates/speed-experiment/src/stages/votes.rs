@@ -9,7 +9,7 @@ use speed_core::{VoteShape, Votes, VotesError, printable_path};
 use speed_data::{Images as Unlabelled, Split};
 use speed_nn::threads::map;
 use speed_student::pool::{MapError, PoolMap};
-use speed_teacher::{Teacher, ensemble_votes};
+use speed_teacher::{Teacher, Unknown, ensemble_votes, lacking_classes};
 
 use super::complete::complete;
 use super::context::Context;
@@ -186,9 +186,10 @@ impl Stage for VotesStage<'_> {
 
     fn inputs(&self, context: &Context<'_>) -> Result<Value, ExperimentError> {
         let (teachers, pool) = (context.config.ensemble.teachers, context.config.data.pool_images);
+        let unknown = context.config.teacher.unknown;
         Ok(match &self.source {
             VoteOrigin::Teachers(trained, images) => {
-                json!({ "teachers": trained.hash(), "pool": Images::digest(&images.pool) })
+                json!({ "teachers": trained.hash(), "unknown": unknown, "pool": Images::digest(&images.pool) })
             }
             VoteOrigin::File { digest, file, .. } => {
                 json!({
@@ -212,6 +213,7 @@ impl Stage for VotesStage<'_> {
                 "neighbours": images.divided_digest(),
                 "map": mapped.hash,
                 "dimensions": PoolMap::dimensions_for(images.pool.classes()),
+                "unknown": unknown,
                 "teachers": teachers,
                 "seed": context.config.seed,
                 "pool": self.pool_digest(),
@@ -221,7 +223,9 @@ impl Stage for VotesStage<'_> {
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
         let votes = match &self.source {
-            VoteOrigin::Teachers(trained, images) => ask_teachers(context, trained, &images.pool, "collect votes")?,
+            VoteOrigin::Teachers(trained, images) => {
+                ask_teachers(context, trained, &images.pool, context.config.teacher.unknown, "collect votes")?
+            }
             VoteOrigin::File { votes, file, .. } => {
                 context.progress.begin("read votes", "files", 1, 0);
                 votes.votes().map_err(|fault| ExperimentError::input(&file.path, fault))?
@@ -252,11 +256,12 @@ impl Stage for VotesStage<'_> {
     }
 }
 
-/// Returns the votes of the trained teachers on some images; `task` names the work for the progress.
+/// Returns the votes of the trained teachers on some images, with `unknown` on those unlike their own; `task` names the work for the progress.
 pub(super) fn ask_teachers(
     context: &Context<'_>,
     trained: &TrainedTeachers,
     images: &Split,
+    unknown: Unknown,
     task: &str,
 ) -> Result<Votes, ExperimentError> {
     let count = context.config.ensemble.teachers;
@@ -268,7 +273,7 @@ pub(super) fn ask_teachers(
         context.progress.advance(1, "");
         Ok(teacher)
     };
-    Ok(ensemble_votes(count, &load, images, context.threads.get())?)
+    Ok(ensemble_votes(count, &load, images, (unknown, &context.streams), context.threads.get())?)
 }
 
 /// Reports how a file of votes was read, and how many of its images are beyond the pool.
@@ -307,11 +312,11 @@ fn truth(context: &Context<'_>, images: &Images) -> Result<Votes, ExperimentErro
 }
 
 /// Returns votes without training: every teacher labels an image of the pool like its own image whose place in the pool's map is
-/// nearest ([`PoolMap::nearest_labels`](speed_student::pool::PoolMap::nearest_labels)). The map is public, so a teacher's votes depend on its
-/// own images only.
+/// nearest ([`PoolMap::nearest_labels`](speed_student::pool::PoolMap::nearest_labels)), and votes on unlike images as `teacher.unknown` says.
+/// The map is public, so a teacher's votes depend on its own images only.
 fn neighbours(context: &Context<'_>, mapped: &MappedPool, images: &Images) -> Result<Votes, ExperimentError> {
     let (teachers, threads) = (context.config.ensemble.teachers, context.threads.get());
-    let (train, pool) = (&images.train, &images.pool);
+    let Images { train, parts, pool, .. } = images;
     context.progress.begin("place the teachers' images", "images", train.len() as u64, 0);
     let on_images = |images| context.progress.advance(images as u64, "");
     let places =
@@ -320,11 +325,15 @@ fn neighbours(context: &Context<'_>, mapped: &MappedPool, images: &Images) -> Re
     context.progress.begin("collect votes", "teachers", teachers as u64, 0);
     let all: Vec<usize> = (0..teachers).collect();
     let rows = map(&all, threads, |&teacher, _| {
-        let own: Vec<(&[f64], u8)> = images.parts[teacher].clone().map(|i| (&*places[i], train.label(i))).collect();
+        let own: Vec<(&[f64], u8)> = parts[teacher].clone().map(|i| (&*places[i], train.label(i))).collect();
+        let lacking = lacking_classes(own.iter().map(|(_, label)| *label), pool.classes());
         let mut stream = context.streams.stream("neighbours", teacher as u64);
-        let labels = mapped.map.nearest_labels(&own, pool.classes(), &mut stream);
+        let labels = mapped.map.nearest_labels(&own).into_iter();
+        let votes: Vec<Option<u8>> = labels
+            .map(|(label, is_like_own)| context.config.teacher.unknown.vote(label, is_like_own, &lacking, &mut stream))
+            .collect();
         context.progress.advance(1, "");
-        Ok(labels)
+        Ok(votes)
     });
     let labels = rows.map_err(MapError::Threads)?.concat();
     let shape = VoteShape::new(teachers, pool.len(), pool.classes()).map_err(VotesError::from)?;

@@ -176,7 +176,7 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     };
     let description =
         Description::of_run(&config, network, (pool.images.shape(), encoder.clone()), class_names.clone(), origin);
-    let bytes = to_bytes(&description, outcome.student.network()).map_err(|error| error.at(&options.out))?;
+    let bytes = to_bytes(&description, outcome.student.network(), None).map_err(|error| error.at(&options.out))?;
     let write = if description.is_private() { write_private_output } else { write_output };
     write(&options.out, &bytes)?;
 

@@ -12,7 +12,7 @@ use speed_data::Split;
 use speed_nn::threads;
 use speed_nn::training::{greatest, logits, margins};
 use speed_teacher::{
-    EnsembleError, EnsembleTraining, TeacherConfig, TeacherError, TeacherMetrics, TrainedTeacher, train_member,
+    EnsembleError, EnsembleTraining, TeacherConfig, TeacherError, TeacherMetrics, TrainedTeacher, Unknown, train_member,
 };
 
 use super::images::{ImagesOptions, Labelled};
@@ -280,11 +280,14 @@ fn train(
             held_out => logits(teacher.network(), &data.images, held_out, &device).map_err(TeacherError::from)?,
         };
         let (predicted, margins) = (scores.chunks_exact(classes).map(greatest).collect(), margins(&scores, classes));
+        let unknown = settings.unknown;
         let network = Network::Teacher { version: settings.architecture.version(), config: settings };
         let (shape, classes) = (data.images.shape(), data.class_names.clone());
         let origin = Origin { teacher: Some(index), ..Origin::of_command(config.seed) };
         let description = Description::of_run(config, network, (shape, encoder.cloned()), classes, origin);
-        let bytes = to_bytes(&description, teacher.network())
+        // A teacher that votes on all images does not need its own.
+        let own = teacher.own_images().filter(|_| unknown != Unknown::Vote);
+        let bytes = to_bytes(&description, teacher.network(), own)
             .map_err(|error: ExperimentError| EnsembleError::Caller(error.at(&options.out)))?;
         progress.advance(1, &format!("teacher {index} fits {:.1} % of its images", 100.0 * metrics.train_accuracy));
         Ok((metrics, predicted, margins, bytes))

@@ -8,7 +8,7 @@ use serde::Serialize;
 use speed_core::vote_files::{
     NamedQueries, Pair, QueryNames, Question, csv_cell, parse_answer, parse_numbers, parse_pairs,
 };
-use speed_core::{Classes, Vote, VoteShape, Votes, VotesError, class_list, most_frequent, printable_path};
+use speed_core::{Classes, Vote, VoteShape, Votes, VotesError, class_list, group_answer, printable_path};
 use speed_data::pictures::{Preparation, find};
 
 use super::queries::{positions, read_queries};
@@ -79,7 +79,7 @@ pub struct VoteReport {
 const VALUES: &str = "the values of pixels that it expects, such as 0 to 1 or 0 to 255";
 
 /// Lets models vote on images, and writes the votes. A model's answer to a group is the class that it gives most often to the
-/// images of the group; the lowest on a tie. It is empty if its votes on all these images are.
+/// images of the group; the lowest on a tie. It is empty if more than half of its votes on these images are.
 ///
 /// # Errors
 /// If the output exists, a model or an image is wrong, models have different classes, or a query is not an image.
@@ -247,9 +247,8 @@ impl Voter {
     ) -> Result<Vec<Vote>, ExperimentError> {
         Ok(match self {
             Self::Own(model) => {
-                let predictions = Predicting { model, threads, on_batch }.predict(inputs)?;
-                let label = |class: usize| u8::try_from(class).unwrap_or(u8::MAX);
-                predictions.iter().map(|prediction| Some(label(prediction.class))).collect()
+                let votes = Predicting { model, threads, on_batch }.votes(inputs)?;
+                votes.into_iter().map(|(_, vote)| vote).collect()
             }
             Self::Foreign(model) => model.predict(inputs, threads, on_batch)?.into_iter().map(Some).collect(),
         })
@@ -332,7 +331,7 @@ fn in_order(
     let Some((list, queries)) = queries else { return Ok((names, votes)) };
     let places = positions(list, queries.all_pictures(), images, &names)?;
     let mut votes = places.into_iter().map(|place| votes[place]);
-    let answer = |query| most_frequent(votes.by_ref().take(queries.pictures(query).len()).flatten());
+    let answer = |query| group_answer(votes.by_ref().take(queries.pictures(query).len()));
     let answers = (0..queries.names().len()).map(answer).collect();
     Ok((queries.names().to_vec(), answers))
 }

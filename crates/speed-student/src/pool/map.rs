@@ -2,9 +2,9 @@
 
 use std::convert::Infallible;
 
-use rand::seq::IndexedRandom;
-use speed_core::random::{Stream, Streams};
+use speed_core::random::Streams;
 use speed_data::{ImageShape, Images};
+use speed_nn::reach::reach;
 use speed_nn::threads::QueueError;
 
 use crate::pool::clusters::{Clusters, squared_distance};
@@ -308,13 +308,18 @@ impl PoolMap {
         Ok(blocks.into_iter().flatten().collect())
     }
 
-    /// Returns the label that each image of the pool gets from `own`, images with their places and labels below `classes`: the label of
-    /// the nearest place, and of equally near ones the first. An image without a place nearer than 0.8 probably has a class of
-    /// which `own` has no image: it gets a random one of these classes, if there are any. An encoder's vectors have no such distance.
+    /// Returns the label that each image of the pool gets from `own`, at least one image with its place and label: the label of the
+    /// nearest place, and of equally near ones the first. The flag says whether the image is like its nearest: whether its place is
+    /// nearer than 0.8, or for an encoder's vectors, which have no such scale, within the [reach](speed_nn::reach) of `own`. An image that
+    /// is not probably has a class of which `own` has no image.
     #[must_use]
-    pub fn nearest_labels(&self, own: &[(&[f64], u8)], classes: usize, stream: &mut Stream) -> Vec<u8> {
-        let is_absent = |class: &u8| own.iter().all(|(_, label)| label != class);
-        let absent: Vec<u8> = (0..=u8::MAX).take(classes).filter(is_absent).collect();
+    pub fn nearest_labels(&self, own: &[(&[f64], u8)]) -> Vec<(u8, bool)> {
+        let reach = if self.whitened.is_some() {
+            let distance = |one: usize, other: usize| squared_distance(own[one].0, own[other].0);
+            reach(own.len(), distance).unwrap_or(f64::INFINITY).next_up()
+        } else {
+            REACH * REACH
+        };
         let label = |index: usize| {
             let mut best = (f64::INFINITY, 0);
             for &(place, label) in own {
@@ -323,11 +328,7 @@ impl PoolMap {
                     best = (distance, label);
                 }
             }
-            if self.whitened.is_some() || best.0 < REACH * REACH {
-                best.1
-            } else {
-                absent.choose(stream).copied().unwrap_or(best.1)
-            }
+            (best.1, best.0 < reach)
         };
         (0..self.len()).map(label).collect()
     }
@@ -405,15 +406,14 @@ mod tests {
         let pool = digits();
         let map = map(&pool, 2);
         let own: Vec<(&[f64], u8)> = (0..60).map(|i| (map.at(i, 10), pool.label(i))).collect();
-        let labels = map.nearest_labels(&own, 10, &mut Streams::new(4).stream("labels", 0));
-        assert!((0..60).all(|i| labels[i] == pool.label(i)));
-        let right = (0..pool.len()).filter(|&i| labels[i] == pool.label(i)).count();
+        let labels = map.nearest_labels(&own);
+        assert!((0..60).all(|i| labels[i] == (pool.label(i), true)));
+        let right = (0..pool.len()).filter(|&i| labels[i].0 == pool.label(i)).count();
         assert!(right > 420, "{right} of 600 by the nearest of 60 images");
-        // A teacher with images of one class guesses among the others far from its images.
+        // Most images of other classes are unlike those of a teacher with images of one class.
         let zeros: Vec<(&[f64], u8)> = own.iter().copied().filter(|(_, label)| *label == 0).collect();
-        let labels = map.nearest_labels(&zeros, 10, &mut Streams::new(5).stream("labels", 0));
-        let of_zeros = (0..pool.len()).filter(|&i| pool.label(i) == 0 && labels[i] == 0).count();
-        let others: std::collections::BTreeSet<u8> = labels.iter().copied().filter(|&label| label != 0).collect();
-        assert!(of_zeros > 40 && others.len() == 9, "{of_zeros} {others:?}");
+        let labels = map.nearest_labels(&zeros);
+        let alike = |is_zero: bool| (0..pool.len()).filter(|&i| (pool.label(i) == 0) == is_zero && labels[i].1).count();
+        assert!(alike(true) > 40 && alike(false) < 270, "{} {}", alike(true), alike(false));
     }
 }

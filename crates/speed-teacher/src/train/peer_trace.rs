@@ -31,6 +31,7 @@ fn config(architecture: Architecture, batch: usize) -> TeacherConfig {
         average: 0.0,
         validation: 0.0,
         class_weights: ClassWeights::None,
+        unknown: crate::Unknown::default(),
     };
     if architecture == Architecture::SMALL {
         return common;

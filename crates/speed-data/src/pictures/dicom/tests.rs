@@ -391,3 +391,50 @@ fn a_constant_picture_is_black_or_white() {
         assert_eq!(decode(file.bytes()).expect("a picture").into_bytes(), [level; 15]);
     }
 }
+
+#[test]
+fn the_patient_id_is_read_and_is_in_no_message() {
+    const NEXT: &str = "give a CSV file with the columns file and patient";
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("IM0001");
+    let id_of = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).expect("a file");
+        let found = crate::pictures::patient_id(&path).map_err(|error| error.to_string());
+        if let Err(text) = &found {
+            assert!(text.contains("IM0001") && !text.contains("SECRET"), "{text}");
+        }
+        found
+    };
+    let mut draw = StdRng::seed_from_u64(3);
+    for syntax in [IMPLICIT, EXPLICIT] {
+        let mut file = grey_file(syntax);
+        let missing = id_of(&file.bytes()).expect_err("no id");
+        assert!(missing.contains("Patient ID (0010,0020)") && missing.contains("found none") && missing.contains(NEXT));
+        // An id within a sequence is not the picture's.
+        let mut item = Vec::new();
+        add(&mut item, syntax == EXPLICIT, (PATIENT_ID.0, *b"LO", b"SECRET 8"));
+        let item = [&[0xfe, 0xff, 0, 0xe0][..], &(item.len() as u32).to_le_bytes(), &item].concat();
+        file.set((0x0008, 0x1140), b"SQ", [item, items(&mut draw, syntax == EXPLICIT, 2)].concat());
+        assert_eq!(id_of(&file.bytes()), Err(missing.clone()));
+        for (value, expected) in [(" SECRET 7 ", "SECRET 7"), ("SECRET\u{e9}", "SECRET\u{e9}")] {
+            file.text(PATIENT_ID.0, b"LO", value);
+            assert_eq!(id_of(&file.bytes()).as_deref(), Ok(expected));
+            assert_eq!(decode(file.bytes()).expect("a picture").width(), 5);
+        }
+        let whole = file.bytes();
+        for cut in MARK + 4..whole.len() {
+            let _ = id_of(&whole[..cut]);
+        }
+        for value in [&b""[..], b"  ", b"\0\0"] {
+            file.set(PATIENT_ID.0, b"LO", value.to_vec());
+            assert_eq!(id_of(&file.bytes()), Err(missing.clone()));
+        }
+        for value in [&b"SECRET\xe9 "[..], b"\x1b$BSECRET"] {
+            file.set(PATIENT_ID.0, b"LO", value.to_vec());
+            let other = id_of(&file.bytes()).expect_err("another encoding");
+            assert!(other.contains("found another encoding") && other.contains(NEXT), "{other}");
+        }
+    }
+    let png = id_of(b"\x89PNG\r\n\x1a\n").expect_err("no DICOM file");
+    assert!(png.contains("expected a DICOM file with a patient id") && png.contains(NEXT), "{png}");
+}

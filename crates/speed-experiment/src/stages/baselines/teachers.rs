@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use speed_teacher::Unknown;
 
 use crate::error::ExperimentError;
 use crate::report::BASELINE_STAGE;
@@ -52,7 +53,7 @@ impl Stage for TeachersStage<'_> {
 
     fn run(&self, context: &Context<'_>, folder: &mut StageFolder) -> Result<Vec<String>, ExperimentError> {
         let test = &self.images.test;
-        let votes = ask_teachers(context, self.trained, test, "teachers on the test images")?;
+        let votes = ask_teachers(context, self.trained, test, Unknown::Vote, "teachers on the test images")?;
         let mean_accuracy = votes.mean_accuracy(test.labels())?;
         let measured = Measured { teachers: votes.shape().teachers(), images: test.len(), mean_accuracy };
         folder.write_json(RESULT, &measured)?;

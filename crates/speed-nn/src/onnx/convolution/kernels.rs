@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{Aligned, Convolution};
+use super::packed::{Aligned, Convolution};
 
 /// The numbers of windows whose sums are computed at a time.
 const TILES: [usize; 7] = [12, 10, 9, 6, 5, 3, 1];

@@ -1,8 +1,9 @@
 //! Results against tract's own convolutions, for any shapes, bounds and lengths of vectors.
 
 use tract_onnx::prelude::{IntoRunnable, SpecialOps, tvec};
-use tract_onnx::tract_core::ops::cnn::{PaddingSpec, PoolSpec};
+use tract_onnx::tract_core::ops::cnn::{KernelFormat, PaddingSpec, PoolSpec};
 use tract_onnx::tract_core::ops::math;
+use tract_onnx::tract_core::ops::nn::DataFormat;
 
 use super::*;
 

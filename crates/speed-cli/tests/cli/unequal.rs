@@ -1,0 +1,66 @@
+//! Parties with unequal classes, whose teachers do not vote on images unlike their own.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::cli::common::{Workplace, determined};
+
+/// Twenty teachers of five parties with 60 built-in digits each on average.
+const UNEQUAL: &str = r#"
+name = "unequal"
+seed = 3
+[data]
+train_images = 1200
+test_images = 500
+pool_images = 400
+[ensemble]
+teachers = 20
+parties = 5
+skew = 0.1
+[votes]
+source = "neighbours"
+[queries]
+count = 100
+[noise]
+source = "simulation"
+[table]
+repeats = 0
+[[row]]
+name = "clear"
+aggregation = "non-private"
+"#;
+
+#[test]
+fn teachers_of_unequal_parties_vote_better_if_they_may_abstain() {
+    let place = Workplace::new(UNEQUAL);
+    let ensemble =
+        |set: &str| -> Value { place.json(&["run", "config.toml", "--json", "--set", set])["ensemble"].take() };
+    let right = |ensemble: &Value| ensemble["plurality_accuracy"].as_f64().expect("an accuracy");
+    let [vote, random, abstain] =
+        ["vote", "random", "abstain"].map(|unknown| ensemble(&format!("teacher.unknown={unknown}")));
+    assert!(right(&abstain) > right(&vote) + 0.03, "{abstain} {vote}");
+    assert!(right(&random) > right(&vote), "{random} {vote}");
+    assert!(abstain["empty_votes"].as_f64().expect("a share") > 0.2, "{abstain}");
+    assert!(vote["empty_votes"].is_null() && random["empty_votes"].is_null(), "{vote} {random}");
+    // Equal parties, whose teachers have all classes, or almost all.
+    let equal = ensemble("ensemble.skew=1000");
+    assert!(equal["empty_votes"].as_f64().is_none_or(|share| share < 0.05), "{equal}");
+}
+
+#[test]
+fn the_division_of_trained_teachers_is_deterministic_and_simulated_only() {
+    let place = Workplace::new(UNEQUAL);
+    let run = |results: &str, threads: &str| {
+        let set = ["--set", "votes.source=teachers", "--set", "teacher.steps=20", "--set", "data.train_images=300"];
+        place.succeeds(&[&["run", "config.toml", "--results", results, "--threads", threads], &set[..]].concat());
+        place.run_folder(results, "unequal")
+    };
+    let (one, two) = (run("one", "1"), run("two", "3"));
+    assert_eq!(determined(&one), determined(&two));
+    assert!(fs::read(one.join("stages/votes/votes.npy")).is_ok_and(|bytes| bytes.len() > 100));
+    let real = ["run", "config.toml", "--set", "noise.source=operating-system"];
+    let noisy = ["--set", "row.0.aggregation=trusted"];
+    place.fails(&[&real[..], &noisy].concat(), 2, &["ensemble.skew", "no claim", "noise.source = \"simulation\""]);
+    place.fails(&["run", "config.toml", "--set", "ensemble.teachers=1200"], 3, &["ensemble.skew", "without an image"]);
+}
