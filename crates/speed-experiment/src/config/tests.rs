@@ -123,7 +123,7 @@ fn unequal_parties_are_simulated_only() {
     refused(simulated, &["votes.source=truth"], &[key, "is read only with votes.source"]);
     refused(
         simulated,
-        &["data.source=pictures", "data.folder=x", "data.size=8x8", "data.patients=prefix:_"],
+        &["data.source=pictures", "data.folder=x", "data.size=24x24", "data.patients=prefix:_"],
         &[key, "data.patients", "set one"],
     );
 }
