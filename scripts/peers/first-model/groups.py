@@ -21,8 +21,7 @@ SITES, SEEDS = ("north", "east", "south"), range(1, 6)
 def student(folder, speed, work, choice, seed):
     """Returns the accuracy in per cent, and the number of classes that the labels have."""
     def run(*arguments):
-        result = subprocess.run([speed, *arguments, "--json", "-q"], check=True, capture_output=True, text=True)
-        return json.loads(result.stdout)
+        return json.loads(subprocess.run([speed, *arguments, "--json", "-q"], check=True, stdout=subprocess.PIPE, text=True).stdout)
     pool, listed = ["--pool", folder / "trial/public"], ["--query-list", work / "queries.csv"]
     run("student", "queries", *pool, *choice, "--seed", str(seed), "--out", work / "queries.csv")
     votes = [work / f"{site}.csv" for site in SITES]

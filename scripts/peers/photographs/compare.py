@@ -16,6 +16,7 @@ CACHE keeps the vectors (20 minutes for CIFAR-10).
   logistic regression learns from the answers. Its epsilon is for an added or removed picture.
 """
 
+import hashlib
 import sys
 from pathlib import Path
 
@@ -118,9 +119,12 @@ def private_knn(data, random, noise):
 
 def main():
     encoder, folder, cache = sys.argv[1], sys.argv[2], Path((sys.argv + ["vectors.npz"])[3])
+    key = f"{hashlib.sha256(Path(encoder).read_bytes()).hexdigest()} {Path(folder).resolve()} with mirror images"
     if not cache.exists():
-        np.savez(cache, **vectors(encoder, folder))
+        np.savez(cache, key=key, **vectors(encoder, folder))
     all_of = np.load(cache)
+    if all_of["key"] != key:
+        raise SystemExit(f"{cache}: expected the vectors of {key}, found those of {all_of['key']}: remove the file")
     results = {}
     for seed in range(1, SEEDS + 1):
         random = np.random.default_rng(seed)

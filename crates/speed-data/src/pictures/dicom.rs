@@ -75,8 +75,8 @@ pub(super) fn decode(file: &[u8]) -> Result<DynamicImage, String> {
     let bytes = form.rows as usize * form.columns as usize * form.samples * (form.bits_allocated as usize / 8);
     // A value of an odd length is padded.
     if pixels.len() != bytes.next_multiple_of(2) && pixels.len() != bytes {
-        let found = format!("{} bytes", pixels.len());
-        return Err(refusal(PIXELS, format!("{bytes} bytes of {}", form.size()), found, "copy the file again"));
+        let (expected, found) = (format!("{bytes} bytes of {}", form.size()), format!("{} bytes", pixels.len()));
+        return Err(refusal(PIXELS, expected, found, "copy or export the file again"));
     }
     let pixels = &pixels[..bytes];
     let picture = if form.samples == 3 {
@@ -120,7 +120,9 @@ fn refusal((tag, name): Attribute, expected: impl ToString, found: impl ToString
 }
 
 fn damaged(what: &str) -> String {
-    format!("DICOM: expected {what}, found a damaged or cut file; copy or export the file again")
+    format!(
+        "DICOM: expected {what}, found other bytes; copy the file again, or export it again without private elements"
+    )
 }
 
 /// Returns the transfer syntax and the bytes of the data set.
@@ -158,22 +160,31 @@ fn walk<'a>(
     syntax: &TransferSyntax,
     mut visit: impl FnMut((u16, u16), &'a [u8]) -> bool,
 ) -> Result<(), String> {
-    const ELEMENTS: &str = "complete elements";
+    const ELEMENTS: &str = "complete elements, and no private sequence of an unknown kind (UN)";
     let mut reader = LazyDataSetReader::new_with_ts(Cursor::new(bytes), syntax).map_err(|_| damaged(ELEMENTS))?;
     // Sequences and items alternate, so a sequence is open at an odd depth. The reader may panic after a delimiter without its start, so such a
     // delimiter ends the reading.
     let mut depth = 0;
+    let mut opened = None;
     while let Some(token) = reader.advance() {
         // The reader's own messages are not shown, because they may quote the file.
         match token.map_err(|_| damaged(ELEMENTS))? {
             LazyDataToken::ElementHeader(_) => {}
-            LazyDataToken::SequenceStart { tag, len } if depth % 2 == 0 && depth < MAX_DEPTH => {
-                if depth == 0 && len.get() != Some(0) && !visit((tag.group(), tag.element()), &[]) {
+            LazyDataToken::SequenceStart { tag, .. } if depth % 2 == 0 && depth < MAX_DEPTH => {
+                if depth == 0 {
+                    opened = Some((tag.group(), tag.element()));
+                }
+                depth += 1;
+            }
+            LazyDataToken::ItemStart { .. } if depth % 2 == 1 => {
+                if depth == 1
+                    && let Some(tag) = opened.take()
+                    && !visit(tag, &[])
+                {
                     return Ok(());
                 }
                 depth += 1;
             }
-            LazyDataToken::ItemStart { .. } if depth % 2 == 1 => depth += 1,
             LazyDataToken::ItemEnd if depth > 0 && depth % 2 == 0 => depth -= 1,
             LazyDataToken::SequenceEnd if depth % 2 == 1 => depth -= 1,
             LazyDataToken::LazyValue { header, decoder } => {
@@ -324,8 +335,13 @@ impl Form {
 /// Maps the stored values of a grey picture to 0 to 255.
 fn grey(pixels: &[u8], form: &Form, attributes: &Attributes<'_>) -> Result<Vec<u8>, String> {
     const SAVE_WINDOW: &str = "save the picture with a linear window, or as PNG";
-    if attributes.has(MODALITY_TABLE) {
-        return Err(refusal(MODALITY_TABLE, "Rescale Slope and Intercept", "a table", SAVE_WINDOW));
+    // A table of values goes before a window, so a picture with both is refused too.
+    for (table, expected) in
+        [(MODALITY_TABLE, "Rescale Slope and Intercept"), (WINDOW_TABLE, "Window Center and Width")]
+    {
+        if attributes.has(table) {
+            return Err(refusal(table, expected, "a table", SAVE_WINDOW));
+        }
     }
     let slope = attributes.decimal(SLOPE)?.unwrap_or(1.0);
     let intercept = attributes.decimal(INTERCEPT)?.unwrap_or(0.0);
@@ -344,9 +360,6 @@ fn grey(pixels: &[u8], form: &Form, attributes: &Attributes<'_>) -> Result<Vec<u
             Some("SIGMOID") => return Err(refusal(WINDOW_FUNCTION, "LINEAR or LINEAR_EXACT", "SIGMOID", SAVE_WINDOW)),
             Some(_) => return Err(refusal(WINDOW_FUNCTION, "LINEAR or LINEAR_EXACT", "another one", SAVE_WINDOW)),
         },
-        _ if attributes.has(WINDOW_TABLE) => {
-            return Err(refusal(WINDOW_TABLE, "Window Center and Width", "only a table", SAVE_WINDOW));
-        }
         _ => {
             let least = values().fold(f64::INFINITY, f64::min);
             [least, values().fold(f64::NEG_INFINITY, f64::max) - least]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tract_onnx::pb::tensor_proto::DataType;
-use tract_onnx::pb::{GraphProto, ModelProto, OperatorSetIdProto};
+use tract_onnx::pb::{GraphProto, ModelProto, NodeProto, OperatorSetIdProto};
 
 use crate::onnx::proto::{Builder, integer, length};
 use crate::onnx::{Encoder, OnnxError, PixelType, TokenPool};
@@ -31,6 +31,23 @@ pub(crate) fn operator_set(model: &ModelProto) -> Result<i64, OnnxError> {
     Err(OnnxError::form(format!("an encoder of ONNX's operator set {first} to {last}"), found))
 }
 
+/// A graph without its weights, and their names.
+struct Weightless {
+    nodes: GraphProto,
+    weights: HashSet<String>,
+}
+
+impl Weightless {
+    fn of(graph: &GraphProto) -> Self {
+        let (constants, nodes): (Vec<&NodeProto>, Vec<&NodeProto>) =
+            graph.node.iter().partition(|node| node.op_type == "Constant");
+        let stored = graph.initializer.iter().map(|tensor| &tensor.name);
+        let weights = stored.chain(constants.into_iter().flat_map(|node| &node.output)).cloned().collect();
+        let (node, output) = (nodes.into_iter().cloned().collect(), graph.output.clone());
+        Self { nodes: GraphProto { node, output, ..GraphProto::default() }, weights }
+    }
+}
+
 impl Encoder {
     /// Adds the preparation of the images, the encoder's nodes, and the bytes of its vectors. Returns the name of the vectors
     /// as images N x 1 x 1 x D, with values of 0 to 1.
@@ -48,21 +65,19 @@ impl Encoder {
             (_, PixelType::Float) => images = self.prepared(graph, images, pixels),
         }
         let own = model.graph.clone().unwrap_or_default();
-        let constants: HashSet<String> = own.initializer.iter().map(|tensor| tensor.name.clone()).collect();
         let prefixed = |name: &str| if name.is_empty() { String::new() } else { format!("{PREFIX}{name}") };
         // The mirror image has nodes of its own, and the same weights.
-        let mirrored = |name: &str| match name {
-            "" => String::new(),
-            name if constants.contains(name) => prefixed(name),
-            name => format!("{MIRRORED}{name}"),
-        };
-        let copy = GraphProto { initializer: vec![], ..own.clone() };
+        let mirrored = self.preparation().mirror.then(|| Weightless::of(&own));
         let mut vectors = self.embed(graph, own, images.clone(), prefixed);
-        if self.preparation().mirror {
+        if let Some(Weightless { nodes, weights }) = mirrored {
             let columns: Vec<i64> = (0..length(self.shape().width)).rev().collect();
             let columns = graph.integers(&columns);
             let images = graph.node("Gather", vec![images, columns], vec![integer("axis", 3)]);
-            let others = self.embed(graph, copy, images, mirrored);
+            let renamed = |name: &str| match name {
+                name if name.is_empty() || weights.contains(name) => prefixed(name),
+                name => format!("{MIRRORED}{name}"),
+            };
+            let others = self.embed(graph, nodes, images, renamed);
             vectors = graph.node("Add", vec![vectors, others], vec![]);
         }
         let sizes = graph.node("Abs", vec![vectors.clone()], vec![]);

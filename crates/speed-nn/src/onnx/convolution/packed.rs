@@ -108,6 +108,8 @@ impl Convolution {
             || [self.input, self.output, self.strides, self.dilations].as_flattened().contains(&0)
             || !(1..=MAX_DEPTH).contains(&depth)
             || ![1, all].contains(&bias.len())
+            // A product of zero with them is not zero, so that absent taps would count in some vectors and not in others.
+            || kernel.iter().chain(bias).any(|value| !value.is_finite())
         {
             return false;
         }
