@@ -27,7 +27,7 @@ pub(crate) struct PartyVotes<'a> {
 
 impl PartyVotes<'_> {
     /// Reads how many of a party's teachers chose each class of each query (queries x classes, row-major). A teacher whose vote is
-    /// empty chose none.
+    /// empty chose none; all votes may be empty.
     ///
     /// The votes of one teacher are a file of one vote per query. Those of several are a folder with such a file for each
     /// teacher, or one table: labels (teachers x queries) or counts (queries x classes), which add up to at most the number of
@@ -89,7 +89,7 @@ impl PartyVotes<'_> {
         };
         let table = table.map_err(|error| refuse(&AnswerError::from(error)))?;
         let known = Known { teachers: Some(teachers), queries: Some(shape.queries()), classes: Some(shape.classes()) };
-        let votes = VoteFile::new(table, form, &known).map_err(|error| refuse(&error))?;
+        let votes = VoteFile::of_party(table, form, &known).map_err(|error| refuse(&error))?;
         let (expected, found) = (shape.queries(), votes.queries_in_file());
         if found != expected {
             return Err(refuse(&format_args!("{found} queries, the round has {expected}")));

@@ -162,6 +162,12 @@ fn labels_and_counts_of_a_party_give_the_same_message() {
     fs::write(parties.path("teacher 1", "fewer.csv"), "1,1,0\n0,0,1\n0,0,1\n0,0,0\n").expect("votes");
     fs::write(parties.path("teacher 1/folder", "a.csv"), "query,label\n3,\n0,0\n2,2\n1,NA\n").expect("votes");
     fs::write(parties.path("teacher 1/folder", "b.csv"), "1\n2\nNA\n-1\n").expect("votes");
+    // No vote at all.
+    fs::write(parties.path("teacher 1", "zeros.csv"), "0,0,0\n".repeat(4)).expect("votes");
+    fs::write(parties.path("teacher 1", "nothing.csv"), "-1,NA,-1,NA\n-1,,-1,-1\n").expect("votes");
+    for name in ["a.csv", "b.csv"] {
+        fs::write(parties.path("teacher 1/none", name), "NA\n".repeat(4)).expect("votes");
+    }
     let message = |votes: &str| {
         let answer = format!("{ANSWER} --votes {votes} --new-registry --out message-{votes}");
         parties.succeeds("teacher 1", &answer);
@@ -172,7 +178,10 @@ fn labels_and_counts_of_a_party_give_the_same_message() {
     assert!(labels == counts, "labels and counts");
     let (some, fewer, folder) = (message("some.csv"), message("fewer.csv"), message("folder"));
     assert!(some == fewer && some == folder, "empty votes in three forms");
-    assert!(some != labels && some.len() == labels.len(), "a message shows no empty vote");
+    let (zeros, nothing, none) = (message("zeros.csv"), message("nothing.csv"), message("none"));
+    assert!(zeros == nothing && zeros == none, "no vote in three forms");
+    assert!(some != labels && none != some, "the votes differ");
+    assert!(some.len() == labels.len() && none.len() == labels.len(), "a message shows no empty vote");
 }
 
 #[test]
@@ -187,8 +196,7 @@ fn votes_that_are_not_those_of_a_partys_teachers_are_refused() {
             "line 3 sums to 3, expected at most the number of teachers, 2",
         ),
         ("negative.csv", "3,-1,0\n0,2,0\n0,1,1\n1,1,0\n".to_owned(), "expected a count of votes, found -1"),
-        ("empty.csv", "0,0,0\n0,0,0\n0,0,0\n0,0,0\n".to_owned(), "all votes are empty"),
-        ("nothing.csv", "-1,NA,-1,NA\n-1,-1,-1,-1\n".to_owned(), "all votes are empty"),
+        ("blank.csv", "0,1,2,0\n,,,\n".to_owned(), "line 2: a line of empty cells only"),
         ("text.csv", "0,n/a,1,2\n1,1,1,1\n".to_owned(), "line 1, column 2: expected an integer, found \"n/a\""),
         ("long.csv", "2,0,0\n0,2,0\n0,1,1\n1,1,0\n1,1,0\n".to_owned(), "5 queries, the round has 4"),
         ("class.csv", "3,1,2,0\n0,1,2,0\n".to_owned(), "expected 0 to 2"),

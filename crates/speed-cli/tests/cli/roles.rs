@@ -560,24 +560,25 @@ fn proofs_are_the_default() {
     assert_eq!(fs::read_to_string(parties.path("student", "labels.csv")).expect("labels"), "query,label\n0,1\n");
 }
 
-/// A query on which all votes are empty, and queries on which some are. Labels are those of clear text, a file without a vote is refused by
-/// name, and messages have one length.
+/// A query on which all votes are empty, a teacher whose votes are, and other empty votes. Labels are those of clear text, and messages have
+/// one length.
 #[test]
 fn teachers_may_leave_votes_empty() {
-    let (queries, teachers) = (4, 3);
+    let (queries, teachers) = (4, 4);
     let parties = Parties::new();
     parties.agree(queries, teachers, "--mechanism discrete-laplace --gamma 2 --threshold 2");
-    let votes: [[Vote; 4]; 3] =
-        [[Some(1), Some(2), None, None], [Some(1), None, None, Some(3)], [Some(1), Some(2), None, Some(3)]];
+    let votes: [[Vote; 4]; 4] =
+        [[Some(1), Some(2), None, None], [Some(1), None, None, Some(3)], [Some(1), Some(2), None, Some(3)], [None; 4]];
     let answer = format!("{ANSWER} --simulation 8 --out message");
-    for (file, words) in
-        [("NA\n-1\nNA\n-1\n", "all votes are empty"), ("0\n1\n2\nn/a\n", "line 4: expected the label of query 3")]
-    {
+    for (file, words) in [
+        (",,,\n", "line 1: a line of empty cells only: write NA for an empty vote, or remove the line"),
+        ("0\n1\n2\nn/a\n", "line 4: expected the label of query 3"),
+    ] {
         fs::write(parties.path("teacher 0", "votes.csv"), file).expect("votes");
         check_failure(&parties.run("teacher 0", &answer), 3, &["votes.csv", words]);
     }
-    let files = ["1\n2\nNA\n-1\n", "query,label\n3,3\n2,\n1,NA\n0,1\n", "1,2,,3\n"];
-    let lengths = [0, 1, 2].map(|teacher| {
+    let files = ["1\n2\nNA\n-1\n", "query,label\n3,3\n2,\n1,NA\n0,1\n", "1,2,,3\n", "NA\n-1\nNA\n-1\n"];
+    let lengths = [0, 1, 2, 3].map(|teacher| {
         let party = format!("teacher {teacher}");
         fs::write(parties.path(&party, "votes.csv"), files[teacher]).expect("votes");
         parties.succeeds(&party, &answer);

@@ -93,27 +93,23 @@ impl From<TableError> for AnswerError {
 /// order, by index or by name; or one-hot histograms, one per line.
 ///
 /// An empty vote is -1 in place of a label, and in a text also NA or an empty cell, unless a class has this name. In a
-/// histogram all its counts are 0. A line without any value is not a vote, because files may end with such lines.
+/// histogram all its counts are 0. A blank line is not a vote, because files may end with such lines. All votes may be empty:
+/// were they refused, the missing message would reveal it.
 ///
 /// If the classes have names, arrays are refused, labels are names, and a text begins with names of columns: `label`, or those of all classes above
 /// histograms. Otherwise the numbers of another program, which may count from 1, would be other classes.
 ///
 /// # Errors
-/// The error states the query and the expected value, and the found one if it is no vote. A file whose votes are all empty
-/// is refused.
+/// The error states the query and the expected value, and the found one if it is no vote.
 pub fn parse_answer(bytes: &[u8], question: &Question<'_>) -> Result<Vec<Vote>, AnswerError> {
-    let votes = match (is_array(bytes)?, question.classes.names()) {
+    match (is_array(bytes)?, question.classes.names()) {
         (true, Some(names)) => Err(AnswerError::Invalid(format!(
             "an array has no names, and the round's classes have ({}): expected CSV with names of classes",
             class_list(names)
         ))),
         (true, None) => array(bytes, question),
         (false, _) => text(bytes, question),
-    }?;
-    if votes.iter().all(Option::is_none) {
-        return Err(AnswerError::Invalid("all votes are empty: expected at least one vote for a class".to_owned()));
     }
-    Ok(votes)
 }
 
 fn array(bytes: &[u8], question: &Question<'_>) -> Result<Vec<Vote>, AnswerError> {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::VoteShape;
-use crate::vote_files::table::{EMPTY, Table};
+use crate::vote_files::table::Table;
 
 /// Largest number of outcomes of a round. If the number of classes is unknown, a larger entry is not read as a label.
 const ROUND_CLASSES: i64 = 128;
@@ -116,8 +116,8 @@ pub(crate) fn decide(table: &Table, known: &Known) -> Result<VotesForm, FormErro
         (true, false) => Ok(VotesForm::Labels),
         (false, true) => Ok(VotesForm::Histograms),
         (false, false) => Err(FormError::Invalid(format!("{}{readings}", expected(known)))),
-        // Counts are not negative.
-        (true, true) if table.values.contains(&EMPTY) => Ok(VotesForm::Labels),
+        // Counts are not negative, but a blank cell may be a missing count.
+        (true, true) if table.has_written_empty => Ok(VotesForm::Labels),
         (true, true) if table.values.iter().any(|&value| value >= labels_below(table, known)) => {
             Ok(VotesForm::Histograms)
         }

@@ -45,22 +45,17 @@ impl<'a> Records<'a> {
     /// Returns the next record and its line, from 1, or `None` at the end. Skips blank lines.
     ///
     /// # Errors
-    /// If a record without a value is followed by another record.
+    /// If a line has separators, but no value: it may be a teacher or a query without votes, so it is not skipped.
     pub(crate) fn next(&mut self) -> Result<Option<(usize, &StringRecord)>, TableError> {
-        let mut empty = None;
         while self.reader.read_record(&mut self.record).expect("text in memory, of records of any length") {
             let line = self.line();
-            if self.record.iter().all(str::is_empty) {
-                // A spreadsheet may write empty records after the last one.
-                empty = empty.or((self.record.len() > 1).then_some(line));
-                continue;
+            if self.record.iter().any(|cell| !cell.is_empty()) {
+                return Ok(Some((line, &self.record)));
             }
-            return match empty {
-                None => Ok(Some((line, &self.record))),
-                Some(line) => Err(TableError(format!(
-                    "line {line} has no values, but later lines have some: remove it, or write NA if its votes are empty"
-                ))),
-            };
+            if self.record.len() > 1 {
+                let next = "write NA for an empty vote, or remove the line";
+                return Err(TableError(format!("line {line}: a line of empty cells only: {next}")));
+            }
         }
         Ok(None)
     }
@@ -141,8 +136,11 @@ mod tests {
     }
 
     #[test]
-    fn records_without_a_value_may_only_be_the_last() {
-        assert_eq!(all("1,2\n,\n,\n").expect("records").len(), 1);
-        assert!(all("1,2\n,\n3,4\n").expect_err("refused").to_string().contains("line 2 has no values"));
+    fn lines_of_empty_cells_only_are_refused_and_blank_lines_are_not() {
+        assert_eq!(all("\n1,2\n\n \n3,4\n\n").expect("records").len(), 2);
+        let expected = "line 2: a line of empty cells only: write NA for an empty vote, or remove the line";
+        for text in ["1,2\n,\n,\n", "1,2\n,\n3,4\n", "1,2\n\"\", ", "1;2\r\n;\r\n\r\n"] {
+            assert_eq!(all(text).expect_err("refused").to_string(), expected, "{text:?}");
+        }
     }
 }

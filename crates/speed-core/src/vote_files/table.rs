@@ -27,6 +27,8 @@ pub struct Table {
     pub(crate) rows: usize,
     pub(crate) columns: usize,
     pub(crate) values: Vec<i64>,
+    /// Whether an empty vote is written as -1 or NA, not only as a blank cell.
+    pub(crate) has_written_empty: bool,
     /// The line of each row, if the table comes from a text.
     lines: Vec<usize>,
     /// Number of columns of a text before the first value.
@@ -52,7 +54,8 @@ impl Table {
             return Err(TableError::empty());
         }
         let values = WholeNumbers::parse(bytes)?.values;
-        Ok(Self { rows, columns, values, lines: Vec::new(), names: 0 })
+        let has_written_empty = values.contains(&EMPTY);
+        Ok(Self { rows, columns, values, has_written_empty, lines: Vec::new(), names: 0 })
     }
 
     /// Parses the counts of a round whose classes have names: CSV whose columns are named like the classes, in their order.
@@ -71,6 +74,7 @@ impl Table {
         let mut records = Records::new(text)?;
         let (mut width, mut names, mut has_header) = (None, 0, false);
         let (mut values, mut lines, mut is_last_blank) = (Vec::new(), Vec::new(), true);
+        let mut has_written_empty = false;
         while let Some((line, record)) = records.next()? {
             let expected = *width.get_or_insert(record.len());
             if record.len() != expected {
@@ -91,14 +95,16 @@ impl Table {
             is_last_blank &= !has_header && record.iter().next_back().is_some_and(str::is_empty);
             for (column, cell) in record.iter().enumerate().skip(names) {
                 let location = Location::Cell(line, column + 1);
-                values.push(vote(cell).ok_or_else(|| TableError::number(location, cell))?);
+                let value = vote(cell).ok_or_else(|| TableError::number(location, cell))?;
+                has_written_empty |= value == EMPTY && !cell.is_empty();
+                values.push(value);
             }
         }
         if let Some(classes) = classes.filter(|_| !has_header) {
             return Err(TableError::class_columns(classes));
         }
         let columns = width.unwrap_or(0) - names;
-        let table = Self { rows: lines.len(), columns, values, lines, names };
+        let table = Self { rows: lines.len(), columns, values, has_written_empty, lines, names };
         if table.rows == 0 {
             return Err(TableError::empty());
         }
@@ -313,6 +319,12 @@ mod tests {
         let error = table("7,0,\n1,2,\n").expect_err("refused").to_string();
         assert!(error.starts_with("column 3 is empty on every line"), "{error}");
         assert_eq!(table("7,0,NA\n1,2,\n").expect("a query without votes").2, [7, 0, -1, 1, 2, -1]);
+        // A last line of blank cells may be a teacher without votes, so it is not dropped.
+        for end in ["", "\n", "\n\n", "\n,,\n"] {
+            let error = table(&format!("7,0,3\n1,2,0\n,,{end}")).expect_err("refused").to_string();
+            assert!(error.starts_with("line 3: a line of empty cells only"), "{error}");
+        }
+        assert_eq!(table("7,0\n1,2\nNA,\n\n\n").expect("a teacher without votes").2, [7, 0, 1, 2, -1, -1]);
     }
 
     #[test]

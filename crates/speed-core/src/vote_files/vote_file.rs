@@ -25,12 +25,25 @@ pub struct VoteFile {
 }
 
 impl VoteFile {
-    /// Reads a table as votes of the given form, or of the only form that fits the known facts.
+    /// Reads a table as the votes of all teachers, of the given form, or of the only form that fits the known facts.
     ///
     /// # Errors
-    /// If both forms are possible, or neither; if the sizes differ from the known ones; if an entry or row is
-    /// invalid; or if all votes are empty. The error names the first invalid entry or row.
+    /// As for [`VoteFile::of_party`], and if all votes are empty.
     pub fn new(table: Table, form: Option<VotesForm>, known: &Known) -> Result<Self, FormError> {
+        let votes = Self::of_party(table, form, known)?;
+        if votes.is_all_empty() {
+            return Err(FormError::Invalid("all votes are empty: expected at least one vote for a class".to_owned()));
+        }
+        Ok(votes)
+    }
+
+    /// Reads a table as the votes of a party's teachers, which may all be empty: were they refused, a missing message would
+    /// reveal it.
+    ///
+    /// # Errors
+    /// If both forms are possible, or neither; if the sizes differ from the known ones; or if an entry or row is
+    /// invalid. The error names the first invalid entry or row.
+    pub fn of_party(table: Table, form: Option<VotesForm>, known: &Known) -> Result<Self, FormError> {
         check_classes(known)?;
         let is_given = form.is_some();
         let form = form.map_or_else(|| decide(&table, known), Ok)?;
@@ -59,9 +72,6 @@ impl VoteFile {
                     row[query]
                 )));
             }
-        }
-        if (0..teachers).all(|teacher| table.row(teacher)[..queries].iter().all(|&label| label == EMPTY)) {
-            return Err(all_empty());
         }
         let classes = known.classes;
         Ok(Self { table, form, teachers, queries, queries_in_file, classes, teachers_from_sum: false })
@@ -98,11 +108,18 @@ impl VoteFile {
         if !(1..=VoteShape::MAX_TEACHERS).contains(&teachers) {
             return Err(side(teachers, "teachers", form, format_args!("1 to {}", VoteShape::MAX_TEACHERS)));
         }
-        if (0..queries).all(|row| sum(row) == 0) {
-            return Err(all_empty());
-        }
         let (classes, teachers_from_sum) = (Some(classes), known.teachers.is_none());
         Ok(Self { table, form, teachers, queries, queries_in_file, classes, teachers_from_sum })
+    }
+
+    /// Returns whether no teacher votes for a class on a query that is used.
+    fn is_all_empty(&self) -> bool {
+        match self.form {
+            VotesForm::Labels => {
+                (0..self.teachers).all(|row| self.table.row(row)[..self.queries].iter().all(|&label| label == EMPTY))
+            }
+            VotesForm::Histograms => (0..self.queries).all(|row| self.table.row(row).iter().all(|&count| count == 0)),
+        }
     }
 
     /// Returns the form of the file.
@@ -216,10 +233,6 @@ fn too_many(queries: usize, classes: usize) -> FormError {
     FormError::Invalid(format!("{queries} queries of {classes} classes exceed the memory limit"))
 }
 
-fn all_empty() -> FormError {
-    FormError::Invalid("all votes are empty: expected at least one vote for a class".to_owned())
-}
-
 /// Returns the vote of a checked entry.
 fn vote(label: i64) -> Vote {
     (label != EMPTY).then_some(label as u8)
@@ -310,6 +323,15 @@ mod tests {
         assert_eq!(form(&[&[256, 0], &[256, 0]], ANY), Ok(VotesForm::Histograms));
         let refused = |rows: &[&[i64]], known| form(rows, known).expect_err("refused").to_string();
         assert!(refused(&[&[200, 0], &[0, 199]], ANY).contains("labels of more than 128 classes"));
+        // Blank cells may also be missing counts; -1 and NA are empty votes.
+        let of_text = |text: &str| {
+            let table = Table::parse(text.as_bytes()).expect("a table");
+            VoteFile::new(table, None, &ANY).map(|votes| votes.form())
+        };
+        assert!(matches!(of_text("3,,1\n3,1,\n"), Err(FormError::Undecided(_))));
+        for text in ["3,NA,1\n3,1,\n", "3,,1\n3,1,-1\n"] {
+            assert_eq!(of_text(text), Ok(VotesForm::Labels), "{text:?}");
+        }
         // More columns than classes, and a single column.
         assert_eq!(form(&[&[1; 257], &[1; 257]], ANY), Ok(VotesForm::Labels));
         assert_eq!(form(&[&[1], &[0]], ANY), Ok(VotesForm::Labels));
@@ -368,6 +390,12 @@ mod tests {
         assert_eq!(fails(&[&[0, 0], &[0, 0]], histograms, Known { teachers: Some(3), ..ANY }), empty);
         // Only the queries that are used count.
         assert_eq!(fails(&[&[-1, 1]], labels, Known { queries: Some(1), ..ANY }), empty);
+        // The votes of a party may all be empty.
+        let known = Known { teachers: Some(2), queries: Some(2), classes: Some(3) };
+        for (rows, form) in [(&[&[-1, -1][..], &[-1, -1]][..], labels), (&[&[0, 0, 0], &[0, 0, 0]], histograms)] {
+            let votes = VoteFile::of_party(table(rows), Some(form), &known).expect("votes of a party");
+            assert_eq!(votes.histograms(&[0, 1]).expect("counts"), [[0; 3]; 2], "{form}");
+        }
         assert!(
             fails(&[&[1, 1], &[1, 0]], histograms, ANY).contains("row 1 sums to 1, expected the number of teachers, 2")
         );
