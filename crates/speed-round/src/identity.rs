@@ -121,7 +121,7 @@ pub fn generate_identity(role: Role, name: &str, out: &Path) -> Result<IdentityR
 }
 
 /// Generates the signing key of a teacher or a server in the file `out`, which only its owner can read. Writes the
-/// party's card, which goes to the student and states the number of teachers if there are several, and the classes of its records if they
+/// party's card, which goes to the student and states the number of teachers if there are several, and the classes that it could diagnose if they
 /// are given, beside it: `out` with the extension `toml`. A teacher or a server also gets its empty registry there.
 ///
 /// # Errors

@@ -74,7 +74,7 @@ impl Party {
         }
     }
 
-    /// Returns the same party with the names of the classes of its records. They are public: all parties of a round read them.
+    /// Returns the same party with the names of the classes that it could diagnose. They are public: all parties of a round read them.
     ///
     /// # Errors
     /// If there is no name, or there are too many, or one is not possible or occurs twice.
@@ -89,7 +89,7 @@ impl Party {
         Ok(Self { classes: Some(classes), ..self })
     }
 
-    /// Returns the names of the classes of its records, if it states them.
+    /// Returns the names of the classes that it could diagnose, if it states them.
     #[must_use]
     pub fn classes(&self) -> Option<&[String]> {
         self.classes.as_deref()

@@ -21,7 +21,7 @@ pub(crate) struct IdentityOptions {
     json: bool,
 }
 
-/// `stated` are the facts about a party that answers: the number of its teachers, and the classes of its records.
+/// `stated` are the facts about a party that answers: the number of its teachers, and the classes that it could diagnose.
 pub(super) fn generate(role: Role, options: &IdentityOptions, stated: (u64, Option<&[String]>)) -> Result<(), Failure> {
     let report = generate_party(role, &options.name, stated, &options.out)?;
     print_report(options.json, &report, || text(&report))

@@ -201,9 +201,10 @@ impl SourceImages {
         let unused = self.unlabelled.and_then(|images| images.checked_sub(pool)).filter(|unused| *unused > 0);
         let unused =
             unused.map(|unused| format!("the last {unused} public images are not used (data.pool_images = {pool})"));
-        // Unequal parties are intended.
-        let is_intended = config.ensemble.unequal_parties().is_some();
-        let uneven = partition::uneven(&self.images.train, &self.parts).filter(|_| !is_intended);
+        // Unequal parties are intended, patients cannot be mixed, and with real noise a figure of private images is secret.
+        let is_intended = config.ensemble.unequal_parties().is_some() || config.data.patients().is_some();
+        let is_shown = !is_intended && !config.protects_answers();
+        let uneven = is_shown.then(|| partition::uneven(&self.images.train, &self.parts)).flatten();
         let parties = self.parties_by_class(config).map(|counts| {
             let each = self
                 .images
