@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use crate::cli::common::{Workplace, determined};
 
-/// Twenty teachers of five parties with 60 built-in digits each on average.
+/// Forty teachers of ten parties with 50 built-in digits each on average.
 const UNEQUAL: &str = r#"
 name = "unequal"
 seed = 3
 [data]
-train_images = 1200
+train_images = 2000
 test_images = 500
 pool_images = 400
 [ensemble]
-teachers = 20
-parties = 5
+teachers = 40
+parties = 10
 skew = 0.1
 [votes]
 source = "neighbours"

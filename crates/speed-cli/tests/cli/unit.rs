@@ -248,8 +248,11 @@ fn figures_of_secret_votes_are_for_their_owner() {
     let output = place.speed(&["run", "config.toml", "--max-epsilon", "inf"]);
     let (said, printed) = (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
     assert!(output.status.success(), "{said}");
+    // The students' accuracy may be published.
+    let of_students = |line: &&str| line.starts_with("WARNING: none of the ");
     for text in [&said, &printed] {
-        assert!(!text.contains("accuracy") && !text.contains("plurality") && !text.contains("fits"), "{text}");
+        let words: String = text.lines().filter(|line| !of_students(line)).collect();
+        assert!(!words.contains("accuracy") && !words.contains("plurality") && !words.contains("fits"), "{text}");
     }
     assert!(
         printed.contains("May be published: ") && printed.contains("report.html and the models of these rows"),

@@ -308,7 +308,7 @@ fn a_run_counts_empty_votes_for_no_class() {
             "line 3: a line of empty cells only: write NA for an empty vote, or remove the line",
         ),
         ("1,2,NA,0\n1,-2,1,1\n0,0,0,1\n", "line 2, column 2: expected 0 or more, or -1 for an empty vote, found -2"),
-        ("1,2,NA,0\n1,1,1,unsure\n0,0,0,1\n", "line 2, column 4: expected an integer, found \"unsure\""),
+        ("1,2,NA,0\n1,1,1,unsure\n0,0,0,1\n", "line 2, column 4: expected an integer, found \\\"unsure\\\""),
     ] {
         fs::write(place.path("votes.csv"), votes).expect("votes");
         place.fails(&run, 3, &["votes.csv", words]);

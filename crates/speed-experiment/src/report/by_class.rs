@@ -41,15 +41,12 @@ impl Report {
         found.into_iter().map(|(_, rows, result)| (rows, result)).collect()
     }
 
-    /// Returns warnings about classes of which the first student of a row classifies no test image right, one per line.
+    /// Returns a line for every row whose first student classifies no test image of a class right.
     #[must_use]
     pub fn missed_classes(&self) -> String {
         let first = self.first_results();
-        let lines = first.iter().flat_map(|(rows, result)| {
-            result
-                .warnings()
-                .into_iter()
-                .map(|warning| format!("{warning} (first student of {})\n", printable(&rows.join(", "))))
+        let lines = first.iter().filter_map(|(rows, result)| {
+            Some(format!("{} (first student of {})\n", result.warning()?, printable(&rows.join(", "))))
         });
         lines.collect()
     }

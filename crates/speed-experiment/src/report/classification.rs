@@ -168,7 +168,7 @@ impl Classification {
         images().min().zip(images().max()).is_some_and(|(least, most)| most >= UNEQUAL * least)
     }
 
-    /// Returns the balanced accuracy and the ranking of two classes in words, and a warning for every class that has images of
+    /// Returns the balanced accuracy and the ranking of two classes in words, and a warning about classes that have images of
     /// which none is right; one line for each.
     #[must_use]
     pub fn in_words(&self) -> Vec<String> {
@@ -178,22 +178,23 @@ impl Classification {
         if let (Some(ranked), Some(positive)) = (&self.two_classes, self.names.get(1)) {
             lines.push(ranked.in_words(&printable(positive)));
         }
-        lines.extend(self.warnings());
+        lines.extend(self.warning());
         lines
     }
 
-    /// Returns a warning for every class that has images of which none is right.
+    /// Returns a warning if classes have images of which none is right.
     #[must_use]
-    pub(crate) fn warnings(&self) -> Vec<String> {
+    pub(crate) fn warning(&self) -> Option<String> {
         let accuracy = self.accuracy().map(percent).unwrap_or_default();
         let missed = self.classes().into_iter().filter(|class| class.images > 0 && class.right == 0);
-        let warning = |class: ClassResult| {
-            let (images, name) = (class.images, printable(&class.name));
-            format!(
-                "WARNING: none of the {images} images of {name} is classified right, which the accuracy of {accuracy} % hides"
-            )
-        };
-        missed.map(warning).collect()
+        let missed = missed.enumerate().map(|(place, class)| {
+            let (images, name) = (if place == 0 { " images" } else { "" }, printable(&class.name));
+            format!("{}{images} of {name}", class.images)
+        });
+        let missed = missed.collect::<Vec<_>>().join(", ");
+        (!missed.is_empty()).then(|| {
+            format!("WARNING: none of the {missed} is classified right, which the accuracy of {accuracy} % hides")
+        })
     }
 
     /// Returns the result of every class, in order.

@@ -105,7 +105,7 @@ fn a_teacher_answers_the_queries_that_it_voted_on() {
 
 #[test]
 fn an_answer_that_is_no_outcome_refuses_the_result_and_labels_are_private() {
-    let folder = RoundFolder::new(&terms("undecodable", 3, 2));
+    let folder = RoundFolder::new(&terms("undecodable answer", 3, 2));
     folder.answer(0, &[2, 1, 2], &folder.inbox("teacher-0.msg"));
     folder.aggregate().expect("enough");
     // The last word of the second of three answers: adding five gives no outcome of three classes. A faulty server
