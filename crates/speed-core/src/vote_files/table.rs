@@ -12,7 +12,7 @@ use crate::{decode_text, read_regular};
 /// Names of a column that identifies rows and holds no votes.
 const NAMES_OF_ROWS: [&str; 8] = ["", "row", "index", "id", "name", "teacher", "query", "image"];
 
-/// The entry of an empty vote. A text may also leave its cell empty, or write [`NOT_AVAILABLE`].
+/// The entry of an empty vote. A text may also leave its cell empty, or write `NA`.
 pub const EMPTY: i64 = -1;
 
 /// The cell of a missing value, as statistics programs write it.
