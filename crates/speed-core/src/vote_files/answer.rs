@@ -174,7 +174,7 @@ struct Lines {
 impl Lines {
     fn read(bytes: &[u8], question: &Question<'_>) -> Result<Self, AnswerError> {
         let (queries, classes) = (question.queries, question.classes.len());
-        let mut records = Records::new(decode_text(bytes).map_err(TableError::from)?)?;
+        let mut records = Records::of_votes(decode_text(bytes).map_err(TableError::from)?)?;
         let (mut header, mut lines, mut found) = (None, Vec::<Line>::new(), 0);
         while let Some((at, record)) = records.next()? {
             // A round limits the product of queries and classes, so this limits memory too.

@@ -25,6 +25,8 @@ pub(crate) struct Records<'a> {
     record: StringRecord,
     /// The byte up to which lines are counted, and its line, from 1.
     counted: (usize, usize),
+    /// The next step for a line of empty cells.
+    next: &'static str,
 }
 
 impl<'a> Records<'a> {
@@ -33,13 +35,25 @@ impl<'a> Records<'a> {
     /// # Errors
     /// If the text uses more than one of `,`, `;` and tabs as separators.
     pub(crate) fn new(text: &'a str) -> Result<Self, TableError> {
+        Self::with(text, "remove the line")
+    }
+
+    /// Creates a reader of votes, which may be empty.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub(crate) fn of_votes(text: &'a str) -> Result<Self, TableError> {
+        Self::with(text, "write NA for an empty vote, or remove the line")
+    }
+
+    fn with(text: &'a str, next: &'static str) -> Result<Self, TableError> {
         let reader = ReaderBuilder::new()
             .delimiter(delimiter(text)? as u8)
             .has_headers(false)
             .flexible(true)
             .trim(Trim::All)
             .from_reader(text.as_bytes());
-        Ok(Self { text, reader, record: StringRecord::new(), counted: (0, 1) })
+        Ok(Self { text, reader, record: StringRecord::new(), counted: (0, 1), next })
     }
 
     /// Returns the next record and its line, from 1, or `None` at the end. Skips blank lines.
@@ -52,8 +66,9 @@ impl<'a> Records<'a> {
             if self.record.iter().any(|cell| !cell.is_empty()) {
                 return Ok(Some((line, &self.record)));
             }
-            if self.record.len() > 1 {
-                let next = "write NA for an empty vote, or remove the line";
+            // A blank line is no record, but a quoted cell is one.
+            if self.record.len() > 1 || self.text.as_bytes().get(self.counted.0) == Some(&b'"') {
+                let next = self.next;
                 return Err(TableError(format!("line {line}: a line of empty cells only: {next}")));
             }
         }
@@ -107,7 +122,7 @@ mod tests {
     use super::*;
 
     fn all(text: &str) -> Result<Vec<(usize, Vec<String>)>, TableError> {
-        let mut records = Records::new(text)?;
+        let mut records = Records::of_votes(text)?;
         let mut found = Vec::new();
         while let Some((line, record)) = records.next()? {
             found.push((line, record.iter().map(str::to_owned).collect()));
@@ -139,8 +154,12 @@ mod tests {
     fn lines_of_empty_cells_only_are_refused_and_blank_lines_are_not() {
         assert_eq!(all("\n1,2\n\n \n3,4\n\n").expect("records").len(), 2);
         let expected = "line 2: a line of empty cells only: write NA for an empty vote, or remove the line";
-        for text in ["1,2\n,\n,\n", "1,2\n,\n3,4\n", "1,2\n\"\", ", "1;2\r\n;\r\n\r\n"] {
+        for text in ["1,2\n,\n,\n", "1,2\n,\n3,4\n", "1,2\n\"\", ", "1;2\r\n;\r\n\r\n", "1\n\"\"\n0\n", "1\r\n\"\""] {
             assert_eq!(all(text).expect_err("refused").to_string(), expected, "{text:?}");
         }
+        let mut records = Records::new("a,b\n,\n").expect("one separator");
+        records.next().expect("names");
+        let refused = records.next().expect_err("refused").to_string();
+        assert_eq!(refused, "line 2: a line of empty cells only: remove the line");
     }
 }

@@ -71,10 +71,10 @@ impl Table {
 
     /// Parses a text. If the `classes` are given, the first line is their names, and otherwise it may be names of columns.
     fn of_text(text: &str, classes: Option<&[String]>) -> Result<Self, TableError> {
-        let mut records = Records::new(text)?;
+        let mut records = Records::of_votes(text)?;
         let (mut width, mut names, mut has_header) = (None, 0, false);
         let (mut values, mut lines, mut is_last_blank) = (Vec::new(), Vec::new(), true);
-        let mut has_written_empty = false;
+        let (mut has_written_empty, mut unsure, mut is_named, mut is_counted) = (false, None, false, true);
         while let Some((line, record)) = records.next()? {
             let expected = *width.get_or_insert(record.len());
             if record.len() != expected {
@@ -87,10 +87,14 @@ impl Table {
                     _ => {
                         has_header = true;
                         names = usize::from(classes.is_none() && record.len() > 1 && is_name_of_rows(&record[0]));
+                        // An empty vote before votes that count from 0 looks like a data frame's names.
+                        unsure = (names == 1 && record[0].is_empty() && number(&record[1]).is_some()).then_some(line);
                         continue;
                     }
                 }
             }
+            is_named |= vote(&record[0]).is_none();
+            is_counted &= record[0].parse() == Ok(lines.len());
             lines.push(line);
             is_last_blank &= !has_header && record.iter().next_back().is_some_and(str::is_empty);
             for (column, cell) in record.iter().enumerate().skip(names) {
@@ -107,6 +111,11 @@ impl Table {
         let table = Self { rows: lines.len(), columns, values, has_written_empty, lines, names };
         if table.rows == 0 {
             return Err(TableError::empty());
+        }
+        if let Some(line) = unsure.filter(|_| !is_named && !is_counted) {
+            return Err(TableError(format!(
+                "line {line} may be votes or column names: write NA for an empty vote, or name the column of the rows"
+            )));
         }
         if is_last_blank {
             return Err(TableError::blank_column(columns));
@@ -276,6 +285,13 @@ mod tests {
         {
             assert_eq!(table(text).expect(text), expected, "{text:?}");
         }
+        // The first teacher may leave its first vote empty.
+        for text in [",0,1\n2,0,1\n1,1,0\n", ",0\n1,1\n0,1\n", ",0\nNA,1\n1,1\n"] {
+            let found = table(text).expect_err("refused").to_string();
+            assert!(found.starts_with("line 1 may be votes or column names: write NA for an empty vote"), "{found}");
+        }
+        assert_eq!(table("NA,0,1\n2,0,1\n").expect("votes"), (2, 3, vec![-1, 0, 1, 2, 0, 1]));
+        assert_eq!(table(",0,1\na,0,1\n").expect("names"), (1, 2, vec![0, 1]));
     }
 
     #[test]
