@@ -158,11 +158,14 @@ impl Accountant {
     /// empty on every query, the sums would be too small, and so would the claim.
     ///
     /// # Errors
-    /// [`AccountError`] if there are no rows, if rows differ in length, if a row has more votes than there are teachers, if
-    /// there are fewer than two classes or no teachers, if no order is allowed, if a trusted aggregator is assumed and `tau` is not 1, if
-    /// the sampler's distance uses up delta, if there are more than 2000 teachers and every number of them would have
-    /// to be tried, if checks do not fit the answers or the number of rows, if the queries are checks without answers, or
-    /// if no finite epsilon is known.
+    /// [`AccountError`] in one of these cases:
+    /// - There are no rows or no teachers, the rows differ in length, or a row has more votes than teachers.
+    /// - There are fewer than two classes, or no order is allowed.
+    /// - A trusted aggregator is assumed and `tau` is not 1.
+    /// - The sampler's distance uses up delta.
+    /// - There are more than 2000 teachers, and every number of them would have to be tried.
+    /// - The checks do not fit the answers or the number of rows, or have no answers.
+    /// - No finite epsilon is known.
     pub fn account(&self, counts: &[Vec<u32>], teachers: usize) -> Result<Account, AccountError> {
         self.check()?;
         self.check_answers()?;

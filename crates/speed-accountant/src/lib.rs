@@ -93,6 +93,9 @@ mod memo;
 mod moment_bound;
 mod moments;
 mod neighbour_losses;
+#[cfg(test)]
+#[path = "../tests/neighbours.rs"]
+mod neighbours;
 mod noise_case;
 mod orders;
 mod outcome;

@@ -251,9 +251,9 @@ impl ExactDifference {
 
     /// Returns the distributions at these votes and at the neighbours that can be worst.
     ///
-    /// The lead moves by one vote if a vote becomes empty, or is no longer empty, and by two if it moves between the
-    /// classes. Two steps the same way are no better than one, in both directions: the probability of a class after one
-    /// step is between those at the votes and after two. A divergence of two answers is a convex function of each of the
+    /// Emptying or filling a vote changes the lead by one. Moving a vote between the classes changes it by two. Two steps in
+    /// the same direction cost at least as much as one, for both directions of the inequality. The reason is that the
+    /// probability of a class after one step lies between its probabilities at the votes and after two steps. A divergence of two answers is a convex function of each of the
     /// two distributions, with its least value where they are equal. If an answer is left out after two steps, it is also
     /// left out after one; then the moment of the other one is at most 1. So one step counts only if the class that would
     /// lose the second vote has none.

@@ -51,9 +51,9 @@ pub(crate) struct KnownRow {
 impl KnownRow {
     /// Prepares a row, of which votes may be empty.
     ///
-    /// Between two classes without a threshold, a vote that becomes empty, or is no longer empty, costs no more than one
-    /// that moves between the classes, whatever the known noise is (`ExactDifference::losses`); also where there is no
-    /// vote to move, so that move then stands for it.
+    /// With two classes and no threshold, emptying or filling a vote costs no more than moving a vote between the classes,
+    /// for any known noise (`ExactDifference::losses`). This also holds if the losing class has no vote. The move then
+    /// represents the filling of an empty vote.
     ///
     /// Otherwise the best of all classes but one is revealed if only that class changes. In the examined accounts of
     /// PATE's size this costs less than a move between two classes; for few coins and high orders it may cost more.

@@ -138,6 +138,7 @@ impl CheckRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::neighbours::neighbours;
 
     #[test]
     fn the_largest_count_moves_as_it_does_at_all_neighbours() {
@@ -157,20 +158,10 @@ mod tests {
             vec![0, 0],
         ];
         for (counts, empty) in all.iter().flat_map(|counts| [(counts, 0), (counts, 1)]) {
-            // The last place is for empty votes.
-            let with_empty = [counts.as_slice(), &[empty]].concat();
-            let mut expected = vec![];
-            for from in 0..with_empty.len() {
-                for to in 0..with_empty.len() {
-                    let mut moved: Vec<u32> = with_empty.clone();
-                    if moved[from] > 0 {
-                        moved[from] -= 1;
-                        moved[to] += 1;
-                        expected.push(*moved[..counts.len()].iter().max().expect("classes"));
-                    }
-                }
-            }
-            expected.push(*counts.iter().max().expect("classes"));
+            let own: Vec<i64> = counts.iter().map(|&count: &u32| count.into()).collect();
+            let others = neighbours(&own, own.iter().sum::<i64>() + i64::from(empty));
+            let largest = |row: &Vec<i64>| row.iter().copied().max().expect("classes") as u32;
+            let mut expected: Vec<u32> = others.iter().chain([&own]).map(largest).collect();
             expected.sort_unstable();
             expected.dedup();
             let mut found: Vec<u32> = largest_at_neighbours(counts, empty > 0).map(|count| count as u32).collect();

@@ -31,8 +31,8 @@ impl Gaps {
     /// Returns the gaps at every neighbour that can be worst for the winner: the winner loses a vote, and one other
     /// class gains it.
     ///
-    /// The probability that the winner wins falls if its own votes fall and if the votes of the others rise, so no
-    /// other neighbour has a larger `q`: also none at which a vote becomes empty, or is no longer empty.
+    /// The probability that the winner wins falls if its own votes fall and if the votes of the others rise. So no
+    /// other neighbour has a larger `q`, even if a vote is emptied or filled.
     pub(crate) fn worst_neighbours(&self) -> impl Iterator<Item = Self> + '_ {
         (0..self.gaps.len()).filter(|&i| i == 0 || self.gaps[i] != self.gaps[i - 1]).map(|gains| {
             let mut gaps: Vec<i64> = self.gaps.iter().map(|gap| gap - 1).collect();

@@ -9,7 +9,7 @@ use crate::oracle::grid;
 use crate::oracle::view::{Law, View};
 
 /// More choices of a neighbour for each run are not tried one by one.
-const MOST_CHOICES: usize = 40;
+const MOST_CHOICES: usize = 144;
 
 /// One run of equal queries: the probabilities of each view at the votes and at each neighbour.
 struct Run {
