@@ -161,34 +161,43 @@ impl fmt::Display for Uneven {
     }
 }
 
-/// Returns images in the order of their teachers, and the range of each teacher. Every image has the teacher of its patient, so
-/// `teacher_of` gives the teacher of every image; images of one teacher keep their order.
+/// Returns the images of all parts, one part after the other, and the range of each part.
+#[must_use]
+pub fn consecutive<'a>(parts: impl IntoIterator<Item = &'a Vec<usize>>) -> (Vec<usize>, Vec<Range<usize>>) {
+    let mut order = Vec::new();
+    let range = |part: &'a Vec<usize>| {
+        order.extend_from_slice(part);
+        order.len() - part.len()..order.len()
+    };
+    let ranges = parts.into_iter().map(range).collect();
+    (order, ranges)
+}
+
+/// Returns the images of every teacher, in their order. Every image has the teacher of its patient, so `teacher_of` gives the teacher of
+/// every image.
 ///
 /// # Errors
 /// The first teacher without an image.
 ///
 /// ```
-/// let (order, ranges) = speed_data::partition::by_teacher(&[1, 0, 1], 2).expect("all teachers have images");
-/// assert_eq!((order, ranges), (vec![1, 0, 2], vec![0..1, 1..3]));
-/// assert_eq!(speed_data::partition::by_teacher(&[1, 1], 2), Err(0));
+/// use speed_data::partition::{by_teacher, consecutive};
+/// let parts = by_teacher(&[1, 0, 1], 2).expect("all teachers have images");
+/// assert_eq!(consecutive(&parts), (vec![1, 0, 2], vec![0..1, 1..3]));
+/// assert_eq!(by_teacher(&[1, 1], 2), Err(0));
 /// ```
-pub fn by_teacher(teacher_of: &[usize], teachers: usize) -> Result<(Vec<usize>, Vec<Range<usize>>), usize> {
-    let mut order: Vec<usize> = (0..teacher_of.len()).collect();
-    order.sort_by_key(|&image| teacher_of[image]);
-    let first = |teacher: usize| order.partition_point(|&image| teacher_of[image] < teacher);
-    let ranges: Vec<Range<usize>> = (0..teachers).map(|teacher| first(teacher)..first(teacher + 1)).collect();
-    match ranges.iter().position(Range::is_empty) {
-        Some(teacher) => Err(teacher),
-        None => Ok((order, ranges)),
-    }
+pub fn by_teacher(teacher_of: &[usize], teachers: usize) -> Result<Vec<Vec<usize>>, usize> {
+    let mut parts = vec![Vec::new(); teachers];
+    teacher_of.iter().enumerate().for_each(|(image, &teacher)| parts[teacher].push(image));
+    parts.iter().position(Vec::is_empty).map_or(Ok(parts), Err)
 }
 
-/// Returns the number of parties that have an image of each class. Each party has consecutive `parts`, as many as `teachers_of` says.
+/// Returns the number of parties that have an image of each of `classes` classes. `labels` are in the order of the parts; each party has
+/// consecutive `parts`, as many as `teachers_of` says.
 #[must_use]
-pub fn parties_by_class(train: &Split, parts: &[Range<usize>], teachers_of: &[u32]) -> Vec<usize> {
-    let (mut counts, mut parts) = (vec![0; train.classes()], parts.iter());
+pub fn parties_by_class(labels: &[u8], classes: usize, parts: &[Range<usize>], teachers_of: &[u32]) -> Vec<usize> {
+    let (mut counts, mut parts) = (vec![0; classes], parts.iter());
     for &teachers in teachers_of {
-        let own = parts.by_ref().take(teachers as usize).flat_map(|part| &train.labels()[part.clone()]);
+        let own = parts.by_ref().take(teachers as usize).flat_map(|part| &labels[part.clone()]);
         let classes: BTreeSet<u8> = own.copied().collect();
         classes.iter().for_each(|&class| counts[usize::from(class)] += 1);
     }
@@ -259,12 +268,11 @@ mod tests {
 
     #[test]
     fn parties_with_a_class_are_counted() {
-        let shape = ImageShape { channels: 1, height: 1, width: 1 };
-        let train = Split::new(shape, 3, vec![0; 6], vec![0, 0, 1, 0, 2, 2]).expect("a valid split");
         let parts = [0..1, 1..3, 3..4, 4..6];
-        assert_eq!(parties_by_class(&train, &parts, &[2, 1, 1]), [2, 1, 1]);
-        assert_eq!(parties_by_class(&train, &parts, &[1, 3]), [2, 1, 1]);
-        assert_eq!(parties_by_class(&train, &parts, &[4]), [1, 1, 1]);
+        let counts = |teachers_of: &[u32]| parties_by_class(&[0, 0, 1, 0, 2, 2], 3, &parts, teachers_of);
+        assert_eq!(counts(&[2, 1, 1]), [2, 1, 1]);
+        assert_eq!(counts(&[1, 3]), [2, 1, 1]);
+        assert_eq!(counts(&[4]), [1, 1, 1]);
     }
 
     #[test]

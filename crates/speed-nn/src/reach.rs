@@ -6,17 +6,19 @@
 const LOST: f64 = 0.2;
 
 /// Returns the distance within which all but a fifth of `count` points have another one of them; `distance` is the distance of two
-/// points. `None` for fewer than two points, which say nothing about their distances.
+/// points, in either order. `None` for fewer than two points, which say nothing about their distances.
 #[must_use]
 pub fn reach(count: usize, distance: impl Fn(usize, usize) -> f64) -> Option<f64> {
     if count < 2 {
         return None;
     }
-    let nearest = |one: usize| {
-        let others = (0..count).filter(|&other| other != one);
-        others.map(|other| distance(one, other)).fold(f64::INFINITY, f64::min)
-    };
-    let mut all: Vec<f64> = (0..count).map(nearest).collect();
+    let mut all = vec![f64::INFINITY; count];
+    for one in 1..count {
+        for other in 0..one {
+            let distance = distance(one, other);
+            [one, other].into_iter().for_each(|point| all[point] = all[point].min(distance));
+        }
+    }
     all.sort_by(f64::total_cmp);
     Some(all[count - 1 - (LOST * count as f64) as usize])
 }

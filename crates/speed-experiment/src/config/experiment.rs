@@ -124,7 +124,7 @@ impl RawConfig {
         let privacy = self.privacy.check()?;
         let around = Surroundings { teachers: self.ensemble.teachers, queries: queries.count, noise: &noise };
         let rows = row::check(&self.row, &around)?;
-        self.check_skew(&rows)?;
+        self.check_division(&rows)?;
         Ok(Config {
             name: self.name,
             seed: self.seed,
@@ -189,17 +189,18 @@ impl RawConfig {
         Ok(())
     }
 
-    /// Checks that unequal parties exist, and that no claim is made for them.
-    fn check_skew(&self, rows: &[RowConfig]) -> Result<(), Fault> {
+    /// Checks that patients or unequal parties divide images, and that no claim is made for unequal parties.
+    fn check_division(&self, rows: &[RowConfig]) -> Result<(), Fault> {
+        const DIVIDES: &str = "is read only with votes.source = \"teachers\" or \"neighbours\", which divide images";
         let divides = matches!(self.votes.source, VotesSourceKind::Teachers | VotesSourceKind::Neighbours);
+        if self.data.patients().is_some() && !divides {
+            return refuse("data.patients", DIVIDES);
+        }
         if self.ensemble.skew == 0.0 {
             return Ok(());
         }
         if !divides {
-            return refuse(
-                SKEW,
-                "is read only with votes.source = \"teachers\" or \"neighbours\", which divide images",
-            );
+            return refuse(SKEW, DIVIDES);
         }
         if self.data.patients().is_some() {
             return refuse(SKEW, "divides images by class, and data.patients by patient: set one of them");

@@ -228,8 +228,13 @@ impl Stage for FeaturesStage<'_> {
             }
             Ok(Split::new(shape, pictures.classes(), array.values.to_vec(), pictures.labels().to_vec())?)
         };
+        let train = read(0)?;
         Ok(Images {
-            train: read(0)?,
+            train: match &self.pictures.order {
+                None => train,
+                Some(order) => train.select(order),
+            },
+            order: None,
             parts: self.pictures.parts.clone(),
             parties_by_class: None,
             pool: read(1)?,
@@ -419,6 +424,21 @@ mod tests {
         fn read(&self, results: &str, name: &str) -> Vec<u8> {
             fs::read(self.run_folder(results).join("stages").join(KIND).join(name)).expect(name)
         }
+    }
+
+    #[test]
+    fn divisions_share_the_vectors() {
+        let place = Place::new();
+        place.run("results", "votes");
+        let (first, record) = (place.run_folder("results"), place.read("results", "stage.json"));
+        let text = place.source.text().replace("teachers = 25", "teachers = 25\nskew = 1.0");
+        let place = Place { config: Config::load(&Source::new("test.toml", text)).expect("a config"), ..place };
+        place.run("results", "votes");
+        let other = place.run_folder("results");
+        assert_ne!(other, first);
+        assert_eq!(place.read("results", "stage.json"), record, "not encoded again");
+        let votes = |run: &Path| fs::read(run.join("stages/votes/votes.npy")).expect("votes");
+        assert_ne!(votes(&first), votes(&other));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Images: the private training split, and the public test split, which is divided into pool and test images.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::fmt::Display;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -26,8 +26,11 @@ const BUILT_IN: [usize; 2] = [20_000, 5_000];
 
 /// The images of a run.
 pub(crate) struct Images {
-    /// Private images, divided into the teachers' partitions.
+    /// Private images in the order of the teachers' parts; pictures for an encoder in the order of their source.
     pub(crate) train: Split,
+    /// The order of the parts, if it is not that of `train`. The encoder's stage applies it to the vectors, so that all divisions of
+    /// the pictures share them.
+    pub(crate) order: Option<Vec<usize>>,
     /// The part of every teacher.
     pub(crate) parts: Vec<Range<usize>>,
     /// The number of parties with training images of each class, if a party lacks one and no noise protects the parties.
@@ -43,7 +46,7 @@ pub(crate) struct Images {
     pub(crate) handwriting: Option<String>,
     /// Remarks on the images for the user.
     pub(crate) notes: Vec<String>,
-    /// The files of the training, pool and test pictures, if each has one.
+    /// The files of the training, pool and test pictures for an encoder, if each has one.
     pub(crate) files: Option<[Vec<PathBuf>; 3]>,
     /// The encoder that turns them into vectors, if the config has one.
     pub(crate) encoder: Option<PictureEncoder>,
@@ -63,17 +66,23 @@ impl Images {
         let Some(mut loaded) = dataset(config, streams, datasets, encoder.as_ref())? else { return Ok(None) };
         loaded.divide(config, streams)?;
         let (notes, parties_by_class) = (loaded.notes(config), loaded.parties_by_class(config));
-        let SourceImages { images, parts, handwriting, unlabelled, files, .. } = loaded;
+        let SourceImages { images, order, parts, handwriting, unlabelled, files, .. } = loaded;
         let Dataset { train, test, class_names, .. } = images;
+        let (train, order) = match order {
+            Some(order) if encoder.is_none() => (train.select(&order), None),
+            order => (train, order),
+        };
         check_sizes(config, train.len(), test.len(), unlabelled)?;
         check_classes(config, train.classes())?;
         check_shape(config, encoder.as_ref(), train.shape())?;
         let pool = config.data.pool_images;
         let first = unlabelled.unwrap_or(pool);
         let (public, test) = (test.slice(0..pool), test.slice(first..test.len()));
+        let files = files.filter(|_| encoder.is_some());
         let files = files.map(|[train, public]| [train, public[..pool].to_vec(), public[first..].to_vec()]);
         Ok(Some(Self {
             train,
+            order,
             parts,
             parties_by_class,
             pool: public,
@@ -105,10 +114,12 @@ impl Images {
 /// All images of a source.
 struct SourceImages {
     images: Dataset,
-    /// The part of every teacher; empty before [`Self::divide`], and if there are too few images.
+    /// The order in which the teachers' images follow each other; `None` for that of the source.
+    order: Option<Vec<usize>>,
+    /// The part of every teacher, as places in this order; empty before [`Self::divide`], and if there are too few images.
     parts: Vec<Range<usize>>,
-    /// Warnings about the ids of patients.
-    of_patients: Vec<String>,
+    /// The patients of the training images, if they determine the parts.
+    patients: Option<Patients>,
     /// The dataset from whose digits street digits are made.
     handwriting: Option<String>,
     /// The number of public images without labels, which come before the test images; `None` if all images have labels.
@@ -120,54 +131,39 @@ struct SourceImages {
 }
 
 impl SourceImages {
-    /// Divides the training images among the teachers. The pool has its images before.
+    /// Divides the training images among the teachers, without moving them. The pool has its images before.
     fn divide(&mut self, config: &Config, streams: &Streams) -> Result<(), ExperimentError> {
         self.move_pool(config)?;
         let (ensemble, train) = (&config.ensemble, &self.images.train);
         // An error about too few images is reported elsewhere.
         self.parts = partition::blocks(train.len(), ensemble.teachers).unwrap_or_default();
-        let (order, parts) = if let Some(rule) = config.data.patients() {
+        let divided = if let Some(rule) = config.data.patients() {
             self.by_patient(config, &rule)?
         } else if let Some(parties) = ensemble.unequal_parties().filter(|_| !self.parts.is_empty()) {
-            let divided = partition::unequal(train.labels(), train.classes(), &parties, ensemble.skew, streams);
-            let divided = divided.map_err(|error| ExperimentError::fault(format_args!("ensemble.skew: {error}")))?;
-            let mut end = 0;
-            let parts = divided.iter().map(|images| {
-                end += images.len();
-                end - images.len()..end
-            });
-            let parts = parts.collect();
-            (divided.concat(), parts)
+            partition::unequal(train.labels(), train.classes(), &parties, ensemble.skew, streams)
+                .map_err(|error| ExperimentError::fault(format_args!("ensemble.skew: {error}")))?
         } else {
             return Ok(());
         };
-        self.images.train = self.images.train.select(&order);
-        if let Some([files, _]) = &mut self.files {
-            *files = order.iter().map(|&image| files[image].clone()).collect();
-        }
-        self.parts = parts;
+        let (order, parts) = partition::consecutive(&divided);
+        (self.order, self.parts) = (Some(order), parts);
         Ok(())
     }
 
-    /// Returns the training images in the order of the teachers of their patients, and the part of every teacher.
-    fn by_patient(
-        &mut self,
-        config: &Config,
-        rule: &PatientRule,
-    ) -> Result<(Vec<usize>, Vec<Range<usize>>), ExperimentError> {
+    /// Returns the training images of every teacher, by their patients.
+    fn by_patient(&mut self, config: &Config, rule: &PatientRule) -> Result<Vec<Vec<usize>>, ExperimentError> {
         let (teachers, train) = (config.ensemble.teachers, &self.images.train);
         let folder = Path::new(&config.data.folder).join("train");
         let names: Vec<String> = match &self.files {
             Some([files, _]) => relative(&folder, files),
             None => (0..train.len()).map(|image| image.to_string()).collect(),
         };
-        let Patients { of_image, warnings } = patients(&folder, &names, train, Some(rule))?;
-        self.of_patients = warnings;
+        let found = self.patients.insert(patients(&folder, &names, train, Some(rule))?);
         let division = Division::of_seed(config.seed);
         let parts = NonZeroUsize::new(teachers).expect("a config that was checked has teachers");
-        let teacher_of: Vec<usize> = of_image.iter().map(|patient| division.part(patient, parts)).collect();
+        let teacher_of: Vec<usize> = found.of_image.iter().map(|patient| division.part(patient, parts)).collect();
         partition::by_teacher(&teacher_of, teachers).map_err(|teacher| {
-            let count = of_image.iter().collect::<BTreeSet<_>>().len();
+            let count = found.count();
             ExperimentError::fault(format_args!(
                 "ensemble.teachers = {teachers}: teacher {teacher} has no image, because a keyed hash divides {count} patients \
                  (data.patients): use fewer teachers, or another seed"
@@ -227,7 +223,12 @@ impl SourceImages {
         if config.protects_answers() || self.parts.is_empty() {
             return None;
         }
-        let counts = partition::parties_by_class(&self.images.train, &self.parts, &teachers_of);
+        let train = &self.images.train;
+        let labels = match &self.order {
+            None => train.labels().to_vec(),
+            Some(order) => order.iter().map(|&image| train.label(image)).collect(),
+        };
+        let counts = partition::parties_by_class(&labels, train.classes(), &self.parts, &teachers_of);
         counts.iter().any(|parties| *parties < teachers_of.len()).then_some(counts)
     }
 
@@ -252,10 +253,12 @@ impl SourceImages {
         let Some(private) = private else { return warnings };
         warnings.extend(known("test images", &test, private, of_test, MEASURES_LITTLE));
         warnings.extend(known("pool", &pool, private, of_pool, "and no claim covers a public image"));
-        let part_of: Vec<usize> =
-            self.parts.iter().enumerate().flat_map(|(part, images)| images.clone().map(move |_| part)).collect();
+        let mut part_of = vec![0; train.len()];
+        for (part, places) in self.parts.iter().enumerate() {
+            places.clone().for_each(|place| part_of[self.order.as_ref().map_or(place, |order| order[place])] = part);
+        }
         warnings.extend(in_several_parts(train, &part_of, |image| name(0, image)));
-        warnings.extend(self.of_patients.iter().cloned());
+        warnings.extend(self.patients.iter().flat_map(|patients| patients.warnings.iter().cloned()));
         warnings.extend(self.known_patients(config, (0..pool.len(), "pool"), "and no claim covers a public image"));
         let effect = "so the accuracy on them says little about new patients";
         warnings.extend(self.known_patients(config, (first..public.len(), "test images"), effect));
@@ -264,8 +267,8 @@ impl SourceImages {
 
     /// Returns the warning about public images of patients of the training images.
     fn known_patients(&self, config: &Config, (range, what): (Range<usize>, &str), effect: &str) -> Option<String> {
-        let (rule, [train, public]) = (config.data.patients()?, self.files.as_ref()?);
-        let private: HashSet<String> = train.iter().filter_map(|path| rule.of_image(path)).collect();
+        let (rule, patients, [_, public]) = (config.data.patients()?, self.patients.as_ref()?, self.files.as_ref()?);
+        let private: HashSet<&String> = patients.of_image.iter().collect();
         let is_known = |image: &usize| rule.of_image(&public[*image]).is_some_and(|patient| private.contains(&patient));
         let (all, known) = (range.len(), range.filter(is_known).collect::<Vec<_>>());
         (!known.is_empty()).then(|| {
@@ -318,8 +321,9 @@ fn dataset(
             speed_data::load(name, &locate(name, datasets)?)?
         }
     };
-    let (parts, of_patients) = (Vec::new(), Vec::new());
-    Ok(Some(SourceImages { images, parts, of_patients, handwriting: handwriting_of, unlabelled, files, passed_over }))
+    let (order, parts, patients) = (None, Vec::new(), None);
+    let handwriting = handwriting_of;
+    Ok(Some(SourceImages { images, order, parts, patients, handwriting, unlabelled, files, passed_over }))
 }
 
 /// Returns images with the names of their classes in the config, if it has any.

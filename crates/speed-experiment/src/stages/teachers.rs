@@ -129,7 +129,7 @@ impl Stage for TeachersStage<'_> {
         Ok(json!({
             "images": self.images.divided_digest(),
             "teachers": config.ensemble.teachers,
-            // What they do with unlike images is decided when they vote.
+            // `unknown` affects votes only, so another value does not train the teachers again.
             "teacher": TeacherConfig { unknown: Unknown::default(), ..config.teacher.clone() },
             VERSION: config.teacher.architecture.version(),
             "device": context.device.fingerprint,

@@ -328,10 +328,11 @@ fn neighbours(context: &Context<'_>, mapped: &MappedPool, images: &Images) -> Re
         let own: Vec<(&[f64], u8)> = parts[teacher].clone().map(|i| (&*places[i], train.label(i))).collect();
         let lacking = lacking_classes(own.iter().map(|(_, label)| *label), pool.classes());
         let mut stream = context.streams.stream("neighbours", teacher as u64);
-        let labels = mapped.map.nearest_labels(&own).into_iter();
-        let votes: Vec<Option<u8>> = labels
-            .map(|(label, is_like_own)| context.config.teacher.unknown.vote(label, is_like_own, &lacking, &mut stream))
-            .collect();
+        let unknown = context.config.teacher.unknown;
+        let is_flag_used = unknown != Unknown::Vote && !lacking.is_empty();
+        let labels = mapped.map.nearest_labels(&own, is_flag_used).into_iter();
+        let votes: Vec<Option<u8>> =
+            labels.map(|(label, is_like_own)| unknown.vote(label, is_like_own, &lacking, &mut stream)).collect();
         context.progress.advance(1, "");
         Ok(votes)
     });

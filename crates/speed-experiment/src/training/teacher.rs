@@ -1,14 +1,13 @@
 //! The teachers of one organisation: one model, or several on disjoint parts of its images.
 
 use std::num::NonZeroUsize;
-use std::ops::Range;
 use std::path::PathBuf;
 
 use burn::tensor::Device;
 use serde::Serialize;
 use speed_core::random::Streams;
 use speed_core::{printable, printable_path};
-use speed_data::Split;
+use speed_data::partition::consecutive;
 use speed_nn::threads;
 use speed_nn::training::{greatest, logits, margins};
 use speed_teacher::{
@@ -167,10 +166,9 @@ pub fn train_teachers(options: &TeacherOptions, progress: &dyn Progress) -> Resu
     let files = write(options, &finished)?;
 
     let truth: Vec<u8> = parts.iter().flat_map(|part| &part.held_out).map(|&image| data.images.label(image)).collect();
-    let predicted = finished.iter().flat_map(|(_, predicted, ..)| predicted.iter().copied());
+    let predicted: Vec<u8> = finished.iter().flat_map(|(_, predicted, ..)| predicted.iter().copied()).collect();
     let margins: Vec<f64> = finished.iter().flat_map(|(_, _, margins, _)| margins.iter().copied()).collect();
-    let classification = Classification::new(&data.class_names, truth.iter().copied().zip(predicted))?;
-    let classification = classification.ranked(truth, &margins, EVEN);
+    let classification = Classification::ranked(&data.class_names, [&truth, &predicted], &margins, EVEN)?;
     let report = |((part, file), (metrics, predicted, ..)): ((&Part, PathBuf), &Finished)| {
         let images = &data.images;
         let right = part.held_out.iter().zip(predicted).filter(|(image, class)| images.label(**image) == **class);
@@ -253,7 +251,8 @@ fn train(
     progress: &dyn Progress,
 ) -> Result<Vec<Finished>, ExperimentError> {
     let _arithmetic = config.arithmetic.hold()?;
-    let (images, partitions) = consecutive(&data.images, parts);
+    let (order, partitions) = consecutive(parts.iter().map(|part| &part.training));
+    let images = data.images.select(&order);
     let (device, streams) = (Device::flex(), Streams::new(config.seed));
     let settings = |part: &Part| -> TeacherConfig {
         let mut settings = config.teacher.clone();
@@ -295,18 +294,6 @@ fn train(
     let finished = finished.map_err(EnsembleError::from)?;
     progress.end(&format!("{} teachers trained", parts.len()));
     Ok(finished)
-}
-
-/// Returns the training images, part after part, and the range of every part.
-fn consecutive(images: &Split, parts: &[Part]) -> (Split, Vec<Range<usize>>) {
-    let mut ranges = Vec::with_capacity(parts.len());
-    let mut all = Vec::new();
-    for part in parts {
-        let start = all.len();
-        all.extend_from_slice(&part.training);
-        ranges.push(start..all.len());
-    }
-    (images.select(&all), ranges)
 }
 
 /// Writes the model files, and returns their paths.

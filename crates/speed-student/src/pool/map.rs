@@ -310,15 +310,14 @@ impl PoolMap {
 
     /// Returns the label that each image of the pool gets from `own`, at least one image with its place and label: the label of the
     /// nearest place, and of equally near ones the first. The flag says whether the image is like its nearest: whether its place is
-    /// nearer than 0.8, or for an encoder's vectors, which have no such scale, within the [reach](speed_nn::reach) of `own`. An image that
-    /// is not probably has a class of which `own` has no image.
+    /// nearer than 0.8, or for an encoder's vectors, which have no such scale, within the [reach](speed_nn::reach) of `own`. An image
+    /// that is unlike its nearest probably has a class of which `own` has no image. If the flag is not used, it costs nothing and is true.
     #[must_use]
-    pub fn nearest_labels(&self, own: &[(&[f64], u8)]) -> Vec<(u8, bool)> {
-        let reach = if self.whitened.is_some() {
-            let distance = |one: usize, other: usize| squared_distance(own[one].0, own[other].0);
-            reach(own.len(), distance).unwrap_or(f64::INFINITY).next_up()
-        } else {
-            REACH * REACH
+    pub fn nearest_labels(&self, own: &[(&[f64], u8)], is_flag_used: bool) -> Vec<(u8, bool)> {
+        let reach = match (is_flag_used, &self.whitened) {
+            (false, _) => f64::INFINITY,
+            (true, Some(_)) => squared_reach(own),
+            (true, None) => REACH * REACH,
         };
         let label = |index: usize| {
             let mut best = (f64::INFINITY, 0);
@@ -332,6 +331,13 @@ impl PoolMap {
         };
         (0..self.len()).map(label).collect()
     }
+}
+
+/// Returns the squared distance below which an image of an encoder is like its nearest of `own`.
+fn squared_reach(own: &[(&[f64], u8)]) -> f64 {
+    let distance = |one: usize, other: usize| squared_distance(own[one].0, own[other].0);
+    // An image at the reach is like its own ones. One image has no reach, so all images are like it.
+    reach(own.len(), distance).unwrap_or(f64::INFINITY).next_up()
 }
 
 /// Rounds values to single precision, in which they are stored.
@@ -406,14 +412,24 @@ mod tests {
         let pool = digits();
         let map = map(&pool, 2);
         let own: Vec<(&[f64], u8)> = (0..60).map(|i| (map.at(i, 10), pool.label(i))).collect();
-        let labels = map.nearest_labels(&own);
+        let labels = map.nearest_labels(&own, true);
         assert!((0..60).all(|i| labels[i] == (pool.label(i), true)));
         let right = (0..pool.len()).filter(|&i| labels[i].0 == pool.label(i)).count();
         assert!(right > 420, "{right} of 600 by the nearest of 60 images");
         // Most images of other classes are unlike those of a teacher with images of one class.
         let zeros: Vec<(&[f64], u8)> = own.iter().copied().filter(|(_, label)| *label == 0).collect();
-        let labels = map.nearest_labels(&zeros);
+        let labels = map.nearest_labels(&zeros, true);
         let alike = |is_zero: bool| (0..pool.len()).filter(|&i| (pool.label(i) == 0) == is_zero && labels[i].1).count();
         assert!(alike(true) > 40 && alike(false) < 270, "{} {}", alike(true), alike(false));
+    }
+
+    #[test]
+    fn an_image_at_the_reach_is_like_its_own() {
+        let places: [[f64; 1]; 3] = [[0.0], [1.0], [3.0]];
+        let own: Vec<(&[f64], u8)> = places.iter().map(|place| (&place[..], 0)).collect();
+        // The nearest distances are 1, 1 and 2; a fifth of three images is less than one, so the reach is the largest.
+        let reach = squared_reach(&own);
+        assert!(4.0 < reach && reach < 4.0 + 1e-12, "{reach}");
+        assert_eq!(squared_reach(&own[..1]), f64::INFINITY);
     }
 }

@@ -48,7 +48,7 @@ impl<T> Rows<T> {
 }
 
 /// Returns the results of `work` on consecutive blocks of at most `block` of `count` items, in the order of the blocks. The
-/// results do not depend on the number of threads. One thread is the calling one, and then there is no error.
+/// results do not depend on the number of threads. With one thread, `work` runs on the calling thread, and no error is possible.
 pub(crate) fn in_blocks<R: Send>(
     count: usize,
     block: usize,

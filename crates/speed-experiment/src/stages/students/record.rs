@@ -68,10 +68,8 @@ pub(super) fn write(
         classification: None,
     };
     folder.write_checked(METRICS, metrics_csv(method.measures(), metrics).as_bytes())?;
-    let labels = test.images.labels().iter().copied().zip(outcome.predictions.iter().copied());
-    let classification = Classification::new(test.class_names, labels)?;
-    let truth = test.images.labels().iter().copied();
-    let classification = classification.ranked(truth, &outcome.margins, EVEN);
+    let labels = [test.images.labels(), &outcome.predictions];
+    let classification = Classification::ranked(test.class_names, labels, &outcome.margins, EVEN)?;
     check_accuracy(&classification, &run, folder.path().join(CLASSES))?;
     folder.write_checked_json(CLASSES, &classification)?;
     folder.write_json(RESULT, &run)?;
