@@ -76,10 +76,23 @@ pub fn write_private_output(path: &Path, bytes: &[u8]) -> Result<(), ExperimentE
 /// Number of images from which a model is reported that nearly always gives the same class. A round about groups has few queries.
 const ENOUGH: usize = 6;
 
-/// Warns of a model that nearly always gives the same class, and says to `check` its likely cause. `counts` are its answers by class.
-fn warn_of_one_class(counts: &[usize], names: &[String], what: &str, check: &str, progress: &dyn Progress) {
-    let all: usize = counts.iter().sum();
-    for (times, name) in counts.iter().zip(names).filter(|(times, _)| all >= ENOUGH && 10 * **times > 9 * all) {
+/// Warns of a model that nearly always gives the same class, and says to `check` its likely cause. `counts` are its answers by class,
+/// and `usual` the labels that it learned from by class, empty if they are unknown: a class that is as frequent there is no fault.
+fn warn_of_one_class(
+    (counts, usual): (&[usize], &[usize]),
+    names: &[String],
+    what: &str,
+    check: &str,
+    progress: &dyn Progress,
+) {
+    let (all, known): (usize, usize) = (counts.iter().sum(), usual.iter().sum());
+    // Labels of one class only, and answers of one class only, are reported.
+    let is_usual = |class: usize| {
+        counts[class] < all && usual.get(class).is_some_and(|&times| times < known && 10 * times > 9 * known)
+    };
+    let nearly_all = |class: usize| all >= ENOUGH && 10 * counts[class] > 9 * all;
+    for (class, name) in names.iter().enumerate().filter(|(class, _)| nearly_all(*class) && !is_usual(*class)) {
+        let times = counts[class];
         progress.warn(&format!("{what} {times} of {all} times for {}: check that it gets {check}", printable(name)));
     }
 }

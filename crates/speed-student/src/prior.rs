@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Error, SeqAccess, Visitor};
-use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use speed_nn::training::InvalidField;
 
@@ -93,11 +93,7 @@ impl Serialize for ClassPrior {
         match self {
             Self::Uniform => serializer.serialize_str(NAMES[0]),
             Self::Estimated => serializer.serialize_str(NAMES[1]),
-            Self::Given(frequencies) => {
-                let mut list = serializer.serialize_seq(Some(frequencies.len()))?;
-                frequencies.iter().try_for_each(|frequency| list.serialize_element(frequency))?;
-                list.end()
-            }
+            Self::Given(frequencies) => frequencies.serialize(serializer),
         }
     }
 }
@@ -121,12 +117,8 @@ impl<'de> Deserialize<'de> for ClassPrior {
                 }
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<ClassPrior, A::Error> {
-                let mut frequencies = Vec::new();
-                while let Some(frequency) = list.next_element()? {
-                    frequencies.push(frequency);
-                }
-                Ok(ClassPrior::Given(frequencies))
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<ClassPrior, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(ClassPrior::Given)
             }
         }
 

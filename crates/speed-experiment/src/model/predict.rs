@@ -58,8 +58,9 @@ impl Predicting<'_> {
         Ok(self.votes(inputs)?.into_iter().map(|(prediction, _)| prediction).collect())
     }
 
-    /// Returns the prediction of every image as [`Self::predict`], with its vote: the predicted class, but for an image unlike a
-    /// teacher's own what the teacher's training says (`teacher.unknown`); `None` is an empty vote. Random votes come from the model's seed.
+    /// Returns the prediction of every image as [`Self::predict`], with its vote, which is usually the predicted class. For an
+    /// image unlike a teacher's own, `teacher.unknown` of its training decides the vote. `None` is an empty vote. The model's
+    /// seed determines random votes.
     ///
     /// # Errors
     /// Like [`Self::predict`].

@@ -88,13 +88,22 @@ impl Classification {
         Ok(Self { names, confusion, two_classes: None })
     }
 
-    /// Adds the ranking of the images of two classes by their margins, of which there are none for other numbers of classes.
-    /// `truth` are the labels of the images in the same order.
-    pub(crate) fn ranked(self, truth: impl IntoIterator<Item = u8>, margins: &[f64], threshold: f64) -> Self {
-        let images: Vec<(u8, f64)> = truth.into_iter().zip(margins.iter().copied()).collect();
-        let is_complete = self.names.len() == 2 && u64::try_from(images.len()) == Ok(self.images());
+    /// Counts predictions, and ranks the images of two classes by their margins, of which there are none for other numbers of classes.
+    /// All are in the order of the images.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(crate) fn ranked(
+        names: impl IntoIterator<Item = impl Into<String>>,
+        [truth, predicted]: [&[u8]; 2],
+        margins: &[f64],
+        threshold: f64,
+    ) -> Result<Self, ClassificationError> {
+        let result = Self::new(names, truth.iter().copied().zip(predicted.iter().copied()))?;
+        let images: Vec<(u8, f64)> = truth.iter().copied().zip(margins.iter().copied()).collect();
+        let is_complete = result.names.len() == 2 && u64::try_from(images.len()) == Ok(result.images());
         let two_classes = if is_complete { TwoClasses::new(&images, threshold) } else { None };
-        Self { two_classes, ..self }
+        Ok(Self { two_classes, ..result })
     }
 
     /// Returns the same counts for classes with other names.
@@ -430,11 +439,10 @@ all classes         4       2        50.00   15.00 to 85.00           4         
 
     #[test]
     fn a_rare_class_that_is_never_found_is_named() {
-        let labels: Vec<(u8, u8)> = (0..100).map(|image| (u8::from(image >= 95), 0)).collect();
+        let truth: Vec<u8> = (0..100).map(|image| u8::from(image >= 95)).collect();
         let margins: Vec<f64> = (0..100).map(|image| f64::from(image) / 10.0 - 20.0).collect();
-        let truth = labels.iter().map(|(truth, _)| *truth);
-        let result = Classification::new(["well", "si\u{202e}ck"], labels.iter().copied()).expect("labels");
-        let result = result.ranked(truth, &margins, 0.5);
+        let result =
+            Classification::ranked(["well", "si\u{202e}ck"], [&truth, &[0; 100]], &margins, 0.5).expect("labels");
         assert_eq!((result.accuracy(), result.balanced_accuracy()), (Some(0.95), Some(0.5)));
         assert_eq!(
             result.in_words(),

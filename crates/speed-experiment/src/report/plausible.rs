@@ -86,10 +86,15 @@ pub(crate) fn check_rows(rows: &[ReportRow]) -> Result<(), ExperimentError> {
                 let expected = format!("results by class with the first student's accuracy {}", text(first));
                 return Err(ExperimentError::unlikely(expected, text(accuracy)));
             }
-            let first = row.students.first().and_then(|student| student.balanced_accuracy);
-            if let Some(first) = first.filter(|first| result.balanced_accuracy() != Some(*first)) {
-                let expected = "results by class with the first student's balanced accuracy";
-                return Err(ExperimentError::unlikely(expected, first));
+            let (first, ranked) = (row.students.first(), result.two_classes());
+            for (name, first, own) in [
+                ("balanced accuracy", first.and_then(|student| student.balanced_accuracy), result.balanced_accuracy()),
+                ("AUC", first.and_then(|student| student.auc), ranked.and_then(|ranked| ranked.auc)),
+            ] {
+                if let Some(first) = first.filter(|first| own != Some(*first)) {
+                    let expected = format!("results by class with the first student's {name}");
+                    return Err(ExperimentError::unlikely(expected, first));
+                }
             }
         }
     }

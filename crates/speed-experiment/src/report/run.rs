@@ -12,6 +12,7 @@ use crate::report::environment::Environment;
 use crate::report::noise::RunNoise;
 use crate::report::plausible::{MAX_FOLDER, check_classes, check_count, check_names, check_rows};
 use crate::report::row::ReportRow;
+use crate::report::table::percent;
 
 /// The version of reports, of sweeps and of everything that is printed as JSON: their first field.
 pub const SCHEMA: u32 = 1;
@@ -63,6 +64,13 @@ pub struct EnsembleQuality {
     /// Mean accuracy of the teachers on the students' test images, 0 to 1; measured only as a baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub test_accuracy: Option<f64>,
+}
+
+impl EnsembleQuality {
+    /// Returns the share of empty votes as the end of a list; empty if no vote is.
+    pub(crate) fn empty_in_words(&self) -> String {
+        self.empty_votes.map_or_else(String::new, |share| format!(", {} % of the votes empty", percent(share)))
+    }
 }
 
 /// Returns the title of a method of students; the name of an unknown one.

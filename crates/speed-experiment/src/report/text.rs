@@ -44,10 +44,9 @@ impl Report {
     fn conditions(&self) -> String {
         let accuracy = |share: Option<f64>| share.map_or_else(dash, |share| format!("{} %", percent(share)));
         let config = &self.config;
-        let EnsembleQuality { teachers, pool_images, mean_accuracy, plurality_accuracy, empty_votes, .. } =
-            &self.ensemble;
+        let EnsembleQuality { teachers, pool_images, mean_accuracy, plurality_accuracy, .. } = &self.ensemble;
         let [mean, plurality] = [mean_accuracy, plurality_accuracy].map(|share| accuracy(*share));
-        let empty = empty_votes.map_or_else(String::new, |share| format!(", {} % of the votes empty", percent(share)));
+        let empty = self.ensemble.empty_in_words();
         let votes = match config.votes.source {
             VotesSourceKind::Truth => format!("True labels of {pool_images} pool images instead of votes"),
             // The figures are exact functions of the votes, which the noise protects.

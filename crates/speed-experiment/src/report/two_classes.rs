@@ -73,8 +73,8 @@ impl TwoClasses {
         Some(Self { auc, roc, threshold, confusion })
     }
 
-    /// Returns whether these may be results of images with this confusion matrix of two classes at the even threshold. A
-    /// selection of points bounds the area.
+    /// Returns whether these may be results of images with this confusion matrix of two classes at the even threshold.
+    /// Fewer points than [`MAX_POINTS`] determine the area, and a selection only bounds it.
     pub(crate) fn fits(&self, even: &[Vec<u64>]) -> bool {
         let sum = |row: &[u64]| row.iter().try_fold(0_u64, |sum, count| sum.checked_add(*count));
         let [Some(others), Some(positives)] = [0, 1].map(|class| even.get(class).and_then(|row| sum(row))) else {
@@ -100,8 +100,12 @@ impl TwoClasses {
             let width = |[from, to]: &[RocPoint; 2]| (to.false_positives - from.false_positives) as f64;
             self.steps([positives, others]).map(|step| width(&step) * height(&step) as f64).sum::<f64>() / pairs
         };
-        let least = area(|[from, _]| from.true_positives);
-        let most = area(|[_, to]| to.true_positives);
+        let [mut least, mut most] = [area(|[from, _]| from.true_positives), area(|[_, to]| to.true_positives)];
+        // A curve with fewer points has all of its corners, between which it is straight, so its area is exact.
+        if self.roc.len() < MAX_POINTS {
+            least = f64::midpoint(least, most);
+            most = least;
+        }
         pairs > 0.0 && (least - ROUNDING..=most + ROUNDING).contains(&auc)
     }
 
@@ -236,7 +240,8 @@ mod tests {
     fn changed_results_do_not_fit() {
         let images = [(1, 2.0), (0, 1.0), (1, 0.5), (0, -1.0), (0, -2.0)];
         let (found, even) = (TwoClasses::new(&images, EVEN).expect("finite margins"), even(&images));
-        let changes: [fn(&mut TwoClasses); 8] = [
+        let changes: [fn(&mut TwoClasses); 9] = [
+            |r| r.roc.clear(),
             |r| r.auc = None,
             |r| r.auc = Some(0.1),
             |r| r.auc = Some(f64::NAN),

@@ -181,14 +181,13 @@ pub fn train_student(options: &StudentOptions, progress: &dyn Progress) -> Resul
     write(&options.out, &bytes)?;
 
     let test = test.map(|test| {
-        let labels = test.images.labels();
-        let pairs = labels.iter().copied().zip(outcome.predictions.iter().copied());
-        let result = Classification::new(&class_names, pairs)?;
-        Ok::<_, ExperimentError>(result.ranked(labels.iter().copied(), &outcome.margins, options.threshold))
+        let labels = [test.images.labels(), &outcome.predictions];
+        Classification::ranked(&class_names, labels, &outcome.margins, options.threshold)
     });
     let pool = summary(&pool.images, &labelled, &outcome)?;
+    let labels = by_class(labelled.iter().map(|(_, label)| label), class_names.len());
     warn_of_one_class(
-        &pool.predicted,
+        (&pool.predicted, &labels),
         &class_names,
         "the student decides",
         "labels of several classes, and for noise that is not too wide",

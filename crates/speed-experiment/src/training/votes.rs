@@ -76,7 +76,7 @@ pub struct VoteReport {
 }
 
 /// The likely reason that a model always votes for one class.
-const VALUES: &str = "the values of pixels that it expects, such as 0 to 1 or 0 to 255";
+const VALUES: &str = "the values of pixels that it expects, such as 0 to 1 or 0 to 255, unless nearly all its own images are of this class";
 
 /// Lets models vote on images, and writes the votes. A model's answer to a group is the class that it gives most often to the
 /// images of the group; the lowest on a tie. It is empty if more than half of its votes on these images are.
@@ -135,10 +135,11 @@ pub fn vote(options: &VoteOptions, progress: &dyn Progress) -> Result<VoteReport
         let counts = by_class(labels.iter().flatten(), found.len());
         let unsure = labels.iter().filter(|vote| vote.is_none()).count();
         if unsure == labels.len() {
-            progress.warn(&format!("all votes of {} are empty: a round refuses such a teacher", printable_path(path)));
+            progress
+                .warn(&format!("all votes of {} are empty: in a round it adds only its noise", printable_path(path)));
         }
         empty.push(unsure as f64 / labels.len() as f64);
-        warn_of_one_class(&counts, &found, &format!("{} votes", printable_path(path)), VALUES, progress);
+        warn_of_one_class((&counts, &[]), &found, &format!("{} votes", printable_path(path)), VALUES, progress);
         if let Some(known) = &known {
             right.push(share_right(known, images, &of_queries, &labels, &found)?);
         }
@@ -487,9 +488,5 @@ fn votes_of(path: &Path, question: &Question<'_>) -> Result<Vec<Vote>, Experimen
     if columns != question.queries {
         return parse_answer(&bytes, question).map_err(single);
     }
-    let votes = votes_below(classes, table.values).map_err(|error| error.at(path))?;
-    if votes.iter().all(Option::is_none) {
-        return Err(ExperimentError::input(path, "all votes are empty: expected at least one vote for a class"));
-    }
-    Ok(votes)
+    votes_below(classes, table.values).map_err(|error| error.at(path))
 }

@@ -14,8 +14,7 @@ use crate::report::table::percent;
 /// Returns the settings of the config, in the order of the data flow.
 pub(super) fn asked(report: &Report) -> Markup {
     let config = &report.config;
-    let EnsembleQuality { teachers, pool_images, mean_accuracy, plurality_accuracy, empty_votes, .. } =
-        &report.ensemble;
+    let EnsembleQuality { teachers, pool_images, mean_accuracy, plurality_accuracy, .. } = &report.ensemble;
     let handwriting =
         report.handwriting.as_ref().map_or_else(String::new, |name| format!(", with handwriting from {name}"));
     let quality = match (mean_accuracy, plurality_accuracy) {
@@ -24,8 +23,7 @@ pub(super) fn asked(report: &Report) -> Markup {
         }
         _ => String::new(),
     };
-    let empty = empty_votes.map_or_else(String::new, |share| format!(", {} % of the votes empty", percent(share)));
-    let quality = quality + &empty;
+    let quality = quality + &report.ensemble.empty_in_words();
     let votes = match config.votes.source {
         VotesSourceKind::Truth => "true labels instead of votes".to_owned(),
         VotesSourceKind::Teachers => format!("{teachers} teachers{quality}"),

@@ -178,12 +178,15 @@ fn steps_share_buffers_and_give_the_same_bits_in_every_thread() {
 
 #[test]
 fn other_forms_are_left_to_tract() {
-    // Two pictures, weights that are not constant, and a dilation of which products overflow.
+    // Two pictures, weights that are not constant, a dilation of which products overflow, and infinite weights.
     let mut numbers = Numbers(3);
-    for form in 0..3 {
+    for form in 0..4 {
         let (mut model, map) = source([if form == 0 { 2 } else { 1 }, 3, 6, 6]);
         let weights = if form == 1 {
             model.add_source("weights", f32::fact([4, 3, 1, 1])).expect("a source")
+        } else if form == 3 {
+            let infinite = Tensor::from_shape(&[4, 3, 1, 1], &[f32::INFINITY; 12]).expect("weights");
+            model.add_const("weights", infinite).expect("weights")
         } else {
             model.add_const("weights", numbers.tensor(&[4, 3, 1, 1])).expect("weights")
         };
@@ -196,5 +199,33 @@ fn other_forms_are_left_to_tract() {
         model.select_output_outlets(&output).expect("an output");
         replace(&mut model).expect("unchanged");
         assert_eq!(counts(&model), [1, 0], "{form}");
+    }
+}
+
+#[test]
+fn sums_that_are_not_numbers_stay_so() {
+    let mut numbers = Numbers(4);
+    for sizes in [[1, 3, 4], [70, 1, 1]] {
+        let axes = [1, sizes[0] * sizes[1], 6, 6];
+        let (mut model, map) = source(axes);
+        let mut output = convolution(&mut model, map, sizes, [1, 1], PaddingSpec::Valid, &mut numbers);
+        for (is_low, value) in [(true, 0.0), (false, 6.0)] {
+            output = bound(&mut model, output, is_low, value);
+        }
+        model.select_output_outlets(&[output]).expect("an output");
+        replace(&mut model).expect("exchanged");
+        let map = Tensor::from_shape(&axes, &vec![f32::NAN; axes.iter().product()]).expect("a map");
+        assert!(lanes() == 1 || result(model, &map).iter().all(|value| value.is_nan()), "{sizes:?}");
+    }
+}
+
+#[test]
+fn weights_count_with_those_that_fill_vectors() {
+    let (mut model, map) = source([1, 3, 6, 6]);
+    let output = convolution(&mut model, map, [1, 3, 4], [1, 1], PaddingSpec::Valid, &mut Numbers(5));
+    // Four outputs fill a vector of eight, and each reads three channels.
+    for (mut left, fits) in [(23, false), (24, true)] {
+        assert_eq!(bounded(&model, output.node, 8, &mut left).is_some(), fits);
+        assert_eq!(left, if fits { 0 } else { 23 });
     }
 }
