@@ -137,8 +137,7 @@ pub fn generate_party(
     let registry = (role != Role::Student).then(|| default_registry(out));
     [out, &card].into_iter().chain(registry.as_deref()).try_for_each(expect_absent)?;
     let identity = Identity::generate()?;
-    let party = Party::new(name, identity.key())?.with_teachers(teachers)?;
-    let party = classes.map_or(Ok(party.clone()), |classes| party.with_classes(classes))?;
+    let party = Party::new(name, identity.key())?.with_teachers(teachers)?.with_classes(classes)?;
     // A key never exists without its registry.
     registry.as_deref().map_or(Ok(()), registry::create)?;
     write_new(out, identity.to_pem().as_bytes(), Access::Owner)?;

@@ -74,11 +74,13 @@ impl Party {
         }
     }
 
-    /// Returns the same party with the names of the classes that it could diagnose. They are public: all parties of a round read them.
+    /// Returns the same party with the names of the classes that it could diagnose, if it states them. They are public: all parties of a
+    /// round read them.
     ///
     /// # Errors
-    /// If there is no name, or there are too many, or one is not possible or occurs twice.
-    pub fn with_classes(self, classes: &[String]) -> Result<Self, Refused> {
+    /// If `classes` is empty or too long, or contains an invalid or repeated name.
+    pub fn with_classes(self, classes: Option<&[String]>) -> Result<Self, Refused> {
+        let Some(classes) = classes else { return Ok(self) };
         let (found, max) = (classes.len(), VoteShape::MAX_CLASSES);
         let classes = match Classes::check_names(classes) {
             Ok(_) if !(1..=max).contains(&found) => Err(format!("states {found} classes, expected 1 to {max}")),
@@ -270,7 +272,7 @@ mod tests {
             let teachers = (3..).zip(stated).map(|(key, stated)| {
                 let party = party(&format!("hospital {key}"), key).expect("a party");
                 let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-                stated.map_or(Ok(party.clone()), |stated| party.with_classes(&names(stated)))
+                party.with_classes(stated.map(names).as_deref())
             });
             let teachers = teachers.collect::<Result<Vec<_>, _>>()?;
             Roster::new(party("student", 1)?, party("server", 2)?, teachers)

@@ -95,7 +95,7 @@ impl Entry {
         match self.key.parse() {
             Ok(key) => {
                 let party = Party::new(&self.name, key)?.with_teachers(self.teachers.unwrap_or(1))?;
-                self.classes.map_or(Ok(party.clone()), |classes| party.with_classes(&classes))
+                party.with_classes(self.classes.as_deref())
             }
             Err(fault) => Err(Refused::usage(format!("{}: {fault}", beginning(&self.name)))),
         }

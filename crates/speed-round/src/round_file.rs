@@ -71,7 +71,7 @@ impl RoundFile {
     /// Returns the number of parties that can vote for each class, if one of them states its classes.
     #[must_use]
     pub fn voters(&self) -> Option<Vec<usize>> {
-        self.roster.voters(&self.classes).ok().flatten()
+        self.roster.voters(&self.classes).expect("counted when the round was made")
     }
 
     /// Returns the id of the round's key.

@@ -122,8 +122,8 @@ def main():
     if not cache.exists():
         np.savez(cache, key=key, **vectors(encoder, folder))
     all_of = np.load(cache)
-    if all_of["key"] != key:
-        raise SystemExit(f"{cache}: expected the vectors of {key}, found those of {all_of['key']}: remove the file")
+    if all_of.get("key") != key:
+        raise SystemExit(f"{cache}: expected the vectors of {key}, found those of {all_of.get('key')}: remove the file")
     results = {}
     for seed in range(1, SEEDS + 1):
         random = np.random.default_rng(seed)

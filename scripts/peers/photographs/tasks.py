@@ -70,7 +70,7 @@ def accuracies(speed, work, encoder, classes, seed):
 
 def main():
     speed, encoder, cifar, work = (Path(argument).resolve() for argument in sys.argv[1:])
-    print(f"| task | {LABELS} | mean | lowest |\n|---|---|---:|---:|")
+    print(f"| task | {LABELS} labels | mean | lowest |\n|---|---|---:|---:|")
     for place, (task, (classes, size)) in enumerate(TASKS.items()):
         folder, found = work / str(place), {}
         folders(cifar, folder, classes, size)

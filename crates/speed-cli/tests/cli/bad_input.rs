@@ -7,6 +7,16 @@ use std::time::Duration;
 
 use crate::cli::common::{TINY, Workplace, check_failure, determined};
 
+/// Writes a half of `arrays/`: pictures of 16 x 16 with a bright band at the place of their label, and the labels.
+pub(crate) fn bands(place: &Workplace, half: &str, labels: &[u8], classes: usize) {
+    fs::create_dir_all(place.path("arrays")).expect("a folder");
+    let band = 256_usize.div_ceil(classes);
+    let picture = |label: &u8| (0..256).map(|at| 200 * u8::from(at / band == usize::from(*label))).collect::<Vec<u8>>();
+    let (count, pixels) = (labels.len(), labels.iter().flat_map(picture).collect::<Vec<u8>>());
+    npy(&place.path(&format!("arrays/{half}_images.npy")), &format!("{count}, 16, 16"), &pixels);
+    npy(&place.path(&format!("arrays/{half}_labels.npy")), &format!("{count},"), labels);
+}
+
 /// An `.npy` file of unsigned bytes.
 pub(crate) fn npy(path: &Path, shape: &str, values: &[u8]) {
     let mut header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({shape}), }}");

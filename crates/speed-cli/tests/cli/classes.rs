@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::cli::bad_input::npy;
+use crate::cli::bad_input::{bands, npy};
 use crate::cli::common::Workplace;
 use crate::cli::own_images;
 use crate::cli::pages::check_alone;
@@ -43,14 +43,8 @@ aggregation = "non-private"
 
 fn arrays() -> Workplace {
     let place = Workplace::new(ARRAYS);
-    fs::create_dir_all(place.path("arrays")).expect("a folder");
     let labels: Vec<u8> = (0..60).map(|image| image % 3).collect();
-    let image = |label: &u8| -> Vec<u8> { (0..=255).map(|pixel| 200 * u8::from(pixel / 86 == *label)).collect() };
-    let pixels: Vec<u8> = labels.iter().flat_map(image).collect();
-    for half in ["train", "test"] {
-        npy(&place.path(&format!("arrays/{half}_images.npy")), "60, 16, 16", &pixels);
-        npy(&place.path(&format!("arrays/{half}_labels.npy")), "60,", &labels);
-    }
+    ["train", "test"].iter().for_each(|half| bands(&place, half, &labels, 3));
     place
 }
 

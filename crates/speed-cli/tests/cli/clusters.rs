@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::cli::bad_input::npy;
+use crate::cli::bad_input::{bands, npy};
 use crate::cli::common::{Workplace, determined, read_json};
 
 /// Sixty teachers of 30 built-in digits each, who label twelve groups of images, and one small student.
@@ -147,15 +147,9 @@ fn impossible_groups_and_maps_are_refused() {
 #[test]
 fn a_pool_of_training_images_leaves_the_test_images_to_the_student() {
     let place = Workplace::new(GROUPS);
-    fs::create_dir_all(place.path("arrays")).expect("a folder");
     let labels: Vec<u8> = (0..90).map(|image| image % 3).collect();
-    let image = |label: &u8| -> Vec<u8> { (0..=255).map(|pixel| 200 * u8::from(pixel / 86 == *label)).collect() };
-    for (half, images) in [("train", 90), ("test", 30)] {
-        let labels = &labels[..images];
-        let pixels: Vec<u8> = labels.iter().flat_map(image).collect();
-        npy(&place.path(&format!("arrays/{half}_images.npy")), &format!("{images}, 16, 16"), &pixels);
-        npy(&place.path(&format!("arrays/{half}_labels.npy")), &format!("{images},"), labels);
-    }
+    bands(&place, "train", &labels, 3);
+    bands(&place, "test", &labels[..30], 3);
     let keys =
         ["data.source=arrays", "data.folder=arrays", "data.pool=train", "data.pool_images=60", "ensemble.teachers=5"];
     let more = ["queries.selection=first", "queries.groups=false", "queries.beliefs=false", "queries.features=pixels"];

@@ -97,18 +97,31 @@ fn a_report_becomes_runs_of_mlflow() {
     let value: f64 = metric.split(' ').nth(1).and_then(|value| value.parse().ok()).expect("a value");
     assert_eq!(Some(value), row["student_mean"].as_f64());
     assert!(folders[0].join("artifacts/model-card.md").is_file() && folders[0].join("artifacts/report.html").is_file());
-    // Nothing is overwritten, and real noise leaves out what is not public.
+    // The script does not overwrite a run. With real noise it omits rows and figures that are not public.
     let again = export();
     assert!(!again.status.success() && String::from_utf8_lossy(&again.stderr).contains("nothing is overwritten"));
     let mut real = report.clone();
     real["simulation"] = false.into();
     real["rows"].as_array_mut().expect("rows").iter_mut().for_each(|row| row["data_independent"] = Value::Null);
     real["rows"][0]["aggregation"] = "trusted".into();
+    let mut claimed = real["rows"][0].clone();
+    claimed["name"] = "claimed".into();
+    claimed["label_accuracy"] = 0.5.into();
+    claimed["data_independent"] = serde_json::json!({"epsilon": 1.0, "delta": 1e-5, "claim": "any votes"});
+    claimed["data_dependent"] = serde_json::json!({"epsilon": 0.5, "delta": 1e-5});
+    real["rows"].as_array_mut().expect("rows").push(claimed);
     fs::write(place.path("real.json"), real.to_string()).expect("a report");
     let output =
         Command::new("python3").arg(script).arg(place.path("real.json")).arg("--out").arg(place.path("real")).output();
     let output = output.expect("python3");
-    assert!(output.status.success() && output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let written = String::from_utf8_lossy(&output.stdout);
+    let [folder] = written.lines().collect::<Vec<_>>()[..] else { panic!("one covered row: {written}") };
+    let is_metric = |name: &str| Path::new(folder).join("metrics").join(name).exists();
+    assert!(is_metric("data_independent.epsilon"));
+    for secret in ["data_dependent.epsilon", "label_accuracy", "agreement"] {
+        assert!(!is_metric(secret), "{secret}");
+    }
     assert!(String::from_utf8_lossy(&output.stderr).contains("left out, because no data-independent claim covers it"));
 }
 

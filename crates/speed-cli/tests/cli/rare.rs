@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::cli::bad_input::npy;
+use crate::cli::bad_input::bands;
 use crate::cli::common::Workplace;
 
 /// Arrays of a bright upper or lower half, of which one in twenty is lower, and a student of true labels.
@@ -41,14 +41,8 @@ aggregation = "non-private"
 
 fn place() -> Workplace {
     let place = Workplace::new(RARE);
-    fs::create_dir_all(place.path("arrays")).expect("a folder");
     let labels: Vec<u8> = (0..120).map(|image| u8::from(image % 20 == 0)).collect();
-    let image = |label: &u8| -> Vec<u8> { (0..=255).map(|pixel| 200 * u8::from(pixel / 128 == *label)).collect() };
-    let pixels: Vec<u8> = labels.iter().flat_map(image).collect();
-    for half in ["train", "test"] {
-        npy(&place.path(&format!("arrays/{half}_images.npy")), "120, 16, 16", &pixels);
-        npy(&place.path(&format!("arrays/{half}_labels.npy")), "120,", &labels);
-    }
+    ["train", "test"].iter().for_each(|half| bands(&place, half, &labels, 2));
     place
 }
 

@@ -58,7 +58,7 @@ fn the_division_of_trained_teachers_is_deterministic_and_simulated_only() {
     };
     let (one, two) = (run("one", "1"), run("two", "3"));
     assert_eq!(determined(&one), determined(&two));
-    assert!(fs::read(one.join("stages/votes/votes.npy")).is_ok_and(|bytes| bytes.len() > 100));
+    assert!(fs::read(one.join("stages/votes/votes.npy")).is_ok_and(|bytes| bytes.len() > 4000));
     let real = ["run", "config.toml", "--set", "noise.source=operating-system"];
     let noisy = ["--set", "row.0.aggregation=trusted"];
     place.fails(&[&real[..], &noisy].concat(), 2, &["ensemble.skew", "no claim", "noise.source = \"simulation\""]);
